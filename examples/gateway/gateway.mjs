@@ -1,0 +1,82 @@
+// @ts-check
+// The gateway, a process of its own: a streaming reverse proxy with headgate in it. `--flow-control off` leaves out the middleware and
+// nothing else: the router then sends each request at once to the server with the fewest in flight.
+
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { parseArgs } from 'node:util';
+import { EndpointPool, FlowController } from 'headgate';
+import { loadConfig } from 'headgate/config';
+import { flowControl } from 'headgate/node';
+import { ApiError, sendError } from './openai.mjs';
+import { announce, obeyParent } from './processes.mjs';
+import { forward } from './proxy.mjs';
+
+/** @import { Upstream } from './proxy.mjs' */
+
+const { values: args } = parseArgs({
+  options: {
+    server: { type: 'string', multiple: true, default: [] },
+    host: { type: 'string', default: '127.0.0.1' },
+    port: { type: 'string', default: '0' },
+    'flow-control': { type: 'string', default: 'on' },
+    'trust-flow-headers': { type: 'boolean', default: false },
+  },
+});
+
+// Who may name the tenant and the objective? Nobody, unless told so; and never a client from elsewhere, who would name what suits it.
+const isLoopback = ['127.0.0.1', '::1', 'localhost'].includes(args.host);
+if (args['trust-flow-headers'] && !isLoopback) {
+  throw new Error(`--trust-flow-headers is for loopback only, where every client is yours; got --host ${args.host}`);
+}
+
+/** @type {Map<string, Upstream>} */
+const upstreams = new Map(
+  args.server.map((server) => {
+    const [id = '', url = ''] = server.split('=');
+    return [id, { id, url, inFlight: 0 }];
+  }),
+);
+
+function leastBusy() {
+  return [...upstreams.values()].reduce((least, upstream) => (upstream.inFlight < least.inFlight ? upstream : least));
+}
+
+function createGate() {
+  const config = loadConfig(readFileSync(new URL('gateway.yaml', import.meta.url), 'utf8'));
+  for (const warning of config.warnings) console.warn(warning);
+  const pool = new EndpointPool();
+  for (const id of upstreams.keys()) pool.add(id);
+  const flow = new FlowController({ ...config.options, pool });
+  return flowControl(flow, { objectives: config.objectives, trust: args['trust-flow-headers'], errorBody: 'openai' });
+}
+
+const gate = args['flow-control'] === 'on' ? createGate() : undefined;
+const generations = new Set(['/v1/completions', '/v1/chat/completions']);
+
+const server = createServer((req, res) => {
+  if (req.url === '/health') {
+    res.end();
+    return;
+  }
+  if (!req.url?.startsWith('/v1/')) {
+    sendError(res, new ApiError(404, `There is nothing at ${req.method} ${req.url}.`));
+    return;
+  }
+  if (!gate || req.method !== 'POST' || !generations.has(req.url)) {
+    forward(req, res, leastBusy());
+    return;
+  }
+  gate(req, res, (error) => {
+    const upstream = upstreams.get(req.flow?.lease.endpoint?.id ?? '');
+    if (error || !upstream) sendError(res, new ApiError(500, 'The gateway failed.'));
+    else forward(req, res, upstream, req.flow?.signal);
+  });
+});
+server.keepAliveTimeout = 120_000;
+server.on('error', (error) => {
+  console.error(`The gateway cannot listen on ${args.host}:${args.port}: ${error.message}`);
+  process.exit(1);
+});
+obeyParent();
+server.listen(Number(args.port), args.host, () => announce(server));

@@ -1,0 +1,75 @@
+// Builds dist/ only when something it is made of is newer. Callers that start together wait for one build.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const lock = join(root, 'node_modules/.cache/headgate-build.lock');
+
+const mtime = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.mtimeMs;
+
+/** Folders count too: a deleted or renamed file changes nothing but its folder. */
+function newestInput() {
+  const sources = readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name));
+  return Math.max(...['src', ...sources, 'tsup.config.ts', 'tsconfig.json', 'package.json'].map((path) => mtime(path) ?? 0));
+}
+
+/** `-Infinity` while an output is missing, which a failed build leaves behind: declarations are written last. */
+function oldestOutput() {
+  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const outputs = JSON.stringify(exports).match(/dist\/[^"]+/g);
+  return Math.min(...outputs.map((path) => mtime(path) ?? Number.NEGATIVE_INFINITY));
+}
+
+const isStale = () => newestInput() > oldestOutput();
+
+function holderIsAlive() {
+  try {
+    const pid = Number(readFileSync(lock, 'utf8'));
+    return pid === 0 || process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+async function takeLock() {
+  mkdirSync(dirname(lock), { recursive: true });
+  for (;;) {
+    try {
+      writeFileSync(lock, String(process.pid), { flag: 'wx' });
+      return;
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error;
+    }
+    if (holderIsAlive()) await delay(100);
+    else rmSync(lock, { force: true });
+  }
+}
+
+function build() {
+  const tsup = join(root, 'node_modules/tsup/dist/cli-default.js');
+  const { status, stdout, stderr } = spawnSync(process.execPath, [tsup, '--silent'], { cwd: root, encoding: 'utf8' });
+  if (status !== 0) process.stderr.write(`${stdout}${stderr}build failed\n`);
+  return status === 0;
+}
+
+async function buildIfStale() {
+  if (!isStale()) return true;
+  await takeLock();
+  try {
+    if (!isStale()) return true;
+    // A source that was saved during the build may be missing from it: build again, but not for ever.
+    for (let round = 0; round < 3; round += 1) {
+      const startedAtMs = Date.now();
+      if (!build()) return false;
+      if (newestInput() <= startedAtMs) break;
+    }
+    return true;
+  } finally {
+    rmSync(lock, { force: true });
+  }
+}
+
+process.exitCode = (await buildIfStale()) ? 0 : 1;

@@ -1,0 +1,61 @@
+/** Tells wrong calls from requests: what cannot be right is a `FlowConfigError`, never an outcome. */
+import { type ConfigIssue, describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import type { FlowKey, FlowRequest } from './flow-request.js';
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) >= 0;
+}
+
+function isSpan(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0;
+}
+
+/** What is wrong with a call of `enqueue`; undefined when nothing is. The common case makes no garbage. */
+export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError | undefined {
+  if (typeof request !== 'object' || request === null) return failure(method, 'request', 'an object with a byteSize', request);
+  if (typeof key !== 'object' || key === null) return failure(method, 'key', 'an object with a fairnessId', key);
+  const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs } = request;
+  const { fairnessId, priority } = key;
+  if (
+    isCount(byteSize) &&
+    typeof fairnessId === 'string' &&
+    fairnessId !== '' &&
+    (priority === undefined || Number.isSafeInteger(priority)) &&
+    (signal === undefined || isSignal(signal)) &&
+    (ttlMs === undefined || isSpan(ttlMs)) &&
+    (tokens === undefined || isCount(tokens)) &&
+    (sloTtftMs === undefined || isSpan(sloTtftMs)) &&
+    (receivedAtMs === undefined || Number.isFinite(receivedAtMs))
+  ) {
+    return undefined;
+  }
+  const issues: ConfigIssue[] = [];
+  const check = (isRight: boolean, path: string, expected: string, value: unknown): void => {
+    if (!isRight) issues.push({ path, expected, got: describeValue(value) });
+  };
+  check(isCount(byteSize), 'request.byteSize', 'an integer from 0 up', byteSize);
+  check(signal === undefined || isSignal(signal), 'request.signal', 'an AbortSignal', signal);
+  check(ttlMs === undefined || isSpan(ttlMs), 'request.ttlMs', 'milliseconds from 0 up', ttlMs);
+  check(tokens === undefined || isCount(tokens), 'request.tokens', 'an integer from 0 up', tokens);
+  check(sloTtftMs === undefined || isSpan(sloTtftMs), 'request.sloTtftMs', 'milliseconds from 0 up', sloTtftMs);
+  check(receivedAtMs === undefined || Number.isFinite(receivedAtMs), 'request.receivedAtMs', 'an instant in milliseconds', receivedAtMs);
+  check(typeof fairnessId === 'string' && fairnessId !== '', 'key.fairnessId', 'a string that is not empty', fairnessId);
+  check(priority === undefined || Number.isSafeInteger(priority), 'key.priority', 'a safe integer', priority);
+  return new FlowConfigError(method, issues);
+}
+
+function isSignal(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'aborted' in value &&
+    'addEventListener' in value &&
+    typeof value.addEventListener === 'function' &&
+    'removeEventListener' in value &&
+    typeof value.removeEventListener === 'function'
+  );
+}
+
+function failure(method: string, path: string, expected: string, value: unknown): FlowConfigError {
+  return new FlowConfigError(method, [{ path, expected, got: describeValue(value) }]);
+}

@@ -1,0 +1,19 @@
+/** Time as the controller knows it: one monotonic source, so that a test or a simulator can replace it. */
+
+/** A monotonic clock with timers, all in milliseconds. */
+export interface Clock {
+  now(): number;
+  /** Calls back once, after at least `delayMs`; a delay too long for the platform, Infinity included, may end early. */
+  setTimeout(callback: () => void, delayMs: number): unknown;
+  clearTimeout(timer: unknown): void;
+}
+
+/** The longest delay that timers of Node and of browsers can hold. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/** `performance.now()` and the platform's timers, which keep a Node process alive. */
+export const realClock: Clock = {
+  now: () => performance.now(),
+  setTimeout: (callback, delayMs) => setTimeout(callback, Math.min(delayMs, longestTimerMs)),
+  clearTimeout: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout> | undefined),
+};

@@ -1,0 +1,574 @@
+/**
+ * The walk: priority band → flow → request → gate → dispatch, and every way out of the queue. Larger than most files because it is the
+ * one place where state changes.
+ *
+ * Single writer: an operation runs to its end before the next begins; a call that comes from inside one (a policy, a listener, an
+ * abort) waits its turn in `deferred`. The walk runs at the end of every operation that may have opened the gate or brought work.
+ *
+ * Invariant, between operations: while the gate is open for a band, nothing waits in it.
+ */
+import type { EndpointView } from '../endpoints/endpoint.js';
+import { EndpointPool } from '../endpoints/endpoint-pool.js';
+import { Gate } from '../gate/gate.js';
+import { BandTable } from '../tiers/1-priority/band-table.js';
+import { type BandSettings, PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { Flow } from '../tiers/2-fairness/flow.js';
+import { FlowTable } from '../tiers/2-fairness/flow-table.js';
+import { Cancellation } from './cancellation.js';
+import { exceededLimit, isUnlimited } from './capacity-limits.js';
+import type { EventHub } from './event-hub.js';
+import { Expiry } from './expiry.js';
+import type { FlowRequest } from './flow-request.js';
+import { InFlightLedger } from './in-flight-ledger.js';
+import { type LeaseOwner, SeatLease } from './lease.js';
+import type { ResolvedOptions } from './options.js';
+import type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './outcome.js';
+import { QueueItem, type Settle } from './queue-item.js';
+
+/** Turns of the loop in one go; a listener that calls back without end continues in a later turn of the event loop. */
+const longestRun = 1000;
+/** How often idle flows and bands are looked for, at most. */
+const collectEveryMs = 1000;
+
+let capturedSettle: Settle;
+/** One executor for every promise: no closure per request. */
+const captureSettle = (settle: Settle): void => {
+  capturedSettle = settle;
+};
+
+export class Dispatcher implements LeaseOwner {
+  waiting = 0;
+  waitingBytes = 0;
+  enqueued = 0;
+  released = 0;
+  state: 'open' | 'draining' | 'closed' = 'open';
+  readonly outcomes: Record<OutcomeType, number> = {
+    Dispatched: 0,
+    RejectedCapacity: 0,
+    RejectedNoEndpoints: 0,
+    RejectedOther: 0,
+    EvictedTTL: 0,
+    EvictedNoEndpoints: 0,
+    EvictedContextCancelled: 0,
+    EvictedOther: 0,
+  };
+  readonly bands: BandTable = new BandTable();
+  readonly flows: FlowTable;
+  readonly gate: Gate;
+  readonly ledger: InFlightLedger;
+  /** True when the last walk left requests waiting before a closed gate. */
+  isGateClosed = false;
+
+  private nowMs: number;
+  private isBusy = false;
+  private walkWanted = false;
+  private deferred: (() => void)[] = [];
+  private sequence = 0;
+  private collectAtMs: number;
+  private isPoolEmpty: boolean;
+  private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
+  private recheckTimer: unknown = undefined;
+  private drainTimer: unknown = undefined;
+  private drainsUntilMs = Number.POSITIVE_INFINITY;
+  private readonly closers: (() => void)[] = [];
+  private readonly expiry: Expiry;
+  private readonly cancellation: Cancellation;
+  private readonly detachFromPool: () => void;
+  private options: ResolvedOptions;
+  private readonly events: EventHub;
+
+  constructor(options: ResolvedOptions, events: EventHub) {
+    this.options = options;
+    this.events = events;
+    const { clock, usageLimitPolicy, saturationDetector } = options;
+    const pool = options.pool ?? EndpointPool.implicit();
+    this.nowMs = clock.now();
+    this.collectAtMs = this.nowMs + collectEveryMs;
+    this.isPoolEmpty = pool.endpoints.length === 0;
+    this.flows = new FlowTable(options.maxFlows, options.flowIdleTimeoutMs, (flow) => this.flowRemoved(flow));
+    this.gate = new Gate(pool, this.bands, events, options.gate, saturationDetector, usageLimitPolicy, () => this.wake());
+    this.ledger = new InFlightLedger(pool, this.gate, events, options.endpointPicker);
+    this.expiry = new Expiry(clock, () => this.perform(() => this.evictExpired()));
+    this.cancellation = new Cancellation((items) => this.perform(() => this.evictCancelled(items)));
+    this.detachFromPool = pool.attach(
+      () => this.wake(),
+      () => clock.now(),
+    );
+    for (const band of options.bands) this.addBand(band.priority, true, band);
+  }
+
+  /** Decides now if it can, otherwise lets the request wait. */
+  enqueue(request: FlowRequest, fairnessId: string, priority: number): Promise<Outcome> {
+    if (this.isBusy) {
+      return new Promise((settle) => {
+        this.deferred.push(() => this.enqueueInto(settle, request, fairnessId, priority));
+      });
+    }
+    this.enter();
+    try {
+      const item = this.makeItem(request, fairnessId, priority);
+      const outcome = this.judge(item);
+      if (outcome !== undefined) return Promise.resolve(outcome);
+      const promise = new Promise<Outcome>(captureSettle);
+      this.letWait(item, capturedSettle);
+      return promise;
+    } finally {
+      this.leave();
+    }
+  }
+
+  /** Decides now, or returns undefined and forgets the request. */
+  tryEnqueue(request: FlowRequest, fairnessId: string, priority: number): Outcome | undefined {
+    if (this.isBusy) return undefined;
+    this.enter();
+    try {
+      const highest = this.bands.highestWaiting;
+      if (highest !== undefined && highest.priority >= priority) this.walk();
+      const item = this.makeItem(request, fairnessId, priority);
+      const outcome = this.judge(item);
+      if (outcome === undefined) this.enqueued--;
+      return outcome;
+    } finally {
+      this.leave();
+    }
+  }
+
+  release(lease: SeatLease): void {
+    if (this.isBusy) {
+      this.deferred.push(() => this.settleLease(lease));
+      return;
+    }
+    this.enter();
+    try {
+      this.settleLease(lease);
+    } finally {
+      this.leave();
+    }
+  }
+
+  bind(lease: SeatLease, endpoint: string | EndpointView): void {
+    this.ledger.move(lease, endpoint, this.options.clock.now());
+  }
+
+  /** Walks soon: the pool, its metrics or a detector's signal changed. */
+  wake(): void {
+    this.walkWanted = true;
+    if (!this.isBusy) this.perform(() => {});
+  }
+
+  reconfigure(options: ResolvedOptions): void {
+    this.perform(() => this.apply(options));
+  }
+
+  /** Stops admission; evicts what still waits after `drainMs`. A later call can only shorten the time. */
+  close(drainMs: number): Promise<void> {
+    if (this.state === 'closed') return Promise.resolve();
+    const closed = new Promise<void>((resolve) => this.closers.push(resolve));
+    this.perform(() => this.drain(drainMs));
+    return closed;
+  }
+
+  /** Forgets what has been idle too long, so that figures do not show it. */
+  collectIdle(): void {
+    if (!this.isBusy) this.nowMs = this.options.clock.now();
+    this.collectAtMs = this.nowMs + collectEveryMs;
+    this.flows.collect(this.nowMs);
+    for (const band of [...this.bands.all()]) {
+      if (this.isIdle(band) && this.nowMs - band.lastUsedMs >= this.options.bandIdleTimeoutMs) this.removeBand(band);
+    }
+  }
+
+  // One operation at a time.
+
+  private enter(): void {
+    this.isBusy = true;
+    this.nowMs = this.options.clock.now();
+  }
+
+  private perform(operation: () => void): void {
+    if (this.isBusy) {
+      this.deferred.push(operation);
+      return;
+    }
+    this.enter();
+    try {
+      operation();
+    } finally {
+      this.leave();
+    }
+  }
+
+  private leave(): void {
+    try {
+      for (let turns = 0; this.walkWanted || this.deferred.length > 0; turns++) {
+        if (turns === longestRun) {
+          this.options.clock.setTimeout(() => this.perform(() => {}), 0);
+          break;
+        }
+        this.turn();
+      }
+      this.setTimers();
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  private turn(): void {
+    if (this.walkWanted) {
+      this.walkWanted = false;
+      this.noticeRegime();
+      this.walk();
+    }
+    if (this.deferred.length === 0) return;
+    const operations = this.deferred;
+    this.deferred = [];
+    for (const operation of operations) operation();
+  }
+
+  private setTimers(): void {
+    if (this.waiting === 0) {
+      this.expiry.disarm();
+      this.stopRecheck();
+      if (this.state === 'draining') this.finish();
+      return;
+    }
+    this.expiry.arm(this.nowMs);
+    const recheckMs = this.gate.recheckMs;
+    if (recheckMs === undefined) this.stopRecheck();
+    else if (this.recheckTimer === undefined) {
+      this.recheckTimer = this.options.clock.setTimeout(() => {
+        this.recheckTimer = undefined;
+        this.wake();
+      }, recheckMs);
+    }
+  }
+
+  private stopRecheck(): void {
+    if (this.recheckTimer === undefined) return;
+    this.options.clock.clearTimeout(this.recheckTimer);
+    this.recheckTimer = undefined;
+  }
+
+  // The way in.
+
+  private makeItem(request: FlowRequest, fairnessId: string, priority: number): QueueItem {
+    this.enqueued++;
+    const nowMs = this.nowMs;
+    const band = this.bands.get(priority);
+    const { receivedAtMs = nowMs, sloTtftMs, ttlMs = (band?.settings ?? this.templateFor(priority)).requestTtlMs } = request;
+    return new QueueItem(
+      request,
+      band,
+      fairnessId,
+      priority,
+      request.byteSize,
+      request.tokens ?? 0,
+      this.sequence++,
+      receivedAtMs,
+      nowMs,
+      ttlMs === 0 ? Number.POSITIVE_INFINITY : ttlMs,
+      sloTtftMs === undefined ? Number.POSITIVE_INFINITY : receivedAtMs + sloTtftMs,
+    );
+  }
+
+  private enqueueInto(settle: Settle, request: FlowRequest, fairnessId: string, priority: number): void {
+    const item = this.makeItem(request, fairnessId, priority);
+    const outcome = this.judge(item);
+    if (outcome !== undefined) settle(outcome);
+    else this.letWait(item, settle);
+  }
+
+  /** The outcome of a request that need not wait: a rejection, or a dispatch that overtakes nobody. */
+  private judge(item: QueueItem): Outcome | undefined {
+    if (this.state !== 'open') return this.drop(item, 'RejectedOther', 'shutting-down');
+    if (item.request?.signal?.aborted === true) return this.drop(item, 'RejectedOther', 'cancelled');
+    if (this.nowMs >= this.collectAtMs) this.collectIdle();
+    item.band ??= this.provisionBand(item.priority);
+    const { band } = item;
+    if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
+    const limit = this.limitHitBy(item, band);
+    if (limit !== undefined) return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, limit);
+    band.lastUsedMs = this.nowMs;
+    const highest = this.bands.highestWaiting;
+    if (highest !== undefined && highest.priority >= item.priority) {
+      this.walkWanted = true;
+      return undefined;
+    }
+    if (this.gate.admits(band, this.nowMs)) return this.grant(item, band, this.passThrough(item, band));
+    this.noteGate(true);
+    return undefined;
+  }
+
+  private capacityDrop(): DropType {
+    return this.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity';
+  }
+
+  private limitHitBy(item: QueueItem, band: PriorityBand): LimitHit | undefined {
+    const { limits, flowLimits } = band.settings;
+    const hit = exceededLimit('global', this, this.options.limits, item.byteSize) ?? exceededLimit('band', band, limits, item.byteSize);
+    if (hit !== undefined || isUnlimited(flowLimits)) return hit;
+    return exceededLimit('flow', this.flows.flowOf(band, item.fairnessId, this.nowMs), flowLimits, item.byteSize);
+  }
+
+  /** Keeps the fairness policy informed of a request that never waits; returns its flow when the lease must remember it. */
+  private passThrough(item: QueueItem, band: PriorityBand): Flow | undefined {
+    if (!band.hearsDispatches) return undefined;
+    const flow = this.flows.flowOf(band, item.fairnessId, this.nowMs);
+    this.flows.becameBusy(flow);
+    band.passedThrough(item, flow);
+    return this.track(flow);
+  }
+
+  private letWait(item: QueueItem, settle: Settle): void {
+    const band = item.band as PriorityBand;
+    const flow = this.flows.flowOf(band, item.fairnessId, this.nowMs);
+    this.flows.becameBusy(flow);
+    item.isWaiting = true;
+    item.settle = settle;
+    if (band.waiting === 0) {
+      this.bands.activated(band);
+      this.walkWanted = true;
+    }
+    this.waiting++;
+    this.waitingBytes += item.byteSize;
+    band.add(item, flow);
+    this.startBudget(item);
+    const signal = item.request?.signal;
+    if (signal !== undefined) this.cancellation.watch(item, signal);
+    if (this.events.hears('queued')) this.events.emit('queued', { item, waitingInBand: band.waiting });
+  }
+
+  // The walk.
+
+  private walk(): void {
+    for (let band = this.bands.highestWaiting; band !== undefined; band = this.bands.highestWaiting) {
+      if (!this.gate.admits(band, this.nowMs)) {
+        this.noteGate(true);
+        return;
+      }
+      const item = band.next() as QueueItem;
+      if (item.expiresAtMs <= this.nowMs) this.evictOverdue(item);
+      else this.dispatch(item, band);
+    }
+    this.noteGate(false);
+  }
+
+  private dispatch(item: QueueItem, band: PriorityBand): void {
+    item.isWaiting = false;
+    band.take(item);
+    const flow = item.flow as Flow;
+    this.leaveQueue(item, band);
+    item.settle?.(this.grant(item, band, this.track(flow)));
+  }
+
+  /** Takes the seat and hands out the lease. */
+  private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined): Dispatched {
+    const endpoint = this.ledger.choose(item, this.nowMs);
+    const lease = new SeatLease(this, band, flow, endpoint, item.fairnessId, item.tokens, this.nowMs);
+    this.ledger.take(lease);
+    band.drainRate.record(this.nowMs);
+    this.outcomes.Dispatched++;
+    const queuedMs = this.nowMs - item.enqueuedAtMs;
+    if (this.events.hears('dispatched')) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
+    item.request = undefined;
+    return { type: 'Dispatched', lease, queuedMs };
+  }
+
+  private settleLease(lease: SeatLease): void {
+    const { band, flow } = lease;
+    this.released++;
+    if (flow !== undefined) {
+      band.settled(flow, lease.usage);
+      flow.trackedInFlight--;
+      band.trackedInFlight--;
+      this.rest(flow);
+    }
+    this.ledger.giveBack(lease, this.nowMs);
+    this.walkWanted = true;
+    if (this.events.hears('released')) {
+      this.events.emit('released', { lease, usage: lease.usage, heldMs: this.nowMs - lease.dispatchedAtMs });
+    }
+  }
+
+  private noteGate(isClosed: boolean): void {
+    if (this.isGateClosed === isClosed) return;
+    this.isGateClosed = isClosed;
+    if (this.events.hears('gate')) this.events.emit('gate', { isClosed, saturation: this.gate.saturation });
+  }
+
+  // The ways out that are no dispatch.
+
+  private evict(item: QueueItem, type: DropType, reason: DropReason): void {
+    const band = item.band as PriorityBand;
+    item.isWaiting = false;
+    band.discard(item);
+    this.leaveQueue(item, band);
+    this.rest(item.flow as Flow);
+    const { settle } = item;
+    settle?.(this.drop(item, type, reason));
+    this.walkWanted = true;
+  }
+
+  private drop(item: QueueItem, type: DropType, reason: DropReason, limit?: LimitHit): Drop {
+    this.outcomes[type]++;
+    const { fairnessId, priority } = item;
+    const queuedMs = this.nowMs - item.enqueuedAtMs;
+    const outcome: Drop = { type, reason, fairnessId, priority, queuedMs, limit, retryAfterMs: this.retryAfterMs(item, reason) };
+    if (this.events.hears('dropped')) this.events.emit('dropped', { request: item.request, outcome });
+    item.request = undefined;
+    return outcome;
+  }
+
+  /** When the requests now waiting in the band should be gone, if its recent rate holds. */
+  private retryAfterMs(item: QueueItem, reason: DropReason): number | undefined {
+    if (reason === 'cancelled' || reason === 'shutting-down' || reason === 'no-endpoints') return undefined;
+    const { band } = item;
+    const rate = band?.drainRate.perSecond(this.nowMs);
+    return band === undefined || rate === undefined ? undefined : (Math.max(band.waiting, 1) / rate) * 1000;
+  }
+
+  private evictExpired(): void {
+    for (let item = this.expiry.due(this.nowMs); item !== undefined; item = this.expiry.due(this.nowMs)) this.evictOverdue(item);
+  }
+
+  private evictOverdue(item: QueueItem): void {
+    if (this.isPoolEmpty) this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
+    else this.evict(item, 'EvictedTTL', 'ttl-expired');
+  }
+
+  private evictCancelled(items: QueueItem[]): void {
+    for (const item of items) if (item.isWaiting) this.evict(item, 'EvictedContextCancelled', 'cancelled');
+  }
+
+  /** What every way out of the queue shares. */
+  private leaveQueue(item: QueueItem, band: PriorityBand): void {
+    this.waiting--;
+    this.waitingBytes -= item.byteSize;
+    if (band.waiting === 0) this.bands.deactivated(band);
+    this.expiry.remove(item);
+    this.cancellation.unwatch(item);
+    band.lastUsedMs = this.nowMs;
+  }
+
+  /** Remembers the flow for the lease when the fairness policy asks for it. */
+  private track(flow: Flow): Flow | undefined {
+    if (!flow.band.hearsSettlements) {
+      this.rest(flow);
+      return undefined;
+    }
+    flow.trackedInFlight++;
+    flow.band.trackedInFlight++;
+    return flow;
+  }
+
+  private rest(flow: Flow): void {
+    if (flow.waiting === 0 && flow.trackedInFlight === 0) this.flows.becameIdle(flow, this.nowMs);
+  }
+
+  // Budgets and regimes.
+
+  private startBudget(item: QueueItem): void {
+    const fromMs = Math.max(item.enqueuedAtMs, this.poolFlippedAtMs);
+    this.expiry.add(item, fromMs, this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs);
+  }
+
+  /** A pool that lost its last endpoint, or got its first, gives everything that waits a fresh budget. O(waiting · log) then. */
+  private noticeRegime(): void {
+    const isPoolEmpty = this.ledger.pool.endpoints.length === 0;
+    if (isPoolEmpty === this.isPoolEmpty) return;
+    this.isPoolEmpty = isPoolEmpty;
+    this.poolFlippedAtMs = this.nowMs;
+    this.restartBudgets();
+    if (this.events.hears('regime')) this.events.emit('regime', { isPoolEmpty });
+  }
+
+  private restartBudgets(): void {
+    this.expiry.clear();
+    for (const item of this.allWaiting()) this.startBudget(item);
+  }
+
+  private allWaiting(): QueueItem[] {
+    const items = this.bands.all().flatMap((band) => band.waitingItems() as QueueItem[]);
+    return items.sort((a, b) => a.sequence - b.sequence);
+  }
+
+  // Bands.
+
+  private templateFor(priority: number): BandSettings {
+    return priority < 0 ? this.options.defaultNegativeBand : this.options.defaultBand;
+  }
+
+  private provisionBand(priority: number): PriorityBand | undefined {
+    if (this.bands.size >= this.options.maxBands) {
+      const idle = this.bands.all().filter((band) => this.isIdle(band));
+      const longest = idle.sort((a, b) => a.lastUsedMs - b.lastUsedMs)[0];
+      if (longest === undefined) return undefined;
+      this.removeBand(longest);
+    }
+    return this.addBand(priority, false, this.templateFor(priority));
+  }
+
+  private addBand(priority: number, isConfigured: boolean, settings: BandSettings): PriorityBand {
+    const band = new PriorityBand(priority, isConfigured, settings, this.events, this.nowMs);
+    this.bands.add(band);
+    if (this.events.hears('bandAdded')) this.events.emit('bandAdded', { priority });
+    return band;
+  }
+
+  private isIdle(band: PriorityBand): boolean {
+    return !band.isConfigured && band.waiting === 0 && band.trackedInFlight === 0;
+  }
+
+  private removeBand(band: PriorityBand): void {
+    this.flows.removeAll(band);
+    this.bands.remove(band);
+    if (this.events.hears('bandRemoved')) this.events.emit('bandRemoved', { priority: band.priority });
+  }
+
+  private flowRemoved(flow: Flow): void {
+    if (this.events.hears('flowRemoved')) this.events.emit('flowRemoved', { fairnessId: flow.fairnessId, priority: flow.priority });
+  }
+
+  // Configuration and the end.
+
+  private apply(options: ResolvedOptions): void {
+    this.options = options;
+    this.gate.configure(options.gate, options.saturationDetector, options.usageLimitPolicy);
+    this.ledger.picker = options.endpointPicker;
+    this.flows.configure(options.maxFlows, options.flowIdleTimeoutMs);
+    const configured = new Map(options.bands.map((band) => [band.priority, band]));
+    for (const band of this.bands.all()) {
+      const settings = configured.get(band.priority);
+      band.isConfigured = settings !== undefined;
+      band.configure(settings ?? this.templateFor(band.priority));
+      configured.delete(band.priority);
+    }
+    for (const settings of configured.values()) this.addBand(settings.priority, true, settings);
+    this.bands.version++;
+    this.restartBudgets();
+    this.walkWanted = true;
+  }
+
+  private drain(drainMs: number): void {
+    this.state = 'draining';
+    const untilMs = this.nowMs + drainMs;
+    if (untilMs >= this.drainsUntilMs) return;
+    this.drainsUntilMs = untilMs;
+    this.options.clock.clearTimeout(this.drainTimer);
+    if (drainMs === 0) this.evictAll();
+    else this.drainTimer = this.options.clock.setTimeout(() => this.perform(() => this.evictAll()), drainMs);
+  }
+
+  private evictAll(): void {
+    for (const item of this.allWaiting()) this.evict(item, 'EvictedOther', 'shutting-down');
+  }
+
+  /** The last request has left a closing controller. */
+  private finish(): void {
+    this.state = 'closed';
+    this.options.clock.clearTimeout(this.drainTimer);
+    this.gate.stop();
+    this.detachFromPool();
+    for (const resolve of this.closers) resolve();
+  }
+}

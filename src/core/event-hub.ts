@@ -1,0 +1,44 @@
+/** Listeners that cannot hurt: each is called inside a guard, and a failing one does not silence the next. */
+import { EventEmitter } from 'eventemitter3';
+import type { PluginErrorSink, PluginKind } from '../plugins/plugin-errors.js';
+import type { FlowEvents } from './events.js';
+
+export class EventHub implements PluginErrorSink {
+  /** Faults of foreign code so far. */
+  pluginErrors = 0;
+  private readonly emitter = new EventEmitter();
+
+  /** Returns the way to stop. */
+  on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents[E]) => void): () => void {
+    const failed = (error: unknown): void => {
+      if (event === 'pluginError') this.pluginErrors++;
+      else this.pluginFailed('listener', event, error);
+    };
+    const guarded = (payload: FlowEvents[E]): void => {
+      try {
+        const result: unknown = listener(payload);
+        if (result instanceof Promise) result.catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    };
+    this.emitter.on(event, guarded);
+    return () => {
+      this.emitter.off(event, guarded);
+    };
+  }
+
+  /** Ask before building a payload. */
+  hears(event: keyof FlowEvents): boolean {
+    return this.emitter.listenerCount(event) > 0;
+  }
+
+  emit<E extends keyof FlowEvents>(event: E, payload: FlowEvents[E]): void {
+    this.emitter.emit(event, payload);
+  }
+
+  pluginFailed(kind: PluginKind, type: string, error: unknown): void {
+    this.pluginErrors++;
+    if (this.hears('pluginError')) this.emit('pluginError', { kind, type, error });
+  }
+}

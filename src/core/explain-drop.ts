@@ -1,0 +1,113 @@
+/** What a drop means to a client: its cause, a status, a sentence. Error contracts and `FlowControlError` both start from here. */
+import type { Drop, LimitHit } from './outcome.js';
+
+/**
+ * What lies behind a drop, whichever way it came about.
+ * - `saturated`: a limit on waiting requests was reached.
+ * - `no-endpoints`: there is no model server.
+ * - `ttl-expired`: it waited as long as it may.
+ * - `cancelled`: the client left.
+ * - `shutting-down`: the controller is closing.
+ * - `internal`: anything else, a fault.
+ */
+export type DropCause = 'saturated' | 'no-endpoints' | 'ttl-expired' | 'cancelled' | 'shutting-down' | 'internal';
+
+/** The stable name of a cause in errors and in bodies. */
+export type DropCode = (typeof codes)[DropCause];
+
+export interface DropExplanation {
+  readonly cause: DropCause;
+  readonly code: DropCode;
+  /** By the Gateway API table, the default contract: 429 for `saturated`, 503, or 500 for `shutting-down` and `internal`. */
+  readonly status: 429 | 500 | 503;
+  /** One sentence for the client. It names limits and figures, never a fairness ID. */
+  readonly detail: string;
+  /** When to come back, whole seconds from 1 up; undefined when nobody is there to come back. */
+  readonly retryAfterSeconds: number | undefined;
+}
+
+const codes = {
+  saturated: 'ERR_FLOW_SATURATED',
+  'no-endpoints': 'ERR_FLOW_NO_ENDPOINTS',
+  'ttl-expired': 'ERR_FLOW_TTL_EXPIRED',
+  cancelled: 'ERR_FLOW_CANCELLED',
+  'shutting-down': 'ERR_FLOW_SHUTTING_DOWN',
+  internal: 'ERR_FLOW_INTERNAL',
+} as const satisfies Record<DropCause, string>;
+
+const statuses: Record<DropCause, DropExplanation['status']> = {
+  saturated: 429,
+  'no-endpoints': 503,
+  'ttl-expired': 503,
+  cancelled: 503,
+  'shutting-down': 500,
+  internal: 500,
+};
+
+/**
+ * Explains a drop. Retry-After is at most `maxRetryAfterSeconds`, so that one bad estimate does not send clients away for an hour,
+ * and 1 where nothing was measured, because clients of model APIs do not retry without it.
+ */
+export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
+  const cause = causeOf(drop);
+  const seconds = Math.ceil((drop.retryAfterMs ?? 0) / 1_000);
+  return {
+    cause,
+    code: codes[cause],
+    status: statuses[cause],
+    detail: describe(cause, drop),
+    retryAfterSeconds: cause === 'cancelled' ? undefined : Math.max(1, Math.min(seconds, maxRetryAfterSeconds)),
+  };
+}
+
+function causeOf({ type, reason }: Drop): DropCause {
+  switch (type) {
+    case 'RejectedCapacity':
+      return 'saturated';
+    case 'RejectedNoEndpoints':
+    case 'EvictedNoEndpoints':
+      return 'no-endpoints';
+    case 'EvictedTTL':
+      return 'ttl-expired';
+    case 'EvictedContextCancelled':
+      return 'cancelled';
+    default:
+      return isCause(reason) ? reason : 'internal';
+  }
+}
+
+function isCause(reason: string): reason is DropCause {
+  return Object.hasOwn(codes, reason);
+}
+
+function describe(cause: DropCause, drop: Drop): string {
+  switch (cause) {
+    case 'saturated':
+      return drop.limit === undefined
+        ? `The gateway takes no more requests of priority ${drop.priority} now.`
+        : describeLimit(drop.limit, drop);
+    case 'no-endpoints':
+      if (drop.limit !== undefined)
+        return `No model server is available, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
+      return `No model server is available${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
+    case 'ttl-expired':
+      return `The request waited ${seconds(drop.queuedMs)} for a free model server, as long as it may.`;
+    case 'cancelled':
+      return `The client left after ${seconds(drop.queuedMs)} in the queue.`;
+    case 'shutting-down':
+      return 'The gateway is shutting down.';
+    case 'internal':
+      return 'Flow control could not handle the request.';
+  }
+}
+
+function describeLimit({ scope, resource, max, used }: LimitHit, { priority }: Drop): string {
+  const where = { global: '', band: ` of priority ${priority}`, flow: ' of this flow' }[scope];
+  return resource === 'requests'
+    ? `At most ${max} requests${where} may wait, and ${used} are waiting.`
+    : `Requests${where} that wait may hold at most ${max} bytes; they hold ${used}, and this one does not fit.`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

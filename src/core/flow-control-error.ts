@@ -1,0 +1,55 @@
+/** A drop that has to travel as an exception. */
+import { type DropCode, explainDrop } from './explain-drop.js';
+import type { Drop, DropType } from './outcome.js';
+
+/** How a drop is to be answered. */
+export interface DropResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const brand = Symbol.for('headgate.FlowControlError');
+
+/**
+ * Thrown for a drop by `flow.run`, and by the HTTP adapters with `onDrop: 'throw'`.
+ * Has the shape of an http-errors error, so that Express, Koa, Fastify and Hono answer with its status, headers and message unaided.
+ */
+export class FlowControlError extends Error {
+  override readonly name = 'FlowControlError';
+  readonly code: DropCode;
+  readonly outcome: DropType;
+  /** The drop itself: reason, limit, time in the queue. */
+  readonly drop: Drop;
+  readonly status: number;
+  /** The same as `status`. */
+  readonly statusCode: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The message is written for the client, whatever the status. */
+  readonly expose = true;
+
+  /** `response` replaces the answer of the default error contract. */
+  constructor(drop: Drop, response: DropResponse = defaultResponse(drop)) {
+    const { code, detail } = explainDrop(drop);
+    super(detail);
+    this.code = code;
+    this.outcome = drop.type;
+    this.drop = drop;
+    this.status = response.status;
+    this.statusCode = response.status;
+    this.headers = response.headers;
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** True across the ESM and the CommonJS copy of the package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
+}
+
+function defaultResponse(drop: Drop): DropResponse {
+  const { status, retryAfterSeconds } = explainDrop(drop);
+  const headers: Record<string, string> = { 'cache-control': 'no-store' };
+  if (status !== 500 && retryAfterSeconds !== undefined) headers['retry-after'] = String(retryAfterSeconds);
+  return { status, headers };
+}

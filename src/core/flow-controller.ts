@@ -1,0 +1,134 @@
+/** What hosts hold: the controller's public face. Every decision is made in the Dispatcher. */
+import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import { argumentError } from './check-arguments.js';
+import { Dispatcher } from './dispatcher.js';
+import { EventHub } from './event-hub.js';
+import type { FlowEvents } from './events.js';
+import { FlowControlError } from './flow-control-error.js';
+import type { FlowGate } from './flow-gate.js';
+import type { FlowKey, FlowRequest } from './flow-request.js';
+import type { Lease } from './lease.js';
+import type { FlowControllerOptions, ResolvedOptions } from './options.js';
+import type { Outcome } from './outcome.js';
+import { resolveOptions } from './resolve-options.js';
+import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './snapshot.js';
+
+export interface CloseOptions {
+  /** How long waiting requests may still be dispatched, ms. @default 0 */
+  drainMs?: number | undefined;
+}
+
+/**
+ * Holds requests while the pool of model servers is full, and lets them go by priority, fairness and order.
+ *
+ * @example
+ * const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 15 }) });
+ * const outcome = await flow.enqueue({ byteSize: 512 }, { fairnessId: 'tenant-a', priority: 100 });
+ * if (outcome.type === 'Dispatched') {
+ *   try { await forward(outcome.lease.signal); } finally { outcome.lease.release(); }
+ * }
+ */
+export class FlowController<R extends FlowRequest = FlowRequest> implements FlowGate<R> {
+  private readonly events = new EventHub();
+  private readonly dispatcher: Dispatcher;
+  private given: FlowControllerOptions<R>;
+  private options: ResolvedOptions;
+
+  /** @throws FlowConfigError listing everything that is wrong with the options */
+  constructor(options: FlowControllerOptions<R>) {
+    this.options = resolveOptions(options);
+    this.given = { ...options };
+    this.dispatcher = new Dispatcher(this.options, this.events);
+  }
+
+  /**
+   * Asks for the right to run a request. Resolves exactly once, with a lease or with the reason why not; drops are outcomes, not
+   * exceptions. O(1), or O(log waiting) under an ordering policy other than arrival order.
+   * @throws (rejects) FlowConfigError for a call that cannot be right: no `byteSize`, no `fairnessId`, a priority that is no integer
+   */
+  enqueue(request: R, key: FlowKey): Promise<Outcome> {
+    const error = argumentError('enqueue', request, key);
+    return error === undefined ? this.dispatcher.enqueue(request, key.fairnessId, key.priority ?? 0) : Promise.reject(error);
+  }
+
+  /**
+   * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not queued. Called from
+   * inside a plugin or a listener of this controller it always returns undefined.
+   * @throws FlowConfigError as `enqueue`
+   */
+  tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
+    const error = argumentError('tryEnqueue', request, key);
+    if (error !== undefined) throw error;
+    return this.dispatcher.tryEnqueue(request, key.fairnessId, key.priority ?? 0);
+  }
+
+  /**
+   * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends.
+   * @returns what `work` returns
+   * @throws FlowControlError when the request was dropped; whatever `work` throws
+   */
+  async run<T>(request: R, key: FlowKey, work: (lease: Lease) => T | PromiseLike<T>): Promise<T> {
+    const outcome = await this.enqueue(request, key);
+    if (outcome.type !== 'Dispatched') throw new FlowControlError(outcome);
+    try {
+      return await work(outcome.lease);
+    } finally {
+      outcome.lease.release();
+    }
+  }
+
+  /** Calls `listener` for every event of that name; returns the way to stop. A listener that throws is reported, not felt. */
+  on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => void): () => void {
+    return this.events.on(event, listener as (payload: FlowEvents[E]) => void);
+  }
+
+  /**
+   * Replaces the options that are given and keeps the others; an option given as undefined returns to its default. Applies to live
+   * queues at once: requests that wait are lined up under the new policies, and a smaller limit only keeps new ones out.
+   * @throws FlowConfigError listing everything that is wrong; nothing has changed then. `clock` and `pool` cannot be replaced
+   */
+  reconfigure(changes: Partial<FlowControllerOptions<R>>): void {
+    const fixed = (['clock', 'pool'] as const).filter((name) => changes[name] !== undefined && changes[name] !== this.given[name]);
+    if (fixed.length > 0) {
+      throw new FlowConfigError(
+        'reconfigure',
+        fixed.map((path) => ({ path, expected: 'the one that the controller was made with', got: describeValue(changes[path]) })),
+      );
+    }
+    const { clock, pool } = this.given;
+    const given = { ...this.given, ...changes, clock, pool };
+    this.options = resolveOptions(given, 'reconfigure');
+    this.given = given;
+    this.dispatcher.reconfigure(this.options);
+  }
+
+  /**
+   * Stops admission, lets waiting requests go for `drainMs` more, then evicts the rest. Resolves when nothing waits; leases in flight
+   * stay valid. Idempotent: a later call can only shorten the time.
+   * @throws (rejects) FlowConfigError when `drainMs` is no number from 0 up
+   */
+  close(options: CloseOptions = {}): Promise<void> {
+    const { drainMs = 0 } = options;
+    if (!(drainMs >= 0)) {
+      const issue = { path: 'drainMs', expected: 'milliseconds from 0 up', got: describeValue(drainMs) };
+      return Promise.reject(new FlowConfigError('close', [issue]));
+    }
+    return this.dispatcher.close(drainMs);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Figures. O(bands). */
+  stats(): FlowStats {
+    this.dispatcher.collectIdle();
+    return takeStats(this.dispatcher, this.events.pluginErrors);
+  }
+
+  /** Everything at one instant. O(waiting). */
+  snapshot(): ControllerSnapshot {
+    this.dispatcher.collectIdle();
+    return takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, this.options.clock.now());
+  }
+}

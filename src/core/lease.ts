@@ -1,0 +1,116 @@
+/** The right to run one dispatched request, and its seat in the in-flight ledger until `release`. */
+
+import type { EndpointView } from '../endpoints/endpoint.js';
+import type { Endpoint } from '../endpoints/endpoint-pool.js';
+import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { Flow } from '../tiers/2-fairness/flow.js';
+import type { Usage } from '../tiers/views.js';
+
+/** What a dispatched request holds. Give it back with `release()`, or let `using` do it. */
+export interface Lease {
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** When it was dispatched, ms of the controller's clock. */
+  readonly dispatchedAtMs: number;
+  /** Tokens booked for it. */
+  readonly tokens: number;
+  /** The endpoint chosen at dispatch or by `bind`; undefined for a controller without a pool. */
+  readonly endpoint: EndpointView | undefined;
+  /** What the request consumed so far, as far as the host reported it. */
+  readonly usage: Usage;
+  readonly isReleased: boolean;
+  /** Aborts when whoever runs the request must stop, because `abort` was called. Independent of the request's own signal. */
+  readonly signal: AbortSignal;
+  /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
+  abort(reason?: unknown): void;
+  /**
+   * Moves the seat to the endpoint to which a host that routes by itself sent the request.
+   * @throws FlowConfigError when the pool has no such endpoint, or the lease was released.
+   */
+  bind(endpoint: string | EndpointView): void;
+  /** Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after `release`. */
+  report(usage: Partial<Usage>): void;
+  /** Gives the seat back; call it when the response has ended, however it ended. Later calls do nothing. */
+  release(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Who gave the lease out, and takes it back. */
+export interface LeaseOwner {
+  release(lease: SeatLease): void;
+  bind(lease: SeatLease, endpoint: string | EndpointView): void;
+}
+
+const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
+
+/** A lease with the bookkeeping behind it. */
+export class SeatLease implements Lease {
+  usage: Usage = noUsage;
+  isReleased = false;
+  private controller: AbortController | undefined = undefined;
+  private readonly owner: LeaseOwner;
+  readonly band: PriorityBand;
+  /** Set while the band's fairness policy wants to hear of the end. */
+  readonly flow: Flow | undefined;
+  /** Where the seat is booked. */
+  seat: Endpoint;
+  readonly fairnessId: string;
+  readonly tokens: number;
+  readonly dispatchedAtMs: number;
+
+  constructor(
+    owner: LeaseOwner,
+    band: PriorityBand,
+    flow: Flow | undefined,
+    seat: Endpoint,
+    fairnessId: string,
+    tokens: number,
+    dispatchedAtMs: number,
+  ) {
+    this.owner = owner;
+    this.band = band;
+    this.flow = flow;
+    this.seat = seat;
+    this.fairnessId = fairnessId;
+    this.tokens = tokens;
+    this.dispatchedAtMs = dispatchedAtMs;
+  }
+
+  get priority(): number {
+    return this.band.priority;
+  }
+
+  get endpoint(): EndpointView | undefined {
+    return this.seat.isImplicit ? undefined : this.seat;
+  }
+
+  get signal(): AbortSignal {
+    this.controller ??= new AbortController();
+    return this.controller.signal;
+  }
+
+  abort(reason?: unknown): void {
+    this.controller ??= new AbortController();
+    this.controller.abort(reason);
+  }
+
+  bind(endpoint: string | EndpointView): void {
+    this.owner.bind(this, endpoint);
+  }
+
+  report(usage: Partial<Usage>): void {
+    if (this.isReleased) return;
+    const { promptTokens = this.usage.promptTokens, completionTokens = this.usage.completionTokens } = usage;
+    this.usage = { promptTokens, completionTokens };
+  }
+
+  release(): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    this.owner.release(this);
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
+  }
+}

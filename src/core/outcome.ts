@@ -1,0 +1,66 @@
+/** How a request can end at the gate: one closed union, in the mission's names. */
+import type { Lease } from './lease.js';
+
+/** Rejected = never queued; evicted = was queued. Also the label values of metrics. */
+export type DropType =
+  | 'RejectedCapacity'
+  | 'RejectedNoEndpoints'
+  | 'RejectedOther'
+  | 'EvictedTTL'
+  | 'EvictedNoEndpoints'
+  | 'EvictedContextCancelled'
+  | 'EvictedOther';
+
+/** `Dispatched` and the drops. */
+export type OutcomeType = 'Dispatched' | DropType;
+
+/** The limit that a request did not fit into. */
+export interface LimitHit {
+  readonly scope: 'global' | 'band' | 'flow';
+  readonly resource: 'requests' | 'bytes';
+  /** The configured limit. */
+  readonly max: number;
+  /** What was occupied when the request came. */
+  readonly used: number;
+}
+
+/**
+ * Why a request was dropped.
+ * - `global-max-requests` … `flow-max-bytes`: that capacity limit; `limit` has the figures.
+ * - `max-bands`: its priority has no band, and no further band may be made.
+ * - `ttl-expired`: it waited its time to live while the pool had endpoints.
+ * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
+ * - `cancelled`: its signal aborted.
+ * - `shutting-down`: the controller is closed or closing.
+ */
+export type DropReason =
+  | `${LimitHit['scope']}-max-${LimitHit['resource']}`
+  | 'max-bands'
+  | 'ttl-expired'
+  | 'no-endpoints'
+  | 'cancelled'
+  | 'shutting-down';
+
+/** The request may run: `lease` must be released when it ends. */
+export interface Dispatched {
+  readonly type: 'Dispatched';
+  readonly lease: Lease;
+  /** Time from `enqueue` to dispatch, ms. */
+  readonly queuedMs: number;
+}
+
+/** The request may not run. */
+export interface Drop {
+  readonly type: DropType;
+  readonly reason: DropReason;
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Time from `enqueue` to the drop, ms; 0 for rejections. */
+  readonly queuedMs: number;
+  /** With a reason that names a limit: which, and how full. */
+  readonly limit?: LimitHit | undefined;
+  /** When the requests ahead should be gone, judged by the band's recent rate; absent when nothing was measured. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+export type Outcome = Dispatched | Drop;

@@ -1,0 +1,154 @@
+/**
+ * From what people write to what the controller runs on: one schema for every option, then the defaults.
+ * Either everything is right, or one error lists all that is wrong.
+ */
+import * as z from 'zod/mini';
+import type { EndpointPool } from '../endpoints/endpoint-pool.js';
+import { leastLoaded } from '../endpoints/least-loaded.js';
+import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
+import { staticUsageLimit } from '../gate/static-usage-limit.js';
+import { element, object, optional, type Report, rule, value } from '../options/element.js';
+import { parse } from '../options/parse.js';
+import { bandOutlivesFlows, countBands, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from '../options/rules.js';
+import { aboveZero, atLeastZero, duration, integer, number, positiveDuration, positiveInteger, quantity } from '../options/schemas.js';
+import { pluginOf, readPlugin } from '../plugins/plugin-kinds.js';
+import { globalStrict } from '../tiers/2-fairness/global-strict.js';
+import { fcfs } from '../tiers/3-ordering/fcfs.js';
+import { type Clock, realClock } from './clock.js';
+import type { FlowRequest } from './flow-request.js';
+import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
+
+const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
+const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
+const unlimited: Limits = { maxRequests: Infinity, maxBytes: Infinity };
+const defaultRequestTtlMs = 60_000;
+const defaultFlowIdleTimeoutMs = 300_000;
+const defaultBandIdleTimeoutMs = 600_000;
+const defaultCloseAt = 1;
+const defaultMaxBands = 64;
+const defaultMaxFlows = 100_000;
+
+const limits = object({ maxRequests: optional(quantity('1k')), maxBytes: optional(quantity('10Gi')) });
+
+const template = {
+  limits: optional(limits),
+  flowLimits: optional(limits),
+  requestTtl: optional(duration()),
+  fairness: optional(pluginOf('fairness')),
+  ordering: optional(pluginOf('ordering')),
+};
+
+const gate = object({
+  closeAt: optional(aboveZero()),
+  openAt: optional(atLeastZero()),
+  failValue: optional(atLeastZero()),
+  recheckIntervalMs: optional(number({ from: 1 })),
+}).check(opensBelowClosing(defaultCloseAt));
+
+const options = object({
+  saturationDetector: element(readDetector),
+  gate: optional(gate),
+  usageLimitPolicy: optional(pluginOf('usageLimit')),
+  limits: optional(limits),
+  bands: optional(z.array(object({ priority: integer(), ...template }))),
+  defaultBand: optional(object(template)),
+  defaultNegativeBand: optional(object(template)),
+  maxBands: optional(integer({ from: 1, to: mostBands })),
+  maxFlows: optional(positiveInteger()),
+  flowIdleTimeout: optional(positiveDuration('5m')),
+  bandIdleTimeout: optional(positiveDuration('10m')),
+  defaultRequestTtl: optional(duration()),
+  noEndpointRequestTtl: optional(duration()),
+  pool: optional(value('an EndpointPool', isPool)),
+  endpointPicker: optional(pluginOf('endpointPicker')),
+  clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
+}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(defaultFlowIdleTimeoutMs), rule(pickerHasPool));
+
+type Parsed = z.output<typeof options>;
+type ParsedBand = z.output<ReturnType<typeof object<typeof template>>>;
+
+/**
+ * Every option with its unit resolved and its default filled in. O(bands).
+ * @throws FlowConfigError that lists every problem; `subject` opens its message.
+ */
+export function resolveOptions<R extends FlowRequest>(
+  input: FlowControllerOptions<R>,
+  subject = 'FlowController options',
+): ResolvedOptions {
+  const parsed = parse(options, input, subject);
+  const bands = [...(parsed.bands ?? [])];
+  if (!bands.some((band) => band.priority === 0)) bands.push({ ...parsed.defaultBand, priority: 0 });
+  bands.sort((a, b) => b.priority - a.priority);
+  const { flowIdleTimeout = defaultFlowIdleTimeoutMs, closeAt = defaultCloseAt } = { ...parsed, ...parsed.gate };
+  return {
+    saturationDetector: parsed.saturationDetector,
+    gate: {
+      closeAt,
+      openAt: parsed.gate?.openAt ?? closeAt,
+      failValue: parsed.gate?.failValue ?? 1,
+      recheckIntervalMs: parsed.gate?.recheckIntervalMs ?? 10,
+    },
+    usageLimitPolicy: parsed.usageLimitPolicy ?? staticUsageLimit(),
+    limits: fill(parsed.limits, defaultLimits),
+    bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed) })),
+    defaultBand: resolveBand(parsed.defaultBand, parsed),
+    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? parsed.defaultBand, parsed),
+    maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, countBands(bands)),
+    maxFlows: parsed.maxFlows ?? defaultMaxFlows,
+    flowIdleTimeoutMs: flowIdleTimeout,
+    bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
+    noEndpointRequestTtlMs: ttlMs(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
+    pool: parsed.pool,
+    endpointPicker: parsed.endpointPicker ?? leastLoaded(),
+    clock: parsed.clock ?? realClock,
+  };
+}
+
+function resolveBand(band: ParsedBand = {}, { limits: global, defaultRequestTtl }: Parsed): ResolvedBand {
+  return {
+    limits: fill(band.limits, {
+      maxRequests: Math.max(defaultBandLimits.maxRequests, global?.maxRequests ?? 0),
+      maxBytes: Math.max(defaultBandLimits.maxBytes, global?.maxBytes ?? 0),
+    }),
+    flowLimits: fill(band.flowLimits, unlimited),
+    requestTtlMs: ttlMs(band.requestTtl ?? defaultRequestTtl),
+    fairness: band.fairness ?? globalStrict(),
+    ordering: band.ordering ?? fcfs(),
+  };
+}
+
+function fill(given: ParsedBand['limits'], otherwise: Limits): Limits {
+  return { maxRequests: given?.maxRequests ?? otherwise.maxRequests, maxBytes: given?.maxBytes ?? otherwise.maxBytes };
+}
+
+/** 0 means for ever, as in configuration files. */
+function ttlMs(ms: number = defaultRequestTtlMs): number {
+  return ms === 0 ? Infinity : ms;
+}
+
+function readDetector(candidate: unknown, report: Report): SaturationDetector | undefined {
+  return isSaturationFunction(candidate)
+    ? { type: 'function', saturation: candidate }
+    : readPlugin('saturationDetector', candidate, report);
+}
+
+function isSaturationFunction(candidate: unknown): candidate is SaturationFunction {
+  return typeof candidate === 'function';
+}
+
+/** By its shape: the pool may come from the package's other copy (ESM, CommonJS). */
+function isPool(candidate: unknown): candidate is EndpointPool {
+  return hasMethods(candidate, 'add', 'report', 'attach', 'book', 'unbook');
+}
+
+function isClock(candidate: unknown): candidate is Clock {
+  return hasMethods(candidate, 'now', 'setTimeout', 'clearTimeout');
+}
+
+function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
+  return typeof candidate === 'object' && candidate !== null && names.every((name) => typeof Reflect.get(candidate, name) === 'function');
+}
+
+function pickerHasPool({ endpointPicker, pool }: Pick<Parsed, 'endpointPicker' | 'pool'>, report: Report): void {
+  if (endpointPicker !== undefined && pool === undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
+}

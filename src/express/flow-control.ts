@@ -1,0 +1,34 @@
+/** Flow control as Express middleware, for Express 4 and 5: the one of node:http, with `req` typed as Express's. */
+import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+import { type FlowControlMiddleware, flowControl as nodeFlowControl } from '../node/flow-control.js';
+import type { NodeRequest } from '../node/on-response-end.js';
+import type { RequestFlow } from '../node/request-flow.js';
+
+declare global {
+  // The interface that Express's own types leave open for middleware; nothing of Express is imported.
+  namespace Express {
+    interface Request {
+      /** Set by `flowControl`; missing on requests that were skipped. */
+      flow?: RequestFlow;
+    }
+  }
+}
+
+/** The part of an Express request that its types and ours have in common; `req` in options is Express's `Request` when its types are installed. */
+export type ExpressRequest = NodeRequest & Express.Request;
+
+/**
+ * Middleware that holds a request until it is dispatched. Handlers find `req.flow` with the lease and a signal that aborts when the
+ * client leaves; the lease is released when the response ends, however it ends. Put it before body parsers.
+ * Dropped requests are answered by the error contract, or reach the error handler with `onDrop: 'throw'`.
+ * @throws FlowConfigError for options that cannot be right.
+ *
+ * @example
+ * app.use('/v1', flowControl(flow, { classify: (req) => ({ fairnessId: req.auth.tenant, priority: 0 }) }));
+ */
+export function flowControl<Req extends NodeRequest = ExpressRequest>(
+  flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
+  options: FlowControlOptions<Req> = {},
+): FlowControlMiddleware<Req> {
+  return nodeFlowControl(flow, options);
+}

@@ -1,0 +1,28 @@
+/** The gate's question, the contract: how full is the pool? */
+import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
+
+/**
+ * Tells how full the pool of model servers is.
+ *
+ * Contract: `saturation` returns 0 for idle, 1 for full, more for overload. NaN, infinities, negative numbers and exceptions are
+ * reported as plugin errors and read as the gate's `failValue`. An empty pool never dispatches, whatever a detector says of it.
+ * Cost: asked once for every request released, and once for every arrival that finds the gate closed.
+ * State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind.
+ */
+export interface SaturationDetector {
+  readonly type: string;
+  saturation(pool: PoolView, nowMs: number): number;
+  /** The endpoints that may take one more request, for the picker. An empty answer means "no preference". */
+  filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
+  /**
+   * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns the way to stop.
+   * Dispatch, release, and changes of the pool or its metrics are seen anyway. A detector without `subscribe` is asked again by a
+   * timer while requests wait before a closed gate.
+   */
+  subscribe?(listener: () => void): () => void;
+  dispatched?(endpoint: EndpointView, nowMs: number): void;
+  released?(endpoint: EndpointView, nowMs: number): void;
+}
+
+/** A detector in its shortest form. */
+export type SaturationFunction = (pool: PoolView, nowMs: number) => number;

@@ -1,0 +1,52 @@
+/** The names on the wire. Where a header has two generations of names, the newer stands first; both are read. */
+
+/** A header's names, the preferred one first, in lower case. */
+export type HeaderNames = readonly [name: string, ...aliases: string[]];
+
+/** The tenant. */
+export const fairnessIdHeader: HeaderNames = ['x-llm-d-inference-fairness-id', 'x-gateway-inference-fairness-id'];
+/** The name of an InferenceObjective, whose priority applies. */
+export const objectiveHeader: HeaderNames = ['x-llm-d-inference-objective', 'x-gateway-inference-objective'];
+/** The time-to-first-token target, ms. */
+export const sloTtftHeader: HeaderNames = ['x-llm-d-slo-ttft-ms', 'x-slo-ttft-ms'];
+/** The time-per-output-token target, ms. Not read by flow control. */
+export const sloTpotHeader: HeaderNames = ['x-llm-d-slo-tpot-ms', 'x-slo-tpot-ms'];
+/** The model to use instead of the one in the body. Not read by flow control. */
+export const modelNameRewriteHeader: HeaderNames = ['x-llm-d-model-name-rewrite', 'x-gateway-model-name-rewrite'];
+
+/** Response header: why a request was dropped. */
+export const droppedReasonHeader = 'x-llm-d-request-dropped-reason';
+/** Response header: time spent in flow control, whole ms. */
+export const queueDurationHeader = 'x-llm-d-flow-queue-duration-ms';
+
+/** Values of the dropped-reason header. `rejected-*`: no model server has worked on the request, so a retry wastes nothing. */
+export type DroppedReason =
+  | 'rejected-saturated'
+  | 'rejected-ttl-expired'
+  | 'rejected-context-cancelled'
+  | 'rejected-no-endpoints'
+  | 'rejected-shutting-down';
+
+/** The control headers: what a request may say to a gateway, and a gateway must not repeat to a model server. */
+export const controlHeaders: ReadonlySet<string> = new Set([
+  ...fairnessIdHeader,
+  ...objectiveHeader,
+  ...sloTtftHeader,
+  ...sloTpotHeader,
+  ...modelNameRewriteHeader,
+  'x-llm-d-inference-ttl',
+  'x-llm-d-video-fps',
+  'x-llm-d-video-duration-seconds',
+  'x-llm-d-video-resolution',
+  'x-gateway-destination-endpoint',
+  'x-gateway-destination-endpoint-served',
+  'x-gateway-destination-endpoint-subset',
+  droppedReasonHeader,
+]);
+
+/**
+ * The headers that belong to the gateway and are never copied from a client's request to a model server, in lower case:
+ * the control headers, and `content-length`, which whoever sends the body computes anew.
+ * Source: llm-d-router, its list of system-owned headers.
+ */
+export const systemOwnedHeaders: ReadonlySet<string> = new Set([...controlHeaders, 'content-length']);

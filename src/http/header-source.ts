@@ -1,0 +1,55 @@
+/** Headers in whatever form a host has them: web, Node, or a plain record. Lookups ignore case. */
+import { controlHeaders, type HeaderNames } from './header-names.js';
+
+/** The part of the web's `Headers` that is read. */
+export interface WebHeaders {
+  get(name: string): string | null;
+}
+
+/** `IncomingMessage.headers`, or a plain object with names in any case. */
+export type HeaderRecord = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export type HeaderSource = WebHeaders | HeaderRecord;
+
+/**
+ * The trimmed value under the first of `names` that has one; undefined when none has. A header that came several times is joined
+ * with `, `, as Node and browsers do.
+ * Differs from llm-d-router: an empty newer name does not hide an older one with a value, because proxies blank headers that way.
+ */
+export function headerValue(headers: HeaderSource, names: HeaderNames): string | undefined {
+  for (const name of names) {
+    const value = (isWebHeaders(headers) ? headers.get(name) : recordValue(headers, name))?.trim();
+    if (value !== undefined && value !== '') return value;
+  }
+  return undefined;
+}
+
+/**
+ * A copy without the control headers, to send upstream: `fetch(url, { headers: stripFlowHeaders(request.headers) })`.
+ * Keeps `content-length`, which is right only while the body goes on unchanged; a proxy that rewrites bodies drops it too.
+ */
+export function stripFlowHeaders<H extends HeaderSource>(headers: H): H {
+  if (isWebHeaders(headers)) {
+    const copy = new Headers(headers as unknown as Headers);
+    for (const name of controlHeaders) copy.delete(name);
+    return copy as unknown as H;
+  }
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !controlHeaders.has(name.toLowerCase()))) as H;
+}
+
+function isWebHeaders(headers: HeaderSource): headers is WebHeaders {
+  return typeof headers.get === 'function';
+}
+
+function recordValue(headers: HeaderRecord, name: string): string | undefined {
+  const value = headers[name] ?? valueInAnyCase(headers, name);
+  return typeof value === 'object' ? value.join(', ') : value;
+}
+
+function valueInAnyCase(headers: HeaderRecord, name: string): HeaderRecord[string] {
+  for (const key in headers) {
+    // Comparing lengths first leaves next to nothing to lower-case.
+    if (key.length === name.length && key.toLowerCase() === name) return headers[key];
+  }
+  return undefined;
+}

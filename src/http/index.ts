@@ -1,0 +1,26 @@
+/** `headgate/http`: headers, flow keys and error responses for any framework and runtime. */
+export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from './adapter-options.js';
+export type { ErrorBody, FormattedBody, ProblemDetails } from './error-body.js';
+export type { ErrorContract, HttpErrorMapping } from './error-contract.js';
+export {
+  type FlowKeyOptions,
+  flowKeyFromHeaders,
+  type HeaderFlowKey,
+  type Objectives,
+  sloTtftMsFromHeaders,
+} from './flow-key-from-headers.js';
+export {
+  controlHeaders,
+  type DroppedReason,
+  droppedReasonHeader,
+  fairnessIdHeader,
+  type HeaderNames,
+  modelNameRewriteHeader,
+  objectiveHeader,
+  queueDurationHeader,
+  sloTpotHeader,
+  sloTtftHeader,
+  systemOwnedHeaders,
+} from './header-names.js';
+export { type HeaderRecord, type HeaderSource, headerValue, stripFlowHeaders, type WebHeaders } from './header-source.js';
+export { type ErrorResponseOptions, type HttpErrorResponse, queueDurationHeaders, toHttpResponse } from './to-http-response.js';

@@ -1,0 +1,52 @@
+/** `headgate`: the core's public face. */
+export { type Clock, realClock } from './core/clock.js';
+export type {
+  BandEvent,
+  DispatchedEvent,
+  DroppedEvent,
+  FlowEvent,
+  FlowEvents,
+  GateEvent,
+  PluginErrorEvent,
+  QueuedEvent,
+  RegimeEvent,
+  ReleasedEvent,
+} from './core/events.js';
+export { type DropCause, type DropCode, type DropExplanation, explainDrop } from './core/explain-drop.js';
+export { type DropResponse, FlowControlError } from './core/flow-control-error.js';
+export { type CloseOptions, FlowController } from './core/flow-controller.js';
+export type { FlowGate } from './core/flow-gate.js';
+export type { FlowKey, FlowRequest } from './core/flow-request.js';
+export type { Lease } from './core/lease.js';
+export type {
+  BandOptions,
+  BandTemplate,
+  Duration,
+  FlowControllerOptions,
+  GateOptions,
+  LimitOptions,
+  Limits,
+  Quantity,
+} from './core/options.js';
+export type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './core/outcome.js';
+export { resolveOptions } from './core/resolve-options.js';
+export type { BandSnapshot, ControllerSnapshot, EndpointSnapshot, FlowSnapshot, FlowStats } from './core/snapshot.js';
+export type { EndpointMetrics, EndpointView, PoolView } from './endpoints/endpoint.js';
+export type { EndpointPicker } from './endpoints/endpoint-picker.js';
+export { type EndpointOptions, EndpointPool, type MetricsReport } from './endpoints/endpoint-pool.js';
+export { leastLoaded } from './endpoints/least-loaded.js';
+export { type ConcurrencyDetectorOptions, concurrencyDetector } from './gate/concurrency-detector.js';
+export type { SaturationDetector, SaturationFunction } from './gate/saturation-detector.js';
+export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/static-usage-limit.js';
+export type { UsageLimitPolicy } from './gate/usage-limit-policy.js';
+export { type UtilizationDetector, type UtilizationDetectorOptions, utilizationDetector } from './gate/utilization-detector.js';
+export { type ConfigIssue, FlowConfigError } from './options/flow-config-error.js';
+export type { PluginKind } from './plugins/plugin-errors.js';
+export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector, SharedQueuePolicy } from './tiers/2-fairness/fairness-policy.js';
+export { globalStrict } from './tiers/2-fairness/global-strict.js';
+export { roundRobin } from './tiers/2-fairness/round-robin.js';
+export { edf } from './tiers/3-ordering/edf.js';
+export { fcfs } from './tiers/3-ordering/fcfs.js';
+export type { OrderingPolicy } from './tiers/3-ordering/ordering-policy.js';
+export { sloDeadline } from './tiers/3-ordering/slo-deadline.js';
+export type { BandView, FlowView, ItemView, Usage } from './tiers/views.js';

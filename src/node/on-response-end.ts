@@ -1,0 +1,53 @@
+/**
+ * When a response is over, whatever ended it. The one place that knows which events Node really sends: `close` of the response
+ * tells of every end but one. A response that was pipelined behind another never hears that its connection closed (Node 20 and 22),
+ * so that those also watch the socket.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+
+/** A request of node:http, or of node:http2's compatibility API. */
+export type NodeRequest = IncomingMessage | Http2ServerRequest;
+/** A response of either. */
+export type NodeResponse = ServerResponse | Http2ServerResponse;
+
+/**
+ * Calls `done` exactly once when the response ends: sent to its last byte, failed, or abandoned because the client left.
+ * `isSent` is true only for the first. If it is over already, `done` is called before this returns.
+ */
+export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: (isSent: boolean) => void): void {
+  let waiters: Set<() => void> | undefined;
+  const finish = (): void => {
+    res.removeListener('close', finish);
+    waiters?.delete(finish);
+    // HTTP/2 says writableFinished of a stream that the client reset; writableEnded tells the two apart.
+    done(res.writableEnded && res.writableFinished);
+  };
+  if (res.closed || res.destroyed || req.socket.destroyed) {
+    finish();
+    return;
+  }
+  res.once('close', finish);
+  if (res.socket === null) {
+    waiters = waitersOf(req.socket);
+    waiters.add(finish);
+  }
+}
+
+type Socket = NodeRequest['socket'];
+
+const waitersBySocket = new WeakMap<Socket, Set<() => void>>();
+
+/** Those to call when the socket closes: one listener per socket, however many responses are pipelined on it. */
+function waitersOf(socket: Socket): Set<() => void> {
+  let waiters = waitersBySocket.get(socket);
+  if (waiters === undefined) {
+    const created: Set<() => void> = new Set();
+    waiters = created;
+    waitersBySocket.set(socket, created);
+    socket.once('close', () => {
+      for (const finish of [...created]) finish();
+    });
+  }
+  return waiters;
+}

@@ -1,0 +1,41 @@
+/** What is known of a request's body before it is read. Nothing here reads it. */
+import type { Server } from 'node:http';
+import type { NodeRequest, NodeResponse } from './on-response-end.js';
+
+/** Content-Length; 0 without a body; `unknownBodyBytes` for a body of unknown length. */
+export function bodyBytes(req: NodeRequest, unknownBodyBytes: number): number {
+  const declared = req.headers['content-length'];
+  if (declared !== undefined) {
+    const bytes = Number(declared);
+    return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : unknownBodyBytes;
+  }
+  return hasUndeclaredBody(req) ? unknownBodyBytes : 0;
+}
+
+function hasUndeclaredBody(req: NodeRequest): boolean {
+  return 'stream' in req ? !req.stream.endAfterHeaders : req.headers['transfer-encoding'] !== undefined;
+}
+
+/**
+ * Whether a refusal must close the connection, because the client would go on uploading into it. HTTP/2 resets the stream instead.
+ * A small body of known length is not worth a reconnect: Node drains it, and most of it has arrived together with the headers.
+ */
+export function mustCloseToRefuse(req: NodeRequest): boolean {
+  return req.httpVersionMajor === 1 && !req.complete && bodyBytes(req, Number.POSITIVE_INFINITY) > drainableBytes;
+}
+
+const drainableBytes = 16 * 1024;
+
+/**
+ * Tells a client that sent `Expect: 100-continue` to go on. Does something only where the host gave `checkContinue` to the handler
+ * behind this adapter; otherwise Node has answered before anybody was asked.
+ */
+export function continueUpload(req: NodeRequest, res: NodeResponse): void {
+  if (req.headers.expect === undefined || res.headersSent || continued.has(res)) return;
+  const { server } = req.socket as { server?: Pick<Server, 'listenerCount'> };
+  if ((server?.listenerCount('checkContinue') ?? 0) === 0) return;
+  continued.add(res);
+  res.writeContinue();
+}
+
+const continued = new WeakSet<NodeResponse>();

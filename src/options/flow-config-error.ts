@@ -1,0 +1,47 @@
+/** The error for configuration and calls that cannot be right. */
+
+/** One thing that is wrong. */
+export interface ConfigIssue {
+  /** Where, e.g. `bands[1].limits.maxRequests`; empty for the whole. */
+  readonly path: string;
+  /** What would have been right, e.g. `an integer from 0 up`. */
+  readonly expected: string;
+  /** What came, as text with its type, e.g. `"-5" (string)`. */
+  readonly got: string;
+}
+
+const brand = Symbol.for('headgate.FlowConfigError');
+
+/** Thrown for wrong options and wrong arguments; lists every issue, and nothing has been changed by the call. */
+export class FlowConfigError extends TypeError {
+  override readonly name = 'FlowConfigError';
+  readonly code = 'ERR_FLOW_CONFIG';
+  readonly issues: readonly ConfigIssue[];
+
+  constructor(subject: string, issues: readonly ConfigIssue[]) {
+    const lines = issues.map(describeIssue);
+    super(lines.length === 1 ? `${subject}: ${lines[0]}` : `${subject}: ${lines.length} problems\n  ${lines.join('\n  ')}`);
+    this.issues = issues;
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** True across the ESM and the CommonJS copy of the package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
+}
+
+function describeIssue({ path, expected, got }: ConfigIssue): string {
+  return `${path === '' ? '' : `${path}: `}expected ${expected}; got ${got}`;
+}
+
+/** A value as an error message shows it: short, with its type. */
+export function describeValue(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  if (typeof value === 'string') return `${JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)} (string)`;
+  if (typeof value === 'function') return `a function`;
+  if (Array.isArray(value)) return `an array of ${value.length}`;
+  if (typeof value === 'object') return `an object with keys ${Object.keys(value).slice(0, 8).join(', ') || '(none)'}`;
+  return `${String(value)} (${typeof value})`;
+}

@@ -1,0 +1,67 @@
+/** From a schema and a value to the parsed value, or to every problem at once, each with its path, what was expected and what came. */
+import * as z from 'zod/mini';
+import { type ConfigIssue, describeValue, FlowConfigError } from './flow-config-error.js';
+import { describeExpected, knownKeysOf } from './phrases.js';
+import { didYouMean } from './suggest.js';
+
+/** What a value turned out to be: parsed, or a list of problems. */
+export type Verdict<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
+
+/**
+ * The parsed value.
+ * @throws FlowConfigError that lists every problem; `subject` opens its message and says what was being read.
+ */
+export function parse<T>(schema: z.core.$ZodType<T>, value: unknown, subject: string): T {
+  const verdict = validate(schema, value);
+  if (!verdict.ok) throw new FlowConfigError(subject, verdict.issues);
+  return verdict.value;
+}
+
+/** The parsed value, or every problem. Paths begin with `at`. */
+export function validate<T>(schema: z.core.$ZodType<T>, value: unknown, at = ''): Verdict<T> {
+  // Zod hands the schema of an issue to the error map only: the keys it knows are noted there.
+  const knownKeys = new Map<unknown, readonly string[]>();
+  const result = z.safeParse(schema, value, {
+    error: (issue) => {
+      if (issue.code === 'unrecognized_keys') knownKeys.set(issue.keys, knownKeysOf(issue.inst));
+      return describeExpected(issue);
+    },
+  });
+  if (result.success) return { ok: true, value: result.data };
+  const issues = result.error.issues.flatMap((issue) => {
+    const path = joinPath(at, issue.path);
+    if (issue.code === 'unrecognized_keys') {
+      return issue.keys.map((key) => unknownKey(joinPath(path, [key]), key, knownKeys.get(issue.keys) ?? []));
+    }
+    const got: unknown = issue.code === 'custom' ? issue.params?.got : undefined;
+    return { path, expected: issue.message, got: typeof got === 'string' ? got : describeValue(valueAt(value, issue.path)) };
+  });
+  return { ok: false, issues };
+}
+
+function unknownKey(path: string, key: string, known: readonly string[]): ConfigIssue {
+  const keys = known.filter((candidate) => !candidate.includes('.'));
+  const nested = known.find((candidate) => candidate.endsWith(`.${key}`));
+  const suggestion = didYouMean(key, keys) || (nested === undefined ? '' : ` (did you mean "${nested}"?)`);
+  return { path, expected: keys.length === 0 ? 'no keys' : `one of the keys ${keys.join(', ')}${suggestion}`, got: 'an unknown key' };
+}
+
+function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
+  let here = value;
+  for (const key of path) {
+    if (typeof here !== 'object' || here === null) return undefined;
+    here = Reflect.get(here, key);
+  }
+  return here;
+}
+
+/** `bands[1].limits.maxRequests` */
+export function joinPath(start: string, path: readonly PropertyKey[]): string {
+  let text = start;
+  for (const key of path) {
+    if (typeof key === 'number') text += `[${key}]`;
+    else if (typeof key === 'symbol' || !/^[\w$-]+$/.test(key)) text += `[${typeof key === 'symbol' ? String(key) : JSON.stringify(key)}]`;
+    else text += text === '' || text.endsWith(' ') ? key : `.${key}`;
+  }
+  return text;
+}

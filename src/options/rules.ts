@@ -1,0 +1,71 @@
+/** Conditions over several options at once, shared by the constructor's schema and the configuration files'. */
+import type * as z from 'zod/mini';
+import { rule } from './element.js';
+
+/** Bands that a controller may have at most. */
+export const mostBands = 1024;
+
+/** What a list of bands holds while it is being checked. */
+interface BandEntry {
+  readonly priority?: number | undefined;
+}
+
+type BandList<K extends string> = { readonly [P in K]?: readonly BandEntry[] | undefined };
+
+/** The priorities at their places in the list; entries that failed have none. */
+function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (number | undefined)[] {
+  return Array.isArray(bands) ? bands.map((band) => (Number.isSafeInteger(band?.priority) ? band.priority : undefined)) : [];
+}
+
+/** Every band has a priority of its own; `key` names the list. */
+export function distinctPriorities<const K extends string>(key: K): z.core.$ZodCheck<BandList<K>> {
+  return rule((options, report) => {
+    const firstAt = new Map<number, number>();
+    prioritiesOf(options[key]).forEach((priority, index) => {
+      if (priority === undefined) return;
+      const first = firstAt.get(priority);
+      if (first === undefined) firstAt.set(priority, index);
+      else report('a priority that no other band has', [key, index, 'priority'], `${priority} (number), the priority of ${key}[${first}]`);
+    });
+  });
+}
+
+/** The configured bands fit into `maxBands`; `key` names the list. */
+export function roomForBands<const K extends string>(key: K): z.core.$ZodCheck<BandList<K> & { readonly maxBands?: number | undefined }> {
+  return rule((options, report) => {
+    const configured = countBands(options[key]);
+    const counted = `the ${configured} configured bands, priority 0 included`;
+    if (configured > mostBands) report(`at most ${mostBands} bands`, [key], counted);
+    else if (options.maxBands !== undefined && options.maxBands < configured)
+      report(`at least ${configured}, for ${counted}`, ['maxBands']);
+  });
+}
+
+/** How many bands the list makes; priority 0 exists always. */
+export function countBands(bands: readonly BandEntry[] | undefined): number {
+  return new Set([0, ...prioritiesOf(bands)].filter((priority) => priority !== undefined)).size;
+}
+
+interface GateLevels {
+  readonly closeAt?: number | undefined;
+  readonly openAt?: number | undefined;
+}
+
+/** The gate opens no later than it closes. */
+export function opensBelowClosing(defaultCloseAt: number): z.core.$ZodCheck<GateLevels> {
+  return rule(({ closeAt = defaultCloseAt, openAt = closeAt }, report) => {
+    if (openAt > closeAt) report(`a number of at most closeAt (${closeAt})`, ['openAt']);
+  });
+}
+
+interface IdleTimeouts {
+  readonly flowIdleTimeout?: number | undefined;
+  readonly bandIdleTimeout?: number | undefined;
+}
+
+/** A band outlives its flows. */
+export function bandOutlivesFlows(defaultFlowIdleTimeoutMs: number): z.core.$ZodCheck<IdleTimeouts> {
+  return rule(({ flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout }, report) => {
+    if (bandIdleTimeout < flowIdleTimeout) report(`at least flowIdleTimeout (${flowIdleTimeout} ms)`, ['bandIdleTimeout']);
+  });
+}

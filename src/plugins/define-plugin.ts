@@ -1,0 +1,80 @@
+/** How a plugin gets a type name, so that configuration files can ask for it. */
+import * as z from 'zod/mini';
+import { object, type Schema, value } from '../options/element.js';
+import { FlowConfigError } from '../options/flow-config-error.js';
+import { joinPath, parse, validate } from '../options/parse.js';
+import { oneOf, text } from '../options/schemas.js';
+import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './plugin-kinds.js';
+
+/** What `definePlugin` takes. */
+export interface PluginBlueprint<K extends ConfigurableKind, P> {
+  kind: K;
+  /** The name in configuration files. */
+  type: string;
+  /** A zod schema of the parameters; keys that it does not know are errors. */
+  parameters: z.core.$ZodType<P>;
+  /** Makes one plugin; called once for each entry of a configuration file. */
+  create(parameters: P): Plugins[K];
+}
+
+/** A type of plugin that a registry can make. */
+export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind> {
+  readonly kind: K;
+  readonly type: string;
+  /**
+   * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`.
+   * @throws FlowConfigError that lists every problem, with paths below `parameters`.
+   */
+  create(parameters?: unknown): Plugins[K];
+}
+
+const blueprint: Schema<unknown> = object({
+  kind: oneOf(...configurableKinds),
+  type: text('the type name that configuration files use'),
+  parameters: value('a zod schema', (candidate): candidate is z.core.$ZodType => candidate instanceof z.core.$ZodType),
+  create: value('a function', (candidate) => typeof candidate === 'function'),
+});
+
+/**
+ * A plugin for `PluginRegistry.add`.
+ * @throws FlowConfigError
+ * @example
+ * const lifo = definePlugin({
+ *   kind: 'ordering',
+ *   type: 'lifo-ordering-policy',
+ *   parameters: z.strictObject({}),
+ *   create: () => ({ type: 'lifo-ordering-policy', compare: (a, b) => b.sequence - a.sequence }),
+ * });
+ */
+export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>): PluginDefinition<K> {
+  parse(blueprint, definition, 'definePlugin');
+  const { kind, type } = definition;
+  const schema = withoutUnknownKeys(definition.parameters);
+  const product = pluginOf(kind);
+  return {
+    kind,
+    type,
+    create(parameters) {
+      const verdict = validate(schema, parameters ?? {}, 'parameters');
+      if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);
+      return parse(product, createInside(definition, verdict.value), `${type}: create must return ${nounOf(kind)}`);
+    },
+  };
+}
+
+/** The plugin; what its factory finds wrong with the parameters is told with paths below `parameters`. */
+function createInside<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>, parameters: P): Plugins[K] {
+  try {
+    return definition.create(parameters);
+  } catch (error) {
+    if (!(error instanceof FlowConfigError)) throw error;
+    const issues = error.issues.map((issue) => ({ ...issue, path: joinPath('parameters', issue.path === '' ? [] : [issue.path]) }));
+    throw new FlowConfigError(definition.type, issues);
+  }
+}
+
+/** Zod's plain objects drop the keys they do not know; a misspelt parameter must not vanish. */
+function withoutUnknownKeys<S extends z.core.$ZodType>(schema: S): S {
+  if (!(schema instanceof z.core.$ZodObject) || schema._zod.def.catchall !== undefined) return schema;
+  return z.core.clone(schema, { ...schema._zod.def, catchall: z.never() });
+}

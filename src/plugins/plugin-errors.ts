@@ -1,0 +1,9 @@
+/** Where the faults of foreign code go: counted, announced, and never thrown at a request. */
+
+/** The kinds of foreign code that the controller calls. */
+export type PluginKind = 'fairness' | 'ordering' | 'saturationDetector' | 'usageLimit' | 'endpointPicker' | 'listener';
+
+/** Takes the fault of one plugin; must not throw. */
+export interface PluginErrorSink {
+  pluginFailed(kind: PluginKind, type: string, error: unknown): void;
+}

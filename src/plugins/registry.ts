@@ -1,0 +1,54 @@
+/** Type names → plugins: what configuration files may ask for. */
+import { FlowConfigError } from '../options/flow-config-error.js';
+import { didYouMean } from '../options/suggest.js';
+import type { PluginDefinition } from './define-plugin.js';
+import { type ConfigurableKind, nounOf, type Plugins } from './plugin-kinds.js';
+
+/** A set of plugin types. A value: `add` leaves it alone and returns another. */
+export class PluginRegistry {
+  private readonly definitions: ReadonlyMap<string, PluginDefinition>;
+
+  /** @throws FlowConfigError when a type comes twice. */
+  constructor(definitions: Iterable<PluginDefinition> = []) {
+    const byType = new Map<string, PluginDefinition>();
+    for (const definition of definitions) {
+      const other = byType.get(definition.type);
+      if (other !== undefined) {
+        const got = `"${definition.type}", which is ${nounOf(other.kind)} already`;
+        throw new FlowConfigError('PluginRegistry', [{ path: 'type', expected: 'a type name that is not taken', got }]);
+      }
+      byType.set(definition.type, definition);
+    }
+    this.definitions = byType;
+  }
+
+  /**
+   * This registry and one plugin type more.
+   * @throws FlowConfigError when the type is taken.
+   */
+  add(definition: PluginDefinition): PluginRegistry {
+    return new PluginRegistry([...this.definitions.values(), definition]);
+  }
+
+  /** The kind of a type; undefined when the type is unknown. */
+  kindOf(type: string): ConfigurableKind | undefined {
+    return this.definitions.get(type)?.kind;
+  }
+
+  /** The known types, of one kind or of all, in alphabetical order. */
+  types(kind?: ConfigurableKind): string[] {
+    return [...this.definitions.values()].flatMap((known) => (kind === undefined || known.kind === kind ? [known.type] : [])).sort();
+  }
+
+  /**
+   * Makes a plugin of whatever kind its type has, from parameters as they stand in a file.
+   * @throws FlowConfigError when the type is unknown or the parameters are wrong.
+   */
+  create(type: string, parameters?: unknown): Plugins[ConfigurableKind] {
+    const definition = this.definitions.get(type);
+    if (definition !== undefined) return definition.create(parameters);
+    const known = this.types();
+    const expected = `one of the known plugin types ${known.join(', ') || '(none)'}${didYouMean(type, known)}`;
+    throw new FlowConfigError('PluginRegistry', [{ path: 'type', expected, got: JSON.stringify(type) }]);
+  }
+}

@@ -1,0 +1,46 @@
+/** Any order on a binary heap. */
+import TinyQueue from 'tinyqueue';
+import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
+
+/** A priority queue. push and shift O(log n), peek O(1) amortized, discard O(1) amortized. */
+export class HeapQueue<T extends Queued> implements ItemQueue<T> {
+  private heap: TinyQueue<T>;
+  private tombstones = 0;
+  private readonly compare: (a: T, b: T) => number;
+
+  /** `compare` must not throw, and must break its own ties. */
+  constructor(compare: (a: T, b: T) => number, members: T[] = []) {
+    this.compare = compare;
+    this.heap = new TinyQueue(members, compare);
+  }
+
+  push(member: T): void {
+    this.heap.push(member);
+  }
+
+  peek(): T | undefined {
+    let member = this.heap.peek();
+    while (member !== undefined && !member.isWaiting) {
+      this.heap.pop();
+      this.tombstones--;
+      member = this.heap.peek();
+    }
+    return member;
+  }
+
+  shift(): void {
+    this.heap.pop();
+  }
+
+  discard(): void {
+    this.tombstones++;
+    if (this.tombstones > fewTombstones && this.tombstones * 2 > this.heap.length) {
+      this.heap = new TinyQueue(this.members(), this.compare);
+      this.tombstones = 0;
+    }
+  }
+
+  members(): T[] {
+    return this.heap.data.filter((member) => member.isWaiting);
+  }
+}

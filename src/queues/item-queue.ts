@@ -1,0 +1,26 @@
+/** Where waiting requests stand in line, the contract of both queues. */
+
+/** What a queue must know of its members. */
+export interface Queued {
+  /** False once the member was cancelled, expired or displaced. */
+  readonly isWaiting: boolean;
+}
+
+/**
+ * A line of waiting members. A member that leaves from the middle stays behind as a tombstone (`isWaiting` false) and is skipped when
+ * it surfaces; when the dead outnumber the living the line is rebuilt, so that removal is O(1) amortized.
+ */
+export interface ItemQueue<T extends Queued> {
+  push(member: T): void;
+  /** The living member to go next. */
+  peek(): T | undefined;
+  /** Removes what `peek` returned; call it with that member still first. */
+  shift(): void;
+  /** One member, no longer waiting, became a tombstone. */
+  discard(): void;
+  /** The living, in no particular order. */
+  members(): T[];
+}
+
+/** Fewer tombstones than this are not worth a rebuild. */
+export const fewTombstones = 32;

@@ -1,0 +1,68 @@
+/**
+ * All bands, highest priority first, and those of them that have requests waiting.
+ *
+ * Invariant: `waiting` holds exactly the bands with waiting requests; both arrays are in descending order of priority.
+ */
+import type { PriorityBand } from './priority-band.js';
+
+/** Where `priority` stands, or belongs, in a descending array. O(log n). */
+function position(bands: readonly PriorityBand[], priority: number): number {
+  let low = 0;
+  let high = bands.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((bands[middle] as PriorityBand).priority > priority) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export class BandTable {
+  /** Rises whenever the set of bands that the ceilings are computed for may have changed. */
+  version = 0;
+  private readonly byPriority = new Map<number, PriorityBand>();
+  private readonly ordered: PriorityBand[] = [];
+  private readonly waiting: PriorityBand[] = [];
+
+  get size(): number {
+    return this.ordered.length;
+  }
+
+  get(priority: number): PriorityBand | undefined {
+    return this.byPriority.get(priority);
+  }
+
+  /** Highest priority first. */
+  all(): readonly PriorityBand[] {
+    return this.ordered;
+  }
+
+  get highestWaiting(): PriorityBand | undefined {
+    return this.waiting[0];
+  }
+
+  add(band: PriorityBand): void {
+    this.byPriority.set(band.priority, band);
+    this.ordered.splice(position(this.ordered, band.priority), 0, band);
+    this.version++;
+  }
+
+  /** The band must be empty. */
+  remove(band: PriorityBand): void {
+    this.byPriority.delete(band.priority);
+    this.ordered.splice(position(this.ordered, band.priority), 1);
+    this.version++;
+  }
+
+  /** The band got its first waiting request. */
+  activated(band: PriorityBand): void {
+    this.waiting.splice(position(this.waiting, band.priority), 0, band);
+    this.version++;
+  }
+
+  /** The band's last waiting request went. */
+  deactivated(band: PriorityBand): void {
+    this.waiting.splice(position(this.waiting, band.priority), 1);
+    this.version++;
+  }
+}

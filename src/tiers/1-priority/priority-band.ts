@@ -1,0 +1,199 @@
+/**
+ * One priority band: its flows, their queues, and the policies that say which request is next.
+ *
+ *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
+ *     band ── one queue ──► request                      when the fairness policy does not tell flows apart
+ *
+ * Invariant: the band's counts are the sums of its flows' counts; a flow is active exactly while something of it waits.
+ */
+import type { PluginErrorSink } from '../../plugins/plugin-errors.js';
+import { FifoQueue } from '../../queues/fifo-queue.js';
+import { HeapQueue } from '../../queues/heap-queue.js';
+import type { ItemQueue } from '../../queues/item-queue.js';
+import { LinkedList } from '../../queues/linked-list.js';
+import type { FairnessPolicy } from '../2-fairness/fairness-policy.js';
+import { Flow } from '../2-fairness/flow.js';
+import { GuardedSelector } from '../2-fairness/guarded-selector.js';
+import { guardedCompare } from '../3-ordering/guarded-compare.js';
+import type { OrderingPolicy } from '../3-ordering/ordering-policy.js';
+import type { BandView, ItemView, Usage } from '../views.js';
+import type { WaitingItem } from '../waiting-item.js';
+import { DrainRate } from './drain-rate.js';
+
+/** Numbers resolved; Infinity = unlimited, or for ever. */
+export interface BandSettings {
+  readonly limits: { readonly maxRequests: number; readonly maxBytes: number };
+  readonly flowLimits: { readonly maxRequests: number; readonly maxBytes: number };
+  readonly requestTtlMs: number;
+  readonly fairness: FairnessPolicy;
+  readonly ordering: OrderingPolicy;
+}
+
+export class PriorityBand implements BandView {
+  waiting = 0;
+  waitingBytes = 0;
+  /** The band dispatches while saturation is below it. Written by the gate. */
+  ceiling = 1;
+  /** When it last had something to do; what collects idle bands goes by it. */
+  lastUsedMs: number;
+  /** Leases whose end the fairness policy wants to hear of. */
+  trackedInFlight = 0;
+  readonly flows: Map<string, Flow> = new Map();
+  readonly drainRate: DrainRate;
+  private readonly active = new LinkedList<Flow>();
+  private selector: GuardedSelector | undefined;
+  private sharedQueue: ItemQueue<WaitingItem> | undefined;
+  private compare: (a: ItemView, b: ItemView) => number;
+  readonly priority: number;
+  /** Configured bands are never collected. */
+  isConfigured: boolean;
+  settings: BandSettings;
+  private readonly errors: PluginErrorSink;
+
+  constructor(priority: number, isConfigured: boolean, settings: BandSettings, errors: PluginErrorSink, nowMs: number) {
+    this.priority = priority;
+    this.isConfigured = isConfigured;
+    this.settings = settings;
+    this.errors = errors;
+    this.lastUsedMs = nowMs;
+    this.drainRate = new DrainRate(nowMs);
+    this.compare = guardedCompare(settings.ordering, errors);
+    this.selector = this.makeSelector();
+    this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
+  }
+
+  get firstActive(): Flow | undefined {
+    return this.active.first;
+  }
+
+  activeFlows(): Iterable<Flow> {
+    return this.active;
+  }
+
+  /** True when a dispatch must be told to the fairness policy although the request never waited. */
+  get hearsDispatches(): boolean {
+    return this.selector?.hearsDispatches === true || this.selector?.hearsSettlements === true;
+  }
+
+  get hearsSettlements(): boolean {
+    return this.selector?.hearsSettlements === true;
+  }
+
+  /** A queue for a new flow; undefined while one queue serves all. */
+  queueForFlow(): ItemQueue<WaitingItem> | undefined {
+    return this.selector === undefined ? undefined : this.makeQueue();
+  }
+
+  add(item: WaitingItem, flow: Flow): void {
+    item.flow = flow;
+    (this.sharedQueue ?? flow.queue)?.push(item);
+    this.waiting++;
+    this.waitingBytes += item.byteSize;
+    flow.waiting++;
+    flow.waitingBytes += item.byteSize;
+    if (flow.waiting === 1) {
+      this.active.push(flow);
+      this.selector?.flowActivated(flow);
+    }
+    this.selector?.itemAdded(flow, item);
+  }
+
+  /** The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or `discard`. */
+  next(): WaitingItem | undefined {
+    if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
+    return this.pickFlow()?.queue?.peek();
+  }
+
+  /** Removes what `next` returned, as dispatched. */
+  take(item: WaitingItem): void {
+    const flow = item.flow;
+    if (flow === undefined) return;
+    (this.sharedQueue ?? flow.queue)?.shift();
+    this.leave(item, flow);
+    this.selector?.dispatched(flow, item);
+  }
+
+  /** Removes a waiting request that is not to be dispatched, wherever it stands; its `isWaiting` must be false by now. */
+  discard(item: WaitingItem): void {
+    const flow = item.flow;
+    if (flow === undefined) return;
+    (this.sharedQueue ?? flow.queue)?.discard();
+    this.leave(item, flow);
+    this.selector?.itemRemoved(flow, item);
+  }
+
+  /** Tells the fairness policy of a dispatch that never waited. */
+  passedThrough(item: WaitingItem, flow: Flow): void {
+    this.selector?.dispatched(flow, item);
+  }
+
+  settled(flow: Flow, usage: Usage): void {
+    this.selector?.settled(flow, usage);
+  }
+
+  forget(flow: Flow): void {
+    this.flows.delete(flow.fairnessId);
+    this.selector?.flowRemoved(flow);
+  }
+
+  /** All waiting requests, oldest first. */
+  waitingItems(): WaitingItem[] {
+    const items = this.sharedQueue?.members() ?? [...this.active].flatMap((flow) => flow.queue?.members() ?? []);
+    return items.sort((a, b) => a.sequence - b.sequence);
+  }
+
+  /** Takes new settings; when a policy changed, everything that waits is lined up anew. O(waiting · log) then. */
+  configure(settings: BandSettings): void {
+    const { fairness, ordering } = this.settings;
+    this.settings = settings;
+    if (settings.fairness === fairness && settings.ordering === ordering) return;
+    const items = this.waitingItems();
+    this.compare = guardedCompare(settings.ordering, this.errors);
+    if (settings.fairness !== fairness) this.selector = this.makeSelector();
+    this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
+    for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
+    if (settings.fairness !== fairness) for (const flow of this.active) this.selector?.flowActivated(flow);
+    for (const item of items) {
+      (this.sharedQueue ?? item.flow?.queue)?.push(item);
+      if (settings.fairness !== fairness && item.flow !== undefined) this.selector?.itemAdded(item.flow, item);
+    }
+  }
+
+  private leave(item: WaitingItem, flow: Flow): void {
+    this.waiting--;
+    this.waitingBytes -= item.byteSize;
+    flow.waiting--;
+    flow.waitingBytes -= item.byteSize;
+    if (flow.waiting === 0) {
+      this.active.remove(flow);
+      this.selector?.flowDeactivated(flow);
+    }
+  }
+
+  private pickFlow(): Flow | undefined {
+    if (this.waiting === 0) return undefined;
+    const choice = this.selector?.pick();
+    if (choice instanceof Flow && choice.band === this && choice.waiting > 0) return choice;
+    this.selector?.failed(new TypeError('pick must return a flow of this band that has requests waiting'));
+    return this.longestActive();
+  }
+
+  /** What a failing policy is replaced by: the flow that is active longest, which then goes to the end. */
+  private longestActive(): Flow | undefined {
+    const flow = this.active.first;
+    if (flow !== undefined) {
+      this.active.remove(flow);
+      this.active.push(flow);
+    }
+    return flow;
+  }
+
+  private makeSelector(): GuardedSelector | undefined {
+    const { fairness } = this.settings;
+    return 'sharedQueue' in fairness ? undefined : new GuardedSelector(fairness, this, this.errors);
+  }
+
+  private makeQueue(): ItemQueue<WaitingItem> {
+    return this.settings.ordering.arrivalOrder === true ? new FifoQueue<WaitingItem>() : new HeapQueue<WaitingItem>(this.compare);
+  }
+}

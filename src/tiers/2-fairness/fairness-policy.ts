@@ -1,0 +1,42 @@
+/** Tier 2, the contract: which flow of a band goes next. */
+import type { BandView, FlowView, ItemView, Usage } from '../views.js';
+
+/**
+ * Shares the turns of one band between its flows.
+ *
+ * Contract: `pick` returns one of the band's active flows; it is called once for each request to be released, and the head of the
+ * returned flow goes. Returning nothing, a foreign flow or an idle one is reported as a plugin error, and the flow that has been
+ * active longest goes instead. A selector must never change a view nor call the controller back.
+ * Cost: every method is on the request path; O(1) or O(log flows) expected.
+ * State: a selector belongs to one band and may keep what it likes; `flowRemoved` says when to forget a flow.
+ */
+export interface FlowSelector<R = unknown> {
+  pick(): FlowView<R> | undefined;
+  /** The flow got its first waiting request. */
+  flowActivated?(flow: FlowView<R>): void;
+  /** The flow's last waiting request went. When that request was dispatched, `dispatched` follows. */
+  flowDeactivated?(flow: FlowView<R>): void;
+  itemAdded?(flow: FlowView<R>, item: ItemView<R>): void;
+  /** A waiting request left without being dispatched. */
+  itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;
+  /** A request of this flow was dispatched, also when it never had to wait. */
+  dispatched?(flow: FlowView<R>, item: ItemView<R>): void;
+  /** A dispatched request ended, however it ended. Called once for each `dispatched`. */
+  settled?(flow: FlowView<R>, usage: Usage): void;
+  /** The flow was idle and has been collected. */
+  flowRemoved?(flow: FlowView<R>): void;
+}
+
+/** A policy that tells flows apart, one selector for each band. */
+export interface FlowFairnessPolicy<R = unknown> {
+  readonly type: string;
+  createSelector(band: BandView<R>): FlowSelector<R>;
+}
+
+/** A policy to which flows are mere labels: the band keeps one queue under the ordering policy, and nobody is asked. */
+export interface SharedQueuePolicy {
+  readonly type: string;
+  readonly sharedQueue: true;
+}
+
+export type FairnessPolicy<R = unknown> = FlowFairnessPolicy<R> | SharedQueuePolicy;

@@ -1,0 +1,108 @@
+/**
+ * Makes flows on first use, remembers the idle ones for a while, and bounds how many there are.
+ *
+ * Invariant: at most `maxFlows` named flows exist, and at most `overflowFlows` more in each band.
+ */
+import { LinkedList } from '../../queues/linked-list.js';
+import type { PriorityBand } from '../1-priority/priority-band.js';
+import { Flow } from './flow.js';
+
+/** Flows that the fairness IDs of one band share when the table is full. */
+const overflowFlows = 64;
+/** Longer fairness IDs share the overflow flows as well, so that names cannot be used to fill memory. */
+const longestFairnessId = 256;
+/** Idle flows collected at a time, so that no single request pays for many. */
+const collectedAtATime = 8;
+
+/** Names no fairness ID can have by HTTP. */
+const overflowPrefix = '\u0000overflow-';
+
+/** 32-bit FNV-1a over UTF-16 code units. Source: Fowler, Noll, Vo. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
+  return value >>> 0;
+}
+
+export class FlowTable {
+  size = 0;
+  private readonly idle = new LinkedList<Flow>();
+  private maxFlows: number;
+  private idleTimeoutMs: number;
+  private readonly onRemoved: (flow: Flow) => void;
+
+  constructor(maxFlows: number, idleTimeoutMs: number, onRemoved: (flow: Flow) => void) {
+    this.maxFlows = maxFlows;
+    this.idleTimeoutMs = idleTimeoutMs;
+    this.onRemoved = onRemoved;
+  }
+
+  configure(maxFlows: number, idleTimeoutMs: number): void {
+    this.maxFlows = maxFlows;
+    this.idleTimeoutMs = idleTimeoutMs;
+  }
+
+  /** The flow of a fairness ID, made when missing. O(1). */
+  flowOf(band: PriorityBand, fairnessId: string, nowMs: number): Flow {
+    return band.flows.get(fairnessId) ?? this.make(band, this.nameFor(fairnessId), nowMs);
+  }
+
+  /** The flow got work. */
+  becameBusy(flow: Flow): void {
+    if (!flow.isIdle) return;
+    flow.isIdle = false;
+    this.idle.remove(flow);
+  }
+
+  /** Nothing of the flow waits or is tracked in flight. */
+  becameIdle(flow: Flow, nowMs: number): void {
+    this.markIdle(flow, nowMs);
+    this.collect(nowMs);
+  }
+
+  /** Forgets flows that have been idle for the timeout. O(1): a few at a time. */
+  collect(nowMs: number): void {
+    for (let i = 0; i < collectedAtATime; i++) {
+      const flow = this.idle.first;
+      if (flow === undefined || nowMs - flow.idleSinceMs < this.idleTimeoutMs) return;
+      this.remove(flow);
+    }
+  }
+
+  /** Forgets every flow of an empty band. */
+  removeAll(band: PriorityBand): void {
+    for (const flow of [...band.flows.values()]) this.remove(flow);
+  }
+
+  /** When the table is full, the flow idle longest makes room; when none is idle, the name is one that many share. */
+  private nameFor(fairnessId: string): string {
+    if (fairnessId.length <= longestFairnessId) {
+      if (this.size >= this.maxFlows && this.idle.first !== undefined) this.remove(this.idle.first);
+      if (this.size < this.maxFlows) return fairnessId;
+    }
+    return `${overflowPrefix}${hash(fairnessId) % overflowFlows}`;
+  }
+
+  private make(band: PriorityBand, name: string, nowMs: number): Flow {
+    const existing = band.flows.get(name);
+    if (existing !== undefined) return existing;
+    const flow = new Flow(name, band, band.queueForFlow());
+    band.flows.set(name, flow);
+    this.size++;
+    this.markIdle(flow, nowMs);
+    return flow;
+  }
+
+  private markIdle(flow: Flow, nowMs: number): void {
+    flow.isIdle = true;
+    flow.idleSinceMs = nowMs;
+    this.idle.push(flow);
+  }
+
+  private remove(flow: Flow): void {
+    this.becameBusy(flow);
+    flow.band.forget(flow);
+    this.size--;
+    this.onRemoved(flow);
+  }
+}

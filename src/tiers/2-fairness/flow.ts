@@ -1,0 +1,40 @@
+/** One flow: the requests of one fairness ID in one band. */
+import type { ItemQueue } from '../../queues/item-queue.js';
+import type { Linked } from '../../queues/linked-list.js';
+import type { PriorityBand } from '../1-priority/priority-band.js';
+import type { FlowView } from '../views.js';
+import type { WaitingItem } from '../waiting-item.js';
+
+/**
+ * Invariant: linked into its band's active flows while something waits, into the idle flows while nothing waits and nothing of it is
+ * tracked in flight.
+ */
+export class Flow implements FlowView, Linked<Flow> {
+  previous: Flow | undefined = undefined;
+  next: Flow | undefined = undefined;
+  waiting = 0;
+  waitingBytes = 0;
+  /** Leases whose end the fairness policy wants to hear of. */
+  trackedInFlight = 0;
+  /** True while it is linked into the idle flows. */
+  isIdle = false;
+  idleSinceMs = 0;
+  readonly fairnessId: string;
+  readonly band: PriorityBand;
+  /** Undefined while the band keeps one queue for all its flows. */
+  queue: ItemQueue<WaitingItem> | undefined;
+
+  constructor(fairnessId: string, band: PriorityBand, queue: ItemQueue<WaitingItem> | undefined) {
+    this.fairnessId = fairnessId;
+    this.band = band;
+    this.queue = queue;
+  }
+
+  get priority(): number {
+    return this.band.priority;
+  }
+
+  get head(): WaitingItem | undefined {
+    return this.queue?.peek();
+  }
+}

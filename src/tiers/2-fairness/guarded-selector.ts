@@ -1,0 +1,109 @@
+/** A selector that cannot hurt: what it throws is reported, and what it does not implement costs nothing. */
+import type { PluginErrorSink } from '../../plugins/plugin-errors.js';
+import type { BandView, FlowView, ItemView, Usage } from '../views.js';
+import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+
+export class GuardedSelector implements FlowSelector {
+  /** True when dispatches that never waited must be told as well. */
+  readonly hearsDispatches: boolean;
+  /** True when leases must remember their flow. */
+  readonly hearsSettlements: boolean;
+  private readonly selector: FlowSelector;
+  private readonly policy: FlowFairnessPolicy;
+  private readonly errors: PluginErrorSink;
+
+  constructor(policy: FlowFairnessPolicy, band: BandView, errors: PluginErrorSink) {
+    this.policy = policy;
+    this.errors = errors;
+    this.selector = this.create(band);
+    this.hearsDispatches = this.selector.dispatched !== undefined;
+    this.hearsSettlements = this.selector.settled !== undefined;
+  }
+
+  pick(): FlowView | undefined {
+    try {
+      return this.selector.pick();
+    } catch (error) {
+      this.failed(error);
+      return undefined;
+    }
+  }
+
+  flowActivated(flow: FlowView): void {
+    if (this.selector.flowActivated === undefined) return;
+    try {
+      this.selector.flowActivated(flow);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  flowDeactivated(flow: FlowView): void {
+    if (this.selector.flowDeactivated === undefined) return;
+    try {
+      this.selector.flowDeactivated(flow);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  itemAdded(flow: FlowView, item: ItemView): void {
+    if (this.selector.itemAdded === undefined) return;
+    try {
+      this.selector.itemAdded(flow, item);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  itemRemoved(flow: FlowView, item: ItemView): void {
+    if (this.selector.itemRemoved === undefined) return;
+    try {
+      this.selector.itemRemoved(flow, item);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  dispatched(flow: FlowView, item: ItemView): void {
+    if (this.selector.dispatched === undefined) return;
+    try {
+      this.selector.dispatched(flow, item);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  settled(flow: FlowView, usage: Usage): void {
+    if (this.selector.settled === undefined) return;
+    try {
+      this.selector.settled(flow, usage);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  flowRemoved(flow: FlowView): void {
+    if (this.selector.flowRemoved === undefined) return;
+    try {
+      this.selector.flowRemoved(flow);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  failed(error: unknown): void {
+    this.errors.pluginFailed('fairness', this.policy.type, error);
+  }
+
+  private create(band: BandView): FlowSelector {
+    try {
+      const selector = this.policy.createSelector(band);
+      if (typeof selector?.pick === 'function') return selector;
+      this.failed(new TypeError('createSelector must return an object with a pick method'));
+    } catch (error) {
+      this.failed(error);
+    }
+    return { pick: () => undefined };
+  }
+}

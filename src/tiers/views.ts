@@ -1,0 +1,53 @@
+/**
+ * The read-only faces that policies see: a waiting request, its flow, its priority band.
+ * Policies choose by them; only the controller changes what stands behind them.
+ */
+
+/** One request as ordering, fairness and picking policies see it. Instants are in ms of the controller's clock. */
+export interface ItemView<R = unknown> {
+  /** What the host passed to `enqueue`. */
+  readonly request: R;
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Bytes booked against the capacity limits. */
+  readonly byteSize: number;
+  /** Tokens booked against an endpoint when the request is dispatched; 0 when the host gave none. */
+  readonly tokens: number;
+  /** Arrival number: unique, rising, the tie-break of every policy. */
+  readonly sequence: number;
+  /** When the host first saw the request; equals `enqueuedAtMs` unless the host said otherwise. */
+  readonly receivedAtMs: number;
+  readonly enqueuedAtMs: number;
+  /** How long it may wait while the pool has endpoints; Infinity = for ever. */
+  readonly ttlMs: number;
+  /** `receivedAtMs` + the request's time-to-first-token target; Infinity when it has none. */
+  readonly ttftDeadlineAtMs: number;
+}
+
+/** One flow (fairness ID × priority) as fairness policies see it. */
+export interface FlowView<R = unknown> {
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Requests waiting in this flow. */
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  /** The request that the ordering policy would serve first; undefined when nothing waits. */
+  readonly head: ItemView<R> | undefined;
+}
+
+/** One priority band as fairness policies see it. */
+export interface BandView<R = unknown> {
+  readonly priority: number;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  /** The flow that has been active longest; undefined when nothing waits. */
+  readonly firstActive: FlowView<R> | undefined;
+  /** Flows with waiting requests, in the order in which they became active. */
+  activeFlows(): Iterable<FlowView<R>>;
+}
+
+/** What a request consumed, as far as the host reported it. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+}

@@ -1,0 +1,9 @@
+/** A waiting request as bands and flows handle it. */
+import type { Queued } from '../queues/item-queue.js';
+import type { Flow } from './2-fairness/flow.js';
+import type { ItemView } from './views.js';
+
+export interface WaitingItem extends ItemView, Queued {
+  /** Set by the band that takes it in. */
+  flow: Flow | undefined;
+}

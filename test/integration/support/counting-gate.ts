@@ -1,0 +1,41 @@
+/** A controller whose leases are counted: given out, and how often each was released. */
+import { FlowController, type FlowControllerOptions, type FlowKey, concurrencyDetector, type Outcome } from '../../../src/index.js';
+import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../../../src/node/index.js';
+
+export interface CountingGate extends AdapterGate<HttpFlowRequest<NodeRequest>> {
+  readonly flow: FlowController;
+  /** How often `release` was called, by lease. */
+  readonly releases: readonly number[];
+  /** The keys asked for, in order. */
+  readonly keys: readonly FlowKey[];
+}
+
+export function countingGate(maxConcurrency: number, options: Partial<FlowControllerOptions> = {}): CountingGate {
+  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency }), ...options });
+  const releases: number[] = [];
+  const keys: FlowKey[] = [];
+
+  function counted(outcome: Outcome): Outcome {
+    if (outcome.type !== 'Dispatched') return outcome;
+    const { lease } = outcome;
+    const index = releases.push(0) - 1;
+    const release = lease.release.bind(lease);
+    lease.release = () => {
+      releases[index] = releases[index]! + 1;
+      release();
+    };
+    return outcome;
+  }
+
+  return {
+    flow,
+    releases,
+    keys,
+    tryEnqueue(request, key) {
+      keys.push(key);
+      const outcome = flow.tryEnqueue(request, key);
+      return outcome && counted(outcome);
+    },
+    enqueue: (request, key) => flow.enqueue(request, key).then(counted),
+  };
+}

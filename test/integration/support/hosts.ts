@@ -1,0 +1,159 @@
+/** The same small application on every framework: flow control in front of one handler. */
+import http from 'node:http';
+import http2 from 'node:http2';
+import type { Server } from 'node:net';
+import { PassThrough, type Readable, type Writable } from 'node:stream';
+import express5, { type NextFunction, type Request, type Response } from 'express';
+import express4 from 'express4';
+import Koa from 'koa';
+import { flowControl as expressFlowControl } from '../../../src/express/index.js';
+import { FlowControlError } from '../../../src/index.js';
+import { flowControl as koaFlowControl } from '../../../src/koa/index.js';
+import {
+  type AdapterGate,
+  type FlowControlOptions,
+  flowControl as nodeFlowControl,
+  type HttpFlowRequest,
+  type NodeRequest,
+  type NodeResponse,
+  type RequestFlow,
+} from '../../../src/node/index.js';
+
+/** What the handler does, in words that every framework understands. */
+export interface Io {
+  readonly req: NodeRequest;
+  readonly path: string;
+  readonly flow: RequestFlow | undefined;
+  send(status: number, body: string): void;
+  /** Begins a streamed response of type text/event-stream. */
+  stream(): Writable;
+}
+
+export type Handler = (io: Io) => void | Promise<void>;
+
+export interface Application {
+  readonly gate: AdapterGate<HttpFlowRequest<NodeRequest>>;
+  /** Options that do not name the request work on every framework. */
+  readonly options?: FlowControlOptions<unknown> | undefined;
+  readonly handler: Handler;
+  /** Runs before flow control. */
+  readonly before?: ((req: NodeRequest) => Promise<void>) | undefined;
+  /** Told of errors that reach the framework. */
+  readonly onError?: ((error: unknown) => void) | undefined;
+}
+
+export interface Host {
+  readonly name: string;
+  readonly protocol: 'http1' | 'http2';
+  create(application: Application): Server;
+}
+
+type Next = (error?: unknown) => void;
+
+function nodeListener({ gate, options, handler, before, onError }: Application) {
+  const limit = nodeFlowControl(gate, options);
+  return async (req: NodeRequest, res: NodeResponse): Promise<void> => {
+    const fail = (error: unknown): void => {
+      onError?.(error);
+      if (res.headersSent) {
+        res.destroy();
+        return;
+      }
+      const known = error instanceof FlowControlError ? error : undefined;
+      res.statusCode = known?.status ?? 500;
+      for (const [name, value] of Object.entries(known?.headers ?? {})) res.setHeader(name, value);
+      res.end(known?.message ?? 'Internal Server Error');
+    };
+    await before?.(req);
+    limit(req, res, async (error) => {
+      if (error !== undefined) {
+        fail(error);
+        return;
+      }
+      try {
+        await handler(nodeIo(req, res));
+      } catch (thrown) {
+        fail(thrown);
+      }
+    });
+  };
+}
+
+function nodeIo(req: NodeRequest, res: NodeResponse): Io {
+  return {
+    req,
+    path: (req.url ?? '/').split('?')[0]!,
+    flow: (req as { flow?: RequestFlow }).flow,
+    send(status, body) {
+      res.statusCode = status;
+      res.end(body);
+    },
+    stream() {
+      res.setHeader('content-type', 'text/event-stream');
+      return res as unknown as Writable;
+    },
+  };
+}
+
+function expressServer(express: typeof express5, { gate, options, handler, before, onError }: Application): Server {
+  const app = express();
+  app.set('env', 'test');
+  app.use((req: Request, _res: Response, next: NextFunction) => {
+    (before?.(req) ?? Promise.resolve()).then(() => next(), next);
+  });
+  app.use(expressFlowControl(gate, options));
+  app.use((req: Request, res: Response, next: NextFunction) => {
+    // Express 4 leaves rejected promises to the handler.
+    (async () => handler({ ...nodeIo(req, res), send: (status, body) => void res.status(status).send(body) }))().catch(next);
+  });
+  app.use((error: unknown, _req: Request, _res: Response, next: Next) => {
+    onError?.(error);
+    next(error);
+  });
+  return http.createServer(app);
+}
+
+function koaApp({ gate, options, handler, before, onError }: Application): Koa {
+  const app = new Koa();
+  app.silent = true;
+  app.on('error', (error) => onError?.(error));
+  app.use(async (ctx, next) => {
+    await before?.(ctx.req);
+    await next();
+  });
+  app.use(koaFlowControl(gate, options));
+  app.use(async (ctx) => {
+    await handler({
+      req: ctx.req,
+      path: ctx.path,
+      flow: ctx.state.flow,
+      send(status, body) {
+        ctx.status = status;
+        ctx.body = body;
+      },
+      stream() {
+        const body = new PassThrough();
+        ctx.type = 'text/event-stream';
+        ctx.body = body;
+        return body;
+      },
+    });
+  });
+  return app;
+}
+
+export const hosts: readonly Host[] = [
+  { name: 'node:http', protocol: 'http1', create: (application) => http.createServer(nodeListener(application)) },
+  { name: 'Express 4', protocol: 'http1', create: (application) => expressServer(express4, application) },
+  { name: 'Express 5', protocol: 'http1', create: (application) => expressServer(express5, application) },
+  { name: 'Koa 3', protocol: 'http1', create: (application) => http.createServer(koaApp(application).callback()) },
+  { name: 'node:http2', protocol: 'http2', create: (application) => http2.createServer(nodeListener(application)) },
+  { name: 'Koa 3 on node:http2', protocol: 'http2', create: (application) => http2.createServer(koaApp(application).callback()) },
+];
+
+/** Reads a body to its end; rejects when the client aborts the upload. */
+export async function readBody(req: NodeRequest): Promise<number> {
+  let bytes = 0;
+  for await (const chunk of req as Readable) bytes += (chunk as Buffer).length;
+  return bytes;
+}

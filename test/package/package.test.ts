@@ -1,0 +1,137 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+
+// The packed tarball, installed the way a user installs it: what runs and compiles here is what gets published.
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const subpaths = Object.keys(manifest.exports).filter((path) => path !== './package.json');
+const specifiers = subpaths.map((path) => path.replace('.', 'headgate'));
+const bundles = subpaths.map((path) => path.slice(2) || 'index');
+
+const exec = promisify(execFile);
+let consumer = '';
+
+/** Runs in the consumer's folder; a failure shows what the program printed. */
+async function run(program: string, ...args: string[]): Promise<string> {
+  try {
+    const { stdout } = await exec(program, args, { cwd: consumer });
+    return stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout: string; stderr: string };
+    throw new Error(`${program} ${args.join(' ')}\n${stdout}${stderr}`);
+  }
+}
+
+async function runScript(name: string, source: string): Promise<string> {
+  await writeFile(join(consumer, name), source);
+  return run(process.execPath, name);
+}
+
+async function typecheck(name: string, source: string, compilerOptions: object): Promise<void> {
+  const options = { target: 'ES2022', strict: true, noEmit: true, types: ['node'], ...compilerOptions };
+  await writeFile(join(consumer, name), source);
+  await writeFile(join(consumer, 'tsconfig.json'), JSON.stringify({ compilerOptions: options, files: [name] }));
+  await run(process.execPath, join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.json');
+}
+
+const installed = (path: string) => join(consumer, 'node_modules/headgate', path);
+
+beforeAll(async () => {
+  consumer = await mkdtemp(join(tmpdir(), 'headgate-package-'));
+  await run(process.execPath, join(root, 'scripts/build-if-stale.mjs'));
+  await run('npm', 'pack', root, '--ignore-scripts', '--silent');
+  const dependencies = {
+    headgate: `file:headgate-${manifest.version}.tgz`,
+    yaml: manifest.devDependencies.yaml,
+    '@types/node': manifest.devDependencies['@types/node'],
+  };
+  await writeFile(join(consumer, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  await run('npm', 'install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--silent');
+});
+
+afterAll(() => rm(consumer, { recursive: true, force: true }));
+
+describe('contents', () => {
+  test('the tarball holds the build, the sources and the legal texts only', async () => {
+    const names = await readdir(installed('.'));
+    expect(names).toEqual(expect.arrayContaining(['LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json', 'src']));
+    const others = names.filter(
+      (name) => !['LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json', 'src'].includes(name),
+    );
+    expect(others).toEqual([]);
+  });
+
+  test('dist has one module and one declaration for each subpath and format', async () => {
+    const names = (await readdir(installed('dist'))).filter((name) => !name.endsWith('.map'));
+    // Types that several subpaths share are in a chunk with a hash in its name; code never is.
+    const files = names.filter((name) => !/-\w{8}\.d\.c?ts$/.test(name));
+    const expected = bundles.flatMap((name) => ['js', 'cjs', 'd.ts', 'd.cts'].map((suffix) => `${name}.${suffix}`));
+    expect(files.sort()).toEqual(expected.sort());
+  });
+
+  test.each(['js', 'cjs'])('every class exists once among the .%s files, so that instanceof works', async (suffix) => {
+    const homes = new Map<string, string[]>();
+    for (const name of bundles) {
+      const source = await readFile(installed(`dist/${name}.${suffix}`), 'utf8');
+      // esbuild writes `var X = class _X` for a class that names itself.
+      const classes = new Set([...source.matchAll(/^ *(?:var (\w+) = class\b|class (\w+))/gm)].map((match) => match[1] ?? match[2] ?? ''));
+      for (const className of classes) homes.set(className, [...(homes.get(className) ?? []), name]);
+    }
+    expect(homes.get('FlowController')).toEqual(['index']);
+    expect(homes.get('FlowControlError')).toEqual(['index']);
+    expect([...homes].filter(([, names]) => names.length > 1)).toEqual([]);
+  });
+
+  test('the ESM build imports tinyqueue, the CommonJS build contains it', async () => {
+    expect(await readFile(installed('dist/index.js'), 'utf8')).toMatch(/from ["']tinyqueue["']/);
+    expect(await readFile(installed('dist/index.cjs'), 'utf8')).not.toMatch(/require\(["']tinyqueue["']\)/);
+  });
+});
+
+describe('programs', () => {
+  const names = JSON.stringify(specifiers);
+
+  test('import and require load every subpath with the same exports', async () => {
+    const print = 'console.log(JSON.stringify(loaded.map((module) => Object.keys(module).sort())))';
+    const esm = await runScript('all.mjs', `const loaded = await Promise.all(${names}.map((name) => import(name)));\n${print}`);
+    const cjs = await runScript('all.cjs', `const loaded = ${names}.map((name) => require(name));\n${print}`);
+    expect(JSON.parse(esm)).toEqual(JSON.parse(cjs));
+    expect((JSON.parse(esm) as string[][]).every((exported) => exported.length > 0)).toBe(true);
+  });
+
+  test('an error of one format is an instance of the class of the other', async () => {
+    const source = `
+      import * as esm from 'headgate';
+      import { createRequire } from 'node:module';
+      const cjs = createRequire(import.meta.url)('headgate');
+      const thrown = (library) => { try { new library.FlowController({ unknownOption: true }); } catch (error) { return error; } };
+      console.log(esm.FlowConfigError !== cjs.FlowConfigError,
+        thrown(cjs) instanceof esm.FlowConfigError, thrown(esm) instanceof cjs.FlowConfigError, new Error() instanceof esm.FlowConfigError);`;
+    expect(await runScript('both.mjs', source)).toBe('true true true false\n');
+  });
+});
+
+describe('TypeScript', () => {
+  const source = specifiers
+    .map((name, index) => `import * as module${index} from '${name}';\nexport const names${index} = Object.keys(module${index});\n`)
+    .join('');
+
+  test.each([
+    { resolution: 'node16, from ESM', file: 'node16.mts', compilerOptions: { module: 'node16' } },
+    { resolution: 'node16, from CommonJS', file: 'node16.cts', compilerOptions: { module: 'node16' } },
+    { resolution: 'bundler', file: 'bundler.ts', compilerOptions: { module: 'esnext', moduleResolution: 'bundler' } },
+  ])('the declarations of every subpath compile unskipped under $resolution', async ({ file, compilerOptions }) => {
+    await expect(typecheck(file, source, { skipLibCheck: false, ...compilerOptions })).resolves.toBeUndefined();
+  });
+
+  test('the core compiles where only web types are known', async () => {
+    const web = { lib: ['ES2022', 'ESNext.Disposable', 'DOM'], types: [], module: 'esnext', moduleResolution: 'bundler' };
+    await expect(typecheck('web.ts', `export * from 'headgate';\n`, { skipLibCheck: false, ...web })).resolves.toBeUndefined();
+  });
+});
