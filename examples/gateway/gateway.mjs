@@ -12,6 +12,8 @@ import { ApiError, sendError } from './openai.mjs';
 import { announce, obeyParent } from './processes.mjs';
 import { forward } from './proxy.mjs';
 
+/** @import { IncomingMessage } from 'node:http' */
+/** @import { WithFlow } from 'headgate/node' */
 /** @import { Upstream } from './proxy.mjs' */
 
 const { values: args } = parseArgs({
@@ -30,6 +32,7 @@ if (args['trust-flow-headers'] && !isLoopback) {
   throw new Error(`--trust-flow-headers is for loopback only, where every client is yours; got --host ${args.host}`);
 }
 
+const generations = new Set(['/v1/completions', '/v1/chat/completions']);
 /** @type {Map<string, Upstream>} */
 const upstreams = new Map(
   args.server.map((server) => {
@@ -42,19 +45,25 @@ function leastBusy() {
   return [...upstreams.values()].reduce((least, upstream) => (upstream.inFlight < least.inFlight ? upstream : least));
 }
 
+/** Waits until the request may go, and leaves on `req.flow` where to. */
 function createGate() {
   const config = loadConfig(readFileSync(new URL('gateway.yaml', import.meta.url), 'utf8'));
   for (const warning of config.warnings) console.warn(warning);
   const pool = new EndpointPool();
   for (const id of upstreams.keys()) pool.add(id);
   const flow = new FlowController({ ...config.options, pool });
-  return flowControl(flow, { objectives: config.objectives, trust: args['trust-flow-headers'], errorBody: 'openai' });
+  return flowControl(flow, {
+    objectives: config.objectives,
+    trust: args['trust-flow-headers'],
+    skip: (req) => req.method !== 'POST' || !generations.has(req.url ?? ''),
+    body: 'openai',
+  });
 }
 
-const gate = args['flow-control'] === 'on' ? createGate() : undefined;
-const generations = new Set(['/v1/completions', '/v1/chat/completions']);
+/** @type {import('headgate/node').FlowControlMiddleware<IncomingMessage>} */
+const gate = args['flow-control'] === 'on' ? createGate() : (_req, _res, next) => next();
 
-const server = createServer((req, res) => {
+const server = createServer((/** @type {WithFlow<IncomingMessage>} */ req, res) => {
   if (req.url === '/health') {
     res.end();
     return;
@@ -63,14 +72,9 @@ const server = createServer((req, res) => {
     sendError(res, new ApiError(404, `There is nothing at ${req.method} ${req.url}.`));
     return;
   }
-  if (!gate || req.method !== 'POST' || !generations.has(req.url)) {
-    forward(req, res, leastBusy());
-    return;
-  }
   gate(req, res, (error) => {
-    const upstream = upstreams.get(req.flow?.lease.endpoint?.id ?? '');
-    if (error || !upstream) sendError(res, new ApiError(500, 'The gateway failed.'));
-    else forward(req, res, upstream, req.flow?.signal);
+    if (error) sendError(res, new ApiError(500, 'The gateway failed.'));
+    else forward(req, res, upstreams.get(req.flow?.lease.endpoint?.id ?? '') ?? leastBusy(), req.flow?.signal);
   });
 });
 server.keepAliveTimeout = 120_000;

@@ -168,9 +168,14 @@ export class Dispatcher implements LeaseOwner {
     return closed;
   }
 
-  /** Forgets what has been idle too long, so that figures do not show it. */
+  /** Forgets what has been idle too long, so that figures do not show it. Not in the middle of an operation. */
   collectIdle(): void {
-    if (!this.isBusy) this.nowMs = this.options.clock.now();
+    if (this.isBusy) return;
+    this.nowMs = this.options.clock.now();
+    this.collect();
+  }
+
+  private collect(): void {
     this.collectAtMs = this.nowMs + collectEveryMs;
     this.flows.collect(this.nowMs);
     for (const band of [...this.bands.all()]) {
@@ -254,6 +259,7 @@ export class Dispatcher implements LeaseOwner {
   private makeItem(request: FlowRequest, fairnessId: string, priority: number): QueueItem {
     this.enqueued++;
     const nowMs = this.nowMs;
+    if (nowMs >= this.collectAtMs) this.collect();
     const band = this.bands.get(priority);
     const { receivedAtMs = nowMs, sloTtftMs, ttlMs = (band?.settings ?? this.templateFor(priority)).requestTtlMs } = request;
     return new QueueItem(
@@ -282,7 +288,6 @@ export class Dispatcher implements LeaseOwner {
   private judge(item: QueueItem): Outcome | undefined {
     if (this.state !== 'open') return this.drop(item, 'RejectedOther', 'shutting-down');
     if (item.request?.signal?.aborted === true) return this.drop(item, 'RejectedOther', 'cancelled');
-    if (this.nowMs >= this.collectAtMs) this.collectIdle();
     item.band ??= this.provisionBand(item.priority);
     const { band } = item;
     if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
@@ -294,9 +299,7 @@ export class Dispatcher implements LeaseOwner {
       this.walkWanted = true;
       return undefined;
     }
-    if (this.gate.admits(band, this.nowMs)) return this.grant(item, band, this.passThrough(item, band));
-    this.noteGate(true);
-    return undefined;
+    return this.gate.admits(band, this.nowMs) ? this.grant(item, band, this.passThrough(item, band)) : undefined;
   }
 
   private capacityDrop(): DropType {
@@ -329,6 +332,7 @@ export class Dispatcher implements LeaseOwner {
       this.bands.activated(band);
       this.walkWanted = true;
     }
+    this.noteGate(true);
     this.waiting++;
     this.waitingBytes += item.byteSize;
     band.add(item, flow);

@@ -9,7 +9,16 @@ import type { SaturationDetector, SaturationFunction } from '../gate/saturation-
 import { staticUsageLimit } from '../gate/static-usage-limit.js';
 import { element, object, optional, type Report, rule, value } from '../options/element.js';
 import { parse } from '../options/parse.js';
-import { bandOutlivesFlows, countBands, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from '../options/rules.js';
+import {
+  bandOutlivesFlows,
+  countBands,
+  defaultCloseAt,
+  defaultFlowIdleTimeoutMs,
+  distinctPriorities,
+  mostBands,
+  opensBelowClosing,
+  roomForBands,
+} from '../options/rules.js';
 import { aboveZero, atLeastZero, duration, integer, number, positiveDuration, positiveInteger, quantity } from '../options/schemas.js';
 import { pluginOf, readPlugin } from '../plugins/plugin-kinds.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
@@ -22,11 +31,14 @@ const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
 const unlimited: Limits = { maxRequests: Infinity, maxBytes: Infinity };
 const defaultRequestTtlMs = 60_000;
-const defaultFlowIdleTimeoutMs = 300_000;
 const defaultBandIdleTimeoutMs = 600_000;
-const defaultCloseAt = 1;
 const defaultMaxBands = 64;
 const defaultMaxFlows = 100_000;
+/** One object each, so that a reconfiguration sees that they stayed. None keeps state. */
+const defaultFairness = globalStrict();
+const defaultOrdering = fcfs();
+const defaultUsageLimit = staticUsageLimit();
+const defaultPicker = leastLoaded();
 
 const limits = object({ maxRequests: optional(quantity('1k')), maxBytes: optional(quantity('10Gi')) });
 
@@ -43,7 +55,7 @@ const gate = object({
   openAt: optional(atLeastZero()),
   failValue: optional(atLeastZero()),
   recheckIntervalMs: optional(number({ from: 1 })),
-}).check(opensBelowClosing(defaultCloseAt));
+}).check(opensBelowClosing());
 
 const options = object({
   saturationDetector: element(readDetector),
@@ -62,13 +74,13 @@ const options = object({
   pool: optional(value('an EndpointPool', isPool)),
   endpointPicker: optional(pluginOf('endpointPicker')),
   clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
-}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(defaultFlowIdleTimeoutMs), rule(pickerHasPool));
+}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(pickerHasPool));
 
 type Parsed = z.output<typeof options>;
 type ParsedBand = z.output<ReturnType<typeof object<typeof template>>>;
 
 /**
- * Every option with its unit resolved and its default filled in. O(bands).
+ * Every option with its unit resolved and its default filled in. O(bands). `subject` opens the error's message.
  * @throws FlowConfigError that lists every problem; `subject` opens its message.
  */
 export function resolveOptions<R extends FlowRequest>(
@@ -88,7 +100,7 @@ export function resolveOptions<R extends FlowRequest>(
       failValue: parsed.gate?.failValue ?? 1,
       recheckIntervalMs: parsed.gate?.recheckIntervalMs ?? 10,
     },
-    usageLimitPolicy: parsed.usageLimitPolicy ?? staticUsageLimit(),
+    usageLimitPolicy: parsed.usageLimitPolicy ?? defaultUsageLimit,
     limits: fill(parsed.limits, defaultLimits),
     bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed) })),
     defaultBand: resolveBand(parsed.defaultBand, parsed),
@@ -99,7 +111,7 @@ export function resolveOptions<R extends FlowRequest>(
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
     noEndpointRequestTtlMs: ttlMs(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     pool: parsed.pool,
-    endpointPicker: parsed.endpointPicker ?? leastLoaded(),
+    endpointPicker: parsed.endpointPicker ?? defaultPicker,
     clock: parsed.clock ?? realClock,
   };
 }
@@ -112,8 +124,8 @@ function resolveBand(band: ParsedBand = {}, { limits: global, defaultRequestTtl 
     }),
     flowLimits: fill(band.flowLimits, unlimited),
     requestTtlMs: ttlMs(band.requestTtl ?? defaultRequestTtl),
-    fairness: band.fairness ?? globalStrict(),
-    ordering: band.ordering ?? fcfs(),
+    fairness: band.fairness ?? defaultFairness,
+    ordering: band.ordering ?? defaultOrdering,
   };
 }
 

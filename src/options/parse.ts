@@ -57,11 +57,16 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 /** `bands[1].limits.maxRequests` */
 export function joinPath(start: string, path: readonly PropertyKey[]): string {
-  let text = start;
-  for (const key of path) {
-    if (typeof key === 'number') text += `[${key}]`;
-    else if (typeof key === 'symbol' || !/^[\w$-]+$/.test(key)) text += `[${typeof key === 'symbol' ? String(key) : JSON.stringify(key)}]`;
-    else text += text === '' || text.endsWith(' ') ? key : `.${key}`;
-  }
-  return text;
+  return path.reduce<string>((text, key) => below(text, segment(key)), start);
+}
+
+function segment(key: PropertyKey): string {
+  if (typeof key === 'number') return `[${key}]`;
+  return typeof key === 'string' && /^[\w$-]+$/.test(key) ? key : `[${typeof key === 'symbol' ? String(key) : JSON.stringify(key)}]`;
+}
+
+/** `path`, which is relative to `start`, from the top. A start that ends with a space is a heading, not a path. */
+export function below(start: string, path: string): string {
+  const joint = start === '' || path === '' || start.endsWith(' ') || path.startsWith('[') ? '' : '.';
+  return start + joint + path;
 }

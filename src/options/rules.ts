@@ -4,6 +4,8 @@ import { rule } from './element.js';
 
 /** Bands that a controller may have at most. */
 export const mostBands = 1024;
+export const defaultCloseAt = 1;
+export const defaultFlowIdleTimeoutMs = 300_000;
 
 /** What a list of bands holds while it is being checked. */
 interface BandEntry {
@@ -52,7 +54,7 @@ interface GateLevels {
 }
 
 /** The gate opens no later than it closes. */
-export function opensBelowClosing(defaultCloseAt: number): z.core.$ZodCheck<GateLevels> {
+export function opensBelowClosing(): z.core.$ZodCheck<GateLevels> {
   return rule(({ closeAt = defaultCloseAt, openAt = closeAt }, report) => {
     if (openAt > closeAt) report(`a number of at most closeAt (${closeAt})`, ['openAt']);
   });
@@ -64,7 +66,7 @@ interface IdleTimeouts {
 }
 
 /** A band outlives its flows. */
-export function bandOutlivesFlows(defaultFlowIdleTimeoutMs: number): z.core.$ZodCheck<IdleTimeouts> {
+export function bandOutlivesFlows(): z.core.$ZodCheck<IdleTimeouts> {
   return rule(({ flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout }, report) => {
     if (bandIdleTimeout < flowIdleTimeout) report(`at least flowIdleTimeout (${flowIdleTimeout} ms)`, ['bandIdleTimeout']);
   });

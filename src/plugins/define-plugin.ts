@@ -2,7 +2,7 @@
 import * as z from 'zod/mini';
 import { object, type Schema, value } from '../options/element.js';
 import { FlowConfigError } from '../options/flow-config-error.js';
-import { joinPath, parse, validate } from '../options/parse.js';
+import { below, parse, validate } from '../options/parse.js';
 import { oneOf, text } from '../options/schemas.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './plugin-kinds.js';
 
@@ -68,7 +68,7 @@ function createInside<K extends ConfigurableKind, P>(definition: PluginBlueprint
     return definition.create(parameters);
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
-    const issues = error.issues.map((issue) => ({ ...issue, path: joinPath('parameters', issue.path === '' ? [] : [issue.path]) }));
+    const issues = error.issues.map((issue) => ({ ...issue, path: below('parameters', issue.path) }));
     throw new FlowConfigError(definition.type, issues);
   }
 }

@@ -1,0 +1,101 @@
+/** The `plugins` list: what it declares, and what the names elsewhere in the file refer to. */
+import { type ConfigurableKind, FlowConfigError, type PluginRegistry, type Plugins, schemas } from '../index.js';
+import type { Problems } from './problems.js';
+
+/** Types that need no declaration: as in llm-d they are there anyway. */
+const defaultTypes = ['global-strict-fairness-policy', 'fcfs-ordering-policy', 'utilization-detector', 'static-usage-limit-policy'];
+
+interface Instance {
+  readonly type: string;
+  /** Undefined when the registry does not know the type. */
+  readonly kind: ConfigurableKind | undefined;
+  /** Undefined when the type is unknown or the parameters are wrong. */
+  readonly plugin: Plugins[ConfigurableKind] | undefined;
+}
+
+const entrySchema = schemas.object({
+  type: schemas.text('the type name of a plugin'),
+  name: schemas.optional(schemas.text()),
+  parameters: schemas.optional(schemas.value('an object', (candidate) => typeof candidate === 'object' && !Array.isArray(candidate))),
+});
+
+export class DeclaredPlugins {
+  private readonly instances = new Map<string, Instance>();
+  private readonly registry: PluginRegistry;
+  private readonly problems: Problems;
+  private readonly at: string;
+
+  /** `at` opens the paths of problems. */
+  constructor(registry: PluginRegistry, problems: Problems, at: string) {
+    this.registry = registry;
+    this.problems = problems;
+    this.at = at;
+  }
+
+  /** Makes every plugin of the list. Types that the registry does not know are left alone: they are the scheduler's. */
+  declareAll(entries: readonly unknown[]): void {
+    const foreignTypes = new Set<string>();
+    entries.forEach((candidate, index) => {
+      const at = schemas.joinPath(this.at, ['plugins', index]);
+      const entry = this.problems.check(entrySchema, candidate, at);
+      if (entry === undefined) return;
+      const { type, name = type, parameters } = entry;
+      if (this.instances.has(name)) {
+        this.problems.add({ path: `${at}.name`, expected: 'a name that no other plugin has', got: JSON.stringify(name) });
+        return;
+      }
+      const kind = this.registry.kindOf(type);
+      if (kind === undefined) foreignTypes.add(type);
+      this.instances.set(name, { type, kind, plugin: kind === undefined ? undefined : this.create(type, parameters, at) });
+    });
+    if (foreignTypes.size > 0) this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${[...foreignTypes].join(', ')}`);
+  }
+
+  /** The name of a plugin of one kind, read as the plugin: a declared one, else one of a registered type with its default parameters. */
+  reference<K extends ConfigurableKind>(kind: K): schemas.Schema<Plugins[K]> {
+    const theName = `the name of ${schemas.nounOf(kind)}`;
+    return schemas.element((name, report) => {
+      const instance = typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name)) : undefined;
+      if (typeof name !== 'string' || instance === undefined) {
+        const known = this.namesOf(kind);
+        report(`${theName}, one of ${known.join(', ')}${typeof name === 'string' ? schemas.didYouMean(name, known) : ''}`);
+      } else if (instance.kind === undefined) {
+        const known = this.registry.types(kind).join(', ');
+        report(`${theName} of a known type (${known})`, [], `"${name}", of the unknown type "${instance.type}"`);
+      } else if (instance.kind !== kind) {
+        report(theName, [], `"${name}", which is ${schemas.nounOf(instance.kind)}`);
+      } else {
+        // The kind vouches for the contract. A plugin that could not be made has been reported where it is declared.
+        return instance.plugin as Plugins[K] | undefined;
+      }
+      return undefined;
+    });
+  }
+
+  private imply(name: string): Instance | undefined {
+    const kind = this.registry.kindOf(name);
+    if (kind === undefined) return undefined;
+    if (!defaultTypes.includes(name)) this.problems.warn(this.at, `plugins: "${name}" is referred to but not declared; it gets its default parameters`);
+    const instance = { type: name, kind, plugin: this.create(name, undefined, `${this.at}plugins`) };
+    this.instances.set(name, instance);
+    return instance;
+  }
+
+  private create(type: string, parameters: unknown, at: string): Plugins[ConfigurableKind] | undefined {
+    try {
+      return this.registry.create(type, parameters);
+    } catch (error) {
+      const issues =
+        error instanceof FlowConfigError
+          ? error.issues
+          : [{ path: 'parameters', expected: `parameters that ${type} can be made with`, got: `the error ${String(error)}` }];
+      this.problems.add(...issues.map((issue) => ({ ...issue, path: schemas.below(at, issue.path) })));
+      return undefined;
+    }
+  }
+
+  private namesOf(kind: ConfigurableKind): string[] {
+    const declared = [...this.instances].flatMap(([name, instance]) => (instance.kind === kind ? [name] : []));
+    return [...new Set([...declared, ...this.registry.types(kind)])];
+  }
+}

@@ -1,0 +1,33 @@
+/** `featureGates: ["flowControl"]`: is flow control on? */
+import { schemas } from '../index.js';
+
+const gateName = 'flowControl';
+
+const booleans: Readonly<Record<string, boolean>> = { '1': true, t: true, true: true, '0': false, f: false, false: false };
+
+/** One entry of the list. */
+export interface FeatureGate {
+  readonly name: string;
+  readonly isOn: boolean;
+}
+
+/** `name`, `name=true` or `name=false`. */
+export const featureGate: schemas.Schema<FeatureGate> = schemas.element((candidate, report) => {
+  if (typeof candidate !== 'string' || candidate === '') {
+    report(`the name of a feature gate, such as "${gateName}"`);
+    return undefined;
+  }
+  const [name = '', value = 'true'] = candidate.split(/=(.*)/s);
+  const isOn = Object.entries(booleans).find(([word]) => word === value.trim().toLowerCase())?.[1];
+  if (isOn === undefined) report(`"${name}", "${name}=true" or "${name}=false"`);
+  const suggestion = name === gateName ? '' : schemas.didYouMean(name, [gateName]);
+  if (suggestion !== '') report(`the name of a feature gate${suggestion}`);
+  return isOn === undefined || suggestion !== '' ? undefined : { name, isOn };
+});
+
+/** The last word on flow control, off when there is none; and the names of gates that mean nothing here. */
+export function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; others: string[] } {
+  const ours = gates.filter(({ name }) => name === gateName);
+  const others = gates.flatMap(({ name }) => (name === gateName ? [] : [name]));
+  return { enabled: ours.at(-1)?.isOn ?? false, others: [...new Set(others)] };
+}

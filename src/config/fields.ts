@@ -1,0 +1,34 @@
+/** The elements of configuration files that differ from the constructor's: quantities with a meaning for 0, durations as text only. */
+import { schemas } from '../index.js';
+
+/** A quantity; `zero` says what 0 stands for, and `.inf` is unlimited. */
+export function quantity(zero: string, example: string): schemas.Schema<number> {
+  return schemas.element((candidate, report) => {
+    // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
+    const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
+    const amount = typeof written === 'string' || typeof written === 'number' ? schemas.parseQuantity(written) : Number.NaN;
+    if (amount === Infinity || (amount >= 0 && amount <= Number.MAX_SAFE_INTEGER)) return amount;
+    if (amount > 0) report(`a quantity of at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1)`);
+    else report(`a quantity from 0 (${zero}) up, such as "${example}"`);
+    return Number.NaN;
+  });
+}
+
+/** How long a request may wait, as ms. */
+export function ttl(): schemas.Schema<number> {
+  return duration('a duration from "0s" (for ever) up, such as "60s"', (ms) => ms >= 0);
+}
+
+/** A duration above 0, as ms. */
+export function interval(example: string): schemas.Schema<number> {
+  return duration(`a duration above 0, such as "${example}"`, (ms) => ms > 0);
+}
+
+function duration(expected: string, isRight: (ms: number) => boolean): schemas.Schema<number> {
+  return schemas.element((candidate, report) => {
+    const ms = typeof candidate === 'string' ? schemas.parseDuration(candidate) : Number.NaN;
+    if (isRight(ms)) return ms;
+    report(expected);
+    return Number.NaN;
+  });
+}

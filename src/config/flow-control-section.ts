@@ -1,0 +1,105 @@
+/** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
+import * as z from 'zod/mini';
+import { type BandTemplate, type FlowControllerOptions, schemas } from '../index.js';
+import type { DeclaredPlugins } from './declared-plugins.js';
+import { interval, quantity, ttl } from './fields.js';
+import type { Problems } from './problems.js';
+
+const { atLeastZero, aboveZero, flag, integer, object, optional, positiveInteger } = schemas;
+
+/** What a band may hold where its limit is absent or 0, as in llm-d. */
+const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
+
+const limitNames = ['maxRequests', 'maxBytes'] as const;
+
+// The return type is the point of it: everything below is inferred from here.
+// biome-ignore format: one field a line
+function sectionSchema(plugins: DeclaredPlugins) {
+  const band = {
+    maxRequests: optional(quantity('the default', '500')),
+    maxBytes: optional(quantity('the default', '1Gi')),
+    fairnessPolicyRef: optional(plugins.reference('fairness')),
+    orderingPolicyRef: optional(plugins.reference('ordering')),
+    defaultRequestTTL: optional(ttl()),
+    flowLimits: optional(object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) })),
+  };
+  const gate = object({
+    closeAt: optional(aboveZero()),
+    openAt: optional(atLeastZero()),
+    failValue: optional(atLeastZero()),
+    recheckInterval: optional(interval('10ms')),
+  }).check(schemas.opensBelowClosing());
+  return object({
+    maxRequests: optional(quantity('unlimited', '1k')),
+    maxBytes: optional(quantity('unlimited', '10Gi')),
+    defaultRequestTTL: optional(ttl()),
+    noEndpointRequestTTL: optional(ttl()),
+    defaultPriorityBand: optional(object(band)),
+    defaultNegativePriorityBand: optional(object(band)),
+    priorityBands: optional(z.array(object({ priority: integer(), ...band }))),
+    usageLimitPolicyPluginRef: optional(plugins.reference('usageLimit')),
+    saturationDetector: optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
+    enableEviction: optional(flag()),
+    gate: optional(gate),
+    maxBands: optional(integer({ from: 1, to: schemas.mostBands })),
+    maxFlows: optional(positiveInteger()),
+    flowIdleTimeout: optional(interval('5m')),
+    bandIdleTimeout: optional(interval('10m')),
+  }).check(schemas.distinctPriorities('priorityBands'), schemas.roomForBands('priorityBands'), schemas.bandOutlivesFlows());
+}
+
+type Section = z.output<ReturnType<typeof sectionSchema>>;
+type Band = NonNullable<Section['defaultPriorityBand']>;
+
+/** Constructor options without the detector, when the section names none. */
+export type SectionOptions = Omit<FlowControllerOptions, 'saturationDetector'> & Partial<Pick<FlowControllerOptions, 'saturationDetector'>>;
+
+/** The options that the section stands for; undefined when it has problems, which are noted. */
+export function readFlowControl(section: unknown, plugins: DeclaredPlugins, problems: Problems, at: string): SectionOptions | undefined {
+  const read = problems.check(sectionSchema(plugins), section ?? {}, `${at}flowControl`);
+  if (read === undefined) return undefined;
+  if (read.enableEviction === true) problems.warn(at, 'flowControl.enableEviction is accepted, but has no effect in this version');
+  warnOfDefaults(read, problems, at);
+  const { gate, saturationDetector } = read;
+  return {
+    ...(saturationDetector?.pluginRef === undefined ? {} : { saturationDetector: saturationDetector.pluginRef }),
+    gate: gate && { closeAt: gate.closeAt, openAt: gate.openAt, failValue: gate.failValue, recheckIntervalMs: gate.recheckInterval },
+    usageLimitPolicy: read.usageLimitPolicyPluginRef,
+    limits: { maxRequests: read.maxRequests || Infinity, maxBytes: read.maxBytes || Infinity },
+    bands: (read.priorityBands ?? []).map((band) => ({ priority: band.priority, ...template(band) })),
+    defaultBand: template(read.defaultPriorityBand ?? {}),
+    defaultNegativeBand: read.defaultNegativePriorityBand && template(read.defaultNegativePriorityBand),
+    maxBands: read.maxBands,
+    maxFlows: read.maxFlows,
+    flowIdleTimeout: read.flowIdleTimeout,
+    bandIdleTimeout: read.bandIdleTimeout,
+    defaultRequestTtl: read.defaultRequestTTL,
+    noEndpointRequestTtl: read.noEndpointRequestTTL,
+  };
+}
+
+function template(band: Band): BandTemplate {
+  const { flowLimits } = band;
+  return {
+    // Spelt out, because the constructor would follow a larger global limit.
+    limits: { maxRequests: band.maxRequests || bandDefaults.maxRequests, maxBytes: band.maxBytes || bandDefaults.maxBytes },
+    flowLimits: flowLimits && { maxRequests: flowLimits.maxRequests || Infinity, maxBytes: flowLimits.maxBytes || Infinity },
+    requestTtl: band.defaultRequestTTL,
+    fairness: band.fairnessPolicyRef,
+    ordering: band.orderingPolicyRef,
+  };
+}
+
+/** A band that takes the default holds less than a reader of the global limit expects. */
+function warnOfDefaults(section: Section, problems: Problems, at: string): void {
+  const bands = section.priorityBands ?? [];
+  for (const name of limitNames) {
+    const global = section[name];
+    if (global === undefined || (global !== 0 && global <= bandDefaults[name])) continue;
+    const fallen: string[] = bands.filter((band) => !band[name]).map((band) => `priority ${band.priority}`);
+    if (!section.defaultPriorityBand?.[name]) fallen.push('any other priority');
+    if (fallen.length === 0) continue;
+    const larger = global === 0 || global === Infinity ? 'unlimited' : global;
+    problems.warn(at, `flowControl: without ${name} of its own a band holds ${bandDefaults[name]}, less than the global ${larger}: ${fallen.join(', ')}`);
+  }
+}

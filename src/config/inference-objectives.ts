@@ -1,0 +1,27 @@
+/** InferenceObjective documents: names that requests may carry, and the priority that each stands for. */
+import * as z from 'zod/mini';
+import { schemas } from '../index.js';
+import type { ConfigDocument } from './documents.js';
+import type { Problems } from './problems.js';
+
+const objective = z.looseObject({
+  apiVersion: schemas.oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
+  metadata: z.looseObject({ name: schemas.text('the name of the objective') }),
+  // The pool is the deployment's business; here one controller stands for one pool.
+  spec: schemas.optional(schemas.object({ priority: schemas.optional(schemas.integer()), poolRef: schemas.optional(z.unknown()) })),
+});
+
+/** Objective name → priority; an objective without one has 0. */
+export function readObjectives(documents: readonly ConfigDocument[], problems: Problems): Map<string, number> {
+  const objectives = new Map<string, number>();
+  for (const { at, body } of documents) {
+    const read = problems.check(objective, body, at);
+    if (read === undefined) continue;
+    const { name } = read.metadata;
+    if (objectives.has(name)) {
+      problems.add({ path: `${at}metadata.name`, expected: 'a name that no other InferenceObjective has', got: JSON.stringify(name) });
+    }
+    objectives.set(name, read.spec?.priority ?? 0);
+  }
+  return objectives;
+}

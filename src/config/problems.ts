@@ -1,0 +1,28 @@
+/** Everything that is wrong with a configuration, gathered while it is read, so that one error can tell it all. */
+import { type ConfigIssue, FlowConfigError, schemas } from '../index.js';
+
+export class Problems {
+  readonly warnings: string[] = [];
+  private readonly issues: ConfigIssue[] = [];
+
+  add(...issues: readonly ConfigIssue[]): void {
+    this.issues.push(...issues);
+  }
+
+  warn(where: string, what: string): void {
+    this.warnings.push(`${where}${what}`);
+  }
+
+  /** The value as `schema` reads it; undefined when it has problems, which are noted with paths below `at`. */
+  check<T>(schema: schemas.Schema<T>, value: unknown, at: string): T | undefined {
+    const verdict = schemas.validate(schema, value, at);
+    if (verdict.ok) return verdict.value;
+    this.add(...verdict.issues);
+    return undefined;
+  }
+
+  /** @throws FlowConfigError when there are any. */
+  throwIfAny(): void {
+    if (this.issues.length > 0) throw new FlowConfigError('configuration', this.issues);
+  }
+}

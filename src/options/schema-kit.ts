@@ -1,0 +1,26 @@
+/**
+ * What schemas of options are built from, for authors of plugins and for the configuration loader: the package exports it as `schemas`.
+ */
+export { nounOf, pluginOf } from '../plugins/plugin-kinds.js';
+export { element, object, optional, type Report, rule, type Schema, value } from './element.js';
+export { describeValue } from './flow-config-error.js';
+export { parseDuration } from './duration.js';
+export { below, joinPath, parse, type Verdict, validate } from './parse.js';
+export { parseQuantity } from './quantity.js';
+export { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from './rules.js';
+export {
+  aboveZero,
+  atLeastZero,
+  duration,
+  flag,
+  integer,
+  number,
+  oneOf,
+  positiveDuration,
+  positiveInteger,
+  quantity,
+  ratio,
+  ratioAboveZero,
+  text,
+} from './schemas.js';
+export { didYouMean } from './suggest.js';
