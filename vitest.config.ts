@@ -1,7 +1,15 @@
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
 // The package test has its own configuration: it builds and installs, which a watch run should not do.
 export default defineConfig({
+  resolve: {
+    // Snippets and examples import the package by its name: here that is the source.
+    alias: [
+      { find: /^headgate$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
+      { find: /^headgate\/(\w+)$/, replacement: fileURLToPath(new URL('./src/$1/index.ts', import.meta.url)) },
+    ],
+  },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/package/**'],

@@ -41,7 +41,12 @@ export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/static-us
 export type { UsageLimitPolicy } from './gate/usage-limit-policy.js';
 export { type UtilizationDetector, type UtilizationDetectorOptions, utilizationDetector } from './gate/utilization-detector.js';
 export { type ConfigIssue, FlowConfigError } from './options/flow-config-error.js';
+export * as schemas from './options/schema-kit.js';
+export { defaultRegistry } from './plugins/default-registry.js';
+export { definePlugin, type PluginBlueprint, type PluginDefinition } from './plugins/define-plugin.js';
 export type { PluginKind } from './plugins/plugin-errors.js';
+export type { ConfigurableKind, Plugins } from './plugins/plugin-kinds.js';
+export { PluginRegistry } from './plugins/registry.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector, SharedQueuePolicy } from './tiers/2-fairness/fairness-policy.js';
 export { globalStrict } from './tiers/2-fairness/global-strict.js';
 export { roundRobin } from './tiers/2-fairness/round-robin.js';

@@ -16,7 +16,7 @@ interface Instance {
 const entrySchema = schemas.object({
   type: schemas.text('the type name of a plugin'),
   name: schemas.optional(schemas.text()),
-  parameters: schemas.optional(schemas.value('an object', (candidate) => typeof candidate === 'object' && !Array.isArray(candidate))),
+  parameters: schemas.optional(schemas.value('an object', (candidate): candidate is object => typeof candidate === 'object' && !Array.isArray(candidate))),
 });
 
 export class DeclaredPlugins {
@@ -51,10 +51,14 @@ export class DeclaredPlugins {
     if (foreignTypes.size > 0) this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${[...foreignTypes].join(', ')}`);
   }
 
-  /** The name of a plugin of one kind, read as the plugin: a declared one, else one of a registered type with its default parameters. */
-  reference<K extends ConfigurableKind>(kind: K): schemas.Schema<Plugins[K]> {
+  /**
+   * The name of a plugin of one kind, read as the plugin: a declared one, else one of the registered type of that name, with its
+   * default parameters. Nothing is read as `defaultName`.
+   */
+  reference<K extends ConfigurableKind>(kind: K, defaultName?: string): schemas.Schema<Plugins[K]> {
     const theName = `the name of ${schemas.nounOf(kind)}`;
-    return schemas.element((name, report) => {
+    return schemas.element((given, report) => {
+      const name = given ?? defaultName;
       const instance = typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name)) : undefined;
       if (typeof name !== 'string' || instance === undefined) {
         const known = this.namesOf(kind);

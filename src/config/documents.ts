@@ -18,23 +18,25 @@ export type ConfigSource = string | object | readonly (string | object)[];
 export function readDocuments(source: ConfigSource, problems: Problems): ConfigDocument[] {
   const sources: readonly unknown[] = Array.isArray(source) ? source : [source];
   const values = sources.flatMap((part) => (typeof part === 'string' ? readYaml(part, problems) : [part]));
-  if (values.length === 0) problems.add({ path: '', expected: 'at least one document', got: 'none' });
+  if (values.length === 0 && !problems.hasIssues) problems.add({ path: '', expected: 'at least one document', got: 'none' });
   return values.flatMap((value, index) => {
     const document = readDocument(value, index, problems);
     return document === undefined ? [] : [document];
   });
 }
 
-/** Documents without a syntax error; empty ones (a trailing `---`) are left out. */
+/** What stands in each document; syntax errors are noted, and empty documents (a trailing `---`) are left out. */
 function readYaml(text: string, problems: Problems): unknown[] {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, merge: true, prettyErrors: false });
   return [...documents].flatMap((document) => {
-    for (const { pos, message } of document.errors) {
-      const { line, col } = lines.linePos(pos[0]);
-      problems.add({ path: `line ${line}, column ${col}`, expected: 'valid YAML', got: message });
+    // The first error of a document: the ones that follow are mostly its echo.
+    const [error] = document.errors;
+    if (error !== undefined) {
+      const { line, col } = lines.linePos(error.pos[0]);
+      problems.add({ path: `line ${line}, column ${col}`, expected: 'valid YAML', got: error.message });
+      return [];
     }
-    if (document.errors.length > 0) return [];
     try {
       const value: unknown = document.toJS();
       return value === null ? [] : [value];

@@ -1,4 +1,4 @@
-/** An EndpointPickerConfig document: feature gate, plugins, and the flowControl section. */
+/** An EndpointPickerConfig document: feature gates, plugins, and what they and the `flowControl` section make of the options. */
 import * as z from 'zod/mini';
 import { type FlowControllerOptions, type PluginRegistry, schemas } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
@@ -7,9 +7,11 @@ import { featureGate, readFeatureGates } from './feature-gates.js';
 import { readFlowControl } from './flow-control-section.js';
 import type { Problems } from './problems.js';
 
-/** Sections that are read here; everything else in the document is the scheduler's. */
-const envelope = {
-  apiVersion: schemas.oneOf('llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha1'),
+const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha1'] as const;
+
+/** The keys that are read here; the other sections of a document are the scheduler's. */
+const ownKeys = {
+  apiVersion: schemas.oneOf(...apiVersions),
   kind: z.unknown(),
   metadata: z.optional(z.unknown()),
   featureGates: schemas.optional(z.array(featureGate)),
@@ -18,18 +20,55 @@ const envelope = {
   flowControl: z.optional(z.unknown()),
 };
 
-/** What the document says, as far as it is sound. */
+/** What stands for a configuration when no document does. */
+export const noDocument: ConfigDocument = {
+  kind: 'EndpointPickerConfig',
+  at: 'EndpointPickerConfig: ',
+  body: { apiVersion: apiVersions[0], kind: 'EndpointPickerConfig' },
+};
+
+/** What a document says. */
 export interface EndpointPickerConfig {
   readonly enabled: boolean;
-  readonly options: FlowControllerOptions | undefined;
+  readonly options: FlowControllerOptions;
 }
 
-/** Reads the document; an absent one stands for the defaults. */
+/** Undefined when the document has problems, which are noted. */
 export function readEndpointPickerConfig(
-  { body, at }: Pick<ConfigDocument, 'body' | 'at'>,
+  { at, body }: ConfigDocument,
   registry: PluginRegistry,
   problems: Problems,
-): EndpointPickerConfig {
-  problems.check(z.looseObject(envelope), body, at);
-  return { enabled: false, options: undefined };
+): EndpointPickerConfig | undefined {
+  const own = problems.check(z.looseObject(ownKeys), body, at);
+  noteOtherSections(Object.keys(body), problems, at);
+  const { enabled, others } = readFeatureGates(own?.featureGates ?? []);
+  if (others.length > 0) problems.warn(at, `featureGates: not headgate's, ignored: ${others.join(', ')}`);
+  const hasSettings = Object.keys(body.flowControl ?? {}).some((key) => key !== 'saturationDetector');
+  if (!enabled && hasSettings) problems.warn(at, 'flowControl is ignored: the feature gate "flowControl" is off');
+
+  const plugins = new DeclaredPlugins(registry, problems, at);
+  plugins.declareAll(Array.isArray(body.plugins) ? body.plugins : []);
+  const section = readFlowControl(body.flowControl, plugins, problems, at);
+  const pluginRef = plugins.reference('saturationDetector', 'utilization-detector');
+  const saturationDetector =
+    section?.saturationDetector ??
+    problems.check(schemas.object({ pluginRef }), body.saturationDetector ?? {}, `${at}saturationDetector`)?.pluginRef;
+  if (section?.saturationDetector !== undefined && body.saturationDetector !== undefined) {
+    problems.warn(at, 'saturationDetector is ignored: flowControl.saturationDetector takes its place');
+  }
+  return own === undefined || section === undefined || saturationDetector === undefined
+    ? undefined
+    : { enabled, options: { ...section, saturationDetector } };
+}
+
+/** Sections of the scheduler get a warning, keys that look like a slip of one of ours an error. */
+function noteOtherSections(keys: readonly string[], problems: Problems, at: string): void {
+  const known = Object.keys(ownKeys);
+  const others = keys.filter((key) => !known.includes(key));
+  const isSlip = (key: string): boolean => schemas.didYouMean(key, known) !== '';
+  for (const key of others.filter(isSlip)) {
+    problems.add({ path: `${at}${key}`, expected: `a known section${schemas.didYouMean(key, known)}`, got: 'an unknown key' });
+  }
+  const ignored = others.filter((key) => !isSlip(key));
+  if (ignored.length > 0) problems.warn(at, `sections that are not flow control's are ignored: ${ignored.join(', ')}`);
 }

@@ -12,14 +12,12 @@ const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
 
 const limitNames = ['maxRequests', 'maxBytes'] as const;
 
-// The return type is the point of it: everything below is inferred from here.
-// biome-ignore format: one field a line
 function sectionSchema(plugins: DeclaredPlugins) {
   const band = {
     maxRequests: optional(quantity('the default', '500')),
     maxBytes: optional(quantity('the default', '1Gi')),
-    fairnessPolicyRef: optional(plugins.reference('fairness')),
-    orderingPolicyRef: optional(plugins.reference('ordering')),
+    fairnessPolicyRef: plugins.reference('fairness', 'global-strict-fairness-policy'),
+    orderingPolicyRef: plugins.reference('ordering', 'fcfs-ordering-policy'),
     defaultRequestTTL: optional(ttl()),
     flowLimits: optional(object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) })),
   };
@@ -34,10 +32,10 @@ function sectionSchema(plugins: DeclaredPlugins) {
     maxBytes: optional(quantity('unlimited', '10Gi')),
     defaultRequestTTL: optional(ttl()),
     noEndpointRequestTTL: optional(ttl()),
-    defaultPriorityBand: optional(object(band)),
+    defaultPriorityBand: z.prefault(object(band), {}),
     defaultNegativePriorityBand: optional(object(band)),
     priorityBands: optional(z.array(object({ priority: integer(), ...band }))),
-    usageLimitPolicyPluginRef: optional(plugins.reference('usageLimit')),
+    usageLimitPolicyPluginRef: plugins.reference('usageLimit', 'static-usage-limit-policy'),
     saturationDetector: optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
     enableEviction: optional(flag()),
     gate: optional(gate),
@@ -49,7 +47,7 @@ function sectionSchema(plugins: DeclaredPlugins) {
 }
 
 type Section = z.output<ReturnType<typeof sectionSchema>>;
-type Band = NonNullable<Section['defaultPriorityBand']>;
+type Band = Section['defaultPriorityBand'];
 
 /** Constructor options without the detector, when the section names none. */
 export type SectionOptions = Omit<FlowControllerOptions, 'saturationDetector'> & Partial<Pick<FlowControllerOptions, 'saturationDetector'>>;
@@ -67,7 +65,7 @@ export function readFlowControl(section: unknown, plugins: DeclaredPlugins, prob
     usageLimitPolicy: read.usageLimitPolicyPluginRef,
     limits: { maxRequests: read.maxRequests || Infinity, maxBytes: read.maxBytes || Infinity },
     bands: (read.priorityBands ?? []).map((band) => ({ priority: band.priority, ...template(band) })),
-    defaultBand: template(read.defaultPriorityBand ?? {}),
+    defaultBand: template(read.defaultPriorityBand),
     defaultNegativeBand: read.defaultNegativePriorityBand && template(read.defaultNegativePriorityBand),
     maxBands: read.maxBands,
     maxFlows: read.maxFlows,
@@ -97,9 +95,9 @@ function warnOfDefaults(section: Section, problems: Problems, at: string): void 
     const global = section[name];
     if (global === undefined || (global !== 0 && global <= bandDefaults[name])) continue;
     const fallen: string[] = bands.filter((band) => !band[name]).map((band) => `priority ${band.priority}`);
-    if (!section.defaultPriorityBand?.[name]) fallen.push('any other priority');
+    if (!section.defaultPriorityBand[name]) fallen.push('any other priority');
     if (fallen.length === 0) continue;
     const larger = global === 0 || global === Infinity ? 'unlimited' : global;
-    problems.warn(at, `flowControl: without ${name} of its own a band holds ${bandDefaults[name]}, less than the global ${larger}: ${fallen.join(', ')}`);
+    problems.warn(at, `flowControl: bands without ${name} hold ${bandDefaults[name]}, less than the global ${larger}: ${fallen.join(', ')}`);
   }
 }

@@ -21,8 +21,11 @@ export class Problems {
     return undefined;
   }
 
-  /** @throws FlowConfigError when there are any. */
-  throwIfAny(): void {
-    if (this.issues.length > 0) throw new FlowConfigError('configuration', this.issues);
+  get hasIssues(): boolean {
+    return this.issues.length > 0;
+  }
+
+  toError(): FlowConfigError {
+    return new FlowConfigError('configuration', this.issues);
   }
 }

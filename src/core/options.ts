@@ -65,7 +65,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   defaultBand?: BandTemplate<R> | undefined;
   /** The same for negative priorities. @default `defaultBand` */
   defaultNegativeBand?: BandTemplate<R> | undefined;
-  /** Bands that may exist at a time, the configured ones included, 1…1024. @default 64 */
+  /** Bands that may exist at a time, the configured ones included, 1…1024. @default 64, or as many as are configured */
   maxBands?: number | undefined;
   /** Flows that may exist at a time; beyond it, new fairness IDs share 64 overflow flows in each band. @default 100,000 */
   maxFlows?: number | undefined;

@@ -11,7 +11,7 @@ import type { BandView, FlowView, ItemView, Usage } from '../views.js';
  * State: a selector belongs to one band and may keep what it likes; `flowRemoved` says when to forget a flow.
  */
 export interface FlowSelector<R = unknown> {
-  pick(): FlowView<R> | undefined;
+  pick(): FlowView | undefined;
   /** The flow got its first waiting request. */
   flowActivated?(flow: FlowView<R>): void;
   /** The flow's last waiting request went. When that request was dispatched, `dispatched` follows. */

@@ -1,0 +1,3 @@
+/** `headgate/config`: EndpointPickerConfig and InferenceObjective files. Needs the package `yaml`. */
+export type { ConfigSource } from './documents.js';
+export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load-config.js';

@@ -1,0 +1,46 @@
+/** From configuration files to what a FlowController is made with. */
+import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
+import { type ConfigSource, readDocuments } from './documents.js';
+import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
+import { readObjectives } from './inference-objectives.js';
+import { Problems } from './problems.js';
+
+export interface LoadConfigOptions {
+  /** Plugin types that files may name. @default defaultRegistry() */
+  registry?: PluginRegistry | undefined;
+}
+
+export interface LoadedConfig {
+  /** For the FlowController; add what no file can hold, such as the pool. */
+  readonly options: FlowControllerOptions;
+  /** InferenceObjective name → priority. */
+  readonly objectives: Map<string, number>;
+  /** Whether the feature gate `flowControl` is on; off unless a file says so. */
+  readonly enabled: boolean;
+  /** What was accepted, but is probably not what its author expects; one sentence each. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads one EndpointPickerConfig and any number of InferenceObjective documents.
+ * @throws FlowConfigError that lists every problem of every document
+ * @example
+ * const { options, objectives, enabled, warnings } = loadConfig(await readFile('gateway.yaml', 'utf8'));
+ * const flow = new FlowController({ ...options, pool });
+ */
+export function loadConfig(source: ConfigSource, { registry = defaultRegistry() }: LoadConfigOptions = {}): LoadedConfig {
+  const problems = new Problems();
+  const documents = readDocuments(source, problems);
+  const configs = documents.filter(({ kind }) => kind === 'EndpointPickerConfig');
+  const objectives = documents.filter(({ kind }) => kind === 'InferenceObjective');
+  for (const document of documents) {
+    if (!configs.includes(document) && !objectives.includes(document)) problems.warn(document.at, 'documents of this kind are ignored');
+  }
+  for (const { at } of configs.slice(1)) problems.add({ path: at.trim(), expected: 'one EndpointPickerConfig', got: 'another' });
+  const [document = noDocument] = configs;
+  if (document === noDocument) problems.warn(noDocument.at, 'there is none; defaults apply, and flow control is off');
+  const config = readEndpointPickerConfig(document, registry, problems);
+  const priorities = readObjectives(objectives, problems);
+  if (config === undefined || problems.hasIssues) throw problems.toError();
+  return { ...config, objectives: priorities, warnings: problems.warnings };
+}
