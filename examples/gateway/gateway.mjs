@@ -32,6 +32,8 @@ if (args['trust-flow-headers'] && !isLoopback) {
   throw new Error(`--trust-flow-headers is for loopback only, where every client is yours; got --host ${args.host}`);
 }
 
+const config = loadConfig(readFileSync(new URL('gateway.yaml', import.meta.url), 'utf8'));
+for (const warning of config.warnings) console.warn(warning);
 const generations = new Set(['/v1/completions', '/v1/chat/completions']);
 /** @type {Map<string, Upstream>} */
 const upstreams = new Map(
@@ -45,10 +47,8 @@ function leastBusy() {
   return [...upstreams.values()].reduce((least, upstream) => (upstream.inFlight < least.inFlight ? upstream : least));
 }
 
-/** Waits until the request may go, and leaves on `req.flow` where to. */
+/** Middleware that waits until the request may go, and leaves on `req.flow` where to. */
 function createGate() {
-  const config = loadConfig(readFileSync(new URL('gateway.yaml', import.meta.url), 'utf8'));
-  for (const warning of config.warnings) console.warn(warning);
   const pool = new EndpointPool();
   for (const id of upstreams.keys()) pool.add(id);
   const flow = new FlowController({ ...config.options, pool });
@@ -61,7 +61,7 @@ function createGate() {
 }
 
 /** @type {import('headgate/node').FlowControlMiddleware<IncomingMessage>} */
-const gate = args['flow-control'] === 'on' ? createGate() : (_req, _res, next) => next();
+const gate = args['flow-control'] === 'on' && config.enabled ? createGate() : (_req, _res, next) => next();
 
 const server = createServer((/** @type {WithFlow<IncomingMessage>} */ req, res) => {
   if (req.url === '/health') {

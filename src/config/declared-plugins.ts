@@ -16,8 +16,12 @@ interface Instance {
 const entrySchema = schemas.object({
   type: schemas.text('the type name of a plugin'),
   name: schemas.optional(schemas.text()),
-  parameters: schemas.optional(schemas.value('an object', (candidate): candidate is object => typeof candidate === 'object' && !Array.isArray(candidate))),
+  parameters: schemas.optional(schemas.value('an object', isObject)),
 });
+
+function isObject(candidate: unknown): candidate is object {
+  return typeof candidate === 'object' && !Array.isArray(candidate);
+}
 
 export class DeclaredPlugins {
   private readonly instances = new Map<string, Instance>();
@@ -48,7 +52,8 @@ export class DeclaredPlugins {
       if (kind === undefined) foreignTypes.add(type);
       this.instances.set(name, { type, kind, plugin: kind === undefined ? undefined : this.create(type, parameters, at) });
     });
-    if (foreignTypes.size > 0) this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${[...foreignTypes].join(', ')}`);
+    const ignored = [...foreignTypes].join(', ');
+    if (ignored !== '') this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${ignored}`);
   }
 
   /**
@@ -79,7 +84,7 @@ export class DeclaredPlugins {
   private imply(name: string): Instance | undefined {
     const kind = this.registry.kindOf(name);
     if (kind === undefined) return undefined;
-    if (!defaultTypes.includes(name)) this.problems.warn(this.at, `plugins: "${name}" is referred to but not declared; it gets its default parameters`);
+    if (!defaultTypes.includes(name)) this.problems.warn(this.at, `plugins: ${name} is not declared, and gets its default parameters`);
     const instance = { type: name, kind, plugin: this.create(name, undefined, `${this.at}plugins`) };
     this.instances.set(name, instance);
     return instance;
@@ -100,6 +105,6 @@ export class DeclaredPlugins {
 
   private namesOf(kind: ConfigurableKind): string[] {
     const declared = [...this.instances].flatMap(([name, instance]) => (instance.kind === kind ? [name] : []));
-    return [...new Set([...declared, ...this.registry.types(kind)])];
+    return [...new Set([...declared, ...this.registry.types(kind)])].sort();
   }
 }

@@ -98,6 +98,7 @@ function warnOfDefaults(section: Section, problems: Problems, at: string): void 
     if (!section.defaultPriorityBand[name]) fallen.push('any other priority');
     if (fallen.length === 0) continue;
     const larger = global === 0 || global === Infinity ? 'unlimited' : global;
-    problems.warn(at, `flowControl: bands without ${name} hold ${bandDefaults[name]}, less than the global ${larger}: ${fallen.join(', ')}`);
+    const hold = `bands without ${name} hold ${bandDefaults[name]}, less than the global ${larger}`;
+    problems.warn(at, `flowControl: ${hold}: ${fallen.join(', ')}`);
   }
 }

@@ -36,7 +36,7 @@ export function loadConfig(source: ConfigSource, { registry = defaultRegistry() 
   for (const document of documents) {
     if (!configs.includes(document) && !objectives.includes(document)) problems.warn(document.at, 'documents of this kind are ignored');
   }
-  for (const { at } of configs.slice(1)) problems.add({ path: at.trim(), expected: 'one EndpointPickerConfig', got: 'another' });
+  for (const { at } of configs.slice(1)) problems.add({ path: `${at}kind`, expected: 'only one EndpointPickerConfig', got: 'another one' });
   const [document = noDocument] = configs;
   if (document === noDocument) problems.warn(noDocument.at, 'there is none; defaults apply, and flow control is off');
   const config = readEndpointPickerConfig(document, registry, problems);

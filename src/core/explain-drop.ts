@@ -13,7 +13,13 @@ import type { Drop, LimitHit } from './outcome.js';
 export type DropCause = 'saturated' | 'no-endpoints' | 'ttl-expired' | 'cancelled' | 'shutting-down' | 'internal';
 
 /** The stable name of a cause in errors and in bodies. */
-export type DropCode = (typeof codes)[DropCause];
+export type DropCode =
+  | 'ERR_FLOW_SATURATED'
+  | 'ERR_FLOW_NO_ENDPOINTS'
+  | 'ERR_FLOW_TTL_EXPIRED'
+  | 'ERR_FLOW_CANCELLED'
+  | 'ERR_FLOW_SHUTTING_DOWN'
+  | 'ERR_FLOW_INTERNAL';
 
 export interface DropExplanation {
   readonly cause: DropCause;
@@ -26,14 +32,14 @@ export interface DropExplanation {
   readonly retryAfterSeconds: number | undefined;
 }
 
-const codes = {
+const codes: Record<DropCause, DropCode> = {
   saturated: 'ERR_FLOW_SATURATED',
   'no-endpoints': 'ERR_FLOW_NO_ENDPOINTS',
   'ttl-expired': 'ERR_FLOW_TTL_EXPIRED',
   cancelled: 'ERR_FLOW_CANCELLED',
   'shutting-down': 'ERR_FLOW_SHUTTING_DOWN',
   internal: 'ERR_FLOW_INTERNAL',
-} as const satisfies Record<DropCause, string>;
+};
 
 const statuses: Record<DropCause, DropExplanation['status']> = {
   saturated: 429,

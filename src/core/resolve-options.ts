@@ -19,7 +19,7 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../options/rules.js';
-import { aboveZero, atLeastZero, duration, integer, number, positiveDuration, positiveInteger, quantity } from '../options/schemas.js';
+import { aboveZero, atLeastZero, duration, integer, positiveDuration, positiveInteger, quantity } from '../options/schemas.js';
 import { pluginOf, readPlugin } from '../plugins/plugin-kinds.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
@@ -54,7 +54,7 @@ const gate = object({
   closeAt: optional(aboveZero()),
   openAt: optional(atLeastZero()),
   failValue: optional(atLeastZero()),
-  recheckIntervalMs: optional(number({ from: 1 })),
+  recheckIntervalMs: optional(aboveZero()),
 }).check(opensBelowClosing());
 
 const options = object({

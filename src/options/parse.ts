@@ -2,7 +2,7 @@
 import * as z from 'zod/mini';
 import { type ConfigIssue, describeValue, FlowConfigError } from './flow-config-error.js';
 import { describeExpected, knownKeysOf } from './phrases.js';
-import { didYouMean } from './suggest.js';
+import { closest } from './suggest.js';
 
 /** What a value turned out to be: parsed, or a list of problems. */
 export type Verdict<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
@@ -41,9 +41,16 @@ export function validate<T>(schema: z.core.$ZodType<T>, value: unknown, at = '')
 
 function unknownKey(path: string, key: string, known: readonly string[]): ConfigIssue {
   const keys = known.filter((candidate) => !candidate.includes('.'));
-  const nested = known.find((candidate) => candidate.endsWith(`.${key}`));
-  const suggestion = didYouMean(key, keys) || (nested === undefined ? '' : ` (did you mean "${nested}"?)`);
-  return { path, expected: keys.length === 0 ? 'no keys' : `one of the keys ${keys.join(', ')}${suggestion}`, got: 'an unknown key' };
+  const suggestion = closest(key, keys) ?? closestBelow(key, known);
+  const question = suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`;
+  return { path, expected: keys.length === 0 ? 'no keys' : `one of the keys ${keys.join(', ')}${question}`, got: 'an unknown key' };
+}
+
+/** The key further down that was probably meant, e.g. `limits.maxRequests`. */
+function closestBelow(key: string, known: readonly string[]): string | undefined {
+  const leafOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
+  const leaf = closest(key, [...new Set(known.map(leafOf))]);
+  return known.find((path) => leafOf(path) === leaf);
 }
 
 function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {

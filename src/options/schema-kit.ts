@@ -2,9 +2,9 @@
  * What schemas of options are built from, for authors of plugins and for the configuration loader: the package exports it as `schemas`.
  */
 export { nounOf, pluginOf } from '../plugins/plugin-kinds.js';
+export { parseDuration } from './duration.js';
 export { element, object, optional, type Report, rule, type Schema, value } from './element.js';
 export { describeValue } from './flow-config-error.js';
-export { parseDuration } from './duration.js';
 export { below, joinPath, parse, type Verdict, validate } from './parse.js';
 export { parseQuantity } from './quantity.js';
 export { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from './rules.js';

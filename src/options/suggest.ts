@@ -1,25 +1,36 @@
 /** "Did you mean …?" */
 
-/** Letters to insert, delete or replace to make `b` of `a`. O(|a|·|b|). */
+/** Letters to insert, delete, replace or swap with their neighbour to make `b` of `a`. O(|a|·|b|). */
 function editDistance(a: string, b: string): number {
-  let previous = Array.from({ length: b.length + 1 }, (_, column) => column);
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
   for (let row = 1; row <= a.length; row++) {
-    const current = [row];
+    const distances = [row];
+    rows.push(distances);
     for (let column = 1; column <= b.length; column++) {
-      const replaced = (previous[column - 1] ?? 0) + (a[row - 1] === b[column - 1] ? 0 : 1);
-      current.push(Math.min(replaced, (previous[column] ?? 0) + 1, (current[column - 1] ?? 0) + 1));
+      const isSwap = a[row - 1] === b[column - 2] && a[row - 2] === b[column - 1];
+      distances.push(
+        Math.min(
+          at(row - 1, column) + 1,
+          at(row, column - 1) + 1,
+          at(row - 1, column - 1) + (a[row - 1] === b[column - 1] ? 0 : 1),
+          isSwap ? at(row - 2, column - 2) + 1 : Infinity,
+        ),
+      );
     }
-    previous = current;
   }
-  return previous[b.length] ?? 0;
+  return at(a.length, b.length);
 }
 
-/** The candidate that `word` was probably meant to be: letter case aside, at most one letter in four is wrong. */
-export function closest(word: string, candidates: Iterable<string>): string | undefined {
+/**
+ * The candidate that `word` was probably meant to be: letter case aside, at most one letter in four is wrong; or the only one that
+ * begins with it.
+ */
+export function closest(word: string, candidates: readonly string[]): string | undefined {
+  if (word.length > 60) return undefined;
   const lower = word.toLowerCase();
   let best: string | undefined;
-  let fewest = Math.max(1, Math.floor(word.length / 4)) + 1;
-  if (word.length > 60) return undefined;
+  let fewest = word.length < 3 ? 1 : Math.max(2, Math.floor(word.length / 4) + 1);
   for (const candidate of candidates) {
     const distance = editDistance(lower, candidate.toLowerCase());
     if (distance < fewest) {
@@ -27,11 +38,13 @@ export function closest(word: string, candidates: Iterable<string>): string | un
       best = candidate;
     }
   }
-  return best;
+  if (best !== undefined || word.length < 3) return best;
+  const beginnings = candidates.filter((candidate) => candidate.toLowerCase().startsWith(lower));
+  return beginnings.length === 1 ? beginnings[0] : undefined;
 }
 
 /** ` (did you mean "x"?)`, or nothing. */
-export function didYouMean(word: string, candidates: Iterable<string>): string {
+export function didYouMean(word: string, candidates: readonly string[]): string {
   const suggestion = closest(word, candidates);
   return suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`;
 }

@@ -31,7 +31,7 @@ export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind>
 const blueprint: Schema<unknown> = object({
   kind: oneOf(...configurableKinds),
   type: text('the type name that configuration files use'),
-  parameters: value('a zod schema', (candidate): candidate is z.core.$ZodType => candidate instanceof z.core.$ZodType),
+  parameters: value('a zod 4 schema', (candidate): candidate is z.core.$ZodType => candidate instanceof z.core.$ZodType),
   create: value('a function', (candidate) => typeof candidate === 'function'),
 });
 

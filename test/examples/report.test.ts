@@ -86,7 +86,8 @@ describe('verdict', () => {
     expect([isBetter, failures]).toEqual([true, []]);
     expect(sentence).toContain('from 8.00 s to 0.40 s');
     expect(sentence).toContain('100% of its requests answered on time instead of 20%');
-    expect(sentence).toContain('30 instead of 12');
+    expect(sentence).toContain('together 30 instead of 12');
+    expect(sentence).toContain('who paid for it: nobody');
   });
 
   it('is bad when nothing changed, and names each margin that was missed', () => {

@@ -228,24 +228,20 @@ describe.each(hosts)('$name', (host: Host) => {
     });
 
     it('during an upload that the handler reads', async () => {
-      const failed = deferred<unknown>();
+      const flows: RequestFlow[] = [];
       const { client, gate } = await start({
-        async handler({ req, send }) {
-          try {
-            await readBody(req);
-          } catch (error) {
-            failed.resolve(error);
-            throw error;
-          }
-          send(200, 'ok');
+        async handler({ req, flow, send }) {
+          flows.push(flow!);
+          send(200, `${await readBody(req)} bytes`);
         },
       });
       const { upload, leave } = client.request({ upload: true });
       upload.write('x'.repeat(1_000));
-      await until('the handler runs', () => gate.flow.stats().inFlight === 1);
+      await until('the handler runs', () => flows.length === 1);
       leave();
-      await failed.promise;
       await until('the lease is released', () => gate.flow.stats().inFlight === 0);
+      // HTTP/2 may end the broken-off body like a whole one, and then the handler has answered it.
+      if (isHttp1) expect(flows[0]!.signal.aborted).toBe(true);
     });
   });
 

@@ -38,14 +38,13 @@ export function clientFor(host: Host, port: number): Client {
   return host.protocol === 'http1' ? http1Client(port) : http2Client(port);
 }
 
-/** One connection per request. */
+/** A connection for every request at a time. */
 function http1Client(port: number): Client {
-  const open = new Set<http.ClientRequest>();
+  const agent = new http.Agent({ keepAlive: true });
   return {
     request({ method, path = '/', headers = {}, body, upload = false } = {}) {
       const verb = method ?? (body !== undefined || upload ? 'POST' : 'GET');
-      const req = http.request({ port, method: verb, path, headers, agent: false });
-      open.add(req);
+      const req = http.request({ port, method: verb, path, headers, agent });
       const exchange = collect(req, (onHead, onData, onEnd, onError) => {
         req.on('response', (res) => {
           onHead(res.statusCode ?? 0, res.headers as Record<string, string>);
@@ -57,9 +56,7 @@ function http1Client(port: number): Client {
       else req.end(body);
       return { ...exchange, upload: req, leave: () => void req.destroy() };
     },
-    close() {
-      for (const req of open) req.destroy();
-    },
+    close: () => agent.destroy(),
   };
 }
 

@@ -54,7 +54,7 @@ function nodeListener({ gate, options, handler, before, onError }: Application) 
   const limit = nodeFlowControl(gate, options);
   return async (req: NodeRequest, res: NodeResponse): Promise<void> => {
     const fail = (error: unknown): void => {
-      console.log(error); onError?.(error);
+      onError?.(error);
       if (res.headersSent) {
         res.destroy();
         return;
@@ -151,14 +151,13 @@ export const hosts: readonly Host[] = [
   { name: 'Koa 3 on node:http2', protocol: 'http2', create: (application) => http2.createServer(koaApp(application).callback()) },
 ];
 
-/** Reads a body to its end; rejects when the client aborts the upload, of which HTTP/2 tells by `close` alone. */
+/** Reads a body to its end, and rejects when the client aborts the upload; HTTP/2 may tell an aborted one as if it were complete. */
 export function readBody(req: NodeRequest): Promise<number> {
   let bytes = 0;
   return new Promise((resolve, reject) => {
     req.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
     });
-    req.on('end', () => resolve(bytes));
-    req.on('error', reject).on('close', () => reject(new Error('the upload broke off')));
+    req.on('end', () => resolve(bytes)).on('error', reject);
   });
 }

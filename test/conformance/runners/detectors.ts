@@ -1,0 +1,170 @@
+/** The gate's readings: detectors from the plugin registry, on the endpoints of the vectors. */
+import { expect } from 'vitest';
+import { type ConcurrencyDetectorOptions, defaultRegistry, type EndpointView, type PoolView, type SaturationDetector } from '../../../src/index.js';
+import { concurrencyDetector, EndpointPool, FlowController, type Lease } from '../../../src/index.js';
+import { ManualClock } from '../../../src/testing/index.js';
+import { expectNumber, expectNumbers, type Runners, runner, unknownWord } from '../support/runner.js';
+import type { Vector } from '../support/vectors.js';
+
+interface VectorEndpoint {
+  readonly metrics?: { readonly waiting?: number; readonly running?: number; readonly kv?: number; readonly ageMs?: number } | null;
+  readonly load?: { readonly requests?: number; readonly tokens?: number } | null;
+  /** Null: not known yet, and so without load. */
+  readonly metadata?: null;
+}
+
+type VectorEndpoints = readonly (VectorEndpoint | null)[];
+
+const nowMs = 1e9;
+
+/** A null entry is no endpoint: a pool here cannot hold one. The ID is the index. */
+function endpointsOf(endpoints: VectorEndpoints): EndpointView[] {
+  return endpoints.flatMap((endpoint, index) => (endpoint === null ? [] : [endpointOf(endpoint, String(index))]));
+}
+
+function endpointOf({ metrics, load }: VectorEndpoint, id: string): EndpointView {
+  const { waiting = 0, running = 0, kv = 0, ageMs = 0 } = metrics ?? {};
+  return {
+    id,
+    labels: {},
+    metrics: metrics ? { waitingQueueSize: waiting, runningRequests: running, kvCacheUsage: kv, sampledAtMs: nowMs - ageMs } : undefined,
+    inFlightRequests: load?.requests ?? 0,
+    inFlightTokens: load?.tokens ?? 0,
+    unsampledRequests: 0,
+    dispatchedRequests: 0,
+  };
+}
+
+function poolOf(endpoints: VectorEndpoints): PoolView {
+  const views = endpointsOf(endpoints);
+  const sum = (figure: (view: EndpointView) => number): number => views.reduce((total, view) => total + figure(view), 0);
+  return {
+    endpoints: views,
+    inFlightRequests: sum((view) => view.inFlightRequests),
+    inFlightTokens: sum((view) => view.inFlightTokens),
+  };
+}
+
+function detectorOf(type: string, params: unknown): SaturationDetector {
+  return defaultRegistry().create(type, params) as SaturationDetector;
+}
+
+interface Reading {
+  type: string;
+  params?: unknown;
+  endpoints: VectorEndpoints;
+}
+
+/** A controller whose gate is always open: in the reference load is counted after the gate, whatever the gate thinks. */
+class CountedPool {
+  readonly pool: EndpointPool = new EndpointPool();
+  private readonly clock = new ManualClock();
+  private readonly flow = new FlowController({ saturationDetector: () => 0, pool: this.pool, clock: this.clock });
+
+  constructor(endpoints: number) {
+    for (let index = 0; index < endpoints; index++) this.pool.add(`endpoint-${index}`);
+  }
+
+  dispatch(tokens: number): Lease {
+    const outcome = this.flow.tryEnqueue({ byteSize: 0, tokens }, { fairnessId: 'flow' });
+    if (outcome?.type !== 'Dispatched') throw new Error(`expected a dispatch; got ${outcome?.type}`);
+    return outcome.lease;
+  }
+
+  read(detector: SaturationDetector): number {
+    return detector.saturation(this.pool, this.clock.now());
+  }
+}
+
+interface Lifecycle {
+  type: string;
+  params?: unknown;
+  requestTokens?: number;
+  steps: readonly string[];
+}
+
+function playLifecycle(vector: Vector<Lifecycle>): number[] {
+  const { type, params, requestTokens = 0, steps } = vector.input;
+  const detector = detectorOf(type, params);
+  const counted = new CountedPool(1);
+  const leases: Lease[] = [];
+  const reads: number[] = [];
+  for (const step of steps) {
+    if (step === 'read') reads.push(counted.read(detector));
+    else if (step === 'preRequest') leases.push(counted.dispatch(requestTokens));
+    else if (step === 'endOfStream') leases.shift()?.release();
+    else if (step === 'deleteEndpoint') {
+      // What is read afterwards is an endpoint of that name, without the counters of the deleted one.
+      counted.pool.remove('endpoint-0');
+      counted.pool.add('endpoint-0');
+    } else throw unknownWord(vector, step);
+  }
+  return reads;
+}
+
+interface Reservations {
+  maxConcurrency: number;
+  endpoints: number;
+  steps: readonly string[];
+}
+
+export const detectorRunners: Runners = {
+  'detector.saturation': runner<Reading, { saturation: number }>(
+    { input: ['type', 'params', 'endpoints'], expect: ['saturation'] },
+    ({ input, expect: expected, tolerance }) => {
+      const saturation = detectorOf(input.type, input.params).saturation(poolOf(input.endpoints), nowMs);
+      expectNumber(saturation, expected.saturation, tolerance);
+    },
+  ),
+
+  'detector.filter': runner<Reading, { keptIndexes: readonly number[] }>(
+    { input: ['type', 'params', 'endpoints'], expect: ['keptIndexes'] },
+    ({ input, expect: expected }) => {
+      const kept = detectorOf(input.type, input.params).filter?.(endpointsOf(input.endpoints), nowMs);
+      expect(kept?.map(({ id }) => Number(id))).toEqual(expected.keptIndexes);
+    },
+  ),
+
+  'detector.staleGauge': runner<{ type: string; params?: unknown; steps: readonly { endpoints: VectorEndpoints }[] }, { gaugeAfterEachStep: readonly number[] }>(
+    { input: ['type', 'params', 'steps'], expect: ['gaugeAfterEachStep'] },
+    ({ input, expect: expected }) => {
+      const detector = detectorOf(input.type, input.params);
+      const gauge = input.steps.map(({ endpoints }) => {
+        detector.saturation(poolOf(endpoints), nowMs);
+        return 'staleEndpoints' in detector ? detector.staleEndpoints : undefined;
+      });
+      expect(gauge).toEqual(expected.gaugeAfterEachStep);
+    },
+  ),
+
+  'detector.lifecycle': runner<Lifecycle, { reads: readonly number[] }>(
+    { input: ['type', 'params', 'requestTokens', 'steps'], expect: ['reads'] },
+    (vector) => expectNumbers(playLifecycle(vector), vector.expect.reads, vector.tolerance ?? 1e-9),
+  ),
+
+  /** A dispatch is its own reservation: the lease takes the seat in the step that decides. */
+  'detector.reservation': runner<Reservations, { reads: readonly number[]; reserveResults: readonly boolean[]; releaseResults: readonly boolean[] }>(
+    { input: ['maxConcurrency', 'endpoints', 'steps'], expect: ['reads', 'reserveResults', 'releaseResults'] },
+    (vector) => {
+      const { maxConcurrency, endpoints, steps } = vector.input;
+      const detector = concurrencyDetector({ maxConcurrency } satisfies ConcurrencyDetectorOptions);
+      const counted = new CountedPool(endpoints);
+      const leases = new Map<string, Lease>();
+      const found = { reads: [] as number[], reserveResults: [] as boolean[], releaseResults: [] as boolean[] };
+      for (const step of steps) {
+        const [verb, id = ''] = step.split(' ');
+        const lease = leases.get(id);
+        if (verb === 'read') found.reads.push(counted.read(detector));
+        else if (verb === 'reserve') {
+          // A request that holds a lease does not ask for another.
+          found.reserveResults.push(lease === undefined);
+          if (lease === undefined) leases.set(id, counted.dispatch(0));
+        } else if (verb === 'release') {
+          found.releaseResults.push(lease?.isReleased === false);
+          lease?.release();
+        } else throw unknownWord(vector, step);
+      }
+      expect(found).toEqual(vector.expect);
+    },
+  ),
+};

@@ -1,0 +1,59 @@
+/** The walk: which band goes, and what keeps it. One cycle of the reference is one request let through. */
+import { expect } from 'vitest';
+import type { FairnessPolicy } from '../../../src/index.js';
+import { Rig } from '../support/rig.js';
+import { type Runners, runner, unknownWord } from '../support/runner.js';
+import type { Vector } from '../support/vectors.js';
+
+interface VectorBand {
+  readonly priority: number;
+  readonly queued: number;
+  readonly fault?: string;
+  readonly fairnessReturns?: string | null;
+}
+
+interface Cycle {
+  bands: readonly VectorBand[];
+  saturation: number;
+  cycles?: number;
+}
+
+interface CycleResult {
+  dispatched?: boolean;
+  fromPriority?: number;
+  dispatchedPriorities?: readonly number[];
+}
+
+/** A policy that fails, or returns a flow in which nobody waits; undefined for a band without such. */
+function faultyPolicy(vector: Vector, { fault, fairnessReturns }: VectorBand): FairnessPolicy | undefined {
+  if (fault === undefined && fairnessReturns === undefined) return undefined;
+  if (fault !== undefined && fault !== 'fairness') throw unknownWord(vector, fault);
+  return {
+    type: 'faulty-fairness-policy',
+    createSelector: (band) => ({
+      pick() {
+        if (fault !== undefined) throw new Error('this policy fails');
+        if (fairnessReturns === null || fairnessReturns === 'nothing') return undefined;
+        return { fairnessId: 'empty', priority: band.priority, waiting: 0, waitingBytes: 0, head: undefined };
+      },
+    }),
+  };
+}
+
+export const dispatchRunners: Runners = {
+  'dispatch.cycle': runner<Cycle, CycleResult>(
+    { input: ['bands', 'saturation', 'cycles'], expect: ['dispatched', 'fromPriority', 'dispatchedPriorities'] },
+    (vector) => {
+      const { bands, saturation, cycles = 1 } = vector.input;
+      const { dispatched, fromPriority, dispatchedPriorities } = vector.expect;
+      const rig = new Rig({ bands: bands.map((band) => ({ priority: band.priority, fairness: faultyPolicy(vector, band) })) });
+      for (const { priority, queued } of bands) rig.enqueueMany(queued, { priority });
+      rig.gate.saturationWhenOpen = saturation;
+      for (let cycle = 0; cycle < cycles; cycle++) rig.gate.open(1);
+      const priorities = rig.dispatched.map(({ lease }) => lease?.priority);
+      if (dispatched !== undefined) expect(priorities.length > 0).toBe(dispatched);
+      if (fromPriority !== undefined) expect(priorities[0]).toBe(fromPriority);
+      if (dispatchedPriorities !== undefined) expect(priorities).toEqual(dispatchedPriorities);
+    },
+  ),
+};

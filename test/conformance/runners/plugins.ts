@@ -1,0 +1,75 @@
+/** Plugins by type name: what parameters they take, and what ceilings they compute. */
+import { expect } from 'vitest';
+import { defaultRegistry, FlowConfigError, type UsageLimitPolicy } from '../../../src/index.js';
+import { expectNumbers, type Runners, runner } from '../support/runner.js';
+
+interface Ceilings {
+  type: string;
+  params?: unknown;
+  saturation: number;
+  priorities: readonly number[];
+}
+
+function policyOf(type: string, params: unknown): UsageLimitPolicy {
+  return defaultRegistry().create(type, params ?? {}) as UsageLimitPolicy;
+}
+
+function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[]): number[] {
+  const ceilings = priorities.map(() => 1);
+  policy.computeLimits(saturation, priorities, ceilings);
+  return ceilings;
+}
+
+interface Validation {
+  type: string;
+  params: object | null;
+}
+
+export const pluginRunners: Runners = {
+  /** A wrong parameter must be named by the error, not only be refused. */
+  'plugin.validate': runner<Validation, { valid: boolean; errorContains?: string }>(
+    { input: ['type', 'params'], expect: ['valid', 'errorContains'] },
+    ({ input, expect: expected }) => {
+      let error: unknown;
+      try {
+        defaultRegistry().create(input.type, input.params ?? {});
+      } catch (thrown) {
+        error = thrown;
+      }
+      if (expected.valid) {
+        expect(error).toBeUndefined();
+        return;
+      }
+      expect(error).toBeInstanceOf(FlowConfigError);
+      const { issues, message } = error as FlowConfigError;
+      const paths = Object.keys(input.params ?? {}).map((key) => `parameters.${key}`);
+      expect(issues.some(({ path }) => paths.includes(path)), `${message} names one of ${paths.join(', ')}`).toBe(true);
+      expect(message).toContain(expected.errorContains ?? '');
+    },
+  ),
+
+  'usageLimit.ceilings': runner<Ceilings, { ceilings: readonly number[] }>(
+    { input: ['type', 'params', 'saturation', 'priorities'], expect: ['ceilings'] },
+    ({ input: { type, params, saturation, priorities }, expect: expected, tolerance }) => {
+      expectNumbers(ceilingsOf(policyOf(type, params), saturation, priorities), expected.ceilings, tolerance);
+    },
+  ),
+
+  'usageLimit.ceilingSequence': runner<
+    { type: string; params?: unknown; calls: readonly Pick<Ceilings, 'saturation' | 'priorities'>[] },
+    { ceilings: readonly (readonly number[])[] }
+  >({ input: ['type', 'params', 'calls'], expect: ['ceilings'] }, ({ input, expect: expected, tolerance }) => {
+    const policy = policyOf(input.type, input.params);
+    const found = input.calls.map(({ saturation, priorities }) => ceilingsOf(policy, saturation, priorities));
+    expect(found).toHaveLength(expected.ceilings.length);
+    for (const [index, ceilings] of expected.ceilings.entries()) expectNumbers(found[index] ?? [], ceilings, tolerance);
+  }),
+
+  'usageLimit.property': runner<
+    { type: string; params?: unknown; saturations: readonly number[]; priorities: readonly number[] },
+    { ceiling0: number }
+  >({ input: ['type', 'params', 'saturations', 'priorities'], expect: ['ceiling0'] }, ({ input, expect: expected }) => {
+    const policy = policyOf(input.type, input.params);
+    for (const saturation of input.saturations) expect(ceilingsOf(policy, saturation, input.priorities)[0]).toBe(expected.ceiling0);
+  }),
+};

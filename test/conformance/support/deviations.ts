@@ -1,0 +1,86 @@
+/** `deviations.json`: which vectors headgate answers otherwise than the reference, or not yet, and why. */
+import { readFileSync } from 'node:fs';
+import type { Vector } from './vectors.js';
+
+/** A condition on one value: a literal, which must be equal, or an object of these operators, all of which must hold. */
+interface Operators {
+  oneOf?: readonly unknown[];
+  not?: Matcher;
+  exists?: boolean;
+  /** A regular expression for text. */
+  matches?: string;
+  atLeast?: number;
+  atMost?: number;
+  /** Some element of an array, or some value of an object. */
+  some?: Matcher;
+  /** Exactly these keys. */
+  keys?: readonly string[];
+  /** At least one of these keys. */
+  hasKey?: readonly string[];
+  /** Conditions on paths below the value. */
+  where?: Conditions;
+}
+
+type Matcher = string | number | boolean | null | Operators;
+
+/** Path such as `input.type` → condition. All must hold. */
+type Conditions = Readonly<Record<string, Matcher>>;
+
+export interface Deviation {
+  /** One vector only. */
+  readonly id?: string;
+  /** A kind of vectors; a trailing `*` stands for any ending. */
+  readonly kind: string;
+  /** Only vectors of the kind that fulfil these conditions. */
+  readonly where?: Conditions;
+  /** `deviation`: on purpose. `not-built`: belongs to a later release. */
+  readonly status: 'deviation' | 'not-built';
+  readonly reason: string;
+  /** With `id`: what headgate does in place of what the vector expects. It is checked. */
+  readonly instead?: object;
+}
+
+export const deviations: readonly Deviation[] = JSON.parse(readFileSync(new URL('../deviations.json', import.meta.url), 'utf8'));
+
+/** The first entry that names the vector. */
+export function deviationOf(vector: Vector): Deviation | undefined {
+  return deviations.find((entry) => appliesTo(entry, vector));
+}
+
+function appliesTo({ id, kind, where = {} }: Deviation, vector: Vector): boolean {
+  if (id !== undefined && id !== vector.id) return false;
+  const isKind = kind.endsWith('*') ? vector.kind.startsWith(kind.slice(0, -1)) : vector.kind === kind;
+  return isKind && fulfils(vector.raw, where);
+}
+
+function fulfils(value: unknown, conditions: Conditions): boolean {
+  return Object.entries(conditions).every(([path, matcher]) => matchesValue(valueAt(value, path), matcher));
+}
+
+/** Keys hold no dots, so that a path is unambiguous; undefined where nothing is. */
+function valueAt(value: unknown, path: string): unknown {
+  return path.split('.').reduce<unknown>((here, key) => (isObject(here) ? Reflect.get(here, key) : undefined), value);
+}
+
+function matchesValue(value: unknown, matcher: Matcher): boolean {
+  if (!isObject(matcher)) return value === matcher;
+  const { oneOf, not, exists, matches, atLeast, atMost, some, keys, hasKey, where } = matcher as Operators;
+  const children = isObject(value) ? Object.values(value) : [];
+  const ownKeys = isObject(value) ? Object.keys(value) : [];
+  return (
+    (oneOf === undefined || oneOf.includes(value)) &&
+    (not === undefined || !matchesValue(value, not)) &&
+    (exists === undefined || exists === (value !== undefined)) &&
+    (matches === undefined || (typeof value === 'string' && new RegExp(matches).test(value))) &&
+    (atLeast === undefined || (typeof value === 'number' && value >= atLeast)) &&
+    (atMost === undefined || (typeof value === 'number' && value <= atMost)) &&
+    (some === undefined || children.some((child) => matchesValue(child, some))) &&
+    (keys === undefined || (ownKeys.length === keys.length && keys.every((key) => ownKeys.includes(key)))) &&
+    (hasKey === undefined || hasKey.some((key) => ownKeys.includes(key))) &&
+    (where === undefined || (isObject(value) && fulfils(value, where)))
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

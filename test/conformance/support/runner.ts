@@ -1,0 +1,53 @@
+/** What a runner is, and the checks that all runners share. */
+import { expect } from 'vitest';
+import { notCompared } from './not-compared.js';
+import type { Vector } from './vectors.js';
+
+/** Throws when headgate does not do what the vector expects. */
+export type Runner = (vector: Vector) => void | Promise<void>;
+
+/** Kind → runner. */
+export type Runners = Readonly<Record<string, Runner>>;
+
+/** The keys that a runner understands. */
+interface Keys<I, E> {
+  readonly input: readonly (keyof I & string)[];
+  readonly expect: readonly (keyof E & string)[];
+}
+
+/**
+ * A runner for vectors with these keys. A key that it does not know makes it throw: a condition or an expectation that nobody looks at
+ * must not pass for conformance. What is left out on purpose stands in `not-compared.ts`.
+ */
+export function runner<I extends object, E extends object>(
+  keys: Keys<I, E>,
+  run: (vector: Vector<I, E>) => void | Promise<void>,
+): Runner {
+  return (vector) => {
+    refuseUnknown(vector, 'input', keys.input);
+    refuseUnknown(vector, 'expect', keys.expect);
+    return run(vector as Vector<I, E>);
+  };
+}
+
+function refuseUnknown(vector: Vector, part: 'input' | 'expect', known: readonly string[]): void {
+  const isKnown = (key: string): boolean => known.includes(key) || `${part}.${key}` in (notCompared[vector.kind] ?? {});
+  const unknown = Object.keys(vector[part]).filter((key) => !isKnown(key));
+  if (unknown.length > 0) throw new Error(`the runner of ${vector.kind} does not know ${part}: ${unknown.join(', ')}`);
+}
+
+/** The runner cannot play this step, or does not know this word. */
+export function unknownWord(vector: Vector, word: unknown): Error {
+  return new Error(`the runner of ${vector.kind} does not know ${JSON.stringify(word)}`);
+}
+
+/** Equal within the vector's tolerance; exactly equal when it has none. */
+export function expectNumber(actual: number, expected: number, tolerance = 0): void {
+  if (tolerance === 0) expect(actual).toBe(expected);
+  else expect(Math.abs(actual - expected), `${actual} against ${expected}`).toBeLessThanOrEqual(tolerance);
+}
+
+export function expectNumbers(actual: readonly number[], expected: readonly number[], tolerance = 0): void {
+  expect(actual).toHaveLength(expected.length);
+  for (const [index, value] of expected.entries()) expectNumber(actual[index] as number, value, tolerance);
+}

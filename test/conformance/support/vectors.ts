@@ -1,0 +1,64 @@
+/** Reads vector files: every `*.json` of one folder, whatever their generation. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+/** One vector. What a file calls `component` is its kind here; what has no `input` is its own input. */
+export interface Vector<I = object, E = object> {
+  readonly id: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly input: I;
+  readonly expect: E;
+  /** Absolute; exact when absent. */
+  readonly tolerance: number | undefined;
+  /** The vector as it stands in the file, for the selectors of deviations. */
+  readonly raw: object;
+}
+
+export interface VectorFile {
+  readonly name: string;
+  readonly vectors: readonly Vector[];
+}
+
+const checkout = fileURLToPath(new URL('../../..', import.meta.url));
+const shared = resolve(checkout, '../shared/vectors');
+const bundled = resolve(checkout, 'test/conformance/vectors');
+
+/** `VECTORS_DIR`, else the vectors beside the checkout, else the copy inside it. */
+export const vectorsFolder: string = resolve(process.env.VECTORS_DIR || (existsSync(shared) ? shared : bundled));
+
+/** False for vectors that somebody brought along: the project cannot know what is in them. */
+export const isOwnFolder: boolean = vectorsFolder === shared || vectorsFolder === bundled;
+
+/** The folder as messages show it. */
+export const folderName: string = relative(checkout, vectorsFolder) || '.';
+
+/** @throws Error when the folder has no vector file, or a file has no list of vectors. */
+export function readVectorFiles(folder: string = vectorsFolder): VectorFile[] {
+  const names = readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .sort();
+  if (names.length === 0) throw new Error(`no *.json in ${folder}`);
+  return names.map((name) => ({ name, vectors: readVectors(join(folder, name)) }));
+}
+
+function readVectors(path: string): Vector[] {
+  const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
+  const list = typeof content === 'object' && content !== null && 'vectors' in content ? content.vectors : content;
+  if (!Array.isArray(list)) throw new Error(`${path}: expected { "vectors": [...] }`);
+  return list.map(toVector);
+}
+
+function toVector(raw: Record<string, unknown>): Vector {
+  const { id, kind, component, name, note, input, expect, tolerance } = raw;
+  return {
+    id: String(id),
+    kind: String(kind ?? component ?? 'no kind'),
+    name: String(name ?? note ?? ''),
+    input: (input ?? raw) as object,
+    expect: (expect ?? {}) as object,
+    tolerance: tolerance as number | undefined,
+    raw,
+  };
+}
