@@ -74,7 +74,7 @@ const options = object({
   pool: optional(value('an EndpointPool', isPool)),
   endpointPicker: optional(pluginOf('endpointPicker')),
   clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
-}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(pickerHasPool));
+}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(hasPoolWhereNeeded));
 
 type Parsed = z.output<typeof options>;
 type ParsedBand = z.output<ReturnType<typeof object<typeof template>>>;
@@ -161,6 +161,8 @@ function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
   return typeof candidate === 'object' && candidate !== null && names.every((name) => typeof Reflect.get(candidate, name) === 'function');
 }
 
-function pickerHasPool({ endpointPicker, pool }: Pick<Parsed, 'endpointPicker' | 'pool'>, report: Report): void {
-  if (endpointPicker !== undefined && pool === undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
+function hasPoolWhereNeeded({ endpointPicker, saturationDetector, pool }: Parsed, report: Report): void {
+  if (pool !== undefined) return;
+  if (endpointPicker !== undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
+  if (saturationDetector?.needsPool) report(`an EndpointPool, for ${saturationDetector.type} to read`, ['pool']);
 }

@@ -20,6 +20,8 @@ export interface SaturationDetector {
    * timer while requests wait before a closed gate.
    */
   subscribe?(listener: () => void): () => void;
+  /** True when it reads what endpoints report, so that a controller without a pool would never open its gate. */
+  readonly needsPool?: true;
   dispatched?(endpoint: EndpointView, nowMs: number): void;
   released?(endpoint: EndpointView, nowMs: number): void;
 }

@@ -67,6 +67,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
 
   return {
     type: 'utilization-detector',
+    needsPool: true,
     get staleEndpoints() {
       return staleEndpoints;
     },

@@ -1,5 +1,6 @@
 /** What a zod issue expected, in words that complete "expected …". Schemas that bring their own words are left alone. */
-import * as z from 'zod/mini';
+import type * as z from 'zod/mini';
+import { $ZodDefault, $ZodObject, $ZodOptional } from 'zod/v4/core';
 
 const things: Readonly<Record<string, string>> = {
   string: 'text',
@@ -49,7 +50,7 @@ function describeBranches(branches: readonly (readonly z.core.$ZodIssue[])[]): s
 
 /** The keys of an object schema, and below them those of the objects inside, as `limits.maxRequests`. */
 export function knownKeysOf(schema: unknown): string[] {
-  if (!(schema instanceof z.core.$ZodObject)) return [];
+  if (!(schema instanceof $ZodObject)) return [];
   return Object.entries(schema._zod.def.shape).flatMap(([key, inner]) => [
     key,
     ...knownKeysOf(unwrap(inner)).map((below) => `${key}.${below}`),
@@ -57,5 +58,5 @@ export function knownKeysOf(schema: unknown): string[] {
 }
 
 function unwrap(schema: unknown): unknown {
-  return schema instanceof z.core.$ZodOptional || schema instanceof z.core.$ZodDefault ? unwrap(schema._zod.def.innerType) : schema;
+  return schema instanceof $ZodOptional || schema instanceof $ZodDefault ? unwrap(schema._zod.def.innerType) : schema;
 }

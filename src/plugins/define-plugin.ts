@@ -1,5 +1,6 @@
 /** How a plugin gets a type name, so that configuration files can ask for it. */
 import * as z from 'zod/mini';
+import { $ZodObject, $ZodType, clone } from 'zod/v4/core';
 import { object, type Schema, value } from '../options/element.js';
 import { FlowConfigError } from '../options/flow-config-error.js';
 import { below, parse, validate } from '../options/parse.js';
@@ -31,7 +32,7 @@ export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind>
 const blueprint: Schema<unknown> = object({
   kind: oneOf(...configurableKinds),
   type: text('the type name that configuration files use'),
-  parameters: value('a zod 4 schema', (candidate): candidate is z.core.$ZodType => candidate instanceof z.core.$ZodType),
+  parameters: value('a zod 4 schema', (candidate): candidate is z.core.$ZodType => candidate instanceof $ZodType),
   create: value('a function', (candidate) => typeof candidate === 'function'),
 });
 
@@ -75,6 +76,6 @@ function createInside<K extends ConfigurableKind, P>(definition: PluginBlueprint
 
 /** Zod's plain objects drop the keys they do not know; a misspelt parameter must not vanish. */
 function withoutUnknownKeys<S extends z.core.$ZodType>(schema: S): S {
-  if (!(schema instanceof z.core.$ZodObject) || schema._zod.def.catchall !== undefined) return schema;
-  return z.core.clone(schema, { ...schema._zod.def, catchall: z.never() });
+  if (!(schema instanceof $ZodObject) || schema._zod.def.catchall !== undefined) return schema;
+  return clone(schema, { ...schema._zod.def, catchall: z.never() });
 }

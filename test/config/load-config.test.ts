@@ -21,7 +21,7 @@ function load(flowControl: unknown, rest: object = {}): LoadedConfig {
 }
 
 function resolved(flowControl: unknown, rest: object = {}): ReturnType<typeof resolveOptions> {
-  return resolveOptions(load(flowControl, rest).options);
+  return resolveOptions({ ...load(flowControl, rest).options, pool: new EndpointPool() });
 }
 
 /** The problems of a source that cannot be loaded, one a line, without the message's first words. */
@@ -220,7 +220,7 @@ describe('limits', () => {
     const { options } = loadConfig(
       'kind: EndpointPickerConfig\napiVersion: llm-d.ai/v1alpha1\nflowControl: { defaultPriorityBand: { maxBytes: .inf } }',
     );
-    expect(resolveOptions(options).bands[0]?.limits).toEqual({ maxRequests: 5000, maxBytes: Infinity });
+    expect(resolveOptions({ ...options, pool: new EndpointPool() }).bands[0]?.limits).toEqual({ maxRequests: 5000, maxBytes: Infinity });
   });
 
   it('may be set for each flow of a band', () => {
@@ -673,7 +673,7 @@ describe('what the loader lets through', () => {
           return;
         }
         accepted++;
-        resolveOptions(config.options);
+        resolveOptions({ ...config.options, pool: new EndpointPool() });
       }),
       { numRuns: 500 },
     );

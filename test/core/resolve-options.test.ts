@@ -5,6 +5,7 @@ import { resolveOptions } from '../../src/core/resolve-options.js';
 import { EndpointPool } from '../../src/endpoints/endpoint-pool.js';
 import { concurrencyDetector } from '../../src/gate/concurrency-detector.js';
 import { staticUsageLimit } from '../../src/gate/static-usage-limit.js';
+import { utilizationDetector } from '../../src/gate/utilization-detector.js';
 import { FlowConfigError } from '../../src/options/flow-config-error.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { globalStrict } from '../../src/tiers/2-fairness/global-strict.js';
@@ -337,5 +338,14 @@ describe('what cannot be right', () => {
     expect(() => resolveOptions({ saturationDetector, maxFlows: 0 }, 'reconfigure')).toThrow(
       'reconfigure: maxFlows: expected an integer from 1 up; got 0 (number)',
     );
+  });
+});
+
+describe('a detector that reads reports', () => {
+  it('needs a pool to read them from', () => {
+    expect(() => resolveOptions({ saturationDetector: utilizationDetector() })).toThrow(
+      'FlowController options: pool: expected an EndpointPool, for utilization-detector to read; got nothing',
+    );
+    expect(() => resolveOptions({ saturationDetector: utilizationDetector(), pool: new EndpointPool() })).not.toThrow();
   });
 });

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { controlHeaders, fairnessIdHeader, objectiveHeader, sloTpotHeader, sloTtftHeader, systemOwnedHeaders } from '../../src/http/index.js';
+import {
+  controlHeaders,
+  fairnessIdHeader,
+  objectiveHeader,
+  sloTpotHeader,
+  sloTtftHeader,
+  systemOwnedHeaders,
+} from '../../src/http/index.js';
 
 describe('header names', () => {
   it.each([

@@ -29,7 +29,13 @@ describe('headerValue', () => {
 
 describe('stripFlowHeaders', () => {
   it('copies a record without the control headers, in any case', () => {
-    const headers = { 'X-Gateway-Inference-Objective': 'x', [newer]: 'y', 'x-gateway-destination-endpoint': 'z', accept: '*/*', 'Content-Length': '3' };
+    const headers = {
+      'X-Gateway-Inference-Objective': 'x',
+      [newer]: 'y',
+      'x-gateway-destination-endpoint': 'z',
+      accept: '*/*',
+      'Content-Length': '3',
+    };
     expect(stripFlowHeaders(headers)).toEqual({ accept: '*/*', 'Content-Length': '3' });
     expect(headers).toHaveProperty(newer, 'y');
   });

@@ -130,7 +130,12 @@ describe('problem body', () => {
   });
 
   it.each<[DropName, code: string, type: string, detail: string]>([
-    ['globalBytes', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'Requests that wait may hold at most 1000 bytes; they hold 990, and this one does not fit.'],
+    [
+      'globalBytes',
+      'ERR_FLOW_SATURATED',
+      'quota-exceeded',
+      'Requests that wait may hold at most 1000 bytes; they hold 990, and this one does not fit.',
+    ],
     ['flowRequests', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'At most 5 requests of this flow may wait, and 5 are waiting.'],
     ['maxBands', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'The gateway takes no more requests of priority 100 now.'],
     [
@@ -139,7 +144,12 @@ describe('problem body', () => {
       'temporary-reduced-capacity',
       'No model server is available, and no more requests may wait. At most 500 requests of priority 100 may wait, and 500 are waiting.',
     ],
-    ['noEndpointsEvicted', 'ERR_FLOW_NO_ENDPOINTS', 'temporary-reduced-capacity', 'No model server is available; the request waited 60.0 s for one.'],
+    [
+      'noEndpointsEvicted',
+      'ERR_FLOW_NO_ENDPOINTS',
+      'temporary-reduced-capacity',
+      'No model server is available; the request waited 60.0 s for one.',
+    ],
     ['ttl', 'ERR_FLOW_TTL_EXPIRED', 'temporary-reduced-capacity', 'The request waited 60.0 s for a free model server, as long as it may.'],
     ['gone', 'ERR_FLOW_CANCELLED', 'temporary-reduced-capacity', 'The client left after 1.2 s in the queue.'],
     ['shutdownRejected', 'ERR_FLOW_SHUTTING_DOWN', 'about:blank', 'The gateway is shutting down.'],
@@ -151,7 +161,8 @@ describe('problem body', () => {
   });
 
   it.each(Object.keys(drops) as DropName[])('%s does not tell the fairness ID', (name) => {
-    for (const body of ['problem', 'openai'] as const) expect(JSON.stringify(respond(drops[name], { body }))).not.toContain('secret-tenant');
+    for (const body of ['problem', 'openai'] as const)
+      expect(JSON.stringify(respond(drops[name], { body }))).not.toContain('secret-tenant');
   });
 });
 
@@ -184,7 +195,9 @@ describe('other bodies', () => {
   });
 
   it('a function writes its own', () => {
-    const response = respond(drops.ttl, { body: ({ detail, status }, drop) => ({ contentType: 'text/plain', body: `${status} ${drop.type} ${detail}` }) });
+    const response = respond(drops.ttl, {
+      body: ({ detail, status }, drop) => ({ contentType: 'text/plain', body: `${status} ${drop.type} ${detail}` }),
+    });
     expect(response.headers['content-type']).toBe('text/plain');
     expect(response.body).toBe('503 EvictedTTL The request waited 60.0 s for a free model server, as long as it may.');
   });

@@ -279,6 +279,7 @@ describe.each(hosts)('$name', (host: Host) => {
       second.upload.write('x'.repeat(1_000));
       expect(await second.status).toBe(429);
       expect((await second.headers).connection).toBe(isHttp1 ? 'close' : undefined);
+      await until('the upload is cut off', () => second.upload.destroyed);
       await finish();
     });
 
@@ -392,7 +393,8 @@ describe.each(hosts)('$name', (host: Host) => {
 
   describe.runIf(isHttp1)('HTTP/1.1', () => {
     const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
-    const post = (path: string, body: string) => `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+    const post = (path: string, body: string) =>
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
 
     it.each([
       ['without bodies', get('/b')],

@@ -1,5 +1,5 @@
 /** A controller whose leases are counted: given out, and how often each was released. */
-import { FlowController, type FlowControllerOptions, type FlowKey, concurrencyDetector, type Outcome } from '../../../src/index.js';
+import { concurrencyDetector, FlowController, type FlowControllerOptions, type FlowKey, type Outcome } from '../../../src/index.js';
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../../../src/node/index.js';
 
 export interface CountingGate extends AdapterGate<HttpFlowRequest<NodeRequest>> {

@@ -12,10 +12,10 @@ import { flowControl as koaFlowControl } from '../../../src/koa/index.js';
 import {
   type AdapterGate,
   type FlowControlOptions,
-  flowControl as nodeFlowControl,
   type HttpFlowRequest,
   type NodeRequest,
   type NodeResponse,
+  flowControl as nodeFlowControl,
   type RequestFlow,
 } from '../../../src/node/index.js';
 
@@ -65,16 +65,9 @@ function nodeListener({ gate, options, handler, before, onError }: Application) 
       res.end(known?.message ?? 'Internal Server Error');
     };
     await before?.(req);
-    limit(req, res, async (error) => {
-      if (error !== undefined) {
-        fail(error);
-        return;
-      }
-      try {
-        await handler(nodeIo(req, res));
-      } catch (thrown) {
-        fail(thrown);
-      }
+    limit(req, res, (error) => {
+      if (error === undefined) Promise.resolve(nodeIo(req, res)).then(handler).catch(fail);
+      else fail(error);
     });
   };
 }

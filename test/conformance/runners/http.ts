@@ -1,0 +1,127 @@
+/** What a client sees: status, reason header and body of a drop under the `llm-d` contract, and the headers of requests. */
+import { expect } from 'vitest';
+import {
+  fairnessIdHeader,
+  type HttpErrorResponse,
+  headerValue,
+  modelNameRewriteHeader,
+  objectiveHeader,
+  queueDurationHeader,
+  queueDurationHeaders,
+  sloTpotHeader,
+  sloTtftHeader,
+  systemOwnedHeaders,
+  toHttpResponse,
+} from '../../../src/http/index.js';
+import type { Drop } from '../../../src/index.js';
+import { codesForMessage, dropFrom, errorChainOf, statusOfCode } from '../support/reference-terms.js';
+import { Rig } from '../support/rig.js';
+import { type Runners, runner, unknownWord } from '../support/runner.js';
+
+const reasonHeader = 'x-llm-d-request-dropped-reason';
+
+/** Without jitter on Retry-After. */
+export function llmDResponse(drop: Drop, hasEndpoints: boolean): HttpErrorResponse {
+  return toHttpResponse(drop, { contract: 'llm-d', hasEndpoints: () => hasEndpoints, random: () => 0 });
+}
+
+/** Status and reason header; nulls for a request that was let through. */
+export function answerTo(drop: Drop | undefined, hasEndpoints: boolean): { status: number | null; reason: string | null } {
+  if (drop === undefined) return { status: null, reason: null };
+  const { status, headers } = llmDResponse(drop, hasEndpoints);
+  return { status, reason: headers[reasonHeader] ?? null };
+}
+
+interface Translation {
+  status: number | null;
+  code?: string;
+  reason?: string | null;
+  messageContains?: string;
+}
+
+/** A request that passes an open gate. */
+function dispatched(): Rig {
+  const rig = new Rig();
+  rig.gate.open(1);
+  expect(rig.enqueue().state).toBe('Dispatched');
+  return rig;
+}
+
+/** One drop for each canonical code that a drop can become. */
+const dropsByCode: Readonly<Record<string, Drop>> = {
+  ResourceExhausted: dropFrom('RejectedCapacity', ['ErrQueueAtCapacity']),
+  ServiceUnavailable: dropFrom('RejectedNoEndpoints', ['ErrNoEndpoints']),
+  Internal: dropFrom('RejectedOther', []),
+};
+
+const headersWithAliases = [fairnessIdHeader, objectiveHeader, modelNameRewriteHeader, sloTtftHeader, sloTpotHeader];
+
+/** The names under which a header is looked up, the given one first. */
+function namesOf(name: string): readonly [string, ...string[]] {
+  const lower = name.toLowerCase();
+  return headersWithAliases.find(([current]) => current === lower) ?? [lower];
+}
+
+export const httpRunners: Runners = {
+  'errors.translate': runner<{ outcome: string; errorChain: readonly string[]; poolEmpty: boolean }, Translation>(
+    { input: ['outcome', 'errorChain', 'poolEmpty'], expect: ['status', 'code', 'reason', 'messageContains'] },
+    ({ input, expect: { status, code, reason, messageContains } }) => {
+      if (input.outcome === 'Dispatched') {
+        expect(status).toBeNull();
+        expect(dispatched().dropped).toEqual([]);
+        return;
+      }
+      const drop = dropFrom(input.outcome, input.errorChain);
+      expect(answerTo(drop, !input.poolEmpty)).toEqual({ status, reason: reason ?? null });
+      if (code !== undefined) expect(status).toBe(statusOfCode[code]);
+      if (messageContains === undefined) return;
+      const body = JSON.parse(llmDResponse(drop, !input.poolEmpty).body);
+      expect(codesForMessage(messageContains)).toContain(body.code);
+    },
+  ),
+
+  'errors.http': runner<{ code: string }, { status: number }>({ input: ['code'], expect: ['status'] }, (vector) => {
+    const drop = dropsByCode[vector.input.code];
+    if (drop === undefined) throw unknownWord(vector, vector.input.code);
+    expect(answerTo(drop, true).status).toBe(vector.expect.status);
+  }),
+
+  'errors.capacityHint': runner<{ wrappedIn: string; retryAfterSeconds: number }, { is: readonly string[]; retryAfterSeconds: number }>(
+    { input: ['wrappedIn', 'retryAfterSeconds'], expect: ['is', 'retryAfterSeconds'] },
+    ({ input, expect: expected }) => {
+      const drop: Drop = { ...dropFrom('RejectedCapacity', []), retryAfterMs: input.retryAfterSeconds * 1000 };
+      expect(errorChainOf(drop)).toEqual(expect.arrayContaining([...expected.is, input.wrappedIn]));
+      expect(Number(llmDResponse(drop, true).headers['retry-after'])).toBe(expected.retryAfterSeconds);
+    },
+  ),
+
+  'headers.aliases': runner<{ name: string }, { names: readonly string[] }>({ input: ['name'], expect: ['names'] }, ({ input, expect: expected }) => {
+    expect(namesOf(input.name)).toEqual(expected.names);
+  }),
+
+  'headers.lookup': runner<{ headers: Readonly<Record<string, string>>; key: string }, { value: string | null }>(
+    { input: ['headers', 'key'], expect: ['value'] },
+    ({ input, expect: expected }) => {
+      expect(headerValue(input.headers, namesOf(input.key)) ?? null).toBe(expected.value);
+    },
+  ),
+
+  'headers.systemOwned': runner<{ headers?: readonly string[]; notOwned?: readonly string[]; header?: string }, { owned: boolean }>(
+    { input: ['headers', 'notOwned', 'header'], expect: ['owned'] },
+    ({ input: { headers = [], notOwned = [], header }, expect: { owned } }) => {
+      const isOwned = (name: string): boolean => systemOwnedHeaders.has(name.toLowerCase());
+      const asked = header === undefined ? headers : [...headers, header];
+      expect(asked.filter((name) => isOwned(name) !== owned)).toEqual([]);
+      expect(notOwned.filter((name) => isOwned(name) === owned)).toEqual([]);
+    },
+  ),
+
+  /** A request that does not come through flow control has no time in it to tell. */
+  'headers.queueDuration': runner<{ flowControlled: boolean; queuedMs: number | null }, Readonly<Record<string, string | null>>>(
+    { input: ['flowControlled', 'queuedMs'], expect: [queueDurationHeader] },
+    ({ input, expect: expected }) => {
+      const headers = input.flowControlled ? queueDurationHeaders({ queuedMs: input.queuedMs ?? 0 }) : {};
+      expect(headers[queueDurationHeader] ?? null).toBe(expected[queueDurationHeader]);
+    },
+  ),
+};
