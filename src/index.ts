@@ -1,4 +1,6 @@
 /** `headgate`: the core's public face. */
+
+export type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission/admission-policy.js';
 export { type Clock, realClock } from './core/clock.js';
 export type {
   BandEvent,
@@ -35,6 +37,9 @@ export type { EndpointMetrics, EndpointView, PoolView } from './endpoints/endpoi
 export type { EndpointPicker } from './endpoints/endpoint-picker.js';
 export { type EndpointOptions, EndpointPool, type MetricsReport } from './endpoints/endpoint-pool.js';
 export { leastLoaded } from './endpoints/least-loaded.js';
+export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/eviction-policy.js';
+export { sheddableOnly } from './eviction/sheddable-filter.js';
+export { largestFootprint, leastProgress, priorityThenTime } from './eviction/victim-orders.js';
 export { type ConcurrencyDetectorOptions, concurrencyDetector } from './gate/concurrency-detector.js';
 export type { SaturationDetector, SaturationFunction } from './gate/saturation-detector.js';
 export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/static-usage-limit.js';

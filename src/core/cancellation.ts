@@ -39,6 +39,8 @@ export class Cancellation {
     if (group.items.size === 0) signal.addEventListener('abort', group);
     group.items.add(item);
     item.abortGroup = group;
+    // Foreign code may have aborted it since the request was judged.
+    if (signal.aborted) this.onAbort([item]);
   }
 
   unwatch(item: QueueItem): void {

@@ -8,12 +8,13 @@
  * Invariant, between operations: while the gate is open for a band, nothing waits in it.
  */
 import type { EndpointView } from '../endpoints/endpoint.js';
-import { EndpointPool } from '../endpoints/endpoint-pool.js';
+import { type Endpoint, EndpointPool } from '../endpoints/endpoint-pool.js';
 import { Gate } from '../gate/gate.js';
 import { BandTable } from '../tiers/1-priority/band-table.js';
 import { type BandSettings, PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import { FlowTable } from '../tiers/2-fairness/flow-table.js';
+import type { Usage } from '../tiers/views.js';
 import { Cancellation } from './cancellation.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
 import type { EventHub } from './event-hub.js';
@@ -60,7 +61,8 @@ export class Dispatcher implements LeaseOwner {
   isGateClosed = false;
 
   private nowMs: number;
-  private isBusy = false;
+  /** True from the start, so that a detector that announces at once waits its turn. */
+  private isBusy = true;
   private walkWanted = false;
   private deferred: (() => void)[] = [];
   private sequence = 0;
@@ -69,6 +71,7 @@ export class Dispatcher implements LeaseOwner {
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
   private recheckTimer: unknown = undefined;
   private drainTimer: unknown = undefined;
+  private continuation: unknown = undefined;
   private drainsUntilMs = Number.POSITIVE_INFINITY;
   private readonly closers: (() => void)[] = [];
   private readonly expiry: Expiry;
@@ -95,6 +98,7 @@ export class Dispatcher implements LeaseOwner {
       () => clock.now(),
     );
     for (const band of options.bands) this.addBand(band.priority, true, band);
+    this.leave();
   }
 
   /** Decides now if it can, otherwise lets the request wait. */
@@ -150,6 +154,10 @@ export class Dispatcher implements LeaseOwner {
     this.ledger.move(lease, endpoint, this.options.clock.now());
   }
 
+  consumed(lease: SeatLease, usage: Usage): void {
+    this.perform(() => lease.band.consumed(lease.flow as Flow, usage));
+  }
+
   /** Walks soon: the pool, its metrics or a detector's signal changed. */
   wake(): void {
     this.walkWanted = true;
@@ -170,9 +178,7 @@ export class Dispatcher implements LeaseOwner {
 
   /** Forgets what has been idle too long, so that figures do not show it. Not in the middle of an operation. */
   collectIdle(): void {
-    if (this.isBusy) return;
-    this.nowMs = this.options.clock.now();
-    this.collect();
+    if (!this.isBusy) this.perform(() => this.collect());
   }
 
   private collect(): void {
@@ -205,17 +211,33 @@ export class Dispatcher implements LeaseOwner {
 
   private leave(): void {
     try {
-      for (let turns = 0; this.walkWanted || this.deferred.length > 0; turns++) {
-        if (turns === longestRun) {
-          this.options.clock.setTimeout(() => this.perform(() => {}), 0);
-          break;
-        }
-        this.turn();
-      }
-      this.setTimers();
+      let turns = 0;
+      do {
+        for (; this.hasWork && turns < longestRun; turns++) this.turn();
+        this.setTimers();
+      } while (this.hasWork && turns < longestRun);
+      if (this.hasWork) this.continueLater();
+      else this.stopContinuation();
     } finally {
       this.isBusy = false;
     }
+  }
+
+  private get hasWork(): boolean {
+    return this.walkWanted || this.deferred.length > 0;
+  }
+
+  private continueLater(): void {
+    this.continuation ??= this.options.clock.setTimeout(() => {
+      this.continuation = undefined;
+      this.perform(() => {});
+    }, 0);
+  }
+
+  private stopContinuation(): void {
+    if (this.continuation === undefined) return;
+    this.options.clock.clearTimeout(this.continuation);
+    this.continuation = undefined;
   }
 
   private turn(): void {
@@ -299,7 +321,8 @@ export class Dispatcher implements LeaseOwner {
       this.walkWanted = true;
       return undefined;
     }
-    return this.gate.admits(band, this.nowMs) ? this.grant(item, band, this.passThrough(item, band)) : undefined;
+    const endpoint = this.gate.admits(band, this.nowMs) ? this.ledger.choose(item, this.nowMs) : undefined;
+    return endpoint === undefined ? undefined : this.grant(item, band, this.passThrough(item, band), endpoint);
   }
 
   private capacityDrop(): DropType {
@@ -352,24 +375,28 @@ export class Dispatcher implements LeaseOwner {
       }
       const item = band.next() as QueueItem;
       if (item.expiresAtMs <= this.nowMs) this.evictOverdue(item);
-      else this.dispatch(item, band);
+      else if (!this.dispatch(item, band)) return;
     }
     this.noteGate(false);
   }
 
-  private dispatch(item: QueueItem, band: PriorityBand): void {
+  /** False when foreign code has emptied the pool meanwhile: the walk that it asked for then follows. */
+  private dispatch(item: QueueItem, band: PriorityBand): boolean {
+    const endpoint = this.ledger.choose(item, this.nowMs);
+    if (endpoint === undefined) return false;
     item.isWaiting = false;
     band.take(item);
     const flow = item.flow as Flow;
     this.leaveQueue(item, band);
-    item.settle?.(this.grant(item, band, this.track(flow)));
+    item.settle?.(this.grant(item, band, this.track(flow), endpoint));
+    return true;
   }
 
   /** Takes the seat and hands out the lease. */
-  private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined): Dispatched {
-    const endpoint = this.ledger.choose(item, this.nowMs);
+  private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
     const lease = new SeatLease(this, band, flow, endpoint, item.fairnessId, item.tokens, this.nowMs);
     this.ledger.take(lease);
+    this.gate.passed(band.priority);
     band.drainRate.record(this.nowMs);
     this.outcomes.Dispatched++;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
@@ -503,7 +530,7 @@ export class Dispatcher implements LeaseOwner {
   }
 
   private provisionBand(priority: number): PriorityBand | undefined {
-    if (this.bands.size >= this.options.maxBands) {
+    while (this.bands.size >= this.options.maxBands) {
       const idle = this.bands.all().filter((band) => this.isIdle(band));
       const longest = idle.sort((a, b) => a.lastUsedMs - b.lastUsedMs)[0];
       if (longest === undefined) return undefined;
@@ -536,7 +563,9 @@ export class Dispatcher implements LeaseOwner {
   // Configuration and the end.
 
   private apply(options: ResolvedOptions): void {
+    if (this.state === 'closed') return;
     this.options = options;
+    this.stopRecheck();
     this.gate.configure(options.gate, options.saturationDetector, options.usageLimitPolicy);
     this.ledger.picker = options.endpointPicker;
     this.flows.configure(options.maxFlows, options.flowIdleTimeoutMs);

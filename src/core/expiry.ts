@@ -38,6 +38,7 @@ export class Expiry {
   /** Starts the wait: `budgetMs` counted from `fromMs`, which must not fall from one call to the next. O(1), or O(log n) in the heap. */
   add(item: QueueItem, fromMs: number, budgetMs: number): void {
     item.expiresAtMs = fromMs + budgetMs;
+    item.deadlines = undefined;
     if (budgetMs === Number.POSITIVE_INFINITY) return;
     const lane = this.laneFor(budgetMs);
     item.deadlines = lane ?? this.heap;

@@ -31,10 +31,10 @@ export class InFlightLedger {
     this.picker = picker;
   }
 
-  /** The endpoint that gets the request. The pool is not empty. */
-  choose(item: QueueItem, nowMs: number): Endpoint {
+  /** The endpoint that gets the request; undefined when there is none, because foreign code emptied the pool meanwhile. */
+  choose(item: QueueItem, nowMs: number): Endpoint | undefined {
     const all = this.pool.endpoints;
-    if (all.length === 1) return all[0] as Endpoint;
+    if (all.length <= 1) return all[0];
     const eligible = this.gate.eligible(nowMs);
     try {
       const choice = this.member(this.picker.pick(eligible, item, nowMs));
@@ -43,7 +43,7 @@ export class InFlightLedger {
     } catch (error) {
       this.pickerFailed(error);
     }
-    return this.member(fallbackPicker.pick(all, item, nowMs)) as Endpoint;
+    return this.member(fallbackPicker.pick(this.pool.endpoints, item, nowMs));
   }
 
   take(lease: SeatLease): void {
@@ -72,8 +72,9 @@ export class InFlightLedger {
     if (endpoint === lease.seat) return;
     const from = lease.seat;
     lease.seat = endpoint;
+    lease.seatedAtMs = nowMs;
     this.pool.book(endpoint, lease);
-    this.gate.dispatched(endpoint, lease.dispatchedAtMs);
+    this.gate.dispatched(endpoint, nowMs);
     this.gate.released(from, nowMs);
     this.pool.unbook(from, lease);
   }

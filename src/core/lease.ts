@@ -2,6 +2,7 @@
 
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { Endpoint } from '../endpoints/endpoint-pool.js';
+import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Usage } from '../tiers/views.js';
@@ -28,7 +29,10 @@ export interface Lease {
    * @throws FlowConfigError when the pool has no such endpoint, or the lease was released.
    */
   bind(endpoint: string | EndpointView): void;
-  /** Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after `release`. */
+  /**
+   * Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after `release`.
+   * @throws FlowConfigError when a figure is negative or no number.
+   */
   report(usage: Partial<Usage>): void;
   /** Gives the seat back; call it when the response has ended, however it ended. Later calls do nothing. */
   release(): void;
@@ -39,6 +43,7 @@ export interface Lease {
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
+  consumed(lease: SeatLease, usage: Usage): void;
 }
 
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
@@ -52,8 +57,9 @@ export class SeatLease implements Lease {
   readonly band: PriorityBand;
   /** Set while the band's fairness policy wants to hear of the end. */
   readonly flow: Flow | undefined;
-  /** Where the seat is booked. */
+  /** Where the seat is booked, and since when. */
   seat: Endpoint;
+  seatedAtMs: number;
   readonly fairnessId: string;
   readonly tokens: number;
   readonly dispatchedAtMs: number;
@@ -71,6 +77,7 @@ export class SeatLease implements Lease {
     this.band = band;
     this.flow = flow;
     this.seat = seat;
+    this.seatedAtMs = dispatchedAtMs;
     this.fairnessId = fairnessId;
     this.tokens = tokens;
     this.dispatchedAtMs = dispatchedAtMs;
@@ -99,9 +106,19 @@ export class SeatLease implements Lease {
   }
 
   report(usage: Partial<Usage>): void {
+    const before = this.usage;
+    const { promptTokens = before.promptTokens, completionTokens = before.completionTokens } = usage;
+    for (const [path, tokens] of Object.entries({ promptTokens, completionTokens })) {
+      if (tokens >= 0 && tokens < Number.POSITIVE_INFINITY) continue;
+      throw new FlowConfigError('lease.report', [{ path, expected: 'a number from 0 up', got: describeValue(tokens) }]);
+    }
     if (this.isReleased) return;
-    const { promptTokens = this.usage.promptTokens, completionTokens = this.usage.completionTokens } = usage;
     this.usage = { promptTokens, completionTokens };
+    if (this.flow === undefined) return;
+    this.owner.consumed(this, {
+      promptTokens: promptTokens - before.promptTokens,
+      completionTokens: completionTokens - before.completionTokens,
+    });
   }
 
   release(): void {

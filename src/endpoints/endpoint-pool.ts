@@ -19,7 +19,8 @@ export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs'> & { sampledAtMs
 /** A seat as the pool books it. */
 export interface Seat {
   readonly tokens: number;
-  readonly dispatchedAtMs: number;
+  /** When it was taken at this endpoint. */
+  readonly seatedAtMs: number;
 }
 
 export class Endpoint implements EndpointView {
@@ -61,7 +62,7 @@ export class Endpoint implements EndpointView {
   report(metrics: EndpointMetrics): void {
     this.metrics = metrics;
     for (const seat of this.unsampled) {
-      if (seat.dispatchedAtMs > metrics.sampledAtMs) break;
+      if (seat.seatedAtMs > metrics.sampledAtMs) break;
       this.unsampled.delete(seat);
     }
   }
@@ -104,7 +105,7 @@ export class EndpointPool implements PoolView {
     if (endpoint === undefined) return false;
     endpoint.isMember = false;
     this.members.delete(id);
-    this.inOrder = [...this.members.values()];
+    this.inOrder = Object.freeze([...this.members.values()]);
     this.inFlightRequests -= endpoint.inFlightRequests;
     this.inFlightTokens -= endpoint.inFlightTokens;
     this.changed();
@@ -170,7 +171,7 @@ export class EndpointPool implements PoolView {
 
   private join(endpoint: Endpoint): Endpoint {
     this.members.set(endpoint.id, endpoint);
-    this.inOrder = [...this.members.values()];
+    this.inOrder = Object.freeze([...this.members.values()]);
     this.changed();
     return endpoint;
   }

@@ -53,9 +53,10 @@ export class Gate {
   }
 
   configure(settings: GateSettings, detector: SaturationDetector, usageLimit: UsageLimitPolicy): void {
+    const { closeAt, openAt } = this.settings;
+    if (settings.closeAt !== closeAt || settings.openAt !== openAt || detector !== this.detector) this.isLatched = false;
     this.settings = settings;
     this.usageLimit = usageLimit;
-    this.isLatched = false;
     this.ceilingsVersion = -1;
     if (detector === this.detector) return;
     this.stop();
@@ -101,6 +102,16 @@ export class Gate {
     }
   }
 
+  /** Tells the usage-limit policy of a dispatch. */
+  passed(priority: number): void {
+    if (this.usageLimit.dispatched === undefined) return;
+    try {
+      this.usageLimit.dispatched(priority);
+    } catch (error) {
+      this.errors.pluginFailed('usageLimit', this.usageLimit.type, error);
+    }
+  }
+
   dispatched(endpoint: EndpointView, nowMs: number): void {
     if (this.detector.dispatched === undefined) return;
     try {
@@ -132,7 +143,7 @@ export class Gate {
     const { closeAt, failValue } = this.settings;
     try {
       const reading = this.detector.saturation(this.pool, nowMs);
-      if (reading >= 0 && reading < Number.POSITIVE_INFINITY) {
+      if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
         this.lastReadFailed = false;
         return closeAt === 1 ? reading : reading / closeAt;
       }

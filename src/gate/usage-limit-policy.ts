@@ -12,6 +12,8 @@
 export interface UsageLimitPolicy {
   readonly type: string;
   computeLimits(saturation: number, priorities: readonly number[], ceilings: number[]): void;
+  /** A request of this priority was dispatched: the pulse of policies that open now and then. */
+  dispatched?(priority: number): void;
   /** True when the ceilings depend on the priorities alone: asked again only when the set of bands changes. */
   readonly constant?: true;
 }

@@ -1,6 +1,8 @@
 /** Every plugin that comes with the package, under the type names of llm-d. */
 import * as z from 'zod/mini';
 import { leastLoaded } from '../endpoints/least-loaded.js';
+import { sheddableOnly } from '../eviction/sheddable-filter.js';
+import { largestFootprint, leastProgress, priorityThenTime } from '../eviction/victim-orders.js';
 import { concurrencyDetector, concurrencyDetectorOptions } from '../gate/concurrency-detector.js';
 import { staticUsageLimit, staticUsageLimitOptions } from '../gate/static-usage-limit.js';
 import { utilizationDetector, utilizationDetectorOptions } from '../gate/utilization-detector.js';
@@ -48,6 +50,15 @@ export function defaultRegistry(): PluginRegistry {
       create: utilizationDetector,
     }),
     definePlugin({ kind: 'usageLimit', type: 'static-usage-limit-policy', parameters: staticUsageLimitOptions, create: staticUsageLimit }),
+    definePlugin({ kind: 'evictionFilter', type: 'sheddable-eviction-filter', parameters: none, create: sheddableOnly }),
+    definePlugin({
+      kind: 'evictionOrdering',
+      type: 'priority-then-time-eviction-order-policy',
+      parameters: none,
+      create: priorityThenTime,
+    }),
+    definePlugin({ kind: 'evictionOrdering', type: 'least-progress-eviction-order-policy', parameters: none, create: leastProgress }),
+    definePlugin({ kind: 'evictionOrdering', type: 'largest-footprint-eviction-order-policy', parameters: none, create: largestFootprint }),
     definePlugin({ kind: 'endpointPicker', type: 'least-loaded-picker', parameters: none, create: leastLoaded }),
   ]);
   return registry;

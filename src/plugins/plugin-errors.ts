@@ -1,7 +1,16 @@
 /** Where the faults of foreign code go: counted, announced, and never thrown at a request. */
 
 /** The kinds of foreign code that the controller calls. */
-export type PluginKind = 'fairness' | 'ordering' | 'saturationDetector' | 'usageLimit' | 'endpointPicker' | 'listener';
+export type PluginKind =
+  | 'fairness'
+  | 'ordering'
+  | 'saturationDetector'
+  | 'usageLimit'
+  | 'endpointPicker'
+  | 'admission'
+  | 'evictionFilter'
+  | 'evictionOrdering'
+  | 'listener';
 
 /** Takes the fault of one plugin; must not throw. */
 export interface PluginErrorSink {

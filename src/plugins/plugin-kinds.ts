@@ -1,5 +1,7 @@
 /** The kinds of plugins that options and configuration files name, and what an object must have to be one. */
+import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { EndpointPicker } from '../endpoints/endpoint-picker.js';
+import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
 import type { UsageLimitPolicy } from '../gate/usage-limit-policy.js';
 import { element, type Report, type Schema } from '../options/element.js';
@@ -13,6 +15,9 @@ export interface Plugins {
   saturationDetector: SaturationDetector;
   usageLimit: UsageLimitPolicy;
   endpointPicker: EndpointPicker;
+  admission: AdmissionPolicy;
+  evictionFilter: EvictionFilter;
+  evictionOrdering: EvictionOrdering;
 }
 
 export type ConfigurableKind = keyof Plugins;
@@ -34,8 +39,11 @@ const kinds: Readonly<Record<ConfigurableKind, KindDescription>> = {
     required: ['saturation'],
     optional: ['filter', 'subscribe', 'dispatched', 'released'],
   },
-  usageLimit: { noun: 'a usage-limit policy', example: 'staticUsageLimit()', required: ['computeLimits'], optional: [] },
+  usageLimit: { noun: 'a usage-limit policy', example: 'staticUsageLimit()', required: ['computeLimits'], optional: ['dispatched'] },
   endpointPicker: { noun: 'an endpoint picker', example: 'leastLoaded()', required: ['pick'], optional: [] },
+  admission: { noun: 'an admission policy', example: 'tokenBucket()', required: ['admit'], optional: ['released'] },
+  evictionFilter: { noun: 'an eviction filter', example: 'sheddableOnly()', required: ['accepts'], optional: [] },
+  evictionOrdering: { noun: 'an eviction ordering', example: 'priorityThenTime()', required: ['compare'], optional: [] },
 };
 
 /** All of them. */
@@ -45,6 +53,9 @@ export const configurableKinds: readonly ConfigurableKind[] = [
   'saturationDetector',
   'usageLimit',
   'endpointPicker',
+  'admission',
+  'evictionFilter',
+  'evictionOrdering',
 ];
 
 /** The kind with its article: `an ordering policy`. */

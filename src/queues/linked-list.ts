@@ -17,6 +17,7 @@ export class LinkedList<T extends Linked<T>> {
 
   push(member: T): void {
     member.previous = this.last;
+    member.next = undefined;
     if (this.last === undefined) this.first = member;
     else this.last.next = member;
     this.last = member;

@@ -44,7 +44,7 @@ export class ManualClock implements Clock {
       this.nowMs = Math.max(this.nowMs, timer.atMs);
       timer.callback();
     }
-    this.nowMs = untilMs;
+    this.nowMs = Math.max(this.nowMs, untilMs);
   }
 
   private earliest(): Timer | undefined {

@@ -127,6 +127,10 @@ export class PriorityBand implements BandView {
     this.selector?.dispatched(flow, item);
   }
 
+  consumed(flow: Flow, usage: Usage): void {
+    this.selector?.consumed(flow, usage);
+  }
+
   settled(flow: Flow, usage: Usage): void {
     this.selector?.settled(flow, usage);
   }

@@ -21,7 +21,9 @@ export interface FlowSelector<R = unknown> {
   itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A request of this flow was dispatched, also when it never had to wait. */
   dispatched?(flow: FlowView<R>, item: ItemView<R>): void;
-  /** A dispatched request ended, however it ended. Called once for each `dispatched`. */
+  /** A running request was reported to have consumed this much more. */
+  consumed?(flow: FlowView<R>, usage: Usage): void;
+  /** A dispatched request ended, however it ended; `usage` is all it was reported to have consumed. Called once for each `dispatched`. */
   settled?(flow: FlowView<R>, usage: Usage): void;
   /** The flow was idle and has been collected. */
   flowRemoved?(flow: FlowView<R>): void;

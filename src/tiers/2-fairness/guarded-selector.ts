@@ -17,7 +17,7 @@ export class GuardedSelector implements FlowSelector {
     this.errors = errors;
     this.selector = this.create(band);
     this.hearsDispatches = this.selector.dispatched !== undefined;
-    this.hearsSettlements = this.selector.settled !== undefined;
+    this.hearsSettlements = this.selector.settled !== undefined || this.selector.consumed !== undefined;
   }
 
   pick(): FlowView | undefined {
@@ -69,6 +69,15 @@ export class GuardedSelector implements FlowSelector {
     if (this.selector.dispatched === undefined) return;
     try {
       this.selector.dispatched(flow, item);
+    } catch (error) {
+      this.failed(error);
+    }
+  }
+
+  consumed(flow: FlowView, usage: Usage): void {
+    if (this.selector.consumed === undefined) return;
+    try {
+      this.selector.consumed(flow, usage);
     } catch (error) {
       this.failed(error);
     }

@@ -1,0 +1,47 @@
+/** May a request come in at all? The contract of what stands before the queue. */
+import type { PoolView } from '../endpoints/endpoint.js';
+import type { Usage } from '../tiers/views.js';
+
+/** Who asks. */
+export interface AdmissionKey {
+  readonly fairnessId: string;
+  readonly priority: number;
+}
+
+/** What a policy may know besides the request. */
+export interface AdmissionView {
+  readonly nowMs: number;
+  readonly pool: PoolView;
+  /** Requests waiting in the controller; 0 for a policy used alone. */
+  readonly waiting: number;
+  /** How full the pool is, 1 and more is full; an empty pool is full. Read on the first call, then remembered for this decision. */
+  saturation(): number;
+}
+
+/** Why a request may not come in. */
+export interface Refusal {
+  /** In the policy's words; ends up in `drop.detail`. */
+  readonly reason: string;
+  /** The policy that refused, where one policy asks others. @default the policy that was asked */
+  readonly policy?: string | undefined;
+  /**
+   * `saturated`: try again later (429). `overloaded`: every worker is busy (503, or 529 by the `dynamo` contract). @default 'saturated'
+   */
+  readonly cause?: 'saturated' | 'overloaded' | undefined;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/**
+ * Refuses requests before anything is queued.
+ *
+ * Contract: `admit` decides at once and changes nothing but the policy's own state. Every request that it admits is given back by one
+ * call of `released`, whichever way it ends: refused by somebody later, dropped from the queue (no usage), or run (usage as reported).
+ * An exception is reported as a plugin error, and the request comes in.
+ * Cost: once for each request, O(1) expected.
+ * State: its own; one policy object belongs to one controller.
+ */
+export interface AdmissionPolicy<R = unknown> {
+  readonly type: string;
+  admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Refusal;
+  released?(request: R, key: AdmissionKey, usage: Usage | undefined): void;
+}

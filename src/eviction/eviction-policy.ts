@@ -1,0 +1,38 @@
+/** Who must give up a running request's seat, the contracts. */
+import type { EndpointView } from '../endpoints/endpoint.js';
+import type { Usage } from '../tiers/views.js';
+
+/** A dispatched request as eviction policies see it. */
+export interface InFlightView {
+  readonly fairnessId: string;
+  readonly priority: number;
+  readonly dispatchedAtMs: number;
+  /** Tokens booked for it. */
+  readonly tokens: number;
+  /** What it consumed so far, as far as the host reported it. */
+  readonly usage: Usage;
+  readonly endpoint: EndpointView | undefined;
+}
+
+/**
+ * Says which dispatched requests may be evicted at all.
+ *
+ * Contract: asked once for each request, at its dispatch. An exception is reported as a plugin error and read as no.
+ * Cost: on the request path, O(1). State: none.
+ */
+export interface EvictionFilter {
+  readonly type: string;
+  accepts(request: InFlightView): boolean;
+}
+
+/**
+ * Orders victims: negative when `a` is to be evicted before `b`.
+ *
+ * Contract: asked only when a decision is made, so the order may follow what the requests have done since. NaN and exceptions are
+ * reported as plugin errors and read as 0; ties fall to the newest.
+ * Cost: O(evictable) comparisons for each decision. State: none.
+ */
+export interface EvictionOrdering {
+  readonly type: string;
+  compare(a: InFlightView, b: InFlightView): number;
+}

@@ -1,0 +1,97 @@
+/**
+ * How many running requests to evict for a band that the gate holds back, and when to look again.
+ *
+ * Stop and wait: a decision is made only when every victim of the last one has been seen leaving and what it freed had time to show.
+ *
+ *     issued ──confirmed──► cooling for graceMs ──► forgotten
+ *        └──timeoutMs──────►
+ */
+
+export interface ReclamationSettings {
+  /** Requests evicted by one decision, at most. */
+  readonly maxPerDecision: number;
+  /** How long a freed seat needs to show in the saturation, ms. */
+  readonly graceMs: number;
+  /** After this a victim that did not leave is written off, ms. */
+  readonly timeoutMs: number;
+}
+
+/** What a decision is made on. */
+export interface Demand {
+  readonly inFlight: number;
+  readonly evictable: number;
+  readonly saturation: number;
+  /** Of the band that waits. */
+  readonly ceiling: number;
+}
+
+interface Revocation {
+  readonly credit: number;
+  /** When it stops counting unless it is confirmed before. */
+  deadlineMs: number;
+  isCooling: boolean;
+}
+
+export class Reclamation<Id> {
+  private readonly settings: ReclamationSettings;
+  private readonly revocations = new Map<Id, Revocation>();
+  /** Saturation that the victims still leaving will free. */
+  private pending = 0;
+
+  constructor(settings: ReclamationSettings) {
+    this.settings = settings;
+  }
+
+  /** True when nothing is outstanding or cooling. O(maxPerDecision). */
+  isSettled(nowMs: number): boolean {
+    for (const [id, revocation] of this.revocations) {
+      if (nowMs <= revocation.deadlineMs && !(revocation.isCooling && nowMs === revocation.deadlineMs)) continue;
+      if (revocation.isCooling) this.forget(id, revocation);
+      else this.cool(revocation, nowMs);
+    }
+    return this.revocations.size === 0;
+  }
+
+  /** When `isSettled` may next turn true without anyone leaving; undefined when it is. */
+  get settlesAtMs(): number | undefined {
+    let earliest: number | undefined;
+    for (const { deadlineMs } of this.revocations.values()) earliest = Math.min(earliest ?? deadlineMs, deadlineMs);
+    return earliest;
+  }
+
+  /**
+   * Requests to evict; 0 when none. The mean footprint `saturation / inFlight` is what one eviction frees; a saturation exactly at the
+   * ceiling still costs one, because the gate is strict.
+   */
+  size({ inFlight, evictable, saturation, ceiling }: Demand): number {
+    const credit = saturation / inFlight;
+    if (inFlight === 0 || evictable === 0 || !(credit > 0 && credit < Number.POSITIVE_INFINITY)) return 0;
+    const net = saturation - ceiling - this.pending;
+    if (net < 0 || (net === 0 && this.pending > 0)) return 0;
+    return Math.min(Math.max(1, Math.ceil(net / credit)), this.settings.maxPerDecision, evictable);
+  }
+
+  issued(id: Id, credit: number, nowMs: number): void {
+    this.revocations.set(id, { credit, deadlineMs: nowMs + this.settings.timeoutMs, isCooling: false });
+    this.pending += credit;
+  }
+
+  /** The victim left. Ignored for anybody else. Returns whether it was one. */
+  confirmed(id: Id, nowMs: number): boolean {
+    const revocation = this.revocations.get(id);
+    if (revocation === undefined || revocation.isCooling) return false;
+    if (this.settings.graceMs === 0) this.forget(id, revocation);
+    else this.cool(revocation, nowMs);
+    return true;
+  }
+
+  private cool(revocation: Revocation, nowMs: number): void {
+    revocation.isCooling = true;
+    revocation.deadlineMs = nowMs + this.settings.graceMs;
+  }
+
+  private forget(id: Id, { credit }: Revocation): void {
+    this.revocations.delete(id);
+    this.pending = this.revocations.size === 0 ? 0 : Math.max(0, this.pending - credit);
+  }
+}

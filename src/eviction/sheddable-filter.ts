@@ -1,0 +1,10 @@
+/** Only requests of negative priority may be evicted. */
+import type { EvictionFilter } from './eviction-policy.js';
+
+/**
+ * Accepts priority < 0.
+ * Source: llm-d-router, sheddable-eviction-filter.
+ */
+export function sheddableOnly(): EvictionFilter {
+  return { type: 'sheddable-eviction-filter', accepts: (request) => request.priority < 0 };
+}

@@ -1,0 +1,38 @@
+/** Whose work is lost first. Every order begins with the lowest priority. */
+import type { EvictionOrdering, InFlightView } from './eviction-policy.js';
+
+function lowestPriority(a: InFlightView, b: InFlightView): number {
+  return a.priority - b.priority;
+}
+
+function newest(a: InFlightView, b: InFlightView): number {
+  return b.dispatchedAtMs - a.dispatchedAtMs;
+}
+
+function progress({ usage }: InFlightView): number {
+  return usage.promptTokens + usage.completionTokens;
+}
+
+/**
+ * Lowest priority, then newest: the least time is lost.
+ * Source: llm-d-router, priority-then-time-eviction-order-policy.
+ */
+export function priorityThenTime(): EvictionOrdering {
+  return { type: 'priority-then-time-eviction-order-policy', compare: (a, b) => lowestPriority(a, b) || newest(a, b) };
+}
+
+/** Lowest priority, then the fewest tokens done as reported by `lease.report`, then newest: the least work is lost. */
+export function leastProgress(): EvictionOrdering {
+  return {
+    type: 'least-progress-eviction-order-policy',
+    compare: (a, b) => lowestPriority(a, b) || progress(a) - progress(b) || newest(a, b),
+  };
+}
+
+/** Lowest priority, then the most tokens booked, then newest: the fewest requests are lost for the room that is needed. */
+export function largestFootprint(): EvictionOrdering {
+  return {
+    type: 'largest-footprint-eviction-order-policy',
+    compare: (a, b) => lowestPriority(a, b) || b.tokens - a.tokens || newest(a, b),
+  };
+}

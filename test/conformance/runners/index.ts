@@ -1,0 +1,35 @@
+/** Every kind of vector that headgate can play. */
+import type { Runners } from '../support/runner.js';
+import { admissionRunners } from './admission.js';
+import { budgetRunners } from './budgets.js';
+import { capacityRunners } from './capacity.js';
+import { configurationRunners } from './configuration.js';
+import { controllerRunners } from './controller.js';
+import { detectorRunners } from './detectors.js';
+import { dispatchRunners } from './dispatch.js';
+import { fairnessRunners } from './fairness.js';
+import { httpRunners } from './http.js';
+import { integrationRunners } from './integration.js';
+import { orderingRunners } from './ordering.js';
+import { outcomeRunners } from './outcomes.js';
+import { pluginRunners } from './plugins.js';
+import { queueRunners } from './queues.js';
+import { registryRunners } from './registry.js';
+
+export const runners: Runners = {
+  ...fairnessRunners,
+  ...orderingRunners,
+  ...detectorRunners,
+  ...pluginRunners,
+  ...capacityRunners,
+  ...dispatchRunners,
+  ...budgetRunners,
+  ...outcomeRunners,
+  ...controllerRunners,
+  ...registryRunners,
+  ...configurationRunners,
+  ...queueRunners,
+  ...httpRunners,
+  ...admissionRunners,
+  ...integrationRunners,
+};

@@ -1,0 +1,71 @@
+/** The controller's private state, for checks that no public figure allows. */
+import type { Dispatcher } from '../../src/core/dispatcher.js';
+import type { ResolvedOptions } from '../../src/core/options.js';
+import type { FlowController } from '../../src/index.js';
+import type { LinkedList } from '../../src/queues/linked-list.js';
+import type { PriorityBand } from '../../src/tiers/1-priority/priority-band.js';
+import type { Flow } from '../../src/tiers/2-fairness/flow.js';
+
+export function dispatcherOf(flow: FlowController): Dispatcher {
+  return Reflect.get(flow, 'dispatcher') as Dispatcher;
+}
+
+/** The options that are in force, whatever a reconfiguration that waits its turn will bring. */
+export function optionsOf(flow: FlowController): ResolvedOptions {
+  return Reflect.get(dispatcherOf(flow), 'options') as ResolvedOptions;
+}
+
+/** What is wrong with the tables behind the tiers. */
+export function brokenTables(flow: FlowController): string[] {
+  const { bands, flows, waiting, waitingBytes } = dispatcherOf(flow);
+  const faults: string[] = [];
+  const expect = (isRight: boolean, fault: string): void => {
+    if (!isRight) faults.push(fault);
+  };
+  const all = bands.all();
+  const withWaiting = Reflect.get(bands, 'waiting') as readonly PriorityBand[];
+  const idle = new Set(Reflect.get(flows, 'idle') as LinkedList<Flow>);
+  expect(new Set(all.map((band) => band.priority)).size === all.length, 'two bands of one priority');
+  expect(
+    all.every((band, i) => i === 0 || (all[i - 1] as PriorityBand).priority > band.priority),
+    'bands out of order',
+  );
+  expect(
+    all.filter((band) => band.waiting > 0).every((band, i) => withWaiting[i] === band) &&
+      withWaiting.length === all.filter((band) => band.waiting > 0).length,
+    'the list of waiting bands is wrong',
+  );
+  let sum = 0;
+  let bytes = 0;
+  let known = 0;
+  for (const band of all) {
+    const items = band.waitingItems();
+    const active = new Set(band.activeFlows());
+    sum += band.waiting;
+    bytes += band.waitingBytes;
+    known += band.flows.size;
+    expect(items.length === band.waiting, `band ${band.priority} counts ${band.waiting} and holds ${items.length}`);
+    expect(
+      items.reduce((total, item) => total + item.byteSize, 0) === band.waitingBytes,
+      `band ${band.priority} miscounts bytes`,
+    );
+    let tracked = 0;
+    for (const [name, known] of band.flows) {
+      tracked += known.trackedInFlight;
+      const own = items.filter((item) => item.flow === known);
+      expect(known.fairnessId === name && known.band === band, `flow ${name} is filed wrongly`);
+      expect(own.length === known.waiting, `flow ${name} counts ${known.waiting} and has ${own.length}`);
+      expect(own.reduce((total, item) => total + item.byteSize, 0) === known.waitingBytes, `flow ${name} miscounts bytes`);
+      expect(active.has(known) === known.waiting > 0, `flow ${name} with ${known.waiting} waiting: active ${active.has(known)}`);
+      const isIdle = known.waiting === 0 && known.trackedInFlight === 0;
+      expect(idle.has(known) === isIdle && known.isIdle === isIdle, `flow ${name}: idle ${idle.has(known)}, expected ${isIdle}`);
+      expect(known.trackedInFlight >= 0, `flow ${name} tracks ${known.trackedInFlight}`);
+      idle.delete(known);
+    }
+    expect(tracked === band.trackedInFlight, `band ${band.priority} tracks ${band.trackedInFlight}, its flows ${tracked}`);
+  }
+  expect(idle.size === 0, 'a forgotten flow is among the idle ones');
+  expect(known === flows.size, `${flows.size} flows counted, ${known} known`);
+  expect(sum === waiting && bytes === waitingBytes, `${waiting} (${waitingBytes} B) wait, the bands hold ${sum} (${bytes} B)`);
+  return faults;
+}
