@@ -1,6 +1,36 @@
 /** `headgate`: the core's public face. */
 
 export type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission/admission-policy.js';
+export { allOf } from './admission/all-of.js';
+export { alwaysAdmit } from './admission/always-admit.js';
+export { type GaieLegacyOptions, gaieLegacy } from './admission/gaie-legacy.js';
+export {
+  type ProbabilisticAdmitterOptions,
+  type ProbabilisticAdmitterParameters,
+  probabilisticAdmitter,
+} from './admission/probabilistic-admitter.js';
+export { rejectAll } from './admission/reject-all.js';
+export { type SloClasses, type SloClassesOptions, sloClasses } from './admission/slo-classes.js';
+export { type TenantBudgets, type TenantBudgetsOptions, tenantBudgets } from './admission/tenant-budgets.js';
+export { type TierShedOptions, tierShed } from './admission/tier-shed.js';
+export {
+  type TokenBucket,
+  type TokenBucketOptions,
+  type TokenBucketParameters,
+  type TokenCosted,
+  tokenBucket,
+} from './admission/token-bucket.js';
+export {
+  automaticConcurrencyLimit,
+  type WorkerAdmission,
+  type WorkerAdmissionOptions,
+  type WorkerAdmissionStats,
+  type WorkerLease,
+  type WorkerLimits,
+  type WorkerOutcome,
+  type WorkerRefusalReason,
+  workerAdmission,
+} from './admission/worker-admission.js';
 export { type Clock, realClock } from './core/clock.js';
 export type {
   BandEvent,
@@ -33,27 +63,62 @@ export type {
 export type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './core/outcome.js';
 export { resolveOptions } from './core/resolve-options.js';
 export type { BandSnapshot, ControllerSnapshot, EndpointSnapshot, FlowSnapshot, FlowStats } from './core/snapshot.js';
-export type { EndpointMetrics, EndpointView, PoolView } from './endpoints/endpoint.js';
+export type { EndpointMetrics, EndpointView, PoolView, RankLoad, Stage } from './endpoints/endpoint.js';
 export type { EndpointPicker } from './endpoints/endpoint-picker.js';
 export { type EndpointOptions, EndpointPool, type MetricsReport } from './endpoints/endpoint-pool.js';
 export { leastLoaded } from './endpoints/least-loaded.js';
+export { endpointsInSubset, subsetHintFromText } from './endpoints/subset-hint.js';
+export {
+  estimatedOutputTokens,
+  type PrefixMatch,
+  type TokenEstimatorOptions,
+  type TokenSubject,
+  tokenEstimator,
+  tokenEstimatorOptions,
+  uncachedInputTokens,
+} from './endpoints/token-estimator.js';
 export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/eviction-policy.js';
 export { sheddableOnly } from './eviction/sheddable-filter.js';
 export { largestFootprint, leastProgress, priorityThenTime } from './eviction/victim-orders.js';
+export {
+  type BusyThresholdDetector,
+  type BusyThresholds,
+  type BusyThresholdsUpdate,
+  busyThresholdDetector,
+} from './gate/busy-threshold-detector.js';
 export { type ConcurrencyDetectorOptions, concurrencyDetector } from './gate/concurrency-detector.js';
+export { type CompositeChild, type CompositeDetector, maxOf, meanOf } from './gate/max-of.js';
+export {
+  type InterpolatedUsageLimitOptions,
+  interpolatedUsageLimit,
+  type PriorityHoldbackOptions,
+  priorityHoldback,
+} from './gate/priority-holdback.js';
 export type { SaturationDetector, SaturationFunction } from './gate/saturation-detector.js';
+export { openingPeriod, reflectiveCeiling, softReflectiveCeiling } from './gate/soft-reflective-ceiling.js';
+export {
+  byStage,
+  partitionByRole,
+  roleLabel,
+  type StageAwareDetector,
+  type StageDetectors,
+  type StagePartition,
+  stagesOf,
+} from './gate/stage-aware.js';
 export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/static-usage-limit.js';
 export type { UsageLimitPolicy } from './gate/usage-limit-policy.js';
 export { type UtilizationDetector, type UtilizationDetectorOptions, utilizationDetector } from './gate/utilization-detector.js';
 export { type ConfigIssue, FlowConfigError } from './options/flow-config-error.js';
 export * as schemas from './options/schema-kit.js';
 export { defaultRegistry } from './plugins/default-registry.js';
-export { definePlugin, type PluginBlueprint, type PluginDefinition } from './plugins/define-plugin.js';
+export { definePlugin, type PluginBlueprint, type PluginDefinition, type PluginReferences } from './plugins/define-plugin.js';
 export type { PluginKind } from './plugins/plugin-errors.js';
 export type { ConfigurableKind, Plugins } from './plugins/plugin-kinds.js';
 export { PluginRegistry } from './plugins/registry.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector, SharedQueuePolicy } from './tiers/2-fairness/fairness-policy.js';
 export { globalStrict } from './tiers/2-fairness/global-strict.js';
+export { jainIndex } from './tiers/2-fairness/jain-index.js';
+export { type ProgramAwareOptions, type ProgramAwarePolicy, programAware } from './tiers/2-fairness/program-aware.js';
 export { roundRobin } from './tiers/2-fairness/round-robin.js';
 export { edf } from './tiers/3-ordering/edf.js';
 export { fcfs } from './tiers/3-ordering/fcfs.js';

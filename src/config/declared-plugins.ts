@@ -1,5 +1,5 @@
 /** The `plugins` list: what it declares, and what the names elsewhere in the file refer to. */
-import { type ConfigurableKind, FlowConfigError, type PluginRegistry, type Plugins, schemas } from '../index.js';
+import { type ConfigurableKind, FlowConfigError, type PluginReferences, type PluginRegistry, type Plugins, schemas } from '../index.js';
 import type { Problems } from './problems.js';
 
 /** Types that need no declaration: as in llm-d they are there anyway. */
@@ -9,8 +9,13 @@ interface Instance {
   readonly type: string;
   /** Undefined when the registry does not know the type. */
   readonly kind: ConfigurableKind | undefined;
-  /** Undefined when the type is unknown or the parameters are wrong. */
-  readonly plugin: Plugins[ConfigurableKind] | undefined;
+  readonly parameters: unknown;
+  /** Where it stands in the file. */
+  readonly at: string;
+  /** Undefined until it is made, and when the type is unknown or the parameters are wrong. */
+  plugin: Plugins[ConfigurableKind] | undefined;
+  /** A plugin is made when it is first asked for, so that others may refer to it from before its place in the list. */
+  state: 'declared' | 'being made' | 'made';
 }
 
 const entrySchema = schemas.object({
@@ -23,7 +28,7 @@ function isObject(candidate: unknown): candidate is object {
   return typeof candidate === 'object' && !Array.isArray(candidate);
 }
 
-export class DeclaredPlugins {
+export class DeclaredPlugins implements PluginReferences {
   private readonly instances = new Map<string, Instance>();
   private readonly registry: PluginRegistry;
   private readonly problems: Problems;
@@ -50,8 +55,9 @@ export class DeclaredPlugins {
       }
       const kind = this.registry.kindOf(type);
       if (kind === undefined) foreignTypes.add(type);
-      this.instances.set(name, { type, kind, plugin: kind === undefined ? undefined : this.create(type, parameters, at) });
+      this.instances.set(name, { type, kind, parameters, at, plugin: undefined, state: 'declared' });
     });
+    for (const instance of this.instances.values()) this.make(instance);
     const ignored = [...foreignTypes].join(', ');
     if (ignored !== '') this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${ignored}`);
   }
@@ -75,24 +81,44 @@ export class DeclaredPlugins {
         report(theName, [], `"${name}", which is ${schemas.nounOf(instance.kind)}`);
       } else {
         // The kind vouches for the contract. A plugin that could not be made has been reported where it is declared.
-        return instance.plugin as Plugins[K] | undefined;
+        return this.make(instance) as Plugins[K] | undefined;
       }
       return undefined;
     });
+  }
+
+  /** @throws FlowConfigError when `name` is wrong, or names a plugin that is being made for the one that asks. */
+  resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
+    if (this.instances.get(name)?.state === 'being made') {
+      const expected = `${schemas.nounOf(kind)} that does not refer back to this one`;
+      throw new FlowConfigError('plugins', [{ path: '', expected, got: JSON.stringify(name) }]);
+    }
+    const plugin = schemas.parse(this.reference(kind), name, 'plugins');
+    if (plugin === undefined) throw new FlowConfigError('plugins', []);
+    return plugin;
   }
 
   private imply(name: string): Instance | undefined {
     const kind = this.registry.kindOf(name);
     if (kind === undefined) return undefined;
     if (!defaultTypes.includes(name)) this.problems.warn(this.at, `plugins: ${name} is not declared, and gets its default parameters`);
-    const instance = { type: name, kind, plugin: this.create(name, undefined, `${this.at}plugins`) };
+    const at = `${this.at}plugins`;
+    const instance: Instance = { type: name, kind, parameters: undefined, at, plugin: undefined, state: 'declared' };
     this.instances.set(name, instance);
     return instance;
   }
 
-  private create(type: string, parameters: unknown, at: string): Plugins[ConfigurableKind] | undefined {
+  private make(instance: Instance): Plugins[ConfigurableKind] | undefined {
+    if (instance.kind === undefined || instance.state !== 'declared') return instance.plugin;
+    instance.state = 'being made';
+    instance.plugin = this.create(instance);
+    instance.state = 'made';
+    return instance.plugin;
+  }
+
+  private create({ type, parameters, at }: Instance): Plugins[ConfigurableKind] | undefined {
     try {
-      return this.registry.create(type, parameters);
+      return this.registry.create(type, parameters, this);
     } catch (error) {
       const issues =
         error instanceof FlowConfigError

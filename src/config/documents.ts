@@ -25,6 +25,17 @@ export function readDocuments(source: ConfigSource, problems: Problems): ConfigD
   });
 }
 
+/** The one object that a source holds, whatever its kind; undefined when there is another number of them, which is noted. */
+export function readRecord(source: string | object, problems: Problems): Record<string, unknown> | undefined {
+  const values = typeof source === 'string' ? readYaml(source, problems) : [source];
+  if (problems.hasIssues) return undefined;
+  const [value] = values;
+  if (values.length === 1 && isRecord(value)) return withoutNulls(value, new Set());
+  const documents = values.length === 0 ? 'an empty text' : `${values.length} documents`;
+  problems.add({ path: '', expected: 'one object', got: values.length === 1 ? schemas.describeValue(value) : documents });
+  return undefined;
+}
+
 /** What stands in each document; syntax errors are noted, and empty documents (a trailing `---`) are left out. */
 function readYaml(text: string, problems: Problems): unknown[] {
   const lines = new LineCounter();

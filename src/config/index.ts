@@ -1,3 +1,4 @@
-/** `headgate/config`: EndpointPickerConfig and InferenceObjective files. Needs the package `yaml`. */
+/** `headgate/config`: EndpointPickerConfig, InferenceObjective and BLIS policy files. Needs the package `yaml`. */
+export { type BlisPolicy, type LoadBlisPolicyOptions, loadBlisPolicy } from './blis-policy.js';
 export type { ConfigSource } from './documents.js';
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load-config.js';

@@ -7,9 +7,14 @@
  *
  * Invariant, between operations: while the gate is open for a band, nothing waits in it.
  */
+import { AdmissionDesk } from '../admission/admission-desk.js';
+import type { Refusal } from '../admission/admission-policy.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import { type Endpoint, EndpointPool } from '../endpoints/endpoint-pool.js';
+import { InFlightEvictor } from '../eviction/in-flight-evictor.js';
 import { Gate } from '../gate/gate.js';
+import { strictOrder } from '../tiers/1-priority/band-order.js';
+import { BandShares } from '../tiers/1-priority/band-shares.js';
 import { BandTable } from '../tiers/1-priority/band-table.js';
 import { type BandSettings, PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
@@ -30,6 +35,10 @@ import { QueueItem, type Settle } from './queue-item.js';
 const longestRun = 1000;
 /** How often idle flows and bands are looked for, at most. */
 const collectEveryMs = 1000;
+
+/** What a drop tells beside its reason. */
+type DropDetails = Pick<Drop, 'limit' | 'policy' | 'detail' | 'retryAfterMs'>;
+const noDetails: DropDetails = {};
 
 let capturedSettle: Settle;
 /** One executor for every promise: no closure per request. */
@@ -57,6 +66,8 @@ export class Dispatcher implements LeaseOwner {
   readonly flows: FlowTable;
   readonly gate: Gate;
   readonly ledger: InFlightLedger;
+  /** Running requests asked to leave so far. */
+  evictedInFlight = 0;
   /** True when the last walk left requests waiting before a closed gate. */
   isGateClosed = false;
 
@@ -70,10 +81,14 @@ export class Dispatcher implements LeaseOwner {
   private isPoolEmpty: boolean;
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
   private recheckTimer: unknown = undefined;
+  private recheckAtMs = Infinity;
   private drainTimer: unknown = undefined;
   private continuation: unknown = undefined;
   private drainsUntilMs = Number.POSITIVE_INFINITY;
   private readonly closers: (() => void)[] = [];
+  private readonly desk: AdmissionDesk;
+  private readonly shares = new BandShares();
+  private evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly expiry: Expiry;
   private readonly cancellation: Cancellation;
   private readonly detachFromPool: () => void;
@@ -88,9 +103,11 @@ export class Dispatcher implements LeaseOwner {
     this.nowMs = clock.now();
     this.collectAtMs = this.nowMs + collectEveryMs;
     this.isPoolEmpty = pool.endpoints.length === 0;
-    this.flows = new FlowTable(options.maxFlows, options.flowIdleTimeoutMs, (flow) => this.flowRemoved(flow));
+    this.flows = new FlowTable(options, (flow) => this.flowRemoved(flow));
     this.gate = new Gate(pool, this.bands, events, options.gate, saturationDetector, usageLimitPolicy, () => this.wake());
     this.ledger = new InFlightLedger(pool, this.gate, events, options.endpointPicker);
+    this.desk = new AdmissionDesk(options.admission, pool, this.gate, events);
+    this.evictor = options.eviction && new InFlightEvictor(options.eviction, events);
     this.expiry = new Expiry(clock, () => this.perform(() => this.evictExpired()));
     this.cancellation = new Cancellation((items) => this.perform(() => this.evictCancelled(items)));
     this.detachFromPool = pool.attach(
@@ -98,6 +115,7 @@ export class Dispatcher implements LeaseOwner {
       () => clock.now(),
     );
     for (const band of options.bands) this.addBand(band.priority, true, band);
+    this.shares.configure(this.bands.all());
     this.leave();
   }
 
@@ -130,7 +148,10 @@ export class Dispatcher implements LeaseOwner {
       if (highest !== undefined && highest.priority >= priority) this.walk();
       const item = this.makeItem(request, fairnessId, priority);
       const outcome = this.judge(item);
-      if (outcome === undefined) this.enqueued--;
+      if (outcome === undefined) {
+        this.enqueued--;
+        this.giveBackAdmission(item, undefined);
+      }
       return outcome;
     } finally {
       this.leave();
@@ -155,7 +176,7 @@ export class Dispatcher implements LeaseOwner {
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
-    this.perform(() => lease.band.consumed(lease.flow as Flow, usage));
+    this.perform(() => lease.band.consumed(lease.flow as Flow, usage, this.nowMs));
   }
 
   /** Walks soon: the pool, its metrics or a detector's signal changed. */
@@ -260,13 +281,19 @@ export class Dispatcher implements LeaseOwner {
       return;
     }
     this.expiry.arm(this.nowMs);
-    const recheckMs = this.gate.recheckMs;
-    if (recheckMs === undefined) this.stopRecheck();
-    else if (this.recheckTimer === undefined) {
-      this.recheckTimer = this.options.clock.setTimeout(() => {
-        this.recheckTimer = undefined;
-        this.wake();
-      }, recheckMs);
+    const lookAgainMs = Math.min(this.gate.recheckMs ?? Infinity, (this.evictor?.settlesAtMs ?? Infinity) - this.nowMs);
+    if (lookAgainMs === Infinity) this.stopRecheck();
+    else if (this.nowMs + lookAgainMs < this.recheckAtMs) {
+      this.stopRecheck();
+      this.recheckAtMs = this.nowMs + lookAgainMs;
+      this.recheckTimer = this.options.clock.setTimeout(
+        () => {
+          this.recheckAtMs = Infinity;
+          this.recheckTimer = undefined;
+          this.wake();
+        },
+        Math.max(lookAgainMs, 0),
+      );
     }
   }
 
@@ -274,6 +301,7 @@ export class Dispatcher implements LeaseOwner {
     if (this.recheckTimer === undefined) return;
     this.options.clock.clearTimeout(this.recheckTimer);
     this.recheckTimer = undefined;
+    this.recheckAtMs = Infinity;
   }
 
   // The way in.
@@ -310,11 +338,16 @@ export class Dispatcher implements LeaseOwner {
   private judge(item: QueueItem): Outcome | undefined {
     if (this.state !== 'open') return this.drop(item, 'RejectedOther', 'shutting-down');
     if (item.request?.signal?.aborted === true) return this.drop(item, 'RejectedOther', 'cancelled');
+    const refusal = this.desk.refusal(item.request, item, this.nowMs, this.waiting);
+    if (refusal !== undefined) return this.refuse(item, refusal);
+    item.admittedBy = this.desk.policy;
     item.band ??= this.provisionBand(item.priority);
     const { band } = item;
     if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
+    if (this.options.mode === 'admission') return this.passOn(item, band);
     const limit = this.limitHitBy(item, band);
-    if (limit !== undefined) return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, limit);
+    if (limit !== undefined && !this.makeRoom(item, band, limit))
+      return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
     band.lastUsedMs = this.nowMs;
     const highest = this.bands.highestWaiting;
     if (highest !== undefined && highest.priority >= item.priority) {
@@ -325,13 +358,46 @@ export class Dispatcher implements LeaseOwner {
     return endpoint === undefined ? undefined : this.grant(item, band, this.passThrough(item, band), endpoint);
   }
 
+  /** Mode `admission`: what was admitted goes, however full the pool is. */
+  private passOn(item: QueueItem, band: PriorityBand): Outcome {
+    band.lastUsedMs = this.nowMs;
+    const endpoint = this.ledger.choose(item, this.nowMs);
+    if (endpoint === undefined) return this.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
+    return this.grant(item, band, this.passThrough(item, band), endpoint);
+  }
+
+  private refuse(item: QueueItem, { reason, cause, retryAfterMs, policy = this.desk.policy?.type }: Refusal): Drop {
+    const because: DropDetails = { policy, detail: reason, retryAfterMs };
+    return this.drop(item, 'RejectedCapacity', cause === 'overloaded' ? 'overloaded' : 'refused', because);
+  }
+
+  /**
+   * Lets the newest requests of lower sheddable bands leave until this one fits into the global limits. Nobody leaves in vain: false
+   * when even all of them would not make room. O(victims).
+   */
+  private makeRoom(item: QueueItem, band: PriorityBand, limit: LimitHit): boolean {
+    if (this.options.overflow !== 'displace' || limit.scope !== 'global') return false;
+    const lower = this.bands.allWaiting().filter(({ priority }) => priority < 0 && priority < item.priority);
+    const isRequests = limit.resource === 'requests';
+    const freeable = lower.reduce((sum, { waiting, waitingBytes }) => sum + (isRequests ? waiting : waitingBytes), 0);
+    if (limit.used - freeable + (isRequests ? 1 : item.byteSize) > limit.max) return false;
+    for (let hit: LimitHit | undefined = limit; hit !== undefined; hit = this.limitHitBy(item, band)) {
+      const lowest = this.bands.lowestWaiting;
+      const victim = lowest !== undefined && lowest.priority < 0 && lowest.priority < item.priority ? lowest.newest : undefined;
+      if (hit.scope !== 'global' || victim === undefined) return false;
+      this.evict(victim as QueueItem, 'EvictedOther', 'displaced');
+    }
+    return true;
+  }
+
   private capacityDrop(): DropType {
     return this.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity';
   }
 
   private limitHitBy(item: QueueItem, band: PriorityBand): LimitHit | undefined {
-    const { limits, flowLimits } = band.settings;
+    const { limits } = band.settings;
     const hit = exceededLimit('global', this, this.options.limits, item.byteSize) ?? exceededLimit('band', band, limits, item.byteSize);
+    const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
     if (hit !== undefined || isUnlimited(flowLimits)) return hit;
     return exceededLimit('flow', this.flows.flowOf(band, item.fairnessId, this.nowMs), flowLimits, item.byteSize);
   }
@@ -341,7 +407,7 @@ export class Dispatcher implements LeaseOwner {
     if (!band.hearsDispatches) return undefined;
     const flow = this.flows.flowOf(band, item.fairnessId, this.nowMs);
     this.flows.becameBusy(flow);
-    band.passedThrough(item, flow);
+    band.passedThrough(item, flow, this.nowMs);
     return this.track(flow);
   }
 
@@ -368,16 +434,39 @@ export class Dispatcher implements LeaseOwner {
   // The walk.
 
   private walk(): void {
-    for (let band = this.bands.highestWaiting; band !== undefined; band = this.bands.highestWaiting) {
-      if (!this.gate.admits(band, this.nowMs)) {
+    while (this.waiting > 0) {
+      const band = this.nextBand();
+      if (band === undefined) {
         this.noteGate(true);
+        this.reclaim();
         return;
       }
-      const item = band.next() as QueueItem;
+      const item = band.next(this.nowMs) as QueueItem;
       if (item.expiresAtMs <= this.nowMs) this.evictOverdue(item);
       else if (!this.dispatch(item, band)) return;
     }
     this.noteGate(false);
+  }
+
+  /** The waiting band that goes next; undefined while the gate is closed. */
+  private nextBand(): PriorityBand | undefined {
+    const highest = this.bands.highestWaiting as PriorityBand;
+    if (!this.gate.admits(highest, this.nowMs)) return undefined;
+    const { bandOrder } = this.options;
+    if (bandOrder === strictOrder && !this.shares.isUsed) return highest;
+    const open = this.bands.allWaiting().filter((band) => this.gate.isOpenFor(band));
+    return this.shares.due(open) ?? bandOrder.choose(open, this.bands.all());
+  }
+
+  /** Asks running requests to leave for the waiting ones, when eviction is on. */
+  private reclaim(): void {
+    if (this.evictor === undefined || this.isPoolEmpty) return;
+    const victims = this.evictor.victims(this.bands.allWaiting(), this.gate.saturation, this.ledger.inFlight, this.nowMs);
+    for (const lease of victims) {
+      this.evictedInFlight++;
+      lease.evict();
+      if (this.events.hears('evicted')) this.events.emit('evicted', { lease });
+    }
   }
 
   /** False when foreign code has emptied the pool meanwhile: the walk that it asked for then follows. */
@@ -385,7 +474,7 @@ export class Dispatcher implements LeaseOwner {
     const endpoint = this.ledger.choose(item, this.nowMs);
     if (endpoint === undefined) return false;
     item.isWaiting = false;
-    band.take(item);
+    band.take(item, this.nowMs);
     const flow = item.flow as Flow;
     this.leaveQueue(item, band);
     item.settle?.(this.grant(item, band, this.track(flow), endpoint));
@@ -395,13 +484,16 @@ export class Dispatcher implements LeaseOwner {
   /** Takes the seat and hands out the lease. */
   private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
     const lease = new SeatLease(this, band, flow, endpoint, item.fairnessId, item.tokens, this.nowMs);
+    if (item.admittedBy?.released !== undefined || this.evictor !== undefined) lease.item = item;
     this.ledger.take(lease);
+    this.evictor?.track(lease);
     this.gate.passed(band.priority);
+    this.shares.dispatched(band, this.bands.allWaiting());
     band.drainRate.record(this.nowMs);
     this.outcomes.Dispatched++;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.hears('dispatched')) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    item.request = undefined;
+    if (lease.item === undefined) item.request = undefined;
     return { type: 'Dispatched', lease, queuedMs };
   }
 
@@ -409,16 +501,28 @@ export class Dispatcher implements LeaseOwner {
     const { band, flow } = lease;
     this.released++;
     if (flow !== undefined) {
-      band.settled(flow, lease.usage);
+      band.settled(flow, lease.usage, this.nowMs, lease.tokens);
       flow.trackedInFlight--;
       band.trackedInFlight--;
       this.rest(flow);
     }
     this.ledger.giveBack(lease, this.nowMs);
+    this.evictor?.untrack(lease, this.nowMs);
+    if (lease.item !== undefined) {
+      this.giveBackAdmission(lease.item, lease.usage);
+      lease.item.request = undefined;
+    }
     this.walkWanted = true;
     if (this.events.hears('released')) {
       this.events.emit('released', { lease, usage: lease.usage, heldMs: this.nowMs - lease.dispatchedAtMs });
     }
+  }
+
+  /** Tells the admission policy that a request it admitted has ended. */
+  private giveBackAdmission(item: QueueItem, usage: Usage | undefined): void {
+    const policy = item.admittedBy;
+    item.admittedBy = undefined;
+    if (policy !== undefined) this.desk.released(policy, item.request, item, usage);
   }
 
   private noteGate(isClosed: boolean): void {
@@ -440,11 +544,13 @@ export class Dispatcher implements LeaseOwner {
     this.walkWanted = true;
   }
 
-  private drop(item: QueueItem, type: DropType, reason: DropReason, limit?: LimitHit): Drop {
+  private drop(item: QueueItem, type: DropType, reason: DropReason, details: DropDetails = noDetails): Drop {
     this.outcomes[type]++;
     const { fairnessId, priority } = item;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
-    const outcome: Drop = { type, reason, fairnessId, priority, queuedMs, limit, retryAfterMs: this.retryAfterMs(item, reason) };
+    const { limit, policy, detail, retryAfterMs = this.retryAfterMs(item, reason) } = details;
+    const outcome: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
+    this.giveBackAdmission(item, undefined);
     if (this.events.hears('dropped')) this.events.emit('dropped', { request: item.request, outcome });
     item.request = undefined;
     return outcome;
@@ -475,7 +581,10 @@ export class Dispatcher implements LeaseOwner {
   private leaveQueue(item: QueueItem, band: PriorityBand): void {
     this.waiting--;
     this.waitingBytes -= item.byteSize;
-    if (band.waiting === 0) this.bands.deactivated(band);
+    if (band.waiting === 0) {
+      this.bands.deactivated(band);
+      this.shares.emptied(band);
+    }
     this.expiry.remove(item);
     this.cancellation.unwatch(item);
     band.lastUsedMs = this.nowMs;
@@ -541,9 +650,15 @@ export class Dispatcher implements LeaseOwner {
 
   private addBand(priority: number, isConfigured: boolean, settings: BandSettings): PriorityBand {
     const band = new PriorityBand(priority, isConfigured, settings, this.events, this.nowMs);
+    band.trackArrivals(this.needsArrivals(priority));
     this.bands.add(band);
     if (this.events.hears('bandAdded')) this.events.emit('bandAdded', { priority });
     return band;
+  }
+
+  /** Who asks for the oldest or the newest request of a band: some orders of bands, and displacement. */
+  private needsArrivals(priority: number): boolean {
+    return this.options.bandOrder.needsOldest || (this.options.overflow === 'displace' && priority < 0);
   }
 
   private isIdle(band: PriorityBand): boolean {
@@ -553,6 +668,7 @@ export class Dispatcher implements LeaseOwner {
   private removeBand(band: PriorityBand): void {
     this.flows.removeAll(band);
     this.bands.remove(band);
+    this.shares.removed(band);
     if (this.events.hears('bandRemoved')) this.events.emit('bandRemoved', { priority: band.priority });
   }
 
@@ -568,18 +684,29 @@ export class Dispatcher implements LeaseOwner {
     this.stopRecheck();
     this.gate.configure(options.gate, options.saturationDetector, options.usageLimitPolicy);
     this.ledger.picker = options.endpointPicker;
-    this.flows.configure(options.maxFlows, options.flowIdleTimeoutMs);
+    this.flows.configure(options, this.bands.all());
     const configured = new Map(options.bands.map((band) => [band.priority, band]));
     for (const band of this.bands.all()) {
       const settings = configured.get(band.priority);
       band.isConfigured = settings !== undefined;
       band.configure(settings ?? this.templateFor(band.priority));
+      band.trackArrivals(this.needsArrivals(band.priority));
       configured.delete(band.priority);
     }
     for (const settings of configured.values()) this.addBand(settings.priority, true, settings);
     this.bands.version++;
+    this.shares.configure(this.bands.all());
+    this.desk.policy = options.admission;
+    this.configureEviction(options);
     this.restartBudgets();
     this.walkWanted = true;
+  }
+
+  /** Requests that are in flight when eviction is switched on are left alone. */
+  private configureEviction(options: ResolvedOptions): void {
+    if (options.eviction === undefined) this.evictor = undefined;
+    else if (this.evictor === undefined) this.evictor = new InFlightEvictor(options.eviction, this.events);
+    else this.evictor.configure(options.eviction);
   }
 
   private drain(drainMs: number): void {

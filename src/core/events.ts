@@ -26,6 +26,11 @@ export interface DroppedEvent<R = unknown> {
   readonly outcome: Drop;
 }
 
+/** A running request was asked to leave for a waiting one of higher priority. */
+export interface EvictedEvent {
+  readonly lease: Lease;
+}
+
 /** A lease was released. */
 export interface ReleasedEvent {
   readonly lease: Lease;
@@ -67,6 +72,7 @@ export interface FlowEvents<R = unknown> {
   queued: QueuedEvent<R>;
   dispatched: DispatchedEvent<R>;
   dropped: DroppedEvent<R>;
+  evicted: EvictedEvent;
   released: ReleasedEvent;
   gate: GateEvent;
   regime: RegimeEvent;

@@ -3,18 +3,20 @@ import type { Drop, LimitHit } from './outcome.js';
 
 /**
  * What lies behind a drop, whichever way it came about.
- * - `saturated`: a limit on waiting requests was reached.
+ * - `saturated`: no room: a limit on waiting requests was reached, an admission policy refused, a higher priority took the place.
+ * - `overloaded`: an admission policy found every worker busy.
  * - `no-endpoints`: there is no model server.
  * - `ttl-expired`: it waited as long as it may.
  * - `cancelled`: the client left.
  * - `shutting-down`: the controller is closing.
  * - `internal`: anything else, a fault.
  */
-export type DropCause = 'saturated' | 'no-endpoints' | 'ttl-expired' | 'cancelled' | 'shutting-down' | 'internal';
+export type DropCause = 'saturated' | 'overloaded' | 'no-endpoints' | 'ttl-expired' | 'cancelled' | 'shutting-down' | 'internal';
 
 /** The stable name of a cause in errors and in bodies. */
 export type DropCode =
   | 'ERR_FLOW_SATURATED'
+  | 'ERR_FLOW_OVERLOADED'
   | 'ERR_FLOW_NO_ENDPOINTS'
   | 'ERR_FLOW_TTL_EXPIRED'
   | 'ERR_FLOW_CANCELLED'
@@ -26,7 +28,7 @@ export interface DropExplanation {
   readonly code: DropCode;
   /** By the Gateway API table, the default contract: 429 for `saturated`, 503, or 500 for `shutting-down` and `internal`. */
   readonly status: 429 | 500 | 503;
-  /** One sentence for the client. It names limits and figures, never a fairness ID. */
+  /** One sentence for the client. It names limits and figures, or what an admission policy said; of itself never a fairness ID. */
   readonly detail: string;
   /** When to come back, whole seconds from 1 up; undefined when nobody is there to come back. */
   readonly retryAfterSeconds: number | undefined;
@@ -34,6 +36,7 @@ export interface DropExplanation {
 
 const codes: Record<DropCause, DropCode> = {
   saturated: 'ERR_FLOW_SATURATED',
+  overloaded: 'ERR_FLOW_OVERLOADED',
   'no-endpoints': 'ERR_FLOW_NO_ENDPOINTS',
   'ttl-expired': 'ERR_FLOW_TTL_EXPIRED',
   cancelled: 'ERR_FLOW_CANCELLED',
@@ -43,6 +46,7 @@ const codes: Record<DropCause, DropCode> = {
 
 const statuses: Record<DropCause, DropExplanation['status']> = {
   saturated: 429,
+  overloaded: 503,
   'no-endpoints': 503,
   'ttl-expired': 503,
   cancelled: 503,
@@ -69,7 +73,7 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
 function causeOf({ type, reason }: Drop): DropCause {
   switch (type) {
     case 'RejectedCapacity':
-      return 'saturated';
+      return reason === 'overloaded' ? 'overloaded' : 'saturated';
     case 'RejectedNoEndpoints':
     case 'EvictedNoEndpoints':
       return 'no-endpoints';
@@ -78,6 +82,7 @@ function causeOf({ type, reason }: Drop): DropCause {
     case 'EvictedContextCancelled':
       return 'cancelled';
     default:
+      if (reason === 'displaced') return 'saturated';
       return isCause(reason) ? reason : 'internal';
   }
 }
@@ -89,9 +94,12 @@ function isCause(reason: string): reason is DropCause {
 function describe(cause: DropCause, drop: Drop): string {
   switch (cause) {
     case 'saturated':
-      return drop.limit === undefined
-        ? `The gateway takes no more requests of priority ${drop.priority} now.`
-        : describeLimit(drop.limit, drop);
+    case 'overloaded':
+      if (drop.limit !== undefined) return describeLimit(drop.limit, drop);
+      if (drop.detail !== undefined) return `The request was refused: ${drop.detail}.`;
+      return drop.reason === 'displaced'
+        ? 'The queue was full, and a request of higher priority took the place of this one.'
+        : `The gateway takes no more requests of priority ${drop.priority} now.`;
     case 'no-endpoints':
       if (drop.limit !== undefined)
         return `No model server is available, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;

@@ -6,6 +6,8 @@ import { describeValue, FlowConfigError } from '../options/flow-config-error.js'
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Usage } from '../tiers/views.js';
+import { FlowEvictedError } from './flow-evicted-error.js';
+import type { QueueItem } from './queue-item.js';
 
 /** What a dispatched request holds. Give it back with `release()`, or let `using` do it. */
 export interface Lease {
@@ -20,7 +22,12 @@ export interface Lease {
   /** What the request consumed so far, as far as the host reported it. */
   readonly usage: Usage;
   readonly isReleased: boolean;
-  /** Aborts when whoever runs the request must stop, because `abort` was called. Independent of the request's own signal. */
+  /** True once the controller asked for the seat, for a waiting request of higher priority. */
+  readonly isEvicted: boolean;
+  /**
+   * Aborts when whoever runs the request must stop: `abort` was called, or the controller evicted the request (the reason is a
+   * FlowEvictedError then). Independent of the request's own signal.
+   */
   readonly signal: AbortSignal;
   /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
   abort(reason?: unknown): void;
@@ -52,6 +59,9 @@ const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
 export class SeatLease implements Lease {
   usage: Usage = noUsage;
   isReleased = false;
+  isEvicted = false;
+  /** The request, while somebody wants to know it at the end. */
+  item: QueueItem | undefined = undefined;
   private controller: AbortController | undefined = undefined;
   private readonly owner: LeaseOwner;
   readonly band: PriorityBand;
@@ -99,6 +109,12 @@ export class SeatLease implements Lease {
   abort(reason?: unknown): void {
     this.controller ??= new AbortController();
     this.controller.abort(reason);
+  }
+
+  /** Asks for the seat; it stays taken until `release`. */
+  evict(): void {
+    this.isEvicted = true;
+    this.abort(new FlowEvictedError());
   }
 
   bind(endpoint: string | EndpointView): void {

@@ -1,9 +1,14 @@
 /** What the constructor takes, and what it becomes: every unit resolved, every default filled in. */
+import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { EndpointPicker } from '../endpoints/endpoint-picker.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
+import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
+import type { ReclamationSettings } from '../eviction/reclamation.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
 import type { UsageLimitPolicy } from '../gate/usage-limit-policy.js';
+import type { BandOrder } from '../tiers/1-priority/band-order.js';
 import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
+import type { FlowProfiles } from '../tiers/2-fairness/flow.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
 import type { Clock } from './clock.js';
 import type { FlowRequest } from './flow-request.js';
@@ -32,6 +37,30 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   fairness?: FairnessPolicy<R> | undefined;
   /** @default fcfs() */
   ordering?: OrderingPolicy<R> | undefined;
+  /** Part of all dispatches that the band gets while it waits, whatever stands above it; 0…1, all bands together below 1. @default 0 */
+  minShare?: number | undefined;
+}
+
+/** What one fairness ID gets beside what its band gives to all. */
+export interface FlowOptions {
+  /** Turns in each round of `roundRobin()`, an integer from 1 up. @default 1 */
+  weight?: number | undefined;
+  /** @default the band's `flowLimits` */
+  limits?: LimitOptions | undefined;
+}
+
+/** Running requests that give up their seats for more important ones. */
+export interface EvictionOptions {
+  /** Who may be evicted at all. @default sheddableOnly() */
+  filter?: EvictionFilter | undefined;
+  /** Who is evicted first. @default priorityThenTime() */
+  ordering?: EvictionOrdering | undefined;
+  /** Requests evicted by one decision, at most. @default 2 */
+  maxPerDecision?: number | undefined;
+  /** How long a freed seat needs to show in the saturation, ms. @default 0, or 500 for a detector that reads reports */
+  graceMs?: number | undefined;
+  /** After this a victim that did not give up its seat is written off, ms. @default 10,000 */
+  timeoutMs?: number | undefined;
 }
 
 export interface BandOptions<R extends FlowRequest = FlowRequest> extends BandTemplate<R> {
@@ -55,6 +84,29 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** How full the pool is. Required: there is no safe guess. */
   saturationDetector: SaturationDetector | SaturationFunction;
   gate?: GateOptions | undefined;
+  /**
+   * `queue`: what may not go now waits. `admission`: nothing waits; what the admission policy admits goes at once, whatever the gate
+   * says, and limits and TTLs do not matter. @default 'queue'
+   */
+  mode?: 'queue' | 'admission' | undefined;
+  /** Refuses requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
+  admission?: AdmissionPolicy<R> | undefined;
+  /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default nobody is evicted */
+  eviction?: EvictionOptions | undefined;
+  /**
+   * When the global limits are reached. `reject`: the newcomer is dropped. `displace`: the newest waiting request of the lowest
+   * sheddable band leaves for a newcomer of higher priority. @default 'reject'
+   */
+  overflow?: 'reject' | 'displace' | undefined;
+  /**
+   * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first. `aging`: the
+   * same, one band higher counting as `bandPromotion` of waiting. @default 'strict'
+   */
+  bandOrder?: 'strict' | 'fifo' | 'aging' | undefined;
+  /** Waiting that is worth one band, for `bandOrder: 'aging'`. @default '60s' */
+  bandPromotion?: Duration | undefined;
+  /** Weights and limits of single fairness IDs, in every band. */
+  flows?: Readonly<Record<string, FlowOptions>> | undefined;
   /** @default staticUsageLimit(): every band up to saturation 1 */
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
@@ -98,6 +150,12 @@ export interface ResolvedBand {
   readonly requestTtlMs: number;
   readonly fairness: FairnessPolicy;
   readonly ordering: OrderingPolicy;
+  readonly minShare: number;
+}
+
+export interface ResolvedEviction extends ReclamationSettings {
+  readonly filter: EvictionFilter;
+  readonly ordering: EvictionOrdering;
 }
 
 /** Every option with its unit resolved and its default filled in. Plugins see the host's requests as `unknown` from here on. */
@@ -105,6 +163,12 @@ export interface ResolvedOptions {
   readonly saturationDetector: SaturationDetector;
   readonly gate: { readonly closeAt: number; readonly openAt: number; readonly failValue: number; readonly recheckIntervalMs: number };
   readonly usageLimitPolicy: UsageLimitPolicy;
+  readonly mode: 'queue' | 'admission';
+  readonly admission: AdmissionPolicy | undefined;
+  readonly eviction: ResolvedEviction | undefined;
+  readonly overflow: 'reject' | 'displace';
+  readonly bandOrder: BandOrder;
+  readonly flows: FlowProfiles;
   readonly limits: Limits;
   /** Configured bands, highest priority first; priority 0 is always among them. */
   readonly bands: readonly (ResolvedBand & { readonly priority: number })[];

@@ -27,6 +27,8 @@ export interface LimitHit {
 /**
  * Why a request was dropped.
  * - `global-max-requests` … `flow-max-bytes`: that capacity limit; `limit` has the figures.
+ * - `refused`, `overloaded`: an admission policy did not let it in; `policy` and `detail` say more. Overloaded: every worker is busy.
+ * - `displaced`: the queue was full, and a request of higher priority took its place.
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.
  * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
@@ -35,6 +37,9 @@ export interface LimitHit {
  */
 export type DropReason =
   | `${LimitHit['scope']}-max-${LimitHit['resource']}`
+  | 'refused'
+  | 'overloaded'
+  | 'displaced'
   | 'max-bands'
   | 'ttl-expired'
   | 'no-endpoints'
@@ -59,6 +64,9 @@ export interface Drop {
   readonly queuedMs: number;
   /** With a reason that names a limit: which, and how full. */
   readonly limit?: LimitHit | undefined;
+  /** The admission policy that refused it, and what it said. */
+  readonly policy?: string | undefined;
+  readonly detail?: string | undefined;
   /** When the requests ahead should be gone, judged by the band's recent rate; absent when nothing was measured. */
   readonly retryAfterMs?: number | undefined;
 }

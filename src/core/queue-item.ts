@@ -1,5 +1,6 @@
 /** One request on its way through the controller: one fixed shape, made once. */
 
+import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { HeapQueue } from '../queues/heap-queue.js';
 import type { Linked, LinkedList } from '../queues/linked-list.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
@@ -21,6 +22,8 @@ export class QueueItem implements WaitingItem, Linked<QueueItem> {
   expiresAtMs: number = Number.POSITIVE_INFINITY;
   previous: QueueItem | undefined = undefined;
   next: QueueItem | undefined = undefined;
+  /** The policy that must hear of its end; undefined when nobody must. */
+  admittedBy: AdmissionPolicy | undefined = undefined;
   /** Who shares its signal: owned by Cancellation. */
   abortGroup: AbortGroup | undefined = undefined;
   /** Given up when the request is settled, so that a tombstone retains no payload. */

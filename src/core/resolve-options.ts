@@ -5,6 +5,8 @@
 import * as z from 'zod/mini';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import { leastLoaded } from '../endpoints/least-loaded.js';
+import { sheddableOnly } from '../eviction/sheddable-filter.js';
+import { priorityThenTime } from '../eviction/victim-orders.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
 import { staticUsageLimit } from '../gate/static-usage-limit.js';
 import { element, object, optional, type Report, rule, value } from '../options/element.js';
@@ -19,8 +21,20 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../options/rules.js';
-import { aboveZero, atLeastZero, duration, integer, positiveDuration, positiveInteger, quantity } from '../options/schemas.js';
+import {
+  aboveZero,
+  atLeastZero,
+  duration,
+  integer,
+  oneOf,
+  positiveDuration,
+  positiveInteger,
+  quantity,
+  ratio,
+} from '../options/schemas.js';
 import { pluginOf, readPlugin } from '../plugins/plugin-kinds.js';
+import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
+import type { FlowProfile } from '../tiers/2-fairness/flow.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import { type Clock, realClock } from './clock.js';
@@ -39,6 +53,8 @@ const defaultFairness = globalStrict();
 const defaultOrdering = fcfs();
 const defaultUsageLimit = staticUsageLimit();
 const defaultPicker = leastLoaded();
+const defaultEvictionFilter = sheddableOnly();
+const defaultEvictionOrdering = priorityThenTime();
 
 const limits = object({ maxRequests: optional(quantity('1k')), maxBytes: optional(quantity('10Gi')) });
 
@@ -48,7 +64,18 @@ const template = {
   requestTtl: optional(duration()),
   fairness: optional(pluginOf('fairness')),
   ordering: optional(pluginOf('ordering')),
+  minShare: optional(ratio()),
 };
+
+const eviction = object({
+  filter: optional(pluginOf('evictionFilter')),
+  ordering: optional(pluginOf('evictionOrdering')),
+  maxPerDecision: optional(positiveInteger()),
+  graceMs: optional(atLeastZero()),
+  timeoutMs: optional(aboveZero()),
+});
+
+const flowProfile = object({ weight: optional(positiveInteger()), limits: optional(limits) });
 
 const gate = object({
   closeAt: optional(aboveZero()),
@@ -60,6 +87,13 @@ const gate = object({
 const options = object({
   saturationDetector: element(readDetector),
   gate: optional(gate),
+  mode: optional(oneOf('queue', 'admission')),
+  admission: optional(pluginOf('admission')),
+  eviction: optional(eviction),
+  overflow: optional(oneOf('reject', 'displace')),
+  bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
+  bandPromotion: optional(duration()),
+  flows: optional(z.record(z.string(), flowProfile)),
   usageLimitPolicy: optional(pluginOf('usageLimit')),
   limits: optional(limits),
   bands: optional(z.array(object({ priority: integer(), ...template }))),
@@ -74,7 +108,7 @@ const options = object({
   pool: optional(value('an EndpointPool', isPool)),
   endpointPicker: optional(pluginOf('endpointPicker')),
   clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
-}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(hasPoolWhereNeeded));
+}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(hasPoolWhereNeeded), rule(sharesLeaveRoom));
 
 type Parsed = z.output<typeof options>;
 type ParsedBand = z.output<ReturnType<typeof object<typeof template>>>;
@@ -101,6 +135,12 @@ export function resolveOptions<R extends FlowRequest>(
       recheckIntervalMs: parsed.gate?.recheckIntervalMs ?? 10,
     },
     usageLimitPolicy: parsed.usageLimitPolicy ?? defaultUsageLimit,
+    mode: parsed.mode ?? 'queue',
+    admission: parsed.admission,
+    eviction: resolveEviction(parsed),
+    overflow: parsed.overflow ?? 'reject',
+    bandOrder: orderOf(parsed),
+    flows: new Map(Object.entries(parsed.flows ?? {}).map(([fairnessId, profile]) => [fairnessId, resolveFlow(profile)])),
     limits: fill(parsed.limits, defaultLimits),
     bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed) })),
     defaultBand: resolveBand(parsed.defaultBand, parsed),
@@ -126,7 +166,34 @@ function resolveBand(band: ParsedBand = {}, { limits: global, defaultRequestTtl 
     requestTtlMs: ttlMs(band.requestTtl ?? defaultRequestTtl),
     fairness: band.fairness ?? defaultFairness,
     ordering: band.ordering ?? defaultOrdering,
+    minShare: band.minShare ?? 0,
   };
+}
+
+function resolveEviction({ eviction: given, saturationDetector }: Parsed): ResolvedOptions['eviction'] {
+  if (given === undefined) return undefined;
+  const { filter, ordering, maxPerDecision, graceMs, timeoutMs } = given;
+  return {
+    filter: filter ?? defaultEvictionFilter,
+    ordering: ordering ?? defaultEvictionOrdering,
+    maxPerDecision: maxPerDecision ?? 2,
+    graceMs: graceMs ?? (saturationDetector.needsPool ? 500 : 0),
+    timeoutMs: timeoutMs ?? 10_000,
+  };
+}
+
+function orderOf({ bandOrder = 'strict', bandPromotion = 60_000 }: Parsed): BandOrder {
+  return { strict: strictOrder, fifo: fifoOrder, aging: agingOrder(bandPromotion) }[bandOrder];
+}
+
+function resolveFlow({ weight = 1, limits: given }: z.output<typeof flowProfile>): FlowProfile {
+  return { weight, limits: given === undefined ? undefined : fill(given, unlimited) };
+}
+
+/** Shares that add up to everything would leave nothing for the order of bands to decide. */
+function sharesLeaveRoom({ bands }: Parsed, report: Report): void {
+  const total = Array.isArray(bands) ? bands.reduce((sum, band) => sum + (band?.minShare ?? 0), 0) : 0;
+  if (total >= 1) report('shares that add up to less than 1', ['bands'], `minShare of all bands together ${total}`);
 }
 
 function fill(given: ParsedBand['limits'], otherwise: Limits): Limits {

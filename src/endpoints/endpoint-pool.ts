@@ -4,8 +4,8 @@
  * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it, and an endpoint
  * added again under the same name starts from zero.
  */
-import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
-import type { EndpointMetrics, EndpointView, PoolView } from './endpoint.js';
+import { type ConfigIssue, describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import type { EndpointMetrics, EndpointView, PoolView, RankLoad } from './endpoint.js';
 
 /** What `add` takes beside the name. */
 export interface EndpointOptions {
@@ -68,6 +68,32 @@ export class Endpoint implements EndpointView {
   }
 }
 
+const rankFigures = ['activeDecodeBlocks', 'kvUsedBlocks', 'activePrefillTokens', 'totalBlocks', 'maxNumBatchedTokens'] as const;
+
+function wrongFigures(figures: Readonly<Record<string, unknown>>): ConfigIssue[] {
+  const wrong = Object.entries(figures).filter(([, figure]) => !(Number.isFinite(figure) && Number(figure) >= 0));
+  return wrong.map(([path, figure]) => ({ path, expected: 'a number from 0 up', got: describeValue(figure) }));
+}
+
+function wrongRanks(ranks: readonly RankLoad[] | undefined): ConfigIssue[] {
+  if (ranks === undefined) return [];
+  if (!Array.isArray(ranks)) return [{ path: 'ranks', expected: 'an array with one entry for each rank', got: describeValue(ranks) }];
+  return ranks.flatMap((rank: unknown, index) => {
+    const path = `ranks[${index}]`;
+    if (typeof rank !== 'object' || rank === null) return [{ path, expected: 'an object of figures', got: describeValue(rank) }];
+    const given = rankFigures.flatMap((name) => (Reflect.get(rank, name) === undefined ? [] : [[name, Reflect.get(rank, name)] as const]));
+    return wrongFigures(Object.fromEntries(given)).map((issue) => ({ ...issue, path: `${path}.${issue.path}` }));
+  });
+}
+
+/** The ranks as now known: what a report leaves out stays as it was. */
+function mergeRanks(reported: readonly RankLoad[], known: readonly RankLoad[] = []): readonly RankLoad[] {
+  return reported.map((rank, index) => {
+    const before = known[index];
+    return Object.fromEntries(rankFigures.map((name) => [name, rank[name] ?? before?.[name]]));
+  });
+}
+
 /** The pool of model servers behind one or several controllers. Changes wake the controllers that use it. */
 export class EndpointPool implements PoolView {
   inFlightRequests = 0;
@@ -99,10 +125,14 @@ export class EndpointPool implements PoolView {
     return this.join(new Endpoint(id, { ...options.labels }, false));
   }
 
-  /** Takes a model server out; requests in flight on it keep their leases. Returns false when there was none of that name. */
-  remove(id: string): boolean {
+  /**
+   * Takes a model server out; requests in flight on it keep their leases. Returns false when there was none of that name. Given what
+   * `add` returned, it takes out that very server, and not one that was added under the same name since.
+   */
+  remove(server: string | EndpointView): boolean {
+    const id = typeof server === 'string' ? server : server.id;
     const endpoint = this.members.get(id);
-    if (endpoint === undefined) return false;
+    if (endpoint === undefined || (typeof server !== 'string' && endpoint !== server)) return false;
     endpoint.isMember = false;
     this.members.delete(id);
     this.inOrder = Object.freeze([...this.members.values()]);
@@ -114,23 +144,21 @@ export class EndpointPool implements PoolView {
 
   /**
    * Takes the load that a model server reported. A report older than the last one is ignored. Returns false when there is no server
-   * of that name.
+   * of that name. `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported, and so do all of them
+   * when `ranks` is left out.
    * @throws FlowConfigError when a figure is negative or no number.
    */
   report(id: string, report: MetricsReport): boolean {
-    const { waitingQueueSize, runningRequests, kvCacheUsage, sampledAtMs = this.nowMs() } = report;
+    const { waitingQueueSize, runningRequests, kvCacheUsage, sampledAtMs = this.nowMs(), ranks } = report;
     const figures = { waitingQueueSize, runningRequests, kvCacheUsage, sampledAtMs };
-    const issues = Object.entries(figures).filter(([, figure]) => !(Number.isFinite(figure) && figure >= 0));
-    if (issues.length > 0) {
-      throw new FlowConfigError(
-        `EndpointPool.report(${id})`,
-        issues.map(([path, figure]) => ({ path, expected: 'a number from 0 up', got: describeValue(figure) })),
-      );
-    }
+    const issues = [...wrongFigures(figures), ...wrongRanks(ranks)];
+    if (issues.length > 0) throw new FlowConfigError(`EndpointPool.report(${id})`, issues);
     const endpoint = this.members.get(id);
     if (endpoint === undefined) return false;
-    if (endpoint.metrics === undefined || sampledAtMs >= endpoint.metrics.sampledAtMs) {
-      endpoint.report(figures);
+    const { metrics } = endpoint;
+    if (metrics === undefined || sampledAtMs >= metrics.sampledAtMs) {
+      const known = ranks === undefined ? metrics?.ranks : mergeRanks(ranks, metrics?.ranks);
+      endpoint.report(known === undefined ? figures : { ...figures, ranks: known });
       this.changed();
     }
     return true;

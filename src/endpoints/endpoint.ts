@@ -1,5 +1,19 @@
 /** A model server as detectors and pickers see it, and the contract of the pool around it. */
 
+/** What one data-parallel rank of a model server reported; a figure that is not known is left out. */
+export interface RankLoad {
+  /** KV blocks that running requests hold, by the router's estimate. */
+  readonly activeDecodeBlocks?: number | undefined;
+  /** KV blocks in use, by the engine's own count. */
+  readonly kvUsedBlocks?: number | undefined;
+  /** Prompt tokens being processed or waiting to be. */
+  readonly activePrefillTokens?: number | undefined;
+  /** KV blocks that the rank has. */
+  readonly totalBlocks?: number | undefined;
+  /** Tokens that the engine puts into one batch at most. */
+  readonly maxNumBatchedTokens?: number | undefined;
+}
+
 /** Load figures that a model server reported. */
 export interface EndpointMetrics {
   /** Requests waiting in the server's own queue. */
@@ -10,6 +24,8 @@ export interface EndpointMetrics {
   readonly kvCacheUsage: number;
   /** When the server's state was sampled, ms of the controller's clock. */
   readonly sampledAtMs: number;
+  /** One entry for each data-parallel rank, where the server tells. */
+  readonly ranks?: readonly RankLoad[] | undefined;
 }
 
 export interface EndpointView {
@@ -26,10 +42,15 @@ export interface EndpointView {
   readonly dispatchedRequests: number;
 }
 
+/** The two halves of disaggregated serving. */
+export type Stage = 'prefill' | 'decode';
+
 export interface PoolView {
   /** Members in the order in which they were added. */
   readonly endpoints: readonly EndpointView[];
   /** Sums over the members. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
+  /** The stage whose endpoints these are; undefined for a whole pool. */
+  readonly stage?: Stage | undefined;
 }

@@ -33,12 +33,16 @@ interface Revocation {
 }
 
 export class Reclamation<Id> {
-  private readonly settings: ReclamationSettings;
+  private settings: ReclamationSettings;
   private readonly revocations = new Map<Id, Revocation>();
   /** Saturation that the victims still leaving will free. */
   private pending = 0;
 
   constructor(settings: ReclamationSettings) {
+    this.settings = settings;
+  }
+
+  configure(settings: ReclamationSettings): void {
     this.settings = settings;
   }
 

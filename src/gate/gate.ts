@@ -79,7 +79,17 @@ export class Gate {
     if (this.pool.endpoints.length === 0) return false;
     this.saturation = this.latch(this.read(nowMs));
     this.setCeilings(band);
+    return this.isOpenFor(band);
+  }
+
+  /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */
+  isOpenFor(band: PriorityBand): boolean {
     return this.saturation < band.ceiling;
+  }
+
+  /** How full the pool is; 1 when it is empty. */
+  measure(nowMs: number): number {
+    return this.pool.endpoints.length === 0 ? 1 : this.latch(this.read(nowMs));
   }
 
   /** Ms until a closed gate should be read again; undefined when every change announces itself. */

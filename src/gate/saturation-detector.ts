@@ -22,6 +22,11 @@ export interface SaturationDetector {
   subscribe?(listener: () => void): () => void;
   /** True when it reads what endpoints report, so that a controller without a pool would never open its gate. */
   readonly needsPool?: true;
+  /**
+   * True while its last reading stands in for one that could not be had: the gate then looks again by a timer, also where the detector
+   * announces its changes.
+   */
+  readonly isGuessing?: boolean;
   dispatched?(endpoint: EndpointView, nowMs: number): void;
   released?(endpoint: EndpointView, nowMs: number): void;
 }

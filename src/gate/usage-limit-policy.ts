@@ -16,4 +16,9 @@ export interface UsageLimitPolicy {
   dispatched?(priority: number): void;
   /** True when the ceilings depend on the priorities alone: asked again only when the set of bands changes. */
   readonly constant?: true;
+  /**
+   * True when a closed band may open though the saturation stays where it is: the gate then looks again by a timer while requests wait,
+   * also where the detector announces its changes.
+   */
+  readonly reopens?: true;
 }

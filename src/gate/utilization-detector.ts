@@ -2,7 +2,7 @@
 import type { EndpointView } from '../endpoints/endpoint.js';
 import { object, optional, type Schema } from '../options/element.js';
 import { parse } from '../options/parse.js';
-import { atLeastZero, flag, positiveDuration, positiveInteger, ratioAboveZero } from '../options/schemas.js';
+import { atLeastZero, flag, oneOf, positiveDuration, positiveInteger, ratioAboveZero } from '../options/schemas.js';
 import type { SaturationDetector } from './saturation-detector.js';
 
 export interface UtilizationDetectorOptions {
@@ -12,6 +12,8 @@ export interface UtilizationDetectorOptions {
   kvCacheUtilThreshold?: number | undefined;
   /** Metrics older than this are stale; ms, or text such as '200ms'. @default '200ms' */
   metricsStalenessThreshold?: number | string | undefined;
+  /** What an endpoint without fresh metrics counts: `saturated` 1, `ignore` nothing, also when it is the only one. @default 'saturated' */
+  stalenessPolicy?: 'saturated' | 'ignore' | undefined;
   /** Share by which one endpoint may exceed its thresholds while the pool as a whole is not full. @default 0 */
   headroom?: number | undefined;
   /** Count what was dispatched to a server since its last sample as waiting there. @default true */
@@ -22,6 +24,7 @@ export const utilizationDetectorOptions: Schema<UtilizationDetectorOptions & { m
   queueDepthThreshold: optional(positiveInteger()),
   kvCacheUtilThreshold: optional(ratioAboveZero()),
   metricsStalenessThreshold: optional(positiveDuration('200ms')),
+  stalenessPolicy: optional(oneOf('saturated', 'ignore')),
   headroom: optional(atLeastZero()),
   lagCompensation: optional(flag()),
 });
@@ -34,7 +37,7 @@ export interface UtilizationDetector extends SaturationDetector {
 
 /**
  * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint whose metrics are
- * missing or stale counts 1. O(endpoints).
+ * missing or stale counts 1, or is left out (`stalenessPolicy`). O(endpoints).
  * `filter` keeps fresh endpoints strictly below both thresholds · (1 + headroom); none left means no preference.
  *
  * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them
@@ -47,6 +50,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     queueDepthThreshold = 5,
     kvCacheUtilThreshold = 0.8,
     metricsStalenessThreshold = 200,
+    stalenessPolicy = 'saturated',
     headroom = 0,
     lagCompensation = true,
   } = parse(utilizationDetectorOptions, options, 'utilizationDetector');
@@ -77,12 +81,10 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
       let sum = 0;
       for (const endpoint of pool.endpoints) {
         if (isFresh(endpoint, nowMs)) sum += score(endpoint);
-        else {
-          sum += 1;
-          staleEndpoints++;
-        }
+        else staleEndpoints++;
       }
-      return sum / pool.endpoints.length;
+      if (stalenessPolicy === 'saturated') return (sum + staleEndpoints) / pool.endpoints.length;
+      return sum / Math.max(pool.endpoints.length - staleEndpoints, 1);
     },
     filter(endpoints, nowMs) {
       const kept = endpoints.filter(

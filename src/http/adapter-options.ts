@@ -39,19 +39,22 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
+type Expectation = readonly [expected: string, isValid: (value: unknown) => boolean];
+
 /** What each option must be; `undefined` always passes, and stands for the default. */
-const expectations: Record<keyof FlowControlOptions<never>, readonly [expected: string, isValid: (value: unknown) => boolean]> = {
+const expectations: Record<keyof FlowControlOptions<never>, Expectation> = {
   trust: ['true, false or a function', (value) => typeof value === 'boolean' || isFunction(value)],
   objectives: ['a Map or an object of priorities by name', (value) => typeof value === 'object' && value !== null],
   defaultFairnessId: ['a string that is not empty', (value) => typeof value === 'string' && value !== ''],
+  sessionHeaders: ['true, false or a list of header names', (value) => typeof value === 'boolean' || isListOfNames(value)],
   classify: ['a function', isFunction],
   byteSize: ['a function', isFunction],
   unknownBodyBytes: ['an integer from 0 up', (value) => Number.isSafeInteger(value) && Number(value) >= 0],
   onDrop: ['"respond" or "throw"', (value) => value === 'respond' || value === 'throw'],
   releaseOn: ['"response-end" or "manual"', (value) => value === 'response-end' || value === 'manual'],
   skip: ['a function', isFunction],
-  contract: ['"gateway-api", "llm-d" or a function', (value) => value === 'gateway-api' || value === 'llm-d' || isFunction(value)],
-  body: ['"problem", "openai" or a function', (value) => value === 'problem' || value === 'openai' || isFunction(value)],
+  contract: oneOfOr('gateway-api', 'llm-d', 'dynamo'),
+  body: oneOfOr('problem', 'openai', 'dynamo'),
   maxRetryAfterSeconds: ['an integer from 1 up', (value) => Number.isSafeInteger(value) && Number(value) >= 1],
   hasEndpoints: ['a function', isFunction],
   random: ['a function', isFunction],
@@ -69,6 +72,16 @@ export function checkAdapterOptions(options: object): void {
     return value === undefined || isValid(value) ? [] : [{ path, expected, got: describe(value) }];
   });
   if (issues.length > 0) throw new FlowConfigError('flowControl options', issues);
+}
+
+function oneOfOr(...words: readonly string[]): Expectation {
+  const names = words.map((word) => `"${word}"`).join(', ');
+  return [`${names} or a function`, (value) => isFunction(value) || words.includes(value as string)];
+}
+
+/** Names that `Headers.get` takes; it throws at others. */
+function isListOfNames(value: unknown): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name));
 }
 
 function isFunction(value: unknown): boolean {

@@ -22,18 +22,29 @@ export interface FormattedBody {
 /**
  * - `problem`: RFC 9457 `application/problem+json`.
  * - `openai`: the error object that clients of the OpenAI API parse.
+ * - `dynamo`: the flat object of Dynamo's front end: message, type, code.
  * - a function: your own format, made from the problem details. Fairness IDs should not be echoed.
  */
-export type ErrorBody = 'problem' | 'openai' | ((problem: ProblemDetails, drop: Drop) => FormattedBody);
+export type ErrorBody = 'problem' | 'openai' | 'dynamo' | ((problem: ProblemDetails, drop: Drop) => FormattedBody);
 
 export function formatBody(problem: ProblemDetails, drop: Drop, format: ErrorBody): FormattedBody {
   if (typeof format === 'function') return format(problem, drop);
-  return format === 'openai' ? openaiBody(problem) : { contentType: 'application/problem+json', body: JSON.stringify(problem) };
+  switch (format) {
+    case 'problem':
+      return { contentType: 'application/problem+json', body: JSON.stringify(problem) };
+    case 'openai':
+      return { contentType: 'application/json', body: JSON.stringify({ error: openaiError(problem) }) };
+    case 'dynamo':
+      return { contentType: 'application/json', body: JSON.stringify(dynamoError(problem)) };
+  }
 }
 
-function openaiBody({ status, detail, code }: ProblemDetails): FormattedBody {
-  const type = status === 429 ? 'rate_limit_error' : 'server_error';
-  return { contentType: 'application/json', body: JSON.stringify({ error: { message: detail, type, param: null, code } }) };
+function openaiError({ status, detail, code }: ProblemDetails): object {
+  return { message: detail, type: status === 429 ? 'rate_limit_error' : 'server_error', param: null, code };
+}
+
+function dynamoError({ status, detail }: ProblemDetails): object {
+  return { message: detail, type: status === 529 ? 'Overloaded' : 'service_unavailable', code: status };
 }
 
 /** The problem type of a status: two are registered by the IETF's draft on rate limit headers, the others need none. */
@@ -42,6 +53,7 @@ export function problemType(status: number): { readonly type: string; readonly t
     case 429:
       return { type: 'https://iana.org/assignments/http-problem-types#quota-exceeded', title: 'Too many requests are waiting' };
     case 503:
+    case 529:
       return { type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity', title: 'No capacity for now' };
     case 500:
       return { type: 'about:blank', title: 'Internal Server Error' };

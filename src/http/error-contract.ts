@@ -12,28 +12,32 @@ export interface HttpErrorMapping {
 /**
  * - `gateway-api`: the table of the Gateway API inference extension: an expired TTL is 503, shutting down is 500.
  * - `llm-d`: what llm-d-router answers today: an expired TTL is 429 (503 without endpoints), shutting down is 503.
+ * - `dynamo`: what Dynamo answers today: 529 for a gateway that has too much to do, 503 where there is nobody to do it.
  * - a function: your own.
  */
-export type ErrorContract = 'gateway-api' | 'llm-d' | ((drop: Drop) => HttpErrorMapping);
+export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) => HttpErrorMapping);
 
-const gatewayApiReasons: Record<DropCause, DroppedReason | undefined> = {
+const reasons: Record<DropCause, DroppedReason | undefined> = {
   saturated: 'rejected-saturated',
+  overloaded: 'rejected-saturated',
   'no-endpoints': 'rejected-no-endpoints',
   'ttl-expired': 'rejected-ttl-expired',
   cancelled: 'rejected-context-cancelled',
-  // The table has no reason for it: it files shutting down under internal errors.
-  'shutting-down': undefined,
+  'shutting-down': 'rejected-shutting-down',
   internal: undefined,
 };
 
-const llmD: Record<DropCause, HttpErrorMapping> = {
-  saturated: { status: 429, droppedReason: 'rejected-saturated' },
-  'no-endpoints': { status: 503, droppedReason: 'rejected-no-endpoints' },
-  'ttl-expired': { status: 429, droppedReason: 'rejected-ttl-expired' },
-  cancelled: { status: 503, droppedReason: 'rejected-context-cancelled' },
-  'shutting-down': { status: 503, droppedReason: 'rejected-shutting-down' },
-  internal: { status: 500 },
+const llmD: Record<DropCause, number> = {
+  saturated: 429,
+  overloaded: 429,
+  'no-endpoints': 503,
+  'ttl-expired': 429,
+  cancelled: 503,
+  'shutting-down': 503,
+  internal: 500,
 };
+
+const dynamo: Record<DropCause, number> = { ...llmD, saturated: 529, overloaded: 529, 'ttl-expired': 529 };
 
 /** `hasEndpoints` tells whether the pool has any now; only the `llm-d` contract asks, for an expired TTL. */
 export function mapDrop(
@@ -43,6 +47,15 @@ export function mapDrop(
   hasEndpoints: (() => boolean) | undefined,
 ): HttpErrorMapping {
   if (typeof contract === 'function') return contract(drop);
-  if (contract === 'gateway-api') return { status, droppedReason: gatewayApiReasons[cause] };
-  return cause === 'ttl-expired' && hasEndpoints?.() === false ? llmD['no-endpoints'] : llmD[cause];
+  const droppedReason = reasons[cause];
+  switch (contract) {
+    case 'gateway-api':
+      // The table files shutting down under internal errors, and has no reason for it.
+      return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };
+    case 'llm-d':
+      if (cause === 'ttl-expired' && hasEndpoints?.() === false) return { status: 503, droppedReason: reasons['no-endpoints'] };
+      return { status: llmD[cause], droppedReason };
+    case 'dynamo':
+      return { status: dynamo[cause], droppedReason };
+  }
 }

@@ -1,4 +1,5 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
+import { agentIdentity } from './agent-identity.js';
 import { fairnessIdHeader, objectiveHeader, sloTtftHeader } from './header-names.js';
 import { type HeaderSource, headerValue } from './header-source.js';
 
@@ -16,6 +17,12 @@ export interface FlowKeyOptions {
   trust?: boolean | undefined;
   /** The fairness ID of requests that name none. @default 'default-flow' */
   defaultFairnessId?: string | undefined;
+  /**
+   * Whether a request without a fairness ID goes by the session header of its agent, see `agentSessionHeaders`; a list names headers
+   * that come before those. Every session is a flow then: a user with many sessions has many shares. Believed only with `trust`.
+   * @default false
+   */
+  sessionHeaders?: boolean | readonly string[] | undefined;
 }
 
 /** A flow key with its priority filled in, and what else the headers said. */
@@ -26,14 +33,14 @@ export interface HeaderFlowKey {
 }
 
 /**
- * Reads fairness ID, objective and SLO. Without a fairness ID it is the default flow; without an objective, or with one that is not
+ * Reads fairness ID, objective and SLO. Without a fairness ID it is the agent's session if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not
  * in `objectives`, priority 0.
  */
 export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOptions = {}): HeaderFlowKey {
-  const { objectives, trust = false, defaultFairnessId = 'default-flow' } = options;
+  const { objectives, trust = false, defaultFairnessId = 'default-flow', sessionHeaders = false } = options;
   if (!trust) return { fairnessId: defaultFairnessId, priority: 0, sloTtftMs: undefined };
   return {
-    fairnessId: headerValue(headers, fairnessIdHeader) ?? defaultFairnessId,
+    fairnessId: headerValue(headers, fairnessIdHeader) ?? sessionOf(headers, sessionHeaders) ?? defaultFairnessId,
     priority: priorityOf(headerValue(headers, objectiveHeader), objectives),
     sloTtftMs: sloTtftMsFromHeaders(headers),
   };
@@ -48,6 +55,11 @@ export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined 
   if (value === undefined || !/^[+-]?\d+$/.test(value)) return undefined;
   const sloTtftMs = Number(value);
   return sloTtftMs >= 0 && sloTtftMs <= maxSloMs ? Math.abs(sloTtftMs) : undefined;
+}
+
+function sessionOf(headers: HeaderSource, sessionHeaders: boolean | readonly string[]): string | undefined {
+  if (typeof sessionHeaders === 'object') return agentIdentity(headers, sessionHeaders);
+  return sessionHeaders ? agentIdentity(headers) : undefined;
 }
 
 const maxSloMs = 9_223_372_036_854;

@@ -1,5 +1,14 @@
 /** `headgate/http`: headers, flow keys and error responses for any framework and runtime. */
 export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from './adapter-options.js';
+export { agentIdentity, agentSessionHeaders } from './agent-identity.js';
+export {
+  type BusyThresholdHandler,
+  type BusyThresholdHandlerOptions,
+  busyThresholdHandler,
+  type HandlerRequest,
+  type HandlerResponse,
+} from './busy-threshold-handler.js';
+export { dynamoBody, dynamoContract, dynamoOverloadStatus } from './dynamo-contract.js';
 export type { ErrorBody, FormattedBody, ProblemDetails } from './error-body.js';
 export type { ErrorContract, HttpErrorMapping } from './error-contract.js';
 export {

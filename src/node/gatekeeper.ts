@@ -17,7 +17,7 @@ import { flowKeyFromHeaders } from '../http/flow-key-from-headers.js';
 import { type HttpErrorResponse, toHttpResponse } from '../http/to-http-response.js';
 import { type Drop, FlowControlError, type Lease, type Outcome } from '../index.js';
 import { type NodeRequest, type NodeResponse, onResponseEnd } from './on-response-end.js';
-import { bodyBytes, continueUpload, mustCloseToRefuse } from './request-body.js';
+import { bodyBytes, continueUpload, mustCloseToRefuse, readAhead } from './request-body.js';
 import { RequestFlow, type WithFlow } from './request-flow.js';
 import { stripRequestHeaders } from './strip-request-headers.js';
 
@@ -68,12 +68,12 @@ export class Gatekeeper<Subject extends object> {
 
   /** Undefined for a request that needs no lease. The headers are gone afterwards. */
   private classify(subject: Subject, req: NodeRequest): Classification | undefined {
-    const { skip, classify, trust = false, objectives, defaultFairnessId } = this.options;
+    const { skip, classify, trust = false, objectives, defaultFairnessId, sessionHeaders } = this.options;
     try {
       if (skip?.(subject) === true) return undefined;
       if (classify !== undefined) return classify(subject);
       const isTrusted = typeof trust === 'function' ? trust(subject) : trust;
-      return flowKeyFromHeaders(req.headers, { objectives, trust: isTrusted, defaultFairnessId });
+      return flowKeyFromHeaders(req.headers, { objectives, trust: isTrusted, defaultFairnessId, sessionHeaders });
     } finally {
       stripRequestHeaders(req);
     }
@@ -94,7 +94,7 @@ export class Gatekeeper<Subject extends object> {
       isOver = true;
       waiting?.abort('the client left');
       if (lease === undefined) return;
-      if (!isSent) lease.abort(new DOMException('The client left', 'AbortError'));
+      if (!isSent) lease.abort(clientLeft());
       if (this.options.releaseOn !== 'manual') lease.release();
     });
 
@@ -129,17 +129,16 @@ export class Gatekeeper<Subject extends object> {
       settle(outcome);
       return;
     }
+    readAhead(request.req, request.byteSize);
     waiting = new AbortController();
     gate.enqueue({ ...request, signal: waiting.signal }, key).then(settle, fail);
   }
 
   private refuse(drop: Drop, req: NodeRequest, res: NodeResponse): Verdict {
     const { status, headers, body } = toHttpResponse(drop, this.options);
-    const response: HttpErrorResponse = {
-      status,
-      headers: mustCloseToRefuse(req) ? { ...headers, connection: 'close' } : headers,
-      body,
-    };
+    // A gateway that shuts down has no use for idle connections either.
+    const mustClose = drop.reason === 'shutting-down' ? req.httpVersionMajor === 1 : mustCloseToRefuse(req);
+    const response = { status, headers: mustClose ? { ...headers, connection: 'close' } : headers, body };
     // Of a response that has begun, only the host knows how to end it.
     if (this.options.onDrop === 'throw' || res.headersSent) return { type: 'fail', error: failure(drop, response) };
     return { type: 'refuse', response };
@@ -147,6 +146,11 @@ export class Gatekeeper<Subject extends object> {
 }
 
 const gone: Verdict = { type: 'gone' };
+
+/** An AbortError, as upstream calls expect. Handlers that let it through should not be logged as failed, and Koa heeds `expose`. */
+function clientLeft(): DOMException {
+  return Object.assign(new DOMException('The client left', 'AbortError'), { status: 499, expose: true });
+}
 
 /** The body is the host's to write, and so is its type. */
 function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowControlError {

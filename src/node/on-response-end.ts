@@ -1,10 +1,14 @@
 /**
  * When a response is over, whatever ended it. The one place that knows which events Node really sends: `close` of the response
- * tells of every end but one. A response that was pipelined behind another never hears that its connection closed (Node 20 and 22),
- * so that those also watch the socket.
+ * tells of every end but these.
+ * - One that came before anybody listened: the state is looked at first.
+ * - HTTP/1: a response that was pipelined behind another never hears that its connection closed (Node 20 and 22): the socket tells.
+ * - HTTP/2: a response without a body to a request whose upload goes on; and a stream that the client closed without an error
+ *   while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { destroyIfStuck } from './stuck-streams.js';
 
 /** A request of node:http, or of node:http2's compatibility API. */
 export type NodeRequest = IncomingMessage | Http2ServerRequest;
@@ -17,7 +21,10 @@ export type NodeResponse = ServerResponse | Http2ServerResponse;
  */
 export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: (isSent: boolean) => void): void {
   let waiters: Set<() => void> | undefined;
+  let isOver = false;
   const finish = (): void => {
+    if (isOver) return;
+    isOver = true;
     res.removeListener('close', finish);
     waiters?.delete(finish);
     // HTTP/2 says writableFinished of a stream that the client reset; writableEnded tells the two apart.
@@ -28,13 +35,16 @@ export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: (isSent
     return;
   }
   res.once('close', finish);
-  if (res.socket === null) {
+  if ('stream' in req) {
+    req.stream.once('finish', finish).once('aborted', finish);
+    destroyIfStuck(req.stream);
+  } else if (res.socket === null) {
     waiters = waitersOf(req.socket);
     waiters.add(finish);
   }
 }
 
-type Socket = NodeRequest['socket'];
+type Socket = IncomingMessage['socket'];
 
 const waitersBySocket = new WeakMap<Socket, Set<() => void>>();
 

@@ -17,6 +17,20 @@ function hasUndeclaredBody(req: NodeRequest): boolean {
 }
 
 /**
+ * Lets Node read the body ahead while the request waits, up to the bytes that were booked for it. Node stops reading from a connection
+ * whose body nobody takes, and then does not notice that the client has left either: a request with a large prompt would wait on for
+ * nobody. HTTP/2 goes on reading by itself, as far as its window.
+ */
+export function readAhead(req: NodeRequest, bookedBytes: number): void {
+  if ('stream' in req) return;
+  // A public way exists only for a whole server, the `highWaterMark` of createServer.
+  const state = (req as { _readableState?: { highWaterMark: number } })._readableState;
+  if (state === undefined || state.highWaterMark > bookedBytes) return;
+  state.highWaterMark = bookedBytes + 1;
+  if (req.socket.isPaused()) req.socket.resume();
+}
+
+/**
  * Whether a refusal must close the connection, because the client would go on uploading into it. HTTP/2 resets the stream instead.
  * A small body of known length is not worth a reconnect: Node drains it, and most of it has arrived together with the headers.
  */

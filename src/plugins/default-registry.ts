@@ -1,17 +1,35 @@
 /** Every plugin that comes with the package, under the type names of llm-d. */
 import * as z from 'zod/mini';
+import { alwaysAdmit } from '../admission/always-admit.js';
+import { gaieLegacy, gaieLegacyOptions } from '../admission/gaie-legacy.js';
+import { probabilisticAdmitter, probabilisticAdmitterParameters } from '../admission/probabilistic-admitter.js';
+import { rejectAll } from '../admission/reject-all.js';
+import { seededRandom } from '../admission/seeded-random.js';
+import { tenantBudgets, tenantBudgetsOptions } from '../admission/tenant-budgets.js';
+import { tierShed, tierShedOptions } from '../admission/tier-shed.js';
+import { tokenBucket, tokenBucketParameters } from '../admission/token-bucket.js';
 import { leastLoaded } from '../endpoints/least-loaded.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { largestFootprint, leastProgress, priorityThenTime } from '../eviction/victim-orders.js';
+import { busyThresholdDetector, busyThresholdDetectorOptions } from '../gate/busy-threshold-detector.js';
 import { concurrencyDetector, concurrencyDetectorOptions } from '../gate/concurrency-detector.js';
+import {
+  interpolatedUsageLimit,
+  interpolatedUsageLimitOptions,
+  priorityHoldback,
+  priorityHoldbackOptions,
+} from '../gate/priority-holdback.js';
+import { softReflectiveCeiling, softReflectiveCeilingOptions } from '../gate/soft-reflective-ceiling.js';
 import { staticUsageLimit, staticUsageLimitOptions } from '../gate/static-usage-limit.js';
 import { utilizationDetector, utilizationDetectorOptions } from '../gate/utilization-detector.js';
 import { object } from '../options/element.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
+import { programAware, programAwareOptions } from '../tiers/2-fairness/program-aware.js';
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { edf } from '../tiers/3-ordering/edf.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
+import { compositeDetectors } from './composite-detectors.js';
 import { definePlugin } from './define-plugin.js';
 import { PluginRegistry } from './registry.js';
 
@@ -33,6 +51,7 @@ export function defaultRegistry(): PluginRegistry {
   registry ??= new PluginRegistry([
     definePlugin({ kind: 'fairness', type: 'global-strict-fairness-policy', parameters: none, create: globalStrict }),
     definePlugin({ kind: 'fairness', type: 'round-robin-fairness-policy', parameters: none, create: roundRobin }),
+    definePlugin({ kind: 'fairness', type: 'program-aware-fairness', parameters: programAwareOptions, create: programAware }),
     definePlugin({ kind: 'ordering', type: 'fcfs-ordering-policy', parameters: none, create: fcfs }),
     definePlugin({ kind: 'ordering', type: 'edf-ordering-policy', parameters: none, create: edf }),
     definePlugin({ kind: 'ordering', type: 'slo-deadline-ordering-policy', parameters: none, create: sloDeadline }),
@@ -49,7 +68,27 @@ export function defaultRegistry(): PluginRegistry {
       parameters: utilizationDetectorOptions,
       create: utilizationDetector,
     }),
+    definePlugin({
+      kind: 'saturationDetector',
+      type: 'busy-threshold-detector',
+      parameters: busyThresholdDetectorOptions,
+      create: busyThresholdDetector,
+    }),
+    ...compositeDetectors,
     definePlugin({ kind: 'usageLimit', type: 'static-usage-limit-policy', parameters: staticUsageLimitOptions, create: staticUsageLimit }),
+    definePlugin({ kind: 'usageLimit', type: 'priority-holdback-policy', parameters: priorityHoldbackOptions, create: priorityHoldback }),
+    definePlugin({
+      kind: 'usageLimit',
+      type: 'interpolated-usage-limit-policy',
+      parameters: interpolatedUsageLimitOptions,
+      create: interpolatedUsageLimit,
+    }),
+    definePlugin({
+      kind: 'usageLimit',
+      type: 'soft-reflective-ceiling-policy',
+      parameters: softReflectiveCeilingOptions,
+      create: () => softReflectiveCeiling(),
+    }),
     definePlugin({ kind: 'evictionFilter', type: 'sheddable-eviction-filter', parameters: none, create: sheddableOnly }),
     definePlugin({
       kind: 'evictionOrdering',
@@ -59,6 +98,24 @@ export function defaultRegistry(): PluginRegistry {
     }),
     definePlugin({ kind: 'evictionOrdering', type: 'least-progress-eviction-order-policy', parameters: none, create: leastProgress }),
     definePlugin({ kind: 'evictionOrdering', type: 'largest-footprint-eviction-order-policy', parameters: none, create: largestFootprint }),
+    definePlugin({ kind: 'admission', type: 'always-admit', parameters: none, create: alwaysAdmit }),
+    definePlugin({ kind: 'admission', type: 'reject-all', parameters: none, create: rejectAll }),
+    definePlugin({ kind: 'admission', type: 'token-bucket', parameters: tokenBucketParameters, create: tokenBucket }),
+    definePlugin({ kind: 'admission', type: 'tier-shed', parameters: tierShedOptions, create: tierShed }),
+    definePlugin({ kind: 'admission', type: 'gaie-legacy', parameters: gaieLegacyOptions, create: gaieLegacy }),
+    definePlugin({
+      kind: 'admission',
+      type: 'tenant-budgets',
+      parameters: tenantBudgetsOptions,
+      create: (parameters) => tenantBudgets(parameters),
+    }),
+    definePlugin({
+      kind: 'admission',
+      type: 'probabilistic-admitter',
+      parameters: probabilisticAdmitterParameters,
+      // A file cannot hold a source of randomness; a fixed one makes the same file decide the same.
+      create: (parameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),
+    }),
     definePlugin({ kind: 'endpointPicker', type: 'least-loaded-picker', parameters: none, create: leastLoaded }),
   ]);
   return registry;

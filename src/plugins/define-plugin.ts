@@ -7,6 +7,15 @@ import { below, parse, validate } from '../options/parse.js';
 import { oneOf, text } from '../options/schemas.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './plugin-kinds.js';
 
+/** What the parameters of one plugin may refer to: other plugins, by the names that a configuration file gives them. */
+export interface PluginReferences {
+  /**
+   * The plugin of that kind and name.
+   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been told already.
+   */
+  resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
+}
+
 /** What `definePlugin` takes. */
 export interface PluginBlueprint<K extends ConfigurableKind, P> {
   kind: K;
@@ -14,8 +23,8 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
   type: string;
   /** A zod schema of the parameters; keys that it does not know are errors. */
   parameters: z.core.$ZodType<P>;
-  /** Makes one plugin; called once for each entry of a configuration file. */
-  create(parameters: P): Plugins[K];
+  /** Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that parameters name. */
+  create(parameters: P, references: PluginReferences): Plugins[K];
 }
 
 /** A type of plugin that a registry can make. */
@@ -23,11 +32,19 @@ export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind>
   readonly kind: K;
   readonly type: string;
   /**
-   * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`.
+   * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`. Without `references`, no name is known.
    * @throws FlowConfigError that lists every problem, with paths below `parameters`.
    */
-  create(parameters?: unknown): Plugins[K];
+  create(parameters?: unknown, references?: PluginReferences): Plugins[K];
 }
+
+const noReferences: PluginReferences = {
+  resolve(kind, name) {
+    throw new FlowConfigError('plugin references', [
+      { path: '', expected: `the name of ${nounOf(kind)}`, got: `${JSON.stringify(name)}, where no names are known` },
+    ]);
+  },
+};
 
 const blueprint: Schema<unknown> = object({
   kind: oneOf(...configurableKinds),
@@ -55,18 +72,22 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
   return {
     kind,
     type,
-    create(parameters) {
+    create(parameters, references = noReferences) {
       const verdict = validate(schema, parameters ?? {}, 'parameters');
       if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);
-      return parse(product, createInside(definition, verdict.value), `${type}: create must return ${nounOf(kind)}`);
+      return parse(product, createInside(definition, verdict.value, references), `${type}: create must return ${nounOf(kind)}`);
     },
   };
 }
 
 /** The plugin; what its factory finds wrong with the parameters is told with paths below `parameters`. */
-function createInside<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>, parameters: P): Plugins[K] {
+function createInside<K extends ConfigurableKind, P>(
+  definition: PluginBlueprint<K, P>,
+  parameters: P,
+  references: PluginReferences,
+): Plugins[K] {
   try {
-    return definition.create(parameters);
+    return definition.create(parameters, references);
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
     const issues = error.issues.map((issue) => ({ ...issue, path: below('parameters', issue.path) }));

@@ -1,11 +1,11 @@
 /** Type names → plugins: what configuration files may ask for. */
 import { FlowConfigError } from '../options/flow-config-error.js';
 import { didYouMean } from '../options/suggest.js';
-import type { PluginDefinition } from './define-plugin.js';
+import type { PluginDefinition, PluginReferences } from './define-plugin.js';
 import { type ConfigurableKind, nounOf, type Plugins } from './plugin-kinds.js';
 
 /** A set of plugin types. A value: `add` leaves it alone and returns another. */
-export class PluginRegistry {
+export class PluginRegistry implements PluginReferences {
   private readonly definitions: ReadonlyMap<string, PluginDefinition>;
 
   /** @throws FlowConfigError when a type comes twice. */
@@ -41,14 +41,22 @@ export class PluginRegistry {
   }
 
   /**
-   * Makes a plugin of whatever kind its type has, from parameters as they stand in a file.
+   * Makes a plugin of whatever kind its type has, from parameters as they stand in a file. `references` finds the plugins that the
+   * parameters name; by default a name is a type, and stands for a new plugin without parameters.
    * @throws FlowConfigError when the type is unknown or the parameters are wrong.
    */
-  create(type: string, parameters?: unknown): Plugins[ConfigurableKind] {
+  create(type: string, parameters?: unknown, references: PluginReferences = this): Plugins[ConfigurableKind] {
     const definition = this.definitions.get(type);
-    if (definition !== undefined) return definition.create(parameters);
+    if (definition !== undefined) return definition.create(parameters, references);
     const known = this.types();
     const expected = `one of the known plugin types ${known.join(', ') || '(none)'}${didYouMean(type, known)}`;
     throw new FlowConfigError('PluginRegistry', [{ path: 'type', expected, got: JSON.stringify(type) }]);
+  }
+
+  resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
+    if (this.kindOf(name) === kind) return this.create(name) as Plugins[K];
+    const known = this.types(kind);
+    const expected = `the name of ${nounOf(kind)}, one of ${known.join(', ')}${didYouMean(name, known)}`;
+    throw new FlowConfigError('PluginRegistry', [{ path: '', expected, got: JSON.stringify(name) }]);
   }
 }

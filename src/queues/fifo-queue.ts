@@ -21,6 +21,17 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return member;
   }
 
+  /** The living member that came last. */
+  last(): T | undefined {
+    let member = this.line.peekBack();
+    while (member !== undefined && !member.isWaiting) {
+      this.line.pop();
+      this.tombstones--;
+      member = this.line.peekBack();
+    }
+    return member;
+  }
+
   shift(): void {
     this.line.shift();
   }

@@ -28,6 +28,8 @@ export interface ItemView<R = unknown> {
 export interface FlowView<R = unknown> {
   readonly fairnessId: string;
   readonly priority: number;
+  /** Its share beside flows of weight 1, from the configuration; 1 unless set. */
+  readonly weight: number;
   /** Requests waiting in this flow. */
   readonly waiting: number;
   readonly waitingBytes: number;

@@ -4,7 +4,7 @@
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { runners } from './runners/index.js';
-import { type Deviation, deviationOf } from './support/deviations.js';
+import { type Deviation, deviationOf, isListed } from './support/deviations.js';
 import { Tally } from './support/tally.js';
 import { folderName, isOwnFolder, readVectorFiles, type Vector } from './support/vectors.js';
 
@@ -23,24 +23,32 @@ async function passes(vector: Vector): Promise<boolean> {
 /** A deviation that is none would hide what comes after it; one that says what happens in its place must be right about it. */
 async function confirm(vector: Vector, { instead }: Deviation): Promise<'confirmed' | 'stale'> {
   if (await passes(vector)) return 'stale';
-  if (instead !== undefined) await runners[vector.kind]?.({ ...vector, expect: instead });
+  if (instead !== undefined) await runners[vector.kind]?.({ ...vector, expect: { ...vector.expect, ...instead } });
   return 'confirmed';
+}
+
+function unknownKind({ kind }: Vector): never {
+  throw new Error(`unknown kind ${kind}: neither a runner nor deviations.json knows it`);
 }
 
 for (const file of readVectorFiles()) {
   describe(file.name, () => {
+    it('declares no kind that nobody knows', () => {
+      expect(file.kinds.filter((kind) => runners[kind] === undefined && !isListed(kind))).toEqual([]);
+    });
+
     for (const vector of file.vectors) {
       it(`${vector.id} ${vector.kind}: ${vector.name}`, async ({ skip }) => {
+        const note = tally.begin(file.name, vector);
         const deviation = deviationOf(vector);
         if (deviation !== undefined) {
           const verdict = await confirm(vector, deviation);
-          tally.note(file.name, vector, verdict === 'stale' ? 'stale' : deviation.status);
+          note(verdict === 'stale' ? 'stale' : deviation.status);
           skip(`${deviation.status}: ${deviation.reason}`);
         }
-        const run = runners[vector.kind];
-        if (run === undefined) throw new Error(`unknown kind ${vector.kind}: neither a runner nor deviations.json knows it`);
+        const run = runners[vector.kind] ?? unknownKind;
         await run(vector);
-        tally.note(file.name, vector, 'passed');
+        note('passed');
       });
     }
   });

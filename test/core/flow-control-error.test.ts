@@ -21,6 +21,8 @@ describe('FlowControlError', () => {
 
   it.each<[DropName, status: number, retryAfter: string | undefined]>([
     ['maxBands', 429, '1'],
+    ['overloaded', 503, '1'],
+    ['displaced', 429, '1'],
     ['noEndpointsEvicted', 503, '1'],
     ['ttl', 503, '30'],
     ['gone', 503, undefined],

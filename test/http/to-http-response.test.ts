@@ -14,7 +14,11 @@ const gatewayApi: readonly Row[] = [
   ['globalBytes', 429, 'rejected-saturated', true],
   ['flowRequests', 429, 'rejected-saturated', true],
   ['maxBands', 429, 'rejected-saturated', true],
+  ['refused', 429, 'rejected-saturated', true],
+  ['overloaded', 503, 'rejected-saturated', true],
+  ['displaced', 429, 'rejected-saturated', true],
   ['noEndpointsRejected', 503, 'rejected-no-endpoints', true],
+  ['noEndpointsAtAll', 503, 'rejected-no-endpoints', true],
   ['noEndpointsEvicted', 503, 'rejected-no-endpoints', true],
   ['ttl', 503, 'rejected-ttl-expired', true],
   ['gone', 503, 'rejected-context-cancelled', false],
@@ -30,6 +34,9 @@ const llmD: readonly Row[] = [
   ['capacity', 429, 'rejected-saturated', true],
   ['globalBytes', 429, 'rejected-saturated', true],
   ['maxBands', 429, 'rejected-saturated', true],
+  ['refused', 429, 'rejected-saturated', true],
+  ['overloaded', 429, 'rejected-saturated', true],
+  ['displaced', 429, 'rejected-saturated', true],
   ['noEndpointsRejected', 503, 'rejected-no-endpoints', true],
   ['noEndpointsEvicted', 503, 'rejected-no-endpoints', true],
   ['ttl', 429, 'rejected-ttl-expired', true],
@@ -42,7 +49,17 @@ const llmD: readonly Row[] = [
   ['internal', 500, undefined, false],
 ];
 
-function checkRow([name, status, droppedReason, hasRetryAfter]: Row, contract: 'gateway-api' | 'llm-d'): void {
+const dynamo: readonly Row[] = [
+  ['capacity', 529, 'rejected-saturated', true],
+  ['overloaded', 529, 'rejected-saturated', true],
+  ['ttl', 529, 'rejected-ttl-expired', true],
+  ['noEndpointsEvicted', 503, 'rejected-no-endpoints', true],
+  ['gone', 503, 'rejected-context-cancelled', false],
+  ['shutdownRejected', 503, 'rejected-shutting-down', true],
+  ['internal', 500, undefined, false],
+];
+
+function checkRow([name, status, droppedReason, hasRetryAfter]: Row, contract: 'gateway-api' | 'llm-d' | 'dynamo'): void {
   const response = respond(drops[name], { contract });
   expect(response.status).toBe(status);
   expect(response.headers['x-llm-d-request-dropped-reason']).toBe(droppedReason);
@@ -52,6 +69,8 @@ function checkRow([name, status, droppedReason, hasRetryAfter]: Row, contract: '
 describe('error contracts', () => {
   it.each(gatewayApi)('gateway-api: %s is %d', (...row) => checkRow(row, 'gateway-api'));
   it.each(llmD)('llm-d: %s is %d', (...row) => checkRow(row, 'llm-d'));
+
+  it.each(dynamo)('dynamo: %s is %d', (...row) => checkRow(row, 'dynamo'));
 
   it('gateway-api is the default', () => {
     expect(respond(drops.ttl).status).toBe(503);
@@ -72,7 +91,8 @@ describe('error contracts', () => {
     expect(response.status).toBe(529);
     expect(response.headers['x-llm-d-request-dropped-reason']).toBe('mine-band-max-requests');
     expect(response.headers['retry-after']).toBe('3');
-    expect(problem(drops.capacity, { contract })).toMatchObject({ type: 'about:blank', status: 529 });
+    expect(problem(drops.capacity, { contract }).status).toBe(529);
+    expect(problem(drops.ttl, { contract })).toMatchObject({ type: 'about:blank', status: 418 });
     expect(respond(drops.ttl, { contract }).headers).not.toHaveProperty('retry-after');
   });
 });
@@ -137,6 +157,15 @@ describe('problem body', () => {
       'Requests that wait may hold at most 1000 bytes; they hold 990, and this one does not fit.',
     ],
     ['flowRequests', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'At most 5 requests of this flow may wait, and 5 are waiting.'],
+    ['refused', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'The request was refused: the budget of 5 requests is spent.'],
+    ['overloaded', 'ERR_FLOW_OVERLOADED', 'temporary-reduced-capacity', 'The request was refused: every worker is busy.'],
+    [
+      'displaced',
+      'ERR_FLOW_SATURATED',
+      'quota-exceeded',
+      'The queue was full, and a request of higher priority took the place of this one.',
+    ],
+    ['noEndpointsAtAll', 'ERR_FLOW_NO_ENDPOINTS', 'temporary-reduced-capacity', 'No model server is available.'],
     ['maxBands', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'The gateway takes no more requests of priority 100 now.'],
     [
       'noEndpointsRejected',
@@ -161,7 +190,7 @@ describe('problem body', () => {
   });
 
   it.each(Object.keys(drops) as DropName[])('%s does not tell the fairness ID', (name) => {
-    for (const body of ['problem', 'openai'] as const)
+    for (const body of ['problem', 'openai', 'dynamo'] as const)
       expect(JSON.stringify(respond(drops[name], { body }))).not.toContain('secret-tenant');
   });
 });
@@ -192,6 +221,15 @@ describe('other bodies', () => {
     expect(error).toMatchObject({ status: 429, code: 'ERR_FLOW_SATURATED', type: 'rate_limit_error', param: null });
     expect((error as Error).message).toContain('At most 500 requests');
     expect((error as RateLimitError).headers?.get('retry-after')).toBe('3');
+  });
+
+  it.each([
+    ['overloaded', 529, 'Overloaded', 'The request was refused: every worker is busy.'],
+    ['noEndpointsAtAll', 503, 'service_unavailable', 'No model server is available.'],
+  ] as const)('dynamo: the flat object, %s', (name, code, type, message) => {
+    const response = respond(drops[name], { contract: 'dynamo', body: 'dynamo' });
+    expect(response.headers['content-type']).toBe('application/json');
+    expect(JSON.parse(response.body)).toEqual({ message, type, code });
   });
 
   it('a function writes its own', () => {

@@ -1,4 +1,6 @@
 /** What every adapter promises, over real sockets. */
+import http2 from 'node:http2';
+import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FlowControlError } from '../../src/index.js';
 import type { RequestFlow } from '../../src/node/index.js';
@@ -123,6 +125,19 @@ describe.each(hosts)('$name', (host: Host) => {
       await until('the lease is released', () => gate.flow.stats().inFlight === 0 && gate.releases.length === 1);
     });
 
+    it('one is released when a response without a body has been sent, though the upload goes on', async () => {
+      const { client, gate } = await start({ handler: ({ send }) => send(204, '') });
+      const { status } = client.request({ upload: true });
+      expect(await status).toBe(204);
+      await until('the lease is released', () => gate.flow.stats().inFlight === 0 && gate.releases.length === 1);
+    });
+
+    it('a large body that arrived while waiting is whole', async () => {
+      const { client } = await start({ handler: async ({ req, send }) => send(200, `${await readBody(req)} bytes`) });
+      const answers = Array.from({ length: 4 }, () => client.request({ body: 'x'.repeat(3_000_000) }));
+      for (const { text } of answers) expect(await text).toBe('3000000 bytes');
+    });
+
     it('releaseOn manual leaves it to the handler', async () => {
       const { held, handler } = holding();
       const { client, gate } = await start({ handler, options: { releaseOn: 'manual' } });
@@ -154,6 +169,7 @@ describe.each(hosts)('$name', (host: Host) => {
     it.each([
       ['with no body', {}],
       ['with an unread body', { body: 'x'.repeat(1_000) }],
+      ['with a large unread body', { body: 'x'.repeat(2_000_000) }],
       ['in the middle of an upload', { upload: true }],
     ])('while queued, %s', async (_, request) => {
       const { held, handler } = holding();
@@ -183,6 +199,30 @@ describe.each(hosts)('$name', (host: Host) => {
       held[0]!.finish();
       await first.text;
       expect(held).toHaveLength(1);
+    });
+
+    it('while queued, with a large unread body that began to arrive long before', async () => {
+      const { held, handler } = holding();
+      const arrived = deferred();
+      const { client, gate } = await start({
+        handler,
+        async before(req) {
+          if (req.url !== '/late') return;
+          // HTTP/2 keeps it in its window until somebody reads.
+          if (isHttp1) await until('some of the body arrives', () => (req as Readable).readableLength > 0);
+          for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+          arrived.resolve();
+        },
+      });
+      const first = client.request();
+      await until('the first runs', () => held.length === 1);
+      const second = client.request({ path: '/late', body: 'x'.repeat(2_000_000) });
+      await arrived.promise;
+      await until('the second waits', () => gate.flow.stats().waiting === 1);
+      second.leave();
+      await until('the second is gone', () => gate.flow.stats().waiting === 0);
+      held[0]!.finish();
+      await first.text;
     });
 
     it('before flow control was reached', async () => {
@@ -316,6 +356,7 @@ describe.each(hosts)('$name', (host: Host) => {
       for (const { status: answered, headers } of [second, third]) {
         expect(await answered).toBe(status);
         expect((await headers)['x-llm-d-request-dropped-reason']).toBe(reason);
+        expect((await headers).connection).toBe(isHttp1 ? 'close' : undefined);
       }
       held[0]!.finish();
       expect(await first.status).toBe(200);
@@ -388,6 +429,27 @@ describe.each(hosts)('$name', (host: Host) => {
       const { headers, ...used } = JSON.parse(await client.request({ headers: lowerCased }).text);
       expect(used).toMatchObject({ fairnessId: 'tenant-b', priority: -5 });
       expect(headers).not.toHaveProperty('x-gateway-inference-fairness-id');
+    });
+  });
+
+  describe.runIf(!isHttp1)('HTTP/2', () => {
+    it.each([
+      ['ended', true],
+      ['not ended', false],
+    ])('a client closes a stream without error that it did not read, the response %s', async (_, isEnded) => {
+      const { client, gate } = await start({
+        handler({ stream }) {
+          const body = stream();
+          body.on('error', () => {});
+          body.write('x'.repeat(1_000_000));
+          if (isEnded) body.end();
+        },
+      });
+      const { status, pause, leave } = client.request();
+      pause();
+      expect(await status).toBe(200);
+      leave(http2.constants.NGHTTP2_NO_ERROR);
+      await until('the lease is released', () => gate.flow.stats().inFlight === 0);
     });
   });
 

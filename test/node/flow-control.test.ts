@@ -30,6 +30,7 @@ function lend(fairnessId = 'a', priority = 0): Lent {
     endpoint: undefined,
     usage: { promptTokens: 0, completionTokens: 0 },
     isReleased: false,
+    isEvicted: false,
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
     bind() {},
@@ -64,7 +65,12 @@ function recordingGate(answer: () => Outcome | Promise<Outcome>, isPrompt = fals
 
 type Handler = (req: WithFlow<NodeRequest>, res: NodeResponse, error: unknown) => void;
 
-async function serve(gate: FlowGate<HttpFlowRequest<NodeRequest>>, options: FlowControlOptions<NodeRequest>, handler: Handler, isHttp2 = false) {
+async function serve(
+  gate: FlowGate<HttpFlowRequest<NodeRequest>>,
+  options: FlowControlOptions<NodeRequest>,
+  handler: Handler,
+  isHttp2 = false,
+) {
   const limit = flowControl(gate, options);
   const listener = (req: NodeRequest, res: NodeResponse) => limit(req, res, (error) => handler(req, res, error));
   const server: Server = isHttp2 ? http2.createServer(listener) : http.createServer(listener);

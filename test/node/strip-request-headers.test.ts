@@ -8,7 +8,9 @@ function request(rawHeaders: string[]) {
   return {
     rawHeaders,
     get headers() {
-      headers ??= Object.fromEntries(Array.from({ length: count / 2 }, (_, i) => [rawHeaders[2 * i]!.toLowerCase(), rawHeaders[2 * i + 1]!]));
+      headers ??= Object.fromEntries(
+        Array.from({ length: count / 2 }, (_, i) => [rawHeaders[2 * i]!.toLowerCase(), rawHeaders[2 * i + 1]!]),
+      );
       return headers;
     },
     headersDistinct: { 'x-slo-ttft-ms': ['5'], host: ['here'] } as Record<string, string[]>,

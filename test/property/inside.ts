@@ -1,22 +1,21 @@
 /** The controller's private state, for checks that no public figure allows. */
 import type { Dispatcher } from '../../src/core/dispatcher.js';
 import type { ResolvedOptions } from '../../src/core/options.js';
-import type { FlowController } from '../../src/index.js';
 import type { LinkedList } from '../../src/queues/linked-list.js';
 import type { PriorityBand } from '../../src/tiers/1-priority/priority-band.js';
 import type { Flow } from '../../src/tiers/2-fairness/flow.js';
 
-export function dispatcherOf(flow: FlowController): Dispatcher {
+export function dispatcherOf(flow: object): Dispatcher {
   return Reflect.get(flow, 'dispatcher') as Dispatcher;
 }
 
 /** The options that are in force, whatever a reconfiguration that waits its turn will bring. */
-export function optionsOf(flow: FlowController): ResolvedOptions {
+export function optionsOf(flow: object): ResolvedOptions {
   return Reflect.get(dispatcherOf(flow), 'options') as ResolvedOptions;
 }
 
 /** What is wrong with the tables behind the tiers. */
-export function brokenTables(flow: FlowController): string[] {
+export function brokenTables(flow: object): string[] {
   const { bands, flows, waiting, waitingBytes } = dispatcherOf(flow);
   const faults: string[] = [];
   const expect = (isRight: boolean, fault: string): void => {

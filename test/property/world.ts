@@ -1,25 +1,559 @@
 /**
- * A pool of model servers with one or two controllers before it, a host for each that keeps its own books, and a history of random
- * steps. After every step the books are compared with what the controllers say of themselves.
+ * A pool of model servers with one or two controllers before it, and a history of random steps. After every step the hosts' books are
+ * compared with what the controllers say of themselves.
  */
 import {
   concurrencyDetector,
   edf,
   EndpointPool,
   type EndpointView,
+  type FairnessPolicy,
   fcfs,
   FlowConfigError,
+  type FlowControllerOptions,
+  type FlowEvents,
   globalStrict,
-  leastLoaded,
+  type Lease,
+  type OrderingPolicy,
   roundRobin,
+  type SaturationDetector,
   sloDeadline,
   staticUsageLimit,
-  utilizationDetector,
-  type FairnessPolicy,
-  type OrderingPolicy,
   type UsageLimitPolicy,
+  utilizationDetector,
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
-import { Host } from './host.js';
-import { nonsenseDetector, nonsenseFairness, nonsenseOrdering, nonsensePicker, nonsenseUsageLimit, type Mischief } from './nonsense.js';
+import { dial } from '../support/flow.js';
+import { CountedSignal } from './counted-signal.js';
+import { type GateRules, Host, type TestRequest } from './host.js';
+import { type Mischief, nonsenseDetector, nonsenseFairness, nonsenseOrdering, nonsensePicker, nonsenseUsageLimit } from './nonsense.js';
 import { Random } from './random.js';
+
+type Options = FlowControllerOptions<TestRequest>;
+
+export interface WorldOptions {
+  readonly seed: number;
+  /** Plugins and listeners that throw, answer nonsense and call back. */
+  readonly hasNonsense: boolean;
+}
+
+/** One step: what, and a number from which the rest follows. */
+export interface Step {
+  readonly kind: StepKind;
+  readonly salt: number;
+}
+
+const priorities = [-3, -1, 0, 2, 9] as const;
+const recheckIntervalMs = 10;
+const events = ['queued', 'dispatched', 'dropped', 'released', 'gate', 'regime', 'pluginError', 'bandAdded', 'bandRemoved', 'flowRemoved'];
+
+export class World {
+  readonly clock = new ManualClock(1000);
+  readonly faults: string[] = [];
+  private readonly random: Random;
+  private readonly pool: EndpointPool | undefined;
+  private readonly hosts: Host[] = [];
+  private readonly signals: CountedSignal[] = [];
+  private readonly endpoints: EndpointView[] = [];
+  private readonly works: (() => void)[] = [];
+  private readonly dials: { turnTo(value: number): void; value: number }[] = [];
+  private readonly hasNonsense: boolean;
+  private requests = 0;
+  /** How many times plugins may still call back in this step. */
+  private meddling = 0;
+
+  constructor({ seed, hasNonsense }: WorldOptions) {
+    this.random = new Random(seed);
+    this.hasNonsense = hasNonsense;
+    const { random } = this;
+    this.pool = random.chance(0.6) ? new EndpointPool() : undefined;
+    for (let i = random.int(4); i > 0; i--) this.addEndpoint(random);
+    const hostCount = this.pool !== undefined && random.chance(0.3) ? 2 : 1;
+    for (let i = 0; i < hostCount; i++) this.hosts.push(this.makeHost(random));
+  }
+
+  async perform({ kind, salt }: Step): Promise<void> {
+    this.meddling = this.hasNonsense ? 4 : 0;
+    steps[kind].call(this, new Random(salt));
+    await this.settle();
+    this.meddling = 0;
+    this.compare(kind);
+  }
+
+  /** Closes everything, gives every seat back, and looks for what was left behind. */
+  async end(): Promise<void> {
+    for (const host of this.hosts) host.close(0);
+    for (const finish of this.works.splice(0)) finish();
+    await this.settle();
+    for (const host of this.hosts) for (const lease of host.leases) lease.release();
+    await this.settle();
+    this.compare('end');
+    const same = (what: string, got: number, expected: number): void => this.hosts[0]?.same(what, got, expected);
+    same('timers after the end', this.clock.pendingTimers, 0);
+    for (const host of this.hosts) {
+      const { waiting, waitingBytes, inFlight, inFlightTokens, state } = host.flow.stats();
+      same(`left behind (${state})`, waiting + waitingBytes + inFlight + inFlightTokens, 0);
+    }
+    if (this.pool !== undefined) same('controllers on the pool', (Reflect.get(this.pool, 'listeners') as unknown[]).length, 0);
+    for (const { subscribers } of this.dials as { subscribers?: number }[]) same('subscribers', subscribers ?? 0, 0);
+  }
+
+  /** Everything that is settled gets answered. */
+  private async settle(): Promise<void> {
+    for (let before = -1; before !== this.activity; ) {
+      before = this.activity;
+      for (let i = 0; i < 8; i++) await Promise.resolve();
+    }
+  }
+
+  private get activity(): number {
+    return this.hosts.reduce((sum, host) => sum + host.activity, 0);
+  }
+
+  private compare(kind: string): void {
+    const { pool, hosts } = this;
+    const before = this.faults.length;
+    for (const host of hosts) host.compare();
+    const [first] = hosts as [Host];
+    first.same(
+      'timers',
+      this.clock.pendingTimers,
+      hosts.reduce((sum, host) => sum + host.expectedTimers, 0),
+    );
+    for (const endpoint of this.endpoints) {
+      const seats = hosts.flatMap((host) => host.seatsAt(endpoint));
+      first.same(`seats on ${endpoint.id}`, endpoint.inFlightRequests, seats.length);
+      first.same(`tokens on ${endpoint.id}`, endpoint.inFlightTokens, tokensOf(seats));
+      // A detector that reports from inside its own hook gets ahead of the books.
+      if (!this.hasNonsense) first.same(`unsampled on ${endpoint.id}`, endpoint.unsampledRequests, sumOf(hosts, (host) => host.unsampledAt(endpoint)));
+    }
+    if (pool !== undefined) {
+      first.same('Σ seats', pool.inFlightRequests, sumOf(pool.endpoints, (endpoint) => endpoint.inFlightRequests));
+      first.same('Σ tokens', pool.inFlightTokens, sumOf(pool.endpoints, (endpoint) => endpoint.inFlightTokens));
+    }
+    for (const source of this.signals) {
+      const listening = hosts.filter((host) => [...host.waiting].some(({ request }) => request.source === source)).length;
+      first.same('listeners on a signal', source.live.size, listening);
+    }
+    for (const host of hosts) {
+      // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left behind either.
+      const mayLag = host.gate.isSilent && kind !== 'advanceLong';
+      if (host.isOpenForWaiting === true && !mayLag) host.fail('requests wait before an open gate');
+    }
+    for (let i = before; i < this.faults.length; i++) this.faults[i] = `after ${kind} at ${this.clock.now()}: ${this.faults[i]}`;
+  }
+
+  // What worlds are made of.
+
+  private makeHost(random: Random): Host {
+    const [detector, gate] = this.randomDetector(random);
+    const [usageLimitPolicy, ceilings] = this.randomUsageLimit(random);
+    const options: Options = {
+      saturationDetector: detector,
+      usageLimitPolicy,
+      gate: this.randomGate(random),
+      limits: this.randomLimits(random, 3),
+      bands: this.randomBands(random),
+      ...this.randomTemplates(random),
+      ...this.randomTtls(random),
+      ...this.randomIdleTimes(random),
+      maxBands: 6 + random.int(4),
+      ...(random.chance(0.5) ? { maxFlows: 1 + random.int(6) } : {}),
+      ...(this.pool === undefined ? {} : { pool: this.pool, endpointPicker: this.randomPicker(random) }),
+    };
+    const host = new Host(options, { ...gate, ceilings }, this.clock, this.faults);
+    if (this.hasNonsense) this.addNonsenseListeners(host, random);
+    return host;
+  }
+
+  private addNonsenseListeners(host: Host, random: Random): void {
+    for (let i = 0; i < 4; i++) {
+      host.flow.on(random.pick(events) as keyof FlowEvents, () => this.mischief.meddle());
+      host.flow.on(random.pick(events) as keyof FlowEvents, async () => {
+        await Promise.resolve();
+        if (this.random.chance(0.2)) throw new Error('asynchronous listener');
+      });
+    }
+  }
+
+  private get mischief(): Mischief {
+    return {
+      random: this.random,
+      meddle: () => {
+        if (this.meddling > 0 && this.random.chance(0.1)) {
+          this.meddling--;
+          steps[this.random.pick(inside)].call(this, new Random(this.random.int(2 ** 31)));
+        }
+        if (this.meddling > 0 && this.random.chance(0.05)) throw new Error('meddled');
+      },
+    };
+  }
+
+  private randomDetector(random: Random): [SaturationDetector, GateRules] {
+    const rules = (saturation: GateRules['saturation'], isSilent: boolean): GateRules => ({ saturation, ceilings: undefined, isSilent });
+    const kind = random.int(this.hasNonsense ? 7 : 5);
+    if (kind >= 5) return [nonsenseDetector(this.mischief), rules(undefined, true)];
+    if (kind === 4 && this.pool !== undefined) return this.randomUtilization(random);
+    if (kind >= 3) {
+      const isSilent = random.chance(0.5);
+      const detector = dial(random.pick([0, 0.3, 0.8, 1, 2]), !isSilent);
+      this.dials.push(detector);
+      return [detector, rules(() => detector.value, isSilent)];
+    }
+    const concurrencyMode = random.pick(['requests', 'tokens', 'hybrid'] as const);
+    const maxConcurrency = 1 + random.int(5);
+    const maxTokenConcurrency = 1 + random.int(40);
+    const headroom = random.pick([0, 0.5]);
+    const requests = (endpoint: EndpointView | undefined): number => this.seats(endpoint).length / maxConcurrency;
+    const tokens = (endpoint: EndpointView | undefined): number => tokensOf(this.seats(endpoint)) / maxTokenConcurrency;
+    const fullness = {
+      requests,
+      tokens,
+      hybrid: (endpoint: EndpointView | undefined) => Math.max(requests(endpoint), tokens(endpoint)),
+    }[concurrencyMode];
+    const members = (): readonly (EndpointView | undefined)[] => this.pool?.endpoints ?? [undefined];
+    return [
+      concurrencyDetector({ concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom }),
+      rules(() => sumOf(members(), fullness) / members().length + 1e-12, false),
+    ];
+  }
+
+  private randomUtilization(random: Random): [SaturationDetector, GateRules] {
+    const queueDepthThreshold = 1 + random.int(4);
+    const kvCacheUtilThreshold = random.pick([0.5, 0.8, 1]);
+    const metricsStalenessThreshold = random.pick([20, 200, 2000]);
+    const score = (endpoint: EndpointView): number => {
+      const { metrics } = endpoint;
+      if (metrics === undefined || this.clock.now() - metrics.sampledAtMs > metricsStalenessThreshold) return 1;
+      const unsampled = sumOf(this.hosts, (host) => host.unsampledAt(endpoint));
+      return Math.max((metrics.waitingQueueSize + unsampled) / queueDepthThreshold, metrics.kvCacheUsage / kvCacheUtilThreshold);
+    };
+    const saturation = (): number => sumOf(this.pool?.endpoints ?? [], score) / (this.pool?.endpoints.length ?? 1);
+    return [
+      utilizationDetector({ queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold }),
+      { saturation, ceilings: undefined, isSilent: true },
+    ];
+  }
+
+  private seats(endpoint: EndpointView | undefined): Lease[] {
+    return this.hosts.flatMap((host) => host.seatsAt(endpoint));
+  }
+
+  private randomUsageLimit(random: Random): [UsageLimitPolicy | undefined, GateRules['ceilings']] {
+    const kind = random.int(this.hasNonsense ? 5 : 4);
+    if (kind === 0) return [undefined, (_, ranked) => ranked.map(() => 1)];
+    if (kind === 1) {
+      const threshold = random.pick([0.5, 0.9, 1.5]);
+      return [staticUsageLimit({ threshold }), (_, ranked) => ranked.map(() => threshold)];
+    }
+    if (kind === 4) return [nonsenseUsageLimit(this.mischief), undefined];
+    // By rank: constant; by rank and reading, rising in places: not.
+    const isConstant = kind === 2;
+    const compute = (saturation: number, ranked: readonly number[]): number[] =>
+      ranked.map((_, i) => (isConstant ? 1 - i * 0.15 : [1, 1.2, 0.7, 0.9][i % 4]! - (saturation > 0.5 ? 0.1 : 0)));
+    const policy: UsageLimitPolicy = {
+      type: isConstant ? 'by-rank' : 'by-rank-and-reading',
+      computeLimits(saturation, ranked, ceilings) {
+        compute(saturation, ranked).forEach((ceiling, i) => {
+          ceilings[i] = ceiling;
+        });
+      },
+      ...(isConstant ? { constant: true as const } : {}),
+    };
+    return [policy, compute];
+  }
+
+  private randomGate(random: Random): Options['gate'] {
+    const closeAt = random.pick([0.8, 1, 1, 1, 2]);
+    return {
+      closeAt,
+      openAt: random.chance(0.3) ? closeAt / 2 : closeAt,
+      failValue: random.pick([0, 0.5, 1, 1]),
+      recheckIntervalMs,
+    };
+  }
+
+  private randomPicker(random: Random): Options['endpointPicker'] {
+    return this.hasNonsense && random.chance(0.4) ? nonsensePicker(this.mischief, this.pool as EndpointPool) : undefined;
+  }
+
+  private randomLimits(random: Random, scale: number): Options['limits'] {
+    if (random.chance(0.5)) return undefined;
+    return {
+      ...(random.chance(0.6) ? { maxRequests: random.chance(0.05) ? 0 : random.pick([2, 8, 25, 60]) * scale } : {}),
+      ...(random.chance(0.6) ? { maxBytes: random.chance(0.05) ? 0 : random.pick([40, 200, 800, 2000]) * scale } : {}),
+    };
+  }
+
+  private randomTemplate(random: Random): NonNullable<Options['defaultBand']> {
+    const fairness = random.pick<() => FairnessPolicy>([globalStrict, roundRobin, roundRobin]);
+    const ordering = random.pick<() => OrderingPolicy>([fcfs, edf, sloDeadline]);
+    const isOdd = this.hasNonsense && random.chance(0.4);
+    return {
+      limits: this.randomLimits(random, 2),
+      flowLimits: random.chance(0.5) ? this.randomLimits(random, 1) : undefined,
+      ...(random.chance(0.4) ? { requestTtl: random.pick([0, 30, 700, '2s', Number.POSITIVE_INFINITY]) } : {}),
+      fairness: isOdd ? nonsenseFairness(this.mischief) : fairness(),
+      ordering: this.hasNonsense && random.chance(0.2) ? nonsenseOrdering(this.mischief) : ordering(),
+    };
+  }
+
+  private randomBands(random: Random): NonNullable<Options['bands']> {
+    const some = priorities.filter(() => random.chance(0.5));
+    return some.map((priority) => ({ priority, ...this.randomTemplate(random) }));
+  }
+
+  private randomTemplates(random: Random): Pick<Options, 'defaultBand' | 'defaultNegativeBand'> {
+    return {
+      defaultBand: random.chance(0.7) ? this.randomTemplate(random) : undefined,
+      defaultNegativeBand: random.chance(0.3) ? this.randomTemplate(random) : undefined,
+    };
+  }
+
+  private randomTtls(random: Random): Pick<Options, 'defaultRequestTtl' | 'noEndpointRequestTtl'> {
+    return {
+      ...(random.chance(0.7) ? { defaultRequestTtl: random.pick([0, 40, 500, '5s']) } : {}),
+      ...(random.chance(0.5) ? { noEndpointRequestTtl: random.pick([0, 25, 1000]) } : {}),
+    };
+  }
+
+  private randomIdleTimes(random: Random): Pick<Options, 'flowIdleTimeout' | 'bandIdleTimeout'> {
+    const flowIdleTimeout = random.pick([50, 1000, 300_000]);
+    return { flowIdleTimeout, bandIdleTimeout: flowIdleTimeout * random.pick([1, 4]) };
+  }
+
+  private addEndpoint(random: Random): void {
+    const id = `e${random.int(4)}`;
+    if (this.pool !== undefined && this.pool.get(id) === undefined) this.endpoints.push(this.pool.add(id));
+  }
+
+  private randomSignal(random: Random): CountedSignal | undefined {
+    if (random.chance(0.4)) return undefined;
+    const shared = this.signals.slice(-6).filter(({ signal }) => !signal.aborted);
+    if (random.chance(0.5) && shared.length > 0) return random.pick(shared);
+    const source = new CountedSignal();
+    this.signals.push(source);
+    if (random.chance(0.1)) source.abort();
+    return source;
+  }
+
+  private randomRequest(random: Random): TestRequest {
+    const source = this.randomSignal(random);
+    return {
+      id: this.requests++,
+      byteSize: random.pick([0, 1, 7, 30]),
+      tokens: random.int(10),
+      ...(source === undefined ? {} : { signal: source.signal, source }),
+      ...(random.chance(0.3) ? { ttlMs: random.pick([0, 5, 60, 800, 3000, Number.POSITIVE_INFINITY, 1 + random.int(400)]) } : {}),
+      ...(random.chance(0.4) ? { sloTtftMs: random.int(300) } : {}),
+      ...(random.chance(0.2) ? { receivedAtMs: this.clock.now() - random.int(200) } : {}),
+    };
+  }
+
+  private randomKey(random: Random): { fairnessId: string; priority: number } {
+    const priority = random.chance(0.85) ? random.pick(priorities) : random.int(12) - 6;
+    return { fairnessId: random.pick(['a', 'b', 'c', 'd', 'e', 'f', 'x'.repeat(300)]), priority };
+  }
+
+  /** A lease that is held, now and then one that was given back. */
+  private randomLease(random: Random): [Host, Lease] | undefined {
+    const host = random.pick(this.hosts);
+    const held = random.chance(0.9) ? host.leases.filter((lease) => !lease.isReleased) : host.leases;
+    return held.length === 0 ? undefined : [host, random.pick(held)];
+  }
+
+  // The steps.
+
+  enqueue(random: Random): void {
+    random.pick(this.hosts).enqueue(this.randomRequest(random), this.randomKey(random));
+  }
+
+  enqueueMany(random: Random): void {
+    const host = random.pick(this.hosts);
+    const key = this.randomKey(random);
+    for (let i = 5 + random.int(50); i > 0; i--) {
+      host.enqueue(this.randomRequest(random), random.chance(0.7) ? key : this.randomKey(random));
+    }
+  }
+
+  tryEnqueue(random: Random): void {
+    random.pick(this.hosts).tryEnqueue(this.randomRequest(random), this.randomKey(random));
+  }
+
+  run(random: Random): void {
+    const kind = random.int(4);
+    const work = (): Promise<string> | string => {
+      if (kind === 0) return 'done';
+      if (kind === 1) throw new Error('work');
+      return new Promise((resolve, reject) => {
+        this.works.push(() => (kind === 2 ? resolve('done') : reject(new Error('work'))));
+      });
+    };
+    random.pick(this.hosts).run(this.randomRequest(random), this.randomKey(random), work);
+  }
+
+  finishWork(random: Random): void {
+    if (this.works.length > 0) for (const finish of this.works.splice(random.int(this.works.length), 1)) finish();
+  }
+
+  release(random: Random): void {
+    const [host, lease] = this.randomLease(random) ?? [];
+    if (lease === undefined) return;
+    host?.release(lease);
+    if (random.chance(0.2)) lease[Symbol.dispose]();
+  }
+
+  releaseMany(random: Random): void {
+    for (const lease of random.pick(this.hosts).leases) if (random.chance(0.7)) lease.release();
+  }
+
+  bind(random: Random): void {
+    const [host, lease] = this.randomLease(random) ?? [];
+    if (host === undefined || lease === undefined || this.endpoints.length === 0) return;
+    const endpoint = random.pick(this.endpoints);
+    const isRight = !lease.isReleased && this.pool?.get(endpoint.id) === endpoint;
+    try {
+      host.bind(lease, endpoint);
+      host.expect(isRight, 'bind took what it must refuse');
+    } catch (error) {
+      host.expect(error instanceof FlowConfigError && !isRight, `bind refused: ${String(error)}`);
+    }
+  }
+
+  useLease(random: Random): void {
+    const [, lease] = this.randomLease(random) ?? [];
+    if (random.chance(0.5)) lease?.report({ promptTokens: random.int(100), completionTokens: random.int(100) });
+    else lease?.abort(new Error('evicted in flight'));
+  }
+
+  abort(random: Random): void {
+    if (this.signals.length > 0) random.pick(this.signals.slice(-12)).abort();
+  }
+
+  abortMany(random: Random): void {
+    for (const source of this.signals) if (random.chance(0.8)) source.abort();
+  }
+
+  advance(random: Random): void {
+    this.clock.advance(random.pick([0, 1, 5, 25, 60, 300]));
+  }
+
+  advanceLong(random: Random): void {
+    this.clock.advance(random.pick([recheckIntervalMs, 1500, 6000]));
+  }
+
+  addServer(random: Random): void {
+    this.addEndpoint(random);
+  }
+
+  removeServer(random: Random): void {
+    this.pool?.remove(`e${random.int(4)}`);
+  }
+
+  reportLoad(random: Random): void {
+    const endpoint = this.pool?.get(`e${random.int(4)}`);
+    if (endpoint === undefined) return;
+    const sampledAtMs = this.clock.now() - (random.chance(0.3) ? random.int(30) : 0);
+    const isNews = endpoint.metrics === undefined || sampledAtMs >= endpoint.metrics.sampledAtMs;
+    if (isNews) for (const host of this.hosts) host.sampled(endpoint, sampledAtMs);
+    const load = { waitingQueueSize: random.int(5), runningRequests: random.int(5), kvCacheUsage: random.next(), sampledAtMs };
+    this.pool?.report(endpoint.id, load);
+  }
+
+  turnDial(random: Random): void {
+    if (this.dials.length > 0) random.pick(this.dials).turnTo(random.pick([0, 0.3, 0.8, 1, 2]));
+  }
+
+  reconfigure(random: Random): void {
+    const host = random.pick(this.hosts);
+    const [detector, gate] = this.randomDetector(random);
+    const [usageLimitPolicy, ceilings] = this.randomUsageLimit(random);
+    const apply = (changes: Partial<Options>, rules: Partial<GateRules> = {}): void => {
+      // Before the call, which may call back.
+      host.gate = { ...host.gate, ...rules };
+      host.reconfiguredAtMs = this.clock.now();
+      host.flow.reconfigure(changes);
+    };
+    switch (random.int(8)) {
+      case 0:
+        return apply({ limits: this.randomLimits(random, 3) });
+      case 1:
+        return apply({ bands: this.randomBands(random) });
+      case 2:
+        return apply(this.randomTemplates(random));
+      case 3:
+        return apply({ saturationDetector: detector }, { saturation: gate.saturation, isSilent: gate.isSilent });
+      case 4:
+        return apply({ usageLimitPolicy }, { ceilings });
+      case 5:
+        return apply(this.randomTtls(random));
+      case 6:
+        return apply({ gate: this.randomGate(random), ...this.randomIdleTimes(random), maxFlows: 1 + random.int(6) });
+      default:
+        return apply({ maxBands: 6 + random.int(4), endpointPicker: this.pool === undefined ? undefined : this.randomPicker(random) });
+    }
+  }
+
+  look(random: Random): void {
+    const { flow } = random.pick(this.hosts);
+    if (random.chance(0.5)) flow.stats();
+    else flow.snapshot();
+  }
+
+  close(random: Random): void {
+    if (random.chance(0.08)) random.pick(this.hosts).close(random.pick([0, 1, 100, 3000]));
+  }
+}
+
+/** The steps by name; those of time come from outside only. */
+const inside = [
+  'enqueue',
+  'tryEnqueue',
+  'run',
+  'release',
+  'bind',
+  'useLease',
+  'abort',
+  'addServer',
+  'removeServer',
+  'reportLoad',
+  'turnDial',
+  'reconfigure',
+  'look',
+  'close',
+] as const;
+const outside = [...inside, 'enqueue', 'enqueue', 'enqueueMany', 'finishWork', 'releaseMany', 'abortMany', 'advance', 'advance', 'advanceLong'] as const;
+
+export type StepKind = (typeof outside)[number];
+export const stepKinds: readonly StepKind[] = outside;
+
+const steps: Readonly<Record<StepKind, (this: World, random: Random) => void>> = {
+  enqueue: World.prototype.enqueue,
+  enqueueMany: World.prototype.enqueueMany,
+  tryEnqueue: World.prototype.tryEnqueue,
+  run: World.prototype.run,
+  finishWork: World.prototype.finishWork,
+  release: World.prototype.release,
+  releaseMany: World.prototype.releaseMany,
+  bind: World.prototype.bind,
+  useLease: World.prototype.useLease,
+  abort: World.prototype.abort,
+  abortMany: World.prototype.abortMany,
+  advance: World.prototype.advance,
+  advanceLong: World.prototype.advanceLong,
+  addServer: World.prototype.addServer,
+  removeServer: World.prototype.removeServer,
+  reportLoad: World.prototype.reportLoad,
+  turnDial: World.prototype.turnDial,
+  reconfigure: World.prototype.reconfigure,
+  look: World.prototype.look,
+  close: World.prototype.close,
+};
+
+function tokensOf(leases: readonly Lease[]): number {
+  return sumOf(leases, (lease) => lease.tokens);
+}
+
+function sumOf<T>(all: readonly T[], figure: (one: T) => number): number {
+  return all.reduce((sum, one) => sum + figure(one), 0);
+}

@@ -105,12 +105,12 @@ export function countedAbort(): { controller: AbortController; signal: AbortSign
   let added = 0;
   const add = signal.addEventListener.bind(signal);
   const remove = signal.removeEventListener.bind(signal);
-  signal.addEventListener = (type: string, listener: EventListenerOrEventListenerObject) => {
+  signal.addEventListener = (type: string, listener: Parameters<typeof add>[1]) => {
     added++;
     live.add(listener);
     add(type, listener);
   };
-  signal.removeEventListener = (type: string, listener: EventListenerOrEventListenerObject) => {
+  signal.removeEventListener = (type: string, listener: Parameters<typeof add>[1]) => {
     live.delete(listener);
     remove(type, listener);
   };

@@ -41,6 +41,15 @@ export class BandTable {
     return this.waiting[0];
   }
 
+  get lowestWaiting(): PriorityBand | undefined {
+    return this.waiting[this.waiting.length - 1];
+  }
+
+  /** Highest priority first. */
+  allWaiting(): readonly PriorityBand[] {
+    return this.waiting;
+  }
+
   add(band: PriorityBand): void {
     this.byPriority.set(band.priority, band);
     this.ordered.splice(position(this.ordered, band.priority), 0, band);

@@ -27,6 +27,8 @@ export interface BandSettings {
   readonly requestTtlMs: number;
   readonly fairness: FairnessPolicy;
   readonly ordering: OrderingPolicy;
+  /** Part of all dispatches guaranteed to the band while it waits. */
+  readonly minShare: number;
 }
 
 export class PriorityBand implements BandView {
@@ -40,6 +42,8 @@ export class PriorityBand implements BandView {
   trackedInFlight = 0;
   readonly flows: Map<string, Flow> = new Map();
   readonly drainRate: DrainRate;
+  /** Arrival order across flows, for those who ask for the oldest or the newest; kept only then. */
+  private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
   private selector: GuardedSelector | undefined;
   private sharedQueue: ItemQueue<WaitingItem> | undefined;
@@ -84,8 +88,24 @@ export class PriorityBand implements BandView {
     return this.selector === undefined ? undefined : this.makeQueue();
   }
 
+  /** The request that has waited longest, and the one that came last; undefined unless arrivals are tracked. */
+  get oldest(): WaitingItem | undefined {
+    return this.arrivals?.peek();
+  }
+
+  get newest(): WaitingItem | undefined {
+    return this.arrivals?.last();
+  }
+
+  trackArrivals(isTracked: boolean): void {
+    if (isTracked === (this.arrivals !== undefined)) return;
+    this.arrivals = isTracked ? new FifoQueue<WaitingItem>() : undefined;
+    if (isTracked) for (const item of this.waitingItems()) this.arrivals?.push(item);
+  }
+
   add(item: WaitingItem, flow: Flow): void {
     item.flow = flow;
+    this.arrivals?.push(item);
     (this.sharedQueue ?? flow.queue)?.push(item);
     this.waiting++;
     this.waitingBytes += item.byteSize;
@@ -99,18 +119,18 @@ export class PriorityBand implements BandView {
   }
 
   /** The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or `discard`. */
-  next(): WaitingItem | undefined {
+  next(nowMs: number): WaitingItem | undefined {
     if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
-    return this.pickFlow()?.queue?.peek();
+    return this.pickFlow(nowMs)?.queue?.peek();
   }
 
   /** Removes what `next` returned, as dispatched. */
-  take(item: WaitingItem): void {
+  take(item: WaitingItem, nowMs: number): void {
     const flow = item.flow;
     if (flow === undefined) return;
     (this.sharedQueue ?? flow.queue)?.shift();
     this.leave(item, flow);
-    this.selector?.dispatched(flow, item);
+    this.selector?.dispatched(flow, item, nowMs);
   }
 
   /** Removes a waiting request that is not to be dispatched, wherever it stands; its `isWaiting` must be false by now. */
@@ -123,16 +143,16 @@ export class PriorityBand implements BandView {
   }
 
   /** Tells the fairness policy of a dispatch that never waited. */
-  passedThrough(item: WaitingItem, flow: Flow): void {
-    this.selector?.dispatched(flow, item);
+  passedThrough(item: WaitingItem, flow: Flow, nowMs: number): void {
+    this.selector?.dispatched(flow, item, nowMs);
   }
 
-  consumed(flow: Flow, usage: Usage): void {
-    this.selector?.consumed(flow, usage);
+  consumed(flow: Flow, usage: Usage, nowMs: number): void {
+    this.selector?.consumed(flow, usage, nowMs);
   }
 
-  settled(flow: Flow, usage: Usage): void {
-    this.selector?.settled(flow, usage);
+  settled(flow: Flow, usage: Usage, nowMs: number, tokens: number): void {
+    this.selector?.settled(flow, usage, nowMs, tokens);
   }
 
   forget(flow: Flow): void {
@@ -164,6 +184,7 @@ export class PriorityBand implements BandView {
   }
 
   private leave(item: WaitingItem, flow: Flow): void {
+    this.arrivals?.discard();
     this.waiting--;
     this.waitingBytes -= item.byteSize;
     flow.waiting--;
@@ -174,9 +195,9 @@ export class PriorityBand implements BandView {
     }
   }
 
-  private pickFlow(): Flow | undefined {
+  private pickFlow(nowMs: number): Flow | undefined {
     if (this.waiting === 0) return undefined;
-    const choice = this.selector?.pick();
+    const choice = this.selector?.pick(nowMs);
     if (choice instanceof Flow && choice.band === this && choice.waiting > 0) return choice;
     this.selector?.failed(new TypeError('pick must return a flow of this band that has requests waiting'));
     return this.longestActive();

@@ -7,11 +7,12 @@ import type { BandView, FlowView, ItemView, Usage } from '../views.js';
  * Contract: `pick` returns one of the band's active flows; it is called once for each request to be released, and the head of the
  * returned flow goes. Returning nothing, a foreign flow or an idle one is reported as a plugin error, and the flow that has been
  * active longest goes instead. A selector must never change a view nor call the controller back.
+ * Time: `nowMs` is the instant of the decision on the controller's clock; it never runs backwards.
  * Cost: every method is on the request path; O(1) or O(log flows) expected.
  * State: a selector belongs to one band and may keep what it likes; `flowRemoved` says when to forget a flow.
  */
 export interface FlowSelector<R = unknown> {
-  pick(): FlowView | undefined;
+  pick(nowMs: number): FlowView | undefined;
   /** The flow got its first waiting request. */
   flowActivated?(flow: FlowView<R>): void;
   /** The flow's last waiting request went. When that request was dispatched, `dispatched` follows. */
@@ -20,11 +21,14 @@ export interface FlowSelector<R = unknown> {
   /** A waiting request left without being dispatched. */
   itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A request of this flow was dispatched, also when it never had to wait. */
-  dispatched?(flow: FlowView<R>, item: ItemView<R>): void;
+  dispatched?(flow: FlowView<R>, item: ItemView<R>, nowMs: number): void;
   /** A running request was reported to have consumed this much more. */
-  consumed?(flow: FlowView<R>, usage: Usage): void;
-  /** A dispatched request ended, however it ended; `usage` is all it was reported to have consumed. Called once for each `dispatched`. */
-  settled?(flow: FlowView<R>, usage: Usage): void;
+  consumed?(flow: FlowView<R>, usage: Usage, nowMs: number): void;
+  /**
+   * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was booked for it.
+   * Called once for each `dispatched`.
+   */
+  settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number): void;
   /** The flow was idle and has been collected. */
   flowRemoved?(flow: FlowView<R>): void;
 }

@@ -5,7 +5,7 @@
  */
 import { LinkedList } from '../../queues/linked-list.js';
 import type { PriorityBand } from '../1-priority/priority-band.js';
-import { Flow } from './flow.js';
+import { Flow, type FlowProfiles } from './flow.js';
 
 /** Flows that the fairness IDs of one band share when the table is full. */
 const overflowFlows = 64;
@@ -24,22 +24,27 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
+export interface FlowTableSettings {
+  readonly maxFlows: number;
+  readonly flowIdleTimeoutMs: number;
+  readonly flows: FlowProfiles;
+}
+
 export class FlowTable {
   size = 0;
   private readonly idle = new LinkedList<Flow>();
-  private maxFlows: number;
-  private idleTimeoutMs: number;
+  private settings: FlowTableSettings;
   private readonly onRemoved: (flow: Flow) => void;
 
-  constructor(maxFlows: number, idleTimeoutMs: number, onRemoved: (flow: Flow) => void) {
-    this.maxFlows = maxFlows;
-    this.idleTimeoutMs = idleTimeoutMs;
+  constructor(settings: FlowTableSettings, onRemoved: (flow: Flow) => void) {
+    this.settings = settings;
     this.onRemoved = onRemoved;
   }
 
-  configure(maxFlows: number, idleTimeoutMs: number): void {
-    this.maxFlows = maxFlows;
-    this.idleTimeoutMs = idleTimeoutMs;
+  /** Takes new settings, and gives the flows of `bands` their new profiles. */
+  configure(settings: FlowTableSettings, bands: readonly PriorityBand[]): void {
+    this.settings = settings;
+    for (const band of bands) for (const flow of band.flows.values()) flow.profile = settings.flows.get(flow.fairnessId);
   }
 
   /** The flow of a fairness ID, made when missing. O(1). */
@@ -64,7 +69,7 @@ export class FlowTable {
   collect(nowMs: number): void {
     for (let i = 0; i < collectedAtATime; i++) {
       const flow = this.idle.first;
-      if (flow === undefined || nowMs - flow.idleSinceMs < this.idleTimeoutMs) return;
+      if (flow === undefined || nowMs - flow.idleSinceMs < this.settings.flowIdleTimeoutMs) return;
       this.remove(flow);
     }
   }
@@ -77,8 +82,8 @@ export class FlowTable {
   /** When the table is full, the flow idle longest makes room; when none is idle, the name is one that many share. */
   private nameFor(fairnessId: string): string {
     if (fairnessId.length <= longestFairnessId) {
-      if (this.size >= this.maxFlows && this.idle.first !== undefined) this.remove(this.idle.first);
-      if (this.size < this.maxFlows) return fairnessId;
+      if (this.size >= this.settings.maxFlows && this.idle.first !== undefined) this.remove(this.idle.first);
+      if (this.size < this.settings.maxFlows) return fairnessId;
     }
     return `${overflowPrefix}${hash(fairnessId) % overflowFlows}`;
   }
@@ -87,6 +92,7 @@ export class FlowTable {
     const existing = band.flows.get(name);
     if (existing !== undefined) return existing;
     const flow = new Flow(name, band, band.queueForFlow());
+    flow.profile = this.settings.flows.get(name);
     band.flows.set(name, flow);
     this.size++;
     this.markIdle(flow, nowMs);

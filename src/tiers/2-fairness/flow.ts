@@ -5,6 +5,16 @@ import type { PriorityBand } from '../1-priority/priority-band.js';
 import type { FlowView } from '../views.js';
 import type { WaitingItem } from '../waiting-item.js';
 
+/** What the configuration gives to one fairness ID. */
+export interface FlowProfile {
+  readonly weight: number;
+  /** Undefined: the band's limits for flows. */
+  readonly limits: { readonly maxRequests: number; readonly maxBytes: number } | undefined;
+}
+
+/** By fairness ID. */
+export type FlowProfiles = ReadonlyMap<string, FlowProfile>;
+
 /**
  * Invariant: linked into its band's active flows while something waits, into the idle flows while nothing waits and nothing of it is
  * tracked in flight.
@@ -14,6 +24,7 @@ export class Flow implements FlowView, Linked<Flow> {
   next: Flow | undefined = undefined;
   waiting = 0;
   waitingBytes = 0;
+  profile: FlowProfile | undefined = undefined;
   /** Leases whose end the fairness policy wants to hear of. */
   trackedInFlight = 0;
   /** True while it is linked into the idle flows. */
@@ -28,6 +39,10 @@ export class Flow implements FlowView, Linked<Flow> {
     this.fairnessId = fairnessId;
     this.band = band;
     this.queue = queue;
+  }
+
+  get weight(): number {
+    return this.profile?.weight ?? 1;
   }
 
   get priority(): number {

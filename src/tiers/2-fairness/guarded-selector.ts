@@ -20,9 +20,9 @@ export class GuardedSelector implements FlowSelector {
     this.hearsSettlements = this.selector.settled !== undefined || this.selector.consumed !== undefined;
   }
 
-  pick(): FlowView | undefined {
+  pick(nowMs: number): FlowView | undefined {
     try {
-      return this.selector.pick();
+      return this.selector.pick(nowMs);
     } catch (error) {
       this.failed(error);
       return undefined;
@@ -65,28 +65,28 @@ export class GuardedSelector implements FlowSelector {
     }
   }
 
-  dispatched(flow: FlowView, item: ItemView): void {
+  dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
     if (this.selector.dispatched === undefined) return;
     try {
-      this.selector.dispatched(flow, item);
+      this.selector.dispatched(flow, item, nowMs);
     } catch (error) {
       this.failed(error);
     }
   }
 
-  consumed(flow: FlowView, usage: Usage): void {
+  consumed(flow: FlowView, usage: Usage, nowMs: number): void {
     if (this.selector.consumed === undefined) return;
     try {
-      this.selector.consumed(flow, usage);
+      this.selector.consumed(flow, usage, nowMs);
     } catch (error) {
       this.failed(error);
     }
   }
 
-  settled(flow: FlowView, usage: Usage): void {
+  settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number): void {
     if (this.selector.settled === undefined) return;
     try {
-      this.selector.settled(flow, usage);
+      this.selector.settled(flow, usage, nowMs, tokens);
     } catch (error) {
       this.failed(error);
     }

@@ -9,6 +9,8 @@ class Turn implements Linked<Turn> {
   next: Turn | undefined = undefined;
   list: LinkedList<Turn> | undefined = undefined;
   servedInRound = 0;
+  /** Requests it may still send in this turn. */
+  left = 0;
   readonly flow: FlowView;
 
   constructor(flow: FlowView) {
@@ -53,8 +55,10 @@ class RoundRobinSelector implements FlowSelector {
   dispatched(flow: FlowView): void {
     const turn = this.turns.get(flow);
     if (turn === undefined) return;
+    if (turn.servedInRound !== this.round) turn.left = flow.weight;
     turn.servedInRound = this.round;
-    if (turn.list !== undefined) turn.moveTo(this.upcoming);
+    turn.left--;
+    if (turn.list !== undefined && turn.left <= 0) turn.moveTo(this.upcoming);
   }
 
   flowRemoved(flow: FlowView): void {
@@ -71,7 +75,7 @@ class RoundRobinSelector implements FlowSelector {
 }
 
 /**
- * One request from each active flow in turn, in the order in which they became active. A flow that becomes active joins the round
+ * One request from each active flow in turn (as many as its `weight`), in the order in which they became active. A flow that becomes active joins the round
  * that is on, unless it had its turn in it; a round takes in no more newcomers than it began with flows, so that an endless stream
  * of new fairness IDs cannot keep the others waiting. O(1).
  * A flow that keeps requests waiting is served once in each round; between two of its turns every other flow is served at most once.

@@ -20,13 +20,37 @@ interface Admission {
 }
 
 export const admissionRunners: Runners = {
-  'admission.endToEnd': runner<Admission, { status: number | null; reason?: string | null }>(
+  'admission.endToEnd': runner<Admission, { status: number | null; reason?: string | null; admitted?: boolean }>(
     {
-      input: ['saturation', 'endpoints', 'priority', 'bandMaxRequests', 'bandMaxBytes', 'bytes', 'filler', 'ttlMs', 'cancel', 'stop', 'shutdown'],
-      expect: ['status', 'reason'],
+      input: [
+        'saturation',
+        'endpoints',
+        'priority',
+        'bandMaxRequests',
+        'bandMaxBytes',
+        'bytes',
+        'filler',
+        'ttlMs',
+        'cancel',
+        'stop',
+        'shutdown',
+      ],
+      expect: ['status', 'reason', 'admitted'],
     },
     async ({ input, expect: expected }) => {
-      const { saturation, endpoints, priority = 0, bandMaxRequests, bandMaxBytes, bytes = 0, filler = 0, ttlMs, cancel, stop, shutdown } = input;
+      const {
+        saturation,
+        endpoints,
+        priority = 0,
+        bandMaxRequests,
+        bandMaxBytes,
+        bytes = 0,
+        filler = 0,
+        ttlMs,
+        cancel,
+        stop,
+        shutdown,
+      } = input;
       const limits = { maxRequests: bandMaxRequests, maxBytes: bandMaxBytes };
       const options = { bands: [{ priority, limits }], defaultRequestTtl: ttlMs, saturationDetector: () => saturation };
       const rig = new Rig(options, { endpoints });
@@ -35,8 +59,9 @@ export const admissionRunners: Runners = {
       if (ttlMs !== undefined) rig.clock.advance(ttlMs);
       if (cancel === true) ticket.abort.abort();
       if (stop === true || shutdown === true) await rig.flow.close();
-      expect(answerTo(ticket.drop, endpoints > 0)).toEqual({ status: expected.status, reason: expected.reason ?? null });
-      expect(ticket.state === 'Dispatched').toBe(expected.status === null);
+      const { status = null, reason = null, admitted = status === null } = expected;
+      expect(answerTo(ticket.drop, endpoints > 0)).toEqual({ status, reason });
+      expect(ticket.state === 'Dispatched').toBe(admitted);
     },
   ),
 };

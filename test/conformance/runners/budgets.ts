@@ -68,24 +68,24 @@ const expiry = runner<Expiry, { outcome: string; expired: boolean }>(
   },
 );
 
-const sweepScript = runner<
-  { itemTtlMs: number; noEndpointTtlMs: number; steps: readonly Step[] },
-  { afterSweeps: readonly string[] }
->({ input: ['itemTtlMs', 'noEndpointTtlMs', 'steps'], expect: ['afterSweeps'] }, (vector) => {
-  const { itemTtlMs, noEndpointTtlMs, steps } = vector.input;
-  const rig = new Rig({ noEndpointRequestTtl: budget(noEndpointTtlMs) });
-  let ticket: Ticket | undefined;
-  const afterSweeps: unknown[] = [];
-  for (const { op, empty, ms = 0 } of steps) {
-    if (op === 'regime') rig.setEndpoints(empty === true ? 0 : 1);
-    else if (op === 'enqueue') ticket = rig.enqueue({ ttlMs: budget(itemTtlMs) });
-    else if (op === 'advance') rig.clock.advance(ms);
-    else if (op === 'cancel') ticket?.abort.abort();
-    else if (op === 'sweep') afterSweeps.push(ticket?.state);
-    else throw unknownWord(vector, op);
-  }
-  expect(afterSweeps).toEqual(vector.expect.afterSweeps);
-});
+const sweepScript = runner<{ itemTtlMs: number; noEndpointTtlMs: number; steps: readonly Step[] }, { afterSweeps: readonly string[] }>(
+  { input: ['itemTtlMs', 'noEndpointTtlMs', 'steps'], expect: ['afterSweeps'] },
+  (vector) => {
+    const { itemTtlMs, noEndpointTtlMs, steps } = vector.input;
+    const rig = new Rig({ noEndpointRequestTtl: budget(noEndpointTtlMs) });
+    let ticket: Ticket | undefined;
+    const afterSweeps: unknown[] = [];
+    for (const { op, empty, ms = 0 } of steps) {
+      if (op === 'regime') rig.setEndpoints(empty === true ? 0 : 1);
+      else if (op === 'enqueue') ticket = rig.enqueue({ ttlMs: budget(itemTtlMs) });
+      else if (op === 'advance') rig.clock.advance(ms);
+      else if (op === 'cancel') ticket?.abort.abort();
+      else if (op === 'sweep') afterSweeps.push(ticket?.state);
+      else throw unknownWord(vector, op);
+    }
+    expect(afterSweeps).toEqual(vector.expect.afterSweeps);
+  },
+);
 
 interface RegimeStep {
   readonly op: string;
@@ -111,10 +111,10 @@ const regimeStamp = runner<{ steps: readonly RegimeStep[] }, { sinceMs: readonly
   },
 );
 
-/** How long a request waits before it is dropped; 0 when it is never. */
+/** How long a request waits before it is dropped; 0 when it still waits after a year. */
 function effectiveTtlMs(rig: Rig): number {
   const ticket = rig.enqueue();
-  while (ticket.state === 'queued' && rig.clock.pendingTimers > 0) rig.clock.advance(1000);
+  rig.clock.advance(365 * 86_400_000);
   return ticket.drop?.queuedMs ?? 0;
 }
 

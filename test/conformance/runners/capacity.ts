@@ -52,7 +52,13 @@ function isAccepted({ itemBytes, priority, global, band }: CapacityCheck): boole
   const bandLimits = limitsOf(own, 0, inBand.addedRequests);
   const globalLimits = limitsOf(global, waitingBytes - global.bytes, waiting - global.length);
   expect(elsewhere.addedRequests).toBeLessThanOrEqual(1);
-  rig.flow.reconfigure({ limits: globalLimits, bands: [{ priority, limits: bandLimits }, { priority: others, limits: unlimited }] });
+  rig.flow.reconfigure({
+    limits: globalLimits,
+    bands: [
+      { priority, limits: bandLimits },
+      { priority: others, limits: unlimited },
+    ],
+  });
   const { state } = rig.enqueue({ priority, byteSize: itemBytes });
   if (state !== 'queued') expect(state).toBe('RejectedCapacity');
   return state === 'queued';

@@ -2,10 +2,9 @@
 import { expect } from 'vitest';
 import { stringify } from 'yaml';
 import { type LoadedConfig, loadConfig } from '../../../src/config/index.js';
-import { FlowConfigError, type FlowControllerOptions, resolveOptions, schemas } from '../../../src/index.js';
+import { defaultRegistry, EndpointPool, FlowConfigError, type FlowControllerOptions, resolveOptions, schemas } from '../../../src/index.js';
 import { pathOfMessage } from '../support/config-messages.js';
-import { notCompared } from '../support/not-compared.js';
-import { type Runners, runner } from '../support/runner.js';
+import { isNotCompared, type Runners, runner } from '../support/runner.js';
 
 type Resolved = ReturnType<typeof resolveOptions>;
 type ResolvedBand = Resolved['defaultBand'];
@@ -46,8 +45,20 @@ function ttlFigures({ defaultBand, noEndpointRequestTtlMs }: Resolved): object {
 
 /** As a file, so that the YAML is read as well. */
 function load({ flowControl, featureGates = ['flowControl'], plugins, saturationDetector }: FileInput): LoadedConfig {
-  const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates, plugins, saturationDetector, flowControl };
+  const document = {
+    apiVersion: 'llm-d.ai/v1alpha1',
+    kind: 'EndpointPickerConfig',
+    featureGates,
+    plugins,
+    saturationDetector,
+    flowControl,
+  };
   return loadConfig(stringify(document));
+}
+
+/** No file can hold a pool, and detectors that read one ask for it. */
+function resolveWithPool(options: FlowControllerOptions): Resolved {
+  return resolveOptions({ ...options, pool: new EndpointPool() });
 }
 
 function configErrorOf(work: () => unknown): FlowConfigError | undefined {
@@ -83,7 +94,7 @@ interface RegistryFigures extends BandFigures {
 }
 
 function registryFigures({ options }: LoadedConfig): object {
-  const resolved = resolveOptions(options);
+  const resolved = resolveWithPool(options);
   const { fairness, ordering } = bandFigures(resolved.defaultBand);
   return {
     ...limitFigures(resolved.limits),
@@ -103,6 +114,9 @@ interface ControllerFigures {
 
 interface InternalBand extends LimitFigures {
   readonly priority: number;
+  /** Type names; null is no policy. */
+  readonly fairness?: string | null;
+  readonly ordering?: string | null;
 }
 
 interface RegistryOptions {
@@ -130,15 +144,18 @@ const saturationDetector = (): number => 0;
 
 /** 0 is the default of a band in the reference, and unlimited as a global limit. */
 function constructorOptions(input: RegistryOptions): FlowControllerOptions {
-  const band = ({ maxBytes, maxRequests }: LimitFigures): object => ({
-    limits: { maxBytes: maxBytes || undefined, maxRequests: maxRequests || undefined },
-  });
+  const policy = (type: string | null | undefined): unknown => (typeof type === 'string' ? defaultRegistry().create(type) : type);
+  const band = ({ maxBytes, maxRequests, fairness, ordering, priority, ...others }: Partial<InternalBand>): object => {
+    expect(Object.keys(others), 'keys of a band that the runner does not know').toEqual([]);
+    const limits = { maxBytes: maxBytes || undefined, maxRequests: maxRequests || undefined };
+    return { limits, fairness: policy(fairness), ordering: policy(ordering), ...(priority === undefined ? {} : { priority }) };
+  };
   return {
     saturationDetector,
     limits: { maxBytes: input.maxBytes || Number.POSITIVE_INFINITY, maxRequests: input.maxRequests || Number.POSITIVE_INFINITY },
     flowIdleTimeout: input.flowGCTimeoutMs,
     bandIdleTimeout: input.priorityBandGCTimeoutMs,
-    bands: input.bands?.map((each) => (each === null ? each : { priority: each.priority, ...band(each) })) as FlowControllerOptions['bands'],
+    bands: input.bands?.map((each) => each && band(each)) as FlowControllerOptions['bands'],
     defaultBand: input.defaultPriorityBand && band(input.defaultPriorityBand),
     defaultNegativeBand: input.defaultNegativePriorityBand && band(input.defaultNegativePriorityBand),
   };
@@ -156,9 +173,12 @@ interface ControllerOptions {
 }
 
 export const configurationRunners: Runners = {
-  'quantity.parse': runner<{ text: string | number }, { value: number }>({ input: ['text'], expect: ['value'] }, ({ input, expect: expected }) => {
-    expect(schemas.parseQuantity(input.text)).toBe(expected.value);
-  }),
+  'quantity.parse': runner<{ text: string | number }, { value: number }>(
+    { input: ['text'], expect: ['value'] },
+    ({ input, expect: expected }) => {
+      expect(schemas.parseQuantity(input.text)).toBe(expected.value);
+    },
+  ),
 
   'registry.configFromYaml': runner<FileInput, RegistryFigures>(
     {
@@ -184,21 +204,26 @@ export const configurationRunners: Runners = {
     { input: fileKeys, expect: ['defaultRequestTTLMs', 'noEndpointRequestTTLMs', 'errorContains'] },
     ({ input, expect: expected }) => {
       if (expected.errorContains !== undefined) expectProblem(input, expected.errorContains);
-      else expect(ttlFigures(resolveOptions(load(input).options))).toMatchObject(expected);
+      else expect(ttlFigures(resolveWithPool(load(input).options))).toMatchObject(expected);
     },
   ),
 
   'controller.config': runner<ControllerOptions, { valid: boolean; config?: object }>(
     { input: ['options'], expect: ['valid', 'config'] },
-    ({ kind, input: { options }, expect: expected }) => {
-      const { defaultRequestTTLMs, noEndpointRequestTTLMs, ...others } = options;
-      const left = Object.keys(others).filter((key) => !(`config.${key}` in (notCompared[kind] ?? {})));
+    (vector) => {
+      const { expect: expected } = vector;
+      const { defaultRequestTTLMs, noEndpointRequestTTLMs, ...others } = vector.input.options;
+      const left = Object.keys(others).filter((key) => !isNotCompared(vector, `input.options.${key}`));
       expect(left, 'options that the runner does not know').toEqual([]);
-      const ours = { saturationDetector, defaultRequestTtl: defaultRequestTTLMs as number, noEndpointRequestTtl: noEndpointRequestTTLMs as number };
+      const ours = {
+        saturationDetector,
+        defaultRequestTtl: defaultRequestTTLMs as number,
+        noEndpointRequestTtl: noEndpointRequestTTLMs as number,
+      };
       const error = configErrorOf(() => resolveOptions(ours));
       expect(error === undefined).toBe(expected.valid);
       if (expected.config === undefined) return;
-      const compared = Object.entries(expected.config).filter(([key]) => !(`config.${key}` in (notCompared[kind] ?? {})));
+      const compared = Object.entries(expected.config).filter(([key]) => !isNotCompared(vector, `expect.config.${key}`));
       expect(ttlFigures(resolveOptions(ours))).toEqual(Object.fromEntries(compared));
     },
   ),
@@ -260,7 +285,7 @@ export const configurationRunners: Runners = {
       defaultRequestTTLMs?: number;
       noEndpointRequestTTLMs?: number;
       injectedPlugins?: readonly string[];
-      error?: boolean;
+      error?: unknown;
       errorContains?: string;
     }
   >(
@@ -278,12 +303,12 @@ export const configurationRunners: Runners = {
       ],
     },
     ({ input, expect: { injectedPlugins = [], error, errorContains, ...expected } }) => {
-      if (error === true || errorContains !== undefined) {
+      if (errorContains !== undefined || error) {
         expectProblem(input, errorContains ?? '');
         return;
       }
       const { enabled, options } = load(input);
-      const resolved = resolveOptions(options);
+      const resolved = resolveWithPool(options);
       expect({ enabled, ...limitFigures(resolved.limits), ...ttlFigures(resolved) }).toMatchObject(expected);
       const { fairness, ordering } = resolved.defaultBand;
       const plugins = [fairness, ordering, resolved.usageLimitPolicy, resolved.saturationDetector].map(({ type }) => type);

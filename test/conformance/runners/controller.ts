@@ -24,11 +24,31 @@ interface CallResult {
 
 const enqueueAndWait = runner<Call, CallResult>(
   {
-    input: ['controllerStopped', 'stopDuringWait', 'cancelled', 'queued', 'inbox', 'processor', 'ttlMs', 'cancelAfterMs', 'callerDeadlineMs'],
+    input: [
+      'controllerStopped',
+      'stopDuringWait',
+      'cancelled',
+      'queued',
+      'inbox',
+      'processor',
+      'ttlMs',
+      'cancelAfterMs',
+      'callerDeadlineMs',
+    ],
     expect: ['outcome', 'errorChainIncludes'],
   },
   async (vector) => {
-    const { controllerStopped, stopDuringWait, cancelled, queued, inbox = 'free', processor, ttlMs, cancelAfterMs, callerDeadlineMs } = vector.input;
+    const {
+      controllerStopped,
+      stopDuringWait,
+      cancelled,
+      queued,
+      inbox = 'free',
+      processor,
+      ttlMs,
+      cancelAfterMs,
+      callerDeadlineMs,
+    } = vector.input;
     if (inbox !== 'free') throw unknownWord(vector, inbox);
     if (processor !== undefined && processor !== 'dispatches') throw unknownWord(vector, processor);
     const rig = new Rig();

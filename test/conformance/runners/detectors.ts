@@ -1,7 +1,16 @@
 /** The gate's readings: detectors from the plugin registry, on the endpoints of the vectors. */
 import { expect } from 'vitest';
-import { type ConcurrencyDetectorOptions, defaultRegistry, type EndpointView, type PoolView, type SaturationDetector } from '../../../src/index.js';
-import { concurrencyDetector, EndpointPool, FlowController, type Lease } from '../../../src/index.js';
+import {
+  type ConcurrencyDetectorOptions,
+  concurrencyDetector,
+  defaultRegistry,
+  EndpointPool,
+  type EndpointView,
+  FlowController,
+  type Lease,
+  type PoolView,
+  type SaturationDetector,
+} from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { expectNumber, expectNumbers, type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';
@@ -125,17 +134,17 @@ export const detectorRunners: Runners = {
     },
   ),
 
-  'detector.staleGauge': runner<{ type: string; params?: unknown; steps: readonly { endpoints: VectorEndpoints }[] }, { gaugeAfterEachStep: readonly number[] }>(
-    { input: ['type', 'params', 'steps'], expect: ['gaugeAfterEachStep'] },
-    ({ input, expect: expected }) => {
-      const detector = detectorOf(input.type, input.params);
-      const gauge = input.steps.map(({ endpoints }) => {
-        detector.saturation(poolOf(endpoints), nowMs);
-        return 'staleEndpoints' in detector ? detector.staleEndpoints : undefined;
-      });
-      expect(gauge).toEqual(expected.gaugeAfterEachStep);
-    },
-  ),
+  'detector.staleGauge': runner<
+    { type: string; params?: unknown; steps: readonly { endpoints: VectorEndpoints }[] },
+    { gaugeAfterEachStep: readonly number[] }
+  >({ input: ['type', 'params', 'steps'], expect: ['gaugeAfterEachStep'] }, ({ input, expect: expected }) => {
+    const detector = detectorOf(input.type, input.params);
+    const gauge = input.steps.map(({ endpoints }) => {
+      detector.saturation(poolOf(endpoints), nowMs);
+      return 'staleEndpoints' in detector ? detector.staleEndpoints : undefined;
+    });
+    expect(gauge).toEqual(expected.gaugeAfterEachStep);
+  }),
 
   'detector.lifecycle': runner<Lifecycle, { reads: readonly number[] }>(
     { input: ['type', 'params', 'requestTokens', 'steps'], expect: ['reads'] },
@@ -143,28 +152,28 @@ export const detectorRunners: Runners = {
   ),
 
   /** A dispatch is its own reservation: the lease takes the seat in the step that decides. */
-  'detector.reservation': runner<Reservations, { reads: readonly number[]; reserveResults: readonly boolean[]; releaseResults: readonly boolean[] }>(
-    { input: ['maxConcurrency', 'endpoints', 'steps'], expect: ['reads', 'reserveResults', 'releaseResults'] },
-    (vector) => {
-      const { maxConcurrency, endpoints, steps } = vector.input;
-      const detector = concurrencyDetector({ maxConcurrency } satisfies ConcurrencyDetectorOptions);
-      const counted = new CountedPool(endpoints);
-      const leases = new Map<string, Lease>();
-      const found = { reads: [] as number[], reserveResults: [] as boolean[], releaseResults: [] as boolean[] };
-      for (const step of steps) {
-        const [verb, id = ''] = step.split(' ');
-        const lease = leases.get(id);
-        if (verb === 'read') found.reads.push(counted.read(detector));
-        else if (verb === 'reserve') {
-          // A request that holds a lease does not ask for another.
-          found.reserveResults.push(lease === undefined);
-          if (lease === undefined) leases.set(id, counted.dispatch(0));
-        } else if (verb === 'release') {
-          found.releaseResults.push(lease?.isReleased === false);
-          lease?.release();
-        } else throw unknownWord(vector, step);
-      }
-      expect(found).toEqual(vector.expect);
-    },
-  ),
+  'detector.reservation': runner<
+    Reservations,
+    { reads: readonly number[]; reserveResults: readonly boolean[]; releaseResults: readonly boolean[] }
+  >({ input: ['maxConcurrency', 'endpoints', 'steps'], expect: ['reads', 'reserveResults', 'releaseResults'] }, (vector) => {
+    const { maxConcurrency, endpoints, steps } = vector.input;
+    const detector = concurrencyDetector({ maxConcurrency } satisfies ConcurrencyDetectorOptions);
+    const counted = new CountedPool(endpoints);
+    const leases = new Map<string, Lease>();
+    const found = { reads: [] as number[], reserveResults: [] as boolean[], releaseResults: [] as boolean[] };
+    for (const step of steps) {
+      const [verb, id = ''] = step.split(' ');
+      const lease = leases.get(id);
+      if (verb === 'read') found.reads.push(counted.read(detector));
+      else if (verb === 'reserve') {
+        // A request that holds a lease does not ask for another.
+        found.reserveResults.push(lease === undefined);
+        if (lease === undefined) leases.set(id, counted.dispatch(0));
+      } else if (verb === 'release') {
+        found.releaseResults.push(lease?.isReleased === false);
+        lease?.release();
+      } else throw unknownWord(vector, step);
+    }
+    expect(found).toEqual(vector.expect);
+  }),
 };

@@ -34,7 +34,7 @@ function faultyPolicy(vector: Vector, { fault, fairnessReturns }: VectorBand): F
       pick() {
         if (fault !== undefined) throw new Error('this policy fails');
         if (fairnessReturns === null || fairnessReturns === 'nothing') return undefined;
-        return { fairnessId: 'empty', priority: band.priority, waiting: 0, waitingBytes: 0, head: undefined };
+        return { fairnessId: 'empty', priority: band.priority, weight: 1, waiting: 0, waitingBytes: 0, head: undefined };
       },
     }),
   };

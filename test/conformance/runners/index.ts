@@ -1,23 +1,30 @@
 /** Every kind of vector that headgate can play. */
 import type { Runners } from '../support/runner.js';
 import { admissionRunners } from './admission.js';
+import { admissionPolicyRunners } from './admission-policies.js';
 import { budgetRunners } from './budgets.js';
 import { capacityRunners } from './capacity.js';
 import { configurationRunners } from './configuration.js';
 import { controllerRunners } from './controller.js';
 import { detectorRunners } from './detectors.js';
 import { dispatchRunners } from './dispatch.js';
+import { endpointRunners } from './endpoints.js';
 import { fairnessRunners } from './fairness.js';
 import { httpRunners } from './http.js';
 import { integrationRunners } from './integration.js';
 import { orderingRunners } from './ordering.js';
 import { outcomeRunners } from './outcomes.js';
 import { pluginRunners } from './plugins.js';
+import { policyBundleRunners } from './policy-bundles.js';
+import { programRunners } from './programs.js';
 import { queueRunners } from './queues.js';
 import { registryRunners } from './registry.js';
+import { workerAdmissionRunners } from './worker-admission.js';
 
 export const runners: Runners = {
   ...fairnessRunners,
+  ...programRunners,
+  ...endpointRunners,
   ...orderingRunners,
   ...detectorRunners,
   ...pluginRunners,
@@ -31,5 +38,8 @@ export const runners: Runners = {
   ...queueRunners,
   ...httpRunners,
   ...admissionRunners,
+  ...admissionPolicyRunners,
+  ...workerAdmissionRunners,
+  ...policyBundleRunners,
   ...integrationRunners,
 };

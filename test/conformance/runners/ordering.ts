@@ -93,7 +93,8 @@ export const orderingRunners: Runners = {
     ({ input, expect: expected }) => {
       const { enqueueMs = 0 } = input;
       const item = viewOf({ ...input, enqueueMs });
-      const probe = (deadlineMs: number): View => viewOf({ enqueueMs: Math.min(enqueueMs, deadlineMs) - 1, ttlMs: deadlineMs - (Math.min(enqueueMs, deadlineMs) - 1) });
+      const probe = (deadlineMs: number): View =>
+        viewOf({ enqueueMs: Math.min(enqueueMs, deadlineMs) - 1, ttlMs: deadlineMs - (Math.min(enqueueMs, deadlineMs) - 1) });
       expectDeadline(edf(), item, probe, expected);
     },
   ),

@@ -1,6 +1,6 @@
 /** Plugins by type name: what parameters they take, and what ceilings they compute. */
 import { expect } from 'vitest';
-import { defaultRegistry, FlowConfigError, type UsageLimitPolicy } from '../../../src/index.js';
+import { defaultRegistry, FlowConfigError, schemas, tokenEstimatorOptions, type UsageLimitPolicy } from '../../../src/index.js';
 import { expectNumbers, type Runners, runner } from '../support/runner.js';
 
 interface Ceilings {
@@ -20,9 +20,34 @@ function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: re
   return ceilings;
 }
 
+const { flag, object, optional, parse, text } = schemas;
+
+/** The load producer is no plugin here: an estimator counts tokens, and the controller requests. Its other parameters name parts of the router. */
+const loadProducer = {
+  prefixMatchInfoProducerName: optional(text()),
+  syncCrossReplicaState: optional(flag()),
+};
+
+function checkParameters(type: string, parameters: object): void {
+  if (type !== 'inflight-load-producer') {
+    defaultRegistry().create(type, parameters);
+    return;
+  }
+  const ofRouter = Object.entries(parameters).filter(([key]) => key in loadProducer);
+  const ofEstimator = Object.entries(parameters).filter(([key]) => !(key in loadProducer));
+  const both = object({ parameters: tokenEstimatorOptions, router: object(loadProducer) });
+  parse(both, { parameters: Object.fromEntries(ofEstimator), router: Object.fromEntries(ofRouter) }, type);
+}
+
 interface Validation {
   type: string;
-  params: object | null;
+  params: unknown;
+}
+
+/** Where an error about these parameters may point: at one of them, or at the whole when it is no object. */
+function parameterPaths(params: unknown): string[] {
+  if (typeof params !== 'object' || params === null || Array.isArray(params)) return ['parameters'];
+  return Object.keys(params).map((key) => `parameters.${key}`);
 }
 
 export const pluginRunners: Runners = {
@@ -32,7 +57,7 @@ export const pluginRunners: Runners = {
     ({ input, expect: expected }) => {
       let error: unknown;
       try {
-        defaultRegistry().create(input.type, input.params ?? {});
+        checkParameters(input.type, input.params ?? {});
       } catch (thrown) {
         error = thrown;
       }
@@ -42,8 +67,11 @@ export const pluginRunners: Runners = {
       }
       expect(error).toBeInstanceOf(FlowConfigError);
       const { issues, message } = error as FlowConfigError;
-      const paths = Object.keys(input.params ?? {}).map((key) => `parameters.${key}`);
-      expect(issues.some(({ path }) => paths.includes(path)), `${message} names one of ${paths.join(', ')}`).toBe(true);
+      const paths = parameterPaths(input.params);
+      expect(
+        issues.some(({ path }) => paths.includes(path)),
+        `${message} names one of ${paths.join(', ')}`,
+      ).toBe(true);
       expect(message).toContain(expected.errorContains ?? '');
     },
   ),

@@ -1,6 +1,6 @@
 /** One queue: its order, removal from anywhere in it, and its counts. It is one flow of a controller whose gate is closed. */
 import { expect } from 'vitest';
-import { fcfs, FlowConfigError, type ItemView, type OrderingPolicy } from '../../../src/index.js';
+import { FlowConfigError, fcfs, type ItemView, type OrderingPolicy } from '../../../src/index.js';
 import { Rig, Ticket } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';
@@ -38,7 +38,11 @@ class FilledQueue {
   readonly rig: Rig;
   readonly tickets: Map<string, Ticket> = new Map();
 
-  constructor(items: readonly Item[], ordering: OrderingPolicy = fcfs(), abortOf: (item: Item) => AbortController | undefined = () => undefined) {
+  constructor(
+    items: readonly Item[],
+    ordering: OrderingPolicy = fcfs(),
+    abortOf: (item: Item) => AbortController | undefined = () => undefined,
+  ) {
     const startMs = Math.min(0, ...items.map(({ enqueueMs }) => enqueueMs));
     this.rig = new Rig({ bands: [{ priority: 0, ordering }], defaultRequestTtl: 0 }, { startMs });
     for (const item of [...items].sort((a, b) => a.enqueueMs - b.enqueueMs)) {
@@ -100,19 +104,19 @@ export const queueRunners: Runners = {
     },
   ),
 
-  'queue.remove': runner<{ items: readonly Item[]; remove: readonly string[] }, { results: readonly string[]; length: number; bytes: number }>(
-    { input: ['items', 'remove'], expect: ['results', 'length', 'bytes'] },
-    ({ input, expect: { results, ...counts } }) => {
-      const queue = new FilledQueue(input.items);
-      const removed = input.remove.map((id) => {
-        const before = queue.rig.dropped.length;
-        queue.tickets.get(id)?.abort.abort();
-        return queue.rig.dropped.slice(before).map((ticket) => ticket.id);
-      });
-      expect(removed).toEqual(results.map((result) => (alreadyGone.includes(result) ? [] : [result])));
-      expect(queue.counts()).toEqual(counts);
-    },
-  ),
+  'queue.remove': runner<
+    { items: readonly Item[]; remove: readonly string[] },
+    { results: readonly string[]; length: number; bytes: number }
+  >({ input: ['items', 'remove'], expect: ['results', 'length', 'bytes'] }, ({ input, expect: { results, ...counts } }) => {
+    const queue = new FilledQueue(input.items);
+    const removed = input.remove.map((id) => {
+      const before = queue.rig.dropped.length;
+      queue.tickets.get(id)?.abort.abort();
+      return queue.rig.dropped.slice(before).map((ticket) => ticket.id);
+    });
+    expect(removed).toEqual(results.map((result) => (alreadyGone.includes(result) ? [] : [result])));
+    expect(queue.counts()).toEqual(counts);
+  }),
 
   'queue.removeError': runner<{ handle: string }, { lengthUnchanged: boolean; bytesUnchanged: boolean }>(
     { input: ['handle'], expect: ['lengthUnchanged', 'bytesUnchanged'] },

@@ -47,10 +47,18 @@ export function deviationOf(vector: Vector): Deviation | undefined {
   return deviations.find((entry) => appliesTo(entry, vector));
 }
 
-function appliesTo({ id, kind, where = {} }: Deviation, vector: Vector): boolean {
-  if (id !== undefined && id !== vector.id) return false;
-  const isKind = kind.endsWith('*') ? vector.kind.startsWith(kind.slice(0, -1)) : vector.kind === kind;
-  return isKind && fulfils(vector.raw, where);
+/** True when some entry is about vectors of this kind. */
+export function isListed(kind: string): boolean {
+  return deviations.some((entry) => isOfKind(entry, kind));
+}
+
+function isOfKind({ kind }: Deviation, candidate: string): boolean {
+  return kind.endsWith('*') ? candidate.startsWith(kind.slice(0, -1)) : candidate === kind;
+}
+
+function appliesTo(entry: Deviation, vector: Vector): boolean {
+  const { id, where = {} } = entry;
+  return (id === undefined || id === vector.id) && isOfKind(entry, vector.kind) && fulfils(vector.raw, where);
 }
 
 function fulfils(value: unknown, conditions: Conditions): boolean {

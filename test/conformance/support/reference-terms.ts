@@ -17,18 +17,18 @@ function causesByType(type: DropType, reason: DropReason): readonly string[] {
     case 'EvictedNoEndpoints':
       return ['ErrTTLExpired', 'ErrNoEndpoints'];
     case 'EvictedContextCancelled':
-      return causes.cancelled;
+      return causes.get('cancelled') ?? [];
     default:
-      return causes[reason] ?? [];
+      return causes.get(reason) ?? [];
   }
 }
 
 /** `Canceled` is the platform's own error behind a cancelled context; here the signal's abort stands for both. */
-const causes: Readonly<Record<string, readonly string[]>> = {
-  cancelled: ['ErrContextCancelled', 'Canceled'],
-  'ttl-expired': ['ErrTTLExpired'],
-  'shutting-down': ['ErrFlowControllerNotRunning'],
-};
+const causes: ReadonlyMap<DropReason, readonly string[]> = new Map([
+  ['cancelled', ['ErrContextCancelled', 'Canceled']],
+  ['ttl-expired', ['ErrTTLExpired']],
+  ['shutting-down', ['ErrFlowControllerNotRunning']],
+]);
 
 const reasonsByError: readonly (readonly [error: string, reason: DropReason])[] = [
   ['ErrFlowControllerNotRunning', 'shutting-down'],
@@ -48,7 +48,7 @@ export function dropFrom(outcome: string, errorChain: readonly string[]): Drop {
 /** The reference's canonical codes and their statuses; only those that a drop can become. */
 export const statusOfCode: Readonly<Record<string, number>> = { ResourceExhausted: 429, ServiceUnavailable: 503, Internal: 500 };
 
-/** What opens the reference's message → the codes of our bodies that say the same. The longest prefix that fits counts. */
+/** What opens the reference's message → the codes of our bodies that say the same. The first that fits counts. */
 const codesByMessage: readonly (readonly [prefix: string, codes: readonly DropCode[]])[] = [
   ['request timed out in queue and no endpoints are available', ['ERR_FLOW_NO_ENDPOINTS', 'ERR_FLOW_TTL_EXPIRED']],
   ['request timed out in queue', ['ERR_FLOW_TTL_EXPIRED']],
@@ -60,7 +60,13 @@ const codesByMessage: readonly (readonly [prefix: string, codes: readonly DropCo
   ['request rejected by flow control', ['ERR_FLOW_SATURATED', 'ERR_FLOW_NO_ENDPOINTS']],
 ];
 
-/** The codes that stand for a message of the reference; anything else is the text of the capacity error itself. */
-export function codesForMessage(message: string): readonly DropCode[] {
-  return codesByMessage.find(([prefix]) => message.startsWith(prefix))?.[1] ?? ['ERR_FLOW_SATURATED'];
+/** The capacity error has no prefix: its message is its own text. */
+const codesWithoutPrefix: Readonly<Record<string, readonly DropCode[]>> = {
+  ResourceExhausted: ['ERR_FLOW_SATURATED'],
+  Internal: ['ERR_FLOW_INTERNAL'],
+};
+
+/** The codes that stand for a message of the reference and its canonical code. */
+export function codesForMessage(message: string, canonicalCode = 'ResourceExhausted'): readonly DropCode[] {
+  return codesByMessage.find(([prefix]) => message.includes(prefix))?.[1] ?? codesWithoutPrefix[canonicalCode] ?? [];
 }

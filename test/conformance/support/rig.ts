@@ -77,7 +77,8 @@ export class Ticket implements FlowRequest {
   }
 }
 
-export interface TicketOptions extends Omit<Partial<FlowRequest>, 'signal'> {
+export interface TicketOptions extends Omit<Partial<FlowRequest>, 'signal' | 'byteSize'> {
+  byteSize?: number | undefined;
   fairnessId?: string | undefined;
   priority?: number | undefined;
   abort?: AbortController | undefined;

@@ -2,15 +2,26 @@
 import type { Vector } from './vectors.js';
 
 /** `stale`: listed as a deviation, and passes. */
-export type Verdict = 'passed' | 'deviation' | 'not-built' | 'stale';
+export type Verdict = 'passed' | 'deviation' | 'not-built' | 'stale' | 'failed';
 
-const verdicts: readonly Verdict[] = ['passed', 'deviation', 'not-built', 'stale'];
+const verdicts: readonly Verdict[] = ['passed', 'deviation', 'not-built', 'stale', 'failed'];
+
+interface Note {
+  readonly file: string;
+  readonly vector: Vector;
+  verdict: Verdict;
+}
 
 export class Tally {
-  private readonly noted: { file: string; vector: Vector; verdict: Verdict }[] = [];
+  private readonly noted: Note[] = [];
 
-  note(file: string, vector: Vector, verdict: Verdict): void {
-    this.noted.push({ file, vector, verdict });
+  /** A vector has failed unless the returned function says otherwise. */
+  begin(file: string, vector: Vector): (verdict: Verdict) => void {
+    const note: Note = { file, vector, verdict: 'failed' };
+    this.noted.push(note);
+    return (verdict) => {
+      note.verdict = verdict;
+    };
   }
 
   staleIds(): string[] {
@@ -20,8 +31,18 @@ export class Tally {
   /** A line for each file, and what was left out by kind. */
   describe(): string {
     const files = [...new Set(this.noted.map(({ file }) => file))];
-    const lines = [row('file', verdicts), ...files.map((file) => row(file, verdicts.map((verdict) => this.count(verdict, file))))];
-    return [...lines, ...this.leftOut('deviation'), ...this.leftOut('not-built'), ...this.leftOut('stale')].join('\n');
+    const lines = [
+      row('file', verdicts),
+      ...files.map((file) =>
+        row(
+          file,
+          verdicts.map((verdict) => this.count(verdict, file)),
+        ),
+      ),
+    ];
+    return [...lines, ...this.leftOut('deviation'), ...this.leftOut('not-built'), ...this.leftOut('stale'), ...this.leftOut('failed')].join(
+      '\n',
+    );
   }
 
   private count(verdict: Verdict, file: string): number {

@@ -19,6 +19,8 @@ export interface Vector<I = object, E = object> {
 export interface VectorFile {
   readonly name: string;
   readonly vectors: readonly Vector[];
+  /** What the file says it may hold, whether or not it holds one. */
+  readonly kinds: readonly string[];
 }
 
 const checkout = fileURLToPath(new URL('../../..', import.meta.url));
@@ -40,14 +42,14 @@ export function readVectorFiles(folder: string = vectorsFolder): VectorFile[] {
     .filter((name) => name.endsWith('.json'))
     .sort();
   if (names.length === 0) throw new Error(`no *.json in ${folder}`);
-  return names.map((name) => ({ name, vectors: readVectors(join(folder, name)) }));
+  return names.map((name) => readVectorFile(folder, name));
 }
 
-function readVectors(path: string): Vector[] {
-  const content: unknown = JSON.parse(readFileSync(path, 'utf8'));
-  const list = typeof content === 'object' && content !== null && 'vectors' in content ? content.vectors : content;
-  if (!Array.isArray(list)) throw new Error(`${path}: expected { "vectors": [...] }`);
-  return list.map(toVector);
+function readVectorFile(folder: string, name: string): VectorFile {
+  const content: { vectors?: unknown; kinds?: object } = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+  if (!Array.isArray(content.vectors)) throw new Error(`${name}: expected { "vectors": [...] }`);
+  const vectors = content.vectors.map(toVector);
+  return { name, vectors, kinds: [...new Set([...Object.keys(content.kinds ?? {}), ...vectors.map(({ kind }) => kind)])] };
 }
 
 function toVector(raw: Record<string, unknown>): Vector {

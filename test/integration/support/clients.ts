@@ -25,8 +25,10 @@ export interface Exchange {
   readonly upload: Writable;
   /** What has come of the body so far. */
   received(): string;
-  /** Closes the connection, or resets the stream. */
-  leave(): void;
+  /** Stops reading the response. */
+  pause(): void;
+  /** Closes the connection, or resets the stream with `code`. */
+  leave(code?: number): void;
 }
 
 export interface Client {
@@ -54,7 +56,7 @@ function http1Client(port: number): Client {
       });
       if (upload) req.flushHeaders();
       else req.end(body);
-      return { ...exchange, upload: req, leave: () => void req.destroy() };
+      return { ...exchange, upload: req, pause: () => void req.socket?.pause(), leave: () => void req.destroy() };
     },
     close: () => agent.destroy(),
   };
@@ -75,7 +77,12 @@ function http2Client(port: number): Client {
         stream.on('close', () => onError(new Error('closed')));
       });
       if (body !== undefined) stream.end(body);
-      return { ...exchange, upload: stream, leave: () => stream.close(http2.constants.NGHTTP2_CANCEL) };
+      return {
+        ...exchange,
+        upload: stream,
+        pause: () => void stream.pause(),
+        leave: (code = http2.constants.NGHTTP2_CANCEL) => stream.close(code),
+      };
     },
     close: () => session.destroy(),
   };
@@ -88,7 +95,7 @@ type Subscribe = (
   onError: (error: Error) => void,
 ) => void;
 
-function collect(upload: Writable, subscribe: Subscribe): Omit<Exchange, 'leave'> {
+function collect(upload: Writable, subscribe: Subscribe): Omit<Exchange, 'leave' | 'pause'> {
   let received = '';
   const head = deferred<{ status: number; headers: Record<string, string> }>();
   const text = deferred<string>();

@@ -1,0 +1,56 @@
+/** Several policies in a row: a request comes in when all of them admit it. */
+import * as z from 'zod/mini';
+import { parse } from '../options/parse.js';
+import { pluginOf } from '../plugins/plugin-kinds.js';
+import type { AdmissionPolicy, Refusal } from './admission-policy.js';
+
+/**
+ * Asks the policies in their order. The first refusal wins and carries the name of its policy; the policies that had admitted the
+ * request get it back (`released`) at once, the last one first. None at all admits.
+ * A policy that throws has admitted, as it would have alone; its error is thrown after all were asked, unless one of them refuses.
+ * @throws FlowConfigError
+ */
+export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {
+  parse(z.array(pluginOf('admission')), policies, 'allOf');
+  return {
+    type: 'all-of',
+    admit(request, key, view) {
+      const faults = new Faults();
+      for (const [index, policy] of policies.entries()) {
+        const answer = faults.guard(() => policy.admit(request, key, view));
+        if (answer === undefined || answer === 'admit') continue;
+        for (const earlier of policies.slice(0, index).reverse()) faults.guard(() => earlier.released?.(request, key, undefined));
+        return named(answer, policy);
+      }
+      faults.rethrow();
+      return 'admit';
+    },
+    released(request, key, usage) {
+      const faults = new Faults();
+      for (const policy of policies) faults.guard(() => policy.released?.(request, key, usage));
+      faults.rethrow();
+    },
+  };
+}
+
+function named(refusal: Refusal, { type }: AdmissionPolicy): Refusal {
+  return { ...refusal, policy: refusal.policy ?? type };
+}
+
+/** Keeps one policy's fault from the others, and the first of them for later. */
+class Faults {
+  private first: { readonly error: unknown } | undefined = undefined;
+
+  guard<T>(call: () => T): T | undefined {
+    try {
+      return call();
+    } catch (error) {
+      this.first ??= { error };
+      return undefined;
+    }
+  }
+
+  rethrow(): void {
+    if (this.first !== undefined) throw this.first.error;
+  }
+}

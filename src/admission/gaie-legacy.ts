@@ -1,0 +1,44 @@
+/** What gateways did before they queued: a full pool refuses sheddable requests, and nothing else is ever refused. */
+import { object, optional, type Schema } from '../options/element.js';
+import { parse } from '../options/parse.js';
+import { aboveZero, ratioAboveZero } from '../options/schemas.js';
+import type { AdmissionPolicy, AdmissionView } from './admission-policy.js';
+import { meanUtilization } from './mean-utilization.js';
+
+/** Without either threshold, the controller's saturation detector says how full the pool is. */
+export interface GaieLegacyOptions {
+  /** Requests waiting in a server's own queue at which it is full, above 0. @default 5 where the other threshold is given */
+  queueDepthThreshold?: number | undefined;
+  /** Share of the KV cache at which a server is full, above 0 and at most 1. @default 0.8 where the other threshold is given */
+  kvCacheUtilThreshold?: number | undefined;
+}
+
+export const gaieLegacyOptions: Schema<GaieLegacyOptions> = object({
+  queueDepthThreshold: optional(aboveZero()),
+  kvCacheUtilThreshold: optional(ratioAboveZero()),
+});
+
+/**
+ * Refuses priority < 0 at saturation ≥ 1; priority ≥ 0 comes in without a look at the saturation. An empty pool is full.
+ * The cost of one reading, for sheddable requests only.
+ * Source: llm-d-router with flow control off; BLIS, gaie-legacy.
+ * @throws FlowConfigError
+ */
+export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
+  const saturationOf = reading(parse(gaieLegacyOptions, options, 'gaieLegacy'));
+  return {
+    type: 'gaie-legacy',
+    admit(_request, { priority }, view) {
+      if (priority >= 0) return 'admit';
+      const saturation = saturationOf(view);
+      // NaN is no reason to let anybody in.
+      if (saturation < 1) return 'admit';
+      return { reason: `the pool is full (saturation ${saturation.toFixed(2)}), and the request is sheddable` };
+    },
+  };
+}
+
+function reading({ queueDepthThreshold, kvCacheUtilThreshold }: GaieLegacyOptions): (view: AdmissionView) => number {
+  if (queueDepthThreshold === undefined && kvCacheUtilThreshold === undefined) return (view) => view.saturation();
+  return ({ pool }) => meanUtilization(pool, queueDepthThreshold ?? 5, kvCacheUtilThreshold ?? 0.8);
+}

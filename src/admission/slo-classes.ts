@@ -1,0 +1,48 @@
+/** Names of service classes, and the priority that each stands for. */
+import * as z from 'zod/mini';
+import { object, optional, type Schema } from '../options/element.js';
+import { parse } from '../options/parse.js';
+import { integer } from '../options/schemas.js';
+
+export interface SloClassesOptions {
+  /** Class → priority, −100…100; for other priorities of the known classes, and for more classes. @default none */
+  overrides?: Readonly<Record<string, number>> | undefined;
+}
+
+export interface SloClasses {
+  /** The priority of a class; 3 when the class is empty or unknown. Names are case-sensitive. */
+  priorityOf(sloClass: string | undefined): number;
+  /** Whether its priority is negative. */
+  isSheddable(sloClass: string | undefined): boolean;
+  /** For engines where the lowest number goes first, such as vLLM's `priority`: 0 is the most urgent class, and none is negative. */
+  invertedPriorityOf(sloClass: string | undefined): number;
+}
+
+const defaults: Readonly<Record<string, number>> = { critical: 4, standard: 3, batch: -1, sheddable: -2, background: -3 };
+
+/** Of empty and unknown classes; overriding `standard` does not move it. */
+const otherwise = 3;
+
+/** Bounds of an override. */
+export const sloPriority: Schema<number> = integer({ from: -100, to: 100 });
+
+const sloClassesOptions: Schema<SloClassesOptions> = object({
+  overrides: optional(z.record(z.string(), sloPriority) as Schema<Record<string, number>>),
+});
+
+/**
+ * `critical` 4, `standard` 3, `batch` −1, `sheddable` −2, `background` −3, with the overrides on top.
+ * Source: BLIS, SLO classes.
+ * @throws FlowConfigError
+ */
+export function sloClasses(options: SloClassesOptions = {}): SloClasses {
+  const { overrides } = parse(sloClassesOptions, options, 'sloClasses');
+  const priorities = new Map(Object.entries({ ...defaults, ...overrides }));
+  const highest = Math.max(otherwise, ...priorities.values());
+  const priorityOf = (sloClass: string | undefined): number => priorities.get(sloClass ?? '') ?? otherwise;
+  return {
+    priorityOf,
+    isSheddable: (sloClass) => priorityOf(sloClass) < 0,
+    invertedPriorityOf: (sloClass) => highest - priorityOf(sloClass),
+  };
+}

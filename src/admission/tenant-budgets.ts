@@ -1,0 +1,89 @@
+/**
+ * A tenant's sheddable requests may hold only a share of the capacity, waiting and running together.
+ *
+ * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
+ */
+import * as z from 'zod/mini';
+import { object, optional, type Schema } from '../options/element.js';
+import { parse } from '../options/parse.js';
+import { oneOf, positiveInteger, ratio } from '../options/schemas.js';
+import { pluginOf } from '../plugins/plugin-kinds.js';
+import type { AdmissionPolicy, Refusal } from './admission-policy.js';
+
+export interface TenantBudgetsOptions {
+  /** Fairness ID → share of the capacity, 0…1. Fairness IDs without an entry are not limited. */
+  budgets: Readonly<Record<string, number>>;
+  /** Requests that the pool can hold, an integer from 1 up: endpoints × the longest batch of each. */
+  capacity: number;
+  /**
+   * `reserve`: refuse as soon as the budget is used up. `blis`: refuse only above it, so that a tenant holds up to one request more
+   * and even a budget of 0 lets one in. @default 'reserve'
+   */
+  counting?: 'reserve' | 'blis' | undefined;
+}
+
+/** A policy that also tells what tenants hold. */
+export interface TenantBudgets<R = unknown> extends AdmissionPolicy<R> {
+  /** Requests of a tenant with a budget that were admitted and not given back. */
+  held(fairnessId: string): number;
+}
+
+export const tenantBudgetsOptions: Schema<TenantBudgetsOptions> = object({
+  budgets: z.record(z.string(), ratio()) as Schema<Record<string, number>>,
+  capacity: positiveInteger(),
+  counting: optional(oneOf('reserve', 'blis')),
+});
+
+interface Budget {
+  readonly maxRequests: number;
+  held: number;
+}
+
+/**
+ * Refuses priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count. `inner` is asked after
+ * the budget, and only by requests that pass it; its refusal takes nothing from the budget. O(1).
+ * Differs from BLIS, which counts from routing on, strictly above the budget: a burst passes whole there, and queued work is unseen.
+ * @throws FlowConfigError
+ */
+export function tenantBudgets<R = unknown>(options: TenantBudgetsOptions, inner?: AdmissionPolicy<R>): TenantBudgets<R> {
+  const { budgets, capacity, counting = 'reserve' } = parse(tenantBudgetsOptions, options, 'tenantBudgets');
+  if (inner !== undefined) parse(object({ inner: pluginOf('admission') }), { inner }, 'tenantBudgets');
+  const ofTenant = new Map<string, Budget>();
+  for (const [tenant, share] of Object.entries(budgets)) ofTenant.set(tenant, { maxRequests: rounded(share * capacity), held: 0 });
+
+  function isUsedUp({ held, maxRequests }: Budget): boolean {
+    return counting === 'blis' ? held > maxRequests : held >= maxRequests;
+  }
+
+  return {
+    type: 'tenant-budgets',
+    held: (fairnessId) => ofTenant.get(fairnessId)?.held ?? 0,
+    admit(request, key, view) {
+      const budget = ofTenant.get(key.fairnessId);
+      if (budget !== undefined && key.priority < 0 && isUsedUp(budget)) return refusal(budget);
+      let answer: 'admit' | Refusal | undefined;
+      try {
+        answer = inner?.admit(request, key, view) ?? 'admit';
+      } finally {
+        // An inner policy that throws has admitted, as far as the controller is concerned.
+        if (budget !== undefined && (answer === 'admit' || answer === undefined)) budget.held++;
+      }
+      return answer === 'admit' || inner === undefined ? answer : { ...answer, policy: answer.policy ?? inner.type };
+    },
+    released(request, key, usage) {
+      const budget = ofTenant.get(key.fairnessId);
+      if (budget !== undefined && budget.held > 0) budget.held--;
+      inner?.released?.(request, key, usage);
+    },
+  };
+}
+
+/** Without the fairness ID: a client may read it. */
+function refusal({ held, maxRequests }: Budget): Refusal {
+  return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
+}
+
+/** 0.07 · 100 is 7, not 7.000000000000001. */
+function rounded(requests: number): number {
+  return Math.round(requests * 1e6) / 1e6;
+}

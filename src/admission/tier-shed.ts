@@ -1,0 +1,48 @@
+/** Under overload, only requests of a minimum priority. */
+import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
+import { object, optional, type Schema } from '../options/element.js';
+import { parse } from '../options/parse.js';
+import { integer } from '../options/schemas.js';
+import type { AdmissionPolicy } from './admission-policy.js';
+
+export interface TierShedOptions {
+  /** The load of an endpoint above which the pool is overloaded, an integer from 0 up. @default 0: any load at all */
+  overloadThreshold?: number | undefined;
+  /** The lowest priority that is admitted under overload. @default 0: sheddable requests are refused */
+  minAdmitPriority?: number | undefined;
+}
+
+export const tierShedOptions: Schema<TierShedOptions> = object({
+  overloadThreshold: optional(integer({ from: 0 })),
+  minAdmitPriority: optional(integer()),
+});
+
+/**
+ * Overload means that the busiest endpoint's load is strictly above the threshold. Load = waiting + running, as reported, + in flight
+ * through this controller: a request that the endpoint has reported counts twice, so set the threshold to about twice the requests
+ * meant. An empty pool is not overloaded. O(endpoints).
+ * Source: BLIS, tier-shed.
+ * @throws FlowConfigError
+ */
+export function tierShed(options: TierShedOptions = {}): AdmissionPolicy {
+  const { overloadThreshold = 0, minAdmitPriority = 0 } = parse(tierShedOptions, options, 'tierShed');
+  return {
+    type: 'tier-shed',
+    admit(_request, { priority }, { pool }) {
+      if (priority >= minAdmitPriority) return 'admit';
+      const load = highestLoad(pool);
+      if (load <= overloadThreshold) return 'admit';
+      return { reason: `priority ${priority} is below ${minAdmitPriority}, the lowest admitted at load ${load}` };
+    },
+  };
+}
+
+function highestLoad(pool: PoolView): number {
+  let highest = 0;
+  for (const endpoint of pool.endpoints) highest = Math.max(highest, loadOf(endpoint));
+  return highest;
+}
+
+function loadOf({ metrics, inFlightRequests }: EndpointView): number {
+  return inFlightRequests + (metrics === undefined ? 0 : metrics.waitingQueueSize + metrics.runningRequests);
+}

@@ -1,0 +1,138 @@
+/**
+ * A rate with bursts: every request costs tokens, and tokens come back at a constant rate up to a capacity.
+ *
+ * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling charged later.
+ */
+import { element, object, optional, type Schema, value } from '../options/element.js';
+import { parse } from '../options/parse.js';
+import { aboveZero, oneOf } from '../options/schemas.js';
+import type { Usage } from '../tiers/views.js';
+import type { AdmissionKey, AdmissionPolicy } from './admission-policy.js';
+
+/** What the default cost reads of a request. */
+export interface TokenCosted {
+  readonly tokens?: number | undefined;
+}
+
+/** Parameters that a configuration file can hold. */
+export interface TokenBucketParameters {
+  /** Tokens that the full bucket holds, above 0; it starts full. @default 10,000 */
+  capacity?: number | undefined;
+  /** Tokens that come back each second, above 0. @default 1000 */
+  refillPerSecond?: number | undefined;
+  /**
+   * A request that costs more than the bucket holds: `refuse` it for ever, or let it `borrow`: it comes in when the bucket is full,
+   * and the bucket is in debt afterwards. @default 'refuse'
+   */
+  oversized?: 'refuse' | 'borrow' | undefined;
+  /**
+   * Whether a request that ran is charged for what it reported instead of its estimate; a function says what a report costs.
+   * A report of no tokens at all changes nothing. @default false; true: prompt + completion tokens
+   */
+  settle?: boolean | ((usage: Usage) => number) | undefined;
+}
+
+export interface TokenBucketOptions<R = unknown> extends TokenBucketParameters {
+  /** Tokens that a request costs, 0 or more. Pure: it is asked again when the request is given back. @default its `tokens`, or 0 */
+  cost?: ((request: R, key: AdmissionKey) => number) | undefined;
+}
+
+/** A bucket that also tells what it holds. */
+export interface TokenBucket<R = unknown> extends AdmissionPolicy<R> {
+  /** Tokens as of the last decision; negative while in debt. */
+  readonly tokens: number;
+}
+
+const parameters = {
+  capacity: optional(aboveZero()),
+  refillPerSecond: optional(aboveZero()),
+  oversized: optional(oneOf('refuse', 'borrow')),
+  settle: optional(
+    value(
+      'true, false, or a function of the usage',
+      (given): given is boolean | ((usage: Usage) => number) => typeof given === 'boolean' || typeof given === 'function',
+    ),
+  ),
+};
+
+export const tokenBucketParameters: Schema<TokenBucketParameters> = object(parameters);
+
+/** Share of the capacity by which a balance may miss a cost: less than a rounding error of the refill can make. */
+const rounding = 1e-12;
+
+/**
+ * Admits while the bucket holds the cost of the request, whatever its priority. A refusal consumes nothing and says when the bucket
+ * will hold enough. A request that never ran gets its tokens back. O(1).
+ * Source: BLIS, token-bucket; settling and borrowing as in GCRA, of which this is the other notation.
+ * @throws FlowConfigError
+ */
+export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}): TokenBucket<R> {
+  const {
+    capacity = 10_000,
+    refillPerSecond = 1000,
+    oversized = 'refuse',
+    settle = false,
+    cost: costOf = bookedTokens,
+  } = parse(object({ ...parameters, cost: optional(costFunction<R>()) }), options, 'tokenBucket');
+  const actualCost = typeof settle === 'function' ? settle : totalTokens;
+  const slack = capacity * rounding;
+  let tokens = capacity;
+  let refilledAtMs = Number.NEGATIVE_INFINITY;
+
+  function refill(nowMs: number): void {
+    if (!(nowMs > refilledAtMs)) return;
+    tokens = Math.min(capacity, tokens + ((nowMs - refilledAtMs) * refillPerSecond) / 1000);
+    refilledAtMs = nowMs;
+  }
+
+  return {
+    type: 'token-bucket',
+    get tokens() {
+      return tokens;
+    },
+    admit(request, key, { nowMs }) {
+      refill(nowMs);
+      const cost = checked(costOf(request, key));
+      const needed = oversized === 'borrow' ? Math.min(cost, capacity) : cost;
+      if (tokens + slack >= needed) {
+        tokens -= cost;
+        return 'admit';
+      }
+      const reason = `the request costs ${cost} tokens of ${Math.floor(Math.max(tokens, 0))} left`;
+      if (needed > capacity) return { reason: `${reason}; the bucket holds ${capacity}` };
+      return { reason, retryAfterMs: Math.ceil(((needed - tokens) * 1000) / refillPerSecond) };
+    },
+    released(request, key, usage) {
+      const booked = checked(costOf(request, key));
+      if (usage === undefined) tokens = Math.min(capacity, tokens + booked);
+      else if (settle !== false && totalTokens(usage) > 0) tokens = Math.min(capacity, tokens + booked - checked(actualCost(usage)));
+    },
+  };
+}
+
+function costFunction<R>(): Schema<(request: R, key: AdmissionKey) => number> {
+  return element((candidate, report) => {
+    if (isCostFunction<R>(candidate)) return candidate;
+    report('a function of request and key that returns tokens');
+    return undefined;
+  });
+}
+
+function isCostFunction<R>(candidate: unknown): candidate is (request: R, key: AdmissionKey) => number {
+  return typeof candidate === 'function';
+}
+
+function bookedTokens(request: unknown): number {
+  const tokens: unknown = typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
+  return typeof tokens === 'number' ? tokens : 0;
+}
+
+function totalTokens({ promptTokens, completionTokens }: Usage): number {
+  return promptTokens + completionTokens;
+}
+
+/** NaN would poison the balance for ever. */
+function checked(cost: number): number {
+  if (cost >= 0 && cost < Number.POSITIVE_INFINITY) return cost;
+  throw new RangeError(`a cost must be a finite number from 0 up; got ${String(cost)}`);
+}

@@ -1,0 +1,300 @@
+/**
+ * The cap at the other end: a model server's own process runs at most N requests, holds Q more, and refuses the rest at once.
+ * It needs no controller and no pool.
+ *
+ *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
+ *         └────► waiting ──► granted from the front, once from the back after an expiry; expired; cancelled
+ *
+ * Invariant: nobody waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat exactly once.
+ */
+// biome-ignore lint/style/noRestrictedImports: the clock is a leaf, and this runs without the rest of the core.
+import { type Clock, realClock } from '../core/clock.js';
+import { parseDuration } from '../options/duration.js';
+import { element, object, optional, type Schema } from '../options/element.js';
+import { parse } from '../options/parse.js';
+import { flag, integer, positiveInteger } from '../options/schemas.js';
+import { LinkedList } from '../queues/linked-list.js';
+
+export interface WorkerAdmissionOptions {
+  /** N: requests that may run, an integer from 1 up. @default 10,000 */
+  engineRequestLimit?: number | undefined;
+  /** Q: requests that may wait, an integer from 0 up; 0: nobody waits. @default 40,000 */
+  requestQueueLimit?: number | undefined;
+  /** How long a request may wait, ms or text such as '5s', above 0; Infinity: for ever. @default '5s' */
+  maxQueueDelay?: number | string | undefined;
+  /** Whether an expiry makes the next seat go to the newest request: under overload somebody must be fast. @default true */
+  adaptiveLifo?: boolean | undefined;
+  /** @default the platform's monotonic clock */
+  clock?: Clock | undefined;
+}
+
+/** The right to run; must be released when the response has ended, whichever way. */
+export interface WorkerLease {
+  /** Gives the seat to whoever is next. Repeating it does nothing. */
+  release(): void;
+  [Symbol.dispose](): void;
+}
+
+/**
+ * - `queue-full`: N run and Q wait.
+ * - `queue-delay`: it waited for `maxQueueDelay`.
+ * - `cancelled`: its signal aborted.
+ */
+export type WorkerRefusalReason = 'queue-full' | 'queue-delay' | 'cancelled';
+
+export type WorkerOutcome =
+  | { readonly type: 'granted'; readonly lease: WorkerLease; readonly queuedMs: number }
+  | { readonly type: 'refused'; readonly reason: WorkerRefusalReason; readonly queuedMs: number };
+
+/** Figures of one moment, and counts since the start. Each request is counted once under `received…`. */
+export interface WorkerAdmissionStats {
+  readonly running: number;
+  readonly waiting: number;
+  readonly engineRequestLimit: number;
+  readonly requestQueueLimit: number;
+  /** Ran at once. */
+  readonly receivedDirect: number;
+  /** Found no free seat: waited, or was refused with `queue-full`. */
+  readonly receivedQueue: number;
+  /** Cancelled when they came. */
+  readonly receivedCancelled: number;
+  readonly refusedQueueFull: number;
+  readonly refusedQueueDelay: number;
+  readonly grantedFifo: number;
+  readonly grantedLifo: number;
+  /** Cancelled while waiting, or between the grant and its delivery. */
+  readonly cancelled: number;
+}
+
+/** What may change while requests run and wait. */
+export type WorkerLimits = Pick<WorkerAdmissionOptions, 'engineRequestLimit' | 'requestQueueLimit'>;
+
+const limitSchemas = { engineRequestLimit: optional(positiveInteger()), requestQueueLimit: optional(integer({ from: 0 })) };
+
+const workerLimits: Schema<WorkerLimits> = object(limitSchemas);
+
+const workerAdmissionOptions: Schema<WorkerAdmissionOptions & { maxQueueDelay?: number | undefined }> = object({
+  ...limitSchemas,
+  maxQueueDelay: optional(
+    element((given, report) => {
+      const ms = typeof given === 'number' || typeof given === 'string' ? parseDuration(given) : Number.NaN;
+      if (ms > 0) return ms;
+      report('ms above 0, Infinity, or a duration like "5s"');
+      return Number.NaN;
+    }),
+  ),
+  adaptiveLifo: optional(flag()),
+  clock: optional(element((given, report) => readClock(given, report))),
+});
+
+function readClock(given: unknown, report: (expected: string) => void): Clock | undefined {
+  if (isClock(given)) return given;
+  report('a clock with now, setTimeout and clearTimeout');
+  return undefined;
+}
+
+function isClock(given: unknown): given is Clock {
+  if (typeof given !== 'object' || given === null) return false;
+  return ['now', 'setTimeout', 'clearTimeout'].every((name) => typeof Reflect.get(given, name) === 'function');
+}
+
+/**
+ * A cap for one worker process. O(1) for each request.
+ * Source: Dynamo, the backend admission gate.
+ * @throws FlowConfigError
+ * @example
+ * const admission = workerAdmission({ engineRequestLimit: 256, requestQueueLimit: 16 });
+ * const outcome = await admission.acquire(request.signal);
+ * if (outcome.type === 'refused') return overloaded(outcome.reason);
+ * using lease = outcome.lease;
+ */
+export function workerAdmission(options: WorkerAdmissionOptions = {}): WorkerAdmission {
+  return new WorkerAdmission(options);
+}
+
+/**
+ * An engine's batch and half as much again, so that it finds work when a place gets free: ⌈1.5 · maxNumSeqs · dataParallelSize⌉.
+ * Undefined unless both are positive integers: the engine has not said yet.
+ */
+export function automaticConcurrencyLimit(engine: {
+  readonly maxNumSeqs?: number | null | undefined;
+  readonly dataParallelSize?: number | null | undefined;
+}): number | undefined {
+  const { maxNumSeqs, dataParallelSize } = engine;
+  return isPositive(maxNumSeqs) && isPositive(dataParallelSize) ? Math.ceil((3 * maxNumSeqs * dataParallelSize) / 2) : undefined;
+}
+
+function isPositive(count: number | null | undefined): count is number {
+  return Number.isSafeInteger(count) && (count as number) > 0;
+}
+
+export class WorkerAdmission {
+  private running = 0;
+  private readonly waiting = new LinkedList<Waiter>();
+  private engineRequestLimit: number;
+  private requestQueueLimit: number;
+  private readonly maxQueueDelayMs: number;
+  private readonly adaptiveLifo: boolean;
+  private readonly clock: Clock;
+  /** Set by an expiry, spent by the next grant. */
+  private newestGoesNext = false;
+  /** For the deadline of the request that has waited longest; undefined while nobody waits. */
+  private timer: unknown = undefined;
+  private readonly counts = {
+    receivedDirect: 0,
+    receivedQueue: 0,
+    receivedCancelled: 0,
+    refusedQueueFull: 0,
+    refusedQueueDelay: 0,
+    grantedFifo: 0,
+    grantedLifo: 0,
+    cancelled: 0,
+  };
+
+  constructor(options: WorkerAdmissionOptions) {
+    const parsed = parse(workerAdmissionOptions, options, 'workerAdmission');
+    this.engineRequestLimit = parsed.engineRequestLimit ?? 10_000;
+    this.requestQueueLimit = parsed.requestQueueLimit ?? 40_000;
+    this.maxQueueDelayMs = parsed.maxQueueDelay ?? 5000;
+    this.adaptiveLifo = parsed.adaptiveLifo ?? true;
+    this.clock = parsed.clock ?? realClock;
+  }
+
+  /** Resolves when the request may run or may not; never rejects. A cancelled request never gets a lease, not even a free one. */
+  async acquire(signal?: AbortSignal): Promise<WorkerOutcome> {
+    if (signal?.aborted) {
+      this.counts.receivedCancelled++;
+      return { type: 'refused', reason: 'cancelled', queuedMs: 0 };
+    }
+    const nowMs = this.clock.now();
+    if (this.running < this.engineRequestLimit && this.waiting.size === 0) {
+      this.counts.receivedDirect++;
+      this.newestGoesNext = false;
+      return { type: 'granted', lease: this.seat(), queuedMs: 0 };
+    }
+    this.counts.receivedQueue++;
+    this.expire(nowMs);
+    if (this.waiting.size >= this.requestQueueLimit) {
+      this.counts.refusedQueueFull++;
+      return { type: 'refused', reason: 'queue-full', queuedMs: 0 };
+    }
+    const outcome = await this.wait(nowMs, signal);
+    if (outcome.type === 'granted' && signal?.aborted) {
+      this.counts.cancelled++;
+      outcome.lease.release();
+      return { type: 'refused', reason: 'cancelled', queuedMs: outcome.queuedMs };
+    }
+    return outcome;
+  }
+
+  /**
+   * Changes N, Q or both. A larger N takes waiting requests in at once; smaller ones take nothing from anybody: they hold for the next.
+   * @throws FlowConfigError
+   */
+  resize(limits: WorkerLimits): void {
+    const { engineRequestLimit, requestQueueLimit } = parse(workerLimits, limits, 'WorkerAdmission.resize');
+    this.engineRequestLimit = engineRequestLimit ?? this.engineRequestLimit;
+    this.requestQueueLimit = requestQueueLimit ?? this.requestQueueLimit;
+    this.grant();
+  }
+
+  stats(): WorkerAdmissionStats {
+    const { running, engineRequestLimit, requestQueueLimit } = this;
+    return { running, waiting: this.waiting.size, engineRequestLimit, requestQueueLimit, ...this.counts };
+  }
+
+  private wait(nowMs: number, signal: AbortSignal | undefined): Promise<WorkerOutcome> {
+    return new Promise((resolve) => {
+      const waiter = new Waiter(nowMs, resolve, signal, () => this.cancel(waiter));
+      this.waiting.push(waiter);
+      this.arm(nowMs);
+    });
+  }
+
+  private seat(): WorkerLease {
+    this.running++;
+    let isHeld = true;
+    const release = (): void => {
+      if (!isHeld) return;
+      isHeld = false;
+      this.running--;
+      this.grant();
+    };
+    return { release, [Symbol.dispose]: release };
+  }
+
+  private grant(): void {
+    const nowMs = this.clock.now();
+    this.expire(nowMs);
+    while (this.running < this.engineRequestLimit) {
+      const isLifo = this.newestGoesNext;
+      const waiter = isLifo ? this.waiting.last : this.waiting.first;
+      if (waiter === undefined) break;
+      if (isLifo) this.counts.grantedLifo++;
+      else this.counts.grantedFifo++;
+      this.newestGoesNext = false;
+      this.leave(waiter, { type: 'granted', lease: this.seat(), queuedMs: nowMs - waiter.enqueuedAtMs });
+    }
+  }
+
+  /** All wait equally long at most, so that the expired ones are in front. */
+  private expire(nowMs: number): void {
+    for (let waiter = this.waiting.first; waiter !== undefined; waiter = this.waiting.first) {
+      if (nowMs - waiter.enqueuedAtMs < this.maxQueueDelayMs) return;
+      this.counts.refusedQueueDelay++;
+      this.newestGoesNext = this.adaptiveLifo;
+      this.leave(waiter, { type: 'refused', reason: 'queue-delay', queuedMs: nowMs - waiter.enqueuedAtMs });
+    }
+  }
+
+  private cancel(waiter: Waiter): void {
+    this.counts.cancelled++;
+    this.leave(waiter, { type: 'refused', reason: 'cancelled', queuedMs: this.clock.now() - waiter.enqueuedAtMs });
+  }
+
+  private leave(waiter: Waiter, outcome: WorkerOutcome): void {
+    this.waiting.remove(waiter);
+    if (this.waiting.size === 0 && this.timer !== undefined) {
+      this.clock.clearTimeout(this.timer);
+      this.timer = undefined;
+    }
+    waiter.settle(outcome);
+  }
+
+  /** One timer, for the front; it looks again when it comes too early, because the front has left meanwhile. */
+  private arm(nowMs: number): void {
+    const { first } = this.waiting;
+    if (first === undefined || this.timer !== undefined || this.maxQueueDelayMs === Number.POSITIVE_INFINITY) return;
+    this.timer = this.clock.setTimeout(
+      () => {
+        this.timer = undefined;
+        const firedAtMs = this.clock.now();
+        this.expire(firedAtMs);
+        this.arm(firedAtMs);
+      },
+      first.enqueuedAtMs + this.maxQueueDelayMs - nowMs,
+    );
+  }
+}
+
+class Waiter {
+  previous: Waiter | undefined = undefined;
+  next: Waiter | undefined = undefined;
+  readonly enqueuedAtMs: number;
+  private readonly resolve: (outcome: WorkerOutcome) => void;
+  private readonly signal: AbortSignal | undefined;
+  private readonly onAbort: () => void;
+
+  constructor(enqueuedAtMs: number, resolve: (outcome: WorkerOutcome) => void, signal: AbortSignal | undefined, onAbort: () => void) {
+    this.enqueuedAtMs = enqueuedAtMs;
+    this.resolve = resolve;
+    this.signal = signal;
+    this.onAbort = onAbort;
+    signal?.addEventListener('abort', onAbort, { once: true });
+  }
+
+  settle(outcome: WorkerOutcome): void {
+    this.signal?.removeEventListener('abort', this.onAbort);
+    this.resolve(outcome);
+  }
+}

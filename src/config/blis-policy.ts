@@ -1,0 +1,134 @@
+/** Policy bundles of the BLIS simulator: what was tried there, as the policies of a gateway. */
+import * as z from 'zod/mini';
+import {
+  type AdmissionPolicy,
+  alwaysAdmit,
+  FlowConfigError,
+  gaieLegacy,
+  rejectAll,
+  type SloClasses,
+  schemas,
+  sloClasses,
+  tenantBudgets,
+  tierShed,
+  tokenBucket,
+} from '../index.js';
+import { readRecord } from './documents.js';
+import { Problems } from './problems.js';
+
+const { aboveZero, atLeastZero, integer, object, optional, ratio, ratioAboveZero } = schemas;
+
+export interface LoadBlisPolicyOptions {
+  /** Requests that the pool can hold, for `tenant_budgets`: endpoints × the longest batch of each. @default none: no budgets */
+  capacity?: number | undefined;
+}
+
+export interface BlisPolicy {
+  /** For the FlowController's option of that name. With tenant budgets and a capacity, the budgets stand before the policy. */
+  readonly admission: AdmissionPolicy;
+  /** What `slo_priorities` makes of classes; gives a request its priority. */
+  readonly sloClasses: SloClasses;
+  /** Class → time-to-first-token target, ms, from `slo_targets`; gives a request its `sloTtftMs`. */
+  readonly sloTargetsMs: ReadonlyMap<string, number>;
+  /** Tenant → share of the capacity. */
+  readonly tenantBudgets: Readonly<Record<string, number>>;
+  /** What was accepted, but is probably not what its author expects; one sentence each. */
+  readonly warnings: readonly string[];
+}
+
+const policies = ['always-admit', 'gaie-legacy', 'reject-all', 'tier-shed', 'token-bucket'] as const;
+
+/** Sections of the simulator that say nothing about flow control. */
+const otherSections = ['priority', 'routing', 'scheduler'] as const;
+
+function record(element: schemas.Schema<number>): z.ZodMiniOptional<schemas.Schema<Record<string, number>>> {
+  return optional(z.record(z.string(), element) as schemas.Schema<Record<string, number>>);
+}
+
+const admissionSection = object({
+  policy: optional(schemas.oneOf('', ...policies)),
+  token_bucket_capacity: optional(atLeastZero()),
+  token_bucket_refill_rate: optional(atLeastZero()),
+  tier_shed_threshold: optional(integer({ from: 0 })),
+  tier_shed_min_priority: optional(integer()),
+  gaie_qd_threshold: optional(aboveZero()),
+  gaie_kv_threshold: optional(ratioAboveZero()),
+  slo_priorities: record(integer({ from: -100, to: 100 })),
+  slo_targets: record(integer()),
+}).check(
+  schemas.rule((section, report) => {
+    if (section.policy !== 'token-bucket') return;
+    for (const name of ['token_bucket_capacity', 'token_bucket_refill_rate'] as const) {
+      if (section[name] === 0) report('a number above 0, as the policy is token-bucket', [name]);
+    }
+  }),
+);
+
+const bundleSchema = object({
+  admission: optional(admissionSection),
+  tenant_budgets: record(ratio()),
+  ...Object.fromEntries(otherSections.map((name) => [name, z.optional(z.unknown())])),
+});
+
+const optionsSchema: schemas.Schema<LoadBlisPolicyOptions> = object({ capacity: optional(schemas.positiveInteger()) });
+
+type AdmissionSection = z.output<typeof admissionSection>;
+
+/**
+ * Reads one policy bundle, as YAML text or parsed. Keys without a value are as good as absent.
+ * Differs from BLIS: values that a policy would refuse when it is made are refused here, with all other problems.
+ * @throws FlowConfigError that lists every problem
+ * @example
+ * const { admission, sloClasses } = loadBlisPolicy(await readFile('policies.yaml', 'utf8'), { capacity: 4 * 256 });
+ * const flow = new FlowController({ ...options, admission });
+ * await flow.enqueue(request, { fairnessId, priority: sloClasses.priorityOf(sloClass) });
+ */
+export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyOptions = {}): BlisPolicy {
+  const { capacity } = schemas.parse(optionsSchema, options, 'loadBlisPolicy');
+  const problems = new Problems();
+  const document = readRecord(source, problems);
+  const bundle = document === undefined ? undefined : problems.check(bundleSchema, document, '');
+  if (bundle === undefined) throw new FlowConfigError('BLIS policy bundle', problems.toError().issues);
+  const { admission = {}, tenant_budgets: budgets = {} } = bundle;
+  const ignored = otherSections.filter((name) => Reflect.get(bundle, name) !== undefined);
+  if (ignored.length > 0) problems.warn('', `sections that are not flow control's are ignored: ${ignored.join(', ')}`);
+  const hasBudgets = Object.keys(budgets).length > 0;
+  if (hasBudgets && capacity === undefined) problems.warn('tenant_budgets', ': ignored, as no capacity was given to take shares of');
+  const policy = admissionPolicy(admission);
+  return {
+    admission: hasBudgets && capacity !== undefined ? tenantBudgets({ budgets, capacity }, policy) : policy,
+    sloClasses: sloClasses({ overrides: admission.slo_priorities }),
+    sloTargetsMs: targets(admission.slo_targets ?? {}, problems),
+    tenantBudgets: budgets,
+    warnings: problems.warnings,
+  };
+}
+
+function admissionPolicy(section: AdmissionSection): AdmissionPolicy {
+  switch (section.policy) {
+    case 'token-bucket':
+      return tokenBucket({ capacity: section.token_bucket_capacity, refillPerSecond: section.token_bucket_refill_rate });
+    case 'tier-shed':
+      // Where the file names the policy and no minimum, the simulator admits `standard` and above.
+      return tierShed({ overloadThreshold: section.tier_shed_threshold, minAdmitPriority: section.tier_shed_min_priority ?? 3 });
+    case 'gaie-legacy':
+      return gaieLegacy({
+        queueDepthThreshold: section.gaie_qd_threshold ?? 5,
+        kvCacheUtilThreshold: section.gaie_kv_threshold ?? 0.8,
+      });
+    case 'reject-all':
+      return rejectAll();
+    default:
+      return alwaysAdmit();
+  }
+}
+
+/** From µs to ms. A target that lies before the request's arrival is as late as one of 0. */
+function targets(slo: Readonly<Record<string, number>>, problems: Problems): Map<string, number> {
+  return new Map(
+    Object.entries(slo).map(([sloClass, us]) => {
+      if (us <= 0) problems.warn('admission.slo_targets', `: requests of ${JSON.stringify(sloClass)} are late when they come (${us} µs)`);
+      return [sloClass, Math.max(us, 0) / 1000];
+    }),
+  );
+}

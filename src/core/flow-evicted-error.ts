@@ -1,0 +1,30 @@
+/** Why `lease.signal` aborts when a running request must give up its seat. */
+
+const brand = Symbol.for('headgate.FlowEvictedError');
+
+/**
+ * The reason of `lease.signal` after an eviction. Has the shape of an http-errors error: a handler that lets it through is answered
+ * with 429 and `x-llm-d-request-dropped-reason: evicted-priority`.
+ */
+export class FlowEvictedError extends Error {
+  override readonly name = 'FlowEvictedError';
+  readonly code = 'ERR_FLOW_EVICTED';
+  readonly status = 429;
+  readonly statusCode = 429;
+  readonly headers: Readonly<Record<string, string>> = {
+    'x-llm-d-request-dropped-reason': 'evicted-priority',
+    'retry-after': '1',
+    'cache-control': 'no-store',
+  };
+  readonly expose = true;
+
+  constructor() {
+    super('The request was evicted for one of higher priority.');
+    Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** True across the ESM and the CommonJS copy of the package. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && brand in value;
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Chooses running requests to give up their seats when a more important one waits before a closed gate.
+ *
+ * Invariant: a victim has strictly lower priority than the band that it leaves for; nobody is evicted twice.
+ */
+import type { PluginErrorSink } from '../plugins/plugin-errors.js';
+import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
+import { Reclamation, type ReclamationSettings } from './reclamation.js';
+
+export interface EvictorSettings extends ReclamationSettings {
+  readonly filter: EvictionFilter;
+  readonly ordering: EvictionOrdering;
+}
+
+export class InFlightEvictor<L extends InFlightView> {
+  private settings: EvictorSettings;
+  private readonly errors: PluginErrorSink;
+  private readonly reclamation: Reclamation<L>;
+  /** Those that may be evicted, by priority, in the order of their dispatch. */
+  private readonly evictable = new Map<number, Set<L>>();
+
+  constructor(settings: EvictorSettings, errors: PluginErrorSink) {
+    this.settings = settings;
+    this.errors = errors;
+    this.reclamation = new Reclamation<L>(settings);
+  }
+
+  /** Takes new settings; requests in flight stay as their dispatch found them. */
+  configure(settings: EvictorSettings): void {
+    this.settings = settings;
+    this.reclamation.configure(settings);
+  }
+
+  /** When to look again although nothing happens; undefined while the last decision is settled. */
+  get settlesAtMs(): number | undefined {
+    return this.reclamation.settlesAtMs;
+  }
+
+  /** A request was dispatched. */
+  track(lease: L): void {
+    if (!this.accepts(lease)) return;
+    const peers = this.evictable.get(lease.priority);
+    if (peers === undefined) this.evictable.set(lease.priority, new Set([lease]));
+    else peers.add(lease);
+  }
+
+  /** It ended. Returns whether it had been evicted. */
+  untrack(lease: L, nowMs: number): boolean {
+    this.forget(lease);
+    return this.reclamation.confirmed(lease, nowMs);
+  }
+
+  /**
+   * The victims for the highest band of `waiting` (highest priority first) that saturation holds back, most dispensable first. They are
+   * tracked as leaving from now on. Nothing, O(priorities), unless somebody may be evicted; O(evictable · log) for a decision.
+   */
+  victims(waiting: readonly PriorityBand[], saturation: number, inFlight: number, nowMs: number): L[] {
+    const lowest = this.lowestPriority();
+    if (lowest === undefined || !this.reclamation.isSettled(nowMs)) return [];
+    for (const band of waiting) {
+      if (band.priority <= lowest) return [];
+      if (band.ceiling <= 0 || saturation < band.ceiling) continue;
+      return this.decide(band, saturation, inFlight, nowMs);
+    }
+    return [];
+  }
+
+  private decide(band: PriorityBand, saturation: number, inFlight: number, nowMs: number): L[] {
+    const candidates = [...this.evictable].flatMap(([priority, leases]) => (priority < band.priority ? [...leases] : []));
+    const size = this.reclamation.size({ inFlight, evictable: candidates.length, saturation, ceiling: band.ceiling });
+    if (size === 0) return [];
+    // Newest first, so that a stable sort leaves ties to the newest.
+    const chosen = candidates
+      .reverse()
+      .sort((a, b) => this.compare(a, b))
+      .slice(0, size);
+    for (const lease of chosen) {
+      this.forget(lease);
+      this.reclamation.issued(lease, saturation / inFlight, nowMs);
+    }
+    return chosen;
+  }
+
+  private lowestPriority(): number | undefined {
+    let lowest: number | undefined;
+    for (const priority of this.evictable.keys()) if (lowest === undefined || priority < lowest) lowest = priority;
+    return lowest;
+  }
+
+  private forget(lease: L): void {
+    const peers = this.evictable.get(lease.priority);
+    if (peers?.delete(lease) && peers.size === 0) this.evictable.delete(lease.priority);
+  }
+
+  private accepts(lease: L): boolean {
+    const { filter } = this.settings;
+    try {
+      return filter.accepts(lease) === true;
+    } catch (error) {
+      this.errors.pluginFailed('evictionFilter', filter.type, error);
+      return false;
+    }
+  }
+
+  private compare(a: L, b: L): number {
+    const { ordering } = this.settings;
+    try {
+      const order = ordering.compare(a, b);
+      if (typeof order === 'number' && !Number.isNaN(order)) return order;
+      this.errors.pluginFailed('evictionOrdering', ordering.type, new TypeError(`compare must return a number; got ${String(order)}`));
+    } catch (error) {
+      this.errors.pluginFailed('evictionOrdering', ordering.type, error);
+    }
+    return 0;
+  }
+}

@@ -1,0 +1,54 @@
+/** Tier 1's question: of the bands that may dispatch now, which goes next? */
+import type { PriorityBand } from './priority-band.js';
+
+/**
+ * An order of bands.
+ *
+ * Invariant: `choose` gets the waiting bands whose ceiling is open, highest priority first and never none, and returns one of them.
+ */
+export interface BandOrder {
+  /** True when bands must know their oldest waiting request. */
+  readonly needsOldest: boolean;
+  choose(open: readonly PriorityBand[], all: readonly PriorityBand[]): PriorityBand;
+}
+
+function highest(open: readonly PriorityBand[]): PriorityBand {
+  return open[0] as PriorityBand;
+}
+
+/** The band of the request with the least `key`; ties by arrival. O(bands). */
+function leastBy(open: readonly PriorityBand[], key: (band: PriorityBand) => number): PriorityBand {
+  let least = highest(open);
+  let leastKey = key(least);
+  for (const band of open) {
+    const candidate = key(band);
+    if (candidate < leastKey || (candidate === leastKey && (band.oldest?.sequence ?? 0) < (least.oldest?.sequence ?? 0))) {
+      least = band;
+      leastKey = candidate;
+    }
+  }
+  return least;
+}
+
+/** Higher priority first, always. */
+export const strictOrder: BandOrder = { needsOldest: false, choose: highest };
+
+/** The band whose oldest request came first; priorities only decide how far the gate is open. Source: BLIS, dispatch order fifo. */
+export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => leastBy(open, (band) => band.oldest?.sequence ?? 0) };
+
+/**
+ * A request is worth one band more for every `promotionMs` that it has waited: the least of `enqueuedAtMs − rank · promotionMs`
+ * goes, rank counted upward from the lowest band. A request is overtaken only by requests of the j-th band above that come less than
+ * j · promotionMs after it. 0 is first come, first served; Infinity is strict.
+ */
+export function agingOrder(promotionMs: number): BandOrder {
+  return {
+    needsOldest: true,
+    choose(open, all) {
+      return leastBy(open, (band) => {
+        const rank = all.length - 1 - all.indexOf(band);
+        return (band.oldest?.enqueuedAtMs ?? 0) - (rank === 0 ? 0 : rank * promotionMs);
+      });
+    },
+  };
+}

@@ -1,0 +1,153 @@
+/** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
+import { object, optional, type Schema } from '../../options/element.js';
+import { parse } from '../../options/parse.js';
+import { aboveZero, atLeastZero, oneOf } from '../../options/schemas.js';
+import type { BandView, FlowView, ItemView, Usage } from '../views.js';
+import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import { jainIndex } from './jain-index.js';
+import { leastAttainedService } from './las.js';
+import type { ProgramStrategy } from './program-strategy.js';
+import { type Program, ProgramTable } from './program-table.js';
+import { turnPriority } from './turn-priority.js';
+
+/** A program is a fairness ID; its cost is `promptTokenWeight` · prompt tokens + `completionTokenWeight` · completion tokens. */
+export interface ProgramAwareOptions {
+  /** `las`: whoever attained least service. `turn-priority`: the session with the most turns. @default 'las' */
+  strategy?: 'las' | 'turn-priority' | undefined;
+  /** Weight of little service in the score, from 0 up. @default 0.8 */
+  lasWeightService?: number | undefined;
+  /** Weight of the head's wait in the score, from 0 up. @default 0.2 */
+  lasWeightHeadWait?: number | undefined;
+  /** Time in which attained service counts half; 0 = it always counts in full. @default 60 */
+  lasHalfLifeSeconds?: number | undefined;
+  /** Turns that one second of waiting is worth, from 0 up. @default 0.05 */
+  turnPriorityTimeWeight?: number | undefined;
+  /** Pause after which a session begins anew; 0 = never. @default 120 */
+  turnPriorityInactivitySeconds?: number | undefined;
+  /** Idle time after which a program is forgotten; 0 = only when 10,000 others fell idle after it. @default 3600 */
+  evictionTtlSeconds?: number | undefined;
+  /** How often such programs are looked for, above 0. @default 300 */
+  evictionSweepSeconds?: number | undefined;
+  /** @default 1 */
+  promptTokenWeight?: number | undefined;
+  /** @default 2 */
+  completionTokenWeight?: number | undefined;
+}
+
+export const programAwareOptions: Schema<ProgramAwareOptions> = object({
+  strategy: optional(oneOf('las', 'turn-priority')),
+  lasWeightService: optional(atLeastZero()),
+  lasWeightHeadWait: optional(atLeastZero()),
+  lasHalfLifeSeconds: optional(atLeastZero()),
+  turnPriorityTimeWeight: optional(atLeastZero()),
+  turnPriorityInactivitySeconds: optional(atLeastZero()),
+  evictionTtlSeconds: optional(atLeastZero()),
+  evictionSweepSeconds: optional(aboveZero()),
+  promptTokenWeight: optional(atLeastZero()),
+  completionTokenWeight: optional(atLeastZero()),
+});
+
+/** The policy, with figures for dashboards. */
+export interface ProgramAwarePolicy extends FlowFairnessPolicy {
+  /** Programs that are remembered. */
+  readonly programs: number;
+  /** Jain's index over the mean waits of the programs that are remembered, 0…1. O(programs): computed when it is read. */
+  readonly fairnessIndex: number;
+}
+
+interface Prices {
+  readonly promptTokenWeight: number;
+  readonly completionTokenWeight: number;
+}
+
+class ProgramAwareSelector implements FlowSelector {
+  private readonly band: BandView;
+  private readonly programs: ProgramTable;
+  private readonly strategy: ProgramStrategy;
+  private readonly prices: Prices;
+  private readonly programOf: (flow: FlowView) => Program | undefined;
+
+  constructor(band: BandView, programs: ProgramTable, strategy: ProgramStrategy, prices: Prices) {
+    this.band = band;
+    this.programs = programs;
+    this.strategy = strategy;
+    this.prices = prices;
+    this.programOf = (flow) => programs.find(flow.fairnessId);
+  }
+
+  pick(nowMs: number): FlowView | undefined {
+    this.programs.sweep(nowMs);
+    return this.strategy.pick(this.band.activeFlows(), this.programOf, nowMs);
+  }
+
+  flowActivated(flow: FlowView): void {
+    this.programs.beganWaiting(this.programs.of(flow.fairnessId));
+  }
+
+  flowDeactivated(flow: FlowView): void {
+    this.programs.stoppedWaiting(this.programs.of(flow.fairnessId));
+  }
+
+  dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
+    this.programs.sweep(nowMs);
+    const program = this.programs.of(flow.fairnessId);
+    this.strategy.dispatching?.(program, item);
+    this.programs.dispatched(program, nowMs - item.enqueuedAtMs);
+  }
+
+  consumed(flow: FlowView, usage: Usage, nowMs: number): void {
+    const { promptTokenWeight, completionTokenWeight } = this.prices;
+    const cost = promptTokenWeight * usage.promptTokens + completionTokenWeight * usage.completionTokens;
+    this.strategy.charge?.(this.programs.of(flow.fairnessId), cost, nowMs);
+  }
+
+  settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number): void {
+    this.programs.sweep(nowMs);
+    const program = this.programs.of(flow.fairnessId);
+    const wasReported = usage.promptTokens > 0 || usage.completionTokens > 0;
+    if (!wasReported) this.strategy.charge?.(program, tokens > 0 ? tokens : 1, nowMs);
+    this.programs.ended(program, nowMs);
+  }
+}
+
+/**
+ * Fairness by fairness ID over all the bands, and all the controllers, that share the object. O(active flows) for each pick, O(1)
+ * for everything else. Requests are charged what `lease.report` says as it says it, and a request of which nothing was reported its
+ * booked `tokens`, or 1, when it ends.
+ *
+ * Differs from llm-d-router: charged while the response streams and however it ends, not at the end of a complete stream alone;
+ * equal scores go by arrival; one request that never ends does not keep its program for ever, because leases end.
+ * Source: llm-d-router, program-aware-fairness.
+ * @throws FlowConfigError
+ */
+export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePolicy {
+  const parsed = parse(programAwareOptions, options, 'programAware');
+  const { evictionTtlSeconds = 3600, evictionSweepSeconds = 300, promptTokenWeight = 1, completionTokenWeight = 2 } = parsed;
+  const programs = new ProgramTable(evictionTtlSeconds * 1000, evictionSweepSeconds * 1000);
+  const strategy = strategyOf(parsed);
+  const prices: Prices = { promptTokenWeight, completionTokenWeight };
+  return {
+    type: 'program-aware-fairness',
+    createSelector: (band) => new ProgramAwareSelector(band, programs, strategy, prices),
+    get programs() {
+      return programs.size;
+    },
+    get fairnessIndex() {
+      const waited = [...programs.values()].filter(({ waits }) => waits > 0);
+      return jainIndex(waited.map(({ meanWaitMs }) => meanWaitMs));
+    },
+  };
+}
+
+function strategyOf(options: ProgramAwareOptions): ProgramStrategy {
+  const { strategy = 'las', lasWeightService = 0.8, lasWeightHeadWait = 0.2, lasHalfLifeSeconds = 60 } = options;
+  const { turnPriorityTimeWeight = 0.05, turnPriorityInactivitySeconds = 120 } = options;
+  if (strategy === 'turn-priority') {
+    return turnPriority({ timeWeight: turnPriorityTimeWeight, inactivityMs: turnPriorityInactivitySeconds * 1000 });
+  }
+  return leastAttainedService({
+    weightService: lasWeightService,
+    weightHeadWait: lasWeightHeadWait,
+    halfLifeMs: lasHalfLifeSeconds * 1000,
+  });
+}

@@ -1,0 +1,30 @@
+/** What tests of admission policies share. */
+import type { AdmissionKey, AdmissionPolicy, Refusal } from '../../src/index.js';
+
+export const standard: AdmissionKey = { fairnessId: 'alice', priority: 0 };
+export const sheddable: AdmissionKey = { fairnessId: 'alice', priority: -1 };
+
+export function refusalOf(answer: 'admit' | Refusal): Refusal {
+  if (answer === 'admit') throw new Error('expected a refusal, got an admission');
+  return answer;
+}
+
+/** A policy that answers as it is told and writes down what happens to it. */
+export function scripted(
+  type: string,
+  answer: 'admit' | Refusal | Error,
+  log: string[] = [],
+): AdmissionPolicy & { readonly log: string[] } {
+  return {
+    type,
+    log,
+    admit() {
+      log.push(`${type} asked`);
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    released(_request, _key, usage) {
+      log.push(`${type} released${usage === undefined ? '' : ` with ${usage.promptTokens + usage.completionTokens} tokens`}`);
+    },
+  };
+}

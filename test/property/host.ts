@@ -1,0 +1,417 @@
+/** One controller, and the books that its host keeps of it by its own reckoning. */
+import {
+  type Drop,
+  type EndpointPool,
+  type EndpointView,
+  FlowControlError,
+  FlowController,
+  type FlowControllerOptions,
+  type FlowKey,
+  type FlowRequest,
+  type ItemView,
+  type Lease,
+  type Outcome,
+} from '../../src/index.js';
+import type { ManualClock } from '../../src/testing/index.js';
+import type { CountedSignal } from './counted-signal.js';
+import { brokenTables, dispatcherOf, optionsOf } from './inside.js';
+
+export interface TestRequest extends FlowRequest {
+  readonly id: number;
+  readonly source?: CountedSignal | undefined;
+}
+
+/** One call of `enqueue`, `tryEnqueue` or `run`. */
+export interface Ticket {
+  readonly request: TestRequest;
+  readonly key: { readonly fairnessId: string; readonly priority: number };
+  readonly isRun: boolean;
+  isWorking: boolean;
+  state: 'handed in' | 'waiting' | 'dispatched' | 'dropped' | 'turned away';
+  item: ItemView | undefined;
+  /** By the event. */
+  lease: Lease | undefined;
+  drop: Drop | undefined;
+  /** How often the caller got an answer, and the last one. */
+  answers: number;
+  answer: Outcome | undefined;
+}
+
+/** How the gate of a host decides, in terms that the books can follow; undefined when nobody can know. */
+export interface GateRules {
+  saturation: (() => number) | undefined;
+  ceilings: ((saturation: number, priorities: readonly number[]) => number[]) | undefined;
+  /** Nothing announces a fall of the saturation. */
+  isSilent: boolean;
+}
+
+interface Seat {
+  seatedAtMs: number;
+  /** No report of its endpoint can have counted it. */
+  isUnsampled: boolean;
+}
+
+/** The built-in orders once more, in plain words. */
+const orders: Readonly<Record<string, (a: ItemView, b: ItemView) => number>> = {
+  'fcfs-ordering-policy': () => 0,
+  'edf-ordering-policy': (a, b) => less(a.enqueuedAtMs + a.ttlMs, b.enqueuedAtMs + b.ttlMs) || less(a.enqueuedAtMs, b.enqueuedAtMs),
+  'slo-deadline-ordering-policy': (a, b) => less(a.ttftDeadlineAtMs, b.ttftDeadlineAtMs) || less(a.receivedAtMs, b.receivedAtMs),
+};
+
+function less(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
+export class Host {
+  readonly flow: FlowController<TestRequest>;
+  readonly tickets = new Map<TestRequest, Ticket>();
+  readonly waiting = new Set<Ticket>();
+  readonly leases: Lease[] = [];
+  readonly seats = new Map<Lease, Seat>();
+  readonly faults: string[];
+  gate: GateRules;
+  /** Rises with everything that happens. */
+  activity = 0;
+  reconfiguredAtMs = Number.NaN;
+  closedAtMs = Number.POSITIVE_INFINITY;
+  isClosed = false;
+  private isPoolEmpty: boolean;
+  private flippedAtMs = Number.NEGATIVE_INFINITY;
+  private lastSequence = -1;
+  private readonly clock: ManualClock;
+  private readonly pool: EndpointPool | undefined;
+
+  constructor(options: FlowControllerOptions<TestRequest>, gate: GateRules, clock: ManualClock, faults: string[]) {
+    this.flow = new FlowController<TestRequest>({ ...options, clock });
+    this.gate = gate;
+    this.clock = clock;
+    this.pool = options.pool;
+    this.faults = faults;
+    this.isPoolEmpty = options.pool?.endpoints.length === 0;
+    this.keepBooks();
+  }
+
+  // What the host does.
+
+  open(request: TestRequest, key: FlowKey, isRun = false): Ticket {
+    const { fairnessId, priority = 0 } = key;
+    const ticket: Ticket = {
+      request,
+      key: { fairnessId, priority },
+      isRun,
+      isWorking: false,
+      state: 'handed in',
+      item: undefined,
+      lease: undefined,
+      drop: undefined,
+      answers: 0,
+      answer: undefined,
+    };
+    this.tickets.set(request, ticket);
+    return ticket;
+  }
+
+  enqueue(request: TestRequest, key: FlowKey): void {
+    const ticket = this.open(request, key);
+    void this.flow.enqueue(request, key).then((outcome) => this.answered(ticket, outcome));
+  }
+
+  tryEnqueue(request: TestRequest, key: FlowKey): void {
+    const ticket = this.open(request, key);
+    const outcome = this.flow.tryEnqueue(request, key);
+    if (outcome !== undefined) this.answered(ticket, outcome);
+    else {
+      this.expect(ticket.state === 'handed in', `tryEnqueue answered nothing to a request that was ${ticket.state}`);
+      ticket.state = 'turned away';
+      this.tickets.delete(request);
+    }
+  }
+
+  run(request: TestRequest, key: FlowKey, work: () => Promise<string> | string): void {
+    const ticket = this.open(request, key, true);
+    const watched = async (): Promise<string> => {
+      ticket.isWorking = true;
+      try {
+        return await work();
+      } finally {
+        ticket.isWorking = false;
+      }
+    };
+    void this.flow.run(request, key, watched).then(
+      () => this.answered(ticket, undefined),
+      (error: unknown) => this.answered(ticket, error instanceof FlowControlError ? error.drop : undefined),
+    );
+  }
+
+  release(lease: Lease): void {
+    lease.release();
+  }
+
+  bind(lease: Lease, endpoint: EndpointView): void {
+    const before = lease.endpoint;
+    lease.bind(endpoint);
+    if (before !== endpoint) this.seats.set(lease, { seatedAtMs: this.clock.now(), isUnsampled: endpoint.metrics !== undefined });
+  }
+
+  close(drainMs: number): void {
+    this.closedAtMs = Math.min(this.closedAtMs, this.clock.now() + drainMs);
+    void this.flow.close({ drainMs }).then(() => {
+      this.activity++;
+      this.isClosed = true;
+    });
+  }
+
+  /** Seats taken at an endpoint, undefined being the implicit one. */
+  seatsAt(endpoint: EndpointView | undefined): Lease[] {
+    return this.leases.filter((lease) => !lease.isReleased && lease.endpoint === endpoint);
+  }
+
+  unsampledAt(endpoint: EndpointView): number {
+    return this.seatsAt(endpoint).filter((lease) => this.seats.get(lease)?.isUnsampled).length;
+  }
+
+  /** The endpoint is about to report what it saw at `sampledAtMs`. */
+  sampled(endpoint: EndpointView, sampledAtMs: number): void {
+    for (const lease of this.seatsAt(endpoint)) {
+      const seat = this.seats.get(lease);
+      if (seat !== undefined && seat.seatedAtMs <= sampledAtMs) seat.isUnsampled = false;
+    }
+  }
+
+  // The books.
+
+  private answered(ticket: Ticket, outcome: Outcome | undefined): void {
+    this.activity++;
+    ticket.answers++;
+    ticket.answer = outcome;
+  }
+
+  private keepBooks(): void {
+    const { flow } = this;
+    flow.on('queued', ({ item, waitingInBand }) => {
+      this.activity++;
+      const ticket = this.ticketOf(item.request, 'queued', 'handed in');
+      if (ticket === undefined) return;
+      this.expectRoomFor(ticket, item);
+      this.expect(item.sequence > this.lastSequence, `sequence ${item.sequence} after ${this.lastSequence}`);
+      this.lastSequence = item.sequence;
+      ticket.state = 'waiting';
+      ticket.item = item;
+      this.waiting.add(ticket);
+      const inBand = [...this.waiting].filter((other) => other.key.priority === ticket.key.priority).length;
+      this.expect(waitingInBand === inBand, `queued: ${waitingInBand} announced to wait in the band, ${inBand} do`);
+    });
+    flow.on('dispatched', ({ item, lease, endpoint, queuedMs }) => {
+      this.activity++;
+      const ticket = this.ticketOf(item.request, 'dispatched', 'handed in', 'waiting');
+      if (ticket === undefined) return;
+      this.expectTurnOf(ticket, item);
+      if (ticket.state === 'handed in') this.expectRoomFor(ticket, item);
+      this.expect(queuedMs === this.clock.now() - item.enqueuedAtMs, `dispatched after ${queuedMs} ms`);
+      this.expect(lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined), 'the wrong endpoint was announced');
+      ticket.state = 'dispatched';
+      ticket.lease = lease;
+      this.waiting.delete(ticket);
+      this.leases.push(lease);
+      this.seats.set(lease, { seatedAtMs: lease.dispatchedAtMs, isUnsampled: endpoint?.metrics !== undefined });
+    });
+    flow.on('dropped', ({ request, outcome }) => {
+      this.activity++;
+      const evicted = outcome.type.startsWith('Evicted');
+      const ticket = this.ticketOf(request, outcome.type, evicted ? 'waiting' : 'handed in');
+      if (ticket === undefined) return;
+      this.expectGround(ticket, outcome);
+      ticket.state = 'dropped';
+      ticket.drop = outcome;
+      this.waiting.delete(ticket);
+    });
+    const released = new Set<Lease>();
+    flow.on('released', ({ lease }) => {
+      this.activity++;
+      this.expect(lease.isReleased && !released.has(lease) && this.leases.includes(lease), 'a lease was released twice, or never given out');
+      released.add(lease);
+    });
+    flow.on('regime', ({ isPoolEmpty }) => {
+      this.activity++;
+      this.expect(isPoolEmpty !== this.isPoolEmpty, 'a regime began anew without an end');
+      this.isPoolEmpty = isPoolEmpty;
+      this.flippedAtMs = this.clock.now();
+    });
+  }
+
+  private ticketOf(request: unknown, event: string, ...states: Ticket['state'][]): Ticket | undefined {
+    const ticket = this.tickets.get(request as TestRequest);
+    this.expect(ticket !== undefined && states.includes(ticket.state), `${event} came to a request that is ${ticket?.state ?? 'unknown'}`);
+    return ticket;
+  }
+
+  /** Accepted: it must have fitted. */
+  private expectRoomFor({ key, request }: Ticket, item: ItemView): void {
+    const band = dispatcherOf(this.flow).bands.get(key.priority);
+    if (band === undefined) return this.fail(`no band for priority ${key.priority}`);
+    const inBand = [...this.waiting].filter((other) => other.key.priority === key.priority);
+    const flow = Reflect.get(item, 'flow') as unknown;
+    const inFlow = flow === undefined ? [] : inBand.filter((other) => Reflect.get(other.item as object, 'flow') === flow);
+    const bytes = (tickets: Iterable<Ticket>): number => [...tickets].reduce((sum, other) => sum + other.request.byteSize, 0);
+    const { limits } = optionsOf(this.flow);
+    for (const [scope, waiting, { maxRequests, maxBytes }] of [
+      ['global', [...this.waiting], limits],
+      ['band', inBand, band.settings.limits],
+      ['flow', inFlow, band.settings.flowLimits],
+    ] as const) {
+      this.expect(waiting.length + 1 <= maxRequests, `${scope}: let in as number ${waiting.length + 1} of ${maxRequests}`);
+      this.expect(bytes(waiting) + request.byteSize <= maxBytes, `${scope}: let in ${request.byteSize} B to ${bytes(waiting)} of ${maxBytes}`);
+    }
+  }
+
+  /** Dispatched: nothing else may have come before it. */
+  private expectTurnOf(ticket: Ticket, item: ItemView): void {
+    const { priority } = ticket.key;
+    const waited = ticket.state === 'waiting';
+    for (const other of this.waiting) {
+      const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
+      if (overtaken) this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
+    }
+    const settings = dispatcherOf(this.flow).bands.get(priority)?.settings;
+    const order = orders[settings?.ordering.type ?? ''];
+    if (settings === undefined || order === undefined || !waited) return;
+    const isShared = 'sharedQueue' in settings.fairness;
+    for (const { key, item: other } of this.waiting) {
+      if (other === undefined || other === item || key.priority !== priority) continue;
+      if (!isShared && Reflect.get(other, 'flow') !== Reflect.get(item, 'flow')) continue;
+      const before = order(other, item) || other.sequence - item.sequence;
+      if (before < 0) this.fail(`${settings.ordering.type}: ${item.sequence} overtook ${other.sequence}`);
+    }
+  }
+
+  /** Dropped: there must have been a reason, the one that is told. */
+  private expectGround(ticket: Ticket, drop: Drop): void {
+    const { key, request, item } = ticket;
+    const nowMs = this.clock.now();
+    this.expect(drop.fairnessId === key.fairnessId && drop.priority === key.priority, 'a drop names another flow');
+    this.expect(drop.queuedMs === (item === undefined ? 0 : nowMs - item.enqueuedAtMs), `dropped after ${drop.queuedMs} ms`);
+    switch (drop.type) {
+      case 'RejectedCapacity':
+      case 'RejectedNoEndpoints': {
+        const { limit } = drop;
+        this.expect((drop.type === 'RejectedNoEndpoints') === this.isPoolEmpty, `${drop.type} while isPoolEmpty is ${this.isPoolEmpty}`);
+        if (limit === undefined) return this.expect(drop.reason === 'max-bands', `${drop.reason} names no limit`);
+        const add = limit.resource === 'bytes' ? request.byteSize : 1;
+        this.expect(drop.reason === `${limit.scope}-max-${limit.resource}`, `${drop.reason} tells of ${limit.scope} ${limit.resource}`);
+        return this.expect(limit.used + add > limit.max, `${drop.reason}: ${limit.used} + ${add} fits into ${limit.max}`);
+      }
+      case 'EvictedTTL':
+      case 'EvictedNoEndpoints': {
+        const isDue = this.deadlineOf(ticket) === nowMs || (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
+        this.expect(isDue, `${drop.type} at ${nowMs}, due at ${this.deadlineOf(ticket)}`);
+        return this.expect((drop.type === 'EvictedNoEndpoints') === this.isPoolEmpty, `${drop.type} in the wrong regime`);
+      }
+      case 'EvictedContextCancelled':
+        return this.expect(request.signal?.aborted === true, 'cancelled without an abort');
+      case 'EvictedOther':
+        return this.expect(this.closedAtMs <= nowMs, 'evicted although nobody closed');
+      case 'RejectedOther':
+        return this.expect(
+          drop.reason === 'cancelled' ? request.signal?.aborted === true : this.closedAtMs < Number.POSITIVE_INFINITY,
+          `rejected: ${drop.reason}`,
+        );
+    }
+  }
+
+  private deadlineOf({ item }: Ticket): number {
+    if (item === undefined) return Number.NaN;
+    const budget = this.isPoolEmpty ? optionsOf(this.flow).noEndpointRequestTtlMs : item.ttlMs;
+    return Math.max(item.enqueuedAtMs, this.flippedAtMs) + budget;
+  }
+
+  // The comparison.
+
+  /** Timers that the controller must have set, no more and no less. */
+  get expectedTimers(): number {
+    if (this.waiting.size === 0) return 0;
+    const isDraining = this.closedAtMs < Number.POSITIVE_INFINITY;
+    return 1 + (this.gate.isSilent && !this.isPoolEmpty ? 1 : 0) + (isDraining ? 1 : 0);
+  }
+
+  /** After a step: the books against what the controller says. Every promise that is settled has been answered by now. */
+  compare(): void {
+    const { flow, waiting } = this;
+    const { stats, bands, endpoints } = flow.snapshot();
+    const states = [...this.tickets.values()];
+    const count = (state: Ticket['state']): number => states.filter((ticket) => ticket.state === state).length;
+    const held = this.leases.filter((lease) => !lease.isReleased);
+    this.same('enqueued', stats.enqueued, states.length);
+    this.same('enqueued = dispatched + rejected + evicted + waiting', stats.dispatched + stats.rejected + stats.evicted + stats.waiting, stats.enqueued);
+    this.same('waiting', stats.waiting, waiting.size);
+    this.same('undecided', count('handed in'), 0);
+    this.same('dispatched', stats.dispatched, count('dispatched'));
+    this.same('dropped', stats.rejected + stats.evicted, count('dropped'));
+    this.same('waiting bytes', stats.waitingBytes, sumOf([...waiting], ({ request }) => request.byteSize));
+    this.same('Σ bands', sumOf(bands, (band) => band.waiting), stats.waiting);
+    this.same('Σ bands, bytes', sumOf(bands, (band) => band.waitingBytes), stats.waitingBytes);
+    for (const band of bands) {
+      this.same(`Σ flows of ${band.priority}`, sumOf(band.activeFlows, (active) => active.waiting), band.waiting);
+      this.same(`Σ flows of ${band.priority}, bytes`, sumOf(band.activeFlows, (active) => active.waitingBytes), band.waitingBytes);
+      const mine = [...waiting].filter(({ key }) => key.priority === band.priority);
+      this.same(`waiting in ${band.priority}`, band.waiting, mine.length);
+      this.expect(band.waiting >= 0 && band.activeFlows.every((active) => active.waiting > 0), `band ${band.priority} lists an idle flow`);
+    }
+    this.same('in flight', stats.inFlight, held.length);
+    this.same('tokens in flight', stats.inFlightTokens, sumOf(held, (lease) => lease.tokens));
+    this.same('released', stats.released, this.leases.length - held.length);
+    this.same('endpoints', endpoints.length, this.pool?.endpoints.length ?? 0);
+    this.expect(!stats.isGateClosed || waiting.size > 0, 'the gate is said to hold requests back, and none waits');
+    this.faults.push(...brokenTables(flow));
+    this.compareAnswers(states);
+    for (const ticket of waiting) {
+      const mayBeLate = this.reconfiguredAtMs === this.clock.now();
+      if (!(this.deadlineOf(ticket) > this.clock.now()) && !mayBeLate) this.fail(`overdue since ${this.deadlineOf(ticket)} at ${this.clock.now()}`);
+      if (ticket.request.signal?.aborted === true) this.fail('an aborted request still waits');
+    }
+    this.expect(this.closedAtMs > this.clock.now() || waiting.size === 0, 'requests wait beyond the end');
+    this.same('closed', this.isClosed, this.closedAtMs < Number.POSITIVE_INFINITY && waiting.size === 0);
+  }
+
+  private compareAnswers(tickets: readonly Ticket[]): void {
+    for (const { state, answers, answer, isRun, isWorking, lease, drop } of tickets) {
+      const isAnswered = state === 'dropped' || (state === 'dispatched' && !isWorking);
+      if (answers !== (isAnswered ? 1 : 0)) this.fail(`${answers} answers to a request that is ${state}`);
+      if (state === 'dropped' && answer !== drop) this.fail('the drop that was announced is not the one that was answered');
+      if (state === 'dispatched' && !isRun && (answer?.type !== 'Dispatched' || answer.lease !== lease)) this.fail('the lease is another');
+    }
+  }
+
+  /** True when the gate would let the first request go; undefined when nobody can know. */
+  get isOpenForWaiting(): boolean | undefined {
+    if (this.waiting.size === 0 || (this.pool?.endpoints.length ?? 1) === 0) return false;
+    const { closeAt, openAt } = optionsOf(this.flow).gate;
+    const { ceilings, saturation: read } = this.gate;
+    if (read === undefined || ceilings === undefined) return undefined;
+    const saturation = read() / closeAt;
+    if (openAt < closeAt && saturation > openAt / closeAt) return undefined;
+    const highest = Math.max(...[...this.waiting].map(({ key }) => key.priority));
+    const ranked = this.flow.snapshot().bands.filter((band) => band.isConfigured || band.waiting > 0);
+    const limits = ceilings(
+      saturation,
+      ranked.map((band) => band.priority),
+    );
+    const rank = ranked.findIndex((band) => band.priority === highest);
+    return saturation < Math.min(...limits.slice(0, rank + 1));
+  }
+
+  expect(isRight: boolean, fault: string): void {
+    if (!isRight) this.fail(fault);
+  }
+
+  same(what: string, got: unknown, expected: unknown): void {
+    if (!Object.is(got, expected)) this.fail(`${what}: got ${String(got)}, expected ${String(expected)}`);
+  }
+
+  fail(fault: string): void {
+    this.faults.push(fault);
+  }
+}
+
+function sumOf<T>(all: readonly T[], figure: (one: T) => number): number {
+  return all.reduce((sum, one) => sum + figure(one), 0);
+}

@@ -1,0 +1,32 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Step, stepKinds, World } from './world.js';
+
+const step: fc.Arbitrary<Step> = fc.record({ kind: fc.constantFrom(...stepKinds), salt: fc.nat() });
+const history = fc.record({ seed: fc.noShrink(fc.nat()), steps: fc.array(step, { minLength: 1, maxLength: 90, size: 'max' }) });
+
+async function live(seed: number, steps: readonly Step[], hasNonsense: boolean): Promise<void> {
+  const world = new World({ seed, hasNonsense });
+  for (const next of steps) {
+    await world.perform(next);
+    expect(world.faults).toEqual([]);
+  }
+  await world.end();
+  expect(world.faults).toEqual([]);
+}
+
+describe('after every step of a random history everything balances', () => {
+  it('with plugins that keep their contracts', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, ({ seed, steps }) => live(seed, steps, false)),
+      { seed: 20_260_801, numRuns: 2000 },
+    );
+  });
+
+  it('with plugins and listeners that throw, answer nonsense and call the controller back', async () => {
+    await fc.assert(
+      fc.asyncProperty(history, ({ seed, steps }) => live(seed, steps, true)),
+      { seed: 4_211, numRuns: 2000 },
+    );
+  });
+});
