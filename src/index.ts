@@ -36,6 +36,7 @@ export type {
   BandEvent,
   DispatchedEvent,
   DroppedEvent,
+  EvictedEvent,
   FlowEvent,
   FlowEvents,
   GateEvent,
@@ -46,7 +47,8 @@ export type {
 } from './core/events.js';
 export { type DropCause, type DropCode, type DropExplanation, explainDrop } from './core/explain-drop.js';
 export { type DropResponse, FlowControlError } from './core/flow-control-error.js';
-export { type CloseOptions, FlowController } from './core/flow-controller.js';
+export { type CloseOptions, FlowController, type RunOptions } from './core/flow-controller.js';
+export { FlowEvictedError } from './core/flow-evicted-error.js';
 export type { FlowGate } from './core/flow-gate.js';
 export type { FlowKey, FlowRequest } from './core/flow-request.js';
 export type { Lease } from './core/lease.js';
@@ -54,7 +56,9 @@ export type {
   BandOptions,
   BandTemplate,
   Duration,
+  EvictionOptions,
   FlowControllerOptions,
+  FlowOptions,
   GateOptions,
   LimitOptions,
   Limits,

@@ -171,6 +171,10 @@ export class Dispatcher implements LeaseOwner {
     }
   }
 
+  requeue(lease: SeatLease): Promise<Outcome> {
+    return new Promise((settle) => this.perform(() => this.putBack(lease, settle)));
+  }
+
   bind(lease: SeatLease, endpoint: string | EndpointView): void {
     this.ledger.move(lease, endpoint, this.options.clock.now());
   }
@@ -416,6 +420,7 @@ export class Dispatcher implements LeaseOwner {
     const flow = this.flows.flowOf(band, item.fairnessId, this.nowMs);
     this.flows.becameBusy(flow);
     item.isWaiting = true;
+    item.waitingSinceMs = this.nowMs;
     item.settle = settle;
     if (band.waiting === 0) {
       this.bands.activated(band);
@@ -429,6 +434,23 @@ export class Dispatcher implements LeaseOwner {
     const signal = item.request?.signal;
     if (signal !== undefined) this.cancellation.watch(item, signal);
     if (this.events.hears('queued')) this.events.emit('queued', { item, waitingInBand: band.waiting });
+  }
+
+  /** A victim that produced nothing waits again, ahead of what came after it. */
+  private putBack(lease: SeatLease, settle: Settle): void {
+    const before = lease.item as QueueItem;
+    const item = before.again();
+    before.admittedBy = undefined;
+    this.settleLease(lease);
+    this.enqueued++;
+    if (this.state !== 'open') settle(this.drop(item, 'RejectedOther', 'shutting-down'));
+    else if (item.request?.signal?.aborted === true) settle(this.drop(item, 'RejectedOther', 'cancelled'));
+    else if (before.isRequeued || lease.usage.completionTokens > 0) settle(this.drop(item, 'EvictedOther', 'evicted'));
+    else {
+      item.band = this.bands.get(item.priority) ?? this.provisionBand(item.priority);
+      if (item.band === undefined) settle(this.drop(item, this.capacityDrop(), 'max-bands'));
+      else this.letWait(item, settle);
+    }
   }
 
   // The walk.
@@ -608,7 +630,7 @@ export class Dispatcher implements LeaseOwner {
   // Budgets and regimes.
 
   private startBudget(item: QueueItem): void {
-    const fromMs = Math.max(item.enqueuedAtMs, this.poolFlippedAtMs);
+    const fromMs = Math.max(item.waitingSinceMs, this.poolFlippedAtMs);
     this.expiry.add(item, fromMs, this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs);
   }
 

@@ -18,6 +18,11 @@ export interface CloseOptions {
   drainMs?: number | undefined;
 }
 
+export interface RunOptions {
+  /** What becomes of a request that is evicted while it runs. @default 'drop' */
+  onEvicted?: 'drop' | 'requeue' | undefined;
+}
+
 /**
  * Holds requests while the pool of model servers is full, and lets them go by priority, fairness and order.
  *
@@ -63,17 +68,24 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends.
+   * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends. With `onEvicted: 'requeue'` a
+   * request that is evicted before it produced tokens waits again, once, and `work` is called again with another lease.
    * @returns what `work` returns
    * @throws FlowControlError when the request was dropped; whatever `work` throws
    */
-  async run<T>(request: R, key: FlowKey, work: (lease: Lease) => T | PromiseLike<T>): Promise<T> {
-    const outcome = await this.enqueue(request, key);
-    if (outcome.type !== 'Dispatched') throw new FlowControlError(outcome);
-    try {
-      return await work(outcome.lease);
-    } finally {
-      outcome.lease.release();
+  async run<T>(request: R, key: FlowKey, work: (lease: Lease) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
+    let outcome = await this.enqueue(request, key);
+    for (;;) {
+      if (outcome.type !== 'Dispatched') throw new FlowControlError(outcome);
+      const { lease } = outcome;
+      try {
+        return await work(lease);
+      } catch (error) {
+        if (options.onEvicted !== 'requeue' || !lease.isEvicted) throw error;
+        outcome = await lease.requeue();
+      } finally {
+        lease.release();
+      }
     }
   }
 

@@ -7,6 +7,7 @@ import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Usage } from '../tiers/views.js';
 import { FlowEvictedError } from './flow-evicted-error.js';
+import type { Outcome } from './outcome.js';
 import type { QueueItem } from './queue-item.js';
 
 /** What a dispatched request holds. Give it back with `release()`, or let `using` do it. */
@@ -41,6 +42,12 @@ export interface Lease {
    * @throws FlowConfigError when a figure is negative or no number.
    */
   report(usage: Partial<Usage>): void;
+  /**
+   * After an eviction: gives the seat back and lets the request wait again, in the place that its arrival gives it, with a fresh TTL.
+   * Resolves as `enqueue` does; a request that produced tokens, or was put back before, is dropped as `evicted`.
+   * @throws (rejects) FlowConfigError when the request was not evicted, or the lease was released.
+   */
+  requeue(): Promise<Outcome>;
   /** Gives the seat back; call it when the response has ended, however it ended. Later calls do nothing. */
   release(): void;
   [Symbol.dispose](): void;
@@ -51,6 +58,7 @@ export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
   consumed(lease: SeatLease, usage: Usage): void;
+  requeue(lease: SeatLease): Promise<Outcome>;
 }
 
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
@@ -135,6 +143,15 @@ export class SeatLease implements Lease {
       promptTokens: promptTokens - before.promptTokens,
       completionTokens: completionTokens - before.completionTokens,
     });
+  }
+
+  requeue(): Promise<Outcome> {
+    if (this.isReleased || !this.isEvicted) {
+      const got = this.isReleased ? 'one that was released' : 'one that was not evicted';
+      return Promise.reject(new FlowConfigError('lease.requeue', [{ path: '', expected: 'a lease that was evicted', got }]));
+    }
+    this.isReleased = true;
+    return this.owner.requeue(this);
   }
 
   release(): void {

@@ -29,6 +29,7 @@ export interface LimitHit {
  * - `global-max-requests` … `flow-max-bytes`: that capacity limit; `limit` has the figures.
  * - `refused`, `overloaded`: an admission policy did not let it in; `policy` and `detail` say more. Overloaded: every worker is busy.
  * - `displaced`: the queue was full, and a request of higher priority took its place.
+ * - `evicted`: it was evicted while it ran, and could not be put back.
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.
  * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
@@ -40,6 +41,7 @@ export type DropReason =
   | 'refused'
   | 'overloaded'
   | 'displaced'
+  | 'evicted'
   | 'max-bands'
   | 'ttl-expired'
   | 'no-endpoints'

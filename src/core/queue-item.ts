@@ -17,6 +17,10 @@ export class QueueItem implements WaitingItem, Linked<QueueItem> {
   flow: Flow | undefined = undefined;
   isWaiting = false;
   settle: Settle | undefined = undefined;
+  /** When this wait began: a request that is put back after an eviction waits anew. */
+  waitingSinceMs = 0;
+  /** True once it was put back after an eviction. */
+  isRequeued = false;
   /** Where its deadline is kept, and its links there: owned by Expiry. */
   deadlines: LinkedList<QueueItem> | HeapQueue<QueueItem> | undefined = undefined;
   expiresAtMs: number = Number.POSITIVE_INFINITY;
@@ -64,5 +68,26 @@ export class QueueItem implements WaitingItem, Linked<QueueItem> {
     this.enqueuedAtMs = enqueuedAtMs;
     this.ttlMs = ttlMs;
     this.ttftDeadlineAtMs = ttftDeadlineAtMs;
+  }
+
+  /** The same request with the same arrival, about to wait once more. */
+  again(): QueueItem {
+    const { fairnessId, priority, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs } = this;
+    const item = new QueueItem(
+      this.request,
+      undefined,
+      fairnessId,
+      priority,
+      byteSize,
+      tokens,
+      sequence,
+      receivedAtMs,
+      enqueuedAtMs,
+      ttlMs,
+      ttftDeadlineAtMs,
+    );
+    item.isRequeued = true;
+    item.admittedBy = this.admittedBy;
+    return item;
   }
 }

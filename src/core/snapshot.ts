@@ -21,6 +21,8 @@ export interface FlowStats {
   readonly inFlight: number;
   readonly inFlightTokens: number;
   readonly released: number;
+  /** Running requests that were asked to leave for a more important one. */
+  readonly evictedInFlight: number;
   readonly bands: number;
   readonly flows: number;
   /** The last reading, scaled so that 1 is full. */
@@ -90,6 +92,7 @@ export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowSta
     inFlight: ledger.inFlight,
     inFlightTokens: ledger.inFlightTokens,
     released: dispatcher.released,
+    evictedInFlight: dispatcher.evictedInFlight,
     bands: dispatcher.bands.size,
     flows: dispatcher.flows.size,
     saturation: dispatcher.gate.saturation,

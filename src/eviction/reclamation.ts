@@ -49,9 +49,9 @@ export class Reclamation<Id> {
   /** True when nothing is outstanding or cooling. O(maxPerDecision). */
   isSettled(nowMs: number): boolean {
     for (const [id, revocation] of this.revocations) {
-      if (nowMs <= revocation.deadlineMs && !(revocation.isCooling && nowMs === revocation.deadlineMs)) continue;
+      if (nowMs < revocation.deadlineMs) continue;
       if (revocation.isCooling) this.forget(id, revocation);
-      else this.cool(revocation, nowMs);
+      else this.left(id, revocation, nowMs);
     }
     return this.revocations.size === 0;
   }
@@ -84,14 +84,15 @@ export class Reclamation<Id> {
   confirmed(id: Id, nowMs: number): boolean {
     const revocation = this.revocations.get(id);
     if (revocation === undefined || revocation.isCooling) return false;
-    if (this.settings.graceMs === 0) this.forget(id, revocation);
-    else this.cool(revocation, nowMs);
+    this.left(id, revocation, nowMs);
     return true;
   }
 
-  private cool(revocation: Revocation, nowMs: number): void {
+  /** The victim has left, or is taken to have: what it freed now needs time to show. */
+  private left(id: Id, revocation: Revocation, nowMs: number): void {
     revocation.isCooling = true;
     revocation.deadlineMs = nowMs + this.settings.graceMs;
+    if (this.settings.graceMs === 0) this.forget(id, revocation);
   }
 
   private forget(id: Id, { credit }: Revocation): void {

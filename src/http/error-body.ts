@@ -22,29 +22,18 @@ export interface FormattedBody {
 /**
  * - `problem`: RFC 9457 `application/problem+json`.
  * - `openai`: the error object that clients of the OpenAI API parse.
- * - `dynamo`: the flat object of Dynamo's front end: message, type, code.
- * - a function: your own format, made from the problem details. Fairness IDs should not be echoed.
+ * - a function: your own format, or `dynamoBody`, made from the problem details. Fairness IDs should not be echoed.
  */
-export type ErrorBody = 'problem' | 'openai' | 'dynamo' | ((problem: ProblemDetails, drop: Drop) => FormattedBody);
+export type ErrorBody = 'problem' | 'openai' | ((problem: ProblemDetails, drop: Drop) => FormattedBody);
 
 export function formatBody(problem: ProblemDetails, drop: Drop, format: ErrorBody): FormattedBody {
   if (typeof format === 'function') return format(problem, drop);
-  switch (format) {
-    case 'problem':
-      return { contentType: 'application/problem+json', body: JSON.stringify(problem) };
-    case 'openai':
-      return { contentType: 'application/json', body: JSON.stringify({ error: openaiError(problem) }) };
-    case 'dynamo':
-      return { contentType: 'application/json', body: JSON.stringify(dynamoError(problem)) };
-  }
+  return format === 'openai' ? openaiBody(problem) : { contentType: 'application/problem+json', body: JSON.stringify(problem) };
 }
 
-function openaiError({ status, detail, code }: ProblemDetails): object {
-  return { message: detail, type: status === 429 ? 'rate_limit_error' : 'server_error', param: null, code };
-}
-
-function dynamoError({ status, detail }: ProblemDetails): object {
-  return { message: detail, type: status === 529 ? 'Overloaded' : 'service_unavailable', code: status };
+function openaiBody({ status, detail, code }: ProblemDetails): FormattedBody {
+  const type = status === 429 ? 'rate_limit_error' : 'server_error';
+  return { contentType: 'application/json', body: JSON.stringify({ error: { message: detail, type, param: null, code } }) };
 }
 
 /** The problem type of a status: two are registered by the IETF's draft on rate limit headers, the others need none. */

@@ -12,10 +12,9 @@ export interface HttpErrorMapping {
 /**
  * - `gateway-api`: the table of the Gateway API inference extension: an expired TTL is 503, shutting down is 500.
  * - `llm-d`: what llm-d-router answers today: an expired TTL is 429 (503 without endpoints), shutting down is 503.
- * - `dynamo`: what Dynamo answers today: 529 for a gateway that has too much to do, 503 where there is nobody to do it.
- * - a function: your own.
+ * - a function: your own, or `dynamoContract()`.
  */
-export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) => HttpErrorMapping);
+export type ErrorContract = 'gateway-api' | 'llm-d' | ((drop: Drop) => HttpErrorMapping);
 
 const reasons: Record<DropCause, DroppedReason | undefined> = {
   saturated: 'rejected-saturated',
@@ -37,8 +36,6 @@ const llmD: Record<DropCause, number> = {
   internal: 500,
 };
 
-const dynamo: Record<DropCause, number> = { ...llmD, saturated: 529, overloaded: 529, 'ttl-expired': 529 };
-
 /** `hasEndpoints` tells whether the pool has any now; only the `llm-d` contract asks, for an expired TTL. */
 export function mapDrop(
   drop: Drop,
@@ -48,14 +45,8 @@ export function mapDrop(
 ): HttpErrorMapping {
   if (typeof contract === 'function') return contract(drop);
   const droppedReason = reasons[cause];
-  switch (contract) {
-    case 'gateway-api':
-      // The table files shutting down under internal errors, and has no reason for it.
-      return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };
-    case 'llm-d':
-      if (cause === 'ttl-expired' && hasEndpoints?.() === false) return { status: 503, droppedReason: reasons['no-endpoints'] };
-      return { status: llmD[cause], droppedReason };
-    case 'dynamo':
-      return { status: dynamo[cause], droppedReason };
-  }
+  // The table files shutting down under internal errors, and has no reason for it.
+  if (contract === 'gateway-api') return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };
+  if (cause === 'ttl-expired' && hasEndpoints?.() === false) return { status: 503, droppedReason: reasons['no-endpoints'] };
+  return { status: llmD[cause], droppedReason };
 }

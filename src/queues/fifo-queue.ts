@@ -2,13 +2,15 @@
 import Denque from 'denque';
 import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
 
-/** A FIFO. push, peek and shift O(1); discard O(1) amortized. */
+/** Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek and shift O(1); discard O(1) amortized. */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   private line = new Denque<T>();
   private tombstones = 0;
 
   push(member: T): void {
-    this.line.push(member);
+    const last = this.line.peekBack();
+    if (last !== undefined && last.sequence > member.sequence) this.insert(member);
+    else this.line.push(member);
   }
 
   peek(): T | undefined {
@@ -42,6 +44,17 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
       this.line = new Denque(this.members());
       this.tombstones = 0;
     }
+  }
+
+  /** For the rare member that came before others: O(those that came before it). */
+  private insert(member: T): void {
+    const before: T[] = [];
+    for (let first = this.line.peekFront(); first !== undefined && first.sequence < member.sequence; first = this.line.peekFront()) {
+      before.push(first);
+      this.line.shift();
+    }
+    this.line.unshift(member);
+    while (before.length > 0) this.line.unshift(before.pop() as T);
   }
 
   members(): T[] {

@@ -4,6 +4,8 @@
 export interface Queued {
   /** False once the member was cancelled, expired or displaced. */
   readonly isWaiting: boolean;
+  /** Arrival number. */
+  readonly sequence: number;
 }
 
 /**

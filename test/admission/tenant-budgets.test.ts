@@ -93,7 +93,7 @@ describe('tenantBudgets', () => {
 
   it('holds what was admitted and not given back, whatever happens', () => {
     const step = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), priority: fc.constantFrom(-1, 1), releases: fc.boolean() });
-    fc.assert(
+    void fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
         const inner = tokenBucket({ capacity: 20, refillPerSecond: 1, cost: () => 1 });
         const policy = tenantBudgets({ budgets: { a: 0.2, b: 0.4 }, capacity: 10 }, inner);

@@ -140,7 +140,7 @@ describe('tokenBucket', () => {
 
   it('never admits more than capacity + refill · span, and what it says about time is true', () => {
     const step = fc.record({ waitMs: fc.integer({ min: 0, max: 2000 }), tokens: fc.integer({ min: 0, max: 120 }) });
-    fc.assert(
+    void fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const bucket = tokenBucket({ capacity: 100, refillPerSecond: 30 });
         let nowMs = 0;

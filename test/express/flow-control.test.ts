@@ -4,7 +4,8 @@ import express5, { type ErrorRequestHandler, type Express, type RequestHandler }
 import express4 from 'express4';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { flowControl } from '../../src/express/index.js';
-import { concurrencyDetector, FlowController, FlowEvictedError } from '../../src/index.js';
+import { concurrencyDetector, FlowController } from '../../src/index.js';
+import { until } from '../integration/support/until.js';
 
 function controller(maxConcurrency = 1): FlowController {
   return new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency }) });
@@ -47,11 +48,11 @@ describe.each([
   it('may stand in front of one route, and sees what was found out before', async () => {
     const app = express();
     const authenticate: RequestHandler = (req, res, next) => {
-      res.locals['tenant'] = req.get('authorization');
+      res.locals.tenant = req.get('authorization');
       next();
     };
     const limit = flowControl<express5.Request>(controller(), {
-      classify: (req) => ({ fairnessId: String(req.res?.locals['tenant']), priority: 7 }),
+      classify: (req) => ({ fairnessId: String(req.res?.locals.tenant), priority: 7 }),
     });
     app.post('/v1', authenticate, limit, (req, res) => void res.json([req.flow?.lease.fairnessId, req.flow?.lease.priority]));
     app.get('/free', (req, res) => void res.json(req.flow ?? 'free'));
@@ -60,18 +61,22 @@ describe.each([
     expect(await (await fetch(`${url}/free`)).json()).toBe('free');
   });
 
-  it('an eviction that the handler lets through is answered with 429', async () => {
+  it('an eviction that the handler lets through is answered by its reason', async () => {
     const flow = controller();
     const app = express();
     app.use(flowControl(flow));
     app.get('/', (req, _res, next) => {
-      req.flow!.lease.abort(new FlowEvictedError());
+      const reason = Object.assign(new Error('evicted'), {
+        status: 429,
+        headers: { 'x-llm-d-request-dropped-reason': 'evicted-priority' },
+      });
+      req.flow!.lease.abort(reason);
       next(req.flow!.signal.reason);
     });
     const response = await fetch(await serve(app));
     expect(response.status).toBe(429);
     expect(response.headers.get('x-llm-d-request-dropped-reason')).toBe('evicted-priority');
-    expect(flow.stats().inFlight).toBe(0);
+    await until('the lease is released', () => flow.stats().inFlight === 0);
   });
 
   it('an error handler gets the drop, and may answer in its own way', async () => {

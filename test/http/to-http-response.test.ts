@@ -49,17 +49,7 @@ const llmD: readonly Row[] = [
   ['internal', 500, undefined, false],
 ];
 
-const dynamo: readonly Row[] = [
-  ['capacity', 529, 'rejected-saturated', true],
-  ['overloaded', 529, 'rejected-saturated', true],
-  ['ttl', 529, 'rejected-ttl-expired', true],
-  ['noEndpointsEvicted', 503, 'rejected-no-endpoints', true],
-  ['gone', 503, 'rejected-context-cancelled', false],
-  ['shutdownRejected', 503, 'rejected-shutting-down', true],
-  ['internal', 500, undefined, false],
-];
-
-function checkRow([name, status, droppedReason, hasRetryAfter]: Row, contract: 'gateway-api' | 'llm-d' | 'dynamo'): void {
+function checkRow([name, status, droppedReason, hasRetryAfter]: Row, contract: 'gateway-api' | 'llm-d'): void {
   const response = respond(drops[name], { contract });
   expect(response.status).toBe(status);
   expect(response.headers['x-llm-d-request-dropped-reason']).toBe(droppedReason);
@@ -69,8 +59,6 @@ function checkRow([name, status, droppedReason, hasRetryAfter]: Row, contract: '
 describe('error contracts', () => {
   it.each(gatewayApi)('gateway-api: %s is %d', (...row) => checkRow(row, 'gateway-api'));
   it.each(llmD)('llm-d: %s is %d', (...row) => checkRow(row, 'llm-d'));
-
-  it.each(dynamo)('dynamo: %s is %d', (...row) => checkRow(row, 'dynamo'));
 
   it('gateway-api is the default', () => {
     expect(respond(drops.ttl).status).toBe(503);
@@ -190,7 +178,7 @@ describe('problem body', () => {
   });
 
   it.each(Object.keys(drops) as DropName[])('%s does not tell the fairness ID', (name) => {
-    for (const body of ['problem', 'openai', 'dynamo'] as const)
+    for (const body of ['problem', 'openai'] as const)
       expect(JSON.stringify(respond(drops[name], { body }))).not.toContain('secret-tenant');
   });
 });
@@ -221,15 +209,6 @@ describe('other bodies', () => {
     expect(error).toMatchObject({ status: 429, code: 'ERR_FLOW_SATURATED', type: 'rate_limit_error', param: null });
     expect((error as Error).message).toContain('At most 500 requests');
     expect((error as RateLimitError).headers?.get('retry-after')).toBe('3');
-  });
-
-  it.each([
-    ['overloaded', 529, 'Overloaded', 'The request was refused: every worker is busy.'],
-    ['noEndpointsAtAll', 503, 'service_unavailable', 'No model server is available.'],
-  ] as const)('dynamo: the flat object, %s', (name, code, type, message) => {
-    const response = respond(drops[name], { contract: 'dynamo', body: 'dynamo' });
-    expect(response.headers['content-type']).toBe('application/json');
-    expect(JSON.parse(response.body)).toEqual({ message, type, code });
   });
 
   it('a function writes its own', () => {

@@ -27,7 +27,7 @@ describe('Koa', () => {
     const app = new Koa();
     app.use(flowControl(controller()));
     app.use((ctx) => {
-      ctx.body = [ctx['flow'] === ctx.state['flow'], ctx.state['flow'].lease.fairnessId];
+      ctx.body = [ctx.flow === ctx.state.flow, ctx.state.flow.lease.fairnessId];
     });
     expect(await (await fetch(`http://localhost:${await serve(app)}`)).json()).toEqual([true, 'default-flow']);
   });
@@ -35,13 +35,13 @@ describe('Koa', () => {
   it('classifies by the context', async () => {
     const app = new Koa();
     app.use(async (ctx, next) => {
-      ctx.state['tenant'] = 'tenant-a';
+      ctx.state.tenant = 'tenant-a';
       await next();
     });
     type Ctx = KoaContext & { state: { tenant?: string } };
     app.use(flowControl<Ctx>(controller(), { classify: (ctx) => ({ fairnessId: ctx.state.tenant!, priority: 3 }) }));
     app.use((ctx) => {
-      const { fairnessId, priority } = ctx.state['flow'].lease;
+      const { fairnessId, priority } = ctx.state.flow.lease;
       ctx.body = { fairnessId, priority };
     });
     expect(await (await fetch(`http://localhost:${await serve(app)}`)).json()).toEqual({ fairnessId: 'tenant-a', priority: 3 });
@@ -78,7 +78,7 @@ describe('Koa', () => {
     app.use(flowControl(flow, { onDrop: 'throw' }));
     app.use(async (ctx) => {
       running += 1;
-      await new Promise((resolve) => ctx.state['flow'].signal.addEventListener('abort', resolve, { once: true }));
+      await new Promise((resolve) => ctx.state.flow.signal.addEventListener('abort', resolve, { once: true }));
       ctx.body = 'too late';
     });
     const port = await serve(app);

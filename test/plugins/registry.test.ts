@@ -46,7 +46,7 @@ describe('PluginRegistry', () => {
 describe('defaultRegistry', () => {
   it('knows every built-in plugin by its type name', () => {
     const registry = defaultRegistry();
-    expect(registry.types('fairness')).toEqual(['global-strict-fairness-policy', 'round-robin-fairness-policy']);
+    expect(registry.types('fairness')).toEqual(['global-strict-fairness-policy', 'program-aware-fairness', 'round-robin-fairness-policy']);
     expect(registry.types('ordering')).toEqual(['edf-ordering-policy', 'fcfs-ordering-policy', 'slo-deadline-ordering-policy']);
     expect(registry.types('saturationDetector')).toEqual(['concurrency-detector', 'utilization-detector']);
     expect(registry.types('usageLimit')).toEqual(['static-usage-limit-policy']);

@@ -1,8 +1,10 @@
 /** Guaranteed shares: what keeps a low band from starving under strict priority. */
 import type { PriorityBand } from './priority-band.js';
 
-/** Credit beyond one request would let a band burst after a pause of the others. */
-const mostCredit = 1;
+/** Credit at which a band is due. */
+const due = 1;
+/** More would let a band burst after its ceiling was closed; less would lose what is earned by the dispatch that pays. */
+const mostCredit = 2;
 /** Shares add up in binary. */
 const rounding = 1e-9;
 
@@ -29,7 +31,7 @@ export class BandShares {
     if (!this.isUsed) return undefined;
     for (let i = open.length - 1; i >= 0; i--) {
       const band = open[i] as PriorityBand;
-      if (band.settings.minShare > 0 && (this.credits.get(band) ?? 0) >= mostCredit - rounding) return band;
+      if (band.settings.minShare > 0 && (this.credits.get(band) ?? 0) >= due - rounding) return band;
     }
     return undefined;
   }
@@ -40,7 +42,7 @@ export class BandShares {
       const { minShare } = band.settings;
       if (minShare > 0) this.credits.set(band, Math.min((this.credits.get(band) ?? 0) + minShare, mostCredit));
     }
-    if (served.settings.minShare > 0) this.credits.set(served, Math.max((this.credits.get(served) ?? 0) - 1, -1));
+    if (served.settings.minShare > 0) this.credits.set(served, Math.max((this.credits.get(served) ?? 0) - due, -due));
   }
 
   /** The band has nothing waiting any more: what it had saved is gone. */

@@ -20,13 +20,13 @@ export class Program implements Linked<Program> {
   inFlight = 0;
   /** Requests dispatched; since the session began, for the strategy that knows sessions. */
   dispatched = 0;
-  lastEndedAtMs = Number.NEGATIVE_INFINITY;
+  lastEndedAtMs: number = Number.NEGATIVE_INFINITY;
   /** Waits in the queue: how many, and their mean. */
   waits = 0;
   meanWaitMs = 0;
   /** Cost attained, as it was at `serviceAtMs`. */
   service = 0;
-  serviceAtMs = Number.NEGATIVE_INFINITY;
+  serviceAtMs: number = Number.NEGATIVE_INFINITY;
   readonly fairnessId: string;
 
   constructor(fairnessId: string) {

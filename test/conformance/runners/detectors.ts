@@ -146,6 +146,19 @@ export const detectorRunners: Runners = {
     expect(gauge).toEqual(expected.gaugeAfterEachStep);
   }),
 
+  /** Null: stale, or without metrics. */
+  'detector.stalenessPolicy': runner<
+    { stalenessPolicy: string; endpointScores: readonly (number | null)[]; legend: string },
+    { saturation: number }
+  >(
+    { input: ['stalenessPolicy', 'endpointScores', 'legend'], expect: ['saturation'] },
+    ({ input: { stalenessPolicy, endpointScores }, expect: expected, tolerance }) => {
+      const detector = detectorOf('utilization-detector', { stalenessPolicy, kvCacheUtilThreshold: 1 });
+      const endpoints = endpointScores.map((kv) => ({ metrics: kv === null ? null : { kv } }));
+      expectNumber(detector.saturation(poolOf(endpoints), nowMs), expected.saturation, tolerance);
+    },
+  ),
+
   'detector.lifecycle': runner<Lifecycle, { reads: readonly number[] }>(
     { input: ['type', 'params', 'requestTokens', 'steps'], expect: ['reads'] },
     (vector) => expectNumbers(playLifecycle(vector), vector.expect.reads, vector.tolerance ?? 1e-9),

@@ -3,8 +3,10 @@ import type { Runners } from '../support/runner.js';
 import { admissionRunners } from './admission.js';
 import { admissionPolicyRunners } from './admission-policies.js';
 import { budgetRunners } from './budgets.js';
+import { busyWorkerRunners } from './busy-workers.js';
 import { capacityRunners } from './capacity.js';
-import { configurationRunners } from './configuration.js';
+import { ceilingRunners } from './ceilings.js';
+import { configFileRunners } from './config-files.js';
 import { controllerRunners } from './controller.js';
 import { detectorRunners } from './detectors.js';
 import { dispatchRunners } from './dispatch.js';
@@ -12,6 +14,7 @@ import { endpointRunners } from './endpoints.js';
 import { fairnessRunners } from './fairness.js';
 import { httpRunners } from './http.js';
 import { integrationRunners } from './integration.js';
+import { optionRunners } from './options.js';
 import { orderingRunners } from './ordering.js';
 import { outcomeRunners } from './outcomes.js';
 import { pluginRunners } from './plugins.js';
@@ -19,6 +22,7 @@ import { policyBundleRunners } from './policy-bundles.js';
 import { programRunners } from './programs.js';
 import { queueRunners } from './queues.js';
 import { registryRunners } from './registry.js';
+import { stageRunners } from './stages.js';
 import { workerAdmissionRunners } from './worker-admission.js';
 
 export const runners: Runners = {
@@ -28,13 +32,17 @@ export const runners: Runners = {
   ...orderingRunners,
   ...detectorRunners,
   ...pluginRunners,
+  ...ceilingRunners,
+  ...stageRunners,
+  ...busyWorkerRunners,
   ...capacityRunners,
   ...dispatchRunners,
   ...budgetRunners,
   ...outcomeRunners,
   ...controllerRunners,
   ...registryRunners,
-  ...configurationRunners,
+  ...configFileRunners,
+  ...optionRunners,
   ...queueRunners,
   ...httpRunners,
   ...admissionRunners,

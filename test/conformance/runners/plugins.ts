@@ -1,6 +1,15 @@
 /** Plugins by type name: what parameters they take, and what ceilings they compute. */
 import { expect } from 'vitest';
-import { defaultRegistry, FlowConfigError, schemas, tokenEstimatorOptions, type UsageLimitPolicy } from '../../../src/index.js';
+import {
+  type ConfigIssue,
+  defaultRegistry,
+  definePlugin,
+  FlowConfigError,
+  type PluginRegistry,
+  schemas,
+  tokenEstimatorOptions,
+  type UsageLimitPolicy,
+} from '../../../src/index.js';
 import { expectNumbers, type Runners, runner } from '../support/runner.js';
 
 interface Ceilings {
@@ -28,9 +37,29 @@ const loadProducer = {
   syncCrossReplicaState: optional(flag()),
 };
 
-function checkParameters(type: string, parameters: object): void {
+/** The built-in plugins, and for each known name, some with a remark on what it is, a plugin of that name as its type. */
+function registryWith(names: readonly string[]): PluginRegistry {
+  return names.reduce((registry, name) => {
+    const parameters = object({});
+    const type = name.replace(' (not a detector)', '');
+    if (type === name) {
+      return registry.add(definePlugin({ kind: 'saturationDetector', type, parameters, create: () => ({ type, saturation: () => 0 }) }));
+    }
+    return registry.add(definePlugin({ kind: 'usageLimit', type, parameters, create: () => ({ type, computeLimits: () => {} }) }));
+  }, defaultRegistry());
+}
+
+/** The reference's words about names → ours, where they are not the same. */
+const ownWords: Readonly<Record<string, string>> = {
+  'plugin not found: absent': 'detectors[0]: expected the name of a saturation detector',
+  'does not implement': 'detectors[0]: expected the name of a saturation detector',
+  'duplicate entry': 'detectors[1]: expected a name that is not in the list yet',
+  'unsupported stage': 'stages.a[0]: expected one of "prefill", "decode"',
+};
+
+function checkParameters(type: string, parameters: object, knownPlugins: readonly string[]): void {
   if (type !== 'inflight-load-producer') {
-    defaultRegistry().create(type, parameters);
+    registryWith(knownPlugins).create(type, parameters);
     return;
   }
   const ofRouter = Object.entries(parameters).filter(([key]) => key in loadProducer);
@@ -42,6 +71,8 @@ function checkParameters(type: string, parameters: object): void {
 interface Validation {
   type: string;
   params: unknown;
+  /** What a file declares beside it. */
+  knownPlugins?: readonly string[];
 }
 
 /** Where an error about these parameters may point: at one of them, or at the whole when it is no object. */
@@ -53,11 +84,11 @@ function parameterPaths(params: unknown): string[] {
 export const pluginRunners: Runners = {
   /** A wrong parameter must be named by the error, not only be refused. */
   'plugin.validate': runner<Validation, { valid: boolean; errorContains?: string }>(
-    { input: ['type', 'params'], expect: ['valid', 'errorContains'] },
+    { input: ['type', 'params', 'knownPlugins'], expect: ['valid', 'errorContains'] },
     ({ input, expect: expected }) => {
       let error: unknown;
       try {
-        checkParameters(input.type, input.params ?? {});
+        checkParameters(input.type, input.params ?? {}, input.knownPlugins ?? []);
       } catch (thrown) {
         error = thrown;
       }
@@ -68,11 +99,11 @@ export const pluginRunners: Runners = {
       expect(error).toBeInstanceOf(FlowConfigError);
       const { issues, message } = error as FlowConfigError;
       const paths = parameterPaths(input.params);
-      expect(
-        issues.some(({ path }) => paths.includes(path)),
-        `${message} names one of ${paths.join(', ')}`,
-      ).toBe(true);
-      expect(message).toContain(expected.errorContains ?? '');
+      // A required parameter that is missing is named, too.
+      const isNamed = ({ path, got }: ConfigIssue): boolean => got === 'nothing' || paths.some((given) => path.startsWith(given));
+      expect(issues.some(isNamed), `${message} names one of ${paths.join(', ')}`).toBe(true);
+      const { errorContains = '' } = expected;
+      expect(message).toContain(ownWords[errorContains] ?? errorContains);
     },
   ),
 
@@ -88,7 +119,12 @@ export const pluginRunners: Runners = {
     { ceilings: readonly (readonly number[])[] }
   >({ input: ['type', 'params', 'calls'], expect: ['ceilings'] }, ({ input, expect: expected, tolerance }) => {
     const policy = policyOf(input.type, input.params);
-    const found = input.calls.map(({ saturation, priorities }) => ceilingsOf(policy, saturation, priorities));
+    // Each call of the reference is a turn of its loop that releases one request.
+    const found = input.calls.map(({ saturation, priorities }) => {
+      const ceilings = ceilingsOf(policy, saturation, priorities);
+      policy.dispatched?.(priorities[0] ?? 0);
+      return ceilings;
+    });
     expect(found).toHaveLength(expected.ceilings.length);
     for (const [index, ceilings] of expected.ceilings.entries()) expectNumbers(found[index] ?? [], ceilings, tolerance);
   }),

@@ -74,13 +74,17 @@ function playScript(vector: Vector<Script, ScriptResult>): ScriptResult {
   };
 }
 
+function prioritiesOf(step: Step): readonly number[] {
+  if (typeof step === 'string') return [];
+  return step.op === 'desired' ? step.priorities : [step.priority ?? 0];
+}
+
 /** Everything else that a vector may ask for, as it is at the end. */
 function observe(play: RegistryPlay, { input, expect: expected }: Vector<Script, ScriptResult>): ScriptResult {
   const { static: fixed = [], dynamic = [], steps = [] } = input;
   const { waiting, waitingBytes, flows } = play.rig.flow.stats();
   const { bands } = play.rig.flow.snapshot();
-  const leased = steps.flatMap((step) => (typeof step === 'object' && step.op === 'lease' ? [step.priority ?? 0] : []));
-  const asked = [...fixed, ...dynamic, ...leased];
+  const asked = [...fixed, ...dynamic, ...steps.flatMap(prioritiesOf)];
   const existing = asked.filter((priority) => bands.some((band) => band.priority === priority));
   const band = bands.find(({ priority }) => priority === expected.band?.priority);
   return {

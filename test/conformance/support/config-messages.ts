@@ -22,7 +22,8 @@ const paths: readonly (readonly [message: RegExp, path: PathOf])[] = [
   [/DefaultRequestTTL cannot be negative/, () => 'flowControl.defaultRequestTTL'],
   [/NoEndpointRequestTTL cannot be negative/, () => 'flowControl.noEndpointRequestTTL'],
   [/^saturation detector references an undefined plugin/, () => 'flowControl.saturationDetector.pluginRef'],
-  // Ours names what the plugin is instead, at the field that refers to it.
+  // Unknown, or of another kind: ours says which at the field that refers to it.
+  [/^plugin "([^"]+)" (?:not found|does not implement)/, ([, name = ''], flowControl) => `flowControl${pathTo(name, flowControl)}`],
   [/does not implement/, () => 'Ref'],
 ];
 
@@ -33,6 +34,17 @@ export function pathOfMessage(message: string, flowControl: object): string | un
     if (match !== null) return path(match, flowControl);
   }
   return undefined;
+}
+
+/** The path to the field that holds the name, below `value`; empty when none does. */
+function pathTo(name: string, value: object): string {
+  for (const [key, child] of Object.entries(value)) {
+    const step = Array.isArray(value) ? `[${key}]` : `.${key}`;
+    if (child === name) return step;
+    const below = typeof child === 'object' && child !== null ? pathTo(name, child) : '';
+    if (below !== '') return `${step}${below}`;
+  }
+  return '';
 }
 
 /** Where the band of a priority stands in the file; `occurrence` counts from 0. */

@@ -1,0 +1,38 @@
+/** Clocks that misbehave as real ones do. */
+import { ManualClock } from '../../src/testing/index.js';
+
+/** Its timers end after 60 % of their delay, as a timer may when the platform rounds. */
+export class EarlyClock extends ManualClock {
+  override setTimeout(callback: () => void, delayMs: number): unknown {
+    return super.setTimeout(callback, delayMs * 0.6);
+  }
+}
+
+/** Time passes, timers are late: an event loop that is blocked. `unblock` lets them run. */
+export class BlockedClock extends ManualClock {
+  private blockedMs = 0;
+
+  override now(): number {
+    return super.now() + this.blockedMs;
+  }
+
+  block(ms: number): void {
+    this.blockedMs += ms;
+  }
+
+  unblock(): void {
+    const ms = this.blockedMs;
+    this.blockedMs = 0;
+    this.advance(ms);
+  }
+}
+
+/** Counts the timers that were ever set. */
+export class CountingClock extends ManualClock {
+  timersSet = 0;
+
+  override setTimeout(callback: () => void, delayMs: number): unknown {
+    this.timersSet++;
+    return super.setTimeout(callback, delayMs);
+  }
+}
