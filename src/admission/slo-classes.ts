@@ -23,8 +23,8 @@ const defaults: Readonly<Record<string, number>> = { critical: 4, standard: 3, b
 /** Of empty and unknown classes; overriding `standard` does not move it. */
 const otherwise = 3;
 
-/** Bounds of an override. */
-export const sloPriority: Schema<number> = integer({ from: -100, to: 100 });
+/** Of an override. */
+const sloPriority: Schema<number> = integer({ from: -100, to: 100 });
 
 const sloClassesOptions: Schema<SloClassesOptions> = object({
   overrides: optional(z.record(z.string(), sloPriority) as Schema<Record<string, number>>),

@@ -1,16 +1,21 @@
 /** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
 import * as z from 'zod/mini';
-import { type BandTemplate, type FlowControllerOptions, schemas } from '../index.js';
+import { type BandTemplate, type FlowControllerOptions, type FlowOptions, type LimitOptions, schemas } from '../index.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
 
-const { atLeastZero, aboveZero, flag, integer, object, optional, positiveInteger } = schemas;
+const { atLeastZero, aboveZero, flag, integer, object, oneOf, optional, positiveInteger, ratio } = schemas;
 
 /** What a band may hold where its limit is absent or 0, as in llm-d. */
 const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
 
 const limitNames = ['maxRequests', 'maxBytes'] as const;
+
+/** What `flowLimits` and the limits of a single flow may hold. */
+function flowLimits() {
+  return object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) });
+}
 
 function sectionSchema(plugins: DeclaredPlugins) {
   const band = {
@@ -19,7 +24,8 @@ function sectionSchema(plugins: DeclaredPlugins) {
     fairnessPolicyRef: plugins.reference('fairness', 'global-strict-fairness-policy'),
     orderingPolicyRef: plugins.reference('ordering', 'fcfs-ordering-policy'),
     defaultRequestTTL: optional(ttl()),
-    flowLimits: optional(object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) })),
+    flowLimits: optional(flowLimits()),
+    minShare: optional(ratio()),
   };
   const gate = object({
     closeAt: optional(aboveZero()),
@@ -38,6 +44,17 @@ function sectionSchema(plugins: DeclaredPlugins) {
     usageLimitPolicyPluginRef: plugins.reference('usageLimit', 'static-usage-limit-policy'),
     saturationDetector: optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
     enableEviction: optional(flag()),
+    evictionFilterPluginRef: optional(plugins.reference('evictionFilter')),
+    evictionOrderingPluginRef: optional(plugins.reference('evictionOrdering')),
+    maxRevocationsPerDecision: optional(positiveInteger()),
+    evictionConfirmationGrace: optional(ttl()),
+    evictionConfirmationTimeout: optional(interval('10s')),
+    mode: optional(oneOf('queue', 'admission')),
+    admissionPolicyPluginRef: optional(plugins.reference('admission')),
+    overflow: optional(oneOf('reject', 'displace')),
+    bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
+    bandPromotion: optional(ttl()),
+    flows: optional(z.record(z.string(), object({ weight: optional(positiveInteger()), limits: optional(flowLimits()) }))),
     gate: optional(gate),
     maxBands: optional(integer({ from: 1, to: schemas.mostBands })),
     maxFlows: optional(positiveInteger()),
@@ -56,12 +73,18 @@ export type SectionOptions = Omit<FlowControllerOptions, 'saturationDetector'> &
 export function readFlowControl(section: unknown, plugins: DeclaredPlugins, problems: Problems, at: string): SectionOptions | undefined {
   const read = problems.check(sectionSchema(plugins), section ?? {}, `${at}flowControl`);
   if (read === undefined) return undefined;
-  if (read.enableEviction === true) problems.warn(at, 'flowControl.enableEviction is accepted, but has no effect in this version');
   warnOfDefaults(read, problems, at);
   const { gate, saturationDetector } = read;
   return {
     ...(saturationDetector?.pluginRef === undefined ? {} : { saturationDetector: saturationDetector.pluginRef }),
     gate: gate && { closeAt: gate.closeAt, openAt: gate.openAt, failValue: gate.failValue, recheckIntervalMs: gate.recheckInterval },
+    mode: read.mode,
+    admission: read.admissionPolicyPluginRef,
+    eviction: evictionOf(read),
+    overflow: read.overflow,
+    bandOrder: read.bandOrder,
+    bandPromotion: read.bandPromotion,
+    flows: read.flows && Object.fromEntries(Object.entries(read.flows).map(([name, flow]) => [name, flowOf(flow)])),
     usageLimitPolicy: read.usageLimitPolicyPluginRef,
     limits: { maxRequests: read.maxRequests || Infinity, maxBytes: read.maxBytes || Infinity },
     bands: (read.priorityBands ?? []).map((band) => ({ priority: band.priority, ...template(band) })),
@@ -76,15 +99,34 @@ export function readFlowControl(section: unknown, plugins: DeclaredPlugins, prob
   };
 }
 
+function evictionOf(section: Section): FlowControllerOptions['eviction'] {
+  if (section.enableEviction !== true) return undefined;
+  return {
+    filter: section.evictionFilterPluginRef,
+    ordering: section.evictionOrderingPluginRef,
+    maxPerDecision: section.maxRevocationsPerDecision,
+    graceMs: section.evictionConfirmationGrace,
+    timeoutMs: section.evictionConfirmationTimeout,
+  };
+}
+
+function flowOf({ weight, limits }: NonNullable<Section['flows']>[string]): FlowOptions {
+  return { weight, limits: limits && unlimitedWhereZero(limits) };
+}
+
+function unlimitedWhereZero({ maxRequests, maxBytes }: NonNullable<Band['flowLimits']>): LimitOptions {
+  return { maxRequests: maxRequests || Infinity, maxBytes: maxBytes || Infinity };
+}
+
 function template(band: Band): BandTemplate {
-  const { flowLimits } = band;
   return {
     // Spelt out, because the constructor would follow a larger global limit.
     limits: { maxRequests: band.maxRequests || bandDefaults.maxRequests, maxBytes: band.maxBytes || bandDefaults.maxBytes },
-    flowLimits: flowLimits && { maxRequests: flowLimits.maxRequests || Infinity, maxBytes: flowLimits.maxBytes || Infinity },
+    flowLimits: band.flowLimits && unlimitedWhereZero(band.flowLimits),
     requestTtl: band.defaultRequestTTL,
     fairness: band.fairnessPolicyRef,
     ordering: band.orderingPolicyRef,
+    minShare: band.minShare,
   };
 }
 

@@ -3,6 +3,7 @@
  * Either everything is right, or one error lists all that is wrong.
  */
 import * as z from 'zod/mini';
+import { gaieLegacy } from '../admission/gaie-legacy.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import { leastLoaded } from '../endpoints/least-loaded.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
@@ -136,7 +137,7 @@ export function resolveOptions<R extends FlowRequest>(
     },
     usageLimitPolicy: parsed.usageLimitPolicy ?? defaultUsageLimit,
     mode: parsed.mode ?? 'queue',
-    admission: parsed.admission,
+    admission: parsed.admission ?? (parsed.mode === 'admission' ? gaieLegacy() : undefined),
     eviction: resolveEviction(parsed),
     overflow: parsed.overflow ?? 'reject',
     bandOrder: orderOf(parsed),

@@ -3,13 +3,26 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod/mini';
 import { type ConfigSource, type LoadedConfig, loadConfig } from '../../src/config/index.js';
-import { defaultRegistry, definePlugin, EndpointPool, FlowConfigError, FlowController, resolveOptions } from '../../src/index.js';
+import {
+  type ConfigurableKind,
+  defaultRegistry,
+  definePlugin,
+  EndpointPool,
+  FlowConfigError,
+  FlowController,
+  resolveOptions,
+} from '../../src/index.js';
 
 const manifests = readFileSync(new URL('./manifests.yaml', import.meta.url), 'utf8');
 
 /** A document with flow control on. */
 function document(flowControl: unknown, rest: object = {}): object {
   return { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], flowControl, ...rest };
+}
+
+/** The types of one kind, as messages list them. */
+function known(kind: ConfigurableKind): string {
+  return defaultRegistry().types(kind).join(', ');
 }
 
 function objective(name: string, spec?: unknown, apiVersion = 'llm-d.ai/v1alpha2'): object {
@@ -376,12 +389,12 @@ describe('plugins', () => {
     ];
     expect(problems(document({}, { plugins }))).toEqual([
       'EndpointPickerConfig: plugins[0].type: expected the type name of a plugin; got nothing',
-      'EndpointPickerConfig: plugins[1].parameters.headroom: expected a number from 0 up; got -1 (number)',
-      'EndpointPickerConfig: plugins[1].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom (did you mean "maxConcurrency"?); got an unknown key',
       'EndpointPickerConfig: plugins[3].name: expected a name that no other plugin has; got "fcfs-ordering-policy"',
       'EndpointPickerConfig: plugins[4].parameters: expected an object; got an array of 0',
       'EndpointPickerConfig: plugins[5].paramters: expected one of the keys type, name, parameters (did you mean "parameters"?); got an unknown key',
       'EndpointPickerConfig: plugins[6]: expected an object; got "least-loaded-picker" (string)',
+      'EndpointPickerConfig: plugins[1].parameters.headroom: expected a number from 0 up; got -1 (number)',
+      'EndpointPickerConfig: plugins[1].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom (did you mean "maxConcurrency"?); got an unknown key',
     ]);
   });
 
@@ -407,7 +420,7 @@ describe('references', () => {
       'to nothing',
       { usageLimitPolicyPluginRef: 'non-existent-policy' },
       {},
-      'flowControl.usageLimitPolicyPluginRef: expected the name of a usage-limit policy, one of static-usage-limit-policy; got "non-existent-policy" (string)',
+      `flowControl.usageLimitPolicyPluginRef: expected the name of a usage-limit policy, one of ${known('usageLimit')}; got "non-existent-policy" (string)`,
     ],
     [
       'misspelt',
@@ -425,19 +438,19 @@ describe('references', () => {
       'to a plugin of an unknown type',
       { saturationDetector: { pluginRef: 'mine' } },
       { plugins: [{ type: 'crystal-ball', name: 'mine' }] },
-      'flowControl.saturationDetector.pluginRef: expected the name of a saturation detector of a known type (concurrency-detector, utilization-detector); got "mine", of the unknown type "crystal-ball"',
+      `flowControl.saturationDetector.pluginRef: expected the name of a saturation detector of a known type (${known('saturationDetector')}); got "mine", of the unknown type "crystal-ball"`,
     ],
     [
       'at the top level',
       {},
       { saturationDetector: { pluginRef: 'nobody' } },
-      'saturationDetector.pluginRef: expected the name of a saturation detector, one of concurrency-detector, utilization-detector; got "nobody" (string)',
+      `saturationDetector.pluginRef: expected the name of a saturation detector, one of ${known('saturationDetector')}; got "nobody" (string)`,
     ],
     [
       'that are no text',
       { usageLimitPolicyPluginRef: 5 },
       {},
-      'flowControl.usageLimitPolicyPluginRef: expected the name of a usage-limit policy, one of static-usage-limit-policy; got 5 (number)',
+      `flowControl.usageLimitPolicyPluginRef: expected the name of a usage-limit policy, one of ${known('usageLimit')}; got 5 (number)`,
     ],
   ])('%s are errors', (_, flowControl, rest, problem) => {
     const found = problems(document(flowControl, rest));
@@ -472,11 +485,52 @@ describe('the saturation detector', () => {
 });
 
 describe('eviction', () => {
-  it('is accepted with a warning', () => {
-    expect(load({ enableEviction: true }).warnings).toEqual([
-      'EndpointPickerConfig: flowControl.enableEviction is accepted, but has no effect in this version',
+  it('is on or off', () => {
+    expect(resolved({ enableEviction: true }).eviction).toMatchObject({ maxPerDecision: 2, graceMs: 500, timeoutMs: 10_000 });
+    expect(resolved({ enableEviction: false }).eviction).toBeUndefined();
+    expect(resolved({}).eviction).toBeUndefined();
+  });
+
+  it('may be shaped', () => {
+    const { eviction } = resolved({
+      enableEviction: true,
+      evictionOrderingPluginRef: 'least-progress-eviction-order-policy',
+      maxRevocationsPerDecision: 5,
+      evictionConfirmationGrace: '0s',
+      evictionConfirmationTimeout: '3s',
+    });
+    expect(eviction).toMatchObject({
+      filter: { type: 'sheddable-eviction-filter' },
+      ordering: { type: 'least-progress-eviction-order-policy' },
+      maxPerDecision: 5,
+      graceMs: 0,
+      timeoutMs: 3000,
+    });
+  });
+});
+
+describe('what happens when the queue is full, who goes next, and who comes in', () => {
+  it('may be said', () => {
+    const options = resolved({
+      mode: 'admission',
+      admissionPolicyPluginRef: 'reject-all',
+      overflow: 'displace',
+      bandOrder: 'aging',
+      bandPromotion: '10s',
+      priorityBands: [{ priority: -1, minShare: 0.05 }],
+      flows: { greedy: { weight: 2, limits: { maxRequests: 5, maxBytes: 0 } } },
+    });
+    expect(options).toMatchObject({ mode: 'admission', admission: { type: 'reject-all' }, overflow: 'displace' });
+    expect(options.bandOrder.needsOldest).toBe(true);
+    expect(options.bands.map(({ priority, minShare }) => [priority, minShare])).toEqual([
+      [0, 0],
+      [-1, 0.05],
     ]);
-    expect(load({ enableEviction: false }).warnings).toEqual([]);
+    expect(options.flows.get('greedy')).toEqual({ weight: 2, limits: { maxRequests: 5, maxBytes: Infinity } });
+  });
+
+  it("is llm-d's without flow control, in mode admission without a policy", () => {
+    expect(resolved({ mode: 'admission' }).admission?.type).toBe('gaie-legacy');
   });
 });
 

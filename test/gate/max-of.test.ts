@@ -1,6 +1,14 @@
-import * as fc from 'fast-check';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, type EndpointView, maxOf, meanOf, type SaturationDetector, utilizationDetector } from '../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  type EndpointView,
+  maxOf,
+  meanOf,
+  type SaturationDetector,
+  utilizationDetector,
+} from '../../src/index.js';
 
 const pool = new EndpointPool();
 pool.add('a');
@@ -66,7 +74,13 @@ describe('maxOf and meanOf', () => {
   it('announce changes when every child does, and stop all of them', () => {
     expect(maxOf(constant(0), constant(0, { subscribe: () => () => {} })).subscribe).toBeUndefined();
     const heard: string[] = [];
-    const child = (name: string): SaturationDetector => constant(0, { subscribe: (listener) => (listener(), () => heard.push(`stop ${name}`)) });
+    const child = (name: string): SaturationDetector =>
+      constant(0, {
+        subscribe(listener) {
+          listener();
+          return () => heard.push(`stop ${name}`);
+        },
+      });
     const stop = maxOf(child('a'), child('b')).subscribe?.(() => heard.push('changed'));
     stop?.();
     expect(heard).toEqual(['changed', 'changed', 'stop a', 'stop b']);
@@ -121,7 +135,9 @@ describe('maxOf and meanOf', () => {
     expect(decode.saturation({ ...pool, endpoints: pool.endpoints, stage: 'prefill' }, 0)).toBe(0);
     expect(decode.winner).toBeUndefined();
     expect(decode.saturation({ ...pool, endpoints: pool.endpoints, stage: 'decode' }, 0)).toBe(1.2);
-    expect(meanOf({ detector: constant(1.2), stages: ['decode'] }).saturation({ ...pool, stage: 'prefill' }, 0)).toBe(0);
+    expect(
+      meanOf({ detector: constant(1.2), stages: ['decode'] }).saturation({ ...pool, endpoints: pool.endpoints, stage: 'prefill' }, 0),
+    ).toBe(0);
     expect(decode.saturation(pool, 0)).toBe(1.2);
     expect(decode.winner).toBe('decode-only');
   });

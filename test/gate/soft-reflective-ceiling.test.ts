@@ -1,4 +1,4 @@
-import * as fc from 'fast-check';
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, openingPeriod, softReflectiveCeiling, type UsageLimitPolicy } from '../../src/index.js';
 import { dial, key, makeFlow, request, turns } from '../support/flow.js';
@@ -47,12 +47,20 @@ describe('softReflectiveCeiling', () => {
   });
 
   it('never rises as priority falls, never gates the highest band, and writes nothing else', () => {
-    const step = fc.record({ saturation: fc.double({ min: 0, max: 2, noNaN: true }), bands: fc.integer({ min: 0, max: 6 }), isReleased: fc.boolean() });
+    const step = fc.record({
+      saturation: fc.double({ min: 0, max: 2, noNaN: true }),
+      bands: fc.integer({ min: 0, max: 6 }),
+      isReleased: fc.boolean(),
+    });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const policy = softReflectiveCeiling();
         for (const { saturation, bands, isReleased } of steps) {
-          const found = look(policy, saturation, Array.from({ length: bands }, (_, rank) => -rank));
+          const found = look(
+            policy,
+            saturation,
+            Array.from({ length: bands }, (_, rank) => -rank),
+          );
           expect(found).toHaveLength(bands);
           if (bands > 0) expect(found[0]).toBe(1);
           expect([...found].sort((a, b) => b - a)).toEqual(found);

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { byStage, concurrencyDetector, EndpointPool, partitionByRole, type PoolView, roleLabel, type SaturationDetector, utilizationDetector } from '../../src/index.js';
+import {
+  byStage,
+  concurrencyDetector,
+  EndpointPool,
+  type PoolView,
+  partitionByRole,
+  roleLabel,
+  type SaturationDetector,
+  utilizationDetector,
+} from '../../src/index.js';
 import { key, makeFlow, request } from '../support/flow.js';
 
 function poolOf(...roles: (string | undefined)[]): EndpointPool {
@@ -54,6 +63,7 @@ describe('byStage', () => {
     let labelsRead = 0;
     const counted = pool.endpoints.map((endpoint) => ({
       ...endpoint,
+      unsampledRequests: 0,
       get labels() {
         labelsRead++;
         return endpoint.labels;
@@ -112,7 +122,9 @@ describe('byStage', () => {
     const mixed = byStage({ prefill: utilizationDetector(), decode: concurrencyDetector() });
     expect(mixed.subscribe).toBeUndefined();
     expect(mixed.needsPool).toBe(true);
-    expect(() => byStage({ prefill: concurrencyDetector() } as never)).toThrow('byStage: decode: expected a saturation detector; got nothing');
+    expect(() => byStage({ prefill: concurrencyDetector() } as never)).toThrow(
+      'byStage: decode: expected a saturation detector; got nothing',
+    );
   });
 
   /** docs/policies/stage-aware-saturation-detector.md */

@@ -1,5 +1,5 @@
 /** What every adapter promises, over real sockets. */
-import http2 from 'node:http2';
+import http2, { type Http2ServerRequest } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FlowControlError } from '../../src/index.js';
@@ -437,8 +437,10 @@ describe.each(hosts)('$name', (host: Host) => {
       ['ended', true],
       ['not ended', false],
     ])('a client closes a stream without error that it did not read, the response %s', async (_, isEnded) => {
+      let request: Http2ServerRequest | undefined;
       const { client, gate } = await start({
-        handler({ stream }) {
+        handler({ req, stream }) {
+          request = req as Http2ServerRequest;
           const body = stream();
           body.on('error', () => {});
           body.write('x'.repeat(1_000_000));
@@ -450,6 +452,8 @@ describe.each(hosts)('$name', (host: Host) => {
       expect(await status).toBe(200);
       leave(http2.constants.NGHTTP2_NO_ERROR);
       await until('the lease is released', () => gate.flow.stats().inFlight === 0);
+      // Node says so of a response that has not ended; one that has must be destroyed first.
+      expect(request!.stream.destroyed).toBe(isEnded);
     });
   });
 

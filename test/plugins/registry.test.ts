@@ -48,20 +48,60 @@ describe('defaultRegistry', () => {
     const registry = defaultRegistry();
     expect(registry.types('fairness')).toEqual(['global-strict-fairness-policy', 'program-aware-fairness', 'round-robin-fairness-policy']);
     expect(registry.types('ordering')).toEqual(['edf-ordering-policy', 'fcfs-ordering-policy', 'slo-deadline-ordering-policy']);
-    expect(registry.types('saturationDetector')).toEqual(['concurrency-detector', 'utilization-detector']);
-    expect(registry.types('usageLimit')).toEqual(['static-usage-limit-policy']);
+    expect(registry.types('saturationDetector')).toEqual([
+      'busy-threshold-detector',
+      'concurrency-detector',
+      'max-saturation-detector',
+      'mean-saturation-detector',
+      'stage-aware-saturation-detector',
+      'utilization-detector',
+    ]);
+    expect(registry.types('usageLimit')).toEqual([
+      'interpolated-usage-limit-policy',
+      'priority-holdback-policy',
+      'soft-reflective-ceiling-policy',
+      'static-usage-limit-policy',
+    ]);
+    expect(registry.types('admission')).toEqual([
+      'always-admit',
+      'gaie-legacy',
+      'probabilistic-admitter',
+      'reject-all',
+      'tenant-budgets',
+      'tier-shed',
+      'token-bucket',
+    ]);
     expect(registry.types('endpointPicker')).toEqual(['least-loaded-picker']);
   });
 
-  it.each(defaultRegistry().types())('makes a %s without parameters', (type) => {
-    expect(defaultRegistry().create(type)).toMatchObject({ type });
+  /** They have parameters for which there is no safe guess. */
+  const demanding = [
+    'max-saturation-detector',
+    'mean-saturation-detector',
+    'priority-holdback-policy',
+    'stage-aware-saturation-detector',
+    'tenant-budgets',
+  ];
+
+  it.each(defaultRegistry().types())('makes a %s without parameters, or says which it needs', (type) => {
+    if (demanding.includes(type)) expect(() => defaultRegistry().create(type)).toThrow(`${type}: `);
+    else expect(defaultRegistry().create(type)).toMatchObject({ type });
   });
 
   it.each<[string, object]>([
     ['concurrency-detector', { concurrencyMode: 'hybrid', maxConcurrency: 50, maxTokenConcurrency: 5000, headroom: 0.2 }],
     ['concurrency-detector', { inFlightLoadProducerName: 'inflight-load-producer' }],
     ['utilization-detector', { queueDepthThreshold: 5, kvCacheUtilThreshold: 0.8, metricsStalenessThreshold: '200ms', headroom: 2 }],
+    ['utilization-detector', { stalenessPolicy: 'ignore' }],
+    ['busy-threshold-detector', { activeDecodeBlocksThreshold: 0.85, activePrefillTokensThreshold: 10_000 }],
+    ['busy-threshold-detector', { activePrefillTokensThresholdFrac: 1.5 }],
+    ['max-saturation-detector', { detectors: ['concurrency-detector'], stages: { 'concurrency-detector': ['decode'] } }],
+    ['mean-saturation-detector', { detectors: ['concurrency-detector', 'utilization-detector'] }],
+    ['stage-aware-saturation-detector', { detector: 'concurrency-detector' }],
+    ['stage-aware-saturation-detector', { prefill: 'concurrency-detector', decode: 'utilization-detector' }],
     ['static-usage-limit-policy', { threshold: 0.9 }],
+    ['priority-holdback-policy', { shape: 'linear', domain: 'value', minCeiling: 0.3, maxCeiling: 0.9 }],
+    ['interpolated-usage-limit-policy', { threshold: 0.6 }],
   ])('accepts parameters of %s as files spell them: %j', (type, parameters) => {
     expect(defaultRegistry().create(type, parameters)).toMatchObject({ type });
   });
@@ -77,7 +117,27 @@ describe('defaultRegistry', () => {
     ['utilization-detector', { kvCacheUtilThreshold: 1.1 }, 'parameters.kvCacheUtilThreshold'],
     ['utilization-detector', { metricsStalenessThreshold: '0s' }, 'parameters.metricsStalenessThreshold'],
     ['static-usage-limit-policy', { threshold: 'x' }, 'parameters.threshold'],
+    ['utilization-detector', { stalenessPolicy: 'hope' }, 'parameters.stalenessPolicy'],
+    ['busy-threshold-detector', { activePrefillTokensThreshold: 1.5 }, 'parameters.activePrefillTokensThreshold'],
+    ['max-saturation-detector', { detectors: [] }, 'parameters.detectors'],
+    ['max-saturation-detector', { detectors: ['concurrency-detector', 'fcfs-ordering-policy'] }, 'parameters.detectors[1]'],
+    ['max-saturation-detector', { detectors: ['concurrency-detector'], stages: { other: ['decode'] } }, 'parameters.stages.other'],
+    [
+      'max-saturation-detector',
+      { detectors: ['concurrency-detector'], stages: { 'concurrency-detector': [] } },
+      'parameters.stages.concurrency-detector',
+    ],
+    ['stage-aware-saturation-detector', { detector: 'x', prefill: 'y' }, 'parameters'],
+    ['stage-aware-saturation-detector', { prefill: 'concurrency-detector', decode: 'x' }, 'parameters.decode'],
+    ['priority-holdback-policy', { minCeiling: 0.5, maxCeiling: 0 }, 'parameters.maxCeiling'],
+    ['soft-reflective-ceiling-policy', { threshold: 0.5 }, 'parameters.threshold'],
     ['round-robin-fairness-policy', { weight: 1 }, 'parameters.weight'],
+    ['token-bucket', { capacity: 0 }, 'parameters.capacity'],
+    ['tier-shed', { overloadThreshold: -1 }, 'parameters.overloadThreshold'],
+    ['gaie-legacy', { kvCacheUtilThreshold: 1.1 }, 'parameters.kvCacheUtilThreshold'],
+    ['tenant-budgets', { budgets: { alice: 2 }, capacity: 1 }, 'parameters.budgets.alice'],
+    ['probabilistic-admitter', { random: () => 0 }, 'parameters.random'],
+    ['reject-all', { rate: 1 }, 'parameters.rate'],
     ['concurrency-detector', [], 'parameters'],
   ])('refuses %s with %j', (type, parameters, path) => {
     expect(() => defaultRegistry().create(type, parameters)).toThrow(

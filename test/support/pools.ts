@@ -10,10 +10,7 @@ export interface EndpointFigures {
   hasReported?: boolean;
 }
 
-export function endpointView(
-  { waiting = 0, running = 0, kv = 0, inFlight = 0, hasReported = true }: EndpointFigures,
-  id = 'a',
-): EndpointView {
+function endpointView({ waiting = 0, running = 0, kv = 0, inFlight = 0, hasReported = true }: EndpointFigures, id = 'a'): EndpointView {
   return {
     id,
     labels: {},
@@ -25,13 +22,13 @@ export function endpointView(
   };
 }
 
-export function poolView(endpoints: readonly EndpointFigures[]): PoolView {
+function poolView(endpoints: readonly EndpointFigures[]): PoolView {
   const views = endpoints.map((figures, index) => endpointView(figures, String(index)));
   return { endpoints: views, inFlightRequests: views.reduce((sum, { inFlightRequests }) => sum + inFlightRequests, 0), inFlightTokens: 0 };
 }
 
 /** A view of a pool at an instant; `saturation` is what a detector would say, and `reads` counts how often it was asked. */
-export interface TestView extends AdmissionView {
+interface TestView extends AdmissionView {
   reads: number;
 }
 

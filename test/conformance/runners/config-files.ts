@@ -92,7 +92,7 @@ export const configFileRunners: Runners = {
   'loader.featureGate': runner<FileInput, LoaderResult>(
     { input: inputKeys, expect: ['enabled', ...limitKeys, ...ttlKeys, 'injectedPlugins', 'error', 'errorContains'] },
     ({ input, expect: { injectedPlugins = [], error, errorContains, ...expected } }) => {
-      if (errorContains !== undefined || Boolean(error)) {
+      if (errorContains !== undefined || error) {
         expectProblem(input, errorContains ?? '');
         return;
       }

@@ -84,9 +84,12 @@ const sharedKeys = ['maxBytes', 'maxRequests', 'flowGCTimeoutMs', 'priorityBandG
 const templateKeys = ['defaultPriorityBand', 'defaultNegativePriorityBand'] as const;
 
 export const optionRunners: Runners = {
-  'quantity.parse': runner<{ text: string | number }, { value: number }>({ input: ['text'], expect: ['value'] }, ({ input, expect: expected }) => {
-    expect(schemas.parseQuantity(input.text)).toBe(expected.value);
-  }),
+  'quantity.parse': runner<{ text: string | number }, { value: number }>(
+    { input: ['text'], expect: ['value'] },
+    ({ input, expect: expected }) => {
+      expect(schemas.parseQuantity(input.text)).toBe(expected.value);
+    },
+  ),
 
   'registry.config': runner<RegistryInput, RegistryResult>(
     { input: [...sharedKeys, ...templateKeys, 'bands'], expect: ['valid', ...sharedKeys, ...templateKeys, 'priorities', 'band0', 'band1'] },

@@ -11,13 +11,13 @@ export interface LimitFigures {
   readonly maxRequests?: number;
 }
 
-export interface LeaseStep {
+interface LeaseStep {
   readonly op: 'lease';
   readonly flowId?: string;
   readonly priority?: number;
 }
 
-export interface DesiredStep {
+interface DesiredStep {
   readonly op: 'desired';
   readonly priorities: readonly number[];
 }

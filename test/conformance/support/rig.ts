@@ -14,7 +14,7 @@ import {
 import { ManualClock } from '../../../src/testing/index.js';
 
 /** Instant 0 of the vectors: far enough from the clock's own 0 for what lies in their past. */
-export const originMs = 1_000_000_000_000;
+const originMs = 1_000_000_000_000;
 
 /** Full, except for the requests that it was told to let pass. */
 export class ManualGate implements SaturationDetector {

@@ -28,7 +28,7 @@ const shared = resolve(checkout, '../shared/vectors');
 const bundled = resolve(checkout, 'test/conformance/vectors');
 
 /** `VECTORS_DIR`, else the vectors beside the checkout, else the copy inside it. */
-export const vectorsFolder: string = resolve(process.env.VECTORS_DIR || (existsSync(shared) ? shared : bundled));
+const vectorsFolder: string = resolve(process.env.VECTORS_DIR || (existsSync(shared) ? shared : bundled));
 
 /** False for vectors that somebody brought along: the project cannot know what is in them. */
 export const isOwnFolder: boolean = vectorsFolder === shared || vectorsFolder === bundled;

@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { FlowConfigError, FlowControlError, type Lease } from '../../src/index.js';
+import { key, makeFlow, record, request, runNow, turns } from '../support/flow.js';
+
+describe('run', () => {
+  it.each([
+    ['a value', (): unknown => 42, 42],
+    ['a promise', async (): Promise<string> => 'later', 'later'],
+    ['nothing', (): void => {}, undefined],
+  ])('gives back what work returns: %s', async (_, work, expected) => {
+    const { flow } = makeFlow();
+    expect(await flow.run(request, key(), work)).toBe(expected);
+    expect(flow.stats()).toMatchObject({ inFlight: 0, released: 1 });
+  });
+
+  it('holds the seat until work has ended', async () => {
+    const { flow } = makeFlow();
+    let end = (): void => {};
+    const running = flow.run(request, key(), () => new Promise<void>((resolve) => (end = resolve)));
+    await turns();
+    expect(flow.stats()).toMatchObject({ inFlight: 1, released: 0 });
+    end();
+    await running;
+    expect(flow.stats()).toMatchObject({ inFlight: 0, released: 1 });
+  });
+
+  it.each([
+    [
+      'throws',
+      (): never => {
+        throw new RangeError('work');
+      },
+    ],
+    ['rejects', (): Promise<never> => Promise.reject(new RangeError('work'))],
+  ])('passes on what work %s, and gives the seat back', async (_, work) => {
+    const { flow } = makeFlow();
+    await expect(flow.run(request, key(), work)).rejects.toThrow(new RangeError('work'));
+    expect(flow.stats()).toMatchObject({ inFlight: 0, released: 1 });
+  });
+
+  it('hands the lease to work, which may release it itself', async () => {
+    const { flow } = makeFlow();
+    const released = record(flow, 'released');
+    const lease = await flow.run(request, key('tenant'), (lease: Lease) => {
+      lease.report({ completionTokens: 3 });
+      lease.release();
+      return lease;
+    });
+    expect(lease.fairnessId).toBe('tenant');
+    expect(released.map(({ usage }) => usage.completionTokens)).toEqual([3]);
+  });
+
+  it('throws a drop as a FlowControlError, and never calls work', async () => {
+    const { flow, clock } = makeFlow();
+    runNow(flow);
+    let calls = 0;
+    const running = flow.run({ ...request, ttlMs: 100 }, key(), () => calls++);
+    const caught = running.catch((error: unknown) => error);
+    clock.advance(100);
+    const error = await caught;
+    expect(error).toBeInstanceOf(FlowControlError);
+    expect(error).toMatchObject({ outcome: 'EvictedTTL', status: 503, drop: { reason: 'ttl-expired', queuedMs: 100 } });
+    expect(calls).toBe(0);
+    expect(flow.stats()).toMatchObject({ inFlight: 1, evicted: 1 });
+  });
+
+  it('throws a FlowConfigError for a call that cannot be right', async () => {
+    const { flow } = makeFlow();
+    await expect(flow.run({ byteSize: -1 }, key(), () => 1)).rejects.toBeInstanceOf(FlowConfigError);
+    expect(flow.stats().enqueued).toBe(0);
+  });
+
+  it('serves a queue of works one after the other', async () => {
+    const { flow } = makeFlow();
+    const log: string[] = [];
+    await Promise.all(
+      ['a', 'b', 'c'].map((name) =>
+        flow.run(request, key(name), async () => {
+          log.push(`${name} begins`);
+          await turns();
+          log.push(`${name} ends`);
+        }),
+      ),
+    );
+    expect(log).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends']);
+  });
+});
