@@ -44,22 +44,26 @@ export class DeclaredPlugins implements PluginReferences {
   /** Makes every plugin of the list. Types that the registry does not know are left alone: they are the scheduler's. */
   declareAll(entries: readonly unknown[]): void {
     const foreignTypes = new Set<string>();
-    entries.forEach((candidate, index) => {
-      const at = schemas.joinPath(this.at, ['plugins', index]);
-      const entry = this.problems.check(entrySchema, candidate, at);
-      if (entry === undefined) return;
-      const { type, name = type, parameters } = entry;
-      if (this.instances.has(name)) {
-        this.problems.add({ path: `${at}.name`, expected: 'a name that no other plugin has', got: JSON.stringify(name) });
-        return;
-      }
-      const kind = this.registry.kindOf(type);
-      if (kind === undefined) foreignTypes.add(type);
-      this.instances.set(name, { type, kind, parameters, at, plugin: undefined, state: 'declared' });
-    });
-    for (const instance of this.instances.values()) this.make(instance);
+    // First the names, so that a plugin finds those that come later; then, in the order of the list, what is wrong and what can be made.
+    const steps = entries.map((candidate, index) => this.declare(candidate, schemas.joinPath(this.at, ['plugins', index]), foreignTypes));
+    for (const step of steps) step();
     const ignored = [...foreignTypes].join(', ');
     if (ignored !== '') this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${ignored}`);
+  }
+
+  /** Returns what is left to do: to tell what is wrong with the entry, or to make the plugin. */
+  private declare(candidate: unknown, at: string, foreignTypes: Set<string>): () => void {
+    const verdict = schemas.validate(entrySchema, candidate, at);
+    if (!verdict.ok) return () => this.problems.add(...verdict.issues);
+    const { type, name = type, parameters } = verdict.value;
+    if (this.instances.has(name)) {
+      return () => this.problems.add({ path: `${at}.name`, expected: 'a name that no other plugin has', got: JSON.stringify(name) });
+    }
+    const kind = this.registry.kindOf(type);
+    if (kind === undefined) foreignTypes.add(type);
+    const instance: Instance = { type, kind, parameters, at, plugin: undefined, state: 'declared' };
+    this.instances.set(name, instance);
+    return () => this.make(instance);
   }
 
   /**
@@ -93,9 +97,10 @@ export class DeclaredPlugins implements PluginReferences {
       const expected = `${schemas.nounOf(kind)} that does not refer back to this one`;
       throw new FlowConfigError('plugins', [{ path: '', expected, got: JSON.stringify(name) }]);
     }
-    const plugin = schemas.parse(this.reference(kind), name, 'plugins');
+    schemas.parse(this.reference(kind), name, 'plugins');
+    const plugin = this.instances.get(name)?.plugin;
     if (plugin === undefined) throw new FlowConfigError('plugins', []);
-    return plugin;
+    return plugin as Plugins[K];
   }
 
   private imply(name: string): Instance | undefined {

@@ -508,7 +508,7 @@ export class Dispatcher implements LeaseOwner {
     const lease = new SeatLease(this, band, flow, endpoint, item.fairnessId, item.tokens, this.nowMs);
     if (item.admittedBy?.released !== undefined || this.evictor !== undefined) lease.item = item;
     this.ledger.take(lease);
-    this.evictor?.track(lease);
+    if (this.evictor !== undefined) lease.isEvictable = this.evictor.track(lease);
     this.gate.passed(band.priority);
     this.shares.dispatched(band, this.bands.allWaiting());
     band.drainRate.record(this.nowMs);

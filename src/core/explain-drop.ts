@@ -9,9 +9,18 @@ import type { Drop, LimitHit } from './outcome.js';
  * - `ttl-expired`: it waited as long as it may.
  * - `cancelled`: the client left.
  * - `shutting-down`: the controller is closing.
+ * - `evicted`: it ran, and gave up its seat for a request of higher priority.
  * - `internal`: anything else, a fault.
  */
-export type DropCause = 'saturated' | 'overloaded' | 'no-endpoints' | 'ttl-expired' | 'cancelled' | 'shutting-down' | 'internal';
+export type DropCause =
+  | 'saturated'
+  | 'overloaded'
+  | 'no-endpoints'
+  | 'ttl-expired'
+  | 'cancelled'
+  | 'shutting-down'
+  | 'evicted'
+  | 'internal';
 
 /** The stable name of a cause in errors and in bodies. */
 export type DropCode =
@@ -21,12 +30,13 @@ export type DropCode =
   | 'ERR_FLOW_TTL_EXPIRED'
   | 'ERR_FLOW_CANCELLED'
   | 'ERR_FLOW_SHUTTING_DOWN'
+  | 'ERR_FLOW_EVICTED'
   | 'ERR_FLOW_INTERNAL';
 
 export interface DropExplanation {
   readonly cause: DropCause;
   readonly code: DropCode;
-  /** By the Gateway API table, the default contract: 429 for `saturated`, 503, or 500 for `shutting-down` and `internal`. */
+  /** By the Gateway API table, the default contract: 429 for `saturated` and `evicted`, 503, or 500 for `shutting-down` and `internal`. */
   readonly status: 429 | 500 | 503;
   /** One sentence for the client. It names limits and figures, or what an admission policy said; of itself never a fairness ID. */
   readonly detail: string;
@@ -41,6 +51,7 @@ const codes: Record<DropCause, DropCode> = {
   'ttl-expired': 'ERR_FLOW_TTL_EXPIRED',
   cancelled: 'ERR_FLOW_CANCELLED',
   'shutting-down': 'ERR_FLOW_SHUTTING_DOWN',
+  evicted: 'ERR_FLOW_EVICTED',
   internal: 'ERR_FLOW_INTERNAL',
 };
 
@@ -51,6 +62,7 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
   'ttl-expired': 503,
   cancelled: 503,
   'shutting-down': 500,
+  evicted: 429,
   internal: 500,
 };
 
@@ -110,6 +122,8 @@ function describe(cause: DropCause, drop: Drop): string {
       return `The client left after ${seconds(drop.queuedMs)} in the queue.`;
     case 'shutting-down':
       return 'The gateway is shutting down.';
+    case 'evicted':
+      return 'The request was evicted for one of higher priority.';
     case 'internal':
       return 'Flow control could not handle the request.';
   }

@@ -81,7 +81,7 @@ export class InFlightLedger {
 
   /** The endpoint behind a view; undefined for anything that is no member of the pool. */
   private member(view: EndpointView | undefined): Endpoint | undefined {
-    const endpoint = view === undefined ? undefined : this.pool.get(view.id);
+    const endpoint = this.pool.get(view?.id ?? '');
     return endpoint === view ? endpoint : undefined;
   }
 

@@ -23,6 +23,8 @@ export interface Lease {
   /** What the request consumed so far, as far as the host reported it. */
   readonly usage: Usage;
   readonly isReleased: boolean;
+  /** True when the controller may ask for the seat, for a waiting request of higher priority. */
+  readonly isEvictable: boolean;
   /** True once the controller asked for the seat, for a waiting request of higher priority. */
   readonly isEvicted: boolean;
   /**
@@ -67,6 +69,7 @@ const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
 export class SeatLease implements Lease {
   usage: Usage = noUsage;
   isReleased = false;
+  isEvictable = false;
   isEvicted = false;
   /** The request, while somebody wants to know it at the end. */
   item: QueueItem | undefined = undefined;

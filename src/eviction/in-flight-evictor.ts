@@ -37,12 +37,13 @@ export class InFlightEvictor<L extends InFlightView> {
     return this.reclamation.settlesAtMs;
   }
 
-  /** A request was dispatched. */
-  track(lease: L): void {
-    if (!this.accepts(lease)) return;
+  /** A request was dispatched. Returns whether it may be evicted. */
+  track(lease: L): boolean {
+    if (!this.accepts(lease)) return false;
     const peers = this.evictable.get(lease.priority);
     if (peers === undefined) this.evictable.set(lease.priority, new Set([lease]));
     else peers.add(lease);
+    return true;
   }
 
   /** It ended. Returns whether it had been evicted. */

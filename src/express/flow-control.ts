@@ -1,7 +1,7 @@
 /** Flow control as Express middleware, for Express 4 and 5: the one of node:http, with `req` typed as Express's. */
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { type FlowControlMiddleware, flowControl as nodeFlowControl } from '../node/flow-control.js';
-import type { NodeRequest } from '../node/on-response-end.js';
+import type { NodeRequest } from '../node/node-request.js';
 import type { RequestFlow } from '../node/request-flow.js';
 
 declare global {
@@ -14,8 +14,14 @@ declare global {
   }
 }
 
-/** The part of an Express request that its types and ours have in common; `req` in options is Express's `Request` when its types are installed. */
-export type ExpressRequest = NodeRequest & Express.Request;
+/** What options may use of Express's request; for all of it, name its type: `flowControl<express.Request>(flow, …)`. */
+export type ExpressRequest = NodeRequest &
+  Express.Request & {
+    get(name: string): string | undefined;
+    readonly path: string;
+    readonly originalUrl: string;
+    readonly ip?: string | undefined;
+  };
 
 /**
  * Middleware that holds a request until it is dispatched. Handlers find `req.flow` with the lease and a signal that aborts when the

@@ -35,7 +35,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   onDrop?: 'respond' | 'throw' | undefined;
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
-  /** True for requests that need no lease: health checks, static files. Their flow headers are removed all the same. */
+  /** True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same. */
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 

@@ -23,6 +23,7 @@ const reasons: Record<DropCause, DroppedReason | undefined> = {
   'ttl-expired': 'rejected-ttl-expired',
   cancelled: 'rejected-context-cancelled',
   'shutting-down': 'rejected-shutting-down',
+  evicted: 'evicted-priority',
   internal: undefined,
 };
 
@@ -33,6 +34,7 @@ const llmD: Record<DropCause, number> = {
   'ttl-expired': 429,
   cancelled: 503,
   'shutting-down': 503,
+  evicted: 429,
   internal: 500,
 };
 

@@ -25,7 +25,8 @@ export type DroppedReason =
   | 'rejected-ttl-expired'
   | 'rejected-context-cancelled'
   | 'rejected-no-endpoints'
-  | 'rejected-shutting-down';
+  | 'rejected-shutting-down'
+  | 'evicted-priority';
 
 /** The control headers: what a request may say to a gateway, and a gateway must not repeat to a model server. */
 export const controlHeaders: ReadonlySet<string> = new Set([

@@ -2,7 +2,7 @@
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { queueDurationHeaders } from '../http/to-http-response.js';
 import { Gatekeeper, type Verdict } from '../node/gatekeeper.js';
-import type { NodeRequest, NodeResponse } from '../node/on-response-end.js';
+import type { NodeRequest, NodeResponse } from '../node/node-request.js';
 import type { RequestFlow } from '../node/request-flow.js';
 
 /** The part of a Koa context that is used. */

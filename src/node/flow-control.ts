@@ -2,7 +2,7 @@
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
 import { Gatekeeper, type Verdict } from './gatekeeper.js';
-import type { NodeRequest, NodeResponse } from './on-response-end.js';
+import type { NodeRequest, NodeResponse } from './node-request.js';
 import type { WithFlow } from './request-flow.js';
 
 /** `next()` runs the handler; `next(error)` is the host's error handling. Neither is called for a client that left. */

@@ -16,7 +16,9 @@ import {
 import { flowKeyFromHeaders } from '../http/flow-key-from-headers.js';
 import { type HttpErrorResponse, toHttpResponse } from '../http/to-http-response.js';
 import { type Drop, FlowControlError, type Lease, type Outcome } from '../index.js';
-import { type NodeRequest, type NodeResponse, onResponseEnd } from './on-response-end.js';
+import { endWhenEvicted } from './end-evicted.js';
+import type { NodeRequest, NodeResponse } from './node-request.js';
+import { onResponseEnd } from './on-response-end.js';
 import { bodyBytes, continueUpload, mustCloseToRefuse, readAhead } from './request-body.js';
 import { RequestFlow, type WithFlow } from './request-flow.js';
 import { stripRequestHeaders } from './strip-request-headers.js';
@@ -106,6 +108,7 @@ export class Gatekeeper<Subject extends object> {
         decide(gone);
       } else if (outcome.type === 'Dispatched') {
         lease = outcome.lease;
+        endWhenEvicted(outcome.lease, outcome.queuedMs, request.req, res, this.options);
         continueUpload(request.req, res);
         decide({ type: 'pass', flow: new RequestFlow(outcome.lease, outcome.queuedMs, gate) });
       } else {

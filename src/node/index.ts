@@ -1,6 +1,7 @@
 /** `headgate/node`: flow control for node:http and node:http2, and what other adapters are made of. */
 export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 export { type FlowControlMiddleware, flowControl } from './flow-control.js';
-export { type NodeRequest, type NodeResponse, onResponseEnd } from './on-response-end.js';
+export type { NodeRequest, NodeResponse } from './node-request.js';
+export { onResponseEnd } from './on-response-end.js';
 export type { RequestFlow, WithFlow } from './request-flow.js';
 export { stripRequestHeaders } from './strip-request-headers.js';

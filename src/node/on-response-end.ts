@@ -6,14 +6,8 @@
  * - HTTP/2: a response without a body to a request whose upload goes on; and a stream that the client closed without an error
  *   while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import { destroyIfStuck } from './stuck-streams.js';
-
-/** A request of node:http, or of node:http2's compatibility API. */
-export type NodeRequest = IncomingMessage | Http2ServerRequest;
-/** A response of either. */
-export type NodeResponse = ServerResponse | Http2ServerResponse;
 
 /**
  * Calls `done` exactly once when the response ends: sent to its last byte, failed, or abandoned because the client left.
@@ -35,16 +29,17 @@ export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: (isSent
     return;
   }
   res.once('close', finish);
-  if ('stream' in req) {
-    req.stream.once('finish', finish).once('aborted', finish);
-    destroyIfStuck(req.stream);
+  const stream = http2StreamOf(req);
+  if (stream !== undefined) {
+    stream.once('finish', finish).once('aborted', finish);
+    destroyIfStuck(stream);
   } else if (res.socket === null) {
     waiters = waitersOf(req.socket);
     waiters.add(finish);
   }
 }
 
-type Socket = IncomingMessage['socket'];
+type Socket = NodeRequest['socket'];
 
 const waitersBySocket = new WeakMap<Socket, Set<() => void>>();
 

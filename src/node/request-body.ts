@@ -1,6 +1,6 @@
 /** What is known of a request's body before it is read. Nothing here reads it. */
 import type { Server } from 'node:http';
-import type { NodeRequest, NodeResponse } from './on-response-end.js';
+import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 
 /** Content-Length; 0 without a body; `unknownBodyBytes` for a body of unknown length. */
 export function bodyBytes(req: NodeRequest, unknownBodyBytes: number): number {
@@ -13,7 +13,8 @@ export function bodyBytes(req: NodeRequest, unknownBodyBytes: number): number {
 }
 
 function hasUndeclaredBody(req: NodeRequest): boolean {
-  return 'stream' in req ? !req.stream.endAfterHeaders : req.headers['transfer-encoding'] !== undefined;
+  const stream = http2StreamOf(req);
+  return stream === undefined ? req.headers['transfer-encoding'] !== undefined : !stream.endAfterHeaders;
 }
 
 /**
@@ -22,7 +23,7 @@ function hasUndeclaredBody(req: NodeRequest): boolean {
  * nobody. HTTP/2 goes on reading by itself, as far as its window.
  */
 export function readAhead(req: NodeRequest, bookedBytes: number): void {
-  if ('stream' in req) return;
+  if (http2StreamOf(req) !== undefined) return;
   // A public way exists only for a whole server, the `highWaterMark` of createServer.
   const state = (req as { _readableState?: { highWaterMark: number } })._readableState;
   if (state === undefined || state.highWaterMark > bookedBytes) return;

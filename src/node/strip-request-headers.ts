@@ -1,6 +1,6 @@
 /** Takes the flow headers off a request in place, so that a proxy behind the adapter cannot forward them. */
 import { controlHeaders } from '../http/header-names.js';
-import type { NodeRequest } from './on-response-end.js';
+import type { NodeRequest } from './node-request.js';
 
 /** Removes them from `headers`, `headersDistinct` and `rawHeaders`; costs one pass over `rawHeaders` when there are none. */
 export function stripRequestHeaders(req: NodeRequest): void {

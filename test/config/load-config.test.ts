@@ -389,12 +389,12 @@ describe('plugins', () => {
     ];
     expect(problems(document({}, { plugins }))).toEqual([
       'EndpointPickerConfig: plugins[0].type: expected the type name of a plugin; got nothing',
+      'EndpointPickerConfig: plugins[1].parameters.headroom: expected a number from 0 up; got -1 (number)',
+      'EndpointPickerConfig: plugins[1].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom (did you mean "maxConcurrency"?); got an unknown key',
       'EndpointPickerConfig: plugins[3].name: expected a name that no other plugin has; got "fcfs-ordering-policy"',
       'EndpointPickerConfig: plugins[4].parameters: expected an object; got an array of 0',
       'EndpointPickerConfig: plugins[5].paramters: expected one of the keys type, name, parameters (did you mean "parameters"?); got an unknown key',
       'EndpointPickerConfig: plugins[6]: expected an object; got "least-loaded-picker" (string)',
-      'EndpointPickerConfig: plugins[1].parameters.headroom: expected a number from 0 up; got -1 (number)',
-      'EndpointPickerConfig: plugins[1].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom (did you mean "maxConcurrency"?); got an unknown key',
     ]);
   });
 

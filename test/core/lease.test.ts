@@ -191,10 +191,11 @@ describe('bind', () => {
     ['a name that is not in the pool', 'c'],
     ['an object that is no member', { id: 'b' }],
     ['a number', 3],
+    ['null', null],
     ['nothing', undefined],
   ])('refuses %s', (_, target) => {
     const { lease } = bound();
-    expect(issueOf(() => lease.bind(target as string))).toMatchObject({ expected: 'an endpoint of the pool' });
+    expect(issueOf(() => lease.bind(target as never))).toMatchObject({ expected: 'an endpoint of the pool' });
   });
 
   it('refuses a lease that was released', () => {

@@ -264,7 +264,7 @@ describe.each(hosts)('$name', (host: Host) => {
       leave();
       await until('the lease is released', () => gate.flow.stats().inFlight === 0);
       expect(flows[0]!.signal.aborted).toBe(true);
-      expect(flows[0]!.signal.reason).toMatchObject({ name: 'AbortError' });
+      expect(flows[0]!.signal.reason).toMatchObject({ name: 'AbortError', status: 499, expose: true });
     });
 
     it('during an upload that the handler reads', async () => {

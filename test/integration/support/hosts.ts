@@ -7,7 +7,7 @@ import express5, { type NextFunction, type Request, type Response } from 'expres
 import express4 from 'express4';
 import Koa from 'koa';
 import { flowControl as expressFlowControl } from '../../../src/express/index.js';
-import { FlowControlError } from '../../../src/index.js';
+import { FlowControlError, FlowEvictedError } from '../../../src/index.js';
 import { flowControl as koaFlowControl } from '../../../src/koa/index.js';
 import {
   type AdapterGate,
@@ -59,7 +59,7 @@ function nodeListener({ gate, options, handler, before, onError }: Application) 
         res.destroy();
         return;
       }
-      const known = error instanceof FlowControlError ? error : undefined;
+      const known = error instanceof FlowControlError || error instanceof FlowEvictedError ? error : undefined;
       res.statusCode = known?.status ?? 500;
       for (const [name, value] of Object.entries(known?.headers ?? {})) res.setHeader(name, value);
       res.end(known?.message ?? 'Internal Server Error');

@@ -1,0 +1,52 @@
+import http from 'node:http';
+import http2 from 'node:http2';
+import express from 'express';
+import Koa from 'koa';
+import { describe, expectTypeOf, it } from 'vitest';
+import { flowControl as expressFlowControl } from '../../src/express/index.js';
+import type { FlowController, FlowGate, Lease } from '../../src/index.js';
+import { type KoaContext, flowControl as koaFlowControl } from '../../src/koa/index.js';
+import { flowControl as nodeFlowControl, type RequestFlow, type WithFlow } from '../../src/node/index.js';
+
+declare const flow: FlowController;
+declare const gate: FlowGate;
+
+describe('adapters', () => {
+  it('Express takes the middleware, and knows its own request in options and req.flow in handlers', () => {
+    const app = express();
+    app.use(expressFlowControl(flow));
+    app.use(expressFlowControl(gate, { skip: (req) => req.path === '/health' }));
+    app.use('/v1', expressFlowControl(flow, { classify: (req) => ({ fairnessId: req.get('authorization') ?? 'anonymous' }) }));
+    app.post('/v1', expressFlowControl<express.Request>(flow, { byteSize: (req) => req.ip?.length ?? 0 }), (req) => {
+      expectTypeOf(req.flow).toEqualTypeOf<RequestFlow | undefined>();
+      expectTypeOf(req.flow!.lease).toEqualTypeOf<Lease>();
+      expectTypeOf(req.flow!.signal).toEqualTypeOf<AbortSignal>();
+    });
+  });
+
+  it('Koa takes the middleware, and options see the context', () => {
+    const app = new Koa();
+    app.use(koaFlowControl(flow));
+    app.use(koaFlowControl(flow, { classify: (ctx) => ({ fairnessId: String(ctx.req.headers.authorization), priority: 1 }) }));
+    app.use(koaFlowControl<Koa.Context>(flow, { skip: (ctx) => ctx.path === '/health' }));
+    app.use((ctx) => {
+      expectTypeOf(ctx.state.flow.signal).toBeAny();
+    });
+    expectTypeOf<Koa.Context>().toExtend<KoaContext>();
+  });
+
+  it('node:http and node:http2 take the middleware', () => {
+    const limit = nodeFlowControl(flow, { classify: (req) => ({ fairnessId: req.headers['x-tenant']?.toString() ?? 'none' }) });
+    http.createServer((req: WithFlow<http.IncomingMessage>, res) =>
+      limit(req, res, () => expectTypeOf(req.flow).toEqualTypeOf<RequestFlow | undefined>()),
+    );
+    http2.createServer((req, res) => limit(req, res, () => res.end()));
+  });
+
+  it('options are closed', () => {
+    // @ts-expect-error: a misspelt option
+    nodeFlowControl(flow, { trsut: true });
+    // @ts-expect-error: no such contract
+    nodeFlowControl(flow, { contract: 'rfc' });
+  });
+});
