@@ -121,7 +121,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    */
   close(options: CloseOptions = {}): Promise<void> {
     const { drainMs = 0 } = options;
-    if (!(drainMs >= 0)) {
+    if (!(typeof drainMs === 'number' && drainMs >= 0)) {
       const issue = { path: 'drainMs', expected: 'milliseconds from 0 up', got: describeValue(drainMs) };
       return Promise.reject(new FlowConfigError('close', [issue]));
     }

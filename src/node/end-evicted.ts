@@ -4,8 +4,8 @@ import type { Lease } from '../index.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { mustCloseToRefuse } from './request-body.js';
 
-/** HTTP/2 error code CANCEL. Source: RFC 9113, section 7. */
-const cancelled = 8;
+/** HTTP/2 error code INTERNAL_ERROR: clients take CANCEL for an orderly end. Source: RFC 9113, section 7. */
+const internalError = 2;
 
 /**
  * Watches a lease that may be evicted. The handler is told first, by `lease.signal`; what it has not ended itself by the next turn of
@@ -23,7 +23,7 @@ export function endWhenEvicted(lease: Lease, queuedMs: number, req: NodeRequest,
 
 /** Destroying an HTTP/2 response would end its stream as if all had been said. */
 function breakOff(res: NodeResponse): void {
-  if ('stream' in res) res.stream.close(cancelled);
+  if ('stream' in res) res.stream.close(internalError);
   else res.destroy();
 }
 
