@@ -95,8 +95,9 @@ export class Gate {
   /** Ms until a closed gate should be read again; undefined when every change announces itself. */
   get recheckMs(): number | undefined {
     if (this.pool.endpoints.length === 0) return undefined;
-    if (this.unsubscribe !== undefined && !this.lastReadFailed) return undefined;
-    return this.settings.recheckIntervalMs;
+    const announces = this.unsubscribe !== undefined && !this.lastReadFailed && this.detector.isGuessing !== true;
+    const reopens = this.usageLimit.reopens === true && this.saturation < 1;
+    return announces && !reopens ? undefined : this.settings.recheckIntervalMs;
   }
 
   /** The endpoints that the detector would send one more request to; all of them when it has no preference. */

@@ -116,6 +116,9 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
     type: 'stage-aware-saturation-detector',
     ...(distinct.some((child) => child.needsPool === true) ? { needsPool: true } : {}),
     ...mergeSubscriptions(distinct),
+    get isGuessing() {
+      return distinct.some((child) => child.isGuessing === true);
+    },
     get stageSaturation() {
       return stageSaturation;
     },

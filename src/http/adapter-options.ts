@@ -53,7 +53,7 @@ const expectations: Record<keyof FlowControlOptions<never>, Expectation> = {
   onDrop: ['"respond" or "throw"', (value) => value === 'respond' || value === 'throw'],
   releaseOn: ['"response-end" or "manual"', (value) => value === 'response-end' || value === 'manual'],
   skip: ['a function', isFunction],
-  contract: oneOfOr('gateway-api', 'llm-d'),
+  contract: oneOfOr('gateway-api', 'llm-d', 'dynamo'),
   body: oneOfOr('problem', 'openai'),
   maxRetryAfterSeconds: ['an integer from 1 up', (value) => Number.isSafeInteger(value) && Number(value) >= 1],
   hasEndpoints: ['a function', isFunction],

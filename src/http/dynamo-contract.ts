@@ -14,6 +14,7 @@ const reasons: Partial<Record<DropCause, DroppedReason>> = {
   'no-endpoints': 'rejected-no-endpoints',
   cancelled: 'rejected-context-cancelled',
   'shutting-down': 'rejected-shutting-down',
+  evicted: 'evicted-priority',
 };
 
 const overloadCodes: readonly string[] = ['ERR_FLOW_SATURATED', 'ERR_FLOW_OVERLOADED', 'ERR_FLOW_TTL_EXPIRED'];

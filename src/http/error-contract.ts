@@ -1,5 +1,6 @@
 /** Which status and which dropped reason a drop is answered with: one table per contract. */
 import type { Drop, DropCause, DropExplanation } from '../index.js';
+import { dynamoContract } from './dynamo-contract.js';
 import type { DroppedReason } from './header-names.js';
 
 /** How one drop is answered. */
@@ -12,9 +13,12 @@ export interface HttpErrorMapping {
 /**
  * - `gateway-api`: the table of the Gateway API inference extension: an expired TTL is 503, shutting down is 500.
  * - `llm-d`: what llm-d-router answers today: an expired TTL is 429 (503 without endpoints), shutting down is 503.
- * - a function: your own, or `dynamoContract()`.
+ * - `dynamo`: Dynamo's 503 for overload, with its flat body; `dynamoContract(529)` and `dynamoBody` for its later releases.
+ * - a function: your own.
  */
-export type ErrorContract = 'gateway-api' | 'llm-d' | ((drop: Drop) => HttpErrorMapping);
+export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) => HttpErrorMapping);
+
+const dynamo = dynamoContract();
 
 const reasons: Record<DropCause, DroppedReason | undefined> = {
   saturated: 'rejected-saturated',
@@ -46,6 +50,7 @@ export function mapDrop(
   hasEndpoints: (() => boolean) | undefined,
 ): HttpErrorMapping {
   if (typeof contract === 'function') return contract(drop);
+  if (contract === 'dynamo') return dynamo(drop);
   const droppedReason = reasons[cause];
   // The table files shutting down under internal errors, and has no reason for it.
   if (contract === 'gateway-api') return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };

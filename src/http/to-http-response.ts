@@ -1,5 +1,6 @@
 /** The response that a dropped request gets. */
 import { type Drop, explainDrop } from '../index.js';
+import { dynamoBody } from './dynamo-contract.js';
 import { type ErrorBody, formatBody, problemType } from './error-body.js';
 import { type ErrorContract, mapDrop } from './error-contract.js';
 import { droppedReasonHeader, queueDurationHeader } from './header-names.js';
@@ -7,7 +8,7 @@ import { droppedReasonHeader, queueDurationHeader } from './header-names.js';
 export interface ErrorResponseOptions {
   /** Which status and which dropped reason. @default 'gateway-api' */
   contract?: ErrorContract | undefined;
-  /** @default 'problem' */
+  /** @default 'problem'; Dynamo's with the `dynamo` contract */
   body?: ErrorBody | undefined;
   /** Largest Retry-After before jitter, seconds. @default 30 */
   maxRetryAfterSeconds?: number | undefined;
@@ -36,7 +37,13 @@ export interface HttpErrorResponse {
  * }
  */
 export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): HttpErrorResponse {
-  const { contract = 'gateway-api', body: format = 'problem', maxRetryAfterSeconds, hasEndpoints, random = Math.random } = options;
+  const {
+    contract = 'gateway-api',
+    body: format = contract === 'dynamo' ? dynamoBody : 'problem',
+    maxRetryAfterSeconds,
+    hasEndpoints,
+    random = Math.random,
+  } = options;
   const explanation = explainDrop(drop, maxRetryAfterSeconds);
   const { status, droppedReason } = mapDrop(drop, explanation, contract, hasEndpoints);
   const { code, detail, retryAfterSeconds } = explanation;

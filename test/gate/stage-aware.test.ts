@@ -119,6 +119,8 @@ describe('byStage', () => {
   it('announces changes and needs a pool as its detectors do', () => {
     expect(byStage(concurrencyDetector()).subscribe).toBeTypeOf('function');
     expect(byStage(concurrencyDetector()).needsPool).toBeUndefined();
+    expect(byStage(concurrencyDetector()).isGuessing).toBe(false);
+    expect(byStage({ ...concurrencyDetector(), isGuessing: true }).isGuessing).toBe(true);
     const mixed = byStage({ prefill: utilizationDetector(), decode: concurrencyDetector() });
     expect(mixed.subscribe).toBeUndefined();
     expect(mixed.needsPool).toBe(true);

@@ -40,3 +40,16 @@ describe('dynamoContract', () => {
     ]);
   });
 });
+
+describe("contract 'dynamo'", () => {
+  it('is the documented status and body by one word', () => {
+    const { status, headers, body } = toHttpResponse(drops.overloaded, { contract: 'dynamo', random: () => 0 });
+    expect(status).toBe(503);
+    expect(headers).toMatchObject({ 'content-type': 'application/json', 'retry-after': '1' });
+    expect(JSON.parse(body)).toEqual({
+      message: 'Service temporarily unavailable: All workers are busy, please retry later',
+      type: 'service_unavailable',
+      code: 503,
+    });
+  });
+});

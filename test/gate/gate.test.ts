@@ -1,0 +1,393 @@
+import { describe, expect, it } from 'vitest';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  type FlowControllerOptions,
+  type PoolView,
+  staticUsageLimit,
+  type UsageLimitPolicy,
+} from '../../src/index.js';
+import { CountingClock } from '../support/clocks.js';
+import { dial, key, leaseOf, makeFlow, record, request, runNow } from '../support/flow.js';
+
+function passes(options: Partial<FlowControllerOptions>, priority = 0): boolean {
+  return makeFlow(options).flow.tryEnqueue(request, key('a', priority))?.type === 'Dispatched';
+}
+
+describe('the gate', () => {
+  it.each([
+    [0, true],
+    [0.999, true],
+    [1, false],
+    [7, false],
+  ])('at saturation %d is open: %s', (value, isOpen) => {
+    expect(passes({ saturationDetector: dial(value) })).toBe(isOpen);
+  });
+
+  it.each([
+    [0.79, 0.8, true],
+    [0.8, 0.8, false],
+    [1.9, 2, true],
+    [2, 2, false],
+  ])('at saturation %d, with closeAt %d, is open: %s', (value, closeAt, isOpen) => {
+    expect(passes({ saturationDetector: dial(value), gate: { closeAt } })).toBe(isOpen);
+  });
+
+  it('takes a bare function for a detector', () => {
+    const seen: [PoolView, number][] = [];
+    const { flow, clock } = makeFlow({
+      saturationDetector: (pool, nowMs) => {
+        seen.push([pool, nowMs]);
+        return 0;
+      },
+    });
+    clock.advance(70);
+    runNow(flow);
+    expect(seen).toHaveLength(1);
+    expect(seen[0]?.[1]).toBe(70);
+    expect(seen[0]?.[0].endpoints).toHaveLength(1);
+  });
+
+  it('asks its detector once for every request it lets go, and once when it is closed', () => {
+    const detector = dial(0, true);
+    const { flow } = makeFlow({ saturationDetector: detector });
+    for (let i = 0; i < 5; i++) runNow(flow);
+    expect(detector.reads).toBe(5);
+    detector.value = 1;
+    void flow.enqueue(request, key());
+    for (let i = 0; i < 4; i++) void flow.enqueue(request, key());
+    detector.reads = 0;
+    detector.turnTo(0);
+    expect(flow.stats().waiting).toBe(0);
+    expect(detector.reads).toBe(5);
+  });
+
+  it('lets a whole queue go at once when it opens wide', () => {
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ saturationDetector: detector });
+    for (let i = 0; i < 500; i++) void flow.enqueue(request, key());
+    detector.turnTo(0);
+    expect(flow.stats()).toMatchObject({ waiting: 0, dispatched: 500 });
+  });
+
+  it('lets exactly as many go as there is room for', () => {
+    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 7 }) });
+    const leases = Array.from({ length: 7 }, () => runNow(flow));
+    for (let i = 0; i < 20; i++) void flow.enqueue(request, key());
+    expect(flow.stats()).toMatchObject({ inFlight: 7, waiting: 20 });
+    for (const lease of leases.slice(0, 3)) lease.release();
+    expect(flow.stats()).toMatchObject({ inFlight: 7, waiting: 17 });
+  });
+});
+
+describe('hysteresis', () => {
+  it('keeps the gate closed until saturation has fallen to openAt', () => {
+    const detector = dial(0, true);
+    const { flow } = makeFlow({ saturationDetector: detector, gate: { closeAt: 0.9, openAt: 0.6 } });
+    const states = [0.89, 0.9, 0.8, 0.61, 0.6, 0.89, 1.5, 0.7, 0.1, 0.89].map((value) => {
+      detector.turnTo(value);
+      return flow.tryEnqueue(request, key()) === undefined ? 'closed' : 'open';
+    });
+    expect(states).toEqual(['open', 'closed', 'closed', 'closed', 'open', 'open', 'closed', 'closed', 'open', 'open']);
+  });
+
+  it('is off unless openAt is set', () => {
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ saturationDetector: detector });
+    void flow.enqueue(request, key());
+    detector.turnTo(0.999);
+    expect(flow.stats().waiting).toBe(0);
+  });
+});
+
+describe('a detector that fails', () => {
+  const readings: [string, () => unknown][] = [
+    ['NaN', () => Number.NaN],
+    ['Infinity', () => Number.POSITIVE_INFINITY],
+    ['-Infinity', () => Number.NEGATIVE_INFINITY],
+    ['a negative number', () => -0.1],
+    ['nothing', () => undefined],
+    ['null', () => null],
+    ['text', () => '0.5'],
+    ['a truth value', () => false],
+    ['an array', () => []],
+    ['a big integer', () => 0n],
+    ['a promise', () => Promise.resolve(0)],
+    ['an object without a text form', () => Object.create(null)],
+    [
+      'an exception',
+      () => {
+        throw new Error('broken');
+      },
+    ],
+  ];
+
+  it.each(readings)('with %s closes the gate, is reported, and is asked again', (_, saturation) => {
+    const { flow, clock } = makeFlow({ saturationDetector: { type: 'broken', saturation: saturation as () => number } });
+    const errors = record(flow, 'pluginError');
+    void flow.enqueue(request, key());
+    expect(flow.stats()).toMatchObject({ waiting: 1, dispatched: 0, saturation: 1 });
+    expect(errors[0]).toMatchObject({ kind: 'saturationDetector', type: 'broken', error: expect.any(Error) });
+    const before = errors.length;
+    clock.advance(10);
+    expect(errors.length).toBe(before + 1);
+  });
+
+  it.each(readings)('with %s reads as failValue', (_, saturation) => {
+    const { flow } = makeFlow({ saturationDetector: saturation as () => number, gate: { failValue: 0.3 } });
+    runNow(flow);
+    expect(flow.stats()).toMatchObject({ saturation: 0.3, dispatched: 1, pluginErrors: 1 });
+  });
+
+  it('is asked again by timer, although it announces its changes', () => {
+    const detector = dial(Number.NaN, true);
+    const { flow, clock } = makeFlow({ saturationDetector: detector });
+    void flow.enqueue(request, key());
+    expect(clock.pendingTimers).toBe(2);
+    detector.value = 1;
+    clock.advance(10);
+    expect([clock.pendingTimers, flow.stats().waiting]).toEqual([1, 1]);
+    detector.turnTo(0);
+    expect(flow.stats().waiting).toBe(0);
+  });
+});
+
+describe('a closed gate', () => {
+  it('is looked at again every recheckIntervalMs, while anything waits and its detector is silent', () => {
+    const detector = dial(1);
+    const { flow, clock } = makeFlow({ saturationDetector: detector, gate: { recheckIntervalMs: 25 } });
+    expect(clock.pendingTimers).toBe(0);
+    void flow.enqueue(request, key());
+    expect(clock.pendingTimers).toBe(2);
+    detector.reads = 0;
+    clock.advance(100);
+    expect(detector.reads).toBe(4);
+    detector.value = 0;
+    clock.advance(24);
+    expect(flow.stats().waiting).toBe(1);
+    clock.advance(1);
+    expect(flow.stats().waiting).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+    clock.advance(10_000);
+    expect(detector.reads).toBe(5);
+  });
+
+  it('is not looked at again while its detector would announce a change', () => {
+    const detector = dial(1, true);
+    const clock = new CountingClock();
+    const { flow } = makeFlow({ saturationDetector: detector, clock });
+    void flow.enqueue(request, key());
+    detector.reads = 0;
+    clock.advance(50_000);
+    expect([detector.reads, clock.timersSet, flow.stats().waiting]).toEqual([0, 1, 1]);
+  });
+
+  it('is not looked at again while the pool is empty, which announces its changes', () => {
+    const pool = new EndpointPool();
+    const detector = dial(0);
+    const { flow, clock } = makeFlow({ pool, saturationDetector: detector });
+    void flow.enqueue(request, key());
+    expect([clock.pendingTimers, detector.reads]).toEqual([1, 0]);
+    pool.add('e');
+    expect(flow.stats().waiting).toBe(0);
+  });
+
+  it('loses no announcement that comes while the detector is being subscribed to', () => {
+    let announce = (): void => {};
+    let stopped = 0;
+    let value = 1;
+    const { flow, clock } = makeFlow({
+      saturationDetector: {
+        type: 'eager',
+        saturation: () => value,
+        subscribe(listener) {
+          announce = listener;
+          listener();
+          return () => stopped++;
+        },
+      },
+    });
+    void flow.enqueue(request, key());
+    expect([clock.pendingTimers, flow.stats().pluginErrors]).toEqual([1, 0]);
+    value = 0;
+    announce();
+    expect(flow.stats().waiting).toBe(0);
+    return flow.close().then(() => expect(stopped).toBe(1));
+  });
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('subscribe');
+      },
+    ],
+    ['returns nothing to stop it by', () => undefined],
+  ])('is looked at again when subscribe %s', (_, subscribe) => {
+    const { flow, clock } = makeFlow({ saturationDetector: { type: 'odd', saturation: () => 1, subscribe: subscribe as never } });
+    void flow.enqueue(request, key());
+    expect(clock.pendingTimers).toBe(2);
+  });
+
+  it('closes for good even when the way to stop announcements is broken', async () => {
+    const { flow } = makeFlow({ saturationDetector: { type: 'odd', saturation: () => 0, subscribe: () => ({}) as never } });
+    await flow.close();
+    expect(flow.stats()).toMatchObject({ state: 'closed', pluginErrors: 1 });
+  });
+});
+
+describe('ceilings', () => {
+  const byList = (...list: unknown[]): UsageLimitPolicy => ({
+    type: 'by-list',
+    computeLimits(_saturation, _priorities, ceilings) {
+      for (const [i, ceiling] of list.entries()) if (i < ceilings.length) ceilings[i] = ceiling as number;
+    },
+  });
+  const bands = [{ priority: 10 }, { priority: 0 }, { priority: -10 }];
+
+  it.each([
+    ['fall with priority', [0.9, 0.5, 0.2], [0.9, 0.5, 0.2]],
+    ['never rise', [0.5, 0.9, 0.2], [0.5, 0.5, 0.2]],
+    ['are 1 where nothing was set', [], [1, 1, 1]],
+    ['may exceed 1', [3, 2, 1], [3, 2, 1]],
+    ['may close a band and those below it', [1, 0, 1], [1, 0, 0]],
+    ['may be infinite', [Number.POSITIVE_INFINITY, 5, Number.NEGATIVE_INFINITY], [Number.POSITIVE_INFINITY, 5, Number.NEGATIVE_INFINITY]],
+  ])('%s', (_, given, expected) => {
+    const { flow } = makeFlow({ bands, usageLimitPolicy: byList(...given), saturationDetector: dial(50, true) });
+    void flow.enqueue(request, key('a', -10));
+    expect(flow.snapshot().bands.map(({ ceiling }) => ceiling)).toEqual(expected);
+  });
+
+  it.each([
+    ['NaN', Number.NaN],
+    ['text', '0.5'],
+    ['nothing', undefined],
+  ])('that are %s read as 1, and are reported', (_, odd) => {
+    const { flow } = makeFlow({ bands, usageLimitPolicy: byList(1.5, odd, 0.5), saturationDetector: dial(50, true) });
+    const errors = record(flow, 'pluginError');
+    flow.tryEnqueue(request, key('a', 10));
+    expect(flow.snapshot().bands.map(({ ceiling }) => ceiling)).toEqual([1.5, 1, 0.5]);
+    expect(errors[0]).toMatchObject({ kind: 'usageLimit', type: 'by-list' });
+  });
+
+  it.each([
+    [
+      'throws',
+      (): void => {
+        throw new Error('broken');
+      },
+    ],
+    [
+      'throws half-way',
+      (_s: number, _p: readonly number[], ceilings: number[]): void => {
+        ceilings[0] = 0;
+        throw new Error('broken');
+      },
+    ],
+    [
+      'empties the list',
+      (_s: number, _p: readonly number[], ceilings: number[]): void => {
+        ceilings.length = 0;
+      },
+    ],
+  ])('are all 1 when the policy %s', (_, computeLimits) => {
+    const { flow } = makeFlow({ bands, usageLimitPolicy: { type: 'broken', computeLimits }, saturationDetector: dial(0.9, true) });
+    leaseOf(flow.tryEnqueue(request, key('a', -10)));
+    expect(flow.snapshot().bands.map(({ ceiling }) => ceiling)).toEqual([1, 1, 1]);
+    expect(flow.stats().pluginErrors).toBeGreaterThan(0);
+  });
+
+  it('hold back the lower bands first', () => {
+    const detector = dial(0.95, true);
+    const { flow } = makeFlow({ bands, usageLimitPolicy: byList(1, 0.9, 0.5), saturationDetector: detector });
+    const open = (): number[] => [10, 0, -10].filter((priority) => flow.tryEnqueue(request, key('a', priority)) !== undefined);
+    expect(open()).toEqual([10]);
+    detector.value = 0.7;
+    expect(open()).toEqual([10, 0]);
+    detector.value = 0.4;
+    expect(open()).toEqual([10, 0, -10]);
+  });
+
+  it('are computed from the scaled saturation and the priorities, highest first', () => {
+    const asked: [number, number[], number[]][] = [];
+    const { flow } = makeFlow({
+      bands,
+      gate: { closeAt: 0.5 },
+      saturationDetector: dial(0.2, true),
+      usageLimitPolicy: {
+        type: 'asked',
+        computeLimits: (saturation, priorities, ceilings) => asked.push([saturation, [...priorities], [...ceilings]]),
+      },
+    });
+    runNow(flow);
+    expect(asked).toEqual([[0.4, [10, 0, -10], [1, 1, 1]]]);
+  });
+
+  it('rank the configured bands, those in which requests wait, and the one that is judged', () => {
+    const ranked: number[][] = [];
+    const { flow } = makeFlow({
+      bands,
+      saturationDetector: dial(1, true),
+      usageLimitPolicy: { type: 'asked', computeLimits: (_, priorities) => ranked.push([...priorities]) },
+    });
+    flow.tryEnqueue(request, key('a', 7));
+    expect(ranked.pop()).toEqual([10, 7, 0, -10]);
+    flow.tryEnqueue(request, key('a', 0));
+    expect(ranked.pop()).toEqual([10, 0, -10]);
+    void flow.enqueue(request, key('a', 7));
+    flow.tryEnqueue(request, key('a', 10));
+    expect(ranked.pop()).toEqual([10, 7, 0, -10]);
+  });
+
+  it('that are constant follow the bands as they come and go', () => {
+    const ofRank: UsageLimitPolicy = {
+      type: 'of-rank',
+      constant: true,
+      computeLimits(_saturation, priorities, ceilings) {
+        for (let i = 0; i < priorities.length; i++) ceilings[i] = 1 - i * 0.3;
+      },
+    };
+    const detector = dial(0.8, true);
+    const { flow, clock } = makeFlow({ saturationDetector: detector, usageLimitPolicy: ofRank });
+    // Alone, priority 0 is first in rank.
+    leaseOf(flow.tryEnqueue(request, key('a', 0)));
+    detector.value = 1;
+    void flow.enqueue({ ...request, ttlMs: 100 }, key('dynamic', 5));
+    void flow.enqueue({ ...request, ttlMs: 1000 }, key('a', 0));
+    detector.turnTo(0.8);
+    // The dynamic band went; the default one is first again.
+    expect(flow.stats()).toMatchObject({ waiting: 0, dispatched: 3 });
+    detector.value = 1;
+    void flow.enqueue({ ...request, ttlMs: 100 }, key('dynamic', 5));
+    void flow.enqueue({ ...request, ttlMs: 1000 }, key('a', 0));
+    expect(flow.snapshot().bands.map(({ priority, ceiling }) => [priority, ceiling])).toEqual([
+      [5, 1],
+      [0, 0.7],
+    ]);
+    detector.value = 0.8;
+    clock.advance(100);
+    expect(flow.stats()).toMatchObject({ waiting: 0, dispatched: 4, outcomes: { EvictedTTL: 1 } });
+  });
+
+  it('that are constant are not computed anew for every request', () => {
+    let asked = 0;
+    const { flow } = makeFlow({
+      saturationDetector: () => 0,
+      usageLimitPolicy: { type: 'constant', constant: true, computeLimits: () => asked++ },
+    });
+    for (let i = 0; i < 100; i++) runNow(flow);
+    expect(asked).toBe(1);
+    flow.reconfigure({ bands: [{ priority: 3 }] });
+    runNow(flow);
+    expect(asked).toBe(2);
+  });
+
+  it('above 1 overcommit the pool', () => {
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 10 }),
+      usageLimitPolicy: staticUsageLimit({ threshold: 1.5 }),
+    });
+    for (let i = 0; i < 15; i++) runNow(flow);
+    expect(flow.tryEnqueue(request, key())).toBeUndefined();
+  });
+});
