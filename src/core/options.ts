@@ -153,7 +153,7 @@ export interface ResolvedBand {
   readonly minShare: number;
 }
 
-export interface ResolvedEviction extends ReclamationSettings {
+interface ResolvedEviction extends ReclamationSettings {
   readonly filter: EvictionFilter;
   readonly ordering: EvictionOrdering;
 }

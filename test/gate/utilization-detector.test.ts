@@ -50,7 +50,7 @@ describe('the roofline', () => {
 describe('the filter', () => {
   it.each<[string, UtilizationDetectorOptions, EndpointView[], string[]]>([
     ['strictly below both thresholds', {}, [server(4, 0.79), server(5, 0), server(0, 0.8)], ['w4k0.79']],
-    ['strictly below the thresholds and their headroom', { headroom: 0.5 }, [server(7, 0), server(8, 0), server(0, 1.2)], ['w7k0']],
+    ['strictly below the thresholds and their headroom', { headroom: 0.5 }, [server(7, 0), server(8, 0), server(0, 1.3)], ['w7k0']],
     ['fresh', {}, [server(0, 0.1, -500), server(1, 0)], ['w1k0']],
     ['below the threshold with what was sent since the sample', {}, [server(2, 0, 0, 3), server(2, 0.1, 0, 2)], ['w2k0.1']],
   ])('keeps servers that are %s', (_, options, endpoints, expected) => {

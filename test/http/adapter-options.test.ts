@@ -42,7 +42,7 @@ describe('adapter options', () => {
     [{ unknownBodyBytes: Number.NaN }, 'unknownBodyBytes', 'an integer from 0 up', 'NaN (number)'],
     [{ onDrop: 'ignore' }, 'onDrop', '"respond" or "throw"', '"ignore" (string)'],
     [{ releaseOn: 'finish' }, 'releaseOn', '"response-end" or "manual"', '"finish" (string)'],
-    [{ contract: 'llmd' }, 'contract', '"gateway-api", "llm-d" or a function', '"llmd" (string)'],
+    [{ contract: 'llmd' }, 'contract', '"gateway-api", "llm-d", "dynamo" or a function', '"llmd" (string)'],
     [{ body: {} }, 'body', '"problem", "openai" or a function', '[object Object] (object)'],
     [{ maxRetryAfterSeconds: 0 }, 'maxRetryAfterSeconds', 'an integer from 1 up', '0 (number)'],
   ])('%o is refused', (options, path, expected, got) => {

@@ -31,10 +31,12 @@ function lend(fairnessId = 'a', priority = 0): Lent {
     usage: { promptTokens: 0, completionTokens: 0 },
     isReleased: false,
     isEvicted: false,
+    isEvictable: false,
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
     bind() {},
     report() {},
+    requeue: () => Promise.reject(new Error('not evicted')),
     release() {
       lease.releases += 1;
     },

@@ -7,13 +7,13 @@ import { fewTombstones, type ItemQueue } from '../../src/queues/item-queue.js';
 import { Random } from '../property/random.js';
 
 interface Member {
-  readonly arrival: number;
+  readonly sequence: number;
   readonly rank: number;
   isWaiting: boolean;
 }
 
 function byRank(a: Member, b: Member): number {
-  return a.rank - b.rank || a.arrival - b.arrival;
+  return a.rank - b.rank || a.sequence - b.sequence;
 }
 
 /** Members and tombstones together. */
@@ -28,13 +28,13 @@ function discard(queue: ItemQueue<Member>, member: Member): void {
 }
 
 describe.each([
-  ['FifoQueue', () => new FifoQueue<Member>(), (a: Member, b: Member) => a.arrival - b.arrival],
+  ['FifoQueue', () => new FifoQueue<Member>(), (a: Member, b: Member) => a.sequence - b.sequence],
   ['HeapQueue', () => new HeapQueue<Member>(byRank), byRank],
 ] as const)('%s', (_, make, order) => {
   function filled(count: number): { queue: ItemQueue<Member>; members: Member[] } {
     const random = new Random(count);
     const queue = make();
-    const members = Array.from({ length: count }, (_, arrival) => ({ arrival, rank: random.int(20), isWaiting: true }));
+    const members = Array.from({ length: count }, (_, sequence) => ({ sequence, rank: random.int(20), isWaiting: true }));
     for (const member of members) queue.push(member);
     return { queue, members };
   }
@@ -84,7 +84,7 @@ describe.each([
     for (const member of members) discard(queue, member);
     expect(queue.peek()).toBeUndefined();
     expect(lengthOf(queue)).toBe(0);
-    const late = { arrival: 1e6, rank: 3, isWaiting: true };
+    const late = { sequence: 1e6, rank: 3, isWaiting: true };
     queue.push(late);
     expect(queue.peek()).toBe(late);
   });
@@ -93,10 +93,10 @@ describe.each([
     const random = new Random(17);
     const queue = make();
     let model: Member[] = [];
-    for (let arrival = 0; arrival < 6000; arrival++) {
-      const phase = Math.floor(arrival / 500) % 3;
+    for (let sequence = 0; sequence < 6000; sequence++) {
+      const phase = Math.floor(sequence / 500) % 3;
       if (random.chance([0.7, 0.45, 0.3][phase] as number)) {
-        const member = { arrival, rank: random.int(50), isWaiting: true };
+        const member = { sequence, rank: random.int(50), isWaiting: true };
         queue.push(member);
         model.push(member);
       } else if (random.chance(0.4)) {
@@ -111,7 +111,7 @@ describe.each([
         discard(queue, gone);
         model = model.filter((member) => member !== gone);
       }
-      if (arrival % 50 === 0) expect(queue.members().sort(order)).toEqual([...model].sort(order));
+      if (sequence % 50 === 0) expect(queue.members().sort(order)).toEqual([...model].sort(order));
     }
     expect(queue.peek()).toBe([...model].sort(order)[0]);
   });
@@ -121,7 +121,7 @@ describe('HeapQueue', () => {
   it('survives a comparator without any order', () => {
     const random = new Random(5);
     const queue = new HeapQueue<Member>(() => random.next() - 0.5);
-    const members = Array.from({ length: 300 }, (_, arrival) => ({ arrival, rank: 0, isWaiting: true }));
+    const members = Array.from({ length: 300 }, (_, sequence) => ({ sequence, rank: 0, isWaiting: true }));
     for (const member of members) queue.push(member);
     for (const member of members.slice(0, 200)) discard(queue, member);
     const got = new Set<Member>();
@@ -134,7 +134,7 @@ describe('HeapQueue', () => {
   });
 
   it('takes members along', () => {
-    const members = [3, 1, 2].map((rank, arrival) => ({ arrival, rank, isWaiting: true }));
+    const members = [3, 1, 2].map((rank, sequence) => ({ sequence, rank, isWaiting: true }));
     expect(new HeapQueue<Member>(byRank, members).peek()).toMatchObject({ rank: 1 });
   });
 });
