@@ -2,8 +2,8 @@
  * The walk: priority band → flow → request → gate → dispatch, and every way out of the queue. Larger than most files because it is the
  * one place where state changes.
  *
- * Single writer: an operation runs to its end before the next begins; a call that comes from inside one (a policy, a listener, an
- * abort) waits its turn in `deferred`. The walk runs at the end of every operation that may have opened the gate or brought work.
+ * The walk runs at the end of every operation that may have opened the gate or brought work; SingleWriter lets one operation run at a
+ * time.
  *
  * Invariant, between operations: while the gate is open for a band, nothing waits in it.
  */
@@ -14,12 +14,10 @@ import { type Endpoint, EndpointPool } from '../endpoints/endpoint-pool.js';
 import { InFlightEvictor } from '../eviction/in-flight-evictor.js';
 import { Gate } from '../gate/gate.js';
 import { strictOrder } from '../tiers/1-priority/band-order.js';
-import { BandShares } from '../tiers/1-priority/band-shares.js';
-import { BandTable } from '../tiers/1-priority/band-table.js';
-import { type BandSettings, PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
-import { FlowTable } from '../tiers/2-fairness/flow-table.js';
 import type { Usage } from '../tiers/views.js';
+import { BandKeeper } from './band-keeper.js';
 import { Cancellation } from './cancellation.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
 import type { EventHub } from './event-hub.js';
@@ -30,11 +28,8 @@ import { type LeaseOwner, SeatLease } from './lease.js';
 import type { ResolvedOptions } from './options.js';
 import type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './outcome.js';
 import { QueueItem, type Settle } from './queue-item.js';
-
-/** Turns of the loop in one go; a listener that calls back without end continues in a later turn of the event loop. */
-const longestRun = 1000;
-/** How often idle flows and bands are looked for, at most. */
-const collectEveryMs = 1000;
+import { Recheck } from './recheck.js';
+import { SingleWriter, type Written } from './single-writer.js';
 
 /** What a drop tells beside its reason. */
 type DropDetails = Pick<Drop, 'limit' | 'policy' | 'detail' | 'retryAfterMs'>;
@@ -46,7 +41,7 @@ const captureSettle = (settle: Settle): void => {
   capturedSettle = settle;
 };
 
-export class Dispatcher implements LeaseOwner {
+export class Dispatcher implements LeaseOwner, Written {
   waiting = 0;
   waitingBytes = 0;
   enqueued = 0;
@@ -62,8 +57,7 @@ export class Dispatcher implements LeaseOwner {
     EvictedContextCancelled: 0,
     EvictedOther: 0,
   };
-  readonly bands: BandTable = new BandTable();
-  readonly flows: FlowTable;
+  readonly keeper: BandKeeper;
   readonly gate: Gate;
   readonly ledger: InFlightLedger;
   /** Running requests asked to leave so far. */
@@ -72,23 +66,18 @@ export class Dispatcher implements LeaseOwner {
   isGateClosed = false;
 
   private nowMs: number;
-  /** True from the start, so that a detector that announces at once waits its turn. */
-  private isBusy = true;
-  private walkWanted = false;
-  private deferred: (() => void)[] = [];
+  /** True when the walk has to run: something may go now. */
+  isWorkWanted = false;
   private sequence = 0;
-  private collectAtMs: number;
   private isPoolEmpty: boolean;
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
-  private recheckTimer: unknown = undefined;
-  private recheckAtMs = Infinity;
   private drainTimer: unknown = undefined;
-  private continuation: unknown = undefined;
   private drainsUntilMs = Number.POSITIVE_INFINITY;
   private readonly closers: (() => void)[] = [];
   private readonly desk: AdmissionDesk;
-  private readonly shares = new BandShares();
   private evictor: InFlightEvictor<SeatLease> | undefined;
+  private readonly writer: SingleWriter;
+  private readonly recheck: Recheck;
   private readonly expiry: Expiry;
   private readonly cancellation: Cancellation;
   private readonly detachFromPool: () => void;
@@ -101,32 +90,29 @@ export class Dispatcher implements LeaseOwner {
     const { clock, usageLimitPolicy, saturationDetector } = options;
     const pool = options.pool ?? EndpointPool.implicit();
     this.nowMs = clock.now();
-    this.collectAtMs = this.nowMs + collectEveryMs;
+    this.writer = new SingleWriter(clock, this);
+    this.recheck = new Recheck(clock, () => this.wake());
     this.isPoolEmpty = pool.endpoints.length === 0;
-    this.flows = new FlowTable(options, (flow) => this.flowRemoved(flow));
-    this.gate = new Gate(pool, this.bands, events, options.gate, saturationDetector, usageLimitPolicy, () => this.wake());
+    this.keeper = new BandKeeper(options, events, this.nowMs);
+    this.gate = new Gate(pool, this.keeper.table, events, options.gate, saturationDetector, usageLimitPolicy, () => this.wake());
     this.ledger = new InFlightLedger(pool, this.gate, events, options.endpointPicker);
     this.desk = new AdmissionDesk(options.admission, pool, this.gate, events);
     this.evictor = options.eviction && new InFlightEvictor(options.eviction, events);
-    this.expiry = new Expiry(clock, () => this.perform(() => this.evictExpired()));
-    this.cancellation = new Cancellation((items) => this.perform(() => this.evictCancelled(items)));
+    this.expiry = new Expiry(clock, () => this.writer.perform(() => this.evictExpired()));
+    this.cancellation = new Cancellation((items) => this.writer.perform(() => this.evictCancelled(items)));
     this.detachFromPool = pool.attach(
       () => this.wake(),
       () => clock.now(),
     );
-    for (const band of options.bands) this.addBand(band.priority, true, band);
-    this.shares.configure(this.bands.all());
-    this.leave();
+    this.writer.leave();
   }
 
   /** Decides now if it can, otherwise lets the request wait. */
   enqueue(request: FlowRequest, fairnessId: string, priority: number): Promise<Outcome> {
-    if (this.isBusy) {
-      return new Promise((settle) => {
-        this.deferred.push(() => this.enqueueInto(settle, request, fairnessId, priority));
-      });
+    if (this.writer.isBusy) {
+      return new Promise((settle) => this.writer.perform(() => this.enqueueInto(settle, request, fairnessId, priority)));
     }
-    this.enter();
+    this.writer.enter();
     try {
       const item = this.makeItem(request, fairnessId, priority);
       const outcome = this.judge(item);
@@ -135,16 +121,16 @@ export class Dispatcher implements LeaseOwner {
       this.letWait(item, capturedSettle);
       return promise;
     } finally {
-      this.leave();
+      this.writer.leave();
     }
   }
 
   /** Decides now, or returns undefined and forgets the request. */
   tryEnqueue(request: FlowRequest, fairnessId: string, priority: number): Outcome | undefined {
-    if (this.isBusy) return undefined;
-    this.enter();
+    if (this.writer.isBusy) return undefined;
+    this.writer.enter();
     try {
-      const highest = this.bands.highestWaiting;
+      const highest = this.keeper.table.highestWaiting;
       if (highest !== undefined && highest.priority >= priority) this.walk();
       const item = this.makeItem(request, fairnessId, priority);
       const outcome = this.judge(item);
@@ -154,25 +140,25 @@ export class Dispatcher implements LeaseOwner {
       }
       return outcome;
     } finally {
-      this.leave();
+      this.writer.leave();
     }
   }
 
   release(lease: SeatLease): void {
-    if (this.isBusy) {
-      this.deferred.push(() => this.settleLease(lease));
+    if (this.writer.isBusy) {
+      this.writer.perform(() => this.settleLease(lease));
       return;
     }
-    this.enter();
+    this.writer.enter();
     try {
       this.settleLease(lease);
     } finally {
-      this.leave();
+      this.writer.leave();
     }
   }
 
   requeue(lease: SeatLease): Promise<Outcome> {
-    return new Promise((settle) => this.perform(() => this.putBack(lease, settle)));
+    return new Promise((settle) => this.writer.perform(() => this.putBack(lease, settle)));
   }
 
   bind(lease: SeatLease, endpoint: string | EndpointView): void {
@@ -180,132 +166,53 @@ export class Dispatcher implements LeaseOwner {
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
-    this.perform(() => lease.band.consumed(lease.flow as Flow, usage, this.nowMs));
+    this.writer.perform(() => lease.band.consumed(lease.flow as Flow, usage, this.nowMs));
   }
 
   /** Walks soon: the pool, its metrics or a detector's signal changed. */
   wake(): void {
-    this.walkWanted = true;
-    if (!this.isBusy) this.perform(() => {});
+    this.isWorkWanted = true;
+    if (!this.writer.isBusy) this.writer.perform(() => {});
   }
 
   reconfigure(options: ResolvedOptions): void {
-    this.perform(() => this.apply(options));
+    this.writer.perform(() => this.apply(options));
   }
 
   /** Stops admission; evicts what still waits after `drainMs`. A later call can only shorten the time. */
   close(drainMs: number): Promise<void> {
     if (this.state === 'closed') return Promise.resolve();
     const closed = new Promise<void>((resolve) => this.closers.push(resolve));
-    this.perform(() => this.drain(drainMs));
+    this.writer.perform(() => this.drain(drainMs));
     return closed;
   }
 
   /** Forgets what has been idle too long, so that figures do not show it. Not in the middle of an operation. */
   collectIdle(): void {
-    if (!this.isBusy) this.perform(() => this.collect());
+    if (!this.writer.isBusy) this.writer.perform(() => this.keeper.collect(this.nowMs));
   }
 
-  private collect(): void {
-    this.collectAtMs = this.nowMs + collectEveryMs;
-    this.flows.collect(this.nowMs);
-    for (const band of [...this.bands.all()]) {
-      if (this.isIdle(band) && this.nowMs - band.lastUsedMs >= this.options.bandIdleTimeoutMs) this.removeBand(band);
-    }
-  }
+  // What the single writer asks for.
 
-  // One operation at a time.
-
-  private enter(): void {
-    this.isBusy = true;
+  begin(): void {
     this.nowMs = this.options.clock.now();
   }
 
-  private perform(operation: () => void): void {
-    if (this.isBusy) {
-      this.deferred.push(operation);
+  work(): void {
+    this.isWorkWanted = false;
+    this.noticeRegime();
+    this.walk();
+  }
+
+  end(): void {
+    if (this.waiting > 0) {
+      this.expiry.arm(this.nowMs);
+      this.recheck.in(Math.min(this.gate.recheckMs ?? Infinity, (this.evictor?.settlesAtMs ?? Infinity) - this.nowMs), this.nowMs);
       return;
     }
-    this.enter();
-    try {
-      operation();
-    } finally {
-      this.leave();
-    }
-  }
-
-  private leave(): void {
-    try {
-      let turns = 0;
-      do {
-        for (; this.hasWork && turns < longestRun; turns++) this.turn();
-        this.setTimers();
-      } while (this.hasWork && turns < longestRun);
-      if (this.hasWork) this.continueLater();
-      else this.stopContinuation();
-    } finally {
-      this.isBusy = false;
-    }
-  }
-
-  private get hasWork(): boolean {
-    return this.walkWanted || this.deferred.length > 0;
-  }
-
-  private continueLater(): void {
-    this.continuation ??= this.options.clock.setTimeout(() => {
-      this.continuation = undefined;
-      this.perform(() => {});
-    }, 0);
-  }
-
-  private stopContinuation(): void {
-    if (this.continuation === undefined) return;
-    this.options.clock.clearTimeout(this.continuation);
-    this.continuation = undefined;
-  }
-
-  private turn(): void {
-    if (this.walkWanted) {
-      this.walkWanted = false;
-      this.noticeRegime();
-      this.walk();
-    }
-    if (this.deferred.length === 0) return;
-    const operations = this.deferred;
-    this.deferred = [];
-    for (const operation of operations) operation();
-  }
-
-  private setTimers(): void {
-    if (this.waiting === 0) {
-      this.expiry.disarm();
-      this.stopRecheck();
-      if (this.state === 'draining') this.finish();
-      return;
-    }
-    this.expiry.arm(this.nowMs);
-    const lookAgainMs = Math.min(this.gate.recheckMs ?? Infinity, (this.evictor?.settlesAtMs ?? Infinity) - this.nowMs);
-    if (lookAgainMs === Infinity) this.stopRecheck();
-    else if (this.nowMs + lookAgainMs < this.recheckAtMs) {
-      this.stopRecheck();
-      this.recheckAtMs = this.nowMs + lookAgainMs;
-      this.recheckTimer = this.options.clock.setTimeout(
-        () => {
-          this.recheckAtMs = Infinity;
-          this.recheckTimer = undefined;
-          this.wake();
-        },
-        Math.max(lookAgainMs, 0),
-      );
-    }
-  }
-
-  private stopRecheck(): void {
-    if (this.recheckTimer === undefined) return;
-    this.options.clock.clearTimeout(this.recheckTimer);
-    this.recheckTimer = undefined;
-    this.recheckAtMs = Infinity;
+    this.expiry.disarm();
+    this.recheck.stop();
+    if (this.state === 'draining') this.finish();
   }
 
   // The way in.
@@ -313,9 +220,9 @@ export class Dispatcher implements LeaseOwner {
   private makeItem(request: FlowRequest, fairnessId: string, priority: number): QueueItem {
     this.enqueued++;
     const nowMs = this.nowMs;
-    if (nowMs >= this.collectAtMs) this.collect();
-    const band = this.bands.get(priority);
-    const { receivedAtMs = nowMs, sloTtftMs, ttlMs = (band?.settings ?? this.templateFor(priority)).requestTtlMs } = request;
+    this.keeper.collectWhenDue(nowMs);
+    const band = this.keeper.table.get(priority);
+    const { receivedAtMs = nowMs, sloTtftMs, ttlMs = (band?.settings ?? this.keeper.settingsOf(priority)).requestTtlMs } = request;
     return new QueueItem(
       request,
       band,
@@ -345,7 +252,7 @@ export class Dispatcher implements LeaseOwner {
     const refusal = this.desk.refusal(item.request, item, this.nowMs, this.waiting);
     if (refusal !== undefined) return this.refuse(item, refusal);
     item.admittedBy = this.desk.policy;
-    item.band ??= this.provisionBand(item.priority);
+    item.band ??= this.keeper.bandOf(item.priority, this.nowMs);
     const { band } = item;
     if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
     if (this.options.mode === 'admission') return this.passOn(item, band);
@@ -353,9 +260,9 @@ export class Dispatcher implements LeaseOwner {
     if (limit !== undefined && !this.makeRoom(item, band, limit))
       return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
     band.lastUsedMs = this.nowMs;
-    const highest = this.bands.highestWaiting;
+    const highest = this.keeper.table.highestWaiting;
     if (highest !== undefined && highest.priority >= item.priority) {
-      this.walkWanted = true;
+      this.isWorkWanted = true;
       return undefined;
     }
     const endpoint = this.gate.admits(band, this.nowMs) ? this.ledger.choose(item, this.nowMs) : undefined;
@@ -381,12 +288,12 @@ export class Dispatcher implements LeaseOwner {
    */
   private makeRoom(item: QueueItem, band: PriorityBand, limit: LimitHit): boolean {
     if (this.options.overflow !== 'displace' || limit.scope !== 'global') return false;
-    const lower = this.bands.allWaiting().filter(({ priority }) => priority < 0 && priority < item.priority);
+    const lower = this.keeper.table.allWaiting().filter(({ priority }) => priority < 0 && priority < item.priority);
     const isRequests = limit.resource === 'requests';
     const freeable = lower.reduce((sum, { waiting, waitingBytes }) => sum + (isRequests ? waiting : waitingBytes), 0);
     if (limit.used - freeable + (isRequests ? 1 : item.byteSize) > limit.max) return false;
     for (let hit: LimitHit | undefined = limit; hit !== undefined; hit = this.limitHitBy(item, band)) {
-      const lowest = this.bands.lowestWaiting;
+      const lowest = this.keeper.table.lowestWaiting;
       const victim = lowest !== undefined && lowest.priority < 0 && lowest.priority < item.priority ? lowest.newest : undefined;
       if (hit.scope !== 'global' || victim === undefined) return false;
       this.evict(victim as QueueItem, 'EvictedOther', 'displaced');
@@ -403,28 +310,28 @@ export class Dispatcher implements LeaseOwner {
     const hit = exceededLimit('global', this, this.options.limits, item.byteSize) ?? exceededLimit('band', band, limits, item.byteSize);
     const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
     if (hit !== undefined || isUnlimited(flowLimits)) return hit;
-    return exceededLimit('flow', this.flows.flowOf(band, item.fairnessId, this.nowMs), flowLimits, item.byteSize);
+    return exceededLimit('flow', this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs), flowLimits, item.byteSize);
   }
 
   /** Keeps the fairness policy informed of a request that never waits; returns its flow when the lease must remember it. */
   private passThrough(item: QueueItem, band: PriorityBand): Flow | undefined {
     if (!band.hearsDispatches) return undefined;
-    const flow = this.flows.flowOf(band, item.fairnessId, this.nowMs);
-    this.flows.becameBusy(flow);
+    const flow = this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs);
+    this.keeper.flows.becameBusy(flow);
     band.passedThrough(item, flow, this.nowMs);
     return this.track(flow);
   }
 
   private letWait(item: QueueItem, settle: Settle): void {
     const band = item.band as PriorityBand;
-    const flow = this.flows.flowOf(band, item.fairnessId, this.nowMs);
-    this.flows.becameBusy(flow);
+    const flow = this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs);
+    this.keeper.flows.becameBusy(flow);
     item.isWaiting = true;
     item.waitingSinceMs = this.nowMs;
     item.settle = settle;
     if (band.waiting === 0) {
-      this.bands.activated(band);
-      this.walkWanted = true;
+      this.keeper.table.activated(band);
+      this.isWorkWanted = true;
     }
     this.noteGate(true);
     this.waiting++;
@@ -447,7 +354,7 @@ export class Dispatcher implements LeaseOwner {
     else if (item.request?.signal?.aborted === true) settle(this.drop(item, 'RejectedOther', 'cancelled'));
     else if (before.isRequeued || lease.usage.completionTokens > 0) settle(this.drop(item, 'EvictedOther', 'evicted'));
     else {
-      item.band = this.bands.get(item.priority) ?? this.provisionBand(item.priority);
+      item.band = this.keeper.bandOf(item.priority, this.nowMs);
       if (item.band === undefined) settle(this.drop(item, this.capacityDrop(), 'max-bands'));
       else this.letWait(item, settle);
     }
@@ -472,18 +379,18 @@ export class Dispatcher implements LeaseOwner {
 
   /** The waiting band that goes next; undefined while the gate is closed. */
   private nextBand(): PriorityBand | undefined {
-    const highest = this.bands.highestWaiting as PriorityBand;
+    const highest = this.keeper.table.highestWaiting as PriorityBand;
     if (!this.gate.admits(highest, this.nowMs)) return undefined;
     const { bandOrder } = this.options;
-    if (bandOrder === strictOrder && !this.shares.isUsed) return highest;
-    const open = this.bands.allWaiting().filter((band) => this.gate.isOpenFor(band));
-    return this.shares.due(open) ?? bandOrder.choose(open, this.bands.all());
+    if (bandOrder === strictOrder && !this.keeper.shares.isUsed) return highest;
+    const open = this.keeper.table.allWaiting().filter((band) => this.gate.isOpenFor(band));
+    return this.keeper.shares.due(open) ?? bandOrder.choose(open, this.keeper.table.all());
   }
 
   /** Asks running requests to leave for the waiting ones, when eviction is on. */
   private reclaim(): void {
     if (this.evictor === undefined || this.isPoolEmpty) return;
-    const victims = this.evictor.victims(this.bands.allWaiting(), this.gate.saturation, this.ledger.inFlight, this.nowMs);
+    const victims = this.evictor.victims(this.keeper.table.allWaiting(), this.gate.saturation, this.ledger.inFlight, this.nowMs);
     for (const lease of victims) {
       this.evictedInFlight++;
       lease.evict();
@@ -510,7 +417,7 @@ export class Dispatcher implements LeaseOwner {
     this.ledger.take(lease);
     if (this.evictor !== undefined) lease.isEvictable = this.evictor.track(lease);
     this.gate.passed(band.priority);
-    this.shares.dispatched(band, this.bands.allWaiting());
+    this.keeper.shares.dispatched(band, this.keeper.table.allWaiting());
     band.drainRate.record(this.nowMs);
     this.outcomes.Dispatched++;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
@@ -534,7 +441,7 @@ export class Dispatcher implements LeaseOwner {
       this.giveBackAdmission(lease.item, lease.usage);
       lease.item.request = undefined;
     }
-    this.walkWanted = true;
+    this.isWorkWanted = true;
     if (this.events.hears('released')) {
       this.events.emit('released', { lease, usage: lease.usage, heldMs: this.nowMs - lease.dispatchedAtMs });
     }
@@ -563,7 +470,7 @@ export class Dispatcher implements LeaseOwner {
     this.rest(item.flow as Flow);
     const { settle } = item;
     settle?.(this.drop(item, type, reason));
-    this.walkWanted = true;
+    this.isWorkWanted = true;
   }
 
   private drop(item: QueueItem, type: DropType, reason: DropReason, details: DropDetails = noDetails): Drop {
@@ -604,8 +511,8 @@ export class Dispatcher implements LeaseOwner {
     this.waiting--;
     this.waitingBytes -= item.byteSize;
     if (band.waiting === 0) {
-      this.bands.deactivated(band);
-      this.shares.emptied(band);
+      this.keeper.table.deactivated(band);
+      this.keeper.shares.emptied(band);
     }
     this.expiry.remove(item);
     this.cancellation.unwatch(item);
@@ -624,7 +531,7 @@ export class Dispatcher implements LeaseOwner {
   }
 
   private rest(flow: Flow): void {
-    if (flow.waiting === 0 && flow.trackedInFlight === 0) this.flows.becameIdle(flow, this.nowMs);
+    if (flow.waiting === 0 && flow.trackedInFlight === 0) this.keeper.flows.becameIdle(flow, this.nowMs);
   }
 
   // Budgets and regimes.
@@ -646,56 +553,7 @@ export class Dispatcher implements LeaseOwner {
 
   private restartBudgets(): void {
     this.expiry.clear();
-    for (const item of this.allWaiting()) this.startBudget(item);
-  }
-
-  private allWaiting(): QueueItem[] {
-    const items = this.bands.all().flatMap((band) => band.waitingItems() as QueueItem[]);
-    return items.sort((a, b) => a.sequence - b.sequence);
-  }
-
-  // Bands.
-
-  private templateFor(priority: number): BandSettings {
-    return priority < 0 ? this.options.defaultNegativeBand : this.options.defaultBand;
-  }
-
-  private provisionBand(priority: number): PriorityBand | undefined {
-    while (this.bands.size >= this.options.maxBands) {
-      const idle = this.bands.all().filter((band) => this.isIdle(band));
-      const longest = idle.sort((a, b) => a.lastUsedMs - b.lastUsedMs)[0];
-      if (longest === undefined) return undefined;
-      this.removeBand(longest);
-    }
-    return this.addBand(priority, false, this.templateFor(priority));
-  }
-
-  private addBand(priority: number, isConfigured: boolean, settings: BandSettings): PriorityBand {
-    const band = new PriorityBand(priority, isConfigured, settings, this.events, this.nowMs);
-    band.trackArrivals(this.needsArrivals(priority));
-    this.bands.add(band);
-    if (this.events.hears('bandAdded')) this.events.emit('bandAdded', { priority });
-    return band;
-  }
-
-  /** Who asks for the oldest or the newest request of a band: some orders of bands, and displacement. */
-  private needsArrivals(priority: number): boolean {
-    return this.options.bandOrder.needsOldest || (this.options.overflow === 'displace' && priority < 0);
-  }
-
-  private isIdle(band: PriorityBand): boolean {
-    return !band.isConfigured && band.waiting === 0 && band.trackedInFlight === 0;
-  }
-
-  private removeBand(band: PriorityBand): void {
-    this.flows.removeAll(band);
-    this.bands.remove(band);
-    this.shares.removed(band);
-    if (this.events.hears('bandRemoved')) this.events.emit('bandRemoved', { priority: band.priority });
-  }
-
-  private flowRemoved(flow: Flow): void {
-    if (this.events.hears('flowRemoved')) this.events.emit('flowRemoved', { fairnessId: flow.fairnessId, priority: flow.priority });
+    for (const item of this.keeper.allWaiting()) this.startBudget(item);
   }
 
   // Configuration and the end.
@@ -703,25 +561,14 @@ export class Dispatcher implements LeaseOwner {
   private apply(options: ResolvedOptions): void {
     if (this.state === 'closed') return;
     this.options = options;
-    this.stopRecheck();
+    this.recheck.stop();
     this.gate.configure(options.gate, options.saturationDetector, options.usageLimitPolicy);
     this.ledger.picker = options.endpointPicker;
-    this.flows.configure(options, this.bands.all());
-    const configured = new Map(options.bands.map((band) => [band.priority, band]));
-    for (const band of this.bands.all()) {
-      const settings = configured.get(band.priority);
-      band.isConfigured = settings !== undefined;
-      band.configure(settings ?? this.templateFor(band.priority));
-      band.trackArrivals(this.needsArrivals(band.priority));
-      configured.delete(band.priority);
-    }
-    for (const settings of configured.values()) this.addBand(settings.priority, true, settings);
-    this.bands.version++;
-    this.shares.configure(this.bands.all());
+    this.keeper.configure(options, this.nowMs);
     this.desk.policy = options.admission;
     this.configureEviction(options);
     this.restartBudgets();
-    this.walkWanted = true;
+    this.isWorkWanted = true;
   }
 
   /** Requests that are in flight when eviction is switched on are left alone. */
@@ -738,11 +585,11 @@ export class Dispatcher implements LeaseOwner {
     this.drainsUntilMs = untilMs;
     this.options.clock.clearTimeout(this.drainTimer);
     if (drainMs === 0) this.evictAll();
-    else this.drainTimer = this.options.clock.setTimeout(() => this.perform(() => this.evictAll()), drainMs);
+    else this.drainTimer = this.options.clock.setTimeout(() => this.writer.perform(() => this.evictAll()), drainMs);
   }
 
   private evictAll(): void {
-    for (const item of this.allWaiting()) this.evict(item, 'EvictedOther', 'shutting-down');
+    for (const item of this.keeper.allWaiting()) this.evict(item, 'EvictedOther', 'shutting-down');
   }
 
   /** The last request has left a closing controller. */

@@ -93,8 +93,8 @@ export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowSta
     inFlightTokens: ledger.inFlightTokens,
     released: dispatcher.released,
     evictedInFlight: dispatcher.evictedInFlight,
-    bands: dispatcher.bands.size,
-    flows: dispatcher.flows.size,
+    bands: dispatcher.keeper.table.size,
+    flows: dispatcher.keeper.flows.size,
     saturation: dispatcher.gate.saturation,
     isGateClosed: dispatcher.isGateClosed,
     pluginErrors,
@@ -106,7 +106,7 @@ export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginError
     atMs: nowMs,
     stats: takeStats(dispatcher, pluginErrors),
     limits,
-    bands: dispatcher.bands.all().map((band) => bandSnapshot(band, nowMs)),
+    bands: dispatcher.keeper.table.all().map((band) => bandSnapshot(band, nowMs)),
     endpoints: dispatcher.ledger.pool.endpoints
       .filter((endpoint) => !endpoint.isImplicit)
       .map(({ id, labels, inFlightRequests, inFlightTokens, metrics }) => ({ id, labels, inFlightRequests, inFlightTokens, metrics })),

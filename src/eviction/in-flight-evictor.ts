@@ -57,8 +57,9 @@ export class InFlightEvictor<L extends InFlightView> {
    * tracked as leaving from now on. Nothing, O(priorities), unless somebody may be evicted; O(evictable · log) for a decision.
    */
   victims(waiting: readonly PriorityBand[], saturation: number, inFlight: number, nowMs: number): L[] {
+    if (!this.reclamation.isSettled(nowMs)) return [];
     const lowest = this.lowestPriority();
-    if (lowest === undefined || !this.reclamation.isSettled(nowMs)) return [];
+    if (lowest === undefined) return [];
     for (const band of waiting) {
       if (band.priority <= lowest) return [];
       if (band.ceiling <= 0 || saturation < band.ceiling) continue;

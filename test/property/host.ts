@@ -247,7 +247,7 @@ export class Host {
 
   /** Accepted: it must have fitted. */
   private expectRoomFor({ key, request }: Ticket, item: ItemView): void {
-    const band = dispatcherOf(this.flow).bands.get(key.priority);
+    const band = dispatcherOf(this.flow).keeper.table.get(key.priority);
     if (band === undefined) return this.fail(`no band for priority ${key.priority}`);
     const inBand = [...this.waiting].filter((other) => other.key.priority === key.priority);
     const flow = Reflect.get(item, 'flow') as unknown;
@@ -272,7 +272,7 @@ export class Host {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
       if (overtaken) this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
     }
-    const settings = dispatcherOf(this.flow).bands.get(priority)?.settings;
+    const settings = dispatcherOf(this.flow).keeper.table.get(priority)?.settings;
     const order = orders[settings?.ordering.type ?? ''];
     if (settings === undefined || order === undefined || !waited) return;
     const isShared = 'sharedQueue' in settings.fairness;

@@ -16,7 +16,8 @@ export function optionsOf(flow: object): ResolvedOptions {
 
 /** What is wrong with the tables behind the tiers. */
 export function brokenTables(flow: object): string[] {
-  const { bands, flows, waiting, waitingBytes } = dispatcherOf(flow);
+  const { keeper, waiting, waitingBytes } = dispatcherOf(flow);
+  const { table: bands, flows } = keeper;
   const faults: string[] = [];
   const expect = (isRight: boolean, fault: string): void => {
     if (!isRight) faults.push(fault);

@@ -36,3 +36,18 @@ export class CountingClock extends ManualClock {
     return super.setTimeout(callback, delayMs);
   }
 }
+
+/** Refuses to be asked for more than `mostTimers` timers: a loop of timers fails instead of hanging. */
+export class FiniteClock extends CountingClock {
+  private readonly mostTimers: number;
+
+  constructor(mostTimers = 1000) {
+    super();
+    this.mostTimers = mostTimers;
+  }
+
+  override setTimeout(callback: () => void, delayMs: number): unknown {
+    if (this.timersSet >= this.mostTimers) throw new Error(`more than ${this.mostTimers} timers`);
+    return super.setTimeout(callback, delayMs);
+  }
+}

@@ -24,7 +24,7 @@ import { type Runners, runner, unknownWord } from '../support/runner.js';
 const reasonHeader = 'x-llm-d-request-dropped-reason';
 
 /** Without jitter on Retry-After. */
-function llmDResponse(drop: Drop, hasEndpoints: boolean): HttpErrorResponse {
+export function llmDResponse(drop: Drop, hasEndpoints = true): HttpErrorResponse {
   return toHttpResponse(drop, { contract: 'llm-d', hasEndpoints: () => hasEndpoints, random: () => 0 });
 }
 

@@ -21,11 +21,13 @@ export class ManualGate implements SaturationDetector {
   readonly type = 'manual-gate';
   /** Below it while open, reported as it is. */
   saturationWhenOpen = 0;
+  /** At the ceiling or above while closed. */
+  saturationWhenClosed = 1;
   private permits = 0;
   private announce: () => void = () => {};
 
   saturation(_pool: PoolView): number {
-    return this.permits > 0 ? this.saturationWhenOpen : 1;
+    return this.permits > 0 ? this.saturationWhenOpen : this.saturationWhenClosed;
   }
 
   dispatched(): void {

@@ -1,0 +1,40 @@
+/** The one timer that looks at a closed gate again when nothing announces a change. */
+import type { Clock } from './clock.js';
+
+export class Recheck {
+  private timer: unknown = undefined;
+  private atMs: number = Number.POSITIVE_INFINITY;
+  private readonly clock: Clock;
+  private readonly onTime: () => void;
+
+  constructor(clock: Clock, onTime: () => void) {
+    this.clock = clock;
+    this.onTime = onTime;
+  }
+
+  /** Looks again in at most `delayMs`; Infinity for not at all. A timer that is set to an earlier time stays. */
+  in(delayMs: number, nowMs: number): void {
+    if (delayMs === Number.POSITIVE_INFINITY) {
+      this.stop();
+      return;
+    }
+    if (nowMs + delayMs >= this.atMs) return;
+    this.stop();
+    this.atMs = nowMs + delayMs;
+    this.timer = this.clock.setTimeout(
+      () => {
+        this.atMs = Number.POSITIVE_INFINITY;
+        this.timer = undefined;
+        this.onTime();
+      },
+      Math.max(delayMs, 0),
+    );
+  }
+
+  stop(): void {
+    if (this.timer === undefined) return;
+    this.clock.clearTimeout(this.timer);
+    this.timer = undefined;
+    this.atMs = Number.POSITIVE_INFINITY;
+  }
+}

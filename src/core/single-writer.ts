@@ -1,0 +1,93 @@
+/**
+ * One operation at a time: an operation runs to its end before the next begins, and a call that comes from inside one (a policy, a
+ * listener, an abort) waits its turn.
+ */
+import type { Clock } from './clock.js';
+
+/** Turns of the loop in one go; a listener that calls back without end continues in a later turn of the event loop. */
+const longestRun = 1000;
+
+/** Whose state is written. */
+export interface Written {
+  /** Before an operation: the instant that all of it happens at. */
+  begin(): void;
+  /** True when `work` has something to do. */
+  readonly isWorkWanted: boolean;
+  /** After an operation, until nothing is wanted any more. */
+  work(): void;
+  /** Last of all. May want work again. */
+  end(): void;
+}
+
+export class SingleWriter {
+  /** True from the start, so that what is called during construction waits: call `leave` at its end. */
+  isBusy = true;
+  private deferred: (() => void)[] = [];
+  private continuation: unknown = undefined;
+  private readonly clock: Clock;
+  private readonly written: Written;
+
+  constructor(clock: Clock, written: Written) {
+    this.clock = clock;
+    this.written = written;
+  }
+
+  /** Runs the operation now, or after the one that is running. */
+  perform(operation: () => void): void {
+    if (this.isBusy) {
+      this.deferred.push(operation);
+      return;
+    }
+    this.enter();
+    try {
+      operation();
+    } finally {
+      this.leave();
+    }
+  }
+
+  /** For operations that cannot afford a closure: `enter`, the operation, and `leave` in a finally. Only while not busy. */
+  enter(): void {
+    this.isBusy = true;
+    this.written.begin();
+  }
+
+  leave(): void {
+    try {
+      let turns = 0;
+      do {
+        for (; this.hasWork && turns < longestRun; turns++) this.turn();
+        this.written.end();
+      } while (this.hasWork && turns < longestRun);
+      if (this.hasWork) this.continueLater();
+      else this.stopContinuation();
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  private get hasWork(): boolean {
+    return this.written.isWorkWanted || this.deferred.length > 0;
+  }
+
+  private turn(): void {
+    if (this.written.isWorkWanted) this.written.work();
+    if (this.deferred.length === 0) return;
+    const operations = this.deferred;
+    this.deferred = [];
+    for (const operation of operations) operation();
+  }
+
+  private continueLater(): void {
+    this.continuation ??= this.clock.setTimeout(() => {
+      this.continuation = undefined;
+      this.perform(() => {});
+    }, 0);
+  }
+
+  private stopContinuation(): void {
+    if (this.continuation === undefined) return;
+    this.clock.clearTimeout(this.continuation);
+    this.continuation = undefined;
+  }
+}
