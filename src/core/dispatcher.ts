@@ -207,7 +207,8 @@ export class Dispatcher implements LeaseOwner, Written {
   end(): void {
     if (this.waiting > 0) {
       this.expiry.arm(this.nowMs);
-      this.recheck.in(Math.min(this.gate.recheckMs ?? Infinity, (this.evictor?.settlesAtMs ?? Infinity) - this.nowMs), this.nowMs);
+      const settlesAtMs = (this.isPoolEmpty ? undefined : this.evictor?.settlesAtMs) ?? Infinity;
+      this.recheck.in(Math.min(this.gate.recheckMs ?? Infinity, settlesAtMs - this.nowMs), this.nowMs);
       return;
     }
     this.expiry.disarm();
@@ -260,6 +261,8 @@ export class Dispatcher implements LeaseOwner, Written {
     if (limit !== undefined && !this.makeRoom(item, band, limit))
       return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
     band.lastUsedMs = this.nowMs;
+    // Where a lower band may come first, it must not be overtaken by what comes before the gate was looked at again.
+    if (this.waiting > 0 && !this.isStrict) this.walk();
     const highest = this.keeper.table.highestWaiting;
     if (highest !== undefined && highest.priority >= item.priority) {
       this.isWorkWanted = true;
@@ -287,15 +290,18 @@ export class Dispatcher implements LeaseOwner, Written {
    * when even all of them would not make room. O(victims).
    */
   private makeRoom(item: QueueItem, band: PriorityBand, limit: LimitHit): boolean {
-    if (this.options.overflow !== 'displace' || limit.scope !== 'global') return false;
-    const lower = this.keeper.table.allWaiting().filter(({ priority }) => priority < 0 && priority < item.priority);
-    const isRequests = limit.resource === 'requests';
-    const freeable = lower.reduce((sum, { waiting, waitingBytes }) => sum + (isRequests ? waiting : waitingBytes), 0);
-    if (limit.used - freeable + (isRequests ? 1 : item.byteSize) > limit.max) return false;
-    for (let hit: LimitHit | undefined = limit; hit !== undefined; hit = this.limitHitBy(item, band)) {
-      const lowest = this.keeper.table.lowestWaiting;
-      const victim = lowest !== undefined && lowest.priority < 0 && lowest.priority < item.priority ? lowest.newest : undefined;
-      if (hit.scope !== 'global' || victim === undefined) return false;
+    if (this.options.overflow !== 'displace' || limit.scope !== 'global' || this.ownLimitHitBy(item, band) !== undefined) return false;
+    const rest = { waiting: this.waiting, waitingBytes: this.waitingBytes };
+    for (const lower of this.keeper.table.allWaiting()) {
+      if (lower.priority >= 0 || lower.priority >= item.priority) continue;
+      rest.waiting -= lower.waiting;
+      rest.waitingBytes -= lower.waitingBytes;
+    }
+    const { limits } = this.options;
+    if (exceededLimit('global', rest, limits, item.byteSize) !== undefined) return false;
+    while (exceededLimit('global', this, limits, item.byteSize) !== undefined) {
+      const victim = this.keeper.table.lowestWaiting?.newest;
+      if (victim === undefined) return false;
       this.evict(victim as QueueItem, 'EvictedOther', 'displaced');
     }
     return true;
@@ -306,8 +312,12 @@ export class Dispatcher implements LeaseOwner, Written {
   }
 
   private limitHitBy(item: QueueItem, band: PriorityBand): LimitHit | undefined {
-    const { limits } = band.settings;
-    const hit = exceededLimit('global', this, this.options.limits, item.byteSize) ?? exceededLimit('band', band, limits, item.byteSize);
+    return exceededLimit('global', this, this.options.limits, item.byteSize) ?? this.ownLimitHitBy(item, band);
+  }
+
+  /** The limits of its band and of its flow. */
+  private ownLimitHitBy(item: QueueItem, band: PriorityBand): LimitHit | undefined {
+    const hit = exceededLimit('band', band, band.settings.limits, item.byteSize);
     const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
     if (hit !== undefined || isUnlimited(flowLimits)) return hit;
     return exceededLimit('flow', this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs), flowLimits, item.byteSize);
@@ -381,10 +391,13 @@ export class Dispatcher implements LeaseOwner, Written {
   private nextBand(): PriorityBand | undefined {
     const highest = this.keeper.table.highestWaiting as PriorityBand;
     if (!this.gate.admits(highest, this.nowMs)) return undefined;
-    const { bandOrder } = this.options;
-    if (bandOrder === strictOrder && !this.keeper.shares.isUsed) return highest;
+    if (this.isStrict) return highest;
     const open = this.keeper.table.allWaiting().filter((band) => this.gate.isOpenFor(band));
-    return this.keeper.shares.due(open) ?? bandOrder.choose(open, this.keeper.table.all());
+    return this.keeper.shares.due(open) ?? this.options.bandOrder.choose(open, this.keeper.table.all());
+  }
+
+  private get isStrict(): boolean {
+    return this.options.bandOrder === strictOrder && !this.keeper.shares.isUsed;
   }
 
   /** Asks running requests to leave for the waiting ones, when eviction is on. */
@@ -553,7 +566,8 @@ export class Dispatcher implements LeaseOwner, Written {
 
   private restartBudgets(): void {
     this.expiry.clear();
-    for (const item of this.keeper.allWaiting()) this.startBudget(item);
+    // By the beginning of their waits, which for requests that were put back is not their arrival.
+    for (const item of this.keeper.allWaiting().sort((a, b) => a.waitingSinceMs - b.waitingSinceMs)) this.startBudget(item);
   }
 
   // Configuration and the end.

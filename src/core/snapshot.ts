@@ -29,6 +29,8 @@ export interface FlowStats {
   readonly saturation: number;
   /** True while requests wait because of the gate. */
   readonly isGateClosed: boolean;
+  /** The least Jain index of the fairness policies that keep one; undefined when none does. Computed when read. */
+  readonly fairnessIndex: number | undefined;
   /** Faults of policies, detectors, pickers and listeners. */
   readonly pluginErrors: number;
 }
@@ -97,8 +99,19 @@ export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowSta
     flows: dispatcher.keeper.flows.size,
     saturation: dispatcher.gate.saturation,
     isGateClosed: dispatcher.isGateClosed,
+    fairnessIndex: fairnessIndexOf(dispatcher),
     pluginErrors,
   };
+}
+
+function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
+  const policies = new Set(dispatcher.keeper.table.all().map((band) => band.settings.fairness));
+  let least: number | undefined;
+  for (const policy of policies) {
+    const index = 'fairnessIndex' in policy ? policy.fairnessIndex : undefined;
+    if (index !== undefined) least = Math.min(least ?? index, index);
+  }
+  return least;
 }
 
 export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginErrors: number, nowMs: number): ControllerSnapshot {

@@ -36,6 +36,8 @@ export interface FlowSelector<R = unknown> {
 /** A policy that tells flows apart, one selector for each band. */
 export interface FlowFairnessPolicy<R = unknown> {
   readonly type: string;
+  /** How evenly the policy has served its flows, 1 / n … 1, where it keeps account of it; shown by `stats()`. */
+  readonly fairnessIndex?: number;
   createSelector(band: BandView<R>): FlowSelector<R>;
 }
 

@@ -4,7 +4,15 @@ import { stringify } from 'yaml';
 import { type LoadedConfig, loadConfig } from '../../../src/config/index.js';
 import { FlowConfigError } from '../../../src/index.js';
 import { pathOfMessage } from '../support/config-messages.js';
-import { type BandFigures, bandFigures, configErrorOf, limitFigures, resolveWithPool, ttlFigures } from '../support/figures.js';
+import {
+  type BandFigures,
+  bandFigures,
+  configErrorOf,
+  evictionFigures,
+  limitFigures,
+  resolveWithPool,
+  ttlFigures,
+} from '../support/figures.js';
 import { type Runners, runner } from '../support/runner.js';
 
 interface FileInput {
@@ -59,6 +67,13 @@ interface TtlFigures {
   noEndpointRequestTTLMs?: number;
 }
 
+interface EvictionFigures {
+  enableEviction?: boolean;
+  maxRevocationsPerDecision?: number;
+  evictionConfirmationGraceMs?: number;
+  evictionConfirmationTimeoutMs?: number;
+}
+
 interface LoaderResult extends TtlFigures {
   enabled?: boolean;
   maxBytes?: number;
@@ -70,6 +85,12 @@ interface LoaderResult extends TtlFigures {
 
 const limitKeys = ['maxBytes', 'maxRequests'] as const;
 const ttlKeys = ['defaultRequestTTLMs', 'noEndpointRequestTTLMs'] as const;
+const evictionKeys = [
+  'enableEviction',
+  'maxRevocationsPerDecision',
+  'evictionConfirmationGraceMs',
+  'evictionConfirmationTimeoutMs',
+] as const;
 const bandKeys = ['bands', 'ordering', 'fairness', 'defaultPriorityBand', 'defaultNegativePriorityBand'] as const;
 
 export const configFileRunners: Runners = {
@@ -81,11 +102,14 @@ export const configFileRunners: Runners = {
     },
   ),
 
-  'controller.configFromYaml': runner<FileInput, TtlFigures & { errorContains?: string }>(
-    { input: inputKeys, expect: [...ttlKeys, 'errorContains'] },
+  'controller.configFromYaml': runner<FileInput, TtlFigures & EvictionFigures & { errorContains?: string }>(
+    { input: inputKeys, expect: [...ttlKeys, ...evictionKeys, 'errorContains'] },
     ({ input, expect: expected }) => {
       if (expected.errorContains !== undefined) expectProblem(input, expected.errorContains);
-      else expect(ttlFigures(resolveWithPool(load(input).options))).toMatchObject(expected);
+      else {
+        const { options } = load(input);
+        expect({ ...ttlFigures(resolveWithPool(options)), ...evictionFigures(options) }).toMatchObject(expected);
+      }
     },
   ),
 

@@ -1,6 +1,6 @@
 /** The walk: which band goes, and what keeps it. One cycle of the reference is one request let through. */
 import { expect } from 'vitest';
-import type { FairnessPolicy } from '../../../src/index.js';
+import type { FairnessPolicy, UsageLimitPolicy } from '../../../src/index.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';
@@ -40,7 +40,36 @@ function faultyPolicy(vector: Vector, { fault, fairnessReturns }: VectorBand): F
   };
 }
 
+interface Ranking {
+  type: string;
+  saturation: number;
+  priorities: readonly number[];
+  ceilings: readonly number[];
+  orderIn: readonly number[];
+}
+
 export const dispatchRunners: Runners = {
+  /** The bands are ranked by letting them go: one request waits in each, the lowest came first. */
+  'bandSelection.rank': runner<Ranking, { order: readonly number[] }>(
+    { input: ['type', 'saturation', 'priorities', 'ceilings', 'orderIn'], expect: ['order'] },
+    (vector) => {
+      const { type, saturation, priorities, ceilings, orderIn } = vector.input;
+      if (type !== 'strict-band-selection-policy') throw unknownWord(vector, type);
+      expect(orderIn).toEqual([...priorities.keys()]);
+      const usageLimitPolicy: UsageLimitPolicy = {
+        type: 'given-ceilings',
+        computeLimits(_saturation, ranked, limits) {
+          for (const [rank, priority] of ranked.entries()) limits[rank] = ceilings[priorities.indexOf(priority)] ?? 1;
+        },
+      };
+      const rig = new Rig({ bandOrder: 'strict', usageLimitPolicy });
+      for (const priority of [...priorities].reverse()) rig.enqueue({ priority });
+      rig.gate.saturationWhenOpen = saturation;
+      rig.gate.open(priorities.length);
+      expect(rig.dispatched.map(({ lease }) => priorities.indexOf(lease?.priority ?? Number.NaN))).toEqual(vector.expect.order);
+    },
+  ),
+
   'dispatch.cycle': runner<Cycle, CycleResult>(
     { input: ['bands', 'saturation', 'cycles'], expect: ['dispatched', 'fromPriority', 'dispatchedPriorities'] },
     (vector) => {

@@ -14,6 +14,7 @@ import { acceptAll, EvictionPlay, type Running } from '../support/eviction-play.
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
 import type { Ticket } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
+import { sortRuns } from '../support/step-runs.js';
 import type { Vector } from '../support/vectors.js';
 import { llmDResponse } from './http.js';
 
@@ -65,22 +66,22 @@ const queueScript = runner<QueueScript, Counts & { popOrder: readonly string[] |
   },
 );
 
-const queueBounds = runner<{ steps: readonly string[] }, { sizes: readonly (number | null)[]; evictableAfter: number; inFlightAfter: number }>(
-  { input: ['steps'], expect: ['sizes', 'evictableAfter', 'inFlightAfter'] },
-  (vector) => {
-    const play = new EvictionPlay({ filter: acceptAll });
-    const sizes = vector.input.steps.map((step) => {
-      const [verb, count = ''] = step.split(' ');
-      if (verb === 'popN') return play.pop(Number(count)).length;
-      if (verb !== 'track') throw unknownWord(vector, step);
-      for (let index = 0; index < Number(count); index++) play.track({ id: `running-${index}`, priority: -1 });
-      return null;
-    });
-    const { sizes: expected, evictableAfter, inFlightAfter } = vector.expect;
-    expect(sizes).toEqual(expected);
-    expect(countsOf(play)).toEqual({ inFlight: inFlightAfter, evictable: evictableAfter });
-  },
-);
+const queueBounds = runner<
+  { steps: readonly string[] },
+  { sizes: readonly (number | null)[]; evictableAfter: number; inFlightAfter: number }
+>({ input: ['steps'], expect: ['sizes', 'evictableAfter', 'inFlightAfter'] }, (vector) => {
+  const play = new EvictionPlay({ filter: acceptAll });
+  const sizes = vector.input.steps.map((step) => {
+    const [verb, count = ''] = step.split(' ');
+    if (verb === 'popN') return play.pop(Number(count)).length;
+    if (verb !== 'track') throw unknownWord(vector, step);
+    for (let index = 0; index < Number(count); index++) play.track({ id: `running-${index}`, priority: -1 });
+    return null;
+  });
+  const { sizes: expected, evictableAfter, inFlightAfter } = vector.expect;
+  expect(sizes).toEqual(expected);
+  expect(countsOf(play)).toEqual({ inFlight: inFlightAfter, evictable: evictableAfter });
+});
 
 interface Peek {
   track: readonly Running[];
@@ -204,11 +205,14 @@ interface Tracker {
   steps: readonly TrackerStep[];
 }
 
+const trackerKeys = ['op', 'id', 'class', 'dispatchTimeUs', 'instance', 'len'] as const;
+
 const tracker = flatRunner<Tracker>(['config', 'steps'], (vector) => {
   const { config, steps } = vector.input;
   const classes = sloClasses({ overrides: withKeys(config, 'priorities').priorities });
   const play = new EvictionPlay();
-  for (const { op, id, class: sloClass, dispatchTimeUs = 0, instance = '', len } of inOrderOfDispatch(steps)) {
+  for (const step of sortRuns(steps, 'track', ({ dispatchTimeUs = 0 }) => dispatchTimeUs)) {
+    const { op, id, class: sloClass, dispatchTimeUs = 0, instance = '', len } = withKeys(step, ...trackerKeys);
     if (op === 'track') {
       play.rig.advanceTo(dispatchTimeUs);
       const { lease } = play.track({ id: id ?? '', priority: classes.priorityOf(sloClass) });
@@ -222,14 +226,6 @@ const tracker = flatRunner<Tracker>(['config', 'steps'], (vector) => {
     } else throw unknownWord(vector, op);
   }
 });
-
-/** What is tracked in one go is tracked by its instants, because time does not run back. */
-function inOrderOfDispatch(steps: readonly TrackerStep[]): TrackerStep[] {
-  const runOf = steps.map((step, index) => steps.slice(0, index).filter(({ op }) => op !== step.op || op !== 'track').length);
-  return [...steps.keys()]
-    .sort((a, b) => (runOf[a] ?? 0) - (runOf[b] ?? 0) || (steps[a]?.dispatchTimeUs ?? 0) - (steps[b]?.dispatchTimeUs ?? 0) || a - b)
-    .map((index) => withKeys(steps[index] as TrackerStep, 'op', 'id', 'class', 'dispatchTimeUs', 'instance', 'len'));
-}
 
 interface Response {
   status: number;

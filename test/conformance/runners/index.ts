@@ -6,12 +6,15 @@ import { budgetRunners } from './budgets.js';
 import { busyWorkerRunners } from './busy-workers.js';
 import { capacityRunners } from './capacity.js';
 import { ceilingRunners } from './ceilings.js';
+import { clusterRunners } from './cluster.js';
 import { configFileRunners } from './config-files.js';
 import { controllerRunners } from './controller.js';
 import { detectorRunners } from './detectors.js';
 import { dispatchRunners } from './dispatch.js';
 import { endpointRunners } from './endpoints.js';
+import { evictionRunners } from './eviction.js';
 import { fairnessRunners } from './fairness.js';
+import { gatewayQueueRunners } from './gateway-queue.js';
 import { httpRunners } from './http.js';
 import { integrationRunners } from './integration.js';
 import { optionRunners } from './options.js';
@@ -21,6 +24,7 @@ import { pluginRunners } from './plugins.js';
 import { policyBundleRunners } from './policy-bundles.js';
 import { programRunners } from './programs.js';
 import { queueRunners } from './queues.js';
+import { reclamationRunners } from './reclamation.js';
 import { registryRunners } from './registry.js';
 import { stageRunners } from './stages.js';
 import { workerAdmissionRunners } from './worker-admission.js';
@@ -49,5 +53,9 @@ export const runners: Runners = {
   ...admissionPolicyRunners,
   ...workerAdmissionRunners,
   ...policyBundleRunners,
+  ...reclamationRunners,
+  ...evictionRunners,
+  ...gatewayQueueRunners,
+  ...clusterRunners,
   ...integrationRunners,
 };

@@ -1,7 +1,16 @@
 /** Options in code, and the quantities that they and files are written in. */
 import { expect } from 'vitest';
-import { defaultRegistry, type FlowControllerOptions, resolveOptions, schemas } from '../../../src/index.js';
-import { bandFigures, configErrorOf, type LimitFigures, limitFigures, type Resolved, ttlFigures } from '../support/figures.js';
+import { defaultRegistry, type FlowControllerOptions, resolveOptions, schemas, utilizationDetector } from '../../../src/index.js';
+import {
+  bandFigures,
+  configErrorOf,
+  evictionFigures,
+  type LimitFigures,
+  limitFigures,
+  type Resolved,
+  resolveWithPool,
+  ttlFigures,
+} from '../support/figures.js';
 import { isNotCompared, type Runners, runner } from '../support/runner.js';
 
 interface BandInput extends LimitFigures {
@@ -104,16 +113,26 @@ export const optionRunners: Runners = {
   'controller.config': runner<{ options: Readonly<Record<string, unknown>> }, { valid: boolean; config?: object }>(
     { input: ['options'], expect: ['valid', 'config'] },
     (vector) => {
-      const { defaultRequestTTLMs, noEndpointRequestTTLMs, ...others } = vector.input.options;
-      const left = Object.keys(others).filter((key) => !isNotCompared(vector, `input.options.${key}`));
+      const { defaultRequestTTLMs, noEndpointRequestTTLMs, enableEviction, ...others } = vector.input.options;
+      const { maxRevocationsPerDecision, evictionConfirmationGraceMs, evictionConfirmationTimeoutMs, ...rest } = others;
+      const left = Object.keys(rest).filter((key) => !isNotCompared(vector, `input.options.${key}`));
       expect(left, 'options that the runner does not know').toEqual([]);
       const ttls = { defaultRequestTtl: defaultRequestTTLMs, noEndpointRequestTtl: noEndpointRequestTTLMs };
-      const options = { saturationDetector, ...ttls } as FlowControllerOptions;
+      const eviction = {
+        maxPerDecision: maxRevocationsPerDecision,
+        graceMs: evictionConfirmationGraceMs,
+        timeoutMs: evictionConfirmationTimeoutMs,
+      };
+      const isOn = enableEviction === true;
+      const base = { saturationDetector: utilizationDetector(), ...ttls };
       const { valid, config } = vector.expect;
-      expect(configErrorOf(() => resolveOptions(options)) === undefined).toBe(valid);
+      // The reference looks at these figures whether or not eviction is on.
+      const checked = { ...base, eviction } as FlowControllerOptions;
+      expect(configErrorOf(() => resolveWithPool(checked)) === undefined).toBe(valid);
       if (config === undefined) return;
+      const options = { ...base, eviction: isOn ? eviction : undefined } as FlowControllerOptions;
       const compared = Object.entries(config).filter(([key]) => !isNotCompared(vector, `expect.config.${key}`));
-      expect(ttlFigures(resolveOptions(options))).toEqual(Object.fromEntries(compared));
+      expect({ ...ttlFigures(resolveWithPool(options)), ...evictionFigures(options) }).toEqual(Object.fromEntries(compared));
     },
   ),
 };

@@ -42,6 +42,17 @@ export function bandFigures({ limits, fairness, ordering }: Resolved['defaultBan
   return { ...limitFigures(limits), fairness: fairness.type, ordering: ordering.type };
 }
 
+/** What an eviction that is off would be like is what it is like when it is switched on. */
+export function evictionFigures(options: FlowControllerOptions): object {
+  const { maxPerDecision, graceMs, timeoutMs } = { ...resolveWithPool({ ...options, eviction: options.eviction ?? {} }).eviction };
+  return {
+    enableEviction: options.eviction !== undefined,
+    maxRevocationsPerDecision: maxPerDecision,
+    evictionConfirmationGraceMs: graceMs,
+    evictionConfirmationTimeoutMs: timeoutMs,
+  };
+}
+
 export function ttlFigures({ defaultBand, noEndpointRequestTtlMs }: Resolved): object {
   return { defaultRequestTTLMs: figure(defaultBand.requestTtlMs), noEndpointRequestTTLMs: figure(noEndpointRequestTtlMs) };
 }

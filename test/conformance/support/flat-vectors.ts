@@ -2,16 +2,17 @@
 import { type Runner, runner } from './runner.js';
 import type { Vector } from './vectors.js';
 
-/** What every vector may say about itself. */
-const frame = ['id', 'component', 'name', 'note', 'source', 'tolerance'];
+/** What every vector may say about itself, and the part that is looked at by its own keys. */
+const frame = ['id', 'component', 'name', 'note', 'source', 'tolerance', 'expect'];
 
-/** A runner for vectors with these keys; any other key makes it throw. */
-export function flatRunner<I extends object>(
+/** A runner for vectors with these keys; any other key makes it throw. `expected`: keys of an `expect`, for those that have one. */
+export function flatRunner<I extends object, E extends object = object>(
   keys: readonly (keyof I & string)[],
-  run: (vector: Vector<I>) => void | Promise<void>,
+  run: (vector: Vector<I, E>) => void | Promise<void>,
+  expected: readonly (keyof E & string)[] = [],
 ): Runner {
   const known = [...frame, ...keys] as (keyof I & string)[];
-  return runner<I, object>({ input: known, expect: [] }, run);
+  return runner<I, E>({ input: known, expect: expected }, run);
 }
 
 /** The same object, if it has no key beside these. Cases hold expectations too, and none may go unread. */
