@@ -1,6 +1,7 @@
 // @ts-check
 // The gateway, a process of its own: a streaming reverse proxy with headgate in it. `--flow-control off` leaves out the middleware and
-// nothing else: the router then sends each request at once to the server with the fewest in flight.
+// nothing else: the router then sends each request at once to the server with the fewest in flight. `--eviction` does what
+// `enableEviction: true` in gateway.yaml does.
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -9,11 +10,11 @@ import { EndpointPool, FlowController } from 'headgate';
 import { loadConfig } from 'headgate/config';
 import { flowControl } from 'headgate/node';
 import { ApiError, sendError } from './openai.mjs';
-import { announce, obeyParent } from './processes.mjs';
+import { announce, answerParent, obeyParent } from './processes.mjs';
 import { forward } from './proxy.mjs';
 
 /** @import { IncomingMessage } from 'node:http' */
-/** @import { WithFlow } from 'headgate/node' */
+/** @import { HttpFlowRequest, NodeRequest, WithFlow } from 'headgate/node' */
 /** @import { Upstream } from './proxy.mjs' */
 
 const { values: args } = parseArgs({
@@ -22,6 +23,7 @@ const { values: args } = parseArgs({
     host: { type: 'string', default: '127.0.0.1' },
     port: { type: 'string', default: '0' },
     'flow-control': { type: 'string', default: 'on' },
+    eviction: { type: 'boolean', default: false },
     'trust-flow-headers': { type: 'boolean', default: false },
   },
 });
@@ -47,11 +49,14 @@ function leastBusy() {
   return [...upstreams.values()].reduce((least, upstream) => (upstream.inFlight < least.inFlight ? upstream : least));
 }
 
+/** @type {FlowController<HttpFlowRequest<NodeRequest>> | undefined} */
+let flow;
+
 /** Middleware that waits until the request may go, and leaves on `req.flow` where to. */
 function createGate() {
   const pool = new EndpointPool();
   for (const id of upstreams.keys()) pool.add(id);
-  const flow = new FlowController({ ...config.options, pool });
+  flow = new FlowController({ ...config.options, ...(args.eviction && { eviction: {} }), pool });
   return flowControl(flow, {
     objectives: config.objectives,
     trust: args['trust-flow-headers'],
@@ -83,4 +88,5 @@ server.on('error', (error) => {
   process.exit(1);
 });
 obeyParent();
+answerParent('stats', () => flow?.stats());
 server.listen(Number(args.port), args.host, () => announce(server));

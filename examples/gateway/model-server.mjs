@@ -43,7 +43,7 @@ async function generate(req, res) {
   wake();
 }
 
-/** vLLM's names, so that what scrapes a vLLM can scrape this. Recomputed tokens are our own: vLLM does not count them. */
+/** vLLM's names, so that what scrapes a vLLM can scrape this. The series named demo: are our own. */
 function metrics() {
   const { running, waiting, usedBlocks, totals, options } = engine;
   const usage = usedBlocks / options.kvBlocks;
@@ -57,6 +57,7 @@ function metrics() {
     ['vllm:prompt_tokens_total', 'counter', totals.promptTokens],
     ['vllm:generation_tokens_total', 'counter', totals.generatedTokens],
     ['demo:recomputed_tokens_total', 'counter', totals.recomputedTokens],
+    ['demo:aborted_requests_total', 'counter', totals.aborted],
   ];
   const cacheInfo = `vllm:cache_config_info{block_size="${options.blockTokens}",num_gpu_blocks="${options.kvBlocks}"} 1\n`;
   const lines = series.map(([name, type, value]) => `# TYPE ${name} ${type}\n${name}{model_name="${model}"} ${value}\n`);

@@ -24,6 +24,13 @@ export function announce(server) {
   process.send?.({ type: 'listening', url: `http://${host}:${address.port}` });
 }
 
+/** In a child: answer what the parent asks by `Processes.ask`. @param {string} question @param {() => unknown} answer */
+export function answerParent(question, answer) {
+  process.on('message', (/** @type {{ type: string }} */ { type }) => {
+    if (type === question) process.send?.({ type, answer: answer() });
+  });
+}
+
 export class Processes {
   /** @type {Set<ChildProcess>} */
   #children = new Set();
@@ -78,6 +85,20 @@ export class Processes {
       });
     });
     return Promise.race([listening, this.failed]);
+  }
+
+  /** Asks a child, which replies by `answerParent`. @param {Running} running @param {string} question @returns {Promise<any>} */
+  ask({ child }, question) {
+    /** @type {Promise<unknown>} */
+    const answered = new Promise((resolve) => {
+      child.on('message', function listen(/** @type {any} */ { type, answer }) {
+        if (type !== question) return;
+        child.off('message', listen);
+        resolve(answer);
+      });
+    });
+    child.send({ type: question });
+    return Promise.race([answered, this.failed]);
   }
 
   /** Ends all children, and waits until they are gone. */

@@ -45,6 +45,7 @@ export function forward(req, res, upstream, signal) {
     pipeline(answer, res, () => {}); // an answer cut short destroys `res`: the client must not take it for a whole one
   });
   outgoing.once('error', () => {
+    if (signal?.aborted) return; // not the server's fault: whoever ended the exchange also ends the answer
     if (!res.headersSent && !res.closed) sendError(res, new ApiError(502, `${upstream.id} did not answer.`));
   });
   outgoing.once('close', () => {

@@ -27,12 +27,20 @@ export function percentile(values, p) {
   return sorted[Math.max(0, Math.ceil((p / 100) * sorted.length) - 1)] ?? Number.NaN;
 }
 
+/**
+ * How long the first tokens took, ms; of those who waited in vain, how long they did.
+ * @param {readonly RequestRecord[]} records
+ */
+export function waitsOf(records) {
+  return records.filter(({ reason }) => !reason?.startsWith('429')).map(({ ttftMs, waitedMs }) => ttftMs ?? waitedMs);
+}
+
 /** @param {Run} run @returns {Summary} */
 export function summarize({ records, elapsedMs }) {
   const summaries = tenants.map(({ id, ttftTargetMs }) => {
     const own = records.filter(({ tenant }) => tenant === id);
     const completed = own.filter(({ result }) => result === 'completed');
-    const waits = own.filter(({ reason }) => !reason?.startsWith('429')).map(({ ttftMs, waitedMs }) => ttftMs ?? waitedMs);
+    const waits = waitsOf(own);
     /** @type {Record<string, number>} */
     const lost = {};
     for (const { result, reason } of own) {
@@ -80,22 +88,33 @@ export function renderRun(title, run) {
     ];
     return [cells, ...moreLost.map((more) => [...cells.slice(1).map(() => ''), more])];
   });
-  const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (/** @type {string[]} */ cells) =>
-    cells.map((cell, column) =>
-      column % (header.length - 1) === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
-    );
   const recomputed = percent(run.recomputedTokens, run.promptTokens + run.recomputedTokens);
   return [
     title,
     '',
-    ...[header, widths.map((width) => '-'.repeat(width)), ...rows].map((cells) => line(cells).join('  ')),
+    ...table(header, rows, [0, header.length - 1]),
     '',
     `all tenants: ${summary.good} of ${summary.sent} on time; ${summary.tokensPerSecond.toFixed(0)} output tokens/s, of completed requests`,
     `servers: ${run.preemptions} preemptions; ${recomputed} of the prefill repeated what a preemption had thrown away`,
   ]
     .map((text) => `  ${text}`.trimEnd())
     .join('\n');
+}
+
+/**
+ * The lines of a table; figures stand to the right.
+ * @param {readonly string[]} header
+ * @param {readonly (readonly string[])[]} rows
+ * @param {readonly number[]} textColumns
+ */
+export function table(header, rows, textColumns) {
+  const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
+  return [header, widths.map((width) => '-'.repeat(width)), ...rows].map((cells) =>
+    widths
+      .map((width, column) => (textColumns.includes(column) ? (cells[column] ?? '').padEnd(width) : (cells[column] ?? '').padStart(width)))
+      .join('  ')
+      .trimEnd(),
+  );
 }
 
 /**
@@ -144,6 +163,6 @@ function points(ratio) {
 }
 
 /** @param {number} ms */
-function seconds(ms) {
+export function seconds(ms) {
   return Number.isNaN(ms) ? '-' : `${(ms / 1_000).toFixed(2)} s`;
 }

@@ -1,16 +1,15 @@
 // @ts-check
 // Keeps three model servers and the gateway up, to be tried by hand. The port is 8080, or what PORT says.
 
+import { startGateway } from './play.mjs';
 import { Processes } from './processes.mjs';
 
 const port = process.env.PORT ?? '8080';
 const processes = new Processes();
 
 try {
-  const names = ['server-1', 'server-2', 'server-3'];
-  const servers = await Promise.all(names.map((name) => processes.startServer('model-server.mjs', ['--name', name])));
-  const upstreams = servers.flatMap(({ url }, index) => ['--server', `${names[index]}=${url}`]);
-  const { url } = await processes.startServer('gateway.mjs', [...upstreams, '--port', port, '--trust-flow-headers']);
+  const { gateway, names } = await startGateway(processes, ['--port', port]);
+  const { url } = gateway;
   console.log(`The gateway listens on ${url}, in front of ${names.join(', ')}. Ctrl-C ends all.
 
 It was started with --trust-flow-headers: clients name their own tenant and objective, which is right for a demo on the loopback

@@ -69,24 +69,29 @@ export const tenants = [
 export function schedule(seed, durationMs) {
   const arrivals = tenants.flatMap((tenant, index) => {
     const random = randomFrom(seed * 1_000 + index);
-    const between = (/** @type {readonly [number, number]} */ [least, most]) => Math.round(least + random() * (most - least));
     /** @type {Arrival[]} */
     const own = [];
     for (;;) {
       const gapMs = (-Math.log(1 - random()) / tenant.requestsPerSecond) * 1_000;
       const atMs = (own.at(-1)?.atMs ?? 0) + gapMs;
       if (atMs >= durationMs) return own;
-      own.push({ atMs, tenant, promptTokens: between(tenant.promptTokens), outputTokens: between(tenant.outputTokens) });
+      own.push(drawArrival(random, tenant, atMs));
     }
   });
   return arrivals.sort((a, b) => a.atMs - b.atMs);
+}
+
+/** One request of typical length. @param {() => number} random @param {Tenant} tenant @param {number} atMs @returns {Arrival} */
+export function drawArrival(random, tenant, atMs) {
+  const between = (/** @type {readonly [number, number]} */ [least, most]) => Math.round(least + random() * (most - least));
+  return { atMs, tenant, promptTokens: between(tenant.promptTokens), outputTokens: between(tenant.outputTokens) };
 }
 
 /**
  * A small generator (a Weyl sequence through a 32-bit mixer); 0 <= value < 1.
  * @param {number} seed
  */
-function randomFrom(seed) {
+export function randomFrom(seed) {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x9e3779b9) >>> 0;

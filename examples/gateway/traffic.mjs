@@ -1,9 +1,10 @@
 // @ts-check
-// The clients, in a process of their own: sends what tenants.mjs has scheduled, when it is due, whatever became of earlier requests
-// (open loop), and measures from the instant a request was due. One record per request goes to the parent at the end.
+// The clients, in a process of their own: sends what tenants.mjs or burst.mjs has scheduled, when it is due, whatever became of earlier
+// requests (open loop), and measures from the instant a request was due. One record per request goes to the parent at the end.
 
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
+import { burst } from './burst.mjs';
 import { obeyParent } from './processes.mjs';
 import { schedule } from './tenants.mjs';
 
@@ -13,7 +14,8 @@ import { schedule } from './tenants.mjs';
 /**
  * @typedef {object} RequestRecord
  * @property {string} tenant
- * @property {'completed' | 'dropped' | 'gave up' | 'unfinished' | 'failed'} result Dropped: refused by the gateway, with a reason.
+ * @property {'completed' | 'dropped' | 'cut short' | 'gave up' | 'unfinished' | 'failed'} result Dropped: refused by the gateway, with a
+ *   reason. Cut short: the answer had begun, and the connection broke.
  * @property {string} [reason] Status and reason of a drop or failure.
  * @property {number} [ttftMs] From due to first token; absent if none came.
  * @property {number} [perTokenMs] Mean time between tokens.
@@ -22,11 +24,16 @@ import { schedule } from './tenants.mjs';
  */
 
 const { values: args } = parseArgs({
-  options: { url: { type: 'string' }, seed: { type: 'string' }, seconds: { type: 'string' }, drain: { type: 'string' } },
+  options: {
+    url: { type: 'string' },
+    scenario: { type: 'string', default: 'overload' },
+    seed: { type: 'string' },
+    seconds: { type: 'string' },
+    drain: { type: 'string' },
+  },
 });
 const completionsUrl = new URL('/v1/completions', args.url);
-const durationMs = Number(args.seconds) * 1_000;
-const arrivals = schedule(Number(args.seed), durationMs);
+const arrivals = args.scenario === 'burst' ? burst(Number(args.seed)) : schedule(Number(args.seed), Number(args.seconds) * 1_000);
 const agent = new Agent({ keepAlive: true });
 const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);
 
@@ -81,7 +88,7 @@ function send(arrival, dueAtMs) {
   });
   outgoing.on('error', (error) => settle('failed', error.message));
   outgoing.once('response', (/** @type {IncomingMessage} */ answer) => {
-    answer.on('error', (error) => settle('failed', error.message));
+    answer.on('error', () => settle('cut short'));
     if (answer.statusCode !== 200) {
       const reason = answer.headers['x-llm-d-request-dropped-reason'];
       answer.resume().once('end', () => settle(reason ? 'dropped' : 'failed', `${answer.statusCode} ${reason ?? 'without a reason'}`));
@@ -89,7 +96,7 @@ function send(arrival, dueAtMs) {
     }
     let rest = '';
     let isDone = false;
-    answer.once('end', () => (isDone && tokens === outputTokens ? settle('completed') : settle('failed', 'answer cut short')));
+    answer.once('end', () => (isDone && tokens === outputTokens ? settle('completed') : settle('failed', 'not the whole answer')));
     answer.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
       const events = (rest + text).split('\n\n');
       rest = events.pop() ?? '';
@@ -122,7 +129,7 @@ async function run() {
     if (earlyMs > 0) await sleep(earlyMs);
     send(arrival, dueAtMs);
   }
-  const endsAtMs = startedAtMs + durationMs + Number(args.drain) * 1_000;
+  const endsAtMs = startedAtMs + (arrivals.at(-1)?.atMs ?? 0) + Number(args.drain) * 1_000;
   while (cutOffs.size > 0 && performance.now() < endsAtMs) await sleep(50);
   for (const cutOff of [...cutOffs]) cutOff();
   clearInterval(progress);

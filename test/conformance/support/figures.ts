@@ -42,11 +42,11 @@ export function bandFigures({ limits, fairness, ordering }: Resolved['defaultBan
   return { ...limitFigures(limits), fairness: fairness.type, ordering: ordering.type };
 }
 
-/** What an eviction that is off would be like is what it is like when it is switched on. */
-export function evictionFigures(options: FlowControllerOptions): object {
+/** The settings count once eviction is switched on; the reference has them before. */
+export function evictionFigures(options: FlowControllerOptions, isOn: boolean = options.eviction !== undefined): object {
   const { maxPerDecision, graceMs, timeoutMs } = { ...resolveWithPool({ ...options, eviction: options.eviction ?? {} }).eviction };
   return {
-    enableEviction: options.eviction !== undefined,
+    enableEviction: isOn,
     maxRevocationsPerDecision: maxPerDecision,
     evictionConfirmationGraceMs: graceMs,
     evictionConfirmationTimeoutMs: timeoutMs,

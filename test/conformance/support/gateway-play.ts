@@ -84,16 +84,11 @@ export class GatewayPlay {
     });
   }
 
-  enqueue({ id, class: sloClass = '', tenant, enqueueTimeUs, sloTargetUs }: GatewayRequest): Ticket {
+  /** The queue's clock may say another time than the vector: a deadline counts from the vector's. */
+  enqueue({ id, class: sloClass = '', tenant, enqueueTimeUs = this.rig.nowMs, sloTargetUs }: GatewayRequest): Ticket {
     const target = sloTargetUs || this.config.sloTargetsUs?.[sloClass];
-    const instant0 = this.rig.clock.now() - this.rig.nowMs;
-    const options = {
-      fairnessId: tenant || 'default',
-      priority: this.played.get(sloClass),
-      sloTtftMs: target,
-      receivedAtMs: enqueueTimeUs === undefined ? undefined : instant0 + enqueueTimeUs,
-    };
-    return this.rig.enqueue(options, id ?? '');
+    const sloTtftMs = target === undefined ? undefined : enqueueTimeUs + target - this.rig.nowMs;
+    return this.rig.enqueue({ fairnessId: tenant || 'default', priority: this.played.get(sloClass), sloTtftMs }, id ?? '');
   }
 
   /** The one request that goes at this saturation; null when none may. */

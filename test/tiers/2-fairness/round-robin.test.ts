@@ -1,0 +1,160 @@
+import { describe, expect, it } from 'vitest';
+import { type FlowController, type Lease, roundRobin } from '../../../src/index.js';
+import { Random } from '../../property/random.js';
+import { dispatchOrder, key, makeFlow, request, runNow } from '../../support/flow.js';
+
+interface Line {
+  readonly flow: FlowController;
+  /** Who went, in order. */
+  readonly order: string[];
+  join(...names: string[]): void;
+  /** Serves so many. */
+  serve(count?: number): string[];
+}
+
+function line(): Line {
+  const { flow } = makeFlow({ bands: [{ priority: 0, fairness: roundRobin() }], defaultRequestTtl: 0 });
+  let held: Lease = runNow(flow);
+  const order = dispatchOrder(flow);
+  flow.on('dispatched', ({ lease }) => {
+    held = lease;
+  });
+  return {
+    flow,
+    order,
+    join: (...names) => {
+      for (const name of names) void flow.enqueue(request, key(name));
+    },
+    serve: (count = 1) => {
+      const from = order.length;
+      for (let i = 0; i < count; i++) held.release();
+      return order.slice(from);
+    },
+  };
+}
+
+describe('roundRobin', () => {
+  it('serves each flow once in a round, in the order in which they became active', () => {
+    const { join, serve } = line();
+    join('b', 'b', 'b', 'a', 'a', 'c');
+    expect(serve(6)).toEqual(['b', 'a', 'c', 'b', 'a', 'b']);
+  });
+
+  it('serves one flow in the order of arrival', () => {
+    const { flow, serve } = line();
+    const sizes: number[] = [];
+    flow.on('dispatched', ({ item }) => sizes.push(item.byteSize));
+    for (const byteSize of [1, 2, 3]) for (const name of ['a', 'b']) void flow.enqueue({ byteSize }, key(name));
+    serve(6);
+    expect(sizes).toEqual([1, 1, 2, 2, 3, 3]);
+  });
+
+  it('lets a newcomer join the round that is on, behind those that wait', () => {
+    const { join, serve } = line();
+    join('a', 'a', 'b', 'b');
+    serve();
+    join('c', 'c');
+    expect(serve(5)).toEqual(['b', 'c', 'a', 'b', 'c']);
+  });
+
+  it('does not let a flow that was served come back into the same round', () => {
+    const { join, serve } = line();
+    join('a', 'b', 'b', 'c', 'c');
+    expect(serve()).toEqual(['a']);
+    join('a');
+    expect(serve(5)).toEqual(['b', 'c', 'b', 'c', 'a']);
+  });
+
+  it('takes in no more newcomers than the round began with flows', () => {
+    const { join, serve } = line();
+    join('a', 'a', 'b', 'b');
+    serve();
+    join('n1', 'n2', 'n3', 'n4');
+    expect(serve(8)).toEqual(['b', 'n1', 'n2', 'n3', 'n4', 'a', 'b']);
+  });
+
+  it('goes on where it was when the flow that was served last is gone', () => {
+    const { join, serve } = line();
+    join('a', 'a', 'b', 'c', 'c');
+    expect(serve(2)).toEqual(['a', 'b']);
+    expect(serve(3)).toEqual(['c', 'a', 'c']);
+  });
+
+  it('skips a flow whose requests were cancelled, and loses no turn by it', () => {
+    const { flow, join, serve } = line();
+    const abort = new AbortController();
+    join('a', 'a');
+    void flow.enqueue({ ...request, signal: abort.signal }, key('b'));
+    join('c', 'c');
+    abort.abort();
+    expect(serve(4)).toEqual(['a', 'c', 'a', 'c']);
+  });
+
+  it('is not starved by an endless stream of new fairness IDs', () => {
+    const { join, order, serve } = line();
+    join('old', 'old', 'old', 'old', 'old');
+    for (let i = 0; i < 300; i++) {
+      join(`new${i}`);
+      serve();
+    }
+    const turns = order.flatMap((name, index) => (name === 'old' ? [index] : []));
+    expect(turns).toHaveLength(5);
+    for (const [i, turn] of turns.entries()) expect(turn - (turns[i - 1] ?? 0)).toBeLessThanOrEqual(4);
+  });
+
+  it('gives a light flow its turn however many requests a heavy one has', () => {
+    const { join, serve } = line();
+    join(...Array<string>(500).fill('heavy'));
+    join('light', 'light');
+    expect(serve(4)).toEqual(['heavy', 'light', 'heavy', 'light']);
+  });
+
+  it('serves every other flow at most once between two turns of a flow that keeps waiting', () => {
+    for (let seed = 0; seed < 60; seed++) {
+      const random = new Random(seed);
+      const { flow, order, join, serve } = line();
+      const names = Array.from({ length: 2 + random.int(12) }, (_, i) => `f${i}`);
+      /** Since its last turn, for every flow that has waited without a break: who else was served. */
+      const since = new Map<string, string[]>();
+      const waiting = (): Set<string> => new Set(flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId }) => fairnessId));
+      for (let step = 0; step < 250; step++) {
+        if (random.chance(0.55)) join(random.pick(names));
+        else if (random.chance(0.1)) join(...Array.from({ length: random.int(20) }, (_, i) => `burst${step}-${i}`));
+        else if (waiting().size > 0) {
+          const [served] = serve() as [string];
+          for (const others of since.values()) others.push(served);
+          since.delete(served);
+          if (waiting().has(served)) since.set(served, []);
+        }
+        for (const [name, others] of since) {
+          if (!waiting().has(name)) since.delete(name);
+          else expect(others.length, `${name}: ${others.join(' ')}`).toBe(new Set(others).size);
+        }
+      }
+      expect(order.length).toBeGreaterThan(20);
+    }
+  });
+
+  it('shares within a percent between flows that always wait', () => {
+    const { join, order, serve } = line();
+    const names = Array.from({ length: 7 }, (_, i) => `f${i}`);
+    for (let i = 0; i < 100; i++) join(...names);
+    serve(693);
+    const counts = names.map((name) => order.filter((other) => other === name).length);
+    expect(counts).toEqual(Array(7).fill(99));
+  });
+
+  it('remembers no flow that was collected', () => {
+    const { flow, clock } = makeFlow({ flowIdleTimeout: '1m', bands: [{ priority: 0, fairness: roundRobin() }] });
+    for (let i = 0; i < 50; i++) {
+      const held = runNow(flow);
+      void flow.enqueue(request, key(`f${i}`)).then((outcome) => outcome.type === 'Dispatched' && outcome.lease.release());
+      held.release();
+      clock.advance(60_000);
+      flow.stats();
+    }
+    const band = Reflect.get(flow, 'dispatcher').keeper.table.get(0);
+    const turns = Reflect.get(Reflect.get(Reflect.get(band, 'selector'), 'selector'), 'turns') as Map<unknown, unknown>;
+    expect(turns.size).toBeLessThan(5);
+  });
+});
