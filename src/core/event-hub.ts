@@ -9,7 +9,7 @@ export class EventHub implements PluginErrorSink {
   private readonly emitter = new EventEmitter();
 
   /** Returns the way to stop. */
-  on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents[E]) => void): () => void {
+  on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents[E]) => unknown): () => void {
     const failed = (error: unknown): void => {
       if (event === 'pluginError') this.pluginErrors++;
       else this.pluginFailed('listener', event, error);

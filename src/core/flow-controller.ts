@@ -89,9 +89,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     }
   }
 
-  /** Calls `listener` for every event of that name; returns the way to stop. A listener that throws is reported, not felt. */
-  on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => void): () => void {
-    return this.events.on(event, listener as (payload: FlowEvents[E]) => void);
+  /** Calls `listener` for every event of that name; returns the way to stop. A listener that throws, or rejects, is reported, not felt. */
+  on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
+    return this.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
   }
 
   /**

@@ -16,8 +16,18 @@ async function displaced(options: Partial<FlowControllerOptions>, shrunk?: FlowC
 
 describe('nobody leaves in vain', () => {
   it.each<[string, Partial<FlowControllerOptions>, FlowControllerOptions['limits'], [string, number]]>([
-    ['the request’s own band is full', { bands: [{ priority: 0, limits: { maxRequests: 1 } }], limits: { maxRequests: 3 } }, undefined, ['global-max-requests', 0]],
-    ['the request’s own flow is full', { bands: [{ priority: 0, flowLimits: { maxRequests: 1 } }], limits: { maxRequests: 3 } }, undefined, ['global-max-requests', 0]],
+    [
+      'the request’s own band is full',
+      { bands: [{ priority: 0, limits: { maxRequests: 1 } }], limits: { maxRequests: 3 } },
+      undefined,
+      ['global-max-requests', 0],
+    ],
+    [
+      'the request’s own flow is full',
+      { bands: [{ priority: 0, flowLimits: { maxRequests: 1 } }], limits: { maxRequests: 3 } },
+      undefined,
+      ['global-max-requests', 0],
+    ],
     ['there would be bytes, but not requests enough', {}, { maxRequests: 1, maxBytes: 30 }, ['global-max-bytes', 0]],
     ['there would be requests, but not bytes enough', {}, { maxRequests: 3, maxBytes: 15 }, ['global-max-bytes', 0]],
   ])('when %s', async (_, options, shrunk, expected) => {

@@ -32,8 +32,16 @@ describe('a victim that does not leave', () => {
 });
 
 describe('a request that is put back', () => {
-  function putBack(): { flow: ReturnType<typeof makeFlow>['flow']; clock: ReturnType<typeof makeFlow>['clock']; drops: [number, string][] } {
-    const { flow, clock } = makeFlow({ eviction: {}, defaultRequestTtl: 1000, saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
+  function putBack(): {
+    flow: ReturnType<typeof makeFlow>['flow'];
+    clock: ReturnType<typeof makeFlow>['clock'];
+    drops: [number, string][];
+  } {
+    const { flow, clock } = makeFlow({
+      eviction: {},
+      defaultRequestTtl: 1000,
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    });
     const drops: [number, string][] = [];
     flow.on('dropped', ({ outcome }) => drops.push([clock.now(), outcome.fairnessId]));
     let victim: Lease | undefined = runNow(flow, { fairnessId: 'victim', priority: -1 });

@@ -36,7 +36,8 @@ describe('close', () => {
     runNow(flow);
     const waiting = [flow.enqueue(request, key('a', 5)), flow.enqueue(request, key('b')), flow.enqueue(request, key('c', -5))];
     await flow.close();
-    for (const outcome of await Promise.all(waiting)) expect(dropOf(outcome)).toMatchObject({ type: 'EvictedOther', reason: 'shutting-down' });
+    for (const outcome of await Promise.all(waiting))
+      expect(dropOf(outcome)).toMatchObject({ type: 'EvictedOther', reason: 'shutting-down' });
     expect(flow.stats()).toMatchObject({ state: 'closed', waiting: 0, waitingBytes: 0, evicted: 3 });
   });
 

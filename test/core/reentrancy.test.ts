@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
-  EndpointPool,
   type EndpointPicker,
+  EndpointPool,
   type FlowController,
   type FlowFairnessPolicy,
   type Outcome,
@@ -235,10 +235,7 @@ describe('a plugin that calls back, although it must not', () => {
         },
       }),
     ],
-    [
-      'a usage-limit policy',
-      (pool: EndpointPool) => ({ usageLimitPolicy: { type: 'emptying', computeLimits: () => empty(pool) } }),
-    ],
+    ['a usage-limit policy', (pool: EndpointPool) => ({ usageLimitPolicy: { type: 'emptying', computeLimits: () => empty(pool) } })],
   ] as const)('and empties the pool from %s', (_, options) => {
     it('keeps the request waiting, until endpoints come back', async () => {
       const pool = new EndpointPool();

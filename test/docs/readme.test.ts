@@ -35,7 +35,7 @@ describe('the README', () => {
   it('has an embedding example that works as printed', async () => {
     const snippet = snippetsOf('README.md').find(({ isRun }) => isRun);
     assert(snippet);
-    const server = 'const callModelServer = async (body) => `served ${body}`;\n';
+    const server = "const callModelServer = async (body) => 'served ' + body;\n";
     const { handle } = (await load('embed', server + snippet.code)) as { handle(body: string, tenant: string): Promise<unknown> };
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => handle(`r${i}`, 'tenant-a')));
     expect(answers).toEqual(Array.from({ length: 40 }, (_, i) => ({ status: 200, text: `served r${i}` })));

@@ -1,15 +1,39 @@
 import { describe, expect, it } from 'vitest';
 import { type ConcurrencyDetectorOptions, concurrencyDetector, EndpointPool, FlowConfigError } from '../../src/index.js';
-import { key, makeFlow, request } from '../support/flow.js';
 import { fakePool } from '../support/fake-pool.js';
+import { key, makeFlow, request } from '../support/flow.js';
 
 describe('concurrencyDetector', () => {
   it.each<[string, ConcurrencyDetectorOptions, [number, number][], number]>([
-    ['counts requests by default', { maxConcurrency: 10 }, [[4, 999], [2, 0]], 0.3],
+    [
+      'counts requests by default',
+      { maxConcurrency: 10 },
+      [
+        [4, 999],
+        [2, 0],
+      ],
+      0.3,
+    ],
     ['is idle on an idle pool', { maxConcurrency: 10 }, [[0, 0]], 0],
     ['exceeds 1 when bound beyond the limit', { maxConcurrency: 2 }, [[5, 0]], 2.5],
-    ['counts tokens', { concurrencyMode: 'tokens', maxTokenConcurrency: 1000 }, [[90, 500], [0, 1000]], 0.75],
-    ['takes the mean of the fuller dimensions', { concurrencyMode: 'hybrid', maxConcurrency: 10, maxTokenConcurrency: 100 }, [[5, 10], [1, 90]], 0.7],
+    [
+      'counts tokens',
+      { concurrencyMode: 'tokens', maxTokenConcurrency: 1000 },
+      [
+        [90, 500],
+        [0, 1000],
+      ],
+      0.75,
+    ],
+    [
+      'takes the mean of the fuller dimensions',
+      { concurrencyMode: 'hybrid', maxConcurrency: 10, maxTokenConcurrency: 100 },
+      [
+        [5, 10],
+        [1, 90],
+      ],
+      0.7,
+    ],
     ['has room for 100 requests by default', {}, [[50, 0]], 0.5],
     ['has room for a million tokens by default', { concurrencyMode: 'tokens' }, [[0, 250_000]], 0.25],
     ['is full on an empty pool', {}, [], 1],
@@ -18,11 +42,54 @@ describe('concurrencyDetector', () => {
   });
 
   it.each<[string, ConcurrencyDetectorOptions, [number, number][], string[]]>([
-    ['those below the limit', { maxConcurrency: 3 }, [[2, 0], [3, 0], [4, 0]], ['e0']],
-    ['those below the limit and its headroom', { maxConcurrency: 3, headroom: 0.5 }, [[3, 0], [4, 0], [5, 0]], ['e0']],
-    ['those below the limit of tokens', { concurrencyMode: 'tokens', maxTokenConcurrency: 10 }, [[99, 9], [0, 10]], ['e0']],
-    ['those below both limits', { concurrencyMode: 'hybrid', maxConcurrency: 3, maxTokenConcurrency: 10 }, [[2, 9], [3, 0], [0, 10]], ['e0']],
-    ['none when all are full', { maxConcurrency: 1 }, [[1, 0], [2, 0]], []],
+    [
+      'those below the limit',
+      { maxConcurrency: 3 },
+      [
+        [2, 0],
+        [3, 0],
+        [4, 0],
+      ],
+      ['e0'],
+    ],
+    [
+      'those below the limit and its headroom',
+      { maxConcurrency: 3, headroom: 0.5 },
+      [
+        [3, 0],
+        [4, 0],
+        [5, 0],
+      ],
+      ['e0'],
+    ],
+    [
+      'those below the limit of tokens',
+      { concurrencyMode: 'tokens', maxTokenConcurrency: 10 },
+      [
+        [99, 9],
+        [0, 10],
+      ],
+      ['e0'],
+    ],
+    [
+      'those below both limits',
+      { concurrencyMode: 'hybrid', maxConcurrency: 3, maxTokenConcurrency: 10 },
+      [
+        [2, 9],
+        [3, 0],
+        [0, 10],
+      ],
+      ['e0'],
+    ],
+    [
+      'none when all are full',
+      { maxConcurrency: 1 },
+      [
+        [1, 0],
+        [2, 0],
+      ],
+      [],
+    ],
   ])('filters %s', (_, options, endpoints, expected) => {
     const kept = concurrencyDetector(options).filter?.(fakePool(endpoints).endpoints, 0);
     expect(kept?.map(({ id }) => id)).toEqual(expected);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type EndpointView, FlowConfigError, utilizationDetector, type UtilizationDetectorOptions } from '../../src/index.js';
+import { EndpointPool, type EndpointView, FlowConfigError, type UtilizationDetectorOptions, utilizationDetector } from '../../src/index.js';
 import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
 import { key, makeFlow, request } from '../support/flow.js';
 
@@ -77,7 +77,10 @@ it.each([
 });
 
 describe('between two samples', () => {
-  function gateway(servers: number, options: UtilizationDetectorOptions = {}): ReturnType<typeof makeFlow> & { pool: EndpointPool; sample: (waiting: number) => void } {
+  function gateway(
+    servers: number,
+    options: UtilizationDetectorOptions = {},
+  ): ReturnType<typeof makeFlow> & { pool: EndpointPool; sample: (waiting: number) => void } {
     const pool = new EndpointPool();
     const made = makeFlow({ pool, saturationDetector: utilizationDetector(options) });
     const sample = (waitingQueueSize: number): void => {

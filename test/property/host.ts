@@ -208,7 +208,10 @@ export class Host {
       this.expectTurnOf(ticket, item);
       if (ticket.state === 'handed in') this.expectRoomFor(ticket, item);
       this.expect(queuedMs === this.clock.now() - item.enqueuedAtMs, `dispatched after ${queuedMs} ms`);
-      this.expect(lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined), 'the wrong endpoint was announced');
+      this.expect(
+        lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined),
+        'the wrong endpoint was announced',
+      );
       ticket.state = 'dispatched';
       ticket.lease = lease;
       this.waiting.delete(ticket);
@@ -228,7 +231,10 @@ export class Host {
     const released = new Set<Lease>();
     flow.on('released', ({ lease }) => {
       this.activity++;
-      this.expect(lease.isReleased && !released.has(lease) && this.leases.includes(lease), 'a lease was released twice, or never given out');
+      this.expect(
+        lease.isReleased && !released.has(lease) && this.leases.includes(lease),
+        'a lease was released twice, or never given out',
+      );
       released.add(lease);
     });
     flow.on('regime', ({ isPoolEmpty }) => {
@@ -260,7 +266,10 @@ export class Host {
       ['flow', inFlow, band.settings.flowLimits],
     ] as const) {
       this.expect(waiting.length + 1 <= maxRequests, `${scope}: let in as number ${waiting.length + 1} of ${maxRequests}`);
-      this.expect(bytes(waiting) + request.byteSize <= maxBytes, `${scope}: let in ${request.byteSize} B to ${bytes(waiting)} of ${maxBytes}`);
+      this.expect(
+        bytes(waiting) + request.byteSize <= maxBytes,
+        `${scope}: let in ${request.byteSize} B to ${bytes(waiting)} of ${maxBytes}`,
+      );
     }
   }
 
@@ -341,23 +350,51 @@ export class Host {
     const count = (state: Ticket['state']): number => states.filter((ticket) => ticket.state === state).length;
     const held = this.leases.filter((lease) => !lease.isReleased);
     this.same('enqueued', stats.enqueued, states.length);
-    this.same('enqueued = dispatched + rejected + evicted + waiting', stats.dispatched + stats.rejected + stats.evicted + stats.waiting, stats.enqueued);
+    this.same(
+      'enqueued = dispatched + rejected + evicted + waiting',
+      stats.dispatched + stats.rejected + stats.evicted + stats.waiting,
+      stats.enqueued,
+    );
     this.same('waiting', stats.waiting, waiting.size);
     this.same('undecided', count('handed in'), 0);
     this.same('dispatched', stats.dispatched, count('dispatched'));
     this.same('dropped', stats.rejected + stats.evicted, count('dropped'));
-    this.same('waiting bytes', stats.waitingBytes, sumOf([...waiting], ({ request }) => request.byteSize));
-    this.same('Σ bands', sumOf(bands, (band) => band.waiting), stats.waiting);
-    this.same('Σ bands, bytes', sumOf(bands, (band) => band.waitingBytes), stats.waitingBytes);
+    this.same(
+      'waiting bytes',
+      stats.waitingBytes,
+      sumOf([...waiting], ({ request }) => request.byteSize),
+    );
+    this.same(
+      'Σ bands',
+      sumOf(bands, (band) => band.waiting),
+      stats.waiting,
+    );
+    this.same(
+      'Σ bands, bytes',
+      sumOf(bands, (band) => band.waitingBytes),
+      stats.waitingBytes,
+    );
     for (const band of bands) {
-      this.same(`Σ flows of ${band.priority}`, sumOf(band.activeFlows, (active) => active.waiting), band.waiting);
-      this.same(`Σ flows of ${band.priority}, bytes`, sumOf(band.activeFlows, (active) => active.waitingBytes), band.waitingBytes);
+      this.same(
+        `Σ flows of ${band.priority}`,
+        sumOf(band.activeFlows, (active) => active.waiting),
+        band.waiting,
+      );
+      this.same(
+        `Σ flows of ${band.priority}, bytes`,
+        sumOf(band.activeFlows, (active) => active.waitingBytes),
+        band.waitingBytes,
+      );
       const mine = [...waiting].filter(({ key }) => key.priority === band.priority);
       this.same(`waiting in ${band.priority}`, band.waiting, mine.length);
       this.expect(band.waiting >= 0 && band.activeFlows.every((active) => active.waiting > 0), `band ${band.priority} lists an idle flow`);
     }
     this.same('in flight', stats.inFlight, held.length);
-    this.same('tokens in flight', stats.inFlightTokens, sumOf(held, (lease) => lease.tokens));
+    this.same(
+      'tokens in flight',
+      stats.inFlightTokens,
+      sumOf(held, (lease) => lease.tokens),
+    );
     this.same('released', stats.released, this.leases.length - held.length);
     this.same('endpoints', endpoints.length, this.pool?.endpoints.length ?? 0);
     this.expect(!stats.isGateClosed || waiting.size > 0, 'the gate is said to hold requests back, and none waits');
@@ -365,7 +402,8 @@ export class Host {
     this.compareAnswers(states);
     for (const ticket of waiting) {
       const mayBeLate = this.reconfiguredAtMs === this.clock.now();
-      if (!(this.deadlineOf(ticket) > this.clock.now()) && !mayBeLate) this.fail(`overdue since ${this.deadlineOf(ticket)} at ${this.clock.now()}`);
+      if (!(this.deadlineOf(ticket) > this.clock.now()) && !mayBeLate)
+        this.fail(`overdue since ${this.deadlineOf(ticket)} at ${this.clock.now()}`);
       if (ticket.request.signal?.aborted === true) this.fail('an aborted request still waits');
     }
     this.expect(this.closedAtMs > this.clock.now() || waiting.size === 0, 'requests wait beyond the end');

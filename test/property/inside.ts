@@ -45,10 +45,7 @@ export function brokenTables(flow: object): string[] {
     bytes += band.waitingBytes;
     known += band.flows.size;
     expect(items.length === band.waiting, `band ${band.priority} counts ${band.waiting} and holds ${items.length}`);
-    expect(
-      items.reduce((total, item) => total + item.byteSize, 0) === band.waitingBytes,
-      `band ${band.priority} miscounts bytes`,
-    );
+    expect(items.reduce((total, item) => total + item.byteSize, 0) === band.waitingBytes, `band ${band.priority} miscounts bytes`);
     let tracked = 0;
     for (const [name, known] of band.flows) {
       tracked += known.trackedInFlight;

@@ -2,9 +2,9 @@ import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
   edf,
-  fcfs,
   FlowController,
   type FlowRequest,
+  fcfs,
   globalStrict,
   type Lease,
   roundRobin,

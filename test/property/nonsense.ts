@@ -20,7 +20,21 @@ export interface Mischief {
 
 /** A value where another was asked for. */
 function anything(random: Random): unknown {
-  return random.pick<unknown>([undefined, null, Number.NaN, -1, Number.POSITIVE_INFINITY, '0.2', {}, [], Promise.resolve(0), () => 0, 0, 0.5, 3]);
+  return random.pick<unknown>([
+    undefined,
+    null,
+    Number.NaN,
+    -1,
+    Number.POSITIVE_INFINITY,
+    '0.2',
+    {},
+    [],
+    Promise.resolve(0),
+    () => 0,
+    0,
+    0.5,
+    3,
+  ]);
 }
 
 export function nonsenseFairness({ random, meddle }: Mischief): FlowFairnessPolicy {

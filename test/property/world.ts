@@ -4,14 +4,14 @@
  */
 import {
   concurrencyDetector,
-  edf,
   EndpointPool,
   type EndpointView,
+  edf,
   type FairnessPolicy,
-  fcfs,
   FlowConfigError,
   type FlowControllerOptions,
   type FlowEvents,
+  fcfs,
   globalStrict,
   type Lease,
   type OrderingPolicy,
@@ -125,11 +125,24 @@ export class World {
       first.same(`seats on ${endpoint.id}`, endpoint.inFlightRequests, seats.length);
       first.same(`tokens on ${endpoint.id}`, endpoint.inFlightTokens, tokensOf(seats));
       // A detector that reports from inside its own hook gets ahead of the books.
-      if (!this.hasNonsense) first.same(`unsampled on ${endpoint.id}`, endpoint.unsampledRequests, sumOf(hosts, (host) => host.unsampledAt(endpoint)));
+      if (!this.hasNonsense)
+        first.same(
+          `unsampled on ${endpoint.id}`,
+          endpoint.unsampledRequests,
+          sumOf(hosts, (host) => host.unsampledAt(endpoint)),
+        );
     }
     if (pool !== undefined) {
-      first.same('Σ seats', pool.inFlightRequests, sumOf(pool.endpoints, (endpoint) => endpoint.inFlightRequests));
-      first.same('Σ tokens', pool.inFlightTokens, sumOf(pool.endpoints, (endpoint) => endpoint.inFlightTokens));
+      first.same(
+        'Σ seats',
+        pool.inFlightRequests,
+        sumOf(pool.endpoints, (endpoint) => endpoint.inFlightRequests),
+      );
+      first.same(
+        'Σ tokens',
+        pool.inFlightTokens,
+        sumOf(pool.endpoints, (endpoint) => endpoint.inFlightTokens),
+      );
     }
     for (const source of this.signals) {
       const listening = hosts.filter((host) => [...host.waiting].some(({ request }) => request.source === source)).length;
@@ -522,7 +535,18 @@ const inside = [
   'look',
   'close',
 ] as const;
-const outside = [...inside, 'enqueue', 'enqueue', 'enqueueMany', 'finishWork', 'releaseMany', 'abortMany', 'advance', 'advance', 'advanceLong'] as const;
+const outside = [
+  ...inside,
+  'enqueue',
+  'enqueue',
+  'enqueueMany',
+  'finishWork',
+  'releaseMany',
+  'abortMany',
+  'advance',
+  'advance',
+  'advanceLong',
+] as const;
 
 export type StepKind = (typeof outside)[number];
 export const stepKinds: readonly StepKind[] = outside;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { edf, EndpointPool, type FlowController, fcfs, globalStrict, roundRobin, sloDeadline } from '../../../src/index.js';
+import { EndpointPool, edf, type FlowController, fcfs, globalStrict, roundRobin, sloDeadline } from '../../../src/index.js';
 import { dial, dispatchOrder, dropOf, key, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 function priorities(flow: FlowController): number[] {
@@ -15,8 +15,9 @@ describe('bands', () => {
   it('are made on first use from a template, one for negative priorities', () => {
     const { flow } = makeFlow({
       defaultBand: { limits: { maxRequests: 7 }, fairness: roundRobin(), ordering: edf(), requestTtl: '7s' },
-      defaultNegativeBand: { limits: { maxRequests: 3 }, flowLimits: { maxBytes: 9 }, ordering: sloDeadline() },
+      defaultNegativeBand: { limits: { maxRequests: 3 }, flowLimits: { maxBytes: 90 }, ordering: sloDeadline() },
       defaultRequestTtl: '9s',
+      saturationDetector: () => 0,
     });
     for (const priority of [4, -4]) runNow(flow, { priority });
     const [above, , below] = flow.snapshot().bands;
@@ -32,7 +33,7 @@ describe('bands', () => {
       priority: -4,
       isConfigured: false,
       limits: { maxRequests: 3 },
-      flowLimits: { maxRequests: Infinity, maxBytes: 9 },
+      flowLimits: { maxRequests: Infinity, maxBytes: 90 },
       requestTtlMs: 9000,
       fairness: globalStrict().type,
       ordering: sloDeadline().type,

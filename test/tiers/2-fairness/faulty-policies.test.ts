@@ -34,7 +34,11 @@ describe('when a fairness policy fails', () => {
       'pick returns an idle flow',
       () => {
         let first: FlowView | undefined;
-        return { flowActivated: (flow) => (first ??= flow), flowDeactivated: (flow) => (first = flow), pick: () => (first?.waiting === 0 ? first : undefined) };
+        return {
+          flowActivated: (flow) => (first ??= flow),
+          flowDeactivated: (flow) => (first = flow),
+          pick: () => (first?.waiting === 0 ? first : undefined),
+        };
       },
     ],
     [
