@@ -3,6 +3,7 @@ import {
   type Drop,
   type EndpointPool,
   type EndpointView,
+  FlowConfigError,
   FlowControlError,
   FlowController,
   type FlowControllerOptions,
@@ -14,6 +15,7 @@ import {
 } from '../../src/index.js';
 import type { ManualClock } from '../../src/testing/index.js';
 import type { CountedSignal } from './counted-signal.js';
+import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import { brokenTables, dispatcherOf, optionsOf } from './inside.js';
 
 export interface TestRequest extends FlowRequest {
@@ -21,14 +23,17 @@ export interface TestRequest extends FlowRequest {
   readonly source?: CountedSignal | undefined;
 }
 
-/** One call of `enqueue`, `tryEnqueue` or `run`. */
+/** One call of `enqueue`, `tryEnqueue`, `run` or `requeue`. */
 export interface Ticket {
   readonly request: TestRequest;
   readonly key: { readonly fairnessId: string; readonly priority: number };
   readonly isRun: boolean;
+  /** It waits for the second time, after an eviction. */
+  readonly isRequeued: boolean;
   isWorking: boolean;
   state: 'handed in' | 'waiting' | 'dispatched' | 'dropped' | 'turned away';
   item: ItemView | undefined;
+  waitingSinceMs: number;
   /** By the event. */
   lease: Lease | undefined;
   drop: Drop | undefined;
@@ -64,7 +69,9 @@ function less(a: number, b: number): number {
 
 export class Host {
   readonly flow: FlowController<TestRequest>;
-  readonly tickets = new Map<TestRequest, Ticket>();
+  readonly tickets: Ticket[] = [];
+  /** The newest of each request. */
+  readonly ticketFor = new Map<TestRequest, Ticket>();
   readonly waiting = new Set<Ticket>();
   readonly leases: Lease[] = [];
   readonly seats = new Map<Lease, Seat>();
@@ -72,12 +79,15 @@ export class Host {
   gate: GateRules;
   /** Rises with everything that happens. */
   activity = 0;
+  /** What the admission policy admitted and was not given back; undefined when nobody counts. */
+  admitted: (() => number) | undefined = undefined;
   reconfiguredAtMs = Number.NaN;
   closedAtMs = Number.POSITIVE_INFINITY;
   isClosed = false;
   private isPoolEmpty: boolean;
   private flippedAtMs = Number.NEGATIVE_INFINITY;
   private lastSequence = -1;
+  private readonly evicted = new Set<Lease>();
   private readonly clock: ManualClock;
   private readonly pool: EndpointPool | undefined;
 
@@ -93,21 +103,24 @@ export class Host {
 
   // What the host does.
 
-  open(request: TestRequest, key: FlowKey, isRun = false): Ticket {
+  open(request: TestRequest, key: FlowKey, isRun = false, isRequeued = false): Ticket {
     const { fairnessId, priority = 0 } = key;
     const ticket: Ticket = {
       request,
       key: { fairnessId, priority },
       isRun,
+      isRequeued,
       isWorking: false,
       state: 'handed in',
       item: undefined,
+      waitingSinceMs: Number.NaN,
       lease: undefined,
       drop: undefined,
       answers: 0,
       answer: undefined,
     };
-    this.tickets.set(request, ticket);
+    this.tickets.push(ticket);
+    this.ticketFor.set(request, ticket);
     return ticket;
   }
 
@@ -123,7 +136,8 @@ export class Host {
     else {
       this.expect(ticket.state === 'handed in', `tryEnqueue answered nothing to a request that was ${ticket.state}`);
       ticket.state = 'turned away';
-      this.tickets.delete(request);
+      this.tickets.splice(this.tickets.indexOf(ticket), 1);
+      this.ticketFor.delete(request);
     }
   }
 
@@ -140,6 +154,17 @@ export class Host {
     void this.flow.run(request, key, watched).then(
       () => this.answered(ticket, undefined),
       (error: unknown) => this.answered(ticket, error instanceof FlowControlError ? error.drop : undefined),
+    );
+  }
+
+  requeue(lease: Lease): void {
+    const before = this.tickets.find((ticket) => ticket.lease === lease);
+    if (before === undefined) return this.fail('nobody holds this lease');
+    const mayRequeue = lease.isEvicted && !lease.isReleased;
+    const ticket = mayRequeue ? this.open(before.request, before.key, false, true) : undefined;
+    void lease.requeue().then(
+      (outcome) => (ticket === undefined ? this.fail('a lease was put back that must not be') : this.answered(ticket, outcome)),
+      (error: unknown) => this.expect(ticket === undefined && error instanceof FlowConfigError, `requeue refused: ${String(error)}`),
     );
   }
 
@@ -192,11 +217,14 @@ export class Host {
       this.activity++;
       const ticket = this.ticketOf(item.request, 'queued', 'handed in');
       if (ticket === undefined) return;
-      this.expectRoomFor(ticket, item);
-      this.expect(item.sequence > this.lastSequence, `sequence ${item.sequence} after ${this.lastSequence}`);
-      this.lastSequence = item.sequence;
+      if (!ticket.isRequeued) {
+        this.expectRoomFor(ticket, item);
+        this.expect(item.sequence > this.lastSequence, `sequence ${item.sequence} after ${this.lastSequence}`);
+        this.lastSequence = item.sequence;
+      }
       ticket.state = 'waiting';
       ticket.item = item;
+      ticket.waitingSinceMs = this.clock.now();
       this.waiting.add(ticket);
       const inBand = [...this.waiting].filter((other) => other.key.priority === ticket.key.priority).length;
       this.expect(waitingInBand === inBand, `queued: ${waitingInBand} announced to wait in the band, ${inBand} do`);
@@ -220,8 +248,8 @@ export class Host {
     });
     flow.on('dropped', ({ request, outcome }) => {
       this.activity++;
-      const evicted = outcome.type.startsWith('Evicted');
-      const ticket = this.ticketOf(request, outcome.type, evicted ? 'waiting' : 'handed in');
+      const hasWaited = outcome.type.startsWith('Evicted') && outcome.reason !== 'evicted';
+      const ticket = this.ticketOf(request, outcome.type, hasWaited ? 'waiting' : 'handed in');
       if (ticket === undefined) return;
       this.expectGround(ticket, outcome);
       ticket.state = 'dropped';
@@ -237,6 +265,14 @@ export class Host {
       );
       released.add(lease);
     });
+    flow.on('evicted', ({ lease }) => {
+      this.activity++;
+      this.expect(!this.evicted.has(lease) && lease.isEvicted && lease.priority < 0, 'evicted twice, or not sheddable');
+      this.expect(lease.signal.aborted, 'evicted without a signal');
+      const isWanted = [...this.waiting].some(({ key }) => key.priority > lease.priority);
+      this.expect(isWanted, 'evicted for nobody');
+      this.evicted.add(lease);
+    });
     flow.on('regime', ({ isPoolEmpty }) => {
       this.activity++;
       this.expect(isPoolEmpty !== this.isPoolEmpty, 'a regime began anew without an end');
@@ -246,7 +282,7 @@ export class Host {
   }
 
   private ticketOf(request: unknown, event: string, ...states: Ticket['state'][]): Ticket | undefined {
-    const ticket = this.tickets.get(request as TestRequest);
+    const ticket = this.ticketFor.get(request as TestRequest);
     this.expect(ticket !== undefined && states.includes(ticket.state), `${event} came to a request that is ${ticket?.state ?? 'unknown'}`);
     return ticket;
   }
@@ -263,7 +299,7 @@ export class Host {
     for (const [scope, waiting, { maxRequests, maxBytes }] of [
       ['global', [...this.waiting], limits],
       ['band', inBand, band.settings.limits],
-      ['flow', inFlow, band.settings.flowLimits],
+      ['flow', inFlow, optionsOf(this.flow).flows.get(key.fairnessId)?.limits ?? band.settings.flowLimits],
     ] as const) {
       this.expect(waiting.length + 1 <= maxRequests, `${scope}: let in as number ${waiting.length + 1} of ${maxRequests}`);
       this.expect(
@@ -277,7 +313,7 @@ export class Host {
   private expectTurnOf(ticket: Ticket, item: ItemView): void {
     const { priority } = ticket.key;
     const waited = ticket.state === 'waiting';
-    for (const other of this.waiting) {
+    for (const other of this.isStrict ? this.waiting : []) {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
       if (overtaken) this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
     }
@@ -293,16 +329,24 @@ export class Host {
     }
   }
 
+  /** Bands go strictly by priority. */
+  private get isStrict(): boolean {
+    const bands = dispatcherOf(this.flow).keeper.table.all();
+    return optionsOf(this.flow).bandOrder === strictOrder && bands.every((band) => band.settings.minShare === 0);
+  }
+
   /** Dropped: there must have been a reason, the one that is told. */
   private expectGround(ticket: Ticket, drop: Drop): void {
     const { key, request, item } = ticket;
     const nowMs = this.clock.now();
     this.expect(drop.fairnessId === key.fairnessId && drop.priority === key.priority, 'a drop names another flow');
-    this.expect(drop.queuedMs === (item === undefined ? 0 : nowMs - item.enqueuedAtMs), `dropped after ${drop.queuedMs} ms`);
+    const waitedMs = item === undefined ? 0 : nowMs - item.enqueuedAtMs;
+    this.expect(ticket.isRequeued || drop.queuedMs === waitedMs, `dropped after ${drop.queuedMs} ms`);
     switch (drop.type) {
       case 'RejectedCapacity':
       case 'RejectedNoEndpoints': {
         const { limit } = drop;
+        if (drop.reason === 'refused') return this.expect(drop.policy !== undefined, 'refused by nobody');
         this.expect((drop.type === 'RejectedNoEndpoints') === this.isPoolEmpty, `${drop.type} while isPoolEmpty is ${this.isPoolEmpty}`);
         if (limit === undefined) return this.expect(drop.reason === 'max-bands', `${drop.reason} names no limit`);
         const add = limit.resource === 'bytes' ? request.byteSize : 1;
@@ -318,6 +362,8 @@ export class Host {
       case 'EvictedContextCancelled':
         return this.expect(request.signal?.aborted === true, 'cancelled without an abort');
       case 'EvictedOther':
+        if (drop.reason === 'displaced') return this.expectDisplaced(ticket);
+        if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');
         return this.expect(this.closedAtMs <= nowMs, 'evicted although nobody closed');
       case 'RejectedOther':
         return this.expect(
@@ -327,26 +373,39 @@ export class Host {
     }
   }
 
-  private deadlineOf({ item }: Ticket): number {
+  /** Displaced: the newest of the lowest band. */
+  private expectDisplaced(victim: Ticket): void {
+    this.expect(optionsOf(this.flow).overflow === 'displace' && victim.key.priority < 0, 'displaced though it need not leave');
+    for (const { key, item } of this.waiting) {
+      if (key.priority < victim.key.priority) this.fail(`displaced ${victim.key.priority} before ${key.priority}`);
+      const isNewer = key.priority === victim.key.priority && (item?.sequence ?? 0) > (victim.item?.sequence ?? 0);
+      if (isNewer) this.fail('displaced an older request than it must');
+    }
+  }
+
+  private deadlineOf({ item, waitingSinceMs }: Ticket): number {
     if (item === undefined) return Number.NaN;
     const budget = this.isPoolEmpty ? optionsOf(this.flow).noEndpointRequestTtlMs : item.ttlMs;
-    return Math.max(item.enqueuedAtMs, this.flippedAtMs) + budget;
+    return Math.max(waitingSinceMs, this.flippedAtMs) + budget;
   }
 
   // The comparison.
 
-  /** Timers that the controller must have set, no more and no less. */
-  get expectedTimers(): number {
-    if (this.waiting.size === 0) return 0;
+  /** Timers that the controller must have set, no more and no less; with eviction there may be one more, for the victims. */
+  get expectedTimers(): [least: number, most: number] {
+    if (this.waiting.size === 0) return [0, 0];
     const isDraining = this.closedAtMs < Number.POSITIVE_INFINITY;
-    return 1 + (this.gate.isSilent && !this.isPoolEmpty ? 1 : 0) + (isDraining ? 1 : 0);
+    const looksAgain = this.gate.isSilent && !this.isPoolEmpty;
+    const least = 1 + (looksAgain ? 1 : 0) + (isDraining ? 1 : 0);
+    const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
+    return [least, hasVictims ? least + 1 : least];
   }
 
   /** After a step: the books against what the controller says. Every promise that is settled has been answered by now. */
   compare(): void {
     const { flow, waiting } = this;
     const { stats, bands, endpoints } = flow.snapshot();
-    const states = [...this.tickets.values()];
+    const states = this.tickets;
     const count = (state: Ticket['state']): number => states.filter((ticket) => ticket.state === state).length;
     const held = this.leases.filter((lease) => !lease.isReleased);
     this.same('enqueued', stats.enqueued, states.length);
@@ -395,6 +454,8 @@ export class Host {
       stats.inFlightTokens,
       sumOf(held, (lease) => lease.tokens),
     );
+    this.same('evicted in flight', stats.evictedInFlight, this.evicted.size);
+    if (this.admitted !== undefined) this.same('admitted', this.admitted(), waiting.size + held.length);
     this.same('released', stats.released, this.leases.length - held.length);
     this.same('endpoints', endpoints.length, this.pool?.endpoints.length ?? 0);
     this.expect(!stats.isGateClosed || waiting.size > 0, 'the gate is said to hold requests back, and none waits');

@@ -1,8 +1,11 @@
 /** Plugins that do whatever their contract forbids, and that call the controller back from inside. */
 import type {
+  AdmissionPolicy,
   EndpointPicker,
   EndpointPool,
   EndpointView,
+  EvictionFilter,
+  EvictionOrdering,
   FlowFairnessPolicy,
   FlowView,
   OrderingPolicy,
@@ -132,5 +135,39 @@ export function nonsensePicker({ random, meddle }: Mischief, pool: EndpointPool)
       if (choice === 5) for (const { id } of pool.endpoints) pool.remove(id);
       return random.pick(endpoints);
     },
+  };
+}
+
+export function nonsenseEviction({ random, meddle }: Mischief): { filter: EvictionFilter; ordering: EvictionOrdering } {
+  return {
+    filter: {
+      type: 'nonsense-filter',
+      accepts({ priority }) {
+        meddle();
+        if (random.chance(0.1)) throw new Error('accepts');
+        return random.chance(0.2) ? anything(random) === true : priority < 0;
+      },
+    },
+    ordering: {
+      type: 'nonsense-order',
+      compare() {
+        meddle();
+        if (random.chance(0.1)) throw new Error('compare');
+        return random.chance(0.3) ? (anything(random) as number) : random.next() - 0.5;
+      },
+    },
+  };
+}
+
+export function nonsenseAdmission({ random, meddle }: Mischief): AdmissionPolicy {
+  return {
+    type: 'nonsense-admission',
+    admit(_request, _key, view) {
+      meddle();
+      if (random.chance(0.1)) throw new Error('admit');
+      if (random.chance(0.1)) view.saturation();
+      return random.chance(0.3) ? (anything(random) as 'admit') : random.pick(['admit', { reason: 'no' }]);
+    },
+    released: meddle,
   };
 }

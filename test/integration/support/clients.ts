@@ -6,7 +6,7 @@ import type { Writable } from 'node:stream';
 import type { Host } from './hosts.js';
 import { deferred, within } from './until.js';
 
-export interface RequestOptions {
+interface RequestOptions {
   readonly method?: string;
   readonly path?: string;
   readonly headers?: Record<string, string>;
@@ -17,7 +17,7 @@ export interface RequestOptions {
 }
 
 /** One request and what came of it. */
-export interface Exchange {
+interface Exchange {
   readonly status: Promise<number>;
   readonly headers: Promise<Record<string, string>>;
   /** The whole body. Rejects when the response breaks off. */

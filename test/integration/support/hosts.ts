@@ -29,7 +29,7 @@ export interface Io {
   stream(): Writable;
 }
 
-export type Handler = (io: Io) => void | Promise<void>;
+type Handler = (io: Io) => void | Promise<void>;
 
 export interface Application {
   readonly gate: AdapterGate<HttpFlowRequest<NodeRequest>>;
