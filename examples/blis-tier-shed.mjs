@@ -1,7 +1,7 @@
 // @ts-check
 // A policy file of the simulator BLIS at a gateway: under overload, tier shedding refuses the lower classes, and a tenant's sheddable
 // requests are held to its budget also while there is room.
-import { EndpointPool, FlowController, utilizationDetector } from 'headgate';
+import { concurrencyDetector, EndpointPool, FlowController } from 'headgate';
 import { loadBlisPolicy } from 'headgate/config';
 
 const longestBatch = 8;
@@ -23,39 +23,39 @@ routing:
 );
 for (const warning of warnings) console.log(`warning: ${warning}`);
 console.log(`Time-to-first-token targets: ${[...sloTargetsMs].map(([sloClass, ms]) => `${sloClass} ${ms} ms`).join(', ')}`);
-console.log(`Budgets: acme ${(tenantBudgets.acme ?? 1) * pool.endpoints.length * longestBatch} of ${pool.endpoints.length * longestBatch} requests`);
+console.log(
+  `Budgets: acme ${(tenantBudgets.acme ?? 1) * pool.endpoints.length * longestBatch} of ${pool.endpoints.length * longestBatch} requests`,
+);
 
-const flow = new FlowController({ pool, admission, saturationDetector: utilizationDetector() });
-/** @type {Record<string, number>} */
-let shedByTier = {};
-flow.on('dropped', ({ outcome }) => {
-  const tier = Object.keys(classes).find((name) => sloClasses.priorityOf(name) === outcome.priority) ?? outcome.priority;
-  shedByTier[tier] = (shedByTier[tier] ?? 0) + 1;
+// Without --flow-control, BLIS has no queue: what is admitted goes.
+const flow = new FlowController({
+  pool,
+  admission,
+  mode: 'admission',
+  saturationDetector: concurrencyDetector({ maxConcurrency: longestBatch }),
 });
-/** Requests of each class in one burst. */
-const classes = { critical: 3, standard: 3, batch: 3, sheddable: 3, background: 3 };
 
-/** @type {import('headgate').Lease[]} */
-const leases = [];
-
-/** @param {string} tenant */
+/** Three requests of each class, all in flight together. @param {string} tenant */
 async function burst(tenant) {
-  shedByTier = {};
-  /** @type {Map<string, number>} */
-  const refusals = new Map();
-  for (const [sloClass, count] of Object.entries(classes)) {
-    const priority = sloClasses.priorityOf(sloClass);
-    for (let i = 0; i < count; i++) {
-      const request = { byteSize: 500, sloTtftMs: sloTargetsMs.get(sloClass) };
-      const outcome = await flow.enqueue(request, { fairnessId: tenant, priority });
-      if (outcome.type === 'Dispatched') leases.push(outcome.lease);
-      else refusals.set(`${outcome.policy}: ${outcome.detail}`, (refusals.get(`${outcome.policy}: ${outcome.detail}`) ?? 0) + 1);
+  /** @type {import('headgate').Lease[]} */
+  const leases = [];
+  console.log(`  ${tenant}:`);
+  for (const sloClass of ['critical', 'standard', 'batch', 'sheddable', 'background']) {
+    const key = { fairnessId: tenant, priority: sloClasses.priorityOf(sloClass) };
+    let admitted = 0;
+    let why = '';
+    for (let i = 0; i < 3; i++) {
+      const outcome = await flow.enqueue({ byteSize: 500, sloTtftMs: sloTargetsMs.get(sloClass) }, key);
+      if (outcome.type === 'Dispatched') {
+        leases.push(outcome.lease);
+        admitted++;
+      } else {
+        why = `; ${outcome.policy}: ${outcome.detail}`;
+      }
     }
+    console.log(`    ${sloClass.padEnd(10)} ${String(key.priority).padStart(2)}: ${admitted} of 3 admitted${why}`);
   }
-  const shed = Object.entries(shedByTier).map(([tier, count]) => `${tier} ${count}`);
-  console.log(`  ${tenant}: ${leases.length} run; shed by tier: ${shed.join(', ') || 'none'}`);
-  for (const [refusal, count] of refusals) console.log(`    ${count} × ${refusal}`);
-  for (const lease of leases.splice(0)) lease.release();
+  for (const lease of leases) lease.release();
 }
 
 /** @param {number} runningRequests */
@@ -63,7 +63,7 @@ function report(runningRequests) {
   for (const { id } of pool.endpoints) pool.report(id, { waitingQueueSize: 0, runningRequests, kvCacheUsage: 0.1 });
 }
 
-console.log('Idle instances; each class sends three requests:');
+console.log('Idle instances:');
 report(0);
 await burst('acme');
 report(0);

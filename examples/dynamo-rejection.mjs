@@ -24,7 +24,10 @@ const flow = new FlowController({
 });
 
 const limit = flowControl(flow, { contract: 'dynamo', classify: () => ({ fairnessId: 'default', priority: 0 }) });
-const busyThreshold = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => Reflect.get(headers, 'x-operator') === 'yes' });
+const busyThreshold = busyThresholdHandler({
+  models: { llama: detector },
+  authorize: ({ headers }) => Reflect.get(headers, 'x-operator') === 'yes',
+});
 
 const frontend = createServer(async (req, res) => {
   if (req.url === '/busy_threshold') {
@@ -50,7 +53,14 @@ function report(worker, ...ranks) {
 async function burst(when) {
   const responses = await Promise.all(Array.from({ length: 6 }, () => fetch(`${url}/v1/chat/completions`, { method: 'POST' })));
   const answers = await Promise.all(responses.map(async (response) => `${response.status} ${await response.text()}`));
-  console.log(`${when}; busy: ${pool.endpoints.filter((worker) => detector.isBusy(worker)).map(({ id }) => id).join(', ') || 'none'}`);
+  console.log(
+    `${when}; busy: ${
+      pool.endpoints
+        .filter((worker) => detector.isBusy(worker))
+        .map(({ id }) => id)
+        .join(', ') || 'none'
+    }`,
+  );
   for (const answer of [...new Set(answers)].sort()) console.log(`  ${answers.filter((other) => other === answer).length} × ${answer}`);
   const retryAfter = responses.find(({ status }) => status === 503)?.headers.get('retry-after');
   if (retryAfter !== undefined) console.log(`  Retry-After: ${retryAfter}`);

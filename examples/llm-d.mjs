@@ -85,11 +85,17 @@ const burst = [
 ];
 const { waiting, inFlight, saturation } = flow.stats();
 console.log(`After the burst: ${inFlight} in flight on ${pool.endpoints.length} servers (saturation ${saturation}), ${waiting} waiting`);
-for (const band of flow.snapshot().bands) console.log(`  priority ${band.priority}: ${band.waiting} of at most ${band.limits.maxRequests} waiting`);
+for (const band of flow.snapshot().bands)
+  console.log(`  priority ${band.priority}: ${band.waiting} of at most ${band.limits.maxRequests} waiting`);
 await Promise.all(burst);
 
 console.log('Order of dispatch: the seats were taken when the others came; then priority, then turns:');
 console.log(`  ${runs(order).join(', ')}`);
 console.log('Answers:');
-for (const [tenant, counts] of answers) console.log(`  ${tenant}: ${Object.entries(counts).map(([answer, count]) => `${count} × ${answer}`).join(', ')}`);
+for (const [tenant, counts] of answers)
+  console.log(
+    `  ${tenant}: ${Object.entries(counts)
+      .map(([answer, count]) => `${count} × ${answer}`)
+      .join(', ')}`,
+  );
 await flow.close();

@@ -14,8 +14,8 @@ import {
   type Outcome,
 } from '../../src/index.js';
 import type { ManualClock } from '../../src/testing/index.js';
-import type { CountedSignal } from './counted-signal.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
+import type { CountedSignal } from './counted-signal.js';
 import { brokenTables, dispatcherOf, optionsOf } from './inside.js';
 
 export interface TestRequest extends FlowRequest {

@@ -55,7 +55,19 @@ export interface Step {
 
 const priorities = [-3, -1, 0, 2, 9] as const;
 const recheckIntervalMs = 10;
-const events = ['queued', 'dispatched', 'dropped', 'released', 'gate', 'regime', 'pluginError', 'bandAdded', 'bandRemoved', 'flowRemoved', 'evicted'];
+const events = [
+  'queued',
+  'dispatched',
+  'dropped',
+  'released',
+  'gate',
+  'regime',
+  'pluginError',
+  'bandAdded',
+  'bandRemoved',
+  'flowRemoved',
+  'evicted',
+];
 
 export class World {
   readonly clock = new ManualClock(1000);
