@@ -32,6 +32,8 @@ class DecisionView implements AdmissionView {
 
 export class AdmissionDesk {
   policy: AdmissionPolicy | undefined;
+  /** Who admitted the last request; undefined when its policy failed, and it came in all the same. */
+  admittedBy: AdmissionPolicy | undefined = undefined;
   private readonly view: DecisionView;
   private readonly errors: PluginErrorSink;
 
@@ -44,10 +46,12 @@ export class AdmissionDesk {
   /** Undefined when the request may come in; a policy that fails admits. */
   refusal(request: unknown, key: AdmissionKey, nowMs: number, waiting: number): Refusal | undefined {
     const { policy } = this;
+    this.admittedBy = undefined;
     if (policy === undefined) return undefined;
     this.view.begin(nowMs, waiting);
     try {
       const answer: unknown = policy.admit(request, key, this.view);
+      if (answer === 'admit') this.admittedBy = policy;
       if (answer === 'admit') return undefined;
       if (isRefusal(answer)) return answer;
       this.failed(policy, new TypeError('admit must return "admit" or an object with a reason'));

@@ -252,7 +252,7 @@ export class Dispatcher implements LeaseOwner, Written {
     if (item.request?.signal?.aborted === true) return this.drop(item, 'RejectedOther', 'cancelled');
     const refusal = this.desk.refusal(item.request, item, this.nowMs, this.waiting);
     if (refusal !== undefined) return this.refuse(item, refusal);
-    item.admittedBy = this.desk.policy;
+    item.admittedBy = this.desk.admittedBy;
     item.band ??= this.keeper.bandOf(item.priority, this.nowMs);
     const { band } = item;
     if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
