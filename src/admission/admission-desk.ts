@@ -51,8 +51,10 @@ export class AdmissionDesk {
     this.view.begin(nowMs, waiting);
     try {
       const answer: unknown = policy.admit(request, key, this.view);
-      if (answer === 'admit') this.admittedBy = policy;
-      if (answer === 'admit') return undefined;
+      if (answer === 'admit') {
+        this.admittedBy = policy;
+        return undefined;
+      }
       if (isRefusal(answer)) return answer;
       this.failed(policy, new TypeError('admit must return "admit" or an object with a reason'));
     } catch (error) {
