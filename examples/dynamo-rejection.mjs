@@ -23,7 +23,11 @@ const flow = new FlowController({
   },
 });
 
-const limit = flowControl(flow, { contract: 'dynamo', classify: () => ({ fairnessId: 'default', priority: 0 }) });
+const limit = flowControl(flow, {
+  contract: 'dynamo',
+  classify: () => ({ fairnessId: 'default', priority: 0 }),
+  random: () => 0, // no jitter in Retry-After, so that every run prints the same
+});
 const busyThreshold = busyThresholdHandler({
   models: { llama: detector },
   authorize: ({ headers }) => Reflect.get(headers, 'x-operator') === 'yes',

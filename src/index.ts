@@ -112,7 +112,9 @@ export {
 export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/static-usage-limit.js';
 export type { UsageLimitPolicy } from './gate/usage-limit-policy.js';
 export { type UtilizationDetector, type UtilizationDetectorOptions, utilizationDetector } from './gate/utilization-detector.js';
+export type { Report, Schema } from './options/element.js';
 export { type ConfigIssue, FlowConfigError } from './options/flow-config-error.js';
+export type { Verdict } from './options/parse.js';
 export * as schemas from './options/schema-kit.js';
 export { defaultRegistry } from './plugins/default-registry.js';
 export { definePlugin, type PluginBlueprint, type PluginDefinition, type PluginReferences } from './plugins/define-plugin.js';

@@ -6,6 +6,7 @@ import {
   FlowConfigError,
   gaieLegacy,
   rejectAll,
+  type Schema,
   type SloClasses,
   schemas,
   sloClasses,
@@ -41,8 +42,8 @@ const policies = ['always-admit', 'gaie-legacy', 'reject-all', 'tier-shed', 'tok
 /** Sections of the simulator that say nothing about flow control. */
 const otherSections = ['priority', 'routing', 'scheduler'] as const;
 
-function record(element: schemas.Schema<number>): z.ZodMiniOptional<schemas.Schema<Record<string, number>>> {
-  return optional(z.record(z.string(), element) as schemas.Schema<Record<string, number>>);
+function record(element: Schema<number>): z.ZodMiniOptional<Schema<Record<string, number>>> {
+  return optional(z.record(z.string(), element) as Schema<Record<string, number>>);
 }
 
 const admissionSection = object({
@@ -70,7 +71,7 @@ const bundleSchema = object({
   ...Object.fromEntries(otherSections.map((name) => [name, z.optional(z.unknown())])),
 });
 
-const optionsSchema: schemas.Schema<LoadBlisPolicyOptions> = object({ capacity: optional(schemas.positiveInteger()) });
+const optionsSchema: Schema<LoadBlisPolicyOptions> = object({ capacity: optional(schemas.positiveInteger()) });
 
 type AdmissionSection = z.output<typeof admissionSection>;
 

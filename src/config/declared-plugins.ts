@@ -1,5 +1,13 @@
 /** The `plugins` list: what it declares, and what the names elsewhere in the file refer to. */
-import { type ConfigurableKind, FlowConfigError, type PluginReferences, type PluginRegistry, type Plugins, schemas } from '../index.js';
+import {
+  type ConfigurableKind,
+  FlowConfigError,
+  type PluginReferences,
+  type PluginRegistry,
+  type Plugins,
+  type Schema,
+  schemas,
+} from '../index.js';
 import type { Problems } from './problems.js';
 
 /** Types that need no declaration: as in llm-d they are there anyway. */
@@ -70,7 +78,7 @@ export class DeclaredPlugins implements PluginReferences {
    * The name of a plugin of one kind, read as the plugin: a declared one, else one of the registered type of that name, with its
    * default parameters. Nothing is read as `defaultName`.
    */
-  reference<K extends ConfigurableKind>(kind: K, defaultName?: string): schemas.Schema<Plugins[K]> {
+  reference<K extends ConfigurableKind>(kind: K, defaultName?: string): Schema<Plugins[K]> {
     const theName = `the name of ${schemas.nounOf(kind)}`;
     return schemas.element((given, report) => {
       const name = given ?? defaultName;

@@ -1,5 +1,5 @@
 /** `featureGates: ["flowControl"]`: is flow control on? */
-import { schemas } from '../index.js';
+import { type Schema, schemas } from '../index.js';
 
 const gateName = 'flowControl';
 
@@ -12,7 +12,7 @@ export interface FeatureGate {
 }
 
 /** `name`, `name=true` or `name=false`. */
-export const featureGate: schemas.Schema<FeatureGate> = schemas.element((candidate, report) => {
+export const featureGate: Schema<FeatureGate> = schemas.element((candidate, report) => {
   if (typeof candidate !== 'string' || candidate === '') {
     report(`the name of a feature gate, such as "${gateName}"`);
     return undefined;

@@ -1,8 +1,8 @@
 /** The elements of configuration files that differ from the constructor's: quantities with a meaning for 0, durations as text only. */
-import { schemas } from '../index.js';
+import { type Schema, schemas } from '../index.js';
 
 /** A quantity; `zero` says what 0 stands for, and `.inf` is unlimited. */
-export function quantity(zero: string, example: string): schemas.Schema<number> {
+export function quantity(zero: string, example: string): Schema<number> {
   return schemas.element((candidate, report) => {
     // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
     const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
@@ -15,16 +15,16 @@ export function quantity(zero: string, example: string): schemas.Schema<number> 
 }
 
 /** How long a request may wait, as ms. */
-export function ttl(): schemas.Schema<number> {
+export function ttl(): Schema<number> {
   return duration('a duration from "0s" (for ever) up, such as "60s"', (ms) => ms >= 0);
 }
 
 /** A duration above 0, as ms. */
-export function interval(example: string): schemas.Schema<number> {
+export function interval(example: string): Schema<number> {
   return duration(`a duration above 0, such as "${example}"`, (ms) => ms > 0);
 }
 
-function duration(expected: string, isRight: (ms: number) => boolean): schemas.Schema<number> {
+function duration(expected: string, isRight: (ms: number) => boolean): Schema<number> {
   return schemas.element((candidate, report) => {
     const ms = typeof candidate === 'string' ? schemas.parseDuration(candidate) : Number.NaN;
     if (isRight(ms)) return ms;

@@ -257,7 +257,12 @@ export class Dispatcher implements LeaseOwner, Written {
     const { band } = item;
     if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
     if (this.options.mode === 'admission') return this.passOn(item, band);
-    const limit = this.limitHitBy(item, band);
+    let limit = this.limitHitBy(item, band);
+    if (limit !== undefined && this.expiry.due(this.nowMs) !== undefined) {
+      // The timer is late; those whose time is up hold no place.
+      this.evictExpired();
+      limit = this.limitHitBy(item, band);
+    }
     if (limit !== undefined && !this.makeRoom(item, band, limit))
       return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
     band.lastUsedMs = this.nowMs;

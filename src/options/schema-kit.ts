@@ -3,9 +3,9 @@
  */
 export { nounOf, pluginOf } from '../plugins/plugin-kinds.js';
 export { parseDuration } from './duration.js';
-export { element, object, optional, type Report, rule, type Schema, value } from './element.js';
+export { element, object, optional, rule, value } from './element.js';
 export { describeValue } from './flow-config-error.js';
-export { below, joinPath, parse, type Verdict, validate } from './parse.js';
+export { below, joinPath, parse, validate } from './parse.js';
 export { parseQuantity } from './quantity.js';
 export { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from './rules.js';
 export {

@@ -23,7 +23,8 @@ const parameters: Readonly<Record<string, unknown>> = {
 
 /** All of one kind that a configuration file can name: a new one is covered from its first day. */
 function builtIns<K extends ConfigurableKind>(kind: K, describePlugin: (name: string, make: () => Plugins[K]) => void): void {
-  for (const type of defaultRegistry().types(kind)) describePlugin(type, () => defaultRegistry().create(type, parameters[type]) as Plugins[K]);
+  for (const type of defaultRegistry().types(kind))
+    describePlugin(type, () => defaultRegistry().create(type, parameters[type]) as Plugins[K]);
 }
 
 builtIns('fairness', describeFairnessPolicy);

@@ -2,9 +2,9 @@
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../src/index.js';
 import { Random } from '../property/random.js';
-import { key, leaseOf, makeFlow } from '../support/flow.js';
 import { fakeItem } from '../support/fake-item.js';
 import { fakeEndpoint } from '../support/fake-pool.js';
+import { key, leaseOf, makeFlow } from '../support/flow.js';
 
 export function describeEndpointPicker(name: string, make: () => EndpointPicker): void {
   describe(`endpoint picker ${name}`, () => {

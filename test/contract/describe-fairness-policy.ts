@@ -38,12 +38,13 @@ function live(policy: FairnessPolicy, seed: number): Run {
   for (let step = 0; step < 400; step++) {
     const name = `f${random.int(8)}`;
     const priority = random.pick([5, 0]);
-    if (random.chance(0.5)) {
+    const dice = random.next();
+    if (dice < 0.5) {
       const signal = random.chance(0.05) ? abort.signal : undefined;
       void flow.enqueue({ byteSize: flows.length, tokens: random.int(50), signal }, key(name, priority));
       flows.push(`${name} of ${priority}`);
-    } else if (random.chance(0.5)) serve(1 + random.int(3));
-    else if (random.chance(0.6) && running.length > 0) {
+    } else if (dice < 0.75) serve(1 + random.int(3));
+    else if (dice < 0.9 && running.length > 0) {
       const [lease] = running.splice(random.int(running.length), 1) as [Lease];
       if (random.chance(0.7)) lease.report({ promptTokens: random.int(100), completionTokens: random.int(100) });
       lease.release();

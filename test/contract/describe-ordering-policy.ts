@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import type { ItemView, OrderingPolicy } from '../../src/index.js';
 import { Random } from '../property/random.js';
-import { dial, key, makeFlow } from '../support/flow.js';
 import { fakeItem } from '../support/fake-item.js';
+import { dial, key, makeFlow } from '../support/flow.js';
 
 /** Few distinct values, so that ties are many; frozen, because views are not to be written to. */
 function randomItems(seed: number, count: number): ItemView[] {
@@ -53,9 +53,10 @@ export function describeOrderingPolicy(name: string, make: () => OrderingPolicy)
       }
     });
 
-    if (arrivalOrder === true) it('says arrivalOrder, and is nothing else', () => {
-      for (const a of items) for (const b of items) expect(sign(a, b)).toBe(Math.sign(a.sequence - b.sequence));
-    });
+    if (arrivalOrder === true)
+      it('says arrivalOrder, and is nothing else', () => {
+        for (const a of items) for (const b of items) expect(sign(a, b)).toBe(Math.sign(a.sequence - b.sequence));
+      });
 
     it('lets requests go in its order, ties by arrival', () => {
       const random = new Random(3);

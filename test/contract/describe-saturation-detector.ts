@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { EndpointPool, type EndpointView, type PoolView, type SaturationDetector } from '../../src/index.js';
 import { Random } from '../property/random.js';
-import { key, leaseOf, makeFlow, request } from '../support/flow.js';
 import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
+import { key, leaseOf, makeFlow, request } from '../support/flow.js';
 
 const nowMs = 10_000;
 
@@ -98,14 +98,15 @@ export function describeSaturationDetector(name: string, make: () => SaturationD
       }
     });
 
-    if (make().subscribe !== undefined) it('takes back a subscription, once or twice', () => {
-      const stop = make().subscribe?.(() => {});
-      expect(() => {
-        stop?.();
-        stop?.();
-      }).not.toThrow();
-      expect(stop).toBeTypeOf('function');
-    });
+    if (make().subscribe !== undefined)
+      it('takes back a subscription, once or twice', () => {
+        const stop = make().subscribe?.(() => {});
+        expect(() => {
+          stop?.();
+          stop?.();
+        }).not.toThrow();
+        expect(stop).toBeTypeOf('function');
+      });
 
     it('lets every request of a queue go in the end', async () => {
       const pool = new EndpointPool();
@@ -115,7 +116,9 @@ export function describeSaturationDetector(name: string, make: () => SaturationD
         for (const { id } of pool.endpoints) pool.report(id, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
       };
       report();
-      const all = Array.from({ length: 400 }, async (_, i) => leaseOf(await flow.enqueue({ ...request, tokens: i }, key(`f${i % 7}`))).release());
+      const all = Array.from({ length: 400 }, async (_, i) =>
+        leaseOf(await flow.enqueue({ ...request, tokens: i }, key(`f${i % 7}`))).release(),
+      );
       for (let i = 0; i < 1000 && flow.stats().released < 400; i++) {
         clock.advance(10);
         report();

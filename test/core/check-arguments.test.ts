@@ -61,7 +61,11 @@ describe('a call that cannot be right', () => {
 describe('a call that is right', () => {
   it.each<[string, FlowRequest, FlowKey]>([
     ['as little as possible', { byteSize: 0 }, { fairnessId: 'a' }],
-    ['everything undefined that may be', { byteSize: 0, signal: undefined, ttlMs: undefined, tokens: undefined }, { fairnessId: 'a', priority: undefined }],
+    [
+      'everything undefined that may be',
+      { byteSize: 0, signal: undefined, ttlMs: undefined, tokens: undefined },
+      { fairnessId: 'a', priority: undefined },
+    ],
     ['zeros', { byteSize: 0, ttlMs: 0, tokens: 0, sloTtftMs: 0, receivedAtMs: 0 }, { fairnessId: 'a', priority: 0 }],
     ['fractions of milliseconds', { byteSize: 0, ttlMs: 0.5, sloTtftMs: 0.5, receivedAtMs: -0.5 }, { fairnessId: 'a' }],
     ['no end', { byteSize: 0, ttlMs: Number.POSITIVE_INFINITY, sloTtftMs: Number.POSITIVE_INFINITY }, { fairnessId: 'a' }],

@@ -81,6 +81,17 @@ describe('a request that waits', () => {
     expect(flow.stats().outcomes).toMatchObject({ Dispatched: 2, EvictedTTL: 1 });
   });
 
+  it('holds no place in the limits when its time is up, although the timer is late', async () => {
+    const clock = new BlockedClock();
+    const { flow } = makeFlow({ clock, saturationDetector: dial(1, true), limits: { maxRequests: 2 } });
+    const waiting = [100, 5000].map((ttlMs) => flow.enqueue({ ...request, ttlMs }, key()));
+    clock.block(100);
+    void flow.enqueue(request, key('next'));
+    expect(dropOf(await waiting[0])).toMatchObject({ type: 'EvictedTTL', queuedMs: 100 });
+    expect(flow.stats()).toMatchObject({ waiting: 2, rejected: 0 });
+    expect(dropOf(await flow.enqueue(request, key())).reason).toBe('global-max-requests');
+  });
+
   it('is never touched by its TTL once it was dispatched', async () => {
     const { flow, clock } = makeFlow();
     const held = runNow(flow);

@@ -75,7 +75,7 @@ describe('contents', () => {
   test('dist has one module and one declaration for each subpath and format', async () => {
     const names = (await readdir(installed('dist'))).filter((name) => !name.endsWith('.map'));
     // Types that several subpaths share are in a chunk with a hash in its name; code never is.
-    const files = names.filter((name) => !/-\w{8}\.d\.c?ts$/.test(name));
+    const files = names.filter((name) => !/-[\w-]{8}\.d\.c?ts$/.test(name));
     const expected = bundles.flatMap((name) => ['js', 'cjs', 'd.ts', 'd.cts'].map((suffix) => `${name}.${suffix}`));
     expect(files.sort()).toEqual(expected.sort());
   });
