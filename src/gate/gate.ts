@@ -20,6 +20,7 @@ export interface GateSettings {
 export class Gate {
   /** The last reading, scaled so that 1 is full; 0 before the first. */
   saturation = 0;
+  private isReading = false;
   private lastReadFailed = false;
   /** Stops the detector's announcements; undefined while it makes none. */
   private unsubscribe: (() => void) | undefined = undefined;
@@ -144,7 +145,10 @@ export class Gate {
   private subscribe(): void {
     if (this.detector.subscribe === undefined) return;
     try {
-      this.unsubscribe = this.detector.subscribe(this.onAnnounced);
+      // What it announces while it is being read, it answers anyway.
+      this.unsubscribe = this.detector.subscribe(() => {
+        if (!this.isReading) this.onAnnounced();
+      });
     } catch (error) {
       this.failed(error);
     }
@@ -152,6 +156,7 @@ export class Gate {
 
   private read(nowMs: number): number {
     const { closeAt, failValue } = this.settings;
+    this.isReading = true;
     try {
       const reading = this.detector.saturation(this.pool, nowMs);
       if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
@@ -161,6 +166,8 @@ export class Gate {
       this.failed(new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
     } catch (error) {
       this.failed(error);
+    } finally {
+      this.isReading = false;
     }
     this.lastReadFailed = true;
     return failValue;

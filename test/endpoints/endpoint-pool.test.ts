@@ -104,6 +104,27 @@ describe('an endpoint that is removed while requests run on it', () => {
     expect(pool.inFlightRequests).toBe(0);
   });
 
+  it('and whose requests end lets others go, when the detector counts by itself', () => {
+    const pool = poolWith('a', 'b');
+    let running = 0;
+    const { flow } = makeFlow({
+      pool,
+      saturationDetector: {
+        type: 'counts-itself',
+        saturation: () => running / 2,
+        dispatched: () => running++,
+        released: () => running--,
+        subscribe: () => () => {},
+      },
+    });
+    const leases = [runNow(flow), runNow(flow)];
+    void flow.enqueue(request, key());
+    pool.remove('a');
+    expect(flow.stats().waiting).toBe(1);
+    leases.find(({ endpoint }) => endpoint?.id === 'a')?.release();
+    expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 2 });
+  });
+
   it('shrinks the pool for the requests that wait', () => {
     const pool = poolWith('a', 'b');
     const { flow } = makeFlow({ pool });

@@ -215,6 +215,32 @@ describe('a closed gate', () => {
     return flow.close().then(() => expect(stopped).toBe(1));
   });
 
+  it('takes no announcement for one that comes from the reading itself', () => {
+    const listeners = new Set<() => void>();
+    let reads = 0;
+    let value = 1;
+    const { flow, clock } = makeFlow({
+      saturationDetector: {
+        type: 'talkative',
+        saturation() {
+          reads++;
+          for (const listener of listeners) listener();
+          return value;
+        },
+        subscribe(listener) {
+          listeners.add(listener);
+          return () => listeners.delete(listener);
+        },
+      },
+    });
+    void flow.enqueue(request, key());
+    expect(reads).toBeLessThan(4);
+    expect(clock.pendingTimers).toBe(1);
+    value = 0;
+    for (const listener of listeners) listener();
+    expect(flow.stats().waiting).toBe(0);
+  });
+
   it.each([
     [
       'throws',
