@@ -1,5 +1,5 @@
-/** Requests and flows as policies see them, made of figures. */
-import type { FlowView, ItemView } from '../../src/index.js';
+/** Requests as policies see them, made of figures. */
+import type { ItemView } from '../../src/index.js';
 
 export function fakeItem(figures: Partial<ItemView> = {}): ItemView {
   return {
@@ -15,8 +15,4 @@ export function fakeItem(figures: Partial<ItemView> = {}): ItemView {
     ttftDeadlineAtMs: Number.POSITIVE_INFINITY,
     ...figures,
   };
-}
-
-export function fakeFlow(fairnessId: string, figures: Partial<FlowView> = {}): FlowView {
-  return { fairnessId, priority: 0, weight: 1, waiting: 0, waitingBytes: 0, head: undefined, ...figures };
 }
