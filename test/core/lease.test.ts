@@ -93,6 +93,17 @@ describe('report', () => {
     expect(released[0]?.usage).toEqual({ promptTokens: 100, completionTokens: 9 });
   });
 
+  it.each([
+    [{ promptTokens: -1 }, 'promptTokens'],
+    [{ completionTokens: Number.NaN }, 'completionTokens'],
+    [{ promptTokens: 5, completionTokens: Number.POSITIVE_INFINITY }, 'completionTokens'],
+  ])('refuses %o, and keeps the figures it had', (usage, path) => {
+    const lease = runNow(makeFlow().flow);
+    lease.report({ promptTokens: 1, completionTokens: 2 });
+    expect(issueOf(() => lease.report(usage))).toMatchObject({ path, expected: 'a number from 0 up' });
+    expect(lease.usage).toEqual({ promptTokens: 1, completionTokens: 2 });
+  });
+
   it('comes too late after the release', () => {
     const lease = runNow(makeFlow().flow);
     lease.release();

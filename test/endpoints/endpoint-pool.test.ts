@@ -55,9 +55,11 @@ describe('membership', () => {
   });
 
   it('cannot be changed through the list of endpoints', () => {
-    const pool = poolWith('b', 'a');
+    const pool = poolWith('b', 'a', 'c');
+    pool.remove('c');
     const list = pool.endpoints as unknown as { id: string }[];
     expect(() => list.pop()).toThrow(TypeError);
+    expect(() => (poolWith('x').endpoints as unknown as unknown[]).pop()).toThrow(TypeError);
     expect(() => list.sort((a, b) => (a.id < b.id ? -1 : 1))).toThrow(TypeError);
     expect(ids(pool)).toEqual(['b', 'a']);
   });

@@ -408,6 +408,46 @@ describe('ceilings', () => {
     expect(asked).toBe(2);
   });
 
+  it('may follow the dispatches, of which the policy is told; its failure there is reported', () => {
+    const told: number[] = [];
+    const { flow } = makeFlow({
+      saturationDetector: () => 0,
+      usageLimitPolicy: {
+        type: 'told',
+        computeLimits: () => {},
+        dispatched: (priority) => {
+          told.push(priority);
+          throw new Error('broken');
+        },
+      },
+    });
+    const errors = record(flow, 'pluginError');
+    for (const priority of [0, 7, -2]) runNow(flow, { priority });
+    expect(told).toEqual([0, 7, -2]);
+    expect(errors).toHaveLength(3);
+    expect(errors[0]).toMatchObject({ kind: 'usageLimit', type: 'told' });
+  });
+
+  it('that may reopen are looked at again, although the detector announces its changes', () => {
+    let open = false;
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(0.5, true),
+      usageLimitPolicy: {
+        type: 'reopens',
+        reopens: true,
+        computeLimits: (_s, _p, ceilings) => {
+          ceilings.fill(open ? 1 : 0.1);
+        },
+      },
+    });
+    void flow.enqueue(request, key());
+    expect(clock.pendingTimers).toBe(2);
+    open = true;
+    clock.advance(10);
+    expect(flow.stats().waiting).toBe(0);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('above 1 overcommit the pool', () => {
     const { flow } = makeFlow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 10 }),

@@ -112,8 +112,38 @@ describe.each([
         model = model.filter((member) => member !== gone);
       }
       if (sequence % 50 === 0) expect(queue.members().sort(order)).toEqual([...model].sort(order));
+      expect(Reflect.get(queue, 'tombstones')).toBe(lengthOf(queue) - model.length);
     }
     expect(queue.peek()).toBe([...model].sort(order)[0]);
+  });
+});
+
+describe('FifoQueue', () => {
+  it('puts a member that comes late where its arrival belongs, and knows the last, through a long history', () => {
+    const random = new Random(6);
+    const queue = new FifoQueue<Member>();
+    const late: Member[] = [];
+    let model: Member[] = [];
+    for (let sequence = 0; sequence < 2000; sequence++) {
+      const member = { sequence, rank: 0, isWaiting: true };
+      if (random.chance(0.1)) late.push(member);
+      else model.push(member);
+      if (model.at(-1) === member) queue.push(member);
+      if (late.length > 0 && random.chance(0.15)) {
+        const [comes] = late.splice(random.int(late.length), 1) as [Member];
+        queue.push(comes);
+        model = [...model, comes].sort((a, b) => a.sequence - b.sequence);
+      }
+      expect(queue.last()).toBe(model.at(-1));
+      const gone = random.chance(0.3) ? model.at(-1) : random.pick(model);
+      if (random.chance(0.9) && gone !== undefined) {
+        discard(queue, gone);
+        model = model.filter((other) => other !== gone);
+      }
+      expect(queue.peek()).toBe(model[0]);
+    }
+    expect(queue.members()).toEqual(model);
+    expect(model.length).toBeGreaterThan(50);
   });
 });
 

@@ -57,7 +57,7 @@ describe('when a fairness policy fails', () => {
     expect(errors[0]).toMatchObject({ kind: 'fairness', type: 'faulty', error: expect.any(Error) });
   });
 
-  it.each(['flowActivated', 'flowDeactivated', 'itemAdded', 'itemRemoved', 'dispatched', 'settled', 'flowRemoved'] as const)(
+  it.each(['flowActivated', 'flowDeactivated', 'itemAdded', 'itemRemoved', 'dispatched', 'consumed', 'settled', 'flowRemoved'] as const)(
     'in %s, it is reported and dispatch goes on',
     async (hook) => {
       const { flow, clock } = makeFlow({
@@ -69,7 +69,9 @@ describe('when a fairness policy fails', () => {
       const waiting = [flow.enqueue(request, key('a')), flow.enqueue({ ...request, ttlMs: 10 }, key('b'))];
       clock.advance(10);
       held.release();
-      leaseOf(await waiting[0]).release();
+      const lease = leaseOf(await waiting[0]);
+      lease.report({ completionTokens: 1 });
+      lease.release();
       clock.advance(5000);
       expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0, dispatched: 2, evicted: 1, flows: 0 });
       expect(errors.length).toBeGreaterThan(0);
