@@ -45,7 +45,8 @@ export interface Lease {
    */
   report(usage: Partial<Usage>): void;
   /**
-   * After an eviction: gives the seat back and lets the request wait again, in the place that its arrival gives it, with a fresh TTL.
+   * After an eviction: gives the seat back and lets the request wait again, in the place that its arrival gives it, with a fresh TTL and
+   * whatever the limits say: it had its place before.
    * Resolves as `enqueue` does; a request that produced tokens, or was put back before, is dropped as `evicted`.
    * @throws (rejects) FlowConfigError when the request was not evicted, or the lease was released.
    */
