@@ -27,6 +27,7 @@ import { InFlightLedger } from './in-flight-ledger.js';
 import { type LeaseOwner, SeatLease } from './lease.js';
 import type { ResolvedOptions } from './options.js';
 import type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './outcome.js';
+import { Placement } from './placement.js';
 import { QueueItem, type Settle } from './queue-item.js';
 import { Recheck } from './recheck.js';
 import { SingleWriter, type Written } from './single-writer.js';
@@ -60,6 +61,7 @@ export class Dispatcher implements LeaseOwner, Written {
   readonly keeper: BandKeeper;
   readonly gate: Gate;
   readonly ledger: InFlightLedger;
+  readonly placement: Placement;
   /** Running requests asked to leave so far. */
   evictedInFlight = 0;
   /** True when the last walk left requests waiting before a closed gate. */
@@ -73,6 +75,8 @@ export class Dispatcher implements LeaseOwner, Written {
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
   private drainTimer: unknown = undefined;
   private drainsUntilMs = Number.POSITIVE_INFINITY;
+  /** Bands that hold flows back. */
+  private readonly holding = new Set<PriorityBand>();
   private readonly closers: (() => void)[] = [];
   private readonly desk: AdmissionDesk;
   private evictor: InFlightEvictor<SeatLease> | undefined;
@@ -87,15 +91,16 @@ export class Dispatcher implements LeaseOwner, Written {
   constructor(options: ResolvedOptions, events: EventHub) {
     this.options = options;
     this.events = events;
-    const { clock, usageLimitPolicy, saturationDetector } = options;
+    const { clock } = options;
     const pool = options.pool ?? EndpointPool.implicit();
     this.nowMs = clock.now();
     this.writer = new SingleWriter(clock, this);
     this.recheck = new Recheck(clock, () => this.wake());
     this.isPoolEmpty = pool.endpoints.length === 0;
     this.keeper = new BandKeeper(options, events, this.nowMs);
-    this.gate = new Gate(pool, this.keeper.table, events, options.gate, saturationDetector, usageLimitPolicy, () => this.wake());
-    this.ledger = new InFlightLedger(pool, this.gate, events, options.endpointPicker);
+    this.gate = new Gate(pool, this.keeper.table, events, options, () => this.wake());
+    this.ledger = new InFlightLedger(pool, this.gate);
+    this.placement = new Placement(pool, this.gate, events, options);
     this.desk = new AdmissionDesk(options.admission, pool, this.gate, events);
     this.evictor = options.eviction && new InFlightEvictor(options.eviction, events);
     this.expiry = new Expiry(clock, () => this.writer.perform(() => this.evictExpired()));
@@ -130,7 +135,7 @@ export class Dispatcher implements LeaseOwner, Written {
     if (this.writer.isBusy) return undefined;
     this.writer.enter();
     try {
-      const highest = this.keeper.table.highestWaiting;
+      const highest = this.highestReady();
       if (highest !== undefined && highest.priority >= priority) this.walk();
       const item = this.makeItem(request, fairnessId, priority);
       const outcome = this.judge(item);
@@ -208,7 +213,8 @@ export class Dispatcher implements LeaseOwner, Written {
     if (this.waiting > 0) {
       this.expiry.arm(this.nowMs);
       const settlesAtMs = (this.isPoolEmpty ? undefined : this.evictor?.settlesAtMs) ?? Infinity;
-      this.recheck.in(Math.min(this.gate.recheckMs ?? Infinity, settlesAtMs - this.nowMs), this.nowMs);
+      const nextMs = Math.min(settlesAtMs, this.placement.nextReturnAtMs(this.nowMs)) - this.nowMs;
+      this.recheck.in(Math.min(this.gate.recheckMs ?? Infinity, nextMs), this.nowMs);
       return;
     }
     this.expiry.disarm();
@@ -256,6 +262,8 @@ export class Dispatcher implements LeaseOwner, Written {
     item.band ??= this.keeper.bandOf(item.priority, this.nowMs);
     const { band } = item;
     if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
+    item.requestClass = this.placement.classOf(item);
+    if (!this.placement.isServed(item.requestClass)) return this.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
     if (this.options.mode === 'admission') return this.passOn(item, band);
     let limit = this.limitHitBy(item, band);
     if (limit !== undefined && this.expiry.due(this.nowMs) !== undefined) {
@@ -268,20 +276,23 @@ export class Dispatcher implements LeaseOwner, Written {
     band.lastUsedMs = this.nowMs;
     // Where a lower band may come first, it must not be overtaken by what comes before the gate was looked at again.
     if (this.waiting > 0 && !this.isStrict) this.walk();
-    const highest = this.keeper.table.highestWaiting;
+    const highest = this.highestReady();
     if (highest !== undefined && highest.priority >= item.priority) {
       this.isWorkWanted = true;
       return undefined;
     }
-    const endpoint = this.gate.admits(band, this.nowMs) ? this.ledger.choose(item, this.nowMs) : undefined;
+    if (band.held.waiting > 0 && this.flowFor(item, band).heldIn !== undefined) return undefined;
+    const endpoint = this.gate.admits(band, this.nowMs) ? this.placement.choose(item, this.nowMs) : undefined;
     return endpoint === undefined ? undefined : this.grant(item, band, this.passThrough(item, band), endpoint);
   }
 
   /** Mode `admission`: what was admitted goes, however full the pool is. */
   private passOn(item: QueueItem, band: PriorityBand): Outcome {
     band.lastUsedMs = this.nowMs;
-    const endpoint = this.ledger.choose(item, this.nowMs);
-    if (endpoint === undefined) return this.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
+    const endpoint = this.placement.choose(item, this.nowMs);
+    if (endpoint === undefined) {
+      return this.isPoolEmpty ? this.drop(item, 'RejectedNoEndpoints', 'no-endpoints') : this.drop(item, 'RejectedCapacity', 'overloaded');
+    }
     return this.grant(item, band, this.passThrough(item, band), endpoint);
   }
 
@@ -325,29 +336,33 @@ export class Dispatcher implements LeaseOwner, Written {
     const hit = exceededLimit('band', band, band.settings.limits, item.byteSize);
     const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
     if (hit !== undefined || isUnlimited(flowLimits)) return hit;
-    return exceededLimit('flow', this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs), flowLimits, item.byteSize);
+    return exceededLimit('flow', this.flowFor(item, band), flowLimits, item.byteSize);
   }
 
   /** Keeps the fairness policy informed of a request that never waits; returns its flow when the lease must remember it. */
   private passThrough(item: QueueItem, band: PriorityBand): Flow | undefined {
     if (!band.hearsDispatches) return undefined;
-    const flow = this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs);
+    const flow = this.flowFor(item, band);
     this.keeper.flows.becameBusy(flow);
     band.passedThrough(item, flow, this.nowMs);
     return this.track(flow);
   }
 
+  private flowFor(item: QueueItem, band: PriorityBand): Flow {
+    const requestClass = this.options.holBlocking === 'none' ? item.requestClass : undefined;
+    return this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs, requestClass);
+  }
+
   private letWait(item: QueueItem, settle: Settle): void {
     const band = item.band as PriorityBand;
-    const flow = this.keeper.flows.flowOf(band, item.fairnessId, this.nowMs);
+    const flow = this.flowFor(item, band);
     this.keeper.flows.becameBusy(flow);
     item.isWaiting = true;
     item.waitingSinceMs = this.nowMs;
     item.settle = settle;
-    if (band.waiting === 0) {
-      this.keeper.table.activated(band);
-      this.isWorkWanted = true;
-    }
+    // What waits behind others changes nothing, unless the others are held back.
+    if (band.ready === 0) this.isWorkWanted = true;
+    if (band.waiting === 0) this.keeper.table.activated(band);
     this.noteGate(true);
     this.waiting++;
     this.waitingBytes += item.byteSize;
@@ -379,25 +394,52 @@ export class Dispatcher implements LeaseOwner, Written {
 
   private walk(): void {
     while (this.waiting > 0) {
+      if (this.holding.size > 0) this.letHeldTry();
       const band = this.nextBand();
-      if (band === undefined) {
-        this.noteGate(true);
-        this.reclaim();
-        return;
-      }
+      if (band === undefined) break;
       const item = band.next(this.nowMs) as QueueItem;
       if (item.expiresAtMs <= this.nowMs) this.evictOverdue(item);
-      else if (!this.dispatch(item, band)) return;
+      else if (!this.dispatch(item, band) && !this.setAside(item, band)) break;
     }
-    this.noteGate(false);
+    this.noteGate(this.waiting > 0);
+    if (this.waiting > 0) this.reclaim();
+  }
+
+  /** What becomes of a request that has nowhere to go. False when everything behind it must wait as well. */
+  private setAside(item: QueueItem, band: PriorityBand): boolean {
+    if (!this.placement.isServed(item.requestClass)) {
+      this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
+      return true;
+    }
+    // Foreign code may have emptied the pool meanwhile: the walk that it asked for then follows.
+    if (!band.settings.holdsFlows || this.ledger.pool.endpoints.length === 0) return false;
+    band.hold(item.flow as Flow);
+    this.holding.add(band);
+    return true;
+  }
+
+  /** Of each class of held requests that has room now, one flow may try. O(classes · endpoints). */
+  private letHeldTry(): void {
+    for (const band of this.holding) {
+      for (const held of band.held.all()) {
+        if (held.trying === undefined && this.placement.hasRoom(held.requestClass, band, this.nowMs)) band.letTry(held);
+      }
+      if (band.held.waiting === 0) this.holding.delete(band);
+    }
+  }
+
+  /** The highest band with requests that are not held back. */
+  private highestReady(): PriorityBand | undefined {
+    if (this.holding.size === 0) return this.keeper.table.highestWaiting;
+    return this.keeper.table.allWaiting().find((band) => band.ready > 0);
   }
 
   /** The waiting band that goes next; undefined while the gate is closed. */
   private nextBand(): PriorityBand | undefined {
-    const highest = this.keeper.table.highestWaiting as PriorityBand;
-    if (!this.gate.admits(highest, this.nowMs)) return undefined;
+    const highest = this.highestReady();
+    if (highest === undefined || !this.gate.admits(highest, this.nowMs)) return undefined;
     if (this.isStrict) return highest;
-    const open = this.keeper.table.allWaiting().filter((band) => this.gate.isOpenFor(band));
+    const open = this.keeper.table.allWaiting().filter((band) => band.ready > 0 && this.gate.isOpenFor(band));
     return this.keeper.shares.due(open) ?? this.options.bandOrder.choose(open, this.keeper.table.all());
   }
 
@@ -416,9 +458,9 @@ export class Dispatcher implements LeaseOwner, Written {
     }
   }
 
-  /** False when foreign code has emptied the pool meanwhile: the walk that it asked for then follows. */
+  /** False when the request has nowhere to go. */
   private dispatch(item: QueueItem, band: PriorityBand): boolean {
-    const endpoint = this.ledger.choose(item, this.nowMs);
+    const endpoint = this.placement.choose(item, this.nowMs);
     if (endpoint === undefined) return false;
     item.isWaiting = false;
     band.take(item, this.nowMs);
@@ -581,9 +623,10 @@ export class Dispatcher implements LeaseOwner, Written {
     if (this.state === 'closed') return;
     this.options = options;
     this.recheck.stop();
-    this.gate.configure(options.gate, options.saturationDetector, options.usageLimitPolicy);
-    this.ledger.picker = options.endpointPicker;
+    this.gate.configure(options);
+    this.placement.configure(options);
     this.keeper.configure(options, this.nowMs);
+    for (const item of this.keeper.allWaiting()) item.requestClass = this.placement.classOf(item);
     this.desk.policy = options.admission;
     this.configureEviction(options);
     this.restartBudgets();

@@ -1,49 +1,24 @@
 /**
- * Who is running, and where: chooses the endpoint, takes the seat, gives it back.
+ * Who is running, and where: takes the seat, moves it, gives it back.
  *
  * Invariant: `inFlight` = unreleased leases; each holds exactly one seat on one endpoint.
  */
 
 import type { EndpointView } from '../endpoints/endpoint.js';
-import type { EndpointPicker } from '../endpoints/endpoint-picker.js';
-import type { Endpoint, EndpointPool } from '../endpoints/endpoint-pool.js';
-import { leastLoaded } from '../endpoints/least-loaded.js';
+import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { Gate } from '../gate/gate.js';
 import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
-import type { PluginErrorSink } from '../plugins/plugin-errors.js';
 import type { SeatLease } from './lease.js';
-import type { QueueItem } from './queue-item.js';
-
-const fallbackPicker = leastLoaded();
 
 export class InFlightLedger {
   inFlight = 0;
   inFlightTokens = 0;
   readonly pool: EndpointPool;
   private readonly gate: Gate;
-  private readonly errors: PluginErrorSink;
-  picker: EndpointPicker;
 
-  constructor(pool: EndpointPool, gate: Gate, errors: PluginErrorSink, picker: EndpointPicker) {
+  constructor(pool: EndpointPool, gate: Gate) {
     this.pool = pool;
     this.gate = gate;
-    this.errors = errors;
-    this.picker = picker;
-  }
-
-  /** The endpoint that gets the request; undefined when there is none, because foreign code emptied the pool meanwhile. */
-  choose(item: QueueItem, nowMs: number): Endpoint | undefined {
-    const all = this.pool.endpoints;
-    if (all.length <= 1) return all[0];
-    const eligible = this.gate.eligible(nowMs);
-    try {
-      const choice = this.member(this.picker.pick(eligible, item, nowMs));
-      if (choice !== undefined) return choice;
-      this.pickerFailed(new TypeError('pick must return one of the endpoints it was given'));
-    } catch (error) {
-      this.pickerFailed(error);
-    }
-    return this.member(fallbackPicker.pick(this.pool.endpoints, item, nowMs));
   }
 
   take(lease: SeatLease): void {
@@ -65,8 +40,9 @@ export class InFlightLedger {
     if (lease.isReleased) {
       throw new FlowConfigError('lease.bind', [{ path: '', expected: 'a lease that is held', got: 'one that was released' }]);
     }
-    const endpoint = typeof to === 'string' ? this.pool.get(to) : this.member(to);
-    if (endpoint === undefined) {
+    const id = typeof to === 'string' ? to : to?.id;
+    const endpoint = this.pool.get(id);
+    if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to)) {
       throw new FlowConfigError('lease.bind', [{ path: 'endpoint', expected: 'an endpoint of the pool', got: describeValue(to) }]);
     }
     if (endpoint === lease.seat) return;
@@ -77,15 +53,5 @@ export class InFlightLedger {
     this.gate.dispatched(endpoint, nowMs);
     this.gate.released(from, nowMs);
     this.pool.unbook(from, lease);
-  }
-
-  /** The endpoint behind a view; undefined for anything that is no member of the pool. */
-  private member(view: EndpointView | undefined): Endpoint | undefined {
-    const endpoint = this.pool.get(view?.id ?? '');
-    return endpoint === view ? endpoint : undefined;
-  }
-
-  private pickerFailed(error: unknown): void {
-    this.errors.pluginFailed('endpointPicker', this.picker.type, error);
   }
 }

@@ -1,5 +1,6 @@
 /** What the constructor takes, and what it becomes: every unit resolved, every default filled in. */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
+import type { EndpointFilter } from '../endpoints/endpoint-filter.js';
 import type { EndpointPicker } from '../endpoints/endpoint-picker.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
@@ -37,6 +38,11 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   fairness?: FairnessPolicy<R> | undefined;
   /** @default fcfs() */
   ordering?: OrderingPolicy<R> | undefined;
+  /**
+   * Judges this band alone, instead of the controller's detector. A band above that waits still holds this one back. @default the
+   * controller's
+   */
+  saturationDetector?: SaturationDetector | SaturationFunction | undefined;
   /** Part of all dispatches that the band gets while it waits, whatever stands above it; 0…1, all bands together below 1. @default 0 */
   minShare?: number | undefined;
 }
@@ -133,9 +139,24 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   pool?: EndpointPool | undefined;
   /** Chooses the endpoint at dispatch; needs `pool`. @default leastLoaded() */
   endpointPicker?: EndpointPicker<R> | undefined;
+  /** Which endpoints a request may go to at all; it must pass every filter. Needs `pool`. @default none */
+  endpointFilters?: readonly EndpointFilter<R>[] | undefined;
+  /**
+   * Whether a request goes to an endpoint that the detector would send nothing more to, when all that it may go to are such.
+   * `preferred`: yes. `required`: it waits. @default 'required' with `endpointFilters`, otherwise 'preferred'
+   */
+  headroom?: 'preferred' | 'required' | undefined;
+  /**
+   * What waits behind a request that could go but for the endpoints it may go to: everything of its `band` and below, its `flow`, or
+   * `none`: of its flow, only what may go to the same endpoints. @default 'band'
+   */
+  holBlocking?: HolBlocking | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
 }
+
+/** How far a request that has nowhere to go now holds back others. */
+export type HolBlocking = 'band' | 'flow' | 'none';
 
 /** Limits with their units resolved; Infinity = unlimited. */
 export interface Limits {
@@ -150,6 +171,8 @@ export interface ResolvedBand {
   readonly requestTtlMs: number;
   readonly fairness: FairnessPolicy;
   readonly ordering: OrderingPolicy;
+  readonly saturationDetector: SaturationDetector | undefined;
+  readonly holdsFlows: boolean;
   readonly minShare: number;
 }
 
@@ -181,5 +204,8 @@ export interface ResolvedOptions {
   readonly noEndpointRequestTtlMs: number;
   readonly pool: EndpointPool | undefined;
   readonly endpointPicker: EndpointPicker;
+  readonly endpointFilters: readonly EndpointFilter[];
+  readonly headroom: 'preferred' | 'required';
+  readonly holBlocking: HolBlocking;
   readonly clock: Clock;
 }

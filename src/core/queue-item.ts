@@ -15,6 +15,8 @@ export type Settle = (outcome: Outcome) => void;
 
 export class QueueItem implements WaitingItem, Linked<QueueItem> {
   flow: Flow | undefined = undefined;
+  /** Requests of one class may go to the same endpoints; undefined: to all. */
+  requestClass: string | undefined = undefined;
   isWaiting = false;
   settle: Settle | undefined = undefined;
   /** When this wait began: a request that is put back after an eviction waits anew. */
@@ -87,6 +89,7 @@ export class QueueItem implements WaitingItem, Linked<QueueItem> {
       ttftDeadlineAtMs,
     );
     item.isRequeued = true;
+    item.requestClass = this.requestClass;
     item.admittedBy = this.admittedBy;
     return item;
   }

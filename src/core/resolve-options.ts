@@ -4,6 +4,7 @@
  */
 import * as z from 'zod/mini';
 import { gaieLegacy } from '../admission/gaie-legacy.js';
+import type { EndpointFilter } from '../endpoints/endpoint-filter.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import { leastLoaded } from '../endpoints/least-loaded.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
@@ -54,6 +55,7 @@ const defaultFairness = globalStrict();
 const defaultOrdering = fcfs();
 const defaultUsageLimit = staticUsageLimit();
 const defaultPicker = leastLoaded();
+const noFilters: readonly EndpointFilter[] = [];
 const defaultEvictionFilter = sheddableOnly();
 const defaultEvictionOrdering = priorityThenTime();
 
@@ -65,6 +67,7 @@ const template = {
   requestTtl: optional(duration()),
   fairness: optional(pluginOf('fairness')),
   ordering: optional(pluginOf('ordering')),
+  saturationDetector: optional(element(readDetector)),
   minShare: optional(ratio()),
 };
 
@@ -108,6 +111,9 @@ const options = object({
   noEndpointRequestTtl: optional(duration()),
   pool: optional(value('an EndpointPool', isPool)),
   endpointPicker: optional(pluginOf('endpointPicker')),
+  endpointFilters: optional(z.array(pluginOf('endpointFilter'))),
+  headroom: optional(oneOf('preferred', 'required')),
+  holBlocking: optional(oneOf('band', 'flow', 'none')),
   clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
 }).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(hasPoolWhereNeeded), rule(sharesLeaveRoom));
 
@@ -153,11 +159,14 @@ export function resolveOptions<R extends FlowRequest>(
     noEndpointRequestTtlMs: ttlMs(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     pool: parsed.pool,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
+    endpointFilters: parsed.endpointFilters ?? noFilters,
+    headroom: parsed.headroom ?? (parsed.endpointFilters === undefined ? 'preferred' : 'required'),
+    holBlocking: parsed.holBlocking ?? 'band',
     clock: parsed.clock ?? realClock,
   };
 }
 
-function resolveBand(band: ParsedBand = {}, { limits: global, defaultRequestTtl }: Parsed): ResolvedBand {
+function resolveBand(band: ParsedBand = {}, { limits: global, defaultRequestTtl, holBlocking }: Parsed): ResolvedBand {
   return {
     limits: fill(band.limits, {
       maxRequests: Math.max(defaultBandLimits.maxRequests, global?.maxRequests ?? 0),
@@ -167,6 +176,8 @@ function resolveBand(band: ParsedBand = {}, { limits: global, defaultRequestTtl 
     requestTtlMs: ttlMs(band.requestTtl ?? defaultRequestTtl),
     fairness: band.fairness ?? defaultFairness,
     ordering: band.ordering ?? defaultOrdering,
+    saturationDetector: band.saturationDetector,
+    holdsFlows: holBlocking === 'flow' || holBlocking === 'none',
     minShare: band.minShare ?? 0,
   };
 }
@@ -229,8 +240,12 @@ function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
   return typeof candidate === 'object' && candidate !== null && names.every((name) => typeof Reflect.get(candidate, name) === 'function');
 }
 
-function hasPoolWhereNeeded({ endpointPicker, saturationDetector, pool }: Parsed, report: Report): void {
+function hasPoolWhereNeeded({ endpointPicker, endpointFilters, saturationDetector, bands, pool }: Parsed, report: Report): void {
   if (pool !== undefined) return;
+  if (endpointFilters !== undefined) report('an EndpointPool, for endpointFilters to choose from', ['pool']);
   if (endpointPicker !== undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
-  if (saturationDetector?.needsPool) report(`an EndpointPool, for ${saturationDetector.type} to read`, ['pool']);
+  const detectors = [saturationDetector, ...(Array.isArray(bands) ? bands.map((band) => band?.saturationDetector) : [])];
+  for (const detector of new Set(detectors)) {
+    if (detector?.needsPool) report(`an EndpointPool, for ${detector.type} to read`, ['pool']);
+  }
 }

@@ -58,7 +58,7 @@ export interface BandSnapshot {
   readonly dispatchedPerSecond: number | undefined;
   /** Flows known, idle ones included. */
   readonly flows: number;
-  /** Flows with waiting requests, longest active first. */
+  /** Flows with waiting requests, longest active first; those held back for want of an endpoint last. */
   readonly activeFlows: readonly FlowSnapshot[];
 }
 
@@ -149,7 +149,7 @@ function bandSnapshot(band: PriorityBand, nowMs: number): BandSnapshot {
 function flowSnapshots(band: PriorityBand, nowMs: number): FlowSnapshot[] {
   const oldest = new Map<unknown, number>();
   for (const item of band.waitingItems()) if (!oldest.has(item.flow)) oldest.set(item.flow, item.enqueuedAtMs);
-  return [...band.activeFlows()].map((flow) => ({
+  return band.waitingFlows().map((flow) => ({
     fairnessId: flow.fairnessId,
     waiting: flow.waiting,
     waitingBytes: flow.waitingBytes,

@@ -4,17 +4,45 @@
  * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it, and an endpoint
  * added again under the same name starts from zero.
  */
-import { type ConfigIssue, describeValue, FlowConfigError } from '../options/flow-config-error.js';
-import type { EndpointMetrics, EndpointView, PoolView, RankLoad } from './endpoint.js';
+import { element, object, optional, type Schema } from '../options/element.js';
+import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import { parse } from '../options/parse.js';
+import { aboveZero } from '../options/schemas.js';
+import type { EndpointMetrics, EndpointView, PoolView } from './endpoint.js';
+import { GuardedEvents, type ListenerErrors } from './guarded-events.js';
+import { checkReport, type MetricsReport, mergeReport } from './metrics-report.js';
 
 /** What `add` takes beside the name. */
 export interface EndpointOptions {
-  /** Free-form, for pickers and filters. @default {} */
+  /** Free-form, for pickers, filters and scrapers. @default {} */
   labels?: Record<string, string> | undefined;
+  /** Its capacity beside endpoints of weight 1; above 0. @default 1 */
+  weight?: number | undefined;
 }
 
-/** A report without a sample time was sampled now. */
-export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs'> & { sampledAtMs?: number | undefined };
+const endpointOptions: Schema<EndpointOptions> = object({
+  labels: optional(
+    element((candidate, report) => {
+      if (typeof candidate !== 'object' || candidate === null) report('an object of texts');
+      else for (const [name, text] of Object.entries(candidate)) if (typeof text !== 'string') report('text', [name]);
+      return candidate as Record<string, string>;
+    }),
+  ),
+  weight: optional(aboveZero()),
+});
+
+/** What `pool.on` tells, after the controllers that use the pool have acted on it. */
+export interface PoolEvents extends ListenerErrors {
+  added: EndpointView;
+  /** It is no member any more; requests in flight on it keep their leases. */
+  removed: EndpointView;
+  /** Its labels or its weight changed. */
+  updated: EndpointView;
+  /** Its metrics changed. */
+  reported: EndpointView;
+  /** It was marked, its mark was extended, or the mark was taken off: see `overloadedUntilMs`. */
+  overloaded: EndpointView;
+}
 
 /** A seat as the pool books it. */
 export interface Seat {
@@ -29,16 +57,19 @@ export class Endpoint implements EndpointView {
   inFlightTokens = 0;
   dispatchedRequests = 0;
   isMember = true;
+  overloadedUntilMs = 0;
   /** Seats newer than the metrics, oldest first; kept only for endpoints that report. */
   private readonly unsampled = new Set<Seat>();
   readonly id: string;
-  readonly labels: Readonly<Record<string, string>>;
+  labels: Readonly<Record<string, string>>;
+  weight: number;
   /** True for the one endpoint of a controller without a pool. */
   readonly isImplicit: boolean;
 
-  constructor(id: string, labels: Readonly<Record<string, string>>, isImplicit: boolean) {
+  constructor(id: string, labels: Readonly<Record<string, string>>, weight: number, isImplicit: boolean) {
     this.id = id;
     this.labels = labels;
+    this.weight = weight;
     this.isImplicit = isImplicit;
   }
 
@@ -68,43 +99,34 @@ export class Endpoint implements EndpointView {
   }
 }
 
-const rankFigures = ['activeDecodeBlocks', 'kvUsedBlocks', 'activePrefillTokens', 'totalBlocks', 'maxNumBatchedTokens'] as const;
-
-function wrongFigures(figures: Readonly<Record<string, unknown>>): ConfigIssue[] {
-  const wrong = Object.entries(figures).filter(([, figure]) => !(Number.isFinite(figure) && Number(figure) >= 0));
-  return wrong.map(([path, figure]) => ({ path, expected: 'a number from 0 up', got: describeValue(figure) }));
-}
-
-function wrongRanks(ranks: readonly RankLoad[] | undefined): ConfigIssue[] {
-  if (ranks === undefined) return [];
-  if (!Array.isArray(ranks)) return [{ path: 'ranks', expected: 'an array with one entry for each rank', got: describeValue(ranks) }];
-  return ranks.flatMap((rank: unknown, index) => {
-    const path = `ranks[${index}]`;
-    if (typeof rank !== 'object' || rank === null) return [{ path, expected: 'an object of figures', got: describeValue(rank) }];
-    const given = rankFigures.flatMap((name) => (Reflect.get(rank, name) === undefined ? [] : [[name, Reflect.get(rank, name)] as const]));
-    return wrongFigures(Object.fromEntries(given)).map((issue) => ({ ...issue, path: `${path}.${issue.path}` }));
-  });
-}
-
-/** The ranks as now known: what a report leaves out stays as it was. */
-function mergeRanks(reported: readonly RankLoad[], known: readonly RankLoad[] = []): readonly RankLoad[] {
-  return reported.map((rank, index) => {
-    const before = known[index];
-    return Object.fromEntries(rankFigures.map((name) => [name, rank[name] ?? before?.[name]]));
-  });
-}
-
-/** The pool of model servers behind one or several controllers. Changes wake the controllers that use it. */
+/**
+ * The pool of model servers behind one or several controllers. Changes wake the controllers that use it.
+ *
+ * A server is named by its `id`, or by the view that `add` returned: the latter means that very server, and not one that was added under
+ * the same name since. Methods that change one server return false when the pool has none such.
+ */
 export class EndpointPool implements PoolView {
   inFlightRequests = 0;
   inFlightTokens = 0;
   private readonly members = new Map<string, Endpoint>();
   private inOrder: readonly Endpoint[] = [];
   private listeners: readonly (() => void)[] = [];
-  private nowMs: () => number = () => performance.now();
+  private readonly events = new GuardedEvents<PoolEvents>();
+  private changes = 0;
+  private clock: () => number = () => performance.now();
 
   get endpoints(): readonly Endpoint[] {
     return this.inOrder;
+  }
+
+  /** Rises with every change of members, labels, weights and overload marks; not with metrics and seats, nor when a mark runs out. */
+  get version(): number {
+    return this.changes;
+  }
+
+  /** The instant on the clock of the controller that was made last, or of the platform before there is one; ms. */
+  now(): number {
+    return this.clock();
   }
 
   /** The member of that name. */
@@ -112,9 +134,14 @@ export class EndpointPool implements PoolView {
     return this.members.get(id);
   }
 
+  /** Hears of changes. A listener that fails harms nobody; `listenerError` tells. Returns the way to stop. */
+  on<E extends keyof PoolEvents>(event: E, listener: (payload: PoolEvents[E]) => unknown): () => void {
+    return this.events.on(event, listener);
+  }
+
   /**
    * Adds a model server.
-   * @throws FlowConfigError when `id` is empty or a member already.
+   * @throws FlowConfigError when `id` is empty or a member already, or an option is wrong.
    */
   add(id: string, options: EndpointOptions = {}): EndpointView {
     if (typeof id !== 'string' || id === '' || this.members.has(id)) {
@@ -122,51 +149,86 @@ export class EndpointPool implements PoolView {
         { path: 'id', expected: 'a name that is not in the pool yet', got: describeValue(id) },
       ]);
     }
-    return this.join(new Endpoint(id, { ...options.labels }, false));
+    const { labels, weight = 1 } = parse(endpointOptions, options, `EndpointPool.add(${id})`);
+    return this.join(new Endpoint(id, Object.freeze({ ...labels }), weight, false));
   }
 
-  /**
-   * Takes a model server out; requests in flight on it keep their leases. Returns false when there was none of that name. Given what
-   * `add` returned, it takes out that very server, and not one that was added under the same name since.
-   */
+  /** Takes a model server out; requests in flight on it keep their leases. */
   remove(server: string | EndpointView): boolean {
-    const id = typeof server === 'string' ? server : server.id;
-    const endpoint = this.members.get(id);
-    if (endpoint === undefined || (typeof server !== 'string' && endpoint !== server)) return false;
+    const endpoint = this.member(server);
+    if (endpoint === undefined) return false;
     endpoint.isMember = false;
-    this.members.delete(id);
+    this.members.delete(endpoint.id);
     this.inOrder = Object.freeze([...this.members.values()]);
     this.inFlightRequests -= endpoint.inFlightRequests;
     this.inFlightTokens -= endpoint.inFlightTokens;
-    this.changed();
+    this.changedFor(endpoint, 'removed');
     return true;
   }
 
   /**
-   * Takes the load that a model server reported. A report older than the last one is ignored. Returns false when there is no server
-   * of that name. `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported, and so do all of them
-   * when `ranks` is left out.
+   * Changes what `add` was told: `labels` replaces all labels, and what is left out stays.
+   * @throws FlowConfigError when an option is wrong.
+   */
+  update(server: string | EndpointView, change: EndpointOptions): boolean {
+    const parsed = parse(endpointOptions, change, `EndpointPool.update(${idOf(server)})`);
+    const endpoint = this.member(server);
+    if (endpoint === undefined) return false;
+    const { labels = endpoint.labels, weight = endpoint.weight } = parsed;
+    if (weight === endpoint.weight && hasSameEntries(labels, endpoint.labels)) return true;
+    endpoint.labels = Object.freeze({ ...labels });
+    endpoint.weight = weight;
+    this.changedFor(endpoint, 'updated');
+    return true;
+  }
+
+  /**
+   * Takes the load that a model server reported. A report older than the last one is ignored; one from the future counts as taken now.
+   * `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported, and so do all of them when `ranks` is
+   * left out, and `loraAdapters`.
    * @throws FlowConfigError when a figure is negative or no number.
    */
-  report(id: string, report: MetricsReport): boolean {
-    const { waitingQueueSize, runningRequests, kvCacheUsage, sampledAtMs = this.nowMs(), ranks } = report;
-    const figures = { waitingQueueSize, runningRequests, kvCacheUsage, sampledAtMs };
-    const issues = [...wrongFigures(figures), ...wrongRanks(ranks)];
-    if (issues.length > 0) throw new FlowConfigError(`EndpointPool.report(${id})`, issues);
-    const endpoint = this.members.get(id);
+  report(server: string | EndpointView, report: MetricsReport): boolean {
+    checkReport(report, `EndpointPool.report(${idOf(server)})`);
+    const endpoint = this.member(server);
     if (endpoint === undefined) return false;
-    const { metrics } = endpoint;
-    if (metrics === undefined || sampledAtMs >= metrics.sampledAtMs) {
-      const known = ranks === undefined ? metrics?.ranks : mergeRanks(ranks, metrics?.ranks);
-      endpoint.report(known === undefined ? figures : { ...figures, ranks: known });
-      this.changed();
+    const metrics = mergeReport(report, endpoint.metrics, this.now());
+    if (metrics === undefined) return true;
+    endpoint.report(metrics);
+    this.changed();
+    this.events.emit('reported', endpoint);
+    return true;
+  }
+
+  /**
+   * Marks a model server that refused work: it gets none for `forMs`. A further mark may extend the time, and never shortens it. The
+   * pool sets no timer: the mark lies in the past when it has run out.
+   * Source: Dynamo's client, which inhibits a worker whose reply begins with `Server overloaded:`.
+   * @throws FlowConfigError when `forMs` is not above 0 and finite.
+   */
+  markOverloaded(server: string | EndpointView, forMs: number): boolean {
+    if (!(Number.isFinite(forMs) && forMs > 0)) {
+      const issue = { path: 'forMs', expected: 'ms above 0', got: describeValue(forMs) };
+      throw new FlowConfigError(`EndpointPool.markOverloaded(${idOf(server)})`, [issue]);
     }
+    const endpoint = this.member(server);
+    if (endpoint === undefined) return false;
+    const untilMs = this.now() + forMs;
+    if (untilMs > endpoint.overloadedUntilMs) this.mark(endpoint, untilMs);
+    return true;
+  }
+
+  /** Takes the overload mark off before its time. */
+  clearOverloaded(server: string | EndpointView): boolean {
+    const endpoint = this.member(server);
+    if (endpoint === undefined) return false;
+    if (endpoint.overloadedUntilMs > 0) this.mark(endpoint, 0);
     return true;
   }
 
   /** @internal Lets a controller hear of changes, on the controller's clock. */
   attach(listener: () => void, nowMs: () => number): () => void {
-    this.nowMs = nowMs;
+    this.clock = nowMs;
     this.listeners = [...this.listeners, listener];
     return () => {
       this.listeners = this.listeners.filter((other) => other !== listener);
@@ -176,7 +238,7 @@ export class EndpointPool implements PoolView {
   /** @internal The one endpoint of a controller that has no pool. */
   static implicit(): EndpointPool {
     const pool = new EndpointPool();
-    pool.join(new Endpoint('default', {}, true));
+    pool.join(new Endpoint('default', {}, 1, true));
     return pool;
   }
 
@@ -197,14 +259,39 @@ export class EndpointPool implements PoolView {
     this.changed();
   }
 
+  private member(server: string | EndpointView): Endpoint | undefined {
+    const endpoint = this.members.get(idOf(server));
+    return typeof server === 'string' || endpoint === server ? endpoint : undefined;
+  }
+
   private join(endpoint: Endpoint): Endpoint {
     this.members.set(endpoint.id, endpoint);
     this.inOrder = Object.freeze([...this.members.values()]);
-    this.changed();
+    this.changedFor(endpoint, 'added');
     return endpoint;
+  }
+
+  private mark(endpoint: Endpoint, untilMs: number): void {
+    endpoint.overloadedUntilMs = untilMs;
+    this.changedFor(endpoint, 'overloaded');
+  }
+
+  private changedFor(endpoint: Endpoint, event: 'added' | 'removed' | 'updated' | 'overloaded'): void {
+    this.changes++;
+    this.changed();
+    this.events.emit(event, endpoint);
   }
 
   private changed(): void {
     for (const listener of this.listeners) listener();
   }
+}
+
+function idOf(server: string | EndpointView): string {
+  return typeof server === 'string' ? server : server.id;
+}
+
+function hasSameEntries(a: Readonly<Record<string, string>>, b: Readonly<Record<string, string>>): boolean {
+  const names = Object.keys(a);
+  return names.length === Object.keys(b).length && names.every((name) => a[name] === b[name]);
 }

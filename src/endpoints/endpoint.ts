@@ -14,6 +14,16 @@ export interface RankLoad {
   readonly maxNumBatchedTokens?: number | undefined;
 }
 
+/** LoRA adapters as a model server reported them. */
+export interface LoraAdapters {
+  /** Names of the adapters that running requests use. */
+  readonly running: readonly string[];
+  /** Names of the adapters that requests wait for. */
+  readonly waiting: readonly string[];
+  /** How many different ones may run at once, where the server tells. */
+  readonly max?: number | undefined;
+}
+
 /** Load figures that a model server reported. */
 export interface EndpointMetrics {
   /** Requests waiting in the server's own queue. */
@@ -26,11 +36,17 @@ export interface EndpointMetrics {
   readonly sampledAtMs: number;
   /** One entry for each data-parallel rank, where the server tells. */
   readonly ranks?: readonly RankLoad[] | undefined;
+  /** Where the server serves LoRA adapters, and tells. */
+  readonly loraAdapters?: LoraAdapters | undefined;
 }
 
 export interface EndpointView {
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
+  /** Its capacity beside endpoints of weight 1, above 0; 1 unless set. */
+  readonly weight: number;
+  /** It refused work and gets none before this instant, ms of the controller's clock; 0 when it is not marked. */
+  readonly overloadedUntilMs: number;
   /** The last report; undefined before the first. */
   readonly metrics: EndpointMetrics | undefined;
   /** Requests dispatched to it and not released. */

@@ -8,195 +8,173 @@ import type { PluginErrorSink } from '../plugins/plugin-errors.js';
 import type { BandTable } from '../tiers/1-priority/band-table.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { SaturationDetector } from './saturation-detector.js';
+import { Sensor, type SensorSettings } from './sensor.js';
 import type { UsageLimitPolicy } from './usage-limit-policy.js';
 
-export interface GateSettings {
-  readonly closeAt: number;
-  readonly openAt: number;
-  readonly failValue: number;
+export interface GateSettings extends SensorSettings {
   readonly recheckIntervalMs: number;
 }
 
+/** What the gate is configured by. */
+export interface GateOptions {
+  readonly gate: GateSettings;
+  /** Judges the bands that have no detector of their own. */
+  readonly saturationDetector: SaturationDetector;
+  readonly usageLimitPolicy: UsageLimitPolicy;
+  readonly bands: readonly DetectedBand[];
+  readonly defaultBand: DetectedBand;
+  readonly defaultNegativeBand: DetectedBand;
+}
+
+interface DetectedBand {
+  readonly saturationDetector: SaturationDetector | undefined;
+}
+
 export class Gate {
-  /** The last reading, scaled so that 1 is full; 0 before the first. */
-  saturation = 0;
-  private isReading = false;
-  private lastReadFailed = false;
-  /** Stops the detector's announcements; undefined while it makes none. */
-  private unsubscribe: (() => void) | undefined = undefined;
-  private isLatched = false;
   private ceilingsVersion = -1;
   private readonly pool: PoolView;
   private readonly bands: BandTable;
   private readonly errors: PluginErrorSink;
-  private settings: GateSettings;
-  private detector: SaturationDetector;
-  private usageLimit: UsageLimitPolicy;
   private readonly onAnnounced: () => void;
+  private options: GateOptions;
+  private shared: Sensor;
+  /** Those of the bands that have a detector of their own; undefined while none has. */
+  private own: Map<SaturationDetector, Sensor> | undefined = undefined;
 
-  constructor(
-    pool: PoolView,
-    bands: BandTable,
-    errors: PluginErrorSink,
-    settings: GateSettings,
-    detector: SaturationDetector,
-    usageLimit: UsageLimitPolicy,
-    onAnnounced: () => void,
-  ) {
+  constructor(pool: PoolView, bands: BandTable, errors: PluginErrorSink, options: GateOptions, onAnnounced: () => void) {
     this.pool = pool;
     this.bands = bands;
     this.errors = errors;
-    this.settings = settings;
-    this.detector = detector;
-    this.usageLimit = usageLimit;
+    this.options = options;
     this.onAnnounced = onAnnounced;
-    this.subscribe();
+    this.shared = this.makeSensor(options.saturationDetector);
+    this.own = this.ownSensors();
   }
 
-  configure(settings: GateSettings, detector: SaturationDetector, usageLimit: UsageLimitPolicy): void {
-    const { closeAt, openAt } = this.settings;
-    if (settings.closeAt !== closeAt || settings.openAt !== openAt || detector !== this.detector) this.isLatched = false;
-    this.settings = settings;
-    this.usageLimit = usageLimit;
+  configure(options: GateOptions): void {
+    this.options = options;
     this.ceilingsVersion = -1;
-    if (detector === this.detector) return;
-    this.stop();
-    this.detector = detector;
-    this.subscribe();
+    const before = this.sensors();
+    const kept = before.find(({ detector }) => detector === options.saturationDetector);
+    this.shared = kept ?? this.makeSensor(options.saturationDetector);
+    this.own = this.ownSensors(before);
+    const now = new Set(this.sensors());
+    for (const sensor of before) if (!now.has(sensor)) sensor.stop();
+    for (const sensor of now) sensor.configure(options.gate);
   }
 
-  /** Ends the detector's announcements. */
+  /** The last reading of the shared detector, scaled so that 1 is full; 0 before the first. */
+  get saturation(): number {
+    return this.shared.saturation;
+  }
+
+  /** The last reading that a band is judged by. */
+  saturationFor(band: PriorityBand): number {
+    return this.sensorOf(band).saturation;
+  }
+
+  /** Ends the detectors' announcements. */
   stop(): void {
-    try {
-      this.unsubscribe?.();
-    } catch (error) {
-      this.failed(error);
-    }
-    this.unsubscribe = undefined;
+    for (const sensor of this.sensors()) sensor.stop();
   }
 
-  /** Reads the detector and judges one band by it. */
+  /** Reads the detectors and judges one band. */
   admits(band: PriorityBand, nowMs: number): boolean {
     if (this.pool.endpoints.length === 0) return false;
-    this.saturation = this.latch(this.read(nowMs));
+    this.shared.read(this.pool, nowMs);
+    if (this.own !== undefined) for (const sensor of this.own.values()) sensor.read(this.pool, nowMs);
     this.setCeilings(band);
     return this.isOpenFor(band);
   }
 
   /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */
   isOpenFor(band: PriorityBand): boolean {
-    return this.saturation < band.ceiling;
+    return this.saturationFor(band) < band.ceiling;
   }
 
   /** How full the pool is; 1 when it is empty. */
   measure(nowMs: number): number {
-    return this.pool.endpoints.length === 0 ? 1 : this.latch(this.read(nowMs));
+    return this.shared.read(this.pool, nowMs);
   }
 
   /** Ms until a closed gate should be read again; undefined when every change announces itself. */
   get recheckMs(): number | undefined {
     if (this.pool.endpoints.length === 0) return undefined;
-    const announces = this.unsubscribe !== undefined && !this.lastReadFailed && this.detector.isGuessing !== true;
-    const reopens = this.usageLimit.reopens === true && this.saturation < 1;
-    return announces && !reopens ? undefined : this.settings.recheckIntervalMs;
+    const { gate, usageLimitPolicy } = this.options;
+    const reopens = usageLimitPolicy.reopens === true && this.saturation < 1;
+    return !reopens && this.announces ? undefined : gate.recheckIntervalMs;
   }
 
-  /** The endpoints that the detector would send one more request to; all of them when it has no preference. */
-  eligible(nowMs: number): readonly EndpointView[] {
-    const all = this.pool.endpoints;
-    if (this.detector.filter === undefined || all.length === 1) return all;
-    try {
-      const kept = this.detector.filter(all, nowMs);
-      return kept.length > 0 ? kept : all;
-    } catch (error) {
-      this.failed(error);
-      return all;
-    }
+  /** Those of `endpoints` that the band's detector would send one more request to. */
+  withRoom(endpoints: readonly EndpointView[], band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
+    return (band === undefined ? this.shared : this.sensorOf(band)).withRoom(endpoints, nowMs);
   }
 
   /** Tells the usage-limit policy of a dispatch. */
   passed(priority: number): void {
-    if (this.usageLimit.dispatched === undefined) return;
+    const { usageLimitPolicy } = this.options;
+    if (usageLimitPolicy.dispatched === undefined) return;
     try {
-      this.usageLimit.dispatched(priority);
+      usageLimitPolicy.dispatched(priority);
     } catch (error) {
-      this.errors.pluginFailed('usageLimit', this.usageLimit.type, error);
+      this.errors.pluginFailed('usageLimit', usageLimitPolicy.type, error);
     }
   }
 
+  /** Every detector hears of every seat: all of them judge the same pool. */
   dispatched(endpoint: EndpointView, nowMs: number): void {
-    if (this.detector.dispatched === undefined) return;
-    try {
-      this.detector.dispatched(endpoint, nowMs);
-    } catch (error) {
-      this.failed(error);
-    }
+    this.shared.dispatched(endpoint, nowMs);
+    if (this.own !== undefined) for (const sensor of this.own.values()) sensor.dispatched(endpoint, nowMs);
   }
 
   released(endpoint: EndpointView, nowMs: number): void {
-    if (this.detector.released === undefined) return;
-    try {
-      this.detector.released(endpoint, nowMs);
-    } catch (error) {
-      this.failed(error);
-    }
+    this.shared.released(endpoint, nowMs);
+    if (this.own !== undefined) for (const sensor of this.own.values()) sensor.released(endpoint, nowMs);
   }
 
-  private subscribe(): void {
-    if (this.detector.subscribe === undefined) return;
-    try {
-      // What it announces while it is being read, it answers anyway.
-      this.unsubscribe = this.detector.subscribe(() => {
-        if (!this.isReading) this.onAnnounced();
-      });
-    } catch (error) {
-      this.failed(error);
-    }
+  private get announces(): boolean {
+    return this.own === undefined ? this.shared.announces : this.sensors().every((sensor) => sensor.announces);
   }
 
-  private read(nowMs: number): number {
-    const { closeAt, failValue } = this.settings;
-    this.isReading = true;
-    try {
-      const reading = this.detector.saturation(this.pool, nowMs);
-      if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
-        this.lastReadFailed = false;
-        return closeAt === 1 ? reading : reading / closeAt;
-      }
-      this.failed(new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
-    } catch (error) {
-      this.failed(error);
-    } finally {
-      this.isReading = false;
-    }
-    this.lastReadFailed = true;
-    return failValue;
+  private sensorOf(band: PriorityBand): Sensor {
+    const { saturationDetector } = band.settings;
+    return (saturationDetector && this.own?.get(saturationDetector)) ?? this.shared;
   }
 
-  /** Hysteresis: once full, full until the reading has fallen to `openAt`. */
-  private latch(saturation: number): number {
-    const { closeAt, openAt } = this.settings;
-    if (openAt === closeAt) return saturation;
-    if (saturation >= 1) this.isLatched = true;
-    else if (saturation <= openAt / closeAt) this.isLatched = false;
-    return this.isLatched ? Math.max(saturation, 1) : saturation;
+  private sensors(): Sensor[] {
+    return [this.shared, ...(this.own?.values() ?? [])];
+  }
+
+  private ownSensors(reusable: readonly Sensor[] = []): Map<SaturationDetector, Sensor> | undefined {
+    const sensors = new Map<SaturationDetector, Sensor>();
+    const { bands, defaultBand, defaultNegativeBand } = this.options;
+    for (const { saturationDetector: detector } of [...bands, defaultBand, defaultNegativeBand]) {
+      if (detector === undefined || detector === this.shared.detector || sensors.has(detector)) continue;
+      sensors.set(detector, reusable.find((sensor) => sensor.detector === detector) ?? this.makeSensor(detector));
+    }
+    return sensors.size > 0 ? sensors : undefined;
+  }
+
+  private makeSensor(detector: SaturationDetector): Sensor {
+    return new Sensor(detector, this.options.gate, this.errors, this.onAnnounced);
   }
 
   /** Ranks the configured bands, those with requests waiting, and the one that is judged. */
   private setCeilings(judged: PriorityBand): void {
+    const { usageLimitPolicy } = this.options;
     const isRanked = judged.isConfigured || judged.waiting > 0;
-    if (isRanked && this.usageLimit.constant === true && this.ceilingsVersion === this.bands.version) return;
+    if (isRanked && usageLimitPolicy.constant === true && this.ceilingsVersion === this.bands.version) return;
     this.ceilingsVersion = isRanked ? this.bands.version : -1;
     const bands = this.bands.all().filter((band) => band.isConfigured || band.waiting > 0 || band === judged);
     const ceilings = new Array<number>(bands.length).fill(1);
     try {
-      this.usageLimit.computeLimits(
+      usageLimitPolicy.computeLimits(
         this.saturation,
         bands.map((band) => band.priority),
         ceilings,
       );
     } catch (error) {
-      this.errors.pluginFailed('usageLimit', this.usageLimit.type, error);
+      this.errors.pluginFailed('usageLimit', usageLimitPolicy.type, error);
       ceilings.fill(1);
     }
     let previous = Number.POSITIVE_INFINITY;
@@ -209,11 +187,8 @@ export class Gate {
 
   private sound(ceiling: unknown): number {
     if (typeof ceiling === 'number' && !Number.isNaN(ceiling)) return ceiling;
-    this.errors.pluginFailed('usageLimit', this.usageLimit.type, new TypeError(`a ceiling must be a number; got ${String(ceiling)}`));
+    const { type } = this.options.usageLimitPolicy;
+    this.errors.pluginFailed('usageLimit', type, new TypeError(`a ceiling must be a number; got ${String(ceiling)}`));
     return 1;
-  }
-
-  private failed(error: unknown): void {
-    this.errors.pluginFailed('saturationDetector', this.detector.type, error);
   }
 }

@@ -7,6 +7,7 @@ export type PluginKind =
   | 'saturationDetector'
   | 'usageLimit'
   | 'endpointPicker'
+  | 'endpointFilter'
   | 'admission'
   | 'evictionFilter'
   | 'evictionOrdering'

@@ -1,5 +1,6 @@
 /** The kinds of plugins that options and configuration files name, and what an object must have to be one. */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
+import type { EndpointFilter } from '../endpoints/endpoint-filter.js';
 import type { EndpointPicker } from '../endpoints/endpoint-picker.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
@@ -15,6 +16,7 @@ export interface Plugins {
   saturationDetector: SaturationDetector;
   usageLimit: UsageLimitPolicy;
   endpointPicker: EndpointPicker;
+  endpointFilter: EndpointFilter;
   admission: AdmissionPolicy;
   evictionFilter: EvictionFilter;
   evictionOrdering: EvictionOrdering;
@@ -41,6 +43,7 @@ const kinds: Readonly<Record<ConfigurableKind, KindDescription>> = {
   },
   usageLimit: { noun: 'a usage-limit policy', example: 'staticUsageLimit()', required: ['computeLimits'], optional: ['dispatched'] },
   endpointPicker: { noun: 'an endpoint picker', example: 'leastLoaded()', required: ['pick'], optional: [] },
+  endpointFilter: { noun: 'an endpoint filter', example: "labelFilter({ label: 'model' })", required: ['classOf', 'keep'], optional: [] },
   admission: { noun: 'an admission policy', example: 'tokenBucket()', required: ['admit'], optional: ['released'] },
   evictionFilter: { noun: 'an eviction filter', example: 'sheddableOnly()', required: ['accepts'], optional: [] },
   evictionOrdering: { noun: 'an eviction ordering', example: 'priorityThenTime()', required: ['compare'], optional: [] },
@@ -53,6 +56,7 @@ export const configurableKinds: readonly ConfigurableKind[] = [
   'saturationDetector',
   'usageLimit',
   'endpointPicker',
+  'endpointFilter',
   'admission',
   'evictionFilter',
   'evictionOrdering',

@@ -6,4 +6,6 @@ import type { ItemView } from './views.js';
 export interface WaitingItem extends ItemView, Queued {
   /** Set by the band that takes it in. */
   flow: Flow | undefined;
+  /** Requests of one class may go to the same endpoints; undefined: to all. */
+  requestClass: string | undefined;
 }

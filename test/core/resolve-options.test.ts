@@ -216,7 +216,7 @@ describe('what cannot be right', () => {
     [
       'an option in the wrong place',
       { bands: [{ priority: 0, maxRequests: 5 }] },
-      'bands[0].maxRequests: expected one of the keys priority, limits, flowLimits, requestTtl, fairness, ordering, minShare (did you mean "limits.maxRequests"?); got an unknown key',
+      'bands[0].maxRequests: expected one of the keys priority, limits, flowLimits, requestTtl, fairness, ordering, saturationDetector, minShare (did you mean "limits.maxRequests"?); got an unknown key',
     ],
     ['a wrong type', { bands: 'all' }, 'bands: expected an array; got "all" (string)'],
     [
@@ -329,7 +329,7 @@ describe('what cannot be right', () => {
   bands[0].limits.maxRequest: expected one of the keys maxRequests, maxBytes (did you mean "maxRequests"?); got an unknown key
   bands[2]: expected an object; got null
   defaultRequestTtl: expected ms from 0 up, Infinity, or a duration like "60s"; got -1 (number)
-  maxBand: expected one of the keys saturationDetector, gate, mode, admission, eviction, overflow, bandOrder, bandPromotion, flows, usageLimitPolicy, limits, bands, defaultBand, defaultNegativeBand, maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, defaultRequestTtl, noEndpointRequestTtl, pool, endpointPicker, clock (did you mean "maxBands"?); got an unknown key
+  maxBand: expected one of the keys saturationDetector, gate, mode, admission, eviction, overflow, bandOrder, bandPromotion, flows, usageLimitPolicy, limits, bands, defaultBand, defaultNegativeBand, maxBands, maxFlows, flowIdleTimeout, bandIdleTimeout, defaultRequestTtl, noEndpointRequestTtl, pool, endpointPicker, endpointFilters, headroom, holBlocking, clock (did you mean "maxBands"?); got an unknown key
   bands[1].priority: expected a priority that no other band has; got 100 (number), the priority of bands[0]`,
     );
   });

@@ -4,16 +4,19 @@
  *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
  *     band ── one queue ──► request                      when the fairness policy does not tell flows apart
  *
- * Invariant: the band's counts are the sums of its flows' counts; a flow is active exactly while something of it waits.
+ * Invariant: the band's counts are the sums of its flows' counts; a flow is active, or held back, exactly while something of it waits.
  */
+import type { SaturationDetector } from '../../gate/saturation-detector.js';
 import type { PluginErrorSink } from '../../plugins/plugin-errors.js';
 import { FifoQueue } from '../../queues/fifo-queue.js';
 import { HeapQueue } from '../../queues/heap-queue.js';
 import type { ItemQueue } from '../../queues/item-queue.js';
 import { LinkedList } from '../../queues/linked-list.js';
+import { earliestHead } from '../2-fairness/earliest-head.js';
 import type { FairnessPolicy } from '../2-fairness/fairness-policy.js';
 import { Flow } from '../2-fairness/flow.js';
 import { GuardedSelector } from '../2-fairness/guarded-selector.js';
+import { type HeldClass, HeldFlows } from '../2-fairness/held-flows.js';
 import { guardedCompare } from '../3-ordering/guarded-compare.js';
 import type { OrderingPolicy } from '../3-ordering/ordering-policy.js';
 import type { BandView, ItemView, Usage } from '../views.js';
@@ -27,6 +30,10 @@ export interface BandSettings {
   readonly requestTtlMs: number;
   readonly fairness: FairnessPolicy;
   readonly ordering: OrderingPolicy;
+  /** Judges this band instead of the shared detector. */
+  readonly saturationDetector: SaturationDetector | undefined;
+  /** True when single flows may be held back, so that each needs a queue of its own. */
+  readonly holdsFlows: boolean;
   /** Part of all dispatches guaranteed to the band while it waits. */
   readonly minShare: number;
 }
@@ -45,6 +52,7 @@ export class PriorityBand implements BandView {
   /** Arrival order across flows, for those who ask for the oldest or the newest; kept only then. */
   private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
+  readonly held: HeldFlows = new HeldFlows();
   private selector: GuardedSelector | undefined;
   private sharedQueue: ItemQueue<WaitingItem> | undefined;
   private compare: (a: ItemView, b: ItemView) => number;
@@ -72,6 +80,16 @@ export class PriorityBand implements BandView {
 
   activeFlows(): Iterable<Flow> {
     return this.active;
+  }
+
+  /** The active flows and the held ones. */
+  waitingFlows(): Flow[] {
+    return [...this.active, ...this.held.flows()];
+  }
+
+  /** Requests that wait in flows that are not held back. */
+  get ready(): number {
+    return this.waiting - this.held.waiting;
   }
 
   /** True when a dispatch must be told to the fairness policy although the request never waited. */
@@ -111,11 +129,23 @@ export class PriorityBand implements BandView {
     this.waitingBytes += item.byteSize;
     flow.waiting++;
     flow.waitingBytes += item.byteSize;
-    if (flow.waiting === 1) {
-      this.active.push(flow);
-      this.selector?.flowActivated(flow);
-    }
+    if (flow.waiting === 1) this.activate(flow);
+    else if (flow.heldIn !== undefined) this.held.waiting++;
     this.selector?.itemAdded(flow, item);
+    this.reviewHeld(flow);
+  }
+
+  /** The flow's first request has nowhere to go: until there is room, the flow is as if nothing of it waited. */
+  hold(flow: Flow): void {
+    this.held.tried(flow);
+    this.deactivate(flow);
+    this.held.hold(flow, flow.head?.requestClass);
+  }
+
+  /** Lets one flow of a class out, to try. */
+  letTry(held: HeldClass): void {
+    const flow = this.held.letTry(held);
+    if (flow !== undefined) this.activate(flow);
   }
 
   /** The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or `discard`. */
@@ -130,6 +160,7 @@ export class PriorityBand implements BandView {
     if (flow === undefined) return;
     (this.sharedQueue ?? flow.queue)?.shift();
     this.leave(item, flow);
+    this.held.tried(flow);
     this.selector?.dispatched(flow, item, nowMs);
   }
 
@@ -140,6 +171,7 @@ export class PriorityBand implements BandView {
     (this.sharedQueue ?? flow.queue)?.discard();
     this.leave(item, flow);
     this.selector?.itemRemoved(flow, item);
+    this.reviewHeld(flow);
   }
 
   /** Tells the fairness policy of a dispatch that never waited. */
@@ -156,31 +188,32 @@ export class PriorityBand implements BandView {
   }
 
   forget(flow: Flow): void {
-    this.flows.delete(flow.fairnessId);
+    this.flows.delete(flow.name);
     this.selector?.flowRemoved(flow);
   }
 
   /** All waiting requests, oldest first. */
   waitingItems(): WaitingItem[] {
-    const items = this.sharedQueue?.members() ?? [...this.active].flatMap((flow) => flow.queue?.members() ?? []);
+    const items = this.sharedQueue?.members() ?? this.waitingFlows().flatMap((flow) => flow.queue?.members() ?? []);
     return items.sort((a, b) => a.sequence - b.sequence);
   }
 
   /** Takes new settings; when a policy changed, everything that waits is lined up anew. O(waiting · log) then. */
   configure(settings: BandSettings): void {
-    const { fairness, ordering } = this.settings;
+    const { fairness, ordering, holdsFlows } = this.settings;
+    for (const flow of [...this.held.flows()]) this.letGo(flow);
     this.settings = settings;
-    if (settings.fairness === fairness && settings.ordering === ordering) return;
+    if (settings.fairness === fairness && settings.ordering === ordering && settings.holdsFlows === holdsFlows) return;
     const items = this.waitingItems();
     this.compare = guardedCompare(settings.ordering, this.errors);
-    if (settings.fairness !== fairness) this.selector = this.makeSelector();
+    const isLinedUpAnew = settings.fairness !== fairness || 'sharedQueue' in fairness;
+    if (isLinedUpAnew) this.selector = this.makeSelector();
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
     for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
-    if (settings.fairness !== fairness) for (const flow of this.active) this.selector?.flowActivated(flow);
-    for (const item of items) {
-      (this.sharedQueue ?? item.flow?.queue)?.push(item);
-      if (settings.fairness !== fairness && item.flow !== undefined) this.selector?.itemAdded(item.flow, item);
-    }
+    for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
+    if (!isLinedUpAnew) return;
+    for (const flow of this.active) this.selector?.flowActivated(flow);
+    for (const item of items) if (item.flow !== undefined) this.selector?.itemAdded(item.flow, item);
   }
 
   private leave(item: WaitingItem, flow: Flow): void {
@@ -189,10 +222,31 @@ export class PriorityBand implements BandView {
     this.waitingBytes -= item.byteSize;
     flow.waiting--;
     flow.waitingBytes -= item.byteSize;
-    if (flow.waiting === 0) {
-      this.active.remove(flow);
-      this.selector?.flowDeactivated(flow);
-    }
+    if (flow.heldIn !== undefined) this.held.waiting--;
+    if (flow.waiting > 0) return;
+    if (flow.heldIn !== undefined) this.held.release(flow);
+    else this.deactivate(flow);
+    this.held.tried(flow);
+  }
+
+  private activate(flow: Flow): void {
+    this.active.push(flow);
+    this.selector?.flowActivated(flow);
+  }
+
+  private deactivate(flow: Flow): void {
+    this.active.remove(flow);
+    this.selector?.flowDeactivated(flow);
+  }
+
+  /** A held flow whose first request is of another class now was held for nothing. */
+  private reviewHeld(flow: Flow): void {
+    if (flow.heldIn !== undefined && flow.head?.requestClass !== flow.heldIn.requestClass) this.letGo(flow);
+  }
+
+  private letGo(flow: Flow): void {
+    this.held.release(flow);
+    this.activate(flow);
   }
 
   private pickFlow(nowMs: number): Flow | undefined {
@@ -214,8 +268,9 @@ export class PriorityBand implements BandView {
   }
 
   private makeSelector(): GuardedSelector | undefined {
-    const { fairness } = this.settings;
-    return 'sharedQueue' in fairness ? undefined : new GuardedSelector(fairness, this, this.errors);
+    const { fairness, holdsFlows } = this.settings;
+    if (!('sharedQueue' in fairness)) return new GuardedSelector(fairness, this, this.errors);
+    return holdsFlows ? new GuardedSelector(earliestHead(fairness.type, this.compare), this, this.errors) : undefined;
   }
 
   private makeQueue(): ItemQueue<WaitingItem> {

@@ -9,12 +9,13 @@ import { Flow, type FlowProfiles } from './flow.js';
 
 /** Flows that the fairness IDs of one band share when the table is full. */
 const overflowFlows = 64;
-/** Longer fairness IDs share the overflow flows as well, so that names cannot be used to fill memory. */
-const longestFairnessId = 256;
+/** Longer names share the overflow flows as well, so that they cannot be used to fill memory. */
+const longestName = 256;
 /** Idle flows collected at a time, so that no single request pays for many. */
 const collectedAtATime = 8;
 
 /** Names no fairness ID can have by HTTP. */
+const classPrefix = '\u0000';
 const overflowPrefix = '\u0000overflow-';
 
 /** 32-bit FNV-1a over UTF-16 code units. Source: Fowler, Noll, Vo. */
@@ -47,9 +48,10 @@ export class FlowTable {
     for (const band of bands) for (const flow of band.flows.values()) flow.profile = settings.flows.get(flow.fairnessId);
   }
 
-  /** The flow of a fairness ID, made when missing. O(1). */
-  flowOf(band: PriorityBand, fairnessId: string, nowMs: number): Flow {
-    return band.flows.get(fairnessId) ?? this.make(band, this.nameFor(fairnessId), nowMs);
+  /** The flow of a fairness ID, made when missing; one for each class of requests where classes queue apart. O(1). */
+  flowOf(band: PriorityBand, fairnessId: string, nowMs: number, requestClass?: string): Flow {
+    const name = requestClass === undefined ? fairnessId : `${fairnessId}${classPrefix}${requestClass}`;
+    return band.flows.get(name) ?? this.make(band, name, fairnessId, nowMs);
   }
 
   /** The flow got work. */
@@ -80,19 +82,23 @@ export class FlowTable {
   }
 
   /** When the table is full, the flow idle longest makes room; when none is idle, the name is one that many share. */
-  private nameFor(fairnessId: string): string {
-    if (fairnessId.length <= longestFairnessId) {
-      if (this.size >= this.settings.maxFlows && this.idle.first !== undefined) this.remove(this.idle.first);
-      if (this.size < this.settings.maxFlows) return fairnessId;
-    }
-    return `${overflowPrefix}${hash(fairnessId) % overflowFlows}`;
+  private hasRoomFor(name: string): boolean {
+    if (name.length > longestName) return false;
+    if (this.size >= this.settings.maxFlows && this.idle.first !== undefined) this.remove(this.idle.first);
+    return this.size < this.settings.maxFlows;
   }
 
-  private make(band: PriorityBand, name: string, nowMs: number): Flow {
-    const existing = band.flows.get(name);
-    if (existing !== undefined) return existing;
-    const flow = new Flow(name, band, band.queueForFlow());
-    flow.profile = this.settings.flows.get(name);
+  private make(band: PriorityBand, wanted: string, wantedId: string, nowMs: number): Flow {
+    let name = wanted;
+    let fairnessId = wantedId;
+    if (!this.hasRoomFor(wanted)) {
+      name = `${overflowPrefix}${hash(wanted) % overflowFlows}`;
+      fairnessId = name;
+      const existing = band.flows.get(name);
+      if (existing !== undefined) return existing;
+    }
+    const flow = new Flow(name, fairnessId, band, band.queueForFlow());
+    flow.profile = this.settings.flows.get(fairnessId);
     band.flows.set(name, flow);
     this.size++;
     this.markIdle(flow, nowMs);

@@ -4,6 +4,7 @@ import type { Linked } from '../../queues/linked-list.js';
 import type { PriorityBand } from '../1-priority/priority-band.js';
 import type { FlowView } from '../views.js';
 import type { WaitingItem } from '../waiting-item.js';
+import type { HeldClass } from './held-flows.js';
 
 /** What the configuration gives to one fairness ID. */
 export interface FlowProfile {
@@ -16,7 +17,7 @@ export interface FlowProfile {
 export type FlowProfiles = ReadonlyMap<string, FlowProfile>;
 
 /**
- * Invariant: linked into its band's active flows while something waits, into the idle flows while nothing waits and nothing of it is
+ * Invariant: linked into its band's active flows, or the held ones, while something waits, into the idle flows while nothing waits and nothing of it is
  * tracked in flight.
  */
 export class Flow implements FlowView, Linked<Flow> {
@@ -30,12 +31,18 @@ export class Flow implements FlowView, Linked<Flow> {
   /** True while it is linked into the idle flows. */
   isIdle = false;
   idleSinceMs = 0;
+  /** Where it stands while it is held back, and whom it tries for once it is let out: owned by HeldFlows. */
+  heldIn: HeldClass | undefined = undefined;
+  triesFor: HeldClass | undefined = undefined;
+  /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
+  readonly name: string;
   readonly fairnessId: string;
   readonly band: PriorityBand;
   /** Undefined while the band keeps one queue for all its flows. */
   queue: ItemQueue<WaitingItem> | undefined;
 
-  constructor(fairnessId: string, band: PriorityBand, queue: ItemQueue<WaitingItem> | undefined) {
+  constructor(name: string, fairnessId: string, band: PriorityBand, queue: ItemQueue<WaitingItem> | undefined) {
+    this.name = name;
     this.fairnessId = fairnessId;
     this.band = band;
     this.queue = queue;

@@ -1,0 +1,110 @@
+/** Endpoints marked as overloaded, and bands with a detector of their own. */
+import { describe, expect, it } from 'vitest';
+import { concurrencyDetector, EndpointPool } from '../../src/index.js';
+import { dial, dropOf, key, leaseOf, makeFlow, request, turns } from '../support/flow.js';
+
+function pair() {
+  const pool = new EndpointPool();
+  pool.add('a');
+  pool.add('b');
+  return pool;
+}
+
+describe('an endpoint that is marked as overloaded', () => {
+  it('gets nothing until the time is up', () => {
+    const pool = pair();
+    const { flow, clock } = makeFlow({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 10 }) });
+    pool.markOverloaded('a', 1000);
+    const ids = () => leaseOf(flow.tryEnqueue(request, key())).endpoint?.id;
+    expect([ids(), ids(), ids()]).toEqual(['b', 'b', 'b']);
+    clock.advance(1000);
+    expect([ids(), ids(), ids()]).toEqual(['a', 'a', 'a']);
+  });
+
+  it('holds requests back when all are marked, and lets them go when the first mark ends, without anybody calling', async () => {
+    const pool = pair();
+    const { flow, clock } = makeFlow({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 10 }) });
+    pool.markOverloaded('a', 1000);
+    pool.markOverloaded('b', 300);
+    let endpoint: string | undefined;
+    void flow.enqueue(request, key()).then((outcome) => {
+      endpoint = leaseOf(outcome).endpoint?.id;
+    });
+    await turns();
+    expect(endpoint).toBeUndefined();
+    clock.advance(299);
+    await turns();
+    expect(endpoint).toBeUndefined();
+    clock.advance(1);
+    await turns();
+    expect(endpoint).toBe('b');
+  });
+
+  it('comes back at once when the mark is cleared', async () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const { flow } = makeFlow({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 10 }) });
+    pool.markOverloaded('a', 1000);
+    const outcome = flow.enqueue(request, key());
+    pool.clearOverloaded('a');
+    expect(leaseOf(await outcome).endpoint?.id).toBe('a');
+  });
+
+  it("is an overload to a controller in mode 'admission'", async () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const { flow } = makeFlow({ pool, mode: 'admission' });
+    pool.markOverloaded('a', 1000);
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedCapacity', reason: 'overloaded' });
+  });
+});
+
+describe('a band with a detector of its own', () => {
+  it('is judged by it, the others by the shared one', async () => {
+    const shared = dial(0);
+    const own = dial(1);
+    const { flow } = makeFlow({ saturationDetector: shared, bands: [{ priority: 0 }, { priority: -1, saturationDetector: own }] });
+    expect(flow.tryEnqueue(request, key('a', 0))?.type).toBe('Dispatched');
+    expect(flow.tryEnqueue(request, key('a', -1))).toBeUndefined();
+    own.value = 0;
+    shared.value = 1;
+    expect(flow.tryEnqueue(request, key('a', 0))).toBeUndefined();
+    expect(flow.tryEnqueue(request, key('a', -1))?.type).toBe('Dispatched');
+  });
+
+  it('waits behind a band above that waits', async () => {
+    const shared = dial(1);
+    const { flow, clock } = makeFlow({
+      saturationDetector: shared,
+      bands: [{ priority: 0 }, { priority: -1, saturationDetector: () => 0 }],
+    });
+    const order: string[] = [];
+    void flow.enqueue(request, key('high', 0)).then(() => order.push('high'));
+    void flow.enqueue(request, key('low', -1)).then(() => order.push('low'));
+    clock.advance(100);
+    await turns();
+    expect(order).toEqual([]);
+    shared.value = 0;
+    clock.advance(100);
+    await turns();
+    expect(order).toEqual(['high', 'low']);
+  });
+
+  it('hears what every band dispatches, and is unsubscribed when it is replaced', () => {
+    const own = { ...dial(0, true), dispatches: 0, dispatched: () => own.dispatches++ };
+    const announcing = dial(0, true);
+    const { flow } = makeFlow({
+      saturationDetector: () => 0,
+      bands: [
+        { priority: 0, saturationDetector: own },
+        { priority: -1, saturationDetector: announcing },
+      ],
+    });
+    flow.tryEnqueue(request, key('a', 5));
+    flow.tryEnqueue(request, key('a', -1));
+    expect(own.dispatches).toBe(2);
+    expect(announcing.subscribers).toBe(1);
+    flow.reconfigure({ bands: [{ priority: 0, saturationDetector: own }] });
+    expect(announcing.subscribers).toBe(0);
+  });
+});
