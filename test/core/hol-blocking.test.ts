@@ -215,7 +215,8 @@ describe('behind a request that has nowhere to go', () => {
         let sent = 0;
         const models = ['a', 'b', undefined];
         for (let step = 0; step < 300; step++) {
-          if (random.chance(0.6)) {
+          const dice = random.next();
+          if (dice < 0.6) {
             sent++;
             const controller = new AbortController();
             const request = { signal: controller.signal };
