@@ -1,7 +1,21 @@
 import type { Plugin } from 'esbuild';
 import { defineConfig } from 'tsup';
 
-const subpaths = ['config', 'http', 'node', 'express', 'koa', 'testing'];
+const subpaths = [
+  'config',
+  'http',
+  'node',
+  'express',
+  'koa',
+  'fastify',
+  'hono',
+  'undici',
+  'client',
+  'prometheus',
+  'opentelemetry',
+  'endpoints',
+  'testing',
+];
 
 /** Subpaths load the core from the package's own index file, so that every class exists once per format. */
 const sharedCore: Plugin = {
@@ -9,7 +23,7 @@ const sharedCore: Plugin = {
   setup(build) {
     const isCjs = build.initialOptions.format === 'cjs';
     const index = isCjs ? './index.cjs' : './index.js';
-    build.onResolve({ filter: /^\.\.\/index\.js$/ }, () => ({ path: index, external: true }));
+    build.onResolve({ filter: /^(?:\.\.\/){1,2}index\.js$/ }, () => ({ path: index, external: true }));
     // tinyqueue is ESM only: `import` takes the dependency, `require` gets a copy inside the bundle.
     build.onResolve({ filter: /^tinyqueue$/ }, ({ path }) => (isCjs ? undefined : { path, external: true }));
   },

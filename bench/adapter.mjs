@@ -29,12 +29,12 @@ export default {
        * Runs `job` when it is its turn.
        * @template T
        * @param {() => T | PromiseLike<T>} job
-       * @param {{ priority?: number, key?: unknown, signal?: AbortSignal }} [options] higher priority goes first
+       * @param {{ priority?: number, key?: unknown, signal?: AbortSignal, byteSize?: number }} [options] higher priority goes first
        * @returns {Promise<T>} the job's own result
        */
-      async submit(job, { priority = 0, key, signal } = {}) {
+      async submit(job, { priority = 0, key, signal, byteSize = 0 } = {}) {
         const flowKey = key === undefined && priority === 0 ? unkeyed : { fairnessId: String(key ?? 'default-flow'), priority };
-        const outcome = await flow.enqueue({ byteSize: 0, signal }, flowKey);
+        const outcome = await flow.enqueue({ byteSize, signal }, flowKey);
         if (outcome.type !== 'Dispatched') throw signal?.aborted ? signal.reason : new Error(outcome.reason);
         try {
           return await job();

@@ -3,7 +3,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { busyThresholdDetector, EndpointPool, FlowController } from 'headgate';
+import { busyThresholdDetector, EndpointPool, FlowController, refuseWhenAllBusy } from 'headgate';
 import { busyThresholdHandler } from 'headgate/http';
 import { flowControl } from 'headgate/node';
 
@@ -16,11 +16,7 @@ const flow = new FlowController({
   pool,
   saturationDetector: detector,
   mode: 'admission', // nothing waits, as in Dynamo; without these two options, requests would wait for a worker
-  admission: {
-    type: 'all-workers-busy',
-    admit: (_request, _key, view) =>
-      view.saturation() < 1 ? 'admit' : { reason: 'All workers are busy, please retry later', cause: 'overloaded' },
-  },
+  admission: refuseWhenAllBusy(),
 });
 
 const limit = flowControl(flow, {

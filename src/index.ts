@@ -3,6 +3,7 @@
 export type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission/admission-policy.js';
 export { allOf } from './admission/all-of.js';
 export { alwaysAdmit } from './admission/always-admit.js';
+export { refuseWhenAllBusy } from './admission/busy-pool-refusal.js';
 export { type GaieLegacyOptions, gaieLegacy } from './admission/gaie-legacy.js';
 export {
   type ProbabilisticAdmitterOptions,
@@ -67,11 +68,24 @@ export type {
 export type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './core/outcome.js';
 export { resolveOptions } from './core/resolve-options.js';
 export type { BandSnapshot, ControllerSnapshot, EndpointSnapshot, FlowSnapshot, FlowStats } from './core/snapshot.js';
-export type { EndpointMetrics, EndpointView, PoolView, RankLoad, Stage } from './endpoints/endpoint.js';
+export { type AffinityOptions, type AffinityParameters, affinity } from './endpoints/affinity.js';
+export type { EndpointMetrics, EndpointView, LoraAdapters, PoolView, RankLoad, Stage } from './endpoints/endpoint.js';
+export type { EndpointFilter } from './endpoints/endpoint-filter.js';
 export type { EndpointPicker } from './endpoints/endpoint-picker.js';
-export { type EndpointOptions, EndpointPool, type MetricsReport } from './endpoints/endpoint-pool.js';
+export { type EndpointOptions, EndpointPool, type PoolEvents } from './endpoints/endpoint-pool.js';
+export type { ListenerErrorEvent, ListenerErrors } from './endpoints/guarded-events.js';
+export { type LabelFilterOptions, type LabelFilterParameters, labelFilter } from './endpoints/label-filter.js';
+export { leastKvUsage } from './endpoints/least-kv-usage.js';
 export { leastLoaded } from './endpoints/least-loaded.js';
+export type { MetricsReport } from './endpoints/metrics-report.js';
+export {
+  type PowerOfTwoChoicesOptions,
+  type PowerOfTwoChoicesParameters,
+  powerOfTwoChoices,
+} from './endpoints/power-of-two-choices.js';
+export { prefixKey } from './endpoints/prefix-key.js';
 export { endpointsInSubset, subsetHintFromText } from './endpoints/subset-hint.js';
+export { type SubsetHint, type SubsetHintOptions, subsetHint } from './endpoints/subset-hint-filter.js';
 export {
   estimatedOutputTokens,
   type PrefixMatch,
@@ -84,6 +98,8 @@ export {
 export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/eviction-policy.js';
 export { sheddableOnly } from './eviction/sheddable-filter.js';
 export { largestFootprint, leastProgress, priorityThenTime } from './eviction/victim-orders.js';
+export type { AdaptiveDetector, AdaptiveLimitOptions, LatencySample, LimitDecision } from './gate/adaptive-limit.js';
+export { type AimdLatencyOptions, aimdLatency } from './gate/aimd-latency-detector.js';
 export {
   type BusyThresholdDetector,
   type BusyThresholds,
@@ -91,6 +107,9 @@ export {
   busyThresholdDetector,
 } from './gate/busy-threshold-detector.js';
 export { type ConcurrencyDetectorOptions, concurrencyDetector } from './gate/concurrency-detector.js';
+export { type Gradient2Options, gradient2 } from './gate/gradient2-detector.js';
+export { type HysteresisDetector, type HysteresisOptions, withHysteresis } from './gate/hysteresis.js';
+export type { LatencyStatistic, LatencyWindow } from './gate/latency-window.js';
 export { type CompositeChild, type CompositeDetector, maxOf, meanOf } from './gate/max-of.js';
 export {
   type InterpolatedUsageLimitOptions,
@@ -112,6 +131,8 @@ export {
 export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/static-usage-limit.js';
 export type { UsageLimitPolicy } from './gate/usage-limit-policy.js';
 export { type UtilizationDetector, type UtilizationDetectorOptions, utilizationDetector } from './gate/utilization-detector.js';
+export { type VegasOptions, type VegasParameters, vegas } from './gate/vegas-detector.js';
+export { type DropSummary, type LogDropsOptions, logDrops } from './logs/log-drops.js';
 export type { Report, Schema } from './options/element.js';
 export { type ConfigIssue, FlowConfigError } from './options/flow-config-error.js';
 export type { Verdict } from './options/parse.js';

@@ -95,7 +95,7 @@ export class BandKeeper {
     const band = new PriorityBand(priority, isConfigured, settings, this.events, nowMs);
     band.trackArrivals(this.needsArrivals(priority));
     this.table.add(band);
-    if (this.events.hears('bandAdded')) this.events.emit('bandAdded', { priority });
+    if (this.events.heard.bandAdded) this.events.emit('bandAdded', { priority });
     return band;
   }
 
@@ -103,7 +103,7 @@ export class BandKeeper {
     this.flows.removeAll(band);
     this.table.remove(band);
     this.shares.removed(band);
-    if (this.events.hears('bandRemoved')) this.events.emit('bandRemoved', { priority: band.priority });
+    if (this.events.heard.bandRemoved) this.events.emit('bandRemoved', { priority: band.priority });
   }
 
   /** Who asks for the oldest or the newest request of a band: some orders of bands, and displacement. */
@@ -112,7 +112,7 @@ export class BandKeeper {
   }
 
   private flowRemoved(flow: Flow): void {
-    if (this.events.hears('flowRemoved')) this.events.emit('flowRemoved', { fairnessId: flow.fairnessId, priority: flow.priority });
+    if (this.events.heard.flowRemoved) this.events.emit('flowRemoved', { fairnessId: flow.fairnessId, priority: flow.priority });
   }
 }
 

@@ -6,6 +6,20 @@ import type { FlowEvents } from './events.js';
 export class EventHub implements PluginErrorSink {
   /** Faults of foreign code so far. */
   pluginErrors = 0;
+  /** Which events have listeners: ask before building a payload. A property each, because it is read several times for each request. */
+  readonly heard: Record<keyof FlowEvents, boolean> = {
+    queued: false,
+    dispatched: false,
+    dropped: false,
+    evicted: false,
+    released: false,
+    gate: false,
+    regime: false,
+    pluginError: false,
+    bandAdded: false,
+    bandRemoved: false,
+    flowRemoved: false,
+  };
   private readonly emitter = new EventEmitter();
 
   /** Returns the way to stop. */
@@ -23,15 +37,13 @@ export class EventHub implements PluginErrorSink {
       }
     };
     this.emitter.on(event, guarded);
+    this.heard[event] = true;
     return () => {
       this.emitter.off(event, guarded);
+      this.heard[event] = this.emitter.listenerCount(event) > 0;
     };
   }
 
-  /** Ask before building a payload. */
-  hears(event: keyof FlowEvents): boolean {
-    return this.emitter.listenerCount(event) > 0;
-  }
 
   emit<E extends keyof FlowEvents>(event: E, payload: FlowEvents[E]): void {
     this.emitter.emit(event, payload);
@@ -39,6 +51,6 @@ export class EventHub implements PluginErrorSink {
 
   pluginFailed(kind: PluginKind, type: string, error: unknown): void {
     this.pluginErrors++;
-    if (this.hears('pluginError')) this.emit('pluginError', { kind, type, error });
+    if (this.heard.pluginError) this.emit('pluginError', { kind, type, error });
   }
 }

@@ -1,30 +1,61 @@
 /**
  * Ends the wait of requests whose time is up, exactly and with one timer.
  *
- *     lane 60 s:  item ⇄ item ⇄ item      requests with the same budget arrive in the order of their deadlines: a list is enough
- *     lane  2 s:  item ⇄ item
+ *     lane 60 s:  item, item, item      requests with the same budget arrive in the order of their deadlines: a line is enough, and
+ *     lane  2 s:  item, item            the deadlines need not be stored
  *     heap:       whatever has a budget beyond the first few distinct ones
  *
  * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is no timer.
  */
+import { FifoQueue } from '../queues/fifo-queue.js';
 import { HeapQueue } from '../queues/heap-queue.js';
-import { LinkedList } from '../queues/linked-list.js';
 import type { Clock } from './clock.js';
 import type { QueueItem } from './queue-item.js';
 
 /** Distinct budgets that get a lane; more than one band's worth of different TTLs is rare. */
 const maxLanes = 16;
 
+/** Waits with one budget. */
+export class Lane {
+  readonly line: FifoQueue<QueueItem> = new FifoQueue<QueueItem>();
+  private readonly budgetMs: number;
+  /** Budgets run from here for requests that waited before. */
+  private readonly beganAtMs: number;
+
+  constructor(budgetMs: number, beganAtMs: number) {
+    this.budgetMs = budgetMs;
+    this.beganAtMs = beganAtMs;
+  }
+
+  deadlineOf(item: QueueItem): number {
+    const { waitingSinceMs } = item;
+    return (waitingSinceMs > this.beganAtMs ? waitingSinceMs : this.beganAtMs) + this.budgetMs;
+  }
+}
+
 function byDeadline(a: QueueItem, b: QueueItem): number {
   return a.expiresAtMs - b.expiresAtMs || a.sequence - b.sequence;
 }
 
+function deadlineOf(item: QueueItem): number {
+  const { deadlines } = item;
+  if (deadlines === undefined) return Number.POSITIVE_INFINITY;
+  return deadlines instanceof Lane ? deadlines.deadlineOf(item) : item.expiresAtMs;
+}
+
+function isEarlier(a: QueueItem, b: QueueItem): boolean {
+  const deadlineA = deadlineOf(a);
+  const deadlineB = deadlineOf(b);
+  return deadlineA === deadlineB ? a.sequence < b.sequence : deadlineA < deadlineB;
+}
+
 export class Expiry {
-  private readonly lanes = new Map<number, LinkedList<QueueItem>>();
+  private readonly lanes = new Map<number, Lane>();
   private heap = new HeapQueue<QueueItem>(byDeadline);
   private timer: unknown = undefined;
   /** What the timer is armed for; Infinity while it is not. */
   private armedForMs = Number.POSITIVE_INFINITY;
+  private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
   /** The earliest deadline added since the timer was armed. */
   private earliestAddedMs = Number.POSITIVE_INFINITY;
   private readonly clock: Clock;
@@ -35,33 +66,49 @@ export class Expiry {
     this.onTimer = onTimer;
   }
 
-  /** Starts the wait: `budgetMs` counted from `fromMs`, which must not fall from one call to the next. O(1), or O(log n) in the heap. */
-  add(item: QueueItem, fromMs: number, budgetMs: number): void {
-    item.expiresAtMs = fromMs + budgetMs;
+  /**
+   * Starts the budget of a wait, from the time it began or from the beginning of the regime; waits must come in the order of these
+   * times. O(1), or O(log n) in the heap.
+   */
+  add(item: QueueItem, budgetMs: number): void {
     item.deadlines = undefined;
     if (budgetMs === Number.POSITIVE_INFINITY) return;
+    let deadlineMs: number;
     const lane = this.laneFor(budgetMs);
-    item.deadlines = lane ?? this.heap;
-    item.deadlines.push(item);
-    if (item.expiresAtMs < this.earliestAddedMs) this.earliestAddedMs = item.expiresAtMs;
+    if (lane === undefined) {
+      deadlineMs = Math.max(item.waitingSinceMs, this.regimeBeganAtMs) + budgetMs;
+      item.expiresAtMs = deadlineMs;
+      item.deadlines = this.heap;
+      this.heap.push(item);
+    } else {
+      deadlineMs = lane.deadlineOf(item);
+      item.deadlines = lane;
+      lane.line.append(item);
+    }
+    if (deadlineMs < this.earliestAddedMs) this.earliestAddedMs = deadlineMs;
   }
 
   /** Ends the wait; `item.isWaiting` must be false by now. O(1). */
   remove(item: QueueItem): void {
     const { deadlines } = item;
     item.deadlines = undefined;
-    if (deadlines instanceof LinkedList) deadlines.remove(item);
+    if (deadlines instanceof Lane) deadlines.line.remove(item);
     else if (deadlines !== undefined) deadlines.discard();
+  }
+
+  isDue(item: QueueItem, nowMs: number): boolean {
+    return deadlineOf(item) <= nowMs;
   }
 
   /** The request whose time was up first, if any. */
   due(nowMs: number): QueueItem | undefined {
     const item = this.first();
-    return item !== undefined && item.expiresAtMs <= nowMs ? item : undefined;
+    return item !== undefined && this.isDue(item, nowMs) ? item : undefined;
   }
 
-  /** Forgets every deadline, for a new regime: `add` the waiting requests again. */
-  clear(): void {
+  /** Forgets every deadline, for a regime that began at that time: `add` the waiting requests again. */
+  clear(beganAtMs: number): void {
+    this.regimeBeganAtMs = beganAtMs;
     this.lanes.clear();
     this.heap = new HeapQueue<QueueItem>(byDeadline);
     this.earliestAddedMs = Number.NEGATIVE_INFINITY;
@@ -71,8 +118,9 @@ export class Expiry {
   arm(nowMs: number): void {
     if (this.timer !== undefined && this.earliestAddedMs >= this.armedForMs) return;
     this.disarm();
-    const deadline = this.first()?.expiresAtMs ?? Number.POSITIVE_INFINITY;
-    const delay = Math.max(Math.ceil(deadline - nowMs), 0);
+    const first = this.first();
+    const deadlineMs = first === undefined ? Number.POSITIVE_INFINITY : deadlineOf(first);
+    const delay = Math.max(Math.ceil(deadlineMs - nowMs), 0);
     this.armedForMs = nowMs + delay;
     this.earliestAddedMs = Number.POSITIVE_INFINITY;
     this.timer = this.clock.setTimeout(() => {
@@ -93,23 +141,24 @@ export class Expiry {
   private first(): QueueItem | undefined {
     let earliest = this.heap.peek();
     for (const lane of this.lanes.values()) {
-      if (lane.first !== undefined && (earliest === undefined || byDeadline(lane.first, earliest) < 0)) earliest = lane.first;
+      const first = lane.line.peek();
+      if (first !== undefined && (earliest === undefined || isEarlier(first, earliest))) earliest = first;
     }
     return earliest;
   }
 
   /** Undefined when there are lanes enough. */
-  private laneFor(budgetMs: number): LinkedList<QueueItem> | undefined {
+  private laneFor(budgetMs: number): Lane | undefined {
     let lane = this.lanes.get(budgetMs);
     if (lane !== undefined) return lane;
     if (this.lanes.size >= maxLanes) this.dropEmptyLanes();
     if (this.lanes.size >= maxLanes) return undefined;
-    lane = new LinkedList<QueueItem>();
+    lane = new Lane(budgetMs, this.regimeBeganAtMs);
     this.lanes.set(budgetMs, lane);
     return lane;
   }
 
   private dropEmptyLanes(): void {
-    for (const [budgetMs, lane] of this.lanes) if (lane.size === 0) this.lanes.delete(budgetMs);
+    for (const [budgetMs, lane] of this.lanes) if (lane.line.peek() === undefined) this.lanes.delete(budgetMs);
   }
 }

@@ -13,7 +13,8 @@ const brand = Symbol.for('headgate.FlowControlError');
 
 /**
  * Thrown for a drop by `flow.run`, and by the HTTP adapters with `onDrop: 'throw'`.
- * Has the shape of an http-errors error, so that Express, Koa, Fastify and Hono answer with its status, headers and message unaided.
+ * Has the shapes of an http-errors error and of Hono's HTTPException, so that Express, Koa, Fastify and Hono answer with its status,
+ * headers and message unaided.
  */
 export class FlowControlError extends Error {
   override readonly name = 'FlowControlError';
@@ -39,6 +40,11 @@ export class FlowControlError extends Error {
     this.statusCode = response.status;
     this.headers = response.headers;
     Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** What Hono asks an error for. */
+  getResponse(): Response {
+    return new Response(this.message, { status: this.status, headers: this.headers });
   }
 
   /** True across the ESM and the CommonJS copy of the package. */

@@ -3,8 +3,8 @@
 const brand = Symbol.for('headgate.FlowEvictedError');
 
 /**
- * The reason of `lease.signal` after an eviction. Has the shape of an http-errors error: a handler that lets it through is answered
- * with 429 and `x-llm-d-request-dropped-reason: evicted-priority`.
+ * The reason of `lease.signal` after an eviction. Has the shapes of an http-errors error and of Hono's HTTPException: a handler that lets
+ * it through is answered with 429 and `x-llm-d-request-dropped-reason: evicted-priority`.
  */
 export class FlowEvictedError extends Error {
   override readonly name = 'FlowEvictedError';
@@ -21,6 +21,11 @@ export class FlowEvictedError extends Error {
   constructor() {
     super('The request was evicted for one of higher priority.');
     Object.defineProperty(this, brand, { value: true });
+  }
+
+  /** What Hono asks an error for. */
+  getResponse(): Response {
+    return new Response(this.message, { status: this.status, headers: this.headers });
   }
 
   /** True across the ESM and the CommonJS copy of the package. */

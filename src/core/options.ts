@@ -79,7 +79,7 @@ export interface GateOptions {
   closeAt?: number | undefined;
   /** Saturation at which a closed gate opens again, at most `closeAt`. @default `closeAt`: no hysteresis */
   openAt?: number | undefined;
-  /** What a failing detector is read as: 1 holds requests back, 0 lets them pass. @default 1 */
+  /** What a failing detector is read as: 1 and more hold back every band, whatever its ceiling; 0 lets them pass. @default 1 */
   failValue?: number | undefined;
   /** How often a closed gate asks a detector that cannot announce changes, ms, while requests wait. @default 10 */
   recheckIntervalMs?: number | undefined;

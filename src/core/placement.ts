@@ -18,8 +18,6 @@ import type { QueueItem } from './queue-item.js';
 const fallbackPicker = leastLoaded();
 /** Classes whose endpoints are remembered; hosts that make up more have them worked out again. */
 const rememberedClasses = 1000;
-/** Joins the classes of several filters; no header value contains it. */
-const separator = '\u0000';
 
 type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
 
@@ -50,9 +48,7 @@ export class Placement {
     const { endpointFilters } = this.options;
     if (endpointFilters.length === 0) return undefined;
     const parts = endpointFilters.map((filter) => this.partOf(item, filter));
-    return parts.every((part) => part === undefined)
-      ? undefined
-      : parts.map((part) => (part === undefined ? '' : `=${part}`)).join(separator);
+    return parts.every((part) => part === undefined) ? undefined : JSON.stringify(parts);
   }
 
   /** False when the pool has endpoints, but none that may ever take a request of this class. */
@@ -70,22 +66,8 @@ export class Placement {
     const all = this.pool.endpoints;
     if (all.length === 0 || (all[0] as Endpoint).isImplicit) return all[0];
     const candidates = this.candidates(item.requestClass, item.band, nowMs);
-    if (candidates.length <= 1) return this.member(candidates[0]);
-    const { endpointPicker } = this.options;
-    try {
-      const choice = this.member(endpointPicker.pick(candidates, item, nowMs));
-      if (choice !== undefined) return choice;
-      this.pickerFailed(new TypeError('pick must return one of the endpoints it was given'));
-    } catch (error) {
-      this.pickerFailed(error);
-    }
-    return this.member(
-      fallbackPicker.pick(
-        candidates.filter((candidate) => this.member(candidate) !== undefined),
-        item,
-        nowMs,
-      ),
-    );
+    if (candidates.length === 0) return undefined;
+    return this.pick(candidates, item, nowMs) ?? this.member(fallbackPicker.pick(this.reachable(item.requestClass, nowMs), item, nowMs));
   }
 
   /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
@@ -104,9 +86,27 @@ export class Placement {
     return endpoint === view ? endpoint : undefined;
   }
 
-  private candidates(requestClass: string | undefined, band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
+  /** Undefined when the picker, or the detector's filter, named no member of the pool. */
+  private pick(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
+    const { endpointPicker } = this.options;
+    try {
+      const choice = this.member(candidates.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs));
+      if (choice === undefined) throw new TypeError('pick must return one of the endpoints it was given');
+      return choice;
+    } catch (error) {
+      this.errors.pluginFailed('endpointPicker', endpointPicker.type, error);
+      return undefined;
+    }
+  }
+
+  /** The endpoints that serve the class, without those that are marked as overloaded. */
+  private reachable(requestClass: string | undefined, nowMs: number): readonly Endpoint[] {
     const served = this.endpointsFor(requestClass);
-    const reachable = this.markedUntilMs > nowMs ? served.filter((endpoint) => endpoint.overloadedUntilMs <= nowMs) : served;
+    return this.markedUntilMs > nowMs ? served.filter((endpoint) => endpoint.overloadedUntilMs <= nowMs) : served;
+  }
+
+  private candidates(requestClass: string | undefined, band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
+    const reachable = this.reachable(requestClass, nowMs);
     const isRequired = this.options.headroom === 'required';
     if (reachable.length === 0 || (reachable.length === 1 && !isRequired)) return reachable;
     const roomy = this.gate.withRoom(reachable, band, nowMs);
@@ -133,11 +133,11 @@ export class Placement {
   }
 
   private filtered(requestClass: string): readonly Endpoint[] {
-    const parts = requestClass.split(separator);
+    const parts: unknown[] = JSON.parse(requestClass);
     let left: readonly EndpointView[] = this.pool.endpoints;
     for (const [index, filter] of this.options.endpointFilters.entries()) {
       const part = parts[index];
-      if (part) left = this.keep(filter, left, part.slice(1));
+      if (typeof part === 'string') left = this.keep(filter, left, part);
     }
     const kept = new Set(left);
     return this.pool.endpoints.filter((endpoint) => kept.has(endpoint));
@@ -146,8 +146,8 @@ export class Placement {
   private partOf(item: QueueItem, filter: EndpointFilter): string | undefined {
     try {
       const part = filter.classOf(item);
-      if (part === undefined || (typeof part === 'string' && !part.includes(separator))) return part;
-      this.filterFailed(filter, new TypeError('classOf must return undefined, or a text without NUL'));
+      if (part === undefined || typeof part === 'string') return part;
+      this.filterFailed(filter, new TypeError('classOf must return a text, or undefined'));
     } catch (error) {
       this.filterFailed(filter, error);
     }
@@ -167,9 +167,5 @@ export class Placement {
 
   private filterFailed(filter: EndpointFilter, error: unknown): void {
     this.errors.pluginFailed('endpointFilter', filter.type, error);
-  }
-
-  private pickerFailed(error: unknown): void {
-    this.errors.pluginFailed('endpointPicker', this.options.endpointPicker.type, error);
   }
 }

@@ -39,6 +39,7 @@ export class SingleWriter {
       return;
     }
     this.enter();
+    this.written.begin();
     try {
       operation();
     } finally {
@@ -46,10 +47,9 @@ export class SingleWriter {
     }
   }
 
-  /** For operations that cannot afford a closure: `enter`, the operation, and `leave` in a finally. Only while not busy. */
+  /** For operations that cannot afford a closure: `enter`, `begin` if they need it, the operation, and `leave` in a finally. Only while not busy. */
   enter(): void {
     this.isBusy = true;
-    this.written.begin();
   }
 
   leave(): void {
@@ -75,6 +75,7 @@ export class SingleWriter {
     if (this.deferred.length === 0) return;
     const operations = this.deferred;
     this.deferred = [];
+    this.written.begin();
     for (const operation of operations) operation();
   }
 

@@ -1,8 +1,8 @@
 /** Flow control as Express middleware, for Express 4 and 5: the one of node:http, with `req` typed as Express's. */
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+import type { RequestFlow } from '../http/request-flow.js';
 import { type FlowControlMiddleware, flowControl as nodeFlowControl } from '../node/flow-control.js';
 import type { NodeRequest } from '../node/node-request.js';
-import type { RequestFlow } from '../node/request-flow.js';
 
 declare global {
   // The interface that Express's own types leave open for middleware; nothing of Express is imported.

@@ -1,5 +1,5 @@
 /** `headgate/express`: flow control for Express 4 and 5. */
 export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+export type { RequestFlow, WithFlow } from '../http/request-flow.js';
 export type { FlowControlMiddleware } from '../node/flow-control.js';
-export type { RequestFlow, WithFlow } from '../node/request-flow.js';
 export { type ExpressRequest, flowControl } from './flow-control.js';

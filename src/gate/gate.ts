@@ -89,7 +89,7 @@ export class Gate {
 
   /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */
   isOpenFor(band: PriorityBand): boolean {
-    return this.saturationFor(band) < band.ceiling;
+    return this.sensorOf(band).isBelow(band.ceiling);
   }
 
   /** How full the pool is; 1 when it is empty. */
@@ -132,13 +132,19 @@ export class Gate {
     if (this.own !== undefined) for (const sensor of this.own.values()) sensor.released(endpoint, nowMs);
   }
 
+  /** True when a detector wants to know when a seat was given back. */
+  get hearsReleases(): boolean {
+    return this.own !== undefined || this.shared.detector.released !== undefined;
+  }
+
   private get announces(): boolean {
     return this.own === undefined ? this.shared.announces : this.sensors().every((sensor) => sensor.announces);
   }
 
   private sensorOf(band: PriorityBand): Sensor {
     const { saturationDetector } = band.settings;
-    return (saturationDetector && this.own?.get(saturationDetector)) ?? this.shared;
+    if (saturationDetector === undefined || this.own === undefined) return this.shared;
+    return this.own.get(saturationDetector) ?? this.shared;
   }
 
   private sensors(): Sensor[] {

@@ -45,6 +45,11 @@ export class Sensor {
     return this.saturation;
   }
 
+  /** May a band with this ceiling dispatch? A fail value from 1 up means full, also to a ceiling above it. */
+  isBelow(ceiling: number): boolean {
+    return this.saturation < ceiling && !(this.lastReadFailed && this.settings.failValue >= 1);
+  }
+
   /** Those of `endpoints` that the detector would send one more request to. */
   withRoom(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[] {
     if (this.detector.filter === undefined) return endpoints;

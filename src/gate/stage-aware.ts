@@ -81,8 +81,8 @@ export interface StageAwareDetector extends SaturationDetector {
 /**
  * Judges the prefill and the decode endpoints apart, with one detector for both stages or one for each, and answers with the fuller
  * stage. A stage without endpoints is not judged; when both are, the whole pool is judged at once, by the detector of the decode stage.
- * The pool that a detector sees carries its `stage`. Endpoints are sorted into stages when the membership of the pool changes, not at
- * each reading; each reading costs what the detectors cost, and their sums over in-flight work are O(endpoints).
+ * The pool that a detector sees carries its `stage`. Endpoints are sorted into stages when the members of the pool or their labels
+ * change, not at each reading; each reading costs what the detectors cost, and their sums over in-flight work are O(endpoints).
  * `filter` keeps what the detectors of all the stages of an endpoint keep.
  * Source: llm-d-router, the dispatch cycle's stages.
  * @throws FlowConfigError
@@ -96,14 +96,16 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
   }
   const distinct = [...new Set([prefill, decode])];
   let partitioned: readonly EndpointView[] | undefined;
+  let partitionedVersion: number | undefined;
   let pools: readonly StagePool[] = [];
   let stageSaturation: Partial<Record<Stage, number>> = {};
 
-  function poolsOf(endpoints: readonly EndpointView[]): readonly StagePool[] {
-    if (endpoints === partitioned) return pools;
+  function poolsOf({ endpoints, version }: PoolView): readonly StagePool[] {
+    if (endpoints === partitioned && version === partitionedVersion) return pools;
     const partition = partitionByRole(endpoints);
     pools = stages.flatMap((stage) => (partition[stage].length === 0 ? [] : [new StagePool(stage, partition[stage])]));
     partitioned = endpoints;
+    partitionedVersion = version;
     return pools;
   }
   /** The detectors that count this endpoint; all of them where no stage does. */
@@ -124,7 +126,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
     },
     saturation(pool, nowMs) {
       stageSaturation = {};
-      const parts = poolsOf(pool.endpoints);
+      const parts = poolsOf(pool);
       if (parts.length === 0) return decode.saturation(pool, nowMs);
       let fullest = 0;
       for (const part of parts) {

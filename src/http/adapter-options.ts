@@ -9,13 +9,21 @@ export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGa
   tryEnqueue?(request: R, key: FlowKey): Outcome | undefined;
 }
 
+/** What pickers and filters of endpoints read. */
+export interface PlacementHints {
+  /** For `affinity()`: requests with the same key go to the same endpoint while it has room. */
+  readonly affinityKey?: string | undefined;
+  /** For `subsetHint()`: the only endpoints that the request may go to. */
+  readonly endpointSubset?: readonly string[] | string | undefined;
+}
+
 /** What an adapter hands to the controller: policies that look at `item.request` find the HTTP request there. */
-export interface HttpFlowRequest<Req> extends FlowRequest {
+export interface HttpFlowRequest<Req> extends FlowRequest, PlacementHints {
   readonly req: Req;
 }
 
 /** Which flow a request belongs to, and what flow control should know of it. */
-export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'sloTtftMs'> {}
+export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'sloTtftMs'>, PlacementHints {}
 
 /** `Subject` is what the framework calls the request: `req` in Node and Express, `ctx` in Koa. */
 export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<FlowKeyOptions, 'trust'> {

@@ -1,7 +1,7 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
 import { agentIdentity } from './agent-identity.js';
-import { fairnessIdHeader, objectiveHeader, sloTtftHeader } from './header-names.js';
-import { type HeaderSource, headerValue } from './header-source.js';
+import { endpointSubsetHeader, fairnessIdHeader, objectiveHeader, sloTtftHeader } from './header-names.js';
+import { type HeaderSource, headerText, headerValue } from './header-source.js';
 
 /** Priorities by the name of the InferenceObjective. An objective without a priority counts as 0. */
 export type Objectives = ReadonlyMap<string, number | undefined> | Readonly<Record<string, number | undefined>>;
@@ -30,19 +30,22 @@ export interface HeaderFlowKey {
   readonly fairnessId: string;
   readonly priority: number;
   readonly sloTtftMs: number | undefined;
+  /** The endpoints that a load balancer in front allows, as it wrote them; empty text allows none, undefined all. */
+  readonly endpointSubset: string | undefined;
 }
 
 /**
- * Reads fairness ID, objective and SLO. Without a fairness ID it is the agent's session if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not
+ * Reads fairness ID, objective, SLO and endpoint subset. Without a fairness ID it is the agent's session if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not
  * in `objectives`, priority 0.
  */
 export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOptions = {}): HeaderFlowKey {
   const { objectives, trust = false, defaultFairnessId = 'default-flow', sessionHeaders = false } = options;
-  if (!trust) return { fairnessId: defaultFairnessId, priority: 0, sloTtftMs: undefined };
+  if (!trust) return { fairnessId: defaultFairnessId, priority: 0, sloTtftMs: undefined, endpointSubset: undefined };
   return {
     fairnessId: headerValue(headers, fairnessIdHeader) ?? sessionOf(headers, sessionHeaders) ?? defaultFairnessId,
     priority: priorityOf(headerValue(headers, objectiveHeader), objectives),
     sloTtftMs: sloTtftMsFromHeaders(headers),
+    endpointSubset: headerText(headers, endpointSubsetHeader),
   };
 }
 

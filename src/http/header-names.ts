@@ -13,6 +13,8 @@ export const sloTtftHeader: HeaderNames = ['x-llm-d-slo-ttft-ms', 'x-slo-ttft-ms
 export const sloTpotHeader: HeaderNames = ['x-llm-d-slo-tpot-ms', 'x-slo-tpot-ms'];
 /** The model to use instead of the one in the body. Not read by flow control. */
 export const modelNameRewriteHeader: HeaderNames = ['x-llm-d-model-name-rewrite', 'x-gateway-model-name-rewrite'];
+/** The endpoints that a load balancer in front allows, see `subsetHint()`. */
+export const endpointSubsetHeader = 'x-gateway-destination-endpoint-subset';
 
 /** Response header: why a request was dropped. */
 export const droppedReasonHeader = 'x-llm-d-request-dropped-reason';
@@ -41,7 +43,7 @@ export const controlHeaders: ReadonlySet<string> = new Set([
   'x-llm-d-video-resolution',
   'x-gateway-destination-endpoint',
   'x-gateway-destination-endpoint-served',
-  'x-gateway-destination-endpoint-subset',
+  endpointSubsetHeader,
   droppedReasonHeader,
 ]);
 

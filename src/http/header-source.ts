@@ -18,10 +18,15 @@ export type HeaderSource = WebHeaders | HeaderRecord;
  */
 export function headerValue(headers: HeaderSource, names: HeaderNames): string | undefined {
   for (const name of names) {
-    const value = (isWebHeaders(headers) ? headers.get(name) : recordValue(headers, name))?.trim();
+    const value = headerText(headers, name)?.trim();
     if (value !== undefined && value !== '') return value;
   }
   return undefined;
+}
+
+/** The value of a header as it came, also an empty one; undefined when there is none. */
+export function headerText(headers: HeaderSource, name: string): string | undefined {
+  return isWebHeaders(headers) ? (headers.get(name) ?? undefined) : recordValue(headers, name);
 }
 
 /**

@@ -1,5 +1,5 @@
 /** `headgate/http`: headers, flow keys and error responses for any framework and runtime. */
-export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from './adapter-options.js';
+export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest, PlacementHints } from './adapter-options.js';
 export { agentIdentity, agentSessionHeaders } from './agent-identity.js';
 export {
   type BusyThresholdHandler,
@@ -22,6 +22,7 @@ export {
   controlHeaders,
   type DroppedReason,
   droppedReasonHeader,
+  endpointSubsetHeader,
   fairnessIdHeader,
   type HeaderNames,
   modelNameRewriteHeader,
@@ -32,4 +33,5 @@ export {
   systemOwnedHeaders,
 } from './header-names.js';
 export { type HeaderRecord, type HeaderSource, headerValue, stripFlowHeaders, type WebHeaders } from './header-source.js';
+export { isOverloadRefusal, type WorkerAnswer } from './overload-refusal.js';
 export { type ErrorResponseOptions, type HttpErrorResponse, queueDurationHeaders, toHttpResponse } from './to-http-response.js';

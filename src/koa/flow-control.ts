@@ -1,9 +1,10 @@
 /** Flow control as Koa middleware. The lease follows the response, not `next()`: a streamed body starts after `next()` has returned. */
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+import { Gatekeeper, type Verdict } from '../http/gatekeeper.js';
+import type { RequestFlow } from '../http/request-flow.js';
 import { queueDurationHeaders } from '../http/to-http-response.js';
-import { Gatekeeper, type Verdict } from '../node/gatekeeper.js';
+import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
-import type { RequestFlow } from '../node/request-flow.js';
 
 /** The part of a Koa context that is used. */
 export interface KoaContext {
@@ -32,9 +33,10 @@ export function flowControl<Ctx extends KoaContext = KoaContext>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
   options: FlowControlOptions<Ctx> = {},
 ): KoaMiddleware<Ctx> {
-  const gatekeeper = new Gatekeeper(flow, options);
+  const gatekeeper = new Gatekeeper<Ctx, NodeRequest>(flow, options);
   return async function flowControlMiddleware(ctx, next) {
-    const verdict = await new Promise<Verdict>((resolve) => gatekeeper.enter(ctx, ctx.req, ctx.res, resolve));
+    const exchange = new NodeExchange<NodeRequest>(ctx.req, ctx.res, ctx.req, ctx.flow);
+    const verdict = await new Promise<Verdict>((resolve) => gatekeeper.enter(ctx, exchange, resolve));
     switch (verdict.type) {
       case 'pass':
         if (verdict.flow !== undefined) {

@@ -1,9 +1,11 @@
 /** Flow control in front of a handler of node:http, node:http2, or of any framework whose middleware is `(req, res, next)`. */
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
-import { type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
-import { Gatekeeper, type Verdict } from './gatekeeper.js';
+import { Gatekeeper, type Verdict } from '../http/gatekeeper.js';
+import type { WithFlow } from '../http/request-flow.js';
+import { queueDurationHeaders } from '../http/to-http-response.js';
+import { NodeExchange } from './node-exchange.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
-import type { WithFlow } from './request-flow.js';
+import { respond, setHeaders } from './respond.js';
 
 /** `next()` runs the handler; `next(error)` is the host's error handling. Neither is called for a client that left. */
 export type FlowControlMiddleware<Req extends NodeRequest> = (req: Req, res: NodeResponse, next: (error?: unknown) => void) => void;
@@ -22,9 +24,9 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
   options: FlowControlOptions<Req> = {},
 ): FlowControlMiddleware<Req> {
-  const gatekeeper = new Gatekeeper(flow, options);
-  return function flowControlMiddleware(req, res, next) {
-    gatekeeper.enter(req, req, res, (verdict) => follow(verdict, req, res, next));
+  const gatekeeper = new Gatekeeper<Req, NodeRequest>(flow, options);
+  return function flowControlMiddleware(req: WithFlow<Req>, res, next) {
+    gatekeeper.enter(req, new NodeExchange<NodeRequest>(req, res, req, req.flow), (verdict) => follow(verdict, req, res, next));
   };
 }
 
@@ -47,16 +49,4 @@ function follow(verdict: Verdict, req: WithFlow<NodeRequest>, res: NodeResponse,
       // For whoever logs responses: not the 200 that it would have been.
       if (!res.headersSent) res.statusCode = 503;
   }
-}
-
-function respond(req: NodeRequest, res: NodeResponse, { status, headers, body }: HttpErrorResponse): void {
-  res.statusCode = status;
-  setHeaders(res, headers);
-  // HTTP/2 takes a body on HEAD for an error.
-  if (req.method === 'HEAD') res.end();
-  else res.end(body);
-}
-
-function setHeaders(res: NodeResponse, headers: Readonly<Record<string, string>>): void {
-  for (const name in headers) res.setHeader(name, headers[name]!);
 }

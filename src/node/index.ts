@@ -1,7 +1,15 @@
 /** `headgate/node`: flow control for node:http and node:http2, and what other adapters are made of. */
 export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+export type { RequestFlow, WithFlow } from '../http/request-flow.js';
+export { type DiagnosticsMessage, publishDiagnostics } from './diagnostics.js';
+export {
+  type EventLoopLagDetector,
+  type EventLoopLagOptions,
+  type EventLoopSample,
+  eventLoopLag,
+  eventLoopLagPlugin,
+} from './event-loop-lag.js';
 export { type FlowControlMiddleware, flowControl } from './flow-control.js';
 export type { NodeRequest, NodeResponse } from './node-request.js';
 export { onResponseEnd } from './on-response-end.js';
-export type { RequestFlow, WithFlow } from './request-flow.js';
 export { stripRequestHeaders } from './strip-request-headers.js';

@@ -28,7 +28,9 @@ export function readAhead(req: NodeRequest, bookedBytes: number): void {
   const state = (req as { _readableState?: { highWaterMark: number } })._readableState;
   if (state === undefined || state.highWaterMark > bookedBytes) return;
   state.highWaterMark = bookedBytes + 1;
-  if (req.socket.isPaused()) req.socket.resume();
+  // The sockets of injected requests, as of Fastify's `inject`, cannot be paused.
+  const { socket }: { socket: Partial<Pick<NodeRequest['socket'], 'isPaused' | 'resume'>> } = req;
+  if (socket.isPaused?.() === true) socket.resume?.();
 }
 
 /**

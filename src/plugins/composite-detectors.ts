@@ -1,12 +1,14 @@
 /** Detectors made of others, as files spell them: children are named, and made by whoever reads the file. */
 import * as z from 'zod/mini';
 import type { Stage } from '../endpoints/endpoint.js';
+import { type HysteresisOptions, hysteresisShape, withHysteresis } from '../gate/hysteresis.js';
 import { type CompositeChild, type CompositeDetector, maxOf, meanOf } from '../gate/max-of.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { byStage } from '../gate/stage-aware.js';
 import { object, optional, type Report, rule, type Schema } from '../options/element.js';
 import { type ConfigIssue, FlowConfigError } from '../options/flow-config-error.js';
 import { below } from '../options/parse.js';
+import { opensBelowClosing } from '../options/rules.js';
 import { oneOf, text } from '../options/schemas.js';
 import { definePlugin, type PluginDefinition, type PluginReferences } from './define-plugin.js';
 
@@ -91,8 +93,26 @@ const stageAware: PluginDefinition<'saturationDetector'> = definePlugin({
   },
 });
 
+const hysteresisParameters: Schema<HysteresisOptions & { detector: string }> = object({
+  detector: text('the name of a saturation detector'),
+  ...hysteresisShape,
+}).check(opensBelowClosing());
+
+const hysteresis: PluginDefinition<'saturationDetector'> = definePlugin({
+  kind: 'saturationDetector',
+  type: 'hysteresis-saturation-detector',
+  parameters: hysteresisParameters,
+  create({ detector, ...options }, references) {
+    const issues: ConfigIssue[] = [];
+    const inner = detectorOf(detector, 'detector', references, issues);
+    if (inner === undefined) throw new FlowConfigError('hysteresis-saturation-detector', issues);
+    return withHysteresis(inner, options);
+  },
+});
+
 export const compositeDetectors: readonly PluginDefinition[] = [
   composite('max-saturation-detector', maxOf),
   composite('mean-saturation-detector', meanOf),
   stageAware,
+  hysteresis,
 ];

@@ -1,18 +1,25 @@
 /** Every plugin that comes with the package, under the type names of llm-d. */
 import * as z from 'zod/mini';
 import { alwaysAdmit } from '../admission/always-admit.js';
+import { refuseWhenAllBusy } from '../admission/busy-pool-refusal.js';
 import { gaieLegacy, gaieLegacyOptions } from '../admission/gaie-legacy.js';
 import { probabilisticAdmitter, probabilisticAdmitterParameters } from '../admission/probabilistic-admitter.js';
 import { rejectAll } from '../admission/reject-all.js';
-import { seededRandom } from '../admission/seeded-random.js';
 import { tenantBudgets, tenantBudgetsOptions } from '../admission/tenant-budgets.js';
 import { tierShed, tierShedOptions } from '../admission/tier-shed.js';
 import { tokenBucket, tokenBucketParameters } from '../admission/token-bucket.js';
+import { affinity, affinityParameters } from '../endpoints/affinity.js';
+import { labelFilter, labelFilterParameters } from '../endpoints/label-filter.js';
+import { leastKvUsage } from '../endpoints/least-kv-usage.js';
 import { leastLoaded } from '../endpoints/least-loaded.js';
+import { powerOfTwoChoices, powerOfTwoChoicesParameters } from '../endpoints/power-of-two-choices.js';
+import { subsetHint } from '../endpoints/subset-hint-filter.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { largestFootprint, leastProgress, priorityThenTime } from '../eviction/victim-orders.js';
+import { aimdLatency, aimdLatencyOptions } from '../gate/aimd-latency-detector.js';
 import { busyThresholdDetector, busyThresholdDetectorOptions } from '../gate/busy-threshold-detector.js';
 import { concurrencyDetector, concurrencyDetectorOptions } from '../gate/concurrency-detector.js';
+import { gradient2, gradient2Options } from '../gate/gradient2-detector.js';
 import {
   interpolatedUsageLimit,
   interpolatedUsageLimitOptions,
@@ -22,7 +29,9 @@ import {
 import { softReflectiveCeiling, softReflectiveCeilingOptions } from '../gate/soft-reflective-ceiling.js';
 import { staticUsageLimit, staticUsageLimitOptions } from '../gate/static-usage-limit.js';
 import { utilizationDetector, utilizationDetectorOptions } from '../gate/utilization-detector.js';
+import { vegas, vegasParameters } from '../gate/vegas-detector.js';
 import { object } from '../options/element.js';
+import { seededRandom } from '../options/seeded-random.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
 import { programAware, programAwareOptions } from '../tiers/2-fairness/program-aware.js';
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
@@ -74,6 +83,14 @@ export function defaultRegistry(): PluginRegistry {
       parameters: busyThresholdDetectorOptions,
       create: busyThresholdDetector,
     }),
+    definePlugin({ kind: 'saturationDetector', type: 'aimd-latency-detector', parameters: aimdLatencyOptions, create: aimdLatency }),
+    definePlugin({ kind: 'saturationDetector', type: 'gradient2-detector', parameters: gradient2Options, create: gradient2 }),
+    definePlugin({
+      kind: 'saturationDetector',
+      type: 'vegas-detector',
+      parameters: vegasParameters,
+      create: (parameters) => vegas(parameters),
+    }),
     ...compositeDetectors,
     definePlugin({ kind: 'usageLimit', type: 'static-usage-limit-policy', parameters: staticUsageLimitOptions, create: staticUsageLimit }),
     definePlugin({ kind: 'usageLimit', type: 'priority-holdback-policy', parameters: priorityHoldbackOptions, create: priorityHoldback }),
@@ -99,6 +116,7 @@ export function defaultRegistry(): PluginRegistry {
     definePlugin({ kind: 'evictionOrdering', type: 'least-progress-eviction-order-policy', parameters: none, create: leastProgress }),
     definePlugin({ kind: 'evictionOrdering', type: 'largest-footprint-eviction-order-policy', parameters: none, create: largestFootprint }),
     definePlugin({ kind: 'admission', type: 'always-admit', parameters: none, create: alwaysAdmit }),
+    definePlugin({ kind: 'admission', type: 'all-workers-busy', parameters: none, create: refuseWhenAllBusy }),
     definePlugin({ kind: 'admission', type: 'reject-all', parameters: none, create: rejectAll }),
     definePlugin({ kind: 'admission', type: 'token-bucket', parameters: tokenBucketParameters, create: tokenBucket }),
     definePlugin({ kind: 'admission', type: 'tier-shed', parameters: tierShedOptions, create: tierShed }),
@@ -117,6 +135,26 @@ export function defaultRegistry(): PluginRegistry {
       create: (parameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),
     }),
     definePlugin({ kind: 'endpointPicker', type: 'least-loaded-picker', parameters: none, create: leastLoaded }),
+    definePlugin({ kind: 'endpointPicker', type: 'least-kv-picker', parameters: none, create: leastKvUsage }),
+    definePlugin({
+      kind: 'endpointPicker',
+      type: 'weighted-random-two-picker',
+      parameters: powerOfTwoChoicesParameters,
+      create: powerOfTwoChoices,
+    }),
+    definePlugin({
+      kind: 'endpointPicker',
+      type: 'affinity-picker',
+      parameters: affinityParameters,
+      create: (parameters) => affinity(parameters),
+    }),
+    definePlugin({
+      kind: 'endpointFilter',
+      type: 'label-filter',
+      parameters: labelFilterParameters,
+      create: (parameters) => labelFilter(parameters),
+    }),
+    definePlugin({ kind: 'endpointFilter', type: 'subset-hint-filter', parameters: none, create: () => subsetHint() }),
   ]);
   return registry;
 }

@@ -13,6 +13,11 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     else this.line.push(member);
   }
 
+  /** Adds a member behind all others, whatever its number. */
+  append(member: T): void {
+    this.line.push(member);
+  }
+
   peek(): T | undefined {
     let member = this.line.peekFront();
     while (member !== undefined && !member.isWaiting) {
@@ -36,6 +41,12 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   shift(): void {
     this.line.shift();
+  }
+
+  /** Takes out a member that no longer waits, most often the first. */
+  remove(member: T): void {
+    if (this.line.peekFront() === member) this.line.shift();
+    else this.discard();
   }
 
   discard(): void {

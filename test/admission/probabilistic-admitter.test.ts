@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { probabilisticAdmitter } from '../../src/admission/probabilistic-admitter.js';
-import { seededRandom } from '../../src/admission/seeded-random.js';
 import { defaultRegistry } from '../../src/index.js';
+import { seededRandom } from '../../src/options/seeded-random.js';
 import { admissionView } from '../support/pools.js';
 import { refusalOf, sheddable, standard } from './support.js';
 
@@ -59,16 +59,5 @@ describe('probabilisticAdmitter', () => {
     };
     expect(decide()).toEqual(decide());
     expect(new Set(decide()).size).toBe(2);
-  });
-});
-
-describe('seededRandom', () => {
-  it('gives numbers from 0 to less than 1, evenly, and others for another seed', () => {
-    const random = seededRandom(1);
-    const numbers = Array.from({ length: 10_000 }, random);
-    expect(Math.min(...numbers)).toBeGreaterThanOrEqual(0);
-    expect(Math.max(...numbers)).toBeLessThan(1);
-    expect(numbers.reduce((sum, each) => sum + each) / numbers.length).toBeCloseTo(0.5, 1);
-    expect(seededRandom(2)()).not.toBe(seededRandom(1)());
   });
 });

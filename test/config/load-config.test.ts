@@ -534,6 +534,39 @@ describe('what happens when the queue is full, who goes next, and who comes in',
   });
 });
 
+describe('where requests go', () => {
+  it('may be said: one picker, and filters in their order', () => {
+    const pool = new EndpointPool();
+    const { options } = loadConfig(
+      document(
+        {
+          saturationDetector: { pluginRef: 'concurrency-detector' },
+          endpointPickerPluginRef: 'affinity-picker',
+          endpointFilterPluginRefs: ['by-model', 'subset-hint-filter'],
+        },
+        {
+          plugins: [
+            { type: 'label-filter', name: 'by-model', parameters: { label: 'model' } },
+            { type: 'affinity-picker', parameters: { by: 'fairnessId', loadCap: 2 } },
+          ],
+        },
+      ),
+    );
+    expect(resolveOptions({ ...options, pool })).toMatchObject({
+      endpointPicker: { type: 'affinity-picker' },
+      endpointFilters: [{ type: 'label-filter' }, { type: 'subset-hint-filter' }],
+    });
+    expect(() => resolveOptions(options)).toThrow('pool: expected an EndpointPool, for endpointFilters to choose from');
+  });
+
+  it('is told what is no picker, and what is no filter', () => {
+    const flowControl = { endpointPickerPluginRef: 'label-filter', endpointFilterPluginRefs: ['least-loaded-picker'] };
+    expect(() => loadConfig(document(flowControl))).toThrow(
+      /endpointPickerPluginRef: expected the name of an endpoint picker.*endpointFilterPluginRefs\[0\]: expected the name of an endpoint filter/s,
+    );
+  });
+});
+
 describe('objectives', () => {
   it('have priority 0 unless they say otherwise, in either group', () => {
     const { objectives } = loadConfig([

@@ -65,7 +65,10 @@ export function describeOrderingPolicy(name: string, make: () => OrderingPolicy)
       const waiting: ItemView[] = [];
       const order: number[] = [];
       // Copies: a request's item lets go of the request when it leaves.
-      flow.on('queued', ({ item }) => waiting.push(fakeItem({ ...item })));
+      flow.on('queued', ({ item }) => {
+        const { fairnessId, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs } = item;
+        waiting.push(fakeItem({ fairnessId, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs }));
+      });
       flow.on('dispatched', ({ item }) => order.push(item.sequence));
       for (let i = 0; i < 60; i++) {
         if (random.chance(0.3)) clock.advance(random.int(20));

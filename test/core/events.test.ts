@@ -191,8 +191,8 @@ describe('payloads', () => {
   it('are no longer built when the listener has left', () => {
     const hub = new EventHub();
     const stop = hub.on('gate', () => {});
-    expect([hub.hears('gate'), hub.hears('queued')]).toEqual([true, false]);
+    expect([hub.heard.gate, hub.heard.queued]).toEqual([true, false]);
     stop();
-    expect(hub.hears('gate')).toBe(false);
+    expect(hub.heard.gate).toBe(false);
   });
 });

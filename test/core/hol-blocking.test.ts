@@ -5,8 +5,10 @@ import {
   type EndpointFilter,
   EndpointPool,
   edf,
+  type FairnessPolicy,
   type FlowControllerOptions,
   type FlowRequest,
+  type FlowView,
   type Lease,
   type Outcome,
   roundRobin,
@@ -177,6 +179,28 @@ describe('behind a request that has nowhere to go', () => {
     void send('urgent', 'b', 'x', 0, { ttlMs: 1000 });
     await turns();
     expect(order).toEqual(['holder', 'urgent']);
+  });
+
+  it('a flow stays held back from a fairness policy that does not heed it', async () => {
+    const seen: FlowView[] = [];
+    const fairness: FairnessPolicy = {
+      type: 'deaf',
+      createSelector: () => ({
+        pick: () => seen.find(({ waiting }) => waiting > 0),
+        flowActivated: (flow) => void seen.push(flow),
+      }),
+    };
+    const { send, order, flow } = twoModels({ bands: [{ priority: 0, fairness }], holBlocking: 'flow' });
+    const holder = leaseOf(await send('holder', 'a', 'h'));
+    void send('blocked', 'a', 'x');
+    void send('other', 'b', 'y');
+    await turns();
+    expect(order).toEqual(['holder', 'other']);
+    expect(flow.snapshot().bands[0]?.activeFlows.map(({ waiting }) => waiting)).toEqual([1]);
+    holder.release();
+    await turns();
+    expect(order).toEqual(['holder', 'other', 'blocked']);
+    expect(flow.stats().pluginErrors).toBeGreaterThan(0);
   });
 
   it('expiry, close and reconfiguration find what is held back', async () => {

@@ -51,6 +51,25 @@ describe('leastLoaded', () => {
     expect(leastLoaded().pick(endpoints, fakeItem(), 0)?.id).toBe(expected);
   });
 
+  it('counts in proportion to the weights', () => {
+    const loaded = (id: string, weight: number, inFlightRequests: number, inFlightTokens = 0) =>
+      fakeEndpoint(id, { weight, inFlightRequests, inFlightTokens });
+    const pick = (...endpoints: EndpointView[]) => leastLoaded().pick(endpoints, fakeItem(), 0)?.id;
+    expect(pick(loaded('small', 1, 2), loaded('large', 4, 7))).toBe('large');
+    expect(pick(loaded('small', 1, 1), loaded('large', 4, 5))).toBe('small');
+    expect(pick(loaded('small', 0.1, 1, 9), loaded('large', 0.3, 3, 26))).toBe('large');
+  });
+
+  it('gives endpoints their part by weight of requests that last, and of requests that end at once', () => {
+    const pool = new EndpointPool();
+    for (const [index, weight] of [1, 2, 5].entries()) pool.add(`e${index}`, { weight });
+    const { flow } = makeFlow({ pool, saturationDetector: () => 0 });
+    for (let i = 0; i < 80; i++) runNow(flow).release();
+    expect(pool.endpoints.map(({ dispatchedRequests }) => dispatchedRequests)).toEqual([10, 20, 50]);
+    for (let i = 0; i < 80; i++) runNow(flow);
+    expect(pool.endpoints.map(({ inFlightRequests }) => inFlightRequests)).toEqual([10, 20, 50]);
+  });
+
   it('spreads requests that end at once evenly', () => {
     const pool = new EndpointPool();
     for (const id of ['a', 'b', 'c']) pool.add(id);

@@ -139,6 +139,26 @@ describe('a detector that fails', () => {
     expect(flow.stats()).toMatchObject({ saturation: 0.3, dispatched: 1, pluginErrors: 1 });
   });
 
+  it.each([1, 1.5])('closes the gate to bands with a ceiling above 1 as well, with failValue %d', (failValue) => {
+    const detector = dial(Number.NaN);
+    const usageLimitPolicy: UsageLimitPolicy = {
+      type: 'overcommit',
+      computeLimits: (_saturation, _priorities, ceilings) => void ceilings.fill(2),
+    };
+    const { flow, clock } = makeFlow({ saturationDetector: detector, usageLimitPolicy, gate: { failValue } });
+    void flow.enqueue(request, key());
+    expect(flow.stats()).toMatchObject({ waiting: 1, saturation: failValue });
+    detector.value = 1.5;
+    clock.advance(10);
+    expect(flow.stats()).toMatchObject({ waiting: 0, saturation: 1.5 });
+  });
+
+  it('leaves each band its ceiling where failValue is below 1', () => {
+    const usageLimitPolicy = staticUsageLimit({ threshold: 0.4 });
+    expect(passes({ saturationDetector: () => Number.NaN, usageLimitPolicy, gate: { failValue: 0.3 } })).toBe(true);
+    expect(passes({ saturationDetector: () => Number.NaN, usageLimitPolicy, gate: { failValue: 0.5 } })).toBe(false);
+  });
+
   it('is asked again by timer, although it announces its changes', () => {
     const detector = dial(Number.NaN, true);
     const { flow, clock } = makeFlow({ saturationDetector: detector });

@@ -80,6 +80,16 @@ describe('byStage', () => {
     expect(child.seen.at(-2)).toBe('prefill: prefill-0 late');
   });
 
+  it('sorts anew when an endpoint changes its role in place', () => {
+    const child = spy({});
+    const detector = byStage(child);
+    const pool = poolOf('prefill', 'decode', 'decode');
+    detector.saturation(pool, 0);
+    pool.update('decode-2', { labels: { [roleLabel]: 'prefill' } });
+    detector.saturation(pool, 0);
+    expect(child.seen.slice(-2)).toEqual(['prefill: prefill-0 decode-2', 'decode: decode-1']);
+  });
+
   it('passes a reading that is no number on to the gate', () => {
     expect(byStage(spy({ prefill: Number.NaN, decode: 0.5 })).saturation(poolOf('prefill', 'decode'), 0)).toBeNaN();
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { flowKeyFromHeaders, type Objectives, sloTtftMsFromHeaders } from '../../src/http/index.js';
+import { flowKeyFromHeaders, type HeaderSource, type Objectives, sloTtftMsFromHeaders } from '../../src/http/index.js';
 
 const headers = {
   'x-gateway-inference-fairness-id': 'tenant-a',
@@ -43,6 +43,22 @@ describe('flowKeyFromHeaders', () => {
     expect(flowKeyFromHeaders({}, { trust: true }).fairnessId).toBe('default-flow');
     expect(flowKeyFromHeaders({}, { trust: true, defaultFairnessId: 'anonymous' }).fairnessId).toBe('anonymous');
     expect(flowKeyFromHeaders(headers, { defaultFairnessId: 'anonymous' }).fairnessId).toBe('anonymous');
+  });
+});
+
+describe('the endpoint subset', () => {
+  const name = 'X-Gateway-Destination-Endpoint-Subset';
+  it.each<[string, HeaderSource, string | undefined]>([
+    ['none', {}, undefined],
+    ['one address', { [name]: '10.0.0.1:8000' }, '10.0.0.1:8000'],
+    ['web headers', new Headers({ [name]: '10.0.0.1, 10.0.0.2' }), '10.0.0.1, 10.0.0.2'],
+    ['several headers', { [name]: ['10.0.0.1', '10.0.0.2'] }, '10.0.0.1, 10.0.0.2'],
+    ['a header without addresses, which is not none', { [name]: '' }, ''],
+    ['web headers without addresses', new Headers({ [name]: '' }), ''],
+    ['web headers without that header', new Headers(), undefined],
+  ])('is read from %s', (_, headers, expected) => {
+    expect(flowKeyFromHeaders(headers, { trust: true }).endpointSubset).toBe(expected);
+    expect(flowKeyFromHeaders(headers).endpointSubset).toBeUndefined();
   });
 });
 

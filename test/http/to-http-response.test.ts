@@ -96,9 +96,23 @@ describe('headers', () => {
     ['jitter adds up to a fifth', 20_000, 30, 0.999, '24'],
     ['jitter adds to the cap as well', 3_600_000, 30, 0.999, '36'],
     ['jitter keeps whole seconds', 20_000, 30, 0.3, '21'],
+    ['a fraction of a cap is dropped', 3_600_000, 2.5, 0, '2'],
   ])('retry-after: %s', (_, retryAfterMs, maxRetryAfterSeconds, random, expected) => {
     const drop: Drop = { ...drops.capacity, retryAfterMs };
     expect(respond(drop, { maxRetryAfterSeconds, random: () => random }).headers['retry-after']).toBe(expected);
+  });
+
+  it.each([
+    [1, [1, 2]],
+    [2, [2, 3]],
+    [6, [6, 7, 8]],
+    [10, [10, 11, 12]],
+  ])('retry-after of %d seconds is spread evenly over whole seconds', (seconds, expected) => {
+    const drop: Drop = { ...drops.capacity, retryAfterMs: seconds * 1000 };
+    const draws = Array.from({ length: 60 }, (_, i) => Number(respond(drop, { random: () => i / 60 }).headers['retry-after']));
+    const counts = new Map<number, number>();
+    for (const value of draws) counts.set(value, (counts.get(value) ?? 0) + 1);
+    expect([...counts]).toEqual(expected.map((value) => [value, 60 / expected.length]));
   });
 
   it('retry-after is jittered without being asked', () => {

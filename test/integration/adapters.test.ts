@@ -4,9 +4,10 @@ import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { FlowControlError } from '../../src/index.js';
 import type { RequestFlow } from '../../src/node/index.js';
+import type { Host, Io } from './support/application.js';
 import { rawConnection } from './support/clients.js';
 import { countingGate } from './support/counting-gate.js';
-import { type Host, hosts, type Io, readBody } from './support/hosts.js';
+import { hosts, readBody } from './support/hosts.js';
 import { type Running, type Setup, start as startHost } from './support/start.js';
 import { deferred, until } from './support/until.js';
 
@@ -452,8 +453,8 @@ describe.each(hosts)('$name', (host: Host) => {
       expect(await status).toBe(200);
       leave(http2.constants.NGHTTP2_NO_ERROR);
       await until('the lease is released', () => gate.flow.stats().inFlight === 0);
-      // Node says so of a response that has not ended; one that has must be destroyed first.
-      expect(request!.stream.destroyed).toBe(isEnded);
+      // Node says so of a response that has not ended; one that has must be destroyed first. Hono ends it when the client has read it.
+      expect(request!.stream.destroyed).toBe(isEnded && !host.name.startsWith('Hono'));
     });
   });
 

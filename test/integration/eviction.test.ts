@@ -1,8 +1,9 @@
 /** What a client sees of a request that is evicted while it runs, over real sockets. */
 import { describe, expect, it } from 'vitest';
 import type { RequestFlow } from '../../src/node/index.js';
+import type { Host, Io } from './support/application.js';
 import { countingGate } from './support/counting-gate.js';
-import { type Host, hosts, type Io } from './support/hosts.js';
+import { hosts } from './support/hosts.js';
 import { type Running, start } from './support/start.js';
 import { until } from './support/until.js';
 

@@ -54,6 +54,10 @@ beforeAll(async () => {
   const dependencies = {
     headgate: `file:headgate-${manifest.version}.tgz`,
     yaml: manifest.devDependencies.yaml,
+    '@opentelemetry/api': manifest.devDependencies['@opentelemetry/api'],
+    fastify: manifest.devDependencies.fastify,
+    hono: manifest.devDependencies.hono,
+    undici: manifest.devDependencies.undici,
     '@types/node': manifest.devDependencies['@types/node'],
   };
   await writeFile(join(consumer, 'package.json'), JSON.stringify({ private: true, dependencies }));
@@ -136,8 +140,9 @@ describe('TypeScript', () => {
     await expect(typecheck(file, source, { skipLibCheck: false, ...compilerOptions })).resolves.toBeUndefined();
   });
 
-  test('the core compiles where only web types are known', async () => {
+  test('the core and the client compile where only web types are known', async () => {
     const web = { lib: ['ES2022', 'ESNext.Disposable', 'DOM'], types: [], module: 'esnext', moduleResolution: 'bundler' };
-    await expect(typecheck('web.ts', `export * from 'headgate';\n`, { skipLibCheck: false, ...web })).resolves.toBeUndefined();
+    const source = `export * from 'headgate';\nexport * from 'headgate/client';\n`;
+    await expect(typecheck('web.ts', source, { skipLibCheck: false, ...web })).resolves.toBeUndefined();
   });
 });

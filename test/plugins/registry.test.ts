@@ -49,12 +49,16 @@ describe('defaultRegistry', () => {
     expect(registry.types('fairness')).toEqual(['global-strict-fairness-policy', 'program-aware-fairness', 'round-robin-fairness-policy']);
     expect(registry.types('ordering')).toEqual(['edf-ordering-policy', 'fcfs-ordering-policy', 'slo-deadline-ordering-policy']);
     expect(registry.types('saturationDetector')).toEqual([
+      'aimd-latency-detector',
       'busy-threshold-detector',
       'concurrency-detector',
+      'gradient2-detector',
+      'hysteresis-saturation-detector',
       'max-saturation-detector',
       'mean-saturation-detector',
       'stage-aware-saturation-detector',
       'utilization-detector',
+      'vegas-detector',
     ]);
     expect(registry.types('usageLimit')).toEqual([
       'interpolated-usage-limit-policy',
@@ -63,6 +67,7 @@ describe('defaultRegistry', () => {
       'static-usage-limit-policy',
     ]);
     expect(registry.types('admission')).toEqual([
+      'all-workers-busy',
       'always-admit',
       'gaie-legacy',
       'probabilistic-admitter',
@@ -71,16 +76,27 @@ describe('defaultRegistry', () => {
       'tier-shed',
       'token-bucket',
     ]);
-    expect(registry.types('endpointPicker')).toEqual(['least-loaded-picker']);
+    expect(registry.types('endpointPicker')).toEqual([
+      'affinity-picker',
+      'least-kv-picker',
+      'least-loaded-picker',
+      'weighted-random-two-picker',
+    ]);
+    expect(registry.types('endpointFilter')).toEqual(['label-filter', 'subset-hint-filter']);
   });
 
   /** They have parameters for which there is no safe guess. */
   const demanding = [
+    'aimd-latency-detector',
+    'gradient2-detector',
+    'hysteresis-saturation-detector',
+    'label-filter',
     'max-saturation-detector',
     'mean-saturation-detector',
     'priority-holdback-policy',
     'stage-aware-saturation-detector',
     'tenant-budgets',
+    'vegas-detector',
   ];
 
   it.each(defaultRegistry().types())('makes a %s without parameters, or says which it needs', (type) => {
@@ -99,9 +115,17 @@ describe('defaultRegistry', () => {
     ['mean-saturation-detector', { detectors: ['concurrency-detector', 'utilization-detector'] }],
     ['stage-aware-saturation-detector', { detector: 'concurrency-detector' }],
     ['stage-aware-saturation-detector', { prefill: 'concurrency-detector', decode: 'utilization-detector' }],
+    ['aimd-latency-detector', { targetMs: 2000, signal: 'ttft-per-prompt-token', statistic: 'p90', minLimit: 4 }],
+    ['gradient2-detector', { maxLimit: 100, maxFactor: 2 }],
+    ['vegas-detector', { maxLimit: 100, probeMultiplier: 60 }],
+    ['hysteresis-saturation-detector', { detector: 'concurrency-detector', openAt: 0.8, minDwellMs: 500 }],
     ['static-usage-limit-policy', { threshold: 0.9 }],
     ['priority-holdback-policy', { shape: 'linear', domain: 'value', minCeiling: 0.3, maxCeiling: 0.9 }],
     ['interpolated-usage-limit-policy', { threshold: 0.6 }],
+    ['weighted-random-two-picker', { seed: -7 }],
+    ['affinity-picker', { by: 'fairnessId', loadCap: 2 }],
+    ['label-filter', { label: 'model', field: 'target', allowsNoLabel: true }],
+    ['label-filter', { label: 'role', validValues: ['decode', 'both'] }],
   ])('accepts parameters of %s as files spell them: %j', (type, parameters) => {
     expect(defaultRegistry().create(type, parameters)).toMatchObject({ type });
   });
@@ -118,6 +142,11 @@ describe('defaultRegistry', () => {
     ['utilization-detector', { metricsStalenessThreshold: '0s' }, 'parameters.metricsStalenessThreshold'],
     ['static-usage-limit-policy', { threshold: 'x' }, 'parameters.threshold'],
     ['utilization-detector', { stalenessPolicy: 'hope' }, 'parameters.stalenessPolicy'],
+    ['weighted-random-two-picker', { random: 'Math.random' }, 'parameters.random'],
+    ['affinity-picker', { loadCap: 0.9 }, 'parameters.loadCap'],
+    ['affinity-picker', { by: 'session' }, 'parameters.by'],
+    ['label-filter', { label: 'model', of: 'model' }, 'parameters.of'],
+    ['label-filter', { label: 'model', field: 'a', validValues: ['b'] }, 'parameters'],
     ['busy-threshold-detector', { activePrefillTokensThreshold: 1.5 }, 'parameters.activePrefillTokensThreshold'],
     ['max-saturation-detector', { detectors: [] }, 'parameters.detectors'],
     ['max-saturation-detector', { detectors: ['concurrency-detector', 'fcfs-ordering-policy'] }, 'parameters.detectors[1]'],
@@ -129,6 +158,12 @@ describe('defaultRegistry', () => {
     ],
     ['stage-aware-saturation-detector', { detector: 'x', prefill: 'y' }, 'parameters'],
     ['stage-aware-saturation-detector', { prefill: 'concurrency-detector', decode: 'x' }, 'parameters.decode'],
+    ['aimd-latency-detector', {}, 'parameters.targetMs'],
+    ['aimd-latency-detector', { targetMs: 1000, minLimit: 2000 }, 'parameters.minLimit'],
+    ['gradient2-detector', { maxLimit: 10, maxFactor: 1 }, 'parameters.maxFactor'],
+    ['vegas-detector', { maxLimit: 10, random: 1 }, 'parameters.random'],
+    ['hysteresis-saturation-detector', { detector: 'nobody' }, 'parameters.detector'],
+    ['hysteresis-saturation-detector', { detector: 'concurrency-detector', openAt: 2 }, 'parameters.openAt'],
     ['priority-holdback-policy', { minCeiling: 0.5, maxCeiling: 0 }, 'parameters.maxCeiling'],
     ['soft-reflective-ceiling-policy', { threshold: 0.5 }, 'parameters.threshold'],
     ['round-robin-fairness-policy', { weight: 1 }, 'parameters.weight'],

@@ -5,6 +5,8 @@ export function fakeEndpoint(id: string, figures: Partial<EndpointView> = {}): E
   return {
     id,
     labels: {},
+    weight: 1,
+    overloadedUntilMs: 0,
     metrics: undefined,
     inFlightRequests: 0,
     inFlightTokens: 0,

@@ -14,6 +14,8 @@ function endpointView({ waiting = 0, running = 0, kv = 0, inFlight = 0, hasRepor
   return {
     id,
     labels: {},
+    weight: 1,
+    overloadedUntilMs: 0,
     metrics: hasReported ? { waitingQueueSize: waiting, runningRequests: running, kvCacheUsage: kv, sampledAtMs: 0 } : undefined,
     inFlightRequests: inFlight,
     inFlightTokens: 0,

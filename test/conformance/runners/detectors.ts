@@ -36,6 +36,8 @@ function endpointOf({ metrics, load }: VectorEndpoint, id: string): EndpointView
   return {
     id,
     labels: {},
+    weight: 1,
+    overloadedUntilMs: 0,
     metrics: metrics ? { waitingQueueSize: waiting, runningRequests: running, kvCacheUsage: kv, sampledAtMs: nowMs - ageMs } : undefined,
     inFlightRequests: load?.requests ?? 0,
     inFlightTokens: load?.tokens ?? 0,

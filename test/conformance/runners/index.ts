@@ -17,6 +17,7 @@ import { fairnessRunners } from './fairness.js';
 import { gatewayQueueRunners } from './gateway-queue.js';
 import { httpRunners } from './http.js';
 import { integrationRunners } from './integration.js';
+import { metricsRunners } from './metrics.js';
 import { optionRunners } from './options.js';
 import { orderingRunners } from './ordering.js';
 import { outcomeRunners } from './outcomes.js';
@@ -26,6 +27,7 @@ import { programRunners } from './programs.js';
 import { queueRunners } from './queues.js';
 import { reclamationRunners } from './reclamation.js';
 import { registryRunners } from './registry.js';
+import { reportRunners } from './reports.js';
 import { stageRunners } from './stages.js';
 import { workerAdmissionRunners } from './worker-admission.js';
 
@@ -58,4 +60,6 @@ export const runners: Runners = {
   ...gatewayQueueRunners,
   ...clusterRunners,
   ...integrationRunners,
+  ...metricsRunners,
+  ...reportRunners,
 };

@@ -39,6 +39,7 @@ interface ScriptResult {
   leaseCounts?: readonly number[];
   idleStampAfter?: readonly (number | null)[];
   deleted?: readonly string[];
+  seriesWithFlowId?: number;
   stamped?: readonly string[];
 }
 
@@ -55,7 +56,7 @@ function playResources(play: RegistryPlay, resources: readonly Resource[]): Pick
   return { deleted: play.removedFlows, stamped: stamped.map(({ id }) => id) };
 }
 
-function playScript(vector: Vector<Script, ScriptResult>): ScriptResult {
+async function playScript(vector: Vector<Script, ScriptResult>): Promise<ScriptResult> {
   const { steps = [], adds = [], submits = 0, concurrency = 0, resources = [], ...stage } = vector.input;
   const play = new RegistryPlay(stage, Math.min(0, ...resources.map(({ idleSinceMs }) => idleSinceMs ?? 0)));
   for (const { priority, bytes, flowId } of adds) play.rig.enqueue({ fairnessId: flowId, priority, byteSize: bytes });
@@ -65,12 +66,15 @@ function playScript(vector: Vector<Script, ScriptResult>): ScriptResult {
     if (!play.play(step)) throw unknownWord(vector, step);
     return play.stateOf();
   });
+  // What was never there cannot have been deleted.
+  if (play.seriesSeen !== undefined) expect(await play.seriesSeen).toBeGreaterThan(0);
   return {
     ...observe(play, vector),
     ...playResources(play, resources),
     successes: concurrency - play.errors,
     leaseCounts: states.map(({ leases }) => leases),
     idleStampAfter: states.map(({ idleSinceMs }) => idleSinceMs),
+    seriesWithFlowId: await play.countSeries(),
   };
 }
 
@@ -114,11 +118,11 @@ const inputKeys: readonly (keyof Script)[] = [
 const expectKeys: readonly (keyof ScriptResult)[] = [
   ...(['error', 'errors', 'leaseErrors', 'successes', 'totalLength', 'totalBytes'] as const),
   ...(['bands', 'band', 'bandInStats', 'bandExists', 'bandsExist', 'flowExists', 'blocked'] as const),
-  ...(['leaseCounts', 'idleStampAfter', 'deleted', 'stamped'] as const),
+  ...(['leaseCounts', 'idleStampAfter', 'deleted', 'stamped', 'seriesWithFlowId'] as const),
 ];
 
 export const registryRunners: Runners = {
-  'registry.script': runner<Script, ScriptResult>({ input: inputKeys, expect: expectKeys }, (vector) => {
-    expect(playScript(vector)).toMatchObject(vector.expect);
+  'registry.script': runner<Script, ScriptResult>({ input: inputKeys, expect: expectKeys }, async (vector) => {
+    expect(await playScript(vector)).toMatchObject(vector.expect);
   }),
 };

@@ -20,6 +20,8 @@ function endpointOf(role: string | null, index: number): EndpointView {
   return {
     id: String(index),
     labels: role === null ? {} : { [roleLabel]: role },
+    weight: 1,
+    overloadedUntilMs: 0,
     metrics: undefined,
     inFlightRequests: 0,
     inFlightTokens: 0,

@@ -5,6 +5,7 @@
 import { FlowConfigError } from '../../../src/index.js';
 import { dispatcherOf } from '../../property/inside.js';
 import { Rig, Ticket } from './rig.js';
+import { Series } from './series.js';
 
 export interface LimitFigures {
   readonly maxBytes?: number;
@@ -58,6 +59,9 @@ export class RegistryPlay {
   error: string | null = null;
   errors = 0;
   readonly removedFlows: string[] = [];
+  /** Series of the flow when a step looked at them. */
+  seriesSeen: Promise<number> | undefined = undefined;
+  private readonly series: Series;
   private readonly leases: Ticket[] = [];
   private latest: Key | undefined;
   private readonly stage: Stage;
@@ -79,6 +83,7 @@ export class RegistryPlay {
       defaultRequestTtl: 0,
     };
     this.rig = new Rig(options, { startMs });
+    this.series = new Series(this.rig);
     this.rig.flow.on('flowRemoved', ({ fairnessId }) => this.removedFlows.push(fairnessId));
   }
 
@@ -109,6 +114,11 @@ export class RegistryPlay {
 
   release(): void {
     for (const ticket of this.leases.splice(0)) ticket.abort.abort();
+  }
+
+  /** Series of the flow that was asked for last. */
+  countSeries(): Promise<number> {
+    return this.series.ofFlow(this.keys()[0]!.fairnessId);
   }
 
   collect(): void {
@@ -145,6 +155,9 @@ export class RegistryPlay {
         return true;
       case 'gc':
         this.collect();
+        return true;
+      case 'observe':
+        this.seriesSeen = this.countSeries();
         return true;
       case 'forceLeaseCount':
         for (let index = 0; index < Number(argument); index++) this.lease();

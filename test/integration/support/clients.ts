@@ -3,7 +3,7 @@ import http from 'node:http';
 import http2 from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import type { Host } from './hosts.js';
+import type { Host } from './application.js';
 import { deferred, within } from './until.js';
 
 interface RequestOptions {

@@ -1,8 +1,8 @@
 /** A controller whose leases are counted: given out, and how often each was released. */
 import { concurrencyDetector, FlowController, type FlowControllerOptions, type FlowKey, type Outcome } from '../../../src/index.js';
-import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../../../src/node/index.js';
+import type { AdapterGate, HttpFlowRequest } from '../../../src/node/index.js';
 
-export interface CountingGate extends AdapterGate<HttpFlowRequest<NodeRequest>> {
+export interface CountingGate extends AdapterGate<HttpFlowRequest<unknown>> {
   readonly flow: FlowController;
   /** How often `release` was called, by lease. */
   readonly releases: readonly number[];

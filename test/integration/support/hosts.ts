@@ -1,4 +1,4 @@
-/** The same small application on every framework: flow control in front of one handler. */
+/** Every framework that flow control is tested on. */
 import http from 'node:http';
 import http2 from 'node:http2';
 import type { Server } from 'node:net';
@@ -9,44 +9,10 @@ import Koa from 'koa';
 import { flowControl as expressFlowControl } from '../../../src/express/index.js';
 import { FlowControlError, FlowEvictedError } from '../../../src/index.js';
 import { flowControl as koaFlowControl } from '../../../src/koa/index.js';
-import {
-  type AdapterGate,
-  type FlowControlOptions,
-  type HttpFlowRequest,
-  type NodeRequest,
-  type NodeResponse,
-  flowControl as nodeFlowControl,
-  type RequestFlow,
-} from '../../../src/node/index.js';
-
-/** What the handler does, in words that every framework understands. */
-export interface Io {
-  readonly req: NodeRequest;
-  readonly path: string;
-  readonly flow: RequestFlow | undefined;
-  send(status: number, body: string): void;
-  /** Begins a streamed response of type text/event-stream. */
-  stream(): Writable;
-}
-
-type Handler = (io: Io) => void | Promise<void>;
-
-export interface Application {
-  readonly gate: AdapterGate<HttpFlowRequest<NodeRequest>>;
-  /** Options that do not name the request work on every framework. */
-  readonly options?: FlowControlOptions<unknown> | undefined;
-  readonly handler: Handler;
-  /** Runs before flow control. */
-  readonly before?: ((req: NodeRequest) => Promise<void>) | undefined;
-  /** Told of errors that reach the framework. */
-  readonly onError?: ((error: unknown) => void) | undefined;
-}
-
-export interface Host {
-  readonly name: string;
-  readonly protocol: 'http1' | 'http2';
-  create(application: Application): Server;
-}
+import { type NodeRequest, type NodeResponse, flowControl as nodeFlowControl, type RequestFlow } from '../../../src/node/index.js';
+import { type Application, type Host, type Io, pathOf } from './application.js';
+import { fastifyServer } from './fastify-host.js';
+import { honoServer } from './hono-host.js';
 
 type Next = (error?: unknown) => void;
 
@@ -75,7 +41,7 @@ function nodeListener({ gate, options, handler, before, onError }: Application) 
 function nodeIo(req: NodeRequest, res: NodeResponse): Io {
   return {
     req,
-    path: (req.url ?? '/').split('?')[0]!,
+    path: pathOf(req.url),
     flow: (req as { flow?: RequestFlow }).flow,
     send(status, body) {
       res.statusCode = status;
@@ -140,8 +106,12 @@ export const hosts: readonly Host[] = [
   { name: 'Express 4', protocol: 'http1', create: (application) => expressServer(express4, application) },
   { name: 'Express 5', protocol: 'http1', create: (application) => expressServer(express5, application) },
   { name: 'Koa 3', protocol: 'http1', create: (application) => http.createServer(koaApp(application).callback()) },
+  { name: 'Fastify 5', protocol: 'http1', create: (application) => fastifyServer(false, application) },
+  { name: 'Hono 4', protocol: 'http1', create: (application) => honoServer(false, application) },
   { name: 'node:http2', protocol: 'http2', create: (application) => http2.createServer(nodeListener(application)) },
   { name: 'Koa 3 on node:http2', protocol: 'http2', create: (application) => http2.createServer(koaApp(application).callback()) },
+  { name: 'Fastify 5 on node:http2', protocol: 'http2', create: (application) => fastifyServer(true, application) },
+  { name: 'Hono 4 on node:http2', protocol: 'http2', create: (application) => honoServer(true, application) },
 ];
 
 /** Reads a body to its end, and rejects when the client aborts the upload; HTTP/2 may tell an aborted one as if it were complete. */

@@ -1,9 +1,9 @@
 /** A host on a port of its own, with a client. */
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+import type { Application, Host } from './application.js';
 import { type Client, clientFor } from './clients.js';
 import { type CountingGate, countingGate } from './counting-gate.js';
-import type { Application, Host } from './hosts.js';
 
 export interface Running {
   readonly gate: CountingGate;
@@ -20,7 +20,7 @@ export interface Setup extends Omit<Application, 'gate'> {
 
 /** Starts the application; everything is closed when the test ends. The controller lets one request run unless given another. */
 export async function start(host: Host, { gate = countingGate(1), prepare, ...application }: Setup): Promise<Running> {
-  const server = host.create({ ...application, gate });
+  const server = await host.create({ ...application, gate });
   prepare?.(server);
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

@@ -1,7 +1,7 @@
 /** What a handler finds of flow control on its request. */
 import type { Lease } from '../index.js';
 
-/** `req.flow` and `ctx.flow`: the lease of the request, and when to stop. */
+/** `req.flow`, `request.flow`, `ctx.flow`, `c.var.flow`: the lease of the request, and when to stop. */
 export class RequestFlow {
   /** Released when the response ends, unless `releaseOn` is `manual`. */
   readonly lease: Lease;

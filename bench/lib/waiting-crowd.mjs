@@ -1,0 +1,49 @@
+// A gate whose seats are taken, and a crowd that waits behind it.
+import { Ledger } from './ledger.mjs';
+import { deferred } from './measure.mjs';
+
+export class WaitingCrowd {
+  dispatched = 0;
+  dropped = 0;
+  #opened = deferred();
+  #running;
+  #waiting = [];
+  #ledger;
+  #gate;
+
+  constructor(gate, seats, jobs) {
+    this.#gate = gate;
+    this.#ledger = new Ledger(seats + jobs, seats);
+    this.#running = Array.from({ length: seats }, (_, index) => gate.submit(() => this.#hold(index)));
+  }
+
+  async #hold(index) {
+    this.#ledger.start(index);
+    await this.#opened.promise;
+    this.#ledger.end();
+  }
+
+  add(options) {
+    const index = this.#running.length + this.#waiting.length;
+    const promise = this.#gate.submit(() => this.#hold(index), options);
+    this.#waiting.push(
+      promise.then(
+        () => this.dispatched++,
+        () => this.dropped++,
+      ),
+    );
+  }
+
+  /** Lets everybody go, and waits until they have. */
+  async open() {
+    this.#opened.resolve();
+    await Promise.all(this.#running);
+    await this.settled();
+    this.#ledger.verify(this.#running.length + this.dispatched);
+  }
+
+  /** Waits until the whole crowd has left, one way or the other. */
+  async settled() {
+    await Promise.all(this.#waiting);
+  }
+}

@@ -1,0 +1,91 @@
+// Those who wait leave by their AbortSignals. Beside it, in the same process: the same requests are dispatched instead.
+import { setMaxListeners } from 'node:events';
+import { concurrency, heapBytes, nsPerOp } from '../lib/measure.mjs';
+import { WaitingCrowd } from '../lib/waiting-crowd.mjs';
+
+const shared = 10;
+const reason = new Error('the client left');
+
+/** Every second request has a signal of its own; the others share ten. */
+function fill(crowd, jobs) {
+  const controllers = Array.from({ length: shared }, () => new AbortController());
+  for (const { signal } of controllers) setMaxListeners(0, signal);
+  for (let i = 0; i < jobs; i++) {
+    const controller = i % 2 === 0 ? new AbortController() : controllers[i % shared];
+    if (i % 2 === 0) controllers.push(controller);
+    crowd.add({ signal: controller.signal });
+  }
+  return controllers;
+}
+
+async function dispatchAll(gate, jobs) {
+  const crowd = new WaitingCrowd(gate, concurrency, jobs);
+  fill(crowd, jobs);
+  const startedAtMs = performance.now();
+  await crowd.open();
+  return nsPerOp(startedAtMs, jobs);
+}
+
+async function cancelAll(gate, jobs) {
+  const crowd = new WaitingCrowd(gate, concurrency, jobs);
+  const controllers = fill(crowd, jobs);
+  const startedAtMs = performance.now();
+  for (const controller of controllers) controller.abort(reason);
+  await crowd.settled();
+  const ns = nsPerOp(startedAtMs, jobs);
+  await crowd.open();
+  if (crowd.dropped !== jobs) throw new Error(`${jobs} should have been cancelled; ${crowd.dropped} were`);
+  return ns;
+}
+
+async function run(subject, jobs) {
+  const gate = subject.create({ concurrency, abort: true });
+  const emptyBytes = heapBytes();
+  const dispatchNs = await dispatchAll(gate, jobs);
+  const ns = await cancelAll(gate, jobs);
+  await new Promise((resolve) => setImmediate(resolve));
+  const keptBytes = (heapBytes() - emptyBytes) / jobs;
+  await gate.close();
+  return { ns, dispatchNs, perDispatch: ns / dispatchNs, keptBytes };
+}
+
+/** As llm-d's MassCancellation: clients whose patience ends all at once, wave after wave; their arrival is part of the time. */
+async function runWaves(subject, jobs) {
+  const clients = Math.min(5000, jobs);
+  const waves = Math.ceil(jobs / clients);
+  const gate = subject.create({ concurrency: 1, abort: true });
+  const crowd = new WaitingCrowd(gate, 1, jobs);
+  const startedAtMs = performance.now();
+  let longestWaveMs = 0;
+  for (let wave = 0; wave < waves; wave++) {
+    const controllers = Array.from({ length: clients }, () => new AbortController());
+    for (const { signal } of controllers) crowd.add({ signal });
+    const cancelledAtMs = performance.now();
+    for (const controller of controllers) controller.abort(reason);
+    await new Promise((resolve) => setImmediate(resolve));
+    longestWaveMs = Math.max(longestWaveMs, performance.now() - cancelledAtMs);
+  }
+  await crowd.settled();
+  const ns = nsPerOp(startedAtMs, waves * clients);
+  await crowd.open();
+  if (crowd.dropped !== waves * clients) throw new Error(`${waves * clients} should have been cancelled; ${crowd.dropped} were`);
+  await gate.close();
+  return { ns, longestWaveMs };
+}
+
+export default [
+  {
+    name: 'cancel',
+    title: 'cancel: 100,000 waiting requests are cancelled, half by signals of their own, half by ten shared ones',
+    jobs: 100_000,
+    needs: ['abort'],
+    run,
+  },
+  {
+    name: 'mass-cancel',
+    title: 'mass-cancel: waves of 5,000 clients arrive and all give up',
+    jobs: 100_000,
+    needs: ['abort'],
+    run: runWaves,
+  },
+];

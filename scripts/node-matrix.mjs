@@ -1,0 +1,98 @@
+// Runs the tests of the adapters under every supported line of Node: what a client's leaving looks like differs between them.
+// The binaries come from the npm package `node`, into a temporary folder.
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const lines = ['22', '24'];
+const suites = ['integration', 'node', 'express', 'koa', 'fastify', 'hono', 'undici'].map((name) => `test/${name}/`);
+const limitMs = 120_000;
+
+const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));
+/** Each program leads its own process group, so that whatever it started goes with it. */
+const groups = new Set();
+
+process.on('exit', () => {
+  for (const group of groups) killGroup(group);
+  rmSync(folder, { recursive: true, force: true });
+});
+process.on('SIGINT', () => process.exit(130));
+process.on('SIGTERM', () => process.exit(143));
+
+function killGroup(group) {
+  try {
+    process.kill(-group, 'SIGKILL');
+  } catch {
+    // The group has ended already.
+  }
+}
+
+/** Resolves to what it printed; rejects with that when it fails or takes too long. */
+function run(program, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      cwd: root,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, NO_COLOR: '1' },
+    });
+    groups.add(child.pid);
+    const output = [];
+    child.stdout.on('data', (chunk) => output.push(chunk));
+    child.stderr.on('data', (chunk) => output.push(chunk));
+    const timer = setTimeout(() => killGroup(child.pid), limitMs);
+    child.on('error', reject);
+    child.on('close', (code, signal) => {
+      clearTimeout(timer);
+      groups.delete(child.pid);
+      const text = Buffer.concat(output).toString();
+      if (code === 0) resolve(text);
+      else reject(new Error(`${program} ended with ${signal ?? `exit code ${code}`}\n${text}`));
+    });
+  });
+}
+
+async function install(line) {
+  const prefix = join(folder, line);
+  await run('npm', ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--no-save', `node@${line}`]);
+  return join(prefix, 'node_modules/node/bin/node');
+}
+
+/** Resolves to how many tests passed. */
+async function test(binary) {
+  const report = join(folder, 'report.json');
+  const vitest = join(root, 'node_modules/vitest/vitest.mjs');
+  await run(binary, [
+    vitest,
+    'run',
+    ...suites,
+    '--typecheck.enabled=false',
+    '--reporter=default',
+    '--reporter=json',
+    `--outputFile.json=${report}`,
+  ]);
+  const { numPassedTests } = JSON.parse(readFileSync(report, 'utf8'));
+  if (!(numPassedTests > 0)) throw new Error('no test ran');
+  return numPassedTests;
+}
+
+const binaries = [{ line: 'this', binary: Promise.resolve(process.execPath) }, ...lines.map((line) => ({ line, binary: install(line) }))];
+// A failed installation is reported in its turn.
+for (const { binary } of binaries) binary.catch(() => {});
+let failed = 0;
+for (const { line, binary } of binaries) {
+  const startedAtMs = performance.now();
+  const seconds = () => ((performance.now() - startedAtMs) / 1000).toFixed(1);
+  let name = `Node ${line}`;
+  try {
+    name = `Node ${(await run(await binary, ['--version'])).trim()}`;
+    console.log(`ok    ${name}: ${await test(await binary)} tests passed (${seconds()} s)`);
+  } catch (error) {
+    console.log(`FAIL  ${name} (${seconds()} s): ${error.message}`);
+    failed += 1;
+  }
+}
+process.exitCode = failed === 0 ? 0 : 1;

@@ -1,0 +1,19 @@
+/** Nothing waits for a busy pool: while every worker is busy, requests are told so at once, whatever their priority. */
+import type { AdmissionPolicy, Refusal } from './admission-policy.js';
+
+const refusal: Refusal = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
+
+/**
+ * Refuses every request at saturation ≥ 1; with `busyThresholdDetector()` that is when all workers are busy. A pool without endpoints is
+ * not busy: what becomes of requests then is the controller's to say. The cost of one reading.
+ * Source: Dynamo, request rejection.
+ */
+export function refuseWhenAllBusy(): AdmissionPolicy {
+  return {
+    type: 'all-workers-busy',
+    admit(_request, _key, view) {
+      // NaN is no reason to let anybody in.
+      return view.pool.endpoints.length === 0 || view.saturation() < 1 ? 'admit' : refusal;
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/** How long to wait before the next attempt when nobody says how long. */
+import { check, isAboveZero } from './check-options.js';
+
+/** The pause in ms after `attempt` failed; attempts count from 0. `random` is a source of 0 <= value < 1. */
+export type Backoff = (attempt: number, random: () => number) => number;
+
+export interface FullJitterOptions {
+  /** Longest pause after the first attempt, ms above 0; it doubles with every attempt. */
+  initialMs: number;
+  /** Longest pause of all, ms above 0. */
+  maxMs: number;
+}
+
+/**
+ * Anything between 0 and a bound that doubles: clients that were refused together do not come back together.
+ * `random() · min(maxMs, initialMs · 2^attempt)`.
+ * Source: Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015: full jitter.
+ * @throws FlowConfigError
+ */
+export function fullJitter(options: FullJitterOptions): Backoff {
+  check('fullJitter', options, { initialMs: ['ms above 0', isAboveZero], maxMs: ['ms above 0', isAboveZero] });
+  const { initialMs, maxMs } = options;
+  return (attempt, random) => random() * Math.min(maxMs, initialMs * 2 ** attempt);
+}
+
+/**
+ * What Dynamo's documentation tells clients to wait: `min(60, 2^attempt + random())` seconds; give it five attempts.
+ * Source: Dynamo, request rejection, guidance for clients.
+ */
+export function dynamoBackoff(): Backoff {
+  return (attempt, random) => Math.min(60, 2 ** attempt + random()) * 1000;
+}

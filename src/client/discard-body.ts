@@ -1,0 +1,33 @@
+/** Getting rid of a response that nobody will read. */
+
+/** More than any refusal needs; a new connection is cheaper than reading on. */
+const mostBytes = 65_536;
+
+/**
+ * Reads the body to its end in the background, so that the connection can carry the next attempt: cancelling closes it where the end
+ * has not arrived. What is too long, or is still to come when the returned function is called, is cancelled all the same.
+ */
+export function discardBody({ body }: Pick<Response, 'body'>): () => void {
+  // React Native has no bodies as streams; a locked one has a reader already.
+  if (!body || body.locked) return () => {};
+  const reader: Reader = body.getReader();
+  const cancel = (): void => void reader.cancel().catch(ignore);
+  drain(reader).then(cancel, ignore);
+  return cancel;
+}
+
+interface Reader {
+  read(): Promise<{ readonly done: boolean; readonly value?: { readonly byteLength: number } | undefined }>;
+  cancel(): Promise<void>;
+}
+
+async function drain(reader: Reader): Promise<void> {
+  for (let bytes = 0; bytes <= mostBytes; ) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    bytes += value?.byteLength ?? 0;
+  }
+}
+
+/** The response is done with, however it ended. */
+function ignore(): void {}

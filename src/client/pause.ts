@@ -1,0 +1,21 @@
+/** Waiting that can be called off. */
+import type { Clock } from '../index.js';
+
+/** Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. Leaves neither timer nor listener behind. */
+export function pause(delayMs: number, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) {
+      reject(signal.reason);
+      return;
+    }
+    const timer = clock.setTimeout(() => {
+      signal?.removeEventListener('abort', callOff);
+      resolve();
+    }, delayMs);
+    function callOff(): void {
+      clock.clearTimeout(timer);
+      reject(signal?.reason);
+    }
+    signal?.addEventListener('abort', callOff, { once: true });
+  });
+}

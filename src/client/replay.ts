@@ -1,0 +1,27 @@
+/** Which requests can be sent twice. */
+
+/** Whether a body can be sent again: a stream cannot, and a type that is not known here might be one. */
+export function isReplayable(body: RequestInit['body'] | undefined): boolean {
+  return (
+    body === undefined ||
+    body === null ||
+    typeof body === 'string' ||
+    ArrayBuffer.isView(body) ||
+    body instanceof ArrayBuffer ||
+    body instanceof Blob ||
+    body instanceof FormData ||
+    body instanceof URLSearchParams
+  );
+}
+
+/** What to send while the request may be needed again: a `Request` gives its body only once. */
+export function replayableInput<I extends string | URL | Request>(input: I, init: RequestInit | undefined): I | Request {
+  if (typeof input === 'string' || input instanceof URL) return input;
+  return input.body === null || (init?.body !== undefined && init.body !== null) ? input : input.clone();
+}
+
+/** The signal that ends the request. As for fetch, null in `init` takes away the one of a `Request`. */
+export function signalOf(input: string | URL | Request, init: RequestInit | undefined): AbortSignal | undefined {
+  if (init?.signal !== undefined) return init.signal ?? undefined;
+  return typeof input === 'object' && 'signal' in input ? input.signal : undefined;
+}

@@ -1,0 +1,27 @@
+/** When a response says to come back. */
+import { type HeaderSource, headerValue } from '../http/header-source.js';
+
+/** The three notations of RFC 9110 §5.6.7; `Date.parse` alone takes nearly anything for a date. */
+const imfFixdate = /^[a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/i;
+const rfc850Date = /^[a-z]{6,9}, \d\d-[a-z]{3}-\d\d \d\d:\d\d:\d\d GMT$/i;
+const asctimeDate = /^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/i;
+
+/**
+ * What `Retry-After` says, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined without the header, and when it is
+ * neither. A date counts from the response's own `Date`, so that a client whose clock is wrong waits as long as it should.
+ * Source: RFC 9110 §10.2.3.
+ */
+export function retryAfterMs(headers: HeaderSource, nowEpochMs: () => number): number | undefined {
+  const text = headerValue(headers, ['retry-after']);
+  if (text === undefined) return undefined;
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1000;
+  const atMs = epochMsOf(text);
+  return atMs === undefined ? undefined : Math.max(0, atMs - (epochMsOf(headerValue(headers, ['date'])) ?? nowEpochMs()));
+}
+
+function epochMsOf(text = ''): number | undefined {
+  const isAsctime = asctimeDate.test(text);
+  if (!isAsctime && !imfFixdate.test(text) && !rfc850Date.test(text)) return undefined;
+  const epochMs = Date.parse(isAsctime ? `${text} GMT` : text);
+  return Number.isNaN(epochMs) ? undefined : epochMs;
+}

@@ -1,0 +1,56 @@
+/**
+ * How many retries all requests of a client may cost together, so that retries cannot double an overload.
+ *
+ * Invariant: over any span, retries <= capacity + ratio · requests + minPerSecond · seconds.
+ */
+import { check, isAboveZero, isAtLeastZero, optional } from './check-options.js';
+
+export interface RetryBudgetOptions {
+  /** Retries that every request earns, from 0 up. @default 0.1: one retry for ten requests */
+  ratio?: number | undefined;
+  /** Retries that every second earns, from 0 up, so that a client with few requests can retry at all. @default 1 */
+  minPerSecond?: number | undefined;
+  /** Retries that can be saved up, 1 or more; the budget starts with that many. @default 10 */
+  capacity?: number | undefined;
+}
+
+/** One budget may serve several fetches that go to the same gateway. */
+export interface RetryBudget {
+  /** A request is sent for the first time. */
+  requested(): void;
+  /** Takes one retry, and says whether there was one left. */
+  tryRetry(nowMs: number): boolean;
+}
+
+/** Ten times a tenth must make one. */
+const rounding = 1e-9;
+
+/**
+ * A token bucket of retries. O(1).
+ * Source: Finagle, RetryBudget (a share of the requests and a minimum per second); gRPC A6, retry throttling (a fixed capacity).
+ * @throws FlowConfigError
+ */
+export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {
+  check('retryBudget', options, {
+    ratio: optional(['a number from 0 up', isAtLeastZero]),
+    minPerSecond: optional(['a finite number from 0 up', (value) => isAtLeastZero(value) && Number.isFinite(value)]),
+    capacity: optional(['a number from 1 up', (value) => isAboveZero(value) && Number(value) >= 1]),
+  });
+  const { ratio = 0.1, minPerSecond = 1, capacity = 10 } = options;
+  let tokens = capacity;
+  let refilledAtMs = Number.POSITIVE_INFINITY;
+
+  return {
+    requested() {
+      tokens = Math.min(capacity, tokens + ratio);
+    },
+    tryRetry(nowMs) {
+      const elapsedMs = Math.max(0, nowMs - refilledAtMs);
+      tokens = Math.min(capacity, tokens + (elapsedMs * minPerSecond) / 1000);
+      refilledAtMs = nowMs;
+      if (tokens + rounding < 1) return false;
+      tokens -= 1;
+      return true;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/** A fetch that tries again while the gateway says so. */
+import { realClock } from '../core/clock.js';
+import type { Clock } from '../index.js';
+import { check, type Expectation, hasMethods, isAtLeastZero, isFunction, optional } from './check-options.js';
+import { discardBody } from './discard-body.js';
+import { pause } from './pause.js';
+import { isReplayable, replayableInput, signalOf } from './replay.js';
+import { type RetryBudget, retryBudget } from './retry-budget.js';
+import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
+
+/** What every fetch can be called as. */
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+export interface RetryOptions extends RetryPolicy {
+  /** How often a request is sent at most, an integer from 1 up. @default 4 */
+  maxAttempts?: number | undefined;
+  /** No retry begins later than this after the call, ms from 0 up. It does not end an attempt that runs: a signal does. @default 120_000 */
+  deadlineMs?: number | undefined;
+  /** What retries may cost. @default retryBudget(), one for each fetch that is made here */
+  budget?: RetryBudget | undefined;
+  /** @default the platform's monotonic clock */
+  clock?: Clock | undefined;
+}
+
+const aFunction = optional(['a function', isFunction]);
+const ms = optional(['ms from 0 up', isAtLeastZero]);
+
+const expectations: Readonly<Record<keyof RetryOptions, Expectation>> = {
+  maxAttempts: optional(['an integer from 1 up', (value) => Number.isSafeInteger(value) && Number(value) >= 1]),
+  deadlineMs: ms,
+  maxRetryAfterMs: ms,
+  rejected: aFunction,
+  evicted: aFunction,
+  random: aFunction,
+  nowEpochMs: aFunction,
+  budget: optional(['an object with requested and tryRetry', (value) => hasMethods(value, 'requested', 'tryRetry')]),
+  clock: optional(['a clock', (value) => hasMethods(value, 'now', 'setTimeout', 'clearTimeout')]),
+};
+
+/**
+ * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller gets the last
+ * response as it came. Nothing else is retried: no other status, no network error, no response whose body breaks off, no request whose
+ * body is a stream. A `Request` with a body is sent as a clone, which keeps that body in memory until the answer is there.
+ * @throws FlowConfigError
+ */
+export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
+  check('retrying options', options, expectations);
+  const { maxAttempts = 4, deadlineMs = 120_000, budget = retryBudget(), clock = realClock } = options;
+
+  return async function fetchWithRetries(input, init) {
+    const mostAttempts = isReplayable(init?.body) ? maxAttempts : 1;
+    const lastAtMs = clock.now() + deadlineMs;
+    budget.requested();
+    for (let attempt = 0; ; attempt++) {
+      const isLast = attempt + 1 >= mostAttempts;
+      const response = await fetch(isLast ? input : replayableInput(input, init), init);
+      const delayMs = isLast ? undefined : retryDelayMs(response, attempt, options);
+      const nowMs = clock.now();
+      if (delayMs === undefined || nowMs + delayMs > lastAtMs || !budget.tryRetry(nowMs)) return response;
+      const stop = discardBody(response);
+      try {
+        await pause(delayMs, clock, signalOf(input, init));
+      } finally {
+        stop();
+      }
+    }
+  };
+}
+
+/**
+ * The platform's fetch with retries.
+ *
+ * @example
+ * const client = new OpenAI({ baseURL, fetch: retryingFetch(), maxRetries: 0 });
+ */
+export function retryingFetch(options: RetryOptions = {}): Fetch {
+  return retrying((input, init) => globalThis.fetch(input, init), options);
+}

@@ -1,0 +1,21 @@
+/** `headgate/endpoints`: a real view of the model servers. */
+export {
+  type EndpointMetrics,
+  type EndpointOptions,
+  EndpointPool,
+  type EndpointView,
+  type LoraAdapters,
+  leastLoaded,
+  type MetricsReport,
+  type PoolEvents,
+  type RankLoad,
+} from '../index.js';
+export { type MetricProfile, type MetricSource, type MetricSources, metricProfiles } from './scraping/metric-sources.js';
+export type { MetricsFetch, MetricsResponse } from './scraping/read-exposition.js';
+export { engineTypeLabel, type ProfileChoice, type ProfileOption } from './scraping/resolve-sources.js';
+export { scrape } from './scraping/scrape.js';
+export { ScrapeError, type ScrapeFailure } from './scraping/scrape-error.js';
+export type { ScrapeOptions, ScrapeWarning } from './scraping/scrape-options.js';
+export type { Scraper, ScraperEvents, ScraperStats, TargetStats } from './scraping/scraper.js';
+export { type LoadHeaders, loadMetricsHeader, reportFromHeaders } from './usage/report-from-headers.js';
+export { type UsageReader, type UsageReaderOptions, usageReader } from './usage/usage-reader.js';

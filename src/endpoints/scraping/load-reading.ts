@@ -1,0 +1,156 @@
+/** From the samples of one exposition to a report for the pool, by the sources of one engine. */
+import type { LoraAdapters, MetricsReport, RankLoad } from '../../index.js';
+import type { SampleSink } from './exposition-reader.js';
+import { parseValue } from './exposition-reader.js';
+import { isSelected, type MetricSelector } from './metric-selector.js';
+import { ScrapeError } from './scrape-error.js';
+
+/** Figures that every report has. */
+const basics = ['waitingQueueSize', 'runningRequests', 'kvCacheUsage'] as const;
+const rankFigures = ['activeDecodeBlocks', 'kvUsedBlocks', 'activePrefillTokens', 'totalBlocks', 'maxNumBatchedTokens'] as const;
+
+type Figure = (typeof basics)[number] | (typeof rankFigures)[number];
+
+/** The sources of an engine, read from what the host wrote. */
+export interface LoadSources {
+  readonly name: string;
+  readonly selectors: { readonly [F in Figure]?: readonly MetricSelector[] | undefined };
+  readonly loraAdapters: MetricSelector | undefined;
+  readonly rankLabel: string | undefined;
+}
+
+/** No server has more ranks; who sends more series would fill the memory. */
+const mostRanks = 1024;
+
+/** Value by rank. */
+type ByRank = Map<string, number>;
+
+/** One reading; use it once. */
+export class LoadReading implements SampleSink {
+  readonly sources: LoadSources;
+  private readonly found = new Map<MetricSelector, ByRank>();
+  private readonly selectorsOf = new Map<string, MetricSelector[]>();
+  /** Metrics that the server has, and whether with samples. */
+  private readonly seen = new Map<string, boolean>();
+  private lora: { readonly atValue: number; readonly adapters: LoraAdapters } | undefined;
+
+  constructor(sources: LoadSources) {
+    this.sources = sources;
+    for (const selector of Object.values(sources.selectors).flatMap((selectors) => selectors ?? [])) {
+      const others = this.selectorsOf.get(selector.metric);
+      if (others === undefined) this.selectorsOf.set(selector.metric, [selector]);
+      else others.push(selector);
+    }
+  }
+
+  /** The metrics that it wants to hear of. */
+  get metrics(): readonly string[] {
+    const { loraAdapters } = this.sources;
+    return [...this.selectorsOf.keys(), ...(loraAdapters === undefined ? [] : [loraAdapters.metric])];
+  }
+
+  /** True when the server has the metric without which there is no report. */
+  get isRecognized(): boolean {
+    return this.byRank('waitingQueueSize') !== undefined;
+  }
+
+  declared(metric: string): void {
+    if (!this.seen.has(metric)) this.seen.set(metric, false);
+  }
+
+  sample(metric: string, labels: ReadonlyMap<string, string>, value: number): void {
+    const { loraAdapters, rankLabel } = this.sources;
+    this.seen.set(metric, true);
+    for (const selector of this.selectorsOf.get(metric) ?? []) {
+      if (!isSelected(selector, labels)) continue;
+      const figure = selector.valueLabel === undefined ? value : (parseValue(labels.get(selector.valueLabel)) ?? Number.NaN);
+      if (Number.isFinite(figure) && figure >= 0) this.note(selector, labels.get(rankLabel ?? '') ?? '', figure);
+    }
+    if (metric === loraAdapters?.metric && isSelected(loraAdapters, labels)) this.noteAdapters(labels, value);
+  }
+
+  /** @throws ScrapeError when the server lacks a metric that the sources name for a basic figure. */
+  report(): Omit<MetricsReport, 'sampledAtMs'> {
+    const missing = basics.filter((figure) => this.sources.selectors[figure] !== undefined && this.byRank(figure) === undefined);
+    if (missing.length > 0) throw new ScrapeError('no-metrics', `no ${this.namesOf(missing)} in the answer (profile ${this.sources.name})`);
+    const ranks = this.ranks();
+    return {
+      waitingQueueSize: sum(this.byRank('waitingQueueSize')),
+      runningRequests: sum(this.byRank('runningRequests')),
+      kvCacheUsage: sum(this.byRank('kvCacheUsage')) / Math.max(this.byRank('kvCacheUsage')?.size ?? 0, 1),
+      ...(ranks.length === 0 ? {} : { ranks }),
+      ...(this.lora === undefined ? {} : { loraAdapters: this.lora.adapters }),
+    };
+  }
+
+  private note(selector: MetricSelector, rank: string, figure: number): void {
+    let byRank = this.found.get(selector);
+    if (byRank === undefined) {
+      byRank = new Map();
+      this.found.set(selector, byRank);
+    }
+    byRank.set(rank, Math.max(figure, byRank.get(rank) ?? 0));
+    if (byRank.size > mostRanks) throw new ScrapeError('too-large', `more than ${mostRanks} ranks in ${selector.metric}`);
+  }
+
+  /** The engine leaves a series behind for each set of adapters that it ever ran: the newest is true. */
+  private noteAdapters(labels: ReadonlyMap<string, string>, value: number): void {
+    if (!(value >= (this.lora?.atValue ?? Number.NEGATIVE_INFINITY))) return;
+    const max = parseValue(labels.get('max_lora')) ?? Number.NaN;
+    const adapters = { running: namesIn(labels.get('running_lora_adapters')), waiting: namesIn(labels.get('waiting_lora_adapters')) };
+    this.lora = { atValue: value, adapters: Number.isFinite(max) && max >= 0 ? { ...adapters, max } : adapters };
+  }
+
+  /**
+   * Of the first source with figures; else empty when the server has one of the metrics without a single sample: it has counted nothing
+   * yet. A metric with samples of which none is selected, or none is a number, is unknown, and not idle.
+   */
+  private byRank(figure: Figure): ByRank | undefined {
+    const selectors = this.sources.selectors[figure] ?? [];
+    for (const selector of selectors) {
+      const byRank = this.found.get(selector);
+      if (byRank !== undefined) return byRank;
+    }
+    return selectors.some(({ metric }) => this.seen.get(metric) === false) ? new Map() : undefined;
+  }
+
+  private ranks(): RankLoad[] {
+    const known = rankFigures.flatMap((figure) => {
+      const byRank = this.byRank(figure);
+      return byRank === undefined || byRank.size === 0 ? [] : [[figure, byRank] as const];
+    });
+    if (known.length === 0) return [];
+    const usage = this.byRank('kvCacheUsage') ?? new Map();
+    const labels = new Set([...known.map(([, byRank]) => byRank), usage].flatMap((byRank) => [...byRank.keys()]));
+    // A series without a rank speaks for all of them.
+    if (labels.size > 1) labels.delete('');
+    return [...labels].sort(byNumber).map((rank) => {
+      const load = Object.fromEntries(known.map(([figure, byRank]) => [figure, byRank.get(rank) ?? byRank.get('')])) as RankLoad;
+      const used = usage.get(rank) ?? usage.get('');
+      if (load.kvUsedBlocks !== undefined || load.totalBlocks === undefined || used === undefined) return load;
+      return { ...load, kvUsedBlocks: Math.round(used * load.totalBlocks) };
+    });
+  }
+
+  private namesOf(missing: readonly Figure[]): string {
+    const names = missing.map((figure) => this.sources.selectors[figure]?.map(({ metric }) => metric).join(' or '));
+    return [...new Set(names)].join(', no ');
+  }
+}
+
+function sum(byRank: ByRank | undefined): number {
+  let total = 0;
+  for (const value of byRank?.values() ?? []) total += value;
+  return total;
+}
+
+function namesIn(list = ''): readonly string[] {
+  return list
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+}
+
+function byNumber(a: string, b: string): number {
+  return Number(a) - Number(b) || (a < b ? -1 : 1);
+}

@@ -1,0 +1,75 @@
+/** From the profile that a host chose to selectors, once for each endpoint. */
+import { type EndpointView, type Schema, schemas } from '../../index.js';
+import type { LoadSources } from './load-reading.js';
+import { type MetricSelector, parseSelector } from './metric-selector.js';
+import { type MetricProfile, type MetricSources, metricProfiles } from './metric-sources.js';
+
+/** The label by which llm-d's router tells engines apart. */
+export const engineTypeLabel = 'llm-d.ai/engine-type';
+
+/** An engine, or a host's own metrics. */
+export type ProfileChoice = MetricProfile | MetricSources;
+/** The same for all endpoints, or what says so for each; undefined = by its label `llm-d.ai/engine-type`, else find out. */
+export type ProfileOption = ProfileChoice | ((endpoint: EndpointView) => ProfileChoice | undefined);
+
+const { element, object, optional, text } = schemas;
+
+/** Selectors of one figure: several where the host named several sources. */
+function source(): Schema<readonly MetricSelector[]> {
+  return element((candidate, report) => {
+    const listed: readonly unknown[] = Array.isArray(candidate) ? candidate : [candidate];
+    const selectors = listed.map(selectorOf).filter((selector) => selector !== undefined);
+    if (selectors.length > 0 && selectors.length === listed.length) return selectors;
+    report('a metric such as "my_metric" or "my_metric{label=\\"value\\"}", { metric, valueLabel }, or an array of these');
+    return undefined;
+  });
+}
+
+function selectorOf(candidate: unknown): MetricSelector | undefined {
+  if (typeof candidate === 'string') return parseSelector(candidate);
+  if (typeof candidate !== 'object' || candidate === null) return undefined;
+  const metric: unknown = Reflect.get(candidate, 'metric');
+  const valueLabel: unknown = Reflect.get(candidate, 'valueLabel');
+  return typeof metric === 'string' && typeof valueLabel === 'string' ? parseSelector(metric, valueLabel) : undefined;
+}
+
+const ownSources = object({
+  waitingQueueSize: source(),
+  runningRequests: optional(source()),
+  kvCacheUsage: optional(source()),
+  activeDecodeBlocks: optional(source()),
+  kvUsedBlocks: optional(source()),
+  activePrefillTokens: optional(source()),
+  totalBlocks: optional(source()),
+  maxNumBatchedTokens: optional(source()),
+  loraAdapters: optional(source()),
+  rankLabel: optional(text('the name of a label')),
+});
+
+const engines = Object.keys(metricProfiles) as readonly MetricProfile[];
+const expectedProfile = `one of ${engines.map((engine) => `"${engine}"`).join(', ')}, or an object of metrics by figure`;
+
+/** @throws FlowConfigError */
+export function resolveChoice(choice: unknown, subject: string): LoadSources {
+  const isEngine = engines.some((engine) => engine === choice);
+  const named = isEngine ? metricProfiles[choice as MetricProfile] : choice;
+  const profile = element((candidate, report) => {
+    if (typeof candidate === 'object' && candidate !== null) return candidate;
+    report(expectedProfile, [], schemas.describeValue(choice));
+    return undefined;
+  });
+  const { loraAdapters, rankLabel, ...selectors } = schemas.parse(ownSources, schemas.parse(profile, named, subject), subject);
+  return { name: isEngine ? String(choice) : 'of its own', selectors, loraAdapters: loraAdapters?.[0], rankLabel };
+}
+
+const everyEngine = engines.map((engine) => resolveChoice(engine, engine));
+
+/** What the endpoint may be, likeliest first. */
+export function candidatesFor(endpoint: EndpointView, option: ProfileOption | undefined): readonly LoadSources[] {
+  const choice = typeof option === 'function' ? option(endpoint) : option;
+  if (choice !== undefined) return [resolveChoice(choice, `scrape: profile of ${endpoint.id}`)];
+  // The router's name for Triton with TensorRT-LLM.
+  const engineType = endpoint.labels[engineTypeLabel]?.replace(/^triton-tensorrt-llm$/, 'triton');
+  const labelled = everyEngine.filter(({ name }) => name === engineType);
+  return labelled.length > 0 ? labelled : everyEngine;
+}

@@ -1,0 +1,121 @@
+/** What `scrape` takes, and what it becomes. */
+import { type Clock, type EndpointView, FlowConfigError, realClock, schemas } from '../../index.js';
+import type { MetricsFetch } from './read-exposition.js';
+import { type ProfileOption, resolveChoice } from './resolve-sources.js';
+
+/** Something that is probably not meant; the scraper runs all the same. */
+export interface ScrapeWarning {
+  /** `interval-exceeds-staleness`: the endpoints are stale between two scrapes, and a detector holds them for full. */
+  readonly code: 'interval-exceeds-staleness';
+  readonly message: string;
+}
+
+export interface ScrapeOptions {
+  /** From the beginning of one scrape of an endpoint to the beginning of the next, unless that took longer. @default 50, as llm-d's router */
+  intervalMs?: number | undefined;
+  /** How long an answer may take, to its last byte. @default 1000 */
+  timeoutMs?: number | undefined;
+  /** Scrapes at once, over all endpoints; the others wait in turn. @default 64 */
+  concurrency?: number | undefined;
+  /** Share of the interval by which each scrape is early or late, 0…1, so that they spread out. @default 0.1 */
+  jitter?: number | undefined;
+  /** An endpoint that fails is asked at doubling intervals up to this one, and at least at every interval. @default 1000 */
+  maxBackoffMs?: number | undefined;
+  /** Longest answer. @default 4194304 */
+  maxResponseBytes?: number | undefined;
+  /** Where endpoints without the label `metricsUrl` show their metrics. @default '/metrics' */
+  path?: string | undefined;
+  /** In place of labels and `path`; undefined = this endpoint is not scraped. */
+  urlOf?: ((endpoint: EndpointView) => string | URL | undefined) | undefined;
+  /** Sent with each request, for authorization. @default none */
+  headers?: Readonly<Record<string, string>> | undefined;
+  /** Which metrics an endpoint has. @default by its label `llm-d.ai/engine-type`, else found out */
+  profile?: ProfileOption | undefined;
+  /** The detector's; older metrics count as stale in `stats`, and intervals beyond it are warned of. @default 200, as utilizationDetector's */
+  stalenessThresholdMs?: number | undefined;
+  /** Told at once, before `scrape` returns. */
+  onWarning?: ((warning: ScrapeWarning) => unknown) | undefined;
+  /** @default the platform's `fetch`, which keeps connections alive */
+  fetch?: MetricsFetch | undefined;
+  /** Source of the timers. Sample times come from the pool. @default realClock */
+  clock?: Clock | undefined;
+  /** Source of the jitter, 0…1. @default Math.random */
+  random?: (() => number) | undefined;
+}
+
+/** Every option with its value; what has no default is undefined. */
+export type ScrapeSettings = {
+  readonly [K in Exclude<keyof ScrapeOptions, 'urlOf' | 'profile' | 'onWarning'>]-?: NonNullable<ScrapeOptions[K]>;
+} & Pick<ScrapeOptions, 'urlOf' | 'profile' | 'onWarning'>;
+
+const { aboveZero, object, optional, positiveInteger, ratio, text, value } = schemas;
+
+function callable<F>(): ReturnType<typeof value<F>> {
+  return value('a function', (candidate): candidate is F => typeof candidate === 'function');
+}
+
+const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<string, string>> =>
+  typeof candidate === 'object' && candidate !== null && Object.values(candidate).every((entry) => typeof entry === 'string');
+
+const isClock = (candidate: unknown): candidate is Clock =>
+  typeof candidate === 'object' && candidate !== null && 'setTimeout' in candidate && 'clearTimeout' in candidate && 'now' in candidate;
+
+const scrapeOptions = object({
+  intervalMs: optional(aboveZero()),
+  timeoutMs: optional(aboveZero()),
+  concurrency: optional(positiveInteger()),
+  jitter: optional(ratio()),
+  maxBackoffMs: optional(aboveZero()),
+  maxResponseBytes: optional(positiveInteger()),
+  path: optional(text('a path such as "/metrics"')),
+  urlOf: optional(callable<NonNullable<ScrapeOptions['urlOf']>>()),
+  headers: optional(value('an object of texts', isRecordOfTexts)),
+  profile: optional(value('a profile', (_candidate): _candidate is ProfileOption => true)),
+  stalenessThresholdMs: optional(aboveZero()),
+  onWarning: optional(callable<NonNullable<ScrapeOptions['onWarning']>>()),
+  fetch: optional(callable<MetricsFetch>()),
+  clock: optional(value('a clock', isClock)),
+  random: optional(callable<() => number>()),
+});
+
+/** @throws FlowConfigError */
+export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
+  const {
+    intervalMs = 50,
+    timeoutMs = 1000,
+    concurrency = 64,
+    jitter = 0.1,
+    maxBackoffMs = 1000,
+    maxResponseBytes = 4_194_304,
+    path = '/metrics',
+    headers = {},
+    stalenessThresholdMs = 200,
+    fetch = globalThis.fetch,
+    clock = realClock,
+    random = Math.random,
+    urlOf,
+    profile,
+    onWarning,
+  } = schemas.parse(scrapeOptions, options, 'scrape');
+  if (typeof fetch !== 'function') {
+    throw new FlowConfigError('scrape', [{ path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' }]);
+  }
+  if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');
+  return {
+    intervalMs,
+    timeoutMs,
+    concurrency,
+    jitter,
+    maxBackoffMs,
+    maxResponseBytes,
+    path,
+    headers,
+    stalenessThresholdMs,
+    fetch,
+    clock,
+    random,
+    urlOf,
+    profile,
+    onWarning,
+  };
+}

@@ -1,0 +1,35 @@
+/** Where an endpoint shows its metrics. */
+import type { EndpointView } from '../../index.js';
+import { ScrapeError } from './scrape-error.js';
+
+/** The endpoint's own metrics URL. */
+const urlLabel = 'metricsUrl';
+
+/**
+ * The label `metricsUrl`; else `path` at the label `address`, else at the `id`, either with or without scheme, port and path of its own.
+ * @throws ScrapeError when that makes no URL of HTTP.
+ */
+export function targetUrl({ id, labels }: EndpointView, path: string): string {
+  return httpUrl(labels[urlLabel] ?? withScheme(labels.address ?? id), labels[urlLabel] === undefined ? path : undefined);
+}
+
+/** @throws ScrapeError */
+export function httpUrl(text: string, path?: string): string {
+  const url = parseUrl(text);
+  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new ScrapeError('url', `no URL of http or https: ${text}`);
+  return path === undefined ? url.href : new URL(path, url).href;
+}
+
+function parseUrl(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What has several colons and no brackets is IPv6 without a port. */
+function withScheme(address: string): string {
+  if (/^[a-z][a-z\d+.-]*:\/\//i.test(address)) return address;
+  return /^[^[\]/]*:[^[\]/]*:[^[\]/]*$/.test(address) ? `http://[${address}]` : `http://${address}`;
+}

@@ -1,0 +1,62 @@
+/** One endpoint as the scraper sees it: where to ask, for what, and what came of it. */
+import type { EndpointView } from '../../index.js';
+import { ExpositionReader } from './exposition-reader.js';
+import { LoadReading, type LoadSources } from './load-reading.js';
+import { ScrapeError } from './scrape-error.js';
+
+export class Target {
+  readonly endpoint: EndpointView;
+  /** What is wrong when there is no URL to ask. */
+  readonly url: string | ScrapeError;
+  readonly candidates: readonly LoadSources[];
+  /** The profile of the last good answer. */
+  profile: string | undefined = undefined;
+  /** Since the last good answer. */
+  failures = 0;
+  failingSinceMs = 0;
+  lastError: ScrapeError | undefined = undefined;
+  lastDurationMs: number | undefined = undefined;
+  timer: unknown = undefined;
+  /** While a scrape is under way. */
+  underWay: AbortController | undefined = undefined;
+
+  constructor(endpoint: EndpointView, url: string | ScrapeError, candidates: readonly LoadSources[]) {
+    this.endpoint = endpoint;
+    this.url = url;
+    this.candidates = candidates;
+  }
+
+  /** True when the other one asks the same server for the same. */
+  equals({ url, candidates }: Target): boolean {
+    return typeof url === 'string' && url === this.url && JSON.stringify(candidates) === JSON.stringify(this.candidates);
+  }
+}
+
+/** One answer, taken for each engine that the endpoint may be. */
+export class Answer {
+  readonly exposition: ExpositionReader;
+  private readonly readings: readonly LoadReading[];
+
+  constructor(candidates: readonly LoadSources[]) {
+    this.readings = candidates.map((sources) => new LoadReading(sources));
+    this.exposition = new ExpositionReader(
+      this.readings.flatMap(({ metrics }) => metrics),
+      {
+        declared: (metric) => {
+          for (const reading of this.readings) reading.declared(metric);
+        },
+        sample: (metric, labels, value) => {
+          for (const reading of this.readings) reading.sample(metric, labels, value);
+        },
+      },
+    );
+  }
+
+  /** @throws ScrapeError when it is none of them. */
+  recognized(): LoadReading {
+    const reading = this.readings.find(({ isRecognized }) => isRecognized) ?? (this.readings.length === 1 ? this.readings[0] : undefined);
+    if (reading !== undefined) return reading;
+    const names = this.readings.map(({ sources }) => sources.name);
+    throw new ScrapeError('no-metrics', `no metrics of ${names.join(', ')} in the answer`);
+  }
+}

@@ -1,0 +1,16 @@
+/** Text to 32 bits, evenly spread and the same in every process. Not for secrets. */
+
+/** Where a hash begins that continues no other. */
+const offsetBasis = 0x811c9dc5;
+
+/**
+ * The hash of the first `length` UTF-16 units of `text`, an integer from 0 to 2³² − 1; `seed` is the hash that it continues.
+ * Source: FNV-1a (Fowler, Noll, Vo), then the finalizer of MurmurHash3 (Appleby), for FNV's low bits depend on too little.
+ */
+export function textHash(text: string, seed: number = offsetBasis, length: number = text.length): number {
+  let bits = seed;
+  for (let i = 0; i < length; i++) bits = Math.imul(bits ^ text.charCodeAt(i), 0x01000193);
+  bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b);
+  bits = Math.imul(bits ^ (bits >>> 13), 0xc2b2ae35);
+  return (bits ^ (bits >>> 16)) >>> 0;
+}

@@ -1,0 +1,73 @@
+/** The load that a model server attaches to its responses. */
+import type { EndpointPool, EndpointView } from '../../index.js';
+
+/** `Headers`, or what Node calls headers. */
+export type LoadHeaders = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** The response header. A server sends it when the request asks by `endpoint-load-metrics-format: JSON` (or `TEXT`). */
+export const loadMetricsHeader = 'endpoint-load-metrics';
+
+/** Longer is no load report. */
+const longestHeader = 16_384;
+
+/** Names that servers give to the figures, vLLM's first. */
+const names = {
+  waitingQueueSize: ['num_requests_waiting'],
+  runningRequests: ['num_requests_running'],
+  kvCacheUsage: ['kv_cache_usage_perc', 'kv_cache_utilization'],
+} as const;
+
+/**
+ * Reports the load that a response's headers tell; call it when they arrive. Returns whether there was a load to report: the queue and
+ * the KV cache must both be known, since half of a new sample would make the other half look fresh; the number of running requests stays
+ * as it was where the header lacks it.
+ * Source: ORCA (open request cost aggregation), formats `TEXT` and `JSON`, as sent by vLLM.
+ */
+export function reportFromHeaders(pool: EndpointPool, server: string | EndpointView, headers: LoadHeaders): boolean {
+  const text = headerOf(headers);
+  if (text === undefined || text.length > longestHeader) return false;
+  const load = parseLoad(text);
+  const [waitingQueueSize, kvCacheUsage] = [figureOf(load, names.waitingQueueSize), figureOf(load, names.kvCacheUsage)];
+  if (waitingQueueSize === undefined || kvCacheUsage === undefined) return false;
+  const known = pool.get(typeof server === 'string' ? server : server.id)?.metrics?.runningRequests ?? 0;
+  return pool.report(server, { waitingQueueSize, kvCacheUsage, runningRequests: figureOf(load, names.runningRequests) ?? known });
+}
+
+function headerOf(headers: LoadHeaders): string | undefined {
+  if (typeof headers.get === 'function') return headers.get(loadMetricsHeader) ?? undefined;
+  const value: unknown = Reflect.get(headers, loadMetricsHeader);
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The format stands in front, `TEXT` or `JSON`; a server that leaves it out shows it by the first letter. */
+function parseLoad(text: string): ReadonlyMap<string, number> {
+  const [, format = '', rest = ''] = /^(?:(TEXT|JSON)\s+)?(.*)$/is.exec(text.trim()) ?? [];
+  return format.toUpperCase() === 'JSON' || rest.startsWith('{') ? parseJsonLoad(rest) : parseTextLoad(rest);
+}
+
+function parseTextLoad(text: string): ReadonlyMap<string, number> {
+  const pairs = text.split(',').flatMap((entry) => {
+    const [, name, value] = /^\s*(?:named_metrics\.)?([\w-]+)\s*=\s*(\S+)\s*$/.exec(entry) ?? [];
+    return name === undefined ? [] : [[name, Number(value)] as const];
+  });
+  return new Map(pairs);
+}
+
+function parseJsonLoad(text: string): ReadonlyMap<string, number> {
+  try {
+    const load: unknown = JSON.parse(text);
+    if (typeof load !== 'object' || load === null) return new Map();
+    const named: unknown = Reflect.get(load, 'named_metrics');
+    return new Map(Object.entries(typeof named === 'object' && named !== null ? named : {}));
+  } catch {
+    return new Map();
+  }
+}
+
+function figureOf(load: ReadonlyMap<string, unknown>, aliases: readonly string[]): number | undefined {
+  for (const alias of aliases) {
+    const figure = load.get(alias);
+    if (typeof figure === 'number' && Number.isFinite(figure) && figure >= 0) return figure;
+  }
+  return undefined;
+}

@@ -1,0 +1,69 @@
+/**
+ * The data of server-sent events, from text in pieces of any size.
+ *
+ * Bounded: an event of more than `longest` characters is left out, and what follows is read again.
+ * Source: the event stream format of the HTML standard. Differs: an event that the end of the stream cuts off is read as well, since
+ * servers leave out the last empty line; names and identifiers of events are passed over.
+ */
+const lineEnd = /\r\n?|\n/g;
+
+export class SseData {
+  private readonly longest: number;
+  private readonly onData: (data: string) => void;
+  /** The beginning of a line. */
+  private rest = '';
+  private data: string | undefined = undefined;
+  private isTooLong = false;
+  /** A line feed that follows belongs to the end of the last line. */
+  private endedWithReturn = false;
+
+  constructor(longest: number, onData: (data: string) => void) {
+    this.longest = longest;
+    this.onData = onData;
+  }
+
+  push(text: string): void {
+    if (text === '') return;
+    let start = this.endedWithReturn && text.startsWith('\n') ? 1 : 0;
+    this.endedWithReturn = text.endsWith('\r');
+    lineEnd.lastIndex = start;
+    for (let match = lineEnd.exec(text); match !== null; match = lineEnd.exec(text)) {
+      this.line(this.rest + text.slice(start, match.index));
+      this.rest = '';
+      start = match.index + match[0].length;
+      lineEnd.lastIndex = start;
+    }
+    this.keep(text.slice(start));
+  }
+
+  end(): void {
+    if (this.rest !== '') this.line(this.rest);
+    this.line('');
+    this.rest = '';
+  }
+
+  private keep(part: string): void {
+    this.isTooLong ||= this.rest.length + part.length > this.longest;
+    // One letter is enough to know that the line is not empty.
+    this.rest = this.isTooLong ? (this.rest + part).slice(0, 1) : this.rest + part;
+  }
+
+  private line(line: string): void {
+    if (line === '') {
+      this.dispatch();
+      return;
+    }
+    if (this.isTooLong || !line.startsWith('data')) return;
+    if (line.length > 4 && line.charCodeAt(4) !== 58 /* : */) return;
+    const value = line.slice(line.charCodeAt(5) === 32 /* space */ ? 6 : 5);
+    this.isTooLong = (this.data?.length ?? 0) + value.length > this.longest;
+    this.data = this.data === undefined || this.isTooLong ? value : `${this.data}\n${value}`;
+  }
+
+  private dispatch(): void {
+    const { data, isTooLong } = this;
+    this.data = undefined;
+    this.isTooLong = false;
+    if (data !== undefined && !isTooLong) this.onData(data);
+  }
+}

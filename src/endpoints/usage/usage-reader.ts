@@ -1,0 +1,152 @@
+/** Reads from a response that passes by what it cost, and keeps the lease informed. */
+import { type Lease, schemas, type Usage } from '../../index.js';
+import { JsonMember, parseJson } from './json-member.js';
+import { SseData } from './sse-data.js';
+import { contentPieces, readUsage, usageOfEvent } from './wire-usage.js';
+
+export interface UsageReaderOptions {
+  /** Is told the usage: at the first token, then every `reportEveryTokens`, and when the server tells it. */
+  lease?: Pick<Lease, 'report'> | undefined;
+  /** @default 32 */
+  reportEveryTokens?: number | undefined;
+  /** Characters of one event beyond which it is passed over, as a bound of the memory for each stream. @default 1048576 */
+  longestEvent?: number | undefined;
+  /** The instant of the first token is taken from here, in ms. @default the platform's monotonic clock */
+  now?: (() => number) | undefined;
+}
+
+/** Usage objects are small. */
+const longestUsage = 65_536;
+
+const { object, optional, positiveInteger, value } = schemas;
+
+const options = object({
+  lease: optional(
+    value('a lease', (lease): lease is Pick<Lease, 'report'> => typeof lease === 'object' && lease !== null && 'report' in lease),
+  ),
+  reportEveryTokens: optional(positiveInteger()),
+  longestEvent: optional(positiveInteger()),
+  now: optional(value('a function', (now): now is () => number => typeof now === 'function')),
+});
+
+/** Bytes in, figures out. What it cannot make sense of it passes over; it never throws. */
+export class UsageReader {
+  /** When the first content came, ms of `now`; undefined before, and for a body that is no stream. */
+  firstTokenAtMs: number | undefined = undefined;
+  private promptTokens: number | undefined = undefined;
+  /** As the server told. */
+  private toldTokens: number | undefined = undefined;
+  /** Pieces of content since it told. */
+  private countedTokens = 0;
+  private reportedTokens = 0;
+  private readonly decoder = new TextDecoder();
+  private body: SseData | JsonMember | undefined = undefined;
+  private readonly lease: Pick<Lease, 'report'> | undefined;
+  private readonly reportEveryTokens: number;
+  private readonly longestEvent: number;
+  private readonly now: () => number;
+
+  /** @internal `usageReader` makes it. */
+  constructor(lease: Pick<Lease, 'report'> | undefined, reportEveryTokens: number, longestEvent: number, now: () => number) {
+    this.lease = lease;
+    this.reportEveryTokens = reportEveryTokens;
+    this.longestEvent = longestEvent;
+    this.now = now;
+  }
+
+  private get completionTokens(): number {
+    return (this.toldTokens ?? 0) + this.countedTokens;
+  }
+
+  /** What is known so far; a figure that is not is left out. */
+  get usage(): Partial<Usage> {
+    const { promptTokens, completionTokens } = this;
+    const isKnown = this.toldTokens !== undefined || this.countedTokens > 0;
+    return {
+      ...(promptTokens === undefined ? {} : { promptTokens }),
+      ...(isKnown ? { completionTokens } : {}),
+    };
+  }
+
+  /** True while `completionTokens` contains pieces of content that were counted as one token each, since the server has not told. */
+  get isEstimate(): boolean {
+    return this.countedTokens > 0;
+  }
+
+  /** The next part of the body, decompressed. */
+  push(chunk: Uint8Array | string): void {
+    this.read(typeof chunk === 'string' ? chunk : this.decoder.decode(chunk, { stream: true }));
+  }
+
+  /** The body has ended, whole or cut off. */
+  end(): void {
+    this.read(this.decoder.decode());
+    if (this.body instanceof SseData) this.body.end();
+    else this.told(readUsage(this.body?.value));
+    this.report();
+  }
+
+  /** The first letter tells a JSON body from a stream of events. */
+  private read(text: string): void {
+    if (this.body === undefined) {
+      const first = text.trimStart();
+      if (first === '') return;
+      this.body = first.startsWith('{')
+        ? new JsonMember('usage', longestUsage)
+        : new SseData(this.longestEvent, (data) => this.event(data));
+    }
+    this.body.push(text);
+  }
+
+  private event(data: string): void {
+    // `[DONE]` and other texts that are no object.
+    if (!data.startsWith('{')) return;
+    const event = parseJson(data);
+    const pieces = contentPieces(event);
+    const isFirst = pieces > 0 && this.firstTokenAtMs === undefined;
+    if (isFirst) this.firstTokenAtMs = this.now();
+    this.countedTokens += pieces;
+    const hasTold = this.told(usageOfEvent(event));
+    const unreported = this.completionTokens - this.reportedTokens;
+    if (isFirst || (hasTold && pieces === 0) || unreported >= this.reportEveryTokens) this.report();
+  }
+
+  private told(usage: Partial<Usage> | undefined): boolean {
+    if (usage === undefined) return false;
+    this.promptTokens = usage.promptTokens ?? this.promptTokens;
+    if (usage.completionTokens !== undefined) {
+      this.toldTokens = usage.completionTokens;
+      this.countedTokens = 0;
+    }
+    return true;
+  }
+
+  private report(): void {
+    const { usage } = this;
+    this.reportedTokens = this.completionTokens;
+    if (usage.promptTokens !== undefined || usage.completionTokens !== undefined) this.lease?.report(usage);
+  }
+}
+
+/**
+ * Reads what a response costs while it passes: chat completions, completions and responses of OpenAI's interface, messages of
+ * Anthropic's, as server-sent events or as one JSON body. Give it every chunk, and call `end` before the lease is released.
+ * Cost: one `JSON.parse` for each event. Memory: one event.
+ * @throws FlowConfigError
+ * @example
+ * const usage = usageReader({ lease });
+ * for await (const chunk of upstream.body) {
+ *   usage.push(chunk);
+ *   response.write(chunk);
+ * }
+ * usage.end();
+ */
+export function usageReader(given: UsageReaderOptions = {}): UsageReader {
+  const {
+    lease,
+    reportEveryTokens = 32,
+    longestEvent = 1_048_576,
+    now = () => performance.now(),
+  } = schemas.parse(options, given, 'usageReader');
+  return new UsageReader(lease, reportEveryTokens, longestEvent, now);
+}

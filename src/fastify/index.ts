@@ -1,0 +1,4 @@
+/** `headgate/fastify`: flow control for Fastify 5. */
+export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+export type { RequestFlow } from '../http/request-flow.js';
+export { type FlowControlPlugin, flowControl } from './flow-control.js';

@@ -1,0 +1,4 @@
+/** `headgate/hono`: flow control for Hono, on Node and on fetch runtimes. */
+export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+export type { RequestFlow } from '../http/request-flow.js';
+export { flowControl } from './flow-control.js';

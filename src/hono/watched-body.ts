@@ -1,0 +1,64 @@
+/** A response body that tells when it ends. Reads ahead of nobody: a chunk is taken when one is asked for. */
+
+/** `isSent`: to the last byte. Otherwise it was cancelled, or failed with `error`. */
+type Ended = (isSent: boolean, error?: unknown) => void;
+
+export class WatchedBody {
+  /** To be sent in place of the one watched. */
+  readonly stream: ReadableStream<Uint8Array>;
+  private readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  private readonly ended: Ended;
+  private controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined;
+  private isOver = false;
+
+  /** Calls `ended` once. */
+  constructor(body: ReadableStream<Uint8Array>, ended: Ended) {
+    this.reader = body.getReader();
+    this.ended = ended;
+    this.stream = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.controller = controller;
+        },
+        pull: (controller) => this.pull(controller),
+        cancel: (reason) => {
+          this.end(false);
+          return this.reader.cancel(reason);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Fails the stream, and tells its source to stop. */
+  breakOff(reason: unknown): void {
+    if (this.isOver) return;
+    this.controller?.error(reason);
+    this.end(false, reason);
+    // Its own failure is of no interest any more.
+    this.reader.cancel(reason).catch(() => {});
+  }
+
+  private async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    try {
+      const { done, value } = await this.reader.read();
+      if (this.isOver) return;
+      if (!done) {
+        controller.enqueue(value);
+        return;
+      }
+      controller.close();
+      this.end(true);
+    } catch (error) {
+      if (this.isOver) return;
+      controller.error(error);
+      this.end(false, error);
+    }
+  }
+
+  private end(isSent: boolean, error?: unknown): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.ended(isSent, error);
+  }
+}

@@ -1,0 +1,35 @@
+/** Keeps the values of one label few, whatever clients send. */
+
+/** Stands for every value that is not kept apart. */
+export const otherLabel = 'other';
+
+/** Longer values are never kept apart: a thousand long names fill memory too. */
+const longestValue = 256;
+
+/**
+ * The first `max` values stand for themselves, for ever; the rest is `other`. Pinned values stand for themselves and take no place; the
+ * empty value passes. O(1).
+ * Source: llm-d-router, the cardinality guard of its metrics.
+ */
+export class BoundedLabel {
+  private readonly admitted = new Set<string>();
+  private readonly pinned: ReadonlySet<string>;
+  private readonly max: number;
+
+  constructor(max: number, pinned: Iterable<string> = []) {
+    this.max = max;
+    this.pinned = new Set(pinned);
+  }
+
+  of(value: string): string {
+    if (value === '' || this.admitted.has(value) || this.pinned.has(value)) return value;
+    if (this.admitted.size >= this.max || value.length > longestValue || isOverflowFlow(value)) return otherLabel;
+    this.admitted.add(value);
+    return value;
+  }
+}
+
+/** Flows that many fairness IDs share have names that no fairness ID can have by HTTP. */
+function isOverflowFlow(value: string): boolean {
+  return value.charCodeAt(0) === 0;
+}

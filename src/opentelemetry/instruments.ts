@@ -1,0 +1,92 @@
+/** Every instrument and attribute, by name. Source: OpenTelemetry semantic conventions 1.44, general naming. docs/metrics.md is held against it. */
+import type { MetricOptions } from '@opentelemetry/api';
+import { queueDurationBuckets } from '../metrics/duration-buckets.js';
+
+export interface Instrument extends MetricOptions {
+  readonly name: string;
+  readonly description: string;
+  readonly unit: string;
+}
+
+export const queueDuration: Instrument = {
+  name: 'flow_control.queue.duration',
+  description: 'Time requests spend in the flow control layer.',
+  unit: 's',
+  advice: { explicitBucketBoundaries: [...queueDurationBuckets] },
+};
+
+export const requests: Instrument = {
+  name: 'flow_control.requests',
+  description: 'Requests by what became of them.',
+  unit: '{request}',
+};
+
+export const queueSize: Instrument = {
+  name: 'flow_control.queue.size',
+  description: 'Requests that wait in flow control.',
+  unit: '{request}',
+};
+
+export const queuePayload: Instrument = {
+  name: 'flow_control.queue.payload',
+  description: 'Bytes of the requests that wait in flow control.',
+  unit: 'By',
+};
+
+export const inFlight: Instrument = {
+  name: 'flow_control.in_flight',
+  description: 'Leases not yet released.',
+  unit: '{request}',
+};
+
+export const saturation: Instrument = {
+  name: 'flow_control.saturation',
+  description: 'Saturation of the pool when it was last read; 1 is full.',
+  unit: '1',
+};
+
+export const capacityUtilization: Instrument = {
+  name: 'flow_control.capacity.utilization',
+  description: 'What waits in a band as a share of its limit; absent without a limit.',
+  unit: '1',
+};
+
+export const globalCapacityUtilization: Instrument = {
+  name: 'flow_control.global_capacity.utilization',
+  description: 'What waits as a share of the global limit; absent without a limit.',
+  unit: '1',
+};
+
+export const fairnessIndex: Instrument = {
+  name: 'flow_control.fairness.index',
+  description: 'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
+  unit: '1',
+};
+
+export const evictions: Instrument = {
+  name: 'flow_control.evictions',
+  description: 'Running requests that were asked to leave for one of higher priority.',
+  unit: '{request}',
+};
+
+export const pluginErrors: Instrument = {
+  name: 'flow_control.plugin_errors',
+  description: 'Faults of policies, detectors, pickers and listeners.',
+  unit: '{error}',
+};
+
+export const attributes = {
+  outcome: 'flow_control.outcome',
+  priority: 'flow_control.priority',
+  fairnessId: 'flow_control.fairness_id',
+  /** `requests` or `bytes`. */
+  resource: 'flow_control.resource',
+  pool: 'flow_control.pool',
+  /** Waiting requests of the band when this one came, itself included. */
+  queuePosition: 'flow_control.queue.position',
+  /** Why a request was dropped. */
+  errorType: 'error.type',
+} as const;
+
+/** The span of a request that waits. */
+export const waitSpan = 'flow_control.wait';

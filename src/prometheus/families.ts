@@ -1,0 +1,164 @@
+/** Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is held against it. */
+import { utilization } from '../metrics/utilization.js';
+import type { FlowReadings } from './flow-meter.js';
+import type { Family, Sample } from './scraped-metric.js';
+
+const flowLabels = ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'];
+
+/** One sample, or none where there is nothing to tell. */
+function one(labels: Sample['labels'], value: number | undefined): Sample[] {
+  return value === undefined ? [] : [{ labels, value }];
+}
+
+function queue(flow: FlowReadings, figure: 'requests' | 'bytes'): Sample[] {
+  return [...flow.queueRows()].map((row) => ({ labels: row.labels, value: row[figure] }));
+}
+
+/** Of every band that has a limit. */
+function ofBands({ snapshot, pool }: FlowReadings, used: 'waiting' | 'waitingBytes', max: 'maxRequests' | 'maxBytes'): Sample[] {
+  return snapshot.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, utilization(band[used], band.limits[max])));
+}
+
+export const families: readonly Family<FlowReadings>[] = [
+  {
+    name: 'flow_control_request_queue_duration_seconds',
+    type: 'histogram',
+    help: 'Time requests spend in the flow control layer.',
+    labels: [...flowLabels, 'outcome'],
+    *samples({ tally }, name) {
+      for (const durations of tally.durations()) yield* durations.samples(name);
+    },
+    reset: ({ tally }) => tally.resetDurations(),
+  },
+  {
+    name: 'flow_control_queue_size',
+    type: 'gauge',
+    help: 'Requests that wait in flow control.',
+    labels: flowLabels,
+    samples: (flow) => queue(flow, 'requests'),
+  },
+  {
+    name: 'flow_control_queue_bytes',
+    type: 'gauge',
+    help: 'Bytes of the requests that wait in flow control.',
+    labels: flowLabels,
+    samples: (flow) => queue(flow, 'bytes'),
+  },
+  {
+    name: 'flow_control_pool_saturation',
+    type: 'gauge',
+    help: 'Saturation of the pool when it was last read; 1 is full.',
+    labels: ['inference_pool'],
+    aggregator: 'max',
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.saturation),
+  },
+  {
+    name: 'flow_control_requests_total',
+    type: 'counter',
+    help: 'Requests by what became of them.',
+    labels: ['outcome', 'priority', 'inference_pool'],
+    *samples({ tally, pool }) {
+      for (const { label: priority, outcomes } of tally.outcomes()) {
+        for (const [outcome, value] of Object.entries(outcomes)) yield { labels: { outcome, priority, ...pool }, value };
+      }
+    },
+    reset: ({ tally }) => tally.resetOutcomes(),
+  },
+  {
+    name: 'flow_control_capacity_utilization_requests',
+    type: 'gauge',
+    help: 'Waiting requests of a band as a share of its limit; absent without a limit.',
+    labels: ['priority', 'inference_pool'],
+    aggregator: 'max',
+    samples: (flow) => ofBands(flow, 'waiting', 'maxRequests'),
+  },
+  {
+    name: 'flow_control_capacity_utilization_bytes',
+    type: 'gauge',
+    help: 'Waiting bytes of a band as a share of its limit; absent without a limit.',
+    labels: ['priority', 'inference_pool'],
+    aggregator: 'max',
+    samples: (flow) => ofBands(flow, 'waitingBytes', 'maxBytes'),
+  },
+  {
+    name: 'flow_control_global_capacity_utilization_requests',
+    type: 'gauge',
+    help: 'Waiting requests as a share of the global limit; absent without a limit.',
+    labels: ['inference_pool'],
+    aggregator: 'max',
+    samples: ({ snapshot, pool }) => one(pool, utilization(snapshot.stats.waiting, snapshot.limits.maxRequests)),
+  },
+  {
+    name: 'flow_control_global_capacity_utilization_bytes',
+    type: 'gauge',
+    help: 'Waiting bytes as a share of the global limit; absent without a limit.',
+    labels: ['inference_pool'],
+    aggregator: 'max',
+    samples: ({ snapshot, pool }) => one(pool, utilization(snapshot.stats.waitingBytes, snapshot.limits.maxBytes)),
+  },
+  {
+    name: 'flow_control_stale_endpoints',
+    type: 'gauge',
+    help: 'Endpoints whose figures were missing or stale at the last reading of a detector.',
+    labels: ['detector'],
+    aggregator: 'max',
+    samples: ({ detectors, poolIfNamed }) =>
+      detectors.flatMap((detector) => {
+        const stale: unknown = Reflect.get(detector, 'staleEndpoints');
+        return typeof stale === 'number' ? one({ detector: detector.type, ...poolIfNamed }, stale) : [];
+      }),
+  },
+  {
+    name: 'flow_control_revocations_issued_total',
+    type: 'counter',
+    help: 'Running requests that were asked to leave for one of higher priority.',
+    labels: ['inference_pool'],
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.evictedInFlight),
+  },
+  {
+    name: 'flow_control_revocations_total',
+    type: 'counter',
+    help: 'Running requests that were asked to leave and gave up their seat.',
+    labels: ['outcome', 'inference_pool'],
+    samples: ({ victims, pool }) => one({ outcome: 'confirmed', ...pool }, victims.confirmed),
+  },
+  {
+    name: 'program_aware_jains_fairness_index',
+    type: 'gauge',
+    help: 'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
+    labels: [],
+    aggregator: 'min',
+    samples: ({ snapshot, poolIfNamed }) => one(poolIfNamed, snapshot.stats.fairnessIndex),
+  },
+  {
+    name: 'flow_control_in_flight_requests',
+    type: 'gauge',
+    help: 'Leases not yet released.',
+    labels: ['inference_pool'],
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.inFlight),
+  },
+  {
+    name: 'flow_control_in_flight_tokens',
+    type: 'gauge',
+    help: 'Tokens booked by leases not yet released.',
+    labels: ['inference_pool'],
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.inFlightTokens),
+  },
+  {
+    name: 'flow_control_plugin_errors_total',
+    type: 'counter',
+    help: 'Faults of policies, detectors, pickers and listeners.',
+    labels: ['inference_pool'],
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.pluginErrors),
+  },
+];
+
+/** In Dynamo's name, so without the prefix. */
+export const dynamoRejections: Family<FlowReadings> = {
+  name: 'dynamo_frontend_model_rejection_total',
+  type: 'counter',
+  help: 'Requests rejected because every worker is busy.',
+  labels: ['model', 'endpoint'],
+  samples: ({ modelRejections }) => modelRejections?.samples() ?? [],
+  reset: ({ modelRejections }) => modelRejections?.reset(),
+};

@@ -1,0 +1,107 @@
+/** docs/metrics.md names every metric with its type and labels, every instrument, attribute and channel, and nothing else. */
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { FlowConfigError } from '../../src/index.js';
+import * as instruments from '../../src/opentelemetry/instruments.js';
+import { dynamoRejections, families } from '../../src/prometheus/families.js';
+import { prometheusMetrics } from '../../src/prometheus/index.js';
+import { workerFamilies } from '../../src/prometheus/worker-metrics.js';
+import { makeFlow } from '../support/flow.js';
+import mission from './mission-names.json' with { type: 'json' };
+
+const root = new URL('../../', import.meta.url);
+/** Inside the package, so that the snippets' imports resolve as a user's would, by the package's own name. */
+const scratch = new URL('test-results/metrics-snippets/', root);
+const page = readFileSync(new URL('docs/metrics.md', root), 'utf8');
+
+/** Rows of the page's tables, cells trimmed. */
+const rows = [...page.matchAll(/^\| (`.*) \|$/gm)].map(([, row = '']) => row.split('|').map((cell) => cell.trim()));
+
+function codeIn(text = ''): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+}
+
+describe('docs/metrics.md', () => {
+  it('has every metric with its type and labels, and no other', () => {
+    const described = rows
+      .filter(([, type = '']) => ['counter', 'gauge', 'histogram'].includes(type))
+      .filter(([name]) => !name?.includes('.'));
+    const expected = [...families, dynamoRejections, ...workerFamilies].map(({ name, type, labels }) => [name, type, labels]);
+    expect(described.map(([name, type, labels]) => [codeIn(name)[0], type, codeIn(labels)])).toEqual(expected);
+  });
+
+  it('has every metric of the document, or says that it is missing', () => {
+    const prefix = 'inference_extension_';
+    const wanted = mission.names['Flow Control'].filter((name) => name.startsWith(prefix));
+    expect(wanted).toHaveLength(6);
+    for (const name of wanted) expect(page).toContain(`\`${name.slice(prefix.length)}\``);
+  });
+
+  it('has every instrument with its unit, and no other', () => {
+    const { attributes, waitSpan, ...all } = instruments;
+    const described = rows.filter(([name]) => /^`flow_control\./.test(name ?? '')).filter((row) => row.length === 5);
+    expect(described.map(([name, , unit]) => `${codeIn(name)[0]} ${codeIn(unit)[0]}`).sort()).toEqual(
+      Object.values(all)
+        .map(({ name, unit }) => `${name} ${unit}`)
+        .sort(),
+    );
+    const named = new Set([...families, dynamoRejections, ...workerFamilies].map(({ name }) => name));
+    for (const [, , , , counterpart] of described) expect(named).toContain(codeIn(counterpart)[0]);
+    for (const name of [...Object.values(attributes), waitSpan]) expect(page).toContain(`\`${name}\``);
+  });
+
+  it('has every option of prometheusMetrics', () => {
+    let message = '';
+    try {
+      prometheusMetrics(makeFlow().flow, { '': 0 } as never);
+    } catch (error) {
+      message = error instanceof FlowConfigError ? error.message : '';
+    }
+    const options =
+      /one of the keys (.*?); got/
+        .exec(message)?.[1]
+        ?.split(', ')
+        .filter((name) => !name.includes('.')) ?? [];
+    expect(options.length).toBeGreaterThan(8);
+    for (const name of options)
+      expect(
+        rows.some(([first]) => codeIn(first).includes(name)),
+        name,
+      ).toBe(true);
+  });
+
+  it('has every channel, and no other', () => {
+    const source = readFileSync(new URL('src/core/events.ts', root), 'utf8');
+    const body = /export interface FlowEvents.*?\{\n(.*?)^\}/ms.exec(source)?.[1] ?? '';
+    const events = [...body.matchAll(/^ {2}(\w+):/gm)].map(([, event]) => `headgate:${event}`);
+    expect(events).toContain('headgate:queued');
+    expect([...new Set(page.match(/headgate:\w+/g))].sort()).toEqual(events.sort());
+  });
+
+  it('has links that lead somewhere', () => {
+    const links = [...page.matchAll(/\]\(([\w./-]+\.md)(?:#[\w-]+)?\)/g)].map(([, path]) => path as string);
+    expect(links.length).toBeGreaterThan(2);
+    for (const path of links) expect(() => readFileSync(new URL(path, new URL('docs/', root))), path).not.toThrow();
+  });
+});
+
+describe('the snippets of docs/metrics.md', () => {
+  const snippets = [...page.matchAll(/<!-- run by test\/docs\/metrics\.test\.ts -->\n```js\n(.*?)```/gs)].map(([, code = '']) => code);
+  beforeAll(() => mkdirSync(scratch, { recursive: true }));
+  afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+  it.each(snippets.map((code, index) => [index + 1, code] as const))('%i works as printed', async (index, code) => {
+    const file = new URL(`snippet-${index}.mjs`, scratch);
+    writeFileSync(file, code);
+    const { test } = (await import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href)) as {
+      test(assertions: typeof assert): Promise<void> | void;
+    };
+    await test(assert);
+  });
+
+  it('are three', () => {
+    expect(snippets).toHaveLength(3);
+  });
+});
