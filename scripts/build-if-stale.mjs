@@ -18,8 +18,8 @@ function newestInput() {
 
 /** `-Infinity` while an output is missing, which a failed build leaves behind: declarations are written last. */
 function oldestOutput() {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const outputs = JSON.stringify(exports).match(/dist\/[^"]+/g);
+  const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const outputs = JSON.stringify([exports, bin]).match(/dist\/[^"]+/g);
   return Math.min(...outputs.map((path) => mtime(path) ?? Number.NEGATIVE_INFINITY));
 }
 

@@ -33,10 +33,12 @@ export {
   workerAdmission,
 } from './admission/worker-admission.js';
 export { type Clock, realClock } from './core/clock.js';
+export type { BandDemand, FlowDemand } from './core/demand.js';
 export type {
   BandEvent,
   DispatchedEvent,
   DroppedEvent,
+  EnqueuedEvent,
   EvictedEvent,
   FlowEvent,
   FlowEvents,
@@ -45,9 +47,11 @@ export type {
   QueuedEvent,
   RegimeEvent,
   ReleasedEvent,
+  WalkedEvent,
 } from './core/events.js';
 export { type DropCause, type DropCode, type DropExplanation, explainDrop } from './core/explain-drop.js';
 export { type DropResponse, FlowControlError } from './core/flow-control-error.js';
+export type { DecidedBy, Explanation, WaitExplanation } from './core/explanation.js';
 export { type CloseOptions, FlowController, type RunOptions } from './core/flow-controller.js';
 export { FlowEvictedError } from './core/flow-evicted-error.js';
 export type { FlowGate } from './core/flow-gate.js';
@@ -66,6 +70,7 @@ export type {
   Quantity,
 } from './core/options.js';
 export type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './core/outcome.js';
+export type { BandOverview, ControllerOverview, FlowOverview, OverviewBounds, SlowWait } from './core/overview.js';
 export { resolveOptions } from './core/resolve-options.js';
 export type { BandSnapshot, ControllerSnapshot, EndpointSnapshot, FlowSnapshot, FlowStats } from './core/snapshot.js';
 export { type AffinityOptions, type AffinityParameters, affinity } from './endpoints/affinity.js';

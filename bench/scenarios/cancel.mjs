@@ -41,8 +41,10 @@ async function cancelAll(gate, jobs) {
 async function run(subject, jobs) {
   const gate = subject.create({ concurrency, abort: true });
   const emptyBytes = heapBytes();
-  const dispatchNs = await dispatchAll(gate, jobs);
+  const before = await dispatchAll(gate, jobs);
   const ns = await cancelAll(gate, jobs);
+  // Twice, and the faster counts: a collection that happens to fall into it would flatter the ratio.
+  const dispatchNs = Math.min(before, await dispatchAll(gate, jobs));
   await new Promise((resolve) => setImmediate(resolve));
   const keptBytes = (heapBytes() - emptyBytes) / jobs;
   await gate.close();

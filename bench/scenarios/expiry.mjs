@@ -91,8 +91,10 @@ const expiryOf = (ttlOf) =>
   async function run(makeQueue, jobs) {
     const queue = await makeQueue();
     const emptyBytes = heapBytes();
-    const dispatchNs = await dispatchAll(queue, jobs, ttlOf);
+    const before = await dispatchAll(queue, jobs, ttlOf);
     const ns = await expireAll(queue, jobs, ttlOf);
+    // Twice, and the faster counts: a collection that happens to fall into it would flatter the ratio.
+    const dispatchNs = Math.min(before, await dispatchAll(queue, jobs, ttlOf));
     const keptBytes = (heapBytes() - emptyBytes) / jobs;
     await queue.close();
     return { ns, dispatchNs, perDispatch: ns / dispatchNs, keptBytes };

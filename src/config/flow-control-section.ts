@@ -12,6 +12,15 @@ const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
 
 const limitNames = ['maxRequests', 'maxBytes'] as const;
 
+/** Settings that say nothing while `enableEviction` is off. */
+const evictionNames = [
+  'evictionFilterPluginRef',
+  'evictionOrderingPluginRef',
+  'maxRevocationsPerDecision',
+  'evictionConfirmationGrace',
+  'evictionConfirmationTimeout',
+] as const;
+
 /** What `flowLimits` and the limits of a single flow may hold. */
 function flowLimits() {
   return object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) });
@@ -24,6 +33,7 @@ function sectionSchema(plugins: DeclaredPlugins) {
     fairnessPolicyRef: plugins.reference('fairness', 'global-strict-fairness-policy'),
     orderingPolicyRef: plugins.reference('ordering', 'fcfs-ordering-policy'),
     defaultRequestTTL: optional(ttl()),
+    saturationDetectorRef: optional(plugins.reference('saturationDetector')),
     flowLimits: optional(flowLimits()),
     minShare: optional(ratio()),
   };
@@ -53,6 +63,8 @@ function sectionSchema(plugins: DeclaredPlugins) {
     admissionPolicyPluginRef: optional(plugins.reference('admission')),
     endpointPickerPluginRef: optional(plugins.reference('endpointPicker')),
     endpointFilterPluginRefs: optional(z.array(plugins.reference('endpointFilter'))),
+    headroom: optional(oneOf('preferred', 'required')),
+    holBlocking: optional(oneOf('band', 'flow', 'none')),
     overflow: optional(oneOf('reject', 'displace')),
     bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
     bandPromotion: optional(ttl()),
@@ -76,6 +88,7 @@ export function readFlowControl(section: unknown, plugins: DeclaredPlugins, prob
   const read = problems.check(sectionSchema(plugins), section ?? {}, `${at}flowControl`);
   if (read === undefined) return undefined;
   warnOfDefaults(read, problems, at);
+  warnOfUnusedEviction(read, problems, at);
   const { gate, saturationDetector } = read;
   return {
     ...(saturationDetector?.pluginRef === undefined ? {} : { saturationDetector: saturationDetector.pluginRef }),
@@ -84,6 +97,8 @@ export function readFlowControl(section: unknown, plugins: DeclaredPlugins, prob
     admission: read.admissionPolicyPluginRef,
     endpointPicker: read.endpointPickerPluginRef,
     endpointFilters: read.endpointFilterPluginRefs,
+    headroom: read.headroom,
+    holBlocking: read.holBlocking,
     eviction: evictionOf(read),
     overflow: read.overflow,
     bandOrder: read.bandOrder,
@@ -130,6 +145,7 @@ function template(band: Band): BandTemplate {
     requestTtl: band.defaultRequestTTL,
     fairness: band.fairnessPolicyRef,
     ordering: band.orderingPolicyRef,
+    saturationDetector: band.saturationDetectorRef,
     minShare: band.minShare,
   };
 }
@@ -147,4 +163,10 @@ function warnOfDefaults(section: Section, problems: Problems, at: string): void 
     const hold = `bands without ${name} hold ${bandDefaults[name]}, less than the global ${larger}`;
     problems.warn(at, `flowControl: ${hold}: ${fallen.join(', ')}`);
   }
+}
+
+function warnOfUnusedEviction(section: Section, problems: Problems, at: string): void {
+  if (section.enableEviction === true) return;
+  const unused = evictionNames.filter((name) => section[name] !== undefined);
+  if (unused.length > 0) problems.warn(at, `flowControl: ignored without enableEviction: ${unused.join(', ')}`);
 }

@@ -20,7 +20,9 @@ import type { Usage } from '../tiers/views.js';
 import { BandKeeper } from './band-keeper.js';
 import { Cancellation } from './cancellation.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
+import { DropOutcome } from './drop-outcome.js';
 import type { EventHub } from './event-hub.js';
+import { queuedEvent } from './events.js';
 import { Expiry } from './expiry.js';
 import type { FlowRequest } from './flow-request.js';
 import { InFlightLedger } from './in-flight-ledger.js';
@@ -31,6 +33,9 @@ import { Placement } from './placement.js';
 import { QueueItem, type Settle } from './queue-item.js';
 import { Recheck } from './recheck.js';
 import { SingleWriter, type Written } from './single-writer.js';
+
+/** Timing all would cost as much as half a dispatch. */
+const timedOneIn = 16;
 
 /** What a drop tells beside its reason. */
 type DropDetails = Pick<Drop, 'limit' | 'policy' | 'detail' | 'retryAfterMs'>;
@@ -75,6 +80,9 @@ export class Dispatcher implements LeaseOwner, Written {
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
   private drainTimer: unknown = undefined;
   private drainsUntilMs = Number.POSITIVE_INFINITY;
+  private walks = 0;
+  /** True from a walk that stopped to let the event loop turn until the next turn. */
+  private isPaused = false;
   /** Bands that hold flows back. */
   private readonly holding = new Set<PriorityBand>();
   private readonly closers: (() => void)[] = [];
@@ -95,7 +103,10 @@ export class Dispatcher implements LeaseOwner, Written {
     const pool = options.pool ?? EndpointPool.implicit();
     this.nowMs = clock.now();
     this.writer = new SingleWriter(clock, this);
-    this.recheck = new Recheck(clock, () => this.wake());
+    this.recheck = new Recheck(clock, () => {
+      this.isPaused = false;
+      this.wake();
+    });
     this.isPoolEmpty = pool.endpoints.length === 0;
     this.keeper = new BandKeeper(options, events, this.nowMs);
     this.gate = new Gate(pool, this.keeper.table, events, options, () => this.wake());
@@ -122,9 +133,13 @@ export class Dispatcher implements LeaseOwner, Written {
       this.begin();
       const item = this.makeItem(request, fairnessId, priority);
       const outcome = this.judge(item);
-      if (outcome !== undefined) return Promise.resolve(outcome);
+      if (outcome !== undefined) {
+        if (this.events.heard.enqueued) this.tellEnqueued(item, outcome);
+        return Promise.resolve(outcome);
+      }
       const promise = new Promise<Outcome>(captureSettle);
       this.letWait(item, capturedSettle);
+      if (this.events.heard.enqueued) this.tellEnqueued(item, undefined);
       return promise;
     } finally {
       this.writer.leave();
@@ -144,7 +159,7 @@ export class Dispatcher implements LeaseOwner, Written {
       if (outcome === undefined) {
         this.enqueued--;
         this.giveBackAdmission(item, undefined);
-      }
+      } else if (this.events.heard.enqueued) this.tellEnqueued(item, outcome);
       return outcome;
     } finally {
       this.writer.leave();
@@ -201,6 +216,17 @@ export class Dispatcher implements LeaseOwner, Written {
     if (!this.writer.isBusy) this.writer.perform(() => this.keeper.collect(this.nowMs));
   }
 
+  /** How full the pool is, read now; the last reading in the middle of an operation. */
+  measure(): number {
+    if (!this.writer.isBusy) this.writer.perform(() => this.gate.measure(this.nowMs));
+    return this.gate.saturation;
+  }
+
+  /** Reads the saturation where nobody else does: while nothing waits, figures would show the last rush for ever. */
+  measureIdle(): void {
+    if (!this.writer.isBusy && this.waiting === 0) this.writer.perform(() => this.gate.measure(this.nowMs));
+  }
+
   // What the single writer asks for.
 
   begin(): void {
@@ -210,7 +236,14 @@ export class Dispatcher implements LeaseOwner, Written {
   work(): void {
     this.isWorkWanted = false;
     this.noticeRegime();
+    if (!this.events.heard.walked || this.walks++ % timedOneIn !== 0) {
+      this.walk();
+      return;
+    }
+    const { clock } = this.options;
+    const startedAtMs = clock.now();
     this.walk();
+    this.events.emit('walked', { durationMs: clock.now() - startedAtMs });
   }
 
   end(): void {
@@ -218,9 +251,10 @@ export class Dispatcher implements LeaseOwner, Written {
       this.expiry.arm(this.nowMs);
       const settlesAtMs = (this.isPoolEmpty ? undefined : this.evictor?.settlesAtMs) ?? Infinity;
       const nextMs = Math.min(settlesAtMs, this.placement.nextReturnAtMs(this.nowMs)) - this.nowMs;
-      this.recheck.in(Math.min(this.gate.recheckMs ?? Infinity, nextMs), this.nowMs);
+      this.recheck.in(this.isPaused ? 0 : Math.min(this.gate.recheckMs ?? Infinity, nextMs), this.nowMs);
       return;
     }
+    this.isPaused = false;
     this.expiry.disarm();
     this.recheck.stop();
     if (this.state === 'draining') this.finish();
@@ -233,6 +267,7 @@ export class Dispatcher implements LeaseOwner, Written {
     const nowMs = this.nowMs;
     this.keeper.collectWhenDue(nowMs);
     const band = this.keeper.table.get(priority);
+    band?.arrivalRate.record(nowMs);
     const { ttlMs = (band?.settings ?? this.keeper.settingsOf(priority)).requestTtlMs } = request;
     const untilExpiryMs = ttlMs === 0 ? Number.POSITIVE_INFINITY : ttlMs;
     return new QueueItem(request, band, fairnessId, priority, this.sequence++, nowMs, untilExpiryMs);
@@ -243,6 +278,13 @@ export class Dispatcher implements LeaseOwner, Written {
     const outcome = this.judge(item);
     if (outcome !== undefined) settle(outcome);
     else this.letWait(item, settle);
+    if (this.events.heard.enqueued) this.tellEnqueued(item, outcome);
+  }
+
+  private tellEnqueued({ fairnessId, priority, sequence }: QueueItem, outcome: Outcome | undefined): void {
+    if (sequence % timedOneIn !== 0) return;
+    const durationMs = this.options.clock.now() - this.nowMs;
+    this.events.emit('enqueued', { fairnessId, priority, outcome: outcome?.type, durationMs });
   }
 
   /** The outcome of a request that need not wait: a rejection, or a dispatch that overtakes nobody. */
@@ -361,7 +403,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.startBudget(item);
     const signal = item.request?.signal;
     if (signal !== undefined) this.cancellation.watch(item, signal);
-    if (this.events.heard.queued) this.events.emit('queued', { item, waitingInBand: band.waiting });
+    if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, band, flow, this.nowMs));
   }
 
   /** A victim that produced nothing waits again, ahead of what came after it. */
@@ -384,7 +426,13 @@ export class Dispatcher implements LeaseOwner, Written {
   // The walk.
 
   private walk(): void {
+    if (this.isPaused) return;
+    const pausesAt = this.outcomes.Dispatched + this.options.maxDispatchesPerTurn;
     while (this.waiting > 0) {
+      if (this.outcomes.Dispatched >= pausesAt) {
+        this.isPaused = true;
+        return;
+      }
       if (this.holding.size > 0) this.letHeldTry();
       const band = this.nextBand();
       if (band === undefined) break;
@@ -434,7 +482,7 @@ export class Dispatcher implements LeaseOwner, Written {
     return this.keeper.shares.due(open) ?? this.options.bandOrder.choose(open, this.keeper.table.all());
   }
 
-  private get isStrict(): boolean {
+  get isStrict(): boolean {
     return this.options.bandOrder === strictOrder && !this.keeper.shares.isUsed;
   }
 
@@ -535,7 +583,8 @@ export class Dispatcher implements LeaseOwner, Written {
     const { fairnessId, priority } = item;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     const { limit, policy, detail, retryAfterMs = this.retryAfterMs(item, reason) } = details;
-    const outcome: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
+    const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
+    const outcome = new DropOutcome(plain, reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined);
     this.giveBackAdmission(item, undefined);
     if (this.events.heard.dropped) this.events.emit('dropped', { request: item.request, outcome });
     item.request = undefined;

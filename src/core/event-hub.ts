@@ -8,6 +8,8 @@ export class EventHub implements PluginErrorSink {
   pluginErrors = 0;
   /** Which events have listeners: ask before building a payload. A property each, because it is read several times for each request. */
   readonly heard: Record<keyof FlowEvents, boolean> = {
+    enqueued: false,
+    walked: false,
     queued: false,
     dispatched: false,
     dropped: false,
@@ -43,7 +45,6 @@ export class EventHub implements PluginErrorSink {
       this.heard[event] = this.emitter.listenerCount(event) > 0;
     };
   }
-
 
   emit<E extends keyof FlowEvents>(event: E, payload: FlowEvents[E]): void {
     this.emitter.emit(event, payload);

@@ -1,15 +1,41 @@
 /** What the controller announces. Nothing is built for an event that nobody listens to. */
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { PluginKind } from '../plugins/plugin-errors.js';
-import type { ItemView, Usage } from '../tiers/views.js';
+import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { FlowView, ItemView, Usage } from '../tiers/views.js';
+import { drainTimeMs } from './explanation.js';
 import type { Lease } from './lease.js';
-import type { Drop } from './outcome.js';
+import type { Drop, OutcomeType } from './outcome.js';
+
+/** A call of `enqueue` has done its work. Sent for one call in sixteen, and timed only while somebody listens. */
+export interface EnqueuedEvent {
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Undefined: it waits. */
+  readonly outcome: OutcomeType | undefined;
+  readonly durationMs: number;
+}
+
+/** A walk over the queues ran to its end. Sent for one walk in sixteen, and timed only while somebody listens. */
+export interface WalkedEvent {
+  readonly durationMs: number;
+}
 
 /** A request now waits. */
 export interface QueuedEvent<R = unknown> {
   readonly item: ItemView<R>;
   /** Requests waiting in its band, itself included. */
   readonly waitingInBand: number;
+  /** Requests waiting in its flow, itself included: in arrival order its place in the flow. */
+  readonly waitingInFlow: number;
+  /** When its band should have let go all that waits there now, by its recent rate; undefined when nothing was measured. */
+  readonly estimatedWaitMs: number | undefined;
+}
+
+/** O(1): the exact place takes `explain`. */
+export function queuedEvent(item: ItemView, band: PriorityBand, flow: FlowView, nowMs: number): QueuedEvent {
+  const estimatedWaitMs = drainTimeMs(band.waiting, band.drainRate.perSecond(nowMs));
+  return { item, waitingInBand: band.waiting, waitingInFlow: flow.waiting, estimatedWaitMs };
 }
 
 /** A request may run. */
@@ -69,6 +95,8 @@ export interface FlowEvent {
 
 /** Event names with what their listeners get. */
 export interface FlowEvents<R = unknown> {
+  enqueued: EnqueuedEvent;
+  walked: WalkedEvent;
   queued: QueuedEvent<R>;
   dispatched: DispatchedEvent<R>;
   dropped: DroppedEvent<R>;

@@ -28,8 +28,7 @@ export class Lane {
   }
 
   deadlineOf(item: QueueItem): number {
-    const { waitingSinceMs } = item;
-    return (waitingSinceMs > this.beganAtMs ? waitingSinceMs : this.beganAtMs) + this.budgetMs;
+    return Math.max(item.waitingSinceMs, this.beganAtMs) + this.budgetMs;
   }
 }
 

@@ -1,15 +1,20 @@
 /** What hosts hold: the controller's public face. Every decision is made in the Dispatcher. */
 import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import type { ItemView } from '../tiers/views.js';
 import { argumentError } from './check-arguments.js';
+import { type FlowDemand, takeDemand } from './demand.js';
 import { Dispatcher } from './dispatcher.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
+import { explainWait, findWaiting } from './explain-wait.js';
+import type { WaitExplanation } from './explanation.js';
 import { FlowControlError } from './flow-control-error.js';
 import type { FlowGate } from './flow-gate.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 import type { Lease } from './lease.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
 import type { Outcome } from './outcome.js';
+import { type ControllerOverview, type OverviewBounds, takeOverview } from './overview.js';
 import { resolveOptions } from './resolve-options.js';
 import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './snapshot.js';
 
@@ -132,6 +137,26 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return this.close();
   }
 
+  /**
+   * Why a request still waits, its place, and how long it may take: by what was passed to `enqueue`, by `item` of the event `queued`, or
+   * by `item.sequence`. Undefined when it does not wait. O(waiting); with `item` and arrival order O(place).
+   */
+  explain(waiting: R | ItemView<R> | number): WaitExplanation | undefined {
+    const item = findWaiting(this.dispatcher, waiting);
+    return item && explainWait(this.dispatcher, item, this.options.clock.now());
+  }
+
+  /** What is asked for and what is served, waiting requests included: the signal for autoscalers. O(bands), and one reading of the detector. */
+  demand(): FlowDemand {
+    return takeDemand(this.dispatcher, this.options.clock.now());
+  }
+
+  /** What `snapshot` shows, of the largest flows and the longest waits only: at a cost that does not grow with what waits. */
+  overview(bounds: OverviewBounds = {}): ControllerOverview {
+    this.dispatcher.collectIdle();
+    return takeOverview(this.dispatcher, bounds, this.events.pluginErrors, this.options.clock.now());
+  }
+
   /** Figures. O(bands). */
   stats(): FlowStats {
     this.dispatcher.collectIdle();
@@ -141,6 +166,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /** Everything at one instant. O(waiting). */
   snapshot(): ControllerSnapshot {
     this.dispatcher.collectIdle();
+    this.dispatcher.measureIdle();
     return takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, this.options.clock.now());
   }
 }

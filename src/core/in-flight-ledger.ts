@@ -47,8 +47,7 @@ export class InFlightLedger {
     }
     if (endpoint === lease.seat) return;
     const from = lease.seat;
-    lease.seat = endpoint;
-    lease.seatedAtMs = nowMs;
+    lease.moveTo(endpoint, nowMs);
     this.pool.book(endpoint, lease);
     this.gate.dispatched(endpoint, nowMs);
     this.gate.released(from, nowMs);

@@ -81,7 +81,8 @@ export class SeatLease implements Lease {
   readonly flow: Flow | undefined;
   /** Where the seat is booked, and since when. */
   seat: Endpoint;
-  seatedAtMs: number;
+  /** Since when, for a lease that was moved. */
+  private movedAtMs: number | undefined = undefined;
   readonly fairnessId: string;
   readonly tokens: number;
   readonly dispatchedAtMs: number;
@@ -99,7 +100,6 @@ export class SeatLease implements Lease {
     this.band = band;
     this.flow = flow;
     this.seat = seat;
-    this.seatedAtMs = dispatchedAtMs;
     this.fairnessId = fairnessId;
     this.tokens = tokens;
     this.dispatchedAtMs = dispatchedAtMs;
@@ -107,6 +107,15 @@ export class SeatLease implements Lease {
 
   get priority(): number {
     return this.band.priority;
+  }
+
+  get seatedAtMs(): number {
+    return this.movedAtMs ?? this.dispatchedAtMs;
+  }
+
+  moveTo(seat: Endpoint, nowMs: number): void {
+    this.seat = seat;
+    this.movedAtMs = nowMs;
   }
 
   get endpoint(): EndpointView | undefined {

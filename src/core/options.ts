@@ -151,6 +151,11 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * `none`: of its flow, only what may go to the same endpoints. @default 'band'
    */
   holBlocking?: HolBlocking | undefined;
+  /**
+   * Requests dispatched in one go when much becomes free at once; then timers and sockets have their turn, and dispatch goes on in the
+   * same order. An integer from 1 up. @default 1000
+   */
+  maxDispatchesPerTurn?: number | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
 }
@@ -207,5 +212,6 @@ export interface ResolvedOptions {
   readonly endpointFilters: readonly EndpointFilter[];
   readonly headroom: 'preferred' | 'required';
   readonly holBlocking: HolBlocking;
+  readonly maxDispatchesPerTurn: number;
   readonly clock: Clock;
 }

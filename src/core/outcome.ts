@@ -1,4 +1,5 @@
 /** How a request can end at the gate: one closed union, in the mission's names. */
+import type { Explanation } from './explanation.js';
 import type { Lease } from './lease.js';
 
 /** Rejected = never queued; evicted = was queued. Also the label values of metrics. */
@@ -71,6 +72,8 @@ export interface Drop {
   readonly detail?: string | undefined;
   /** When the requests ahead should be gone, judged by the band's recent rate; absent when nothing was measured. */
   readonly retryAfterMs?: number | undefined;
+  /** What decided, in a sentence and as data. On every drop of a controller; worked out when read, and not copied with the outcome. */
+  readonly explanation?: Explanation | undefined;
 }
 
 export type Outcome = Dispatched | Drop;

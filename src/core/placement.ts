@@ -61,6 +61,12 @@ export class Placement {
     return this.candidates(requestClass, band, nowMs).length > 0;
   }
 
+  /** Why a request of this class has nowhere to go now; undefined when it has somewhere. */
+  obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): 'overloaded' | 'full' | undefined {
+    if (this.hasRoom(requestClass, band, nowMs)) return undefined;
+    return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs) ? 'overloaded' : 'full';
+  }
+
   /** The endpoint that gets the request; undefined when there is none now. */
   choose(item: QueueItem, nowMs: number): Endpoint | undefined {
     const all = this.pool.endpoints;
@@ -90,7 +96,7 @@ export class Placement {
   private pick(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const { endpointPicker } = this.options;
     try {
-      const choice = this.member(candidates.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs));
+      const choice = this.member(this.pool.endpoints.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs));
       if (choice === undefined) throw new TypeError('pick must return one of the endpoints it was given');
       return choice;
     } catch (error) {

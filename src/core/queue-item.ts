@@ -13,33 +13,26 @@ import type { Outcome } from './outcome.js';
 /** The promise's end. */
 export type Settle = (outcome: Outcome) => void;
 
-/** Instants that few requests have; apart, so that the others do not carry them. */
-interface Instants {
-  readonly receivedAtMs: number;
-  readonly ttftDeadlineAtMs: number;
-  /** When it was put back after an eviction. */
-  readonly requeuedAtMs: number | undefined;
-}
+/** What few requests have; apart, so that the others do not carry it (bench: backlog). */
+class Particulars {
+  receivedAtMs: number;
+  ttftDeadlineAtMs: number = Number.POSITIVE_INFINITY;
+  requeuedAtMs: number | undefined = undefined;
+  requestClass: string | undefined = undefined;
+  admittedBy: AdmissionPolicy | undefined = undefined;
+  expiresAtMs: number = Number.POSITIVE_INFINITY;
 
-function instantsOf({ receivedAtMs, sloTtftMs }: FlowRequest, nowMs: number): Instants | undefined {
-  if (receivedAtMs === undefined && sloTtftMs === undefined) return undefined;
-  const fromMs = receivedAtMs ?? nowMs;
-  const ttftDeadlineAtMs = sloTtftMs === undefined ? Number.POSITIVE_INFINITY : fromMs + sloTtftMs;
-  return { receivedAtMs: fromMs, ttftDeadlineAtMs, requeuedAtMs: undefined };
+  constructor(receivedAtMs: number) {
+    this.receivedAtMs = receivedAtMs;
+  }
 }
 
 export class QueueItem implements WaitingItem {
   flow: Flow | undefined = undefined;
-  /** Requests of one class may go to the same endpoints; undefined: to all. */
-  requestClass: string | undefined = undefined;
   /** Ends the wait; undefined while the request does not wait. */
   settle: Settle | undefined = undefined;
   /** Where its deadline is kept: owned by Expiry. */
   deadlines: Lane | HeapQueue<QueueItem> | undefined = undefined;
-  /** Its deadline, while the heap keeps it: owned by Expiry. */
-  expiresAtMs = 0;
-  /** The policy that must hear of its end; undefined when nobody must. */
-  admittedBy: AdmissionPolicy | undefined = undefined;
   /** Who shares its signal: owned by Cancellation. */
   abortGroup: AbortGroup | undefined = undefined;
   /** Given up when the request is settled, so that a tombstone retains no payload. */
@@ -53,7 +46,7 @@ export class QueueItem implements WaitingItem {
   readonly sequence: number;
   readonly enqueuedAtMs: number;
   readonly ttlMs: number;
-  private instants: Instants | undefined;
+  private particulars: Particulars | undefined = undefined;
 
   constructor(
     request: FlowRequest,
@@ -73,7 +66,9 @@ export class QueueItem implements WaitingItem {
     this.sequence = sequence;
     this.enqueuedAtMs = enqueuedAtMs;
     this.ttlMs = ttlMs;
-    this.instants = instantsOf(request, enqueuedAtMs);
+    const { receivedAtMs, sloTtftMs } = request;
+    if (receivedAtMs !== undefined) this.own().receivedAtMs = receivedAtMs;
+    if (sloTtftMs !== undefined) this.own().ttftDeadlineAtMs = this.receivedAtMs + sloTtftMs;
   }
 
   get isWaiting(): boolean {
@@ -81,30 +76,62 @@ export class QueueItem implements WaitingItem {
   }
 
   get receivedAtMs(): number {
-    return this.instants === undefined ? this.enqueuedAtMs : this.instants.receivedAtMs;
+    return this.particulars === undefined ? this.enqueuedAtMs : this.particulars.receivedAtMs;
   }
 
   get ttftDeadlineAtMs(): number {
-    return this.instants === undefined ? Number.POSITIVE_INFINITY : this.instants.ttftDeadlineAtMs;
+    return this.particulars === undefined ? Number.POSITIVE_INFINITY : this.particulars.ttftDeadlineAtMs;
+  }
+
+  /** Requests of one class may go to the same endpoints; undefined: to all. */
+  get requestClass(): string | undefined {
+    return this.particulars === undefined ? undefined : this.particulars.requestClass;
+  }
+
+  set requestClass(requestClass: string | undefined) {
+    if (requestClass !== this.requestClass) this.own().requestClass = requestClass;
+  }
+
+  /** The policy that must hear of its end; undefined when nobody must. */
+  get admittedBy(): AdmissionPolicy | undefined {
+    return this.particulars === undefined ? undefined : this.particulars.admittedBy;
+  }
+
+  set admittedBy(policy: AdmissionPolicy | undefined) {
+    if (policy !== this.admittedBy) this.own().admittedBy = policy;
+  }
+
+  /** Its deadline, while the heap keeps it: owned by Expiry. */
+  get expiresAtMs(): number {
+    return this.particulars === undefined ? Number.POSITIVE_INFINITY : this.particulars.expiresAtMs;
+  }
+
+  set expiresAtMs(deadlineMs: number) {
+    this.own().expiresAtMs = deadlineMs;
   }
 
   /** True once it was put back after an eviction. */
   get isRequeued(): boolean {
-    return this.instants?.requeuedAtMs !== undefined;
+    return this.particulars?.requeuedAtMs !== undefined;
   }
 
   /** When this wait began: a request that is put back after an eviction waits anew. */
   get waitingSinceMs(): number {
-    return this.instants === undefined ? this.enqueuedAtMs : (this.instants.requeuedAtMs ?? this.enqueuedAtMs);
+    return this.particulars === undefined ? this.enqueuedAtMs : (this.particulars.requeuedAtMs ?? this.enqueuedAtMs);
   }
 
   /** The same request with the same arrival, about to wait once more. It must still have its payload. */
   again(nowMs: number): QueueItem {
-    const { request, fairnessId, priority, sequence, enqueuedAtMs, ttlMs, receivedAtMs, ttftDeadlineAtMs } = this;
+    const { request, fairnessId, priority, sequence, enqueuedAtMs, ttlMs } = this;
     const item = new QueueItem(request as FlowRequest, undefined, fairnessId, priority, sequence, enqueuedAtMs, ttlMs);
-    item.instants = { receivedAtMs, ttftDeadlineAtMs, requeuedAtMs: nowMs };
+    item.own().requeuedAtMs = nowMs;
     item.requestClass = this.requestClass;
     item.admittedBy = this.admittedBy;
     return item;
+  }
+
+  private own(): Particulars {
+    this.particulars ??= new Particulars(this.enqueuedAtMs);
+    return this.particulars;
   }
 }

@@ -114,6 +114,7 @@ const options = object({
   endpointFilters: optional(z.array(pluginOf('endpointFilter'))),
   headroom: optional(oneOf('preferred', 'required')),
   holBlocking: optional(oneOf('band', 'flow', 'none')),
+  maxDispatchesPerTurn: optional(positiveInteger()),
   clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
 }).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(hasPoolWhereNeeded), rule(sharesLeaveRoom));
 
@@ -162,6 +163,7 @@ export function resolveOptions<R extends FlowRequest>(
     endpointFilters: parsed.endpointFilters ?? noFilters,
     headroom: parsed.headroom ?? (parsed.endpointFilters === undefined ? 'preferred' : 'required'),
     holBlocking: parsed.holBlocking ?? 'band',
+    maxDispatchesPerTurn: parsed.maxDispatchesPerTurn ?? 1000,
     clock: parsed.clock ?? realClock,
   };
 }
@@ -240,12 +242,13 @@ function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
   return typeof candidate === 'object' && candidate !== null && names.every((name) => typeof Reflect.get(candidate, name) === 'function');
 }
 
-function hasPoolWhereNeeded({ endpointPicker, endpointFilters, saturationDetector, bands, pool }: Parsed, report: Report): void {
+function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
+  const { endpointPicker, endpointFilters, saturationDetector, bands, defaultBand, defaultNegativeBand, pool } = parsed;
   if (pool !== undefined) return;
   if (endpointFilters !== undefined) report('an EndpointPool, for endpointFilters to choose from', ['pool']);
   if (endpointPicker !== undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
-  const detectors = [saturationDetector, ...(Array.isArray(bands) ? bands.map((band) => band?.saturationDetector) : [])];
-  for (const detector of new Set(detectors)) {
+  const templates = [...(Array.isArray(bands) ? bands : []), defaultBand, defaultNegativeBand];
+  for (const detector of new Set([saturationDetector, ...templates.map((template) => template?.saturationDetector)])) {
     if (detector?.needsPool) report(`an EndpointPool, for ${detector.type} to read`, ['pool']);
   }
 }

@@ -1,5 +1,6 @@
 /** What the controller shows of itself: cheap figures for every scrape, and a full picture for an inspector. */
 import type { EndpointMetrics } from '../endpoints/endpoint.js';
+import type { EndpointPool } from '../endpoints/endpoint-pool.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Limits } from './options.js';
@@ -67,6 +68,8 @@ export interface EndpointSnapshot {
   readonly labels: Readonly<Record<string, string>>;
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
+  /** It refused work, and gets none for a while. */
+  readonly isOverloaded: boolean;
   readonly metrics: EndpointMetrics | undefined;
 }
 
@@ -120,10 +123,19 @@ export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginError
     stats: takeStats(dispatcher, pluginErrors),
     limits,
     bands: dispatcher.keeper.table.all().map((band) => bandSnapshot(band, nowMs)),
-    endpoints: dispatcher.ledger.pool.endpoints
-      .filter((endpoint) => !endpoint.isImplicit)
-      .map(({ id, labels, inFlightRequests, inFlightTokens, metrics }) => ({ id, labels, inFlightRequests, inFlightTokens, metrics })),
+    endpoints: endpointSnapshots(dispatcher.ledger.pool),
   };
+}
+
+/** The first `count` members of the pool. */
+export function endpointSnapshots(pool: EndpointPool, count: number = Number.POSITIVE_INFINITY): EndpointSnapshot[] {
+  return pool.endpoints
+    .slice(0, count)
+    .filter((endpoint) => !endpoint.isImplicit)
+    .map(({ id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics }) => {
+      const isOverloaded = overloadedUntilMs > pool.now();
+      return { id, labels, inFlightRequests, inFlightTokens, isOverloaded, metrics };
+    });
 }
 
 function bandSnapshot(band: PriorityBand, nowMs: number): BandSnapshot {

@@ -73,6 +73,11 @@ export class Gate {
     return this.sensorOf(band).saturation;
   }
 
+  /** What a band was judged by last. */
+  readingFor(band: PriorityBand): { saturation: number; ceiling: number } {
+    return { saturation: this.saturationFor(band), ceiling: band.ceiling };
+  }
+
   /** Ends the detectors' announcements. */
   stop(): void {
     for (const sensor of this.sensors()) sensor.stop();

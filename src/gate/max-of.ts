@@ -39,7 +39,7 @@ type Combine = (readings: readonly number[]) => number;
  *
  * A child that throws, or answers with anything but a finite number from 0 up, counts as full (1) and stands in `failures`; the others
  * are asked all the same. Children with `stages` are left out when another stage is judged; a stage that nobody judges reads 0.
- * `filter` keeps the endpoints that every child with a filter keeps; none left means no preference.
+ * `filter` keeps the endpoints that every child with a filter keeps; a child whose filter fails has no say.
  * Differs from llm-d-router, whose composite offers no filter.
  * Source: llm-d-router, max-saturation-detector.
  * @throws FlowConfigError
@@ -106,8 +106,7 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
       return combine(readings);
     },
     filter(endpoints, nowMs) {
-      const kept = children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
-      return kept.length > 0 ? kept : endpoints;
+      return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
     },
     dispatched(endpoint, nowMs) {
       tellAll(detectors, (detector) => detector.dispatched?.(endpoint, nowMs));
@@ -118,7 +117,7 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
   };
 }
 
-/** What is left of `left` when the child has refused some of `all`; a child that fails, or refuses all, has no preference. */
+/** What is left of `left` when the child has refused some of `all`; a child that fails refuses none. */
 function filterBy(
   { detector, stages }: Child,
   left: readonly EndpointView[],
@@ -128,10 +127,8 @@ function filterBy(
   if (detector.filter === undefined) return left;
   const isInScope = (endpoint: EndpointView): boolean => stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
   try {
-    const kept = detector.filter(all.filter(isInScope), nowMs);
-    if (kept.length === 0) return left;
-    const preferred = new Set(kept);
-    return left.filter((endpoint) => preferred.has(endpoint) || !isInScope(endpoint));
+    const kept = new Set(detector.filter(all.filter(isInScope), nowMs));
+    return left.filter((endpoint) => kept.has(endpoint) || !isInScope(endpoint));
   } catch {
     return left;
   }

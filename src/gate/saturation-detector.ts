@@ -7,12 +7,16 @@ import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
  * Contract: `saturation` returns 0 for idle, 1 for full, more for overload. NaN, infinities, negative numbers and exceptions are
  * reported as plugin errors and read as the gate's `failValue`. An empty pool never dispatches, whatever a detector says of it.
  * Cost: asked once for every request released, and once for every arrival that finds the gate closed.
- * State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind.
+ * State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind. One that takes over from
+ * another, or joins it, hears of the release of seats whose dispatch it never saw; `pool` has the true counts.
  */
 export interface SaturationDetector {
   readonly type: string;
   saturation(pool: PoolView, nowMs: number): number;
-  /** The endpoints that may take one more request, for the picker. An empty answer means "no preference". */
+  /**
+   * Those of `endpoints`, some of the pool's, that have room for one more request; an empty answer says that none has. The picker chooses
+   * among them. When there are none the option `headroom` decides: the request waits, or all of `endpoints` are candidates.
+   */
   filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
   /**
    * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns the way to stop.

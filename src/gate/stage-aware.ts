@@ -142,10 +142,9 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
       if (partition.prefill.length + partition.decode.length === 0) return endpoints;
       const refused = new Set<EndpointView>();
       for (const stage of stages) {
-        const kept = children[stage].filter?.(partition[stage], nowMs);
-        if (kept === undefined || kept.length === 0) continue;
-        const preferred = new Set(kept);
-        for (const endpoint of partition[stage]) if (!preferred.has(endpoint)) refused.add(endpoint);
+        if (partition[stage].length === 0) continue;
+        const kept = new Set(children[stage].filter?.(partition[stage], nowMs) ?? partition[stage]);
+        for (const endpoint of partition[stage]) if (!kept.has(endpoint)) refused.add(endpoint);
       }
       return endpoints.filter((endpoint) => stagesOf(endpoint).length > 0 && !refused.has(endpoint));
     },

@@ -38,7 +38,7 @@ export interface UtilizationDetector extends SaturationDetector {
 /**
  * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint whose metrics are
  * missing or stale counts 1, or is left out (`stalenessPolicy`). O(endpoints).
- * `filter` keeps fresh endpoints strictly below both thresholds · (1 + headroom); none left means no preference.
+ * `filter` keeps fresh endpoints strictly below both thresholds · (1 + headroom).
  *
  * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them
  * (`lagCompensation`), so that one stale reading cannot release a herd.
@@ -87,10 +87,9 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
       return sum / Math.max(pool.endpoints.length - staleEndpoints, 1);
     },
     filter(endpoints, nowMs) {
-      const kept = endpoints.filter(
+      return endpoints.filter(
         (endpoint) => isFresh(endpoint, nowMs) && waitingAt(endpoint) < queueBurst && (endpoint.metrics?.kvCacheUsage ?? 0) < kvBurst,
       );
-      return kept.length > 0 ? kept : endpoints;
     },
   };
 }

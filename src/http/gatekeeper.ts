@@ -2,9 +2,9 @@
  * One request's way through the gate, as every adapter walks it. Invariant: a lease that was given out is released exactly once, at the
  * end of the response or, if the response ended first, when the lease arrives.
  *
- *   classify → strip headers → onEnd ─┬→ tryEnqueue ──→ verdict
- *                               │ aborts └→ enqueue(signal) → verdict
- *                               └→ lease.abort, lease.release
+ *   classify → strip headers → onEnd ─┬→ tryEnqueue ─────────────→ verdict
+ *                                │    └→ wait → enqueue(signal) → verdict
+ *                                └→ the signal, lease.abort, lease.release
  */
 import { type Drop, FlowControlError, type Lease, type Outcome } from '../index.js';
 import {

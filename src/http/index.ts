@@ -8,6 +8,7 @@ export {
   type HandlerRequest,
   type HandlerResponse,
 } from './busy-threshold-handler.js';
+export { type DemandHandler, type DemandHandlerOptions, type DemandSource, demandHandler, type WireDemand } from './demand-handler.js';
 export { dynamoBody, dynamoContract, dynamoOverloadStatus } from './dynamo-contract.js';
 export type { ErrorBody, FormattedBody, ProblemDetails } from './error-body.js';
 export type { ErrorContract, HttpErrorMapping } from './error-contract.js';

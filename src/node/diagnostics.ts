@@ -8,6 +8,8 @@ type ObservedFlow<R extends FlowRequest> = Pick<FlowController<R>, 'on'>;
 export type DiagnosticsMessage<E extends keyof FlowEvents> = FlowEvents[E] & { readonly flow: object };
 
 const events: { readonly [E in keyof FlowEvents]: true } = {
+  enqueued: true,
+  walked: true,
   queued: true,
   dispatched: true,
   dropped: true,

@@ -23,6 +23,11 @@ export class DurationHistogram {
     this.sum += seconds;
   }
 
+  reset(): void {
+    this.counts.fill(0);
+    this.sum = 0;
+  }
+
   /** Buckets are cumulative, as the exposition format has them. */
   *samples(name: string): Iterable<Sample> {
     const { labels } = this;

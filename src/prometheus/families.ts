@@ -45,6 +45,23 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: (flow) => queue(flow, 'bytes'),
   },
   {
+    name: 'flow_control_dispatch_cycle_duration_seconds',
+    type: 'histogram',
+    help: 'Time of each walk over the queues.',
+    labels: [],
+    samples: ({ tally }, name) => tally.cycles.samples(name),
+    reset: ({ tally }) => tally.cycles.reset(),
+  },
+  {
+    name: 'flow_control_request_enqueue_duration_seconds',
+    type: 'histogram',
+    help: 'Time to enqueue or to decide a request; outcome NotYetFinalized waits.',
+    labels: ['fairness_id', 'priority', 'outcome'],
+    *samples({ tally }, name) {
+      for (const durations of tally.enqueueDurations()) yield* durations.samples(name);
+    },
+  },
+  {
     name: 'flow_control_pool_saturation',
     type: 'gauge',
     help: 'Saturation of the pool when it was last read; 1 is full.',

@@ -60,6 +60,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     this.tally = new FlowTally({
       fairnessIds: fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined,
       constant: this.pool,
+      constantIfNamed: this.poolIfNamed,
       configured: configured.map(({ priority }) => priority),
     });
     this.models = new ModelLabels<R>(options.modelName, options.targetModelName);
@@ -119,6 +120,10 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       flow.on('dropped', ({ request, outcome }) => {
         tally.settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, models.of(request));
       }),
+      flow.on('enqueued', ({ fairnessId, priority, outcome, durationMs }) => {
+        tally.enqueued(fairnessId, priority, outcome ?? 'NotYetFinalized', durationMs);
+      }),
+      flow.on('walked', ({ durationMs }) => tally.cycles.observe(durationMs / 1000)),
       flow.on('evicted', ({ lease }) => this.victims.add(lease)),
       flow.on('flowRemoved', ({ fairnessId, priority }) => tally.flowRemoved(fairnessId, priority)),
     ];

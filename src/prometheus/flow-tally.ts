@@ -5,7 +5,7 @@
  */
 import type { OutcomeType } from '../index.js';
 import { type BoundedLabel, otherLabel } from '../metrics/bounded-label.js';
-import { queueDurationBuckets } from '../metrics/duration-buckets.js';
+import { cycleDurationBuckets, queueDurationBuckets } from '../metrics/duration-buckets.js';
 import { DurationHistogram } from './duration-histogram.js';
 import { type Models, noModels } from './model-labels.js';
 import type { Labels } from './scraped-metric.js';
@@ -32,6 +32,8 @@ class FlowCell {
   readonly priority: string;
   /** By outcome, and by models where somebody names them. */
   readonly durations: Map<string, DurationHistogram> = new Map();
+  /** By outcome, `NotYetFinalized` for requests that wait. */
+  readonly enqueueDurations: Map<string, DurationHistogram> = new Map();
   readonly models: Map<string, Models> = new Map();
 
   constructor(fairnessId: string, priority: string) {
@@ -53,20 +55,25 @@ class PriorityCell {
 export interface TallyOptions {
   /** Undefined: all flows of a priority are one. */
   readonly fairnessIds: BoundedLabel | undefined;
-  /** On every series. */
+  /** On every series that has the label `inference_pool`, and on the others. */
   readonly constant: Labels;
+  readonly constantIfNamed: Labels;
   /** Priorities that are kept apart whatever comes. */
   readonly configured: readonly number[];
 }
 
 export class FlowTally {
+  readonly cycles: DurationHistogram;
   private readonly cells = new Map<number, PriorityCell>();
   private readonly otherPriorities = new PriorityCell(otherLabel);
   private readonly most: number;
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly constant: Labels;
+  private readonly constantIfNamed: Labels;
 
-  constructor({ fairnessIds, constant, configured }: TallyOptions) {
+  constructor({ fairnessIds, constant, constantIfNamed, configured }: TallyOptions) {
+    this.constantIfNamed = constantIfNamed;
+    this.cycles = new DurationHistogram(constantIfNamed, cycleDurationBuckets);
     this.fairnessIds = fairnessIds;
     this.constant = constant;
     this.most = mostPriorities + configured.length;
@@ -81,6 +88,11 @@ export class FlowTally {
     (flow.durations.get(key) ?? this.newSeries(flow, key, outcome, models)).observe(queuedMs / 1000);
   }
 
+  enqueued(fairnessId: string, priority: number, outcome: OutcomeType | 'NotYetFinalized', durationMs: number): void {
+    const flow = this.flowOf(this.cellOf(priority), fairnessId);
+    (flow.enqueueDurations.get(outcome) ?? this.newEnqueueSeries(flow, outcome)).observe(durationMs / 1000);
+  }
+
   /** The series of a flow end; what several flows share stays. */
   flowRemoved(fairnessId: string, priority: number): void {
     if (fairnessId !== otherLabel) this.cells.get(priority)?.flows.delete(fairnessId);
@@ -93,6 +105,10 @@ export class FlowTally {
 
   *durations(): Iterable<DurationHistogram> {
     for (const { flows } of this.allCells()) for (const { durations } of flows.values()) yield* durations.values();
+  }
+
+  *enqueueDurations(): Iterable<DurationHistogram> {
+    for (const { flows } of this.allCells()) for (const { enqueueDurations } of flows.values()) yield* enqueueDurations.values();
   }
 
   /** The labels of every flow that was heard of, once for each of its models. */
@@ -148,6 +164,14 @@ export class FlowTally {
     const series = new DurationHistogram({ ...this.labelsOfCell(flow, models), outcome }, queueDurationBuckets);
     flow.models.set(models.key, models);
     flow.durations.set(key, series);
+    return series;
+  }
+
+  private newEnqueueSeries(flow: FlowCell, outcome: string): DurationHistogram {
+    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: flow.fairnessId };
+    const labels = { ...fairness, priority: flow.priority, outcome, ...this.constantIfNamed };
+    const series = new DurationHistogram(labels, cycleDurationBuckets);
+    flow.enqueueDurations.set(outcome, series);
     return series;
   }
 

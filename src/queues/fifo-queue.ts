@@ -1,74 +1,100 @@
-/** Arrival order on a double-ended queue. */
+/**
+ * Arrival order.
+ *
+ *     front │ rest: denque        most flows have one request waiting: a deque is made for the second
+ */
 import Denque from 'denque';
 import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
 
-/** Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek and shift O(1); discard O(1) amortized. */
+/**
+ * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek, shift and
+ * remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when `rest` is empty.
+ */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
-  private line = new Denque<T>();
+  private front: T | undefined = undefined;
+  private rest: Denque<T> | undefined = undefined;
   private tombstones = 0;
 
   push(member: T): void {
-    const last = this.line.peekBack();
+    const last = this.rest?.peekBack() ?? this.front;
     if (last !== undefined && last.sequence > member.sequence) this.insert(member);
-    else this.line.push(member);
+    else this.append(member);
   }
 
   /** Adds a member behind all others, whatever its number. */
   append(member: T): void {
-    this.line.push(member);
+    if (this.front === undefined) this.front = member;
+    else if (this.rest === undefined) this.rest = new Denque([member]);
+    else this.rest.push(member);
   }
 
   peek(): T | undefined {
-    let member = this.line.peekFront();
-    while (member !== undefined && !member.isWaiting) {
-      this.line.shift();
+    while (this.front !== undefined && !this.front.isWaiting) {
+      this.shift();
       this.tombstones--;
-      member = this.line.peekFront();
     }
-    return member;
+    return this.front;
   }
 
   /** The living member that came last. */
   last(): T | undefined {
-    let member = this.line.peekBack();
+    let member = this.rest?.peekBack();
     while (member !== undefined && !member.isWaiting) {
-      this.line.pop();
+      this.rest?.pop();
       this.tombstones--;
-      member = this.line.peekBack();
+      member = this.rest?.peekBack();
     }
-    return member;
+    return member ?? this.peek();
   }
 
   shift(): void {
-    this.line.shift();
+    this.front = this.rest?.shift();
   }
 
   /** Takes out a member that no longer waits, most often the first. */
   remove(member: T): void {
-    if (this.line.peekFront() === member) this.line.shift();
+    if (this.front === member) this.shift();
     else this.discard();
   }
 
   discard(): void {
     this.tombstones++;
-    if (this.tombstones > fewTombstones && this.tombstones * 2 > this.line.length) {
-      this.line = new Denque(this.members());
-      this.tombstones = 0;
-    }
+    if (this.tombstones > fewTombstones && this.tombstones > (this.rest?.length ?? 0) / 2) this.refill(this.members());
   }
 
-  /** For the rare member that came before others: O(those that came before it). */
-  private insert(member: T): void {
-    const before: T[] = [];
-    for (let first = this.line.peekFront(); first !== undefined && first.sequence < member.sequence; first = this.line.peekFront()) {
-      before.push(first);
-      this.line.shift();
+  leading(count: number): T[] {
+    const leading: T[] = [];
+    for (let i = 0, member = this.front; member !== undefined && leading.length < count; member = this.rest?.peekAt(i++)) {
+      if (member.isWaiting) leading.push(member);
     }
-    this.line.unshift(member);
-    while (before.length > 0) this.line.unshift(before.pop() as T);
+    return leading;
+  }
+
+  ahead({ sequence }: T, most: number): number | undefined {
+    let living = 0;
+    for (let i = 0, member = this.front; member !== undefined && i <= most; member = this.rest?.peekAt(i++)) {
+      if (member.sequence >= sequence) return living;
+      if (member.isWaiting) living++;
+    }
+    return undefined;
   }
 
   members(): T[] {
-    return this.line.toArray().filter((member) => member.isWaiting);
+    const all = this.front === undefined ? [] : [this.front, ...(this.rest?.toArray() ?? [])];
+    return all.filter((member) => member.isWaiting);
+  }
+
+  /** For the rare member that came before others. O(n). */
+  private insert(member: T): void {
+    const members = this.members();
+    const place = members.findIndex(({ sequence }) => sequence > member.sequence);
+    members.splice(place < 0 ? members.length : place, 0, member);
+    this.refill(members);
+  }
+
+  private refill(members: T[]): void {
+    this.tombstones = 0;
+    this.front = members.shift();
+    this.rest = members.length > 0 ? new Denque(members) : undefined;
   }
 }

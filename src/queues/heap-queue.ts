@@ -40,6 +40,20 @@ export class HeapQueue<T extends Queued> implements ItemQueue<T> {
     }
   }
 
+  leading(count: number): T[] {
+    const leading: T[] = [];
+    for (const member of this.heap.data) {
+      if (leading.length >= count) break;
+      if (member.isWaiting) leading.push(member);
+    }
+    return leading;
+  }
+
+  ahead(member: T, most: number): number | undefined {
+    if (this.heap.length > most) return undefined;
+    return this.heap.data.filter((other) => other.isWaiting && this.compare(other, member) < 0).length;
+  }
+
   members(): T[] {
     return this.heap.data.filter((member) => member.isWaiting);
   }

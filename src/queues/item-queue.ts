@@ -22,6 +22,10 @@ export interface ItemQueue<T extends Queued> {
   discard(): void;
   /** The living, in no particular order. */
   members(): T[];
+  /** The first few as they stand in the structure: those to go next, in arrival order; beyond the first, only likely ones in any other. */
+  leading(count: number): T[];
+  /** How many of the living go before `member`; undefined when more than `most` would have to be looked at. */
+  ahead(member: T, most: number): number | undefined;
 }
 
 /** Fewer tombstones than this are not worth a rebuild. */

@@ -315,6 +315,46 @@ describe("headgate's own fields", () => {
   });
 });
 
+describe('where requests may go', () => {
+  it('is what the fields say; a band may have a detector of its own', () => {
+    const plugins = [{ type: 'concurrency-detector', name: 'seats', parameters: { maxConcurrency: 2 } }];
+    const { options, warnings } = load(
+      {
+        headroom: 'required',
+        holBlocking: 'flow',
+        saturationDetector: { pluginRef: 'seats' },
+        priorityBands: [{ priority: 1, saturationDetectorRef: 'utilization-detector' }, { priority: 0 }],
+        defaultNegativePriorityBand: { saturationDetectorRef: 'seats' },
+      },
+      { plugins },
+    );
+    expect(options).toMatchObject({
+      headroom: 'required',
+      holBlocking: 'flow',
+      bands: [{ saturationDetector: { type: 'utilization-detector' } }, { saturationDetector: undefined }],
+    });
+    expect(options.defaultNegativeBand?.saturationDetector).toBe(options.saturationDetector);
+    expect(warnings).toEqual([]);
+    expect(() => new FlowController(options)).toThrow(
+      'FlowController options: pool: expected an EndpointPool, for utilization-detector to read; got nothing',
+    );
+  });
+
+  it('is left to the constructor where they say nothing', () => {
+    expect(resolved({})).toMatchObject({ headroom: 'preferred', holBlocking: 'band' });
+    expect(resolved({ endpointFilterPluginRefs: ['subset-hint-filter'] })).toMatchObject({ headroom: 'required' });
+  });
+
+  it('must be one of the words, and a detector', () => {
+    const priorityBands = [{ priority: 0, saturationDetectorRef: 'fcfs-ordering-policy' }];
+    expect(problems(document({ headroom: 'yes', holBlocking: true, priorityBands }))).toEqual([
+      'EndpointPickerConfig: flowControl.priorityBands[0].saturationDetectorRef: expected the name of a saturation detector; got "fcfs-ordering-policy", which is an ordering policy',
+      'EndpointPickerConfig: flowControl.headroom: expected one of "preferred", "required"; got "yes" (string)',
+      'EndpointPickerConfig: flowControl.holBlocking: expected one of "band", "flow", "none"; got true (boolean)',
+    ]);
+  });
+});
+
 describe('plugins', () => {
   it('are referred to by name, which is the type unless they have one', () => {
     const plugins = [
@@ -485,6 +525,20 @@ describe('the saturation detector', () => {
 });
 
 describe('eviction', () => {
+  it('that is off warns of what is set for it', () => {
+    const settings = {
+      maxRevocationsPerDecision: 3,
+      evictionConfirmationGrace: '0s',
+      evictionFilterPluginRef: 'sheddable-eviction-filter',
+    };
+    const plugins = [{ type: 'sheddable-eviction-filter' }];
+    const warning =
+      'EndpointPickerConfig: flowControl: ignored without enableEviction: evictionFilterPluginRef, maxRevocationsPerDecision, evictionConfirmationGrace';
+    expect(load(settings, { plugins }).warnings).toEqual([warning]);
+    expect(load({ ...settings, enableEviction: false }, { plugins }).warnings).toEqual([warning]);
+    expect(load({ ...settings, enableEviction: true }, { plugins }).warnings).toEqual([]);
+  });
+
   it('is on or off', () => {
     expect(resolved({ enableEviction: true }).eviction).toMatchObject({ maxPerDecision: 2, graceMs: 500, timeoutMs: 10_000 });
     expect(resolved({ enableEviction: false }).eviction).toBeUndefined();
@@ -734,6 +788,7 @@ describe('what the loader lets through', () => {
     defaultRequestTTL: ttl,
     orderingPolicyRef: some(['edf-ordering-policy'], ['round-robin-fairness-policy', 'x']),
     flowLimits: some([{}, { maxRequests: 0 }], [5]),
+    saturationDetectorRef: some(['concurrency-detector', 'utilization-detector'], ['edf-ordering-policy']),
   });
   const section = fc.record({
     maxRequests: limit,
@@ -746,6 +801,8 @@ describe('what the loader lets through', () => {
     maxFlows: some([1, 10], [0]),
     flowIdleTimeout: idle,
     bandIdleTimeout: idle,
+    headroom: some(['preferred', 'required'], ['maybe']),
+    holBlocking: some(['band', 'flow', 'none'], [true]),
   });
 
   it('is right for the constructor, whatever the file says', () => {

@@ -1,6 +1,15 @@
 /** Endpoints marked as overloaded, and bands with a detector of their own. */
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool } from '../../src/index.js';
+import {
+  byStage,
+  concurrencyDetector,
+  type EndpointFilter,
+  EndpointPool,
+  maxOf,
+  type SaturationDetector,
+  utilizationDetector,
+  withHysteresis,
+} from '../../src/index.js';
 import { dial, dropOf, key, leaseOf, makeFlow, request, turns } from '../support/flow.js';
 
 function pair() {
@@ -56,6 +65,35 @@ describe('an endpoint that is marked as overloaded', () => {
     const { flow } = makeFlow({ pool, mode: 'admission' });
     pool.markOverloaded('a', 1000);
     expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedCapacity', reason: 'overloaded' });
+  });
+});
+
+describe('endpoints without room', () => {
+  /** `a` is full, `b` idle: on the whole the pool is not. Requests may go to `a` only. */
+  function aIsFull(saturationDetector: SaturationDetector, headroom?: 'preferred' | 'required') {
+    const pool = pair();
+    const onlyA: EndpointFilter = { type: 'only-a', classOf: () => '', keep: ([first]) => (first === undefined ? [] : [first]) };
+    const { flow } = makeFlow({ pool, saturationDetector, endpointFilters: [onlyA], headroom });
+    pool.report('a', { waitingQueueSize: 5, runningRequests: 9, kvCacheUsage: 0.5 });
+    pool.report('b', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
+    return { flow, pool };
+  }
+  const detectors: [string, () => SaturationDetector][] = [
+    ['utilization-detector', utilizationDetector],
+    ['max-saturation-detector', () => maxOf(utilizationDetector(), concurrencyDetector())],
+    ['stage-aware-saturation-detector', () => byStage(utilizationDetector())],
+    ['hysteresis-saturation-detector', () => withHysteresis(utilizationDetector())],
+  ];
+
+  it.each(detectors)('get nothing where headroom is required, by %s', (_, make) => {
+    const { flow, pool } = aIsFull(make());
+    expect(flow.tryEnqueue(request, key())).toBeUndefined();
+    pool.report('a', { waitingQueueSize: 0, runningRequests: 9, kvCacheUsage: 0.5 });
+    expect(leaseOf(flow.tryEnqueue(request, key())).endpoint?.id).toBe('a');
+  });
+
+  it.each(detectors)('take what has nowhere else to go where headroom is preferred, by %s', (_, make) => {
+    expect(leaseOf(aIsFull(make(), 'preferred').flow.tryEnqueue(request, key())).endpoint?.id).toBe('a');
   });
 });
 

@@ -83,7 +83,7 @@ describe.each([
     const flow = controller();
     await flow.close();
     const app = express();
-    app.use(flowControl(flow, { onDrop: 'throw', contract: 'llm-d' }));
+    app.use(flowControl(flow, { onDrop: 'throw', contract: 'llm-d', random: () => 0 }));
     const answer: ErrorRequestHandler = (error, _req, res, _next) => {
       res.status(error.status).set(error.headers).json({ mine: error.code, type: error.outcome });
     };

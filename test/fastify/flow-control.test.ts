@@ -134,7 +134,7 @@ describe('hooks and handlers around it', () => {
       thrown.setErrorHandler<FlowControlError>((error, _request, reply) =>
         reply.code(error.status).headers(error.headers).send({ mine: error.code }),
       );
-      thrown.register(flowControl(gate, { onDrop: 'throw', contract: 'llm-d' }));
+      thrown.register(flowControl(gate, { onDrop: 'throw', contract: 'llm-d', random: () => 0 }));
       thrown.get('/thrown', async () => 'ok');
       done();
     });

@@ -103,9 +103,9 @@ describe('byStage', () => {
     const pool = poolOf('prefill', 'decode', 'both', 'encode');
     const left = byStage({ prefill: dropping('both'), decode: dropping('nobody') }).filter?.(pool.endpoints, 0) ?? [];
     expect(ids(left)).toEqual(['prefill-0', 'decode-1']);
-    // The one prefill server is refused: no preference among one.
-    const alone = byStage({ prefill: dropping('prefill'), decode: dropping('nobody') });
-    expect(ids(alone.filter?.(poolOf('prefill', 'decode').endpoints, 0) ?? [])).toEqual(['prefill-0', 'decode-1']);
+    const full = byStage({ prefill: dropping('prefill'), decode: dropping('nobody') });
+    expect(ids(full.filter?.(poolOf('prefill', 'decode').endpoints, 0) ?? [])).toEqual(['decode-1']);
+    expect(byStage(dropping('prefill')).filter?.(poolOf('prefill').endpoints, 0)).toEqual([]);
     expect(ids(byStage(dropping('x')).filter?.(poolOf('encode').endpoints, 0) ?? [])).toEqual(['encode-0']);
   });
 

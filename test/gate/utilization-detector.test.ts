@@ -58,9 +58,8 @@ describe('the filter', () => {
     expect(kept?.map(({ id }) => id)).toEqual(expected);
   });
 
-  it('has no preference when none is left', () => {
-    const endpoints = [server(9, 0), server(8, 0)];
-    expect(utilizationDetector().filter?.(endpoints, 0)).toEqual(endpoints);
+  it('keeps none when all are full', () => {
+    expect(utilizationDetector().filter?.([server(9, 0), server(8, 0)], 0)).toEqual([]);
   });
 });
 

@@ -221,7 +221,7 @@ describe('drops', () => {
     const { stream, end } = source();
     const { gate, fetch } = runtime(
       (c) => (c.req.method === 'HEAD' ? c.text('') : c.body(stream)),
-      {},
+      { random: () => 0 },
       countingGate(1, { limits: { maxRequests: 1 } }),
     );
     const first = await fetch();
@@ -244,7 +244,7 @@ describe('drops', () => {
   it('onDrop throw reaches Hono, whose own answer is right', async () => {
     const gate = countingGate(1);
     await gate.flow.close();
-    const { fetch } = runtime((c) => c.text('ok'), { onDrop: 'throw', contract: 'llm-d' }, gate);
+    const { fetch } = runtime((c) => c.text('ok'), { onDrop: 'throw', contract: 'llm-d', random: () => 0 }, gate);
     const response = await fetch();
     expect(response.status).toBe(503);
     expect(response.headers.get('retry-after')).toBe('1');

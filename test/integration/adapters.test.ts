@@ -18,7 +18,7 @@ describe.each(hosts)('$name', (host: Host) => {
 
   /** Starts the host; at the end of the test every lease must have been released, once. */
   async function start(setup: Setup): Promise<Running> {
-    const running = await startHost(host, setup);
+    const running = await startHost(host, { ...setup, options: { random: () => 0, ...setup.options } });
     onTestFinished(async () => {
       await settled(running);
       expect(running.gate.releases.filter((count) => count !== 1)).toEqual([]);

@@ -68,8 +68,24 @@ describe('prometheusMetrics', () => {
     clock.advance(60_000);
     expect(await gauges()).toEqual([0, 0, 1, 1]);
     lease.release();
-    // Nobody looks at the pool while nothing waits.
-    expect(await gauges()).toEqual([0, 0, 1, 0]);
+    expect(await gauges()).toEqual([0, 0, 0, 0]);
+  });
+
+  it('times one in sixteen walks and calls of enqueue', async () => {
+    const { flow, register } = setUp();
+    for (let i = 0; i < 15; i++) runNow(flow).release();
+    const lease = runNow(flow);
+    for (let i = 0; i < 16; i++) void flow.enqueue(request, key('a', 5));
+    lease.release();
+    const series = await scrape(register);
+    const counts = select(series, 'request_enqueue_duration_seconds_count').map(({ labels, value }) => [labels, value]);
+    expect(counts).toEqual([
+      [{ fairness_id: 'running', priority: '0', outcome: 'Dispatched' }, 1],
+      [{ fairness_id: 'a', priority: '5', outcome: 'NotYetFinalized' }, 1],
+    ]);
+    const walks = select(series, 'dispatch_cycle_duration_seconds_count');
+    expect(walks.map(({ labels }) => labels)).toEqual([{}]);
+    expect(sum(walks)).toBeGreaterThan(0);
   });
 
   it('keeps a flow at 0 when nothing of it waits, and ends its series when the controller forgets it', async () => {

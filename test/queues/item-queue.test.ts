@@ -18,8 +18,9 @@ function byRank(a: Member, b: Member): number {
 
 /** Members and tombstones together. */
 function lengthOf(queue: ItemQueue<Member>): number {
-  const inner = (Reflect.get(queue, 'line') ?? Reflect.get(queue, 'heap')) as Denque<Member> | TinyQueue<Member>;
-  return inner.length;
+  const heap: TinyQueue<Member> | undefined = Reflect.get(queue, 'heap');
+  const rest: Denque<Member> | undefined = Reflect.get(queue, 'rest');
+  return heap?.length ?? (Reflect.get(queue, 'front') === undefined ? 0 : 1) + (rest?.length ?? 0);
 }
 
 function discard(queue: ItemQueue<Member>, member: Member): void {

@@ -303,7 +303,7 @@ describe('drops', () => {
   }
 
   it('fail the call with a FlowControlError', async () => {
-    const { url, dispatcher, finish } = await full({ contract: 'llm-d' });
+    const { url, dispatcher, finish } = await full({ contract: 'llm-d', random: () => 0 });
     const error: unknown = await request(url, { dispatcher }).catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FlowControlError);
     expect(error).toMatchObject({ code: 'ERR_FLOW_SATURATED', status: 429, headers: { 'retry-after': '1' } });
@@ -312,7 +312,7 @@ describe('drops', () => {
   });
 
   it('onDrop respond makes them responses, which clients of model APIs know how to retry', async () => {
-    const { url, dispatcher, finish } = await full({ onDrop: 'respond', body: 'openai' });
+    const { url, dispatcher, finish } = await full({ onDrop: 'respond', body: 'openai', random: () => 0 });
     const body = Readable.from(['unsent']);
     const { statusCode, headers, body: answer } = await request(url, { dispatcher, method: 'POST', body });
     expect([statusCode, headers['retry-after']]).toEqual([429, '1']);

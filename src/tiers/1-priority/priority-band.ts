@@ -21,7 +21,7 @@ import { guardedCompare } from '../3-ordering/guarded-compare.js';
 import type { OrderingPolicy } from '../3-ordering/ordering-policy.js';
 import type { BandView, ItemView, Usage } from '../views.js';
 import type { WaitingItem } from '../waiting-item.js';
-import { DrainRate } from './drain-rate.js';
+import { EventRate } from './event-rate.js';
 
 /** Numbers resolved; Infinity = unlimited, or for ever. */
 export interface BandSettings {
@@ -41,6 +41,7 @@ export interface BandSettings {
 export class PriorityBand implements BandView {
   waiting = 0;
   waitingBytes = 0;
+  waitingTokens = 0;
   /** The band dispatches while saturation is below it. Written by the gate. */
   ceiling = 1;
   /** When it last had something to do; what collects idle bands goes by it. */
@@ -48,7 +49,9 @@ export class PriorityBand implements BandView {
   /** Leases whose end the fairness policy wants to hear of. */
   trackedInFlight = 0;
   readonly flows: Map<string, Flow> = new Map();
-  readonly drainRate: DrainRate;
+  /** Requests handed in, whatever became of them, and requests dispatched. */
+  readonly arrivalRate: EventRate;
+  readonly drainRate: EventRate;
   /** Arrival order across flows, for those who ask for the oldest or the newest; kept only then. */
   private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
@@ -68,7 +71,10 @@ export class PriorityBand implements BandView {
     this.settings = settings;
     this.errors = errors;
     this.lastUsedMs = nowMs;
-    this.drainRate = new DrainRate(nowMs);
+    this.arrivalRate = new EventRate(nowMs);
+    // A band that is made on first use is made for an arrival.
+    if (!isConfigured) this.arrivalRate.record(nowMs);
+    this.drainRate = new EventRate(nowMs);
     this.compare = guardedCompare(settings.ordering, errors);
     this.selector = this.makeSelector();
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
@@ -127,6 +133,7 @@ export class PriorityBand implements BandView {
     (this.sharedQueue ?? flow.queue)?.push(item);
     this.waiting++;
     this.waitingBytes += item.byteSize;
+    this.waitingTokens += item.tokens;
     flow.waiting++;
     flow.waitingBytes += item.byteSize;
     if (flow.waiting === 1) this.activate(flow);
@@ -194,8 +201,27 @@ export class PriorityBand implements BandView {
 
   /** All waiting requests, oldest first. */
   waitingItems(): WaitingItem[] {
-    const items = this.sharedQueue?.members() ?? this.waitingFlows().flatMap((flow) => flow.queue?.members() ?? []);
-    return items.sort((a, b) => a.sequence - b.sequence);
+    return this.members().sort((a, b) => a.sequence - b.sequence);
+  }
+
+  /** All waiting requests, in no particular order. */
+  members(): WaitingItem[] {
+    return this.sharedQueue?.members() ?? this.waitingFlows().flatMap((flow) => flow.queue?.members() ?? []);
+  }
+
+  /** True while one queue serves all flows. */
+  get sharesQueue(): boolean {
+    return this.sharedQueue !== undefined;
+  }
+
+  /** Flows with waiting requests, those that are held back left out. */
+  get activeCount(): number {
+    return this.active.size;
+  }
+
+  /** The queue that a flow's requests stand in. */
+  queueOf(flow: Flow): ItemQueue<WaitingItem> | undefined {
+    return this.sharedQueue ?? flow.queue;
   }
 
   /** Takes new settings; when a policy changed, everything that waits is lined up anew. O(waiting · log) then. */
@@ -220,6 +246,7 @@ export class PriorityBand implements BandView {
     this.arrivals?.discard();
     this.waiting--;
     this.waitingBytes -= item.byteSize;
+    this.waitingTokens -= item.tokens;
     flow.waiting--;
     flow.waitingBytes -= item.byteSize;
     if (flow.heldIn !== undefined) this.held.waiting--;
@@ -252,8 +279,8 @@ export class PriorityBand implements BandView {
   private pickFlow(nowMs: number): Flow | undefined {
     if (this.waiting === 0) return undefined;
     const choice = this.selector?.pick(nowMs);
-    if (choice instanceof Flow && choice.band === this && choice.waiting > 0) return choice;
-    this.selector?.failed(new TypeError('pick must return a flow of this band that has requests waiting'));
+    if (choice instanceof Flow && choice.band === this && choice.waiting > 0 && choice.heldIn === undefined) return choice;
+    this.selector?.failed(new TypeError('pick must return an active flow of this band'));
     return this.longestActive();
   }
 

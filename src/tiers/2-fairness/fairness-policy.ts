@@ -9,13 +9,18 @@ import type { BandView, FlowView, ItemView, Usage } from '../views.js';
  * active longest goes instead. A selector must never change a view nor call the controller back.
  * Time: `nowMs` is the instant of the decision on the controller's clock; it never runs backwards.
  * Cost: every method is on the request path; O(1) or O(log flows) expected.
- * State: a selector belongs to one band and may keep what it likes; `flowRemoved` says when to forget a flow.
+ * State: a selector belongs to one band and may keep what it likes; `flowRemoved` says when to forget a flow. One that takes over from
+ * another hears of the flows and requests that wait, and later of the end of requests (`consumed`, `settled`) that the other saw go.
  */
 export interface FlowSelector<R = unknown> {
   pick(nowMs: number): FlowView | undefined;
-  /** The flow got its first waiting request. */
+  /** The flow got its first waiting request, or is no longer held back. */
   flowActivated?(flow: FlowView<R>): void;
-  /** The flow's last waiting request went. When that request was dispatched, `dispatched` follows. */
+  /**
+   * The flow's last waiting request went; when that request was dispatched, `dispatched` follows. Or the flow is held back, because its
+   * first request has nowhere to go (`holBlocking`): what waits in it waits on, may grow and shrink, and cannot be picked until
+   * `flowActivated` comes again.
+   */
   flowDeactivated?(flow: FlowView<R>): void;
   itemAdded?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A waiting request left without being dispatched. */
@@ -26,7 +31,7 @@ export interface FlowSelector<R = unknown> {
   consumed?(flow: FlowView<R>, usage: Usage, nowMs: number): void;
   /**
    * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was booked for it.
-   * Called once for each `dispatched`.
+   * Called once for each `dispatched`, on the selector that is in office then: it need not be the one that heard of the dispatch.
    */
   settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number): void;
   /** The flow was idle and has been collected. */

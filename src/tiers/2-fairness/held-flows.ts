@@ -29,6 +29,12 @@ export class HeldFlows {
     return [...this.classes.values()];
   }
 
+  get flowCount(): number {
+    let count = 0;
+    for (const { flows } of this.classes.values()) count += flows.size;
+    return count;
+  }
+
   *flows(): Generator<Flow, void, undefined> {
     for (const { flows } of this.classes.values()) yield* flows;
   }

@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { DrainRate } from '../../../src/tiers/1-priority/drain-rate.js';
+import { EventRate } from '../../../src/tiers/1-priority/event-rate.js';
 import { dial, dropOf, key, makeFlow, request, runNow } from '../../support/flow.js';
 
-function measure(perSecond: number, seconds: number): DrainRate {
-  const rate = new DrainRate(0);
+function measure(perSecond: number, seconds: number): EventRate {
+  const rate = new EventRate(0);
   for (let i = 0; i < perSecond * seconds; i++) rate.record((i * 1000) / perSecond);
   return rate;
 }
 
-describe('DrainRate', () => {
+describe('EventRate', () => {
   it('knows nothing before the first dispatch', () => {
-    expect(new DrainRate(0).perSecond(5000)).toBeUndefined();
+    expect(new EventRate(0).perSecond(5000)).toBeUndefined();
   });
 
   it('counts the dispatches of its first second at once', () => {
-    const rate = new DrainRate(100);
+    const rate = new EventRate(100);
     rate.record(200);
     rate.record(300);
     expect(rate.perSecond(300)).toBe(2);

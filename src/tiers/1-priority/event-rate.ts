@@ -1,11 +1,11 @@
-/** How fast a band lets requests go: what `Retry-After` is computed from. */
+/** How often something happens of late: a band's arrivals, and its dispatches, from which `Retry-After` is computed. */
 
 const windowMs = 1000;
 /** Share of the newest window in the average. Source: llm-d-router, the drain-rate estimate of its Retry-After proposal. */
 const alpha = 0.3;
 
-/** Dispatches per second as an exponentially weighted average over windows of one second; folded when used, no timer. */
-export class DrainRate {
+/** Events per second as an exponentially weighted average over windows of one second; folded when used, no timer. */
+export class EventRate {
   private average: number | undefined = undefined;
   private windowStartMs: number;
   private inWindow = 0;

@@ -1,0 +1,3 @@
+/** The commands that read files: apart from the rest, because they need packages that may be missing. */
+export { runCheck } from './run-check.js';
+export { runGateway } from './run-gateway.js';

@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+/** `headgate`: the command. */
+import { readFileSync } from 'node:fs';
+import { help, parseCommand } from './arguments.js';
+
+async function main(): Promise<number> {
+  const command = parseCommand(process.argv.slice(2));
+  switch (command.name) {
+    case 'help':
+      process.stdout.write(help);
+      return 0;
+    case 'version':
+      process.stdout.write(`${version()}\n`);
+      return 0;
+    case 'gateway':
+      return (await import('./commands.js')).runGateway(command.config);
+    case 'check':
+      return (await import('./commands.js')).runCheck(command.file, command.json);
+    case 'wrong':
+      process.stderr.write(`headgate: ${command.problem}\nheadgate --help tells more.\n`);
+      return 1;
+  }
+}
+
+function version(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  return version;
+}
+
+/** Files are read by the package `yaml`, which is optional for the library. */
+function isYamlMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND' && error.message.includes("'yaml'");
+}
+
+main().then(
+  (status) => {
+    process.exitCode = status;
+    // Nothing of a gateway that has stopped may keep the process.
+    if (status === 0) setImmediate(() => process.exit());
+  },
+  (error: unknown) => {
+    process.stderr.write(isYamlMissing(error) ? 'headgate: expected the package yaml: npm install yaml\n' : `${String(error)}\n`);
+    process.exitCode = 1;
+  },
+);

@@ -1,0 +1,23 @@
+/** Numbers as people read them. */
+
+export function quantity(count: number): string {
+  return count === Number.POSITIVE_INFINITY ? 'any number of' : String(count);
+}
+
+export function bytes(count: number): string {
+  if (count === Number.POSITIVE_INFINITY) return 'any number of bytes';
+  for (const [unit, size] of [
+    ['GiB', 2 ** 30],
+    ['MiB', 2 ** 20],
+    ['KiB', 2 ** 10],
+  ] as const) {
+    if (count >= size) return `${Number((count / size).toFixed(1))} ${unit}`;
+  }
+  return `${count} bytes`;
+}
+
+export function ms(span: number): string {
+  if (span === Number.POSITIVE_INFINITY) return 'for ever';
+  if (span >= 60_000 && span % 60_000 === 0) return `${span / 60_000} min`;
+  return span >= 1_000 ? `${span / 1_000} s` : `${span} ms`;
+}

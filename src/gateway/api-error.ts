@@ -1,0 +1,32 @@
+/** Errors of the gateway itself, in the body that clients of OpenAI's interface parse. Drops have bodies of their own, by contract. */
+import type { ServerResponse } from 'node:http';
+
+/** An answer that the client can act on. `message` is shown to it. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, code: string, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.headers = headers;
+  }
+}
+
+/** Bodies larger than this are not read to their end for the sake of a refusal. */
+export const uploadEnds = { connection: 'close' } as const;
+
+/** Does nothing once an answer has begun. */
+export function sendError(res: ServerResponse, { status, code, message, headers }: ApiError): void {
+  if (res.headersSent || res.writableEnded) return;
+  const type = status === 401 ? 'authentication_error' : status < 500 ? 'invalid_request_error' : 'server_error';
+  sendJson(res, status, { error: { message, type, param: null, code } }, headers);
+}
+
+export function sendJson(res: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+  const text = JSON.stringify(body);
+  const own = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' };
+  res.writeHead(status, { ...own, ...headers }).end(text);
+}

@@ -1,0 +1,49 @@
+/** One request on its way through the gateway. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Classification, WithFlow } from '../node/index.js';
+import type { SenderConfig } from './gateway-config.js';
+import type { GenerationBody } from './generation-body.js';
+
+export type GatewayHttpRequest = WithFlow<IncomingMessage>;
+
+export class Call {
+  readonly req: GatewayHttpRequest;
+  readonly res: ServerResponse;
+  readonly id: string;
+  readonly path: string;
+  readonly startedAtMs: number = performance.now();
+  sender: SenderConfig | undefined = undefined;
+  /** Undefined while it has not been read, and for bodies that pass unread. */
+  bytes: Buffer | undefined = undefined;
+  body: GenerationBody | undefined = undefined;
+  /** The model that the client asked for. */
+  model: string | undefined = undefined;
+  /** The model that the server is asked for. */
+  targetModel: string | undefined = undefined;
+  /** What a trusted sender said instead of the body. */
+  modelRewrite: string | undefined = undefined;
+  /** Kept, since the headers that it was read from are gone when it is needed again. */
+  classification: Classification | undefined = undefined;
+  /** Servers that it was sent to. */
+  readonly attempts: string[] = [];
+  /** What went wrong, for the log. */
+  failure: string | undefined = undefined;
+
+  constructor(req: GatewayHttpRequest, res: ServerResponse) {
+    this.req = req;
+    this.res = res;
+    this.path = (req.url ?? '/').split('?', 1)[0] ?? '/';
+    const given = req.headers['x-request-id'];
+    this.id = typeof given === 'string' && /^[\w.:/+=@-]{1,128}$/.test(given) ? given : randomUUID();
+  }
+
+  get isJson(): boolean {
+    return /^application\/(?:[\w.-]+\+)?json\b/i.test(this.req.headers['content-type'] ?? '');
+  }
+
+  /** The client waits for permission to send its body. */
+  get awaitsContinue(): boolean {
+    return this.req.headers.expect?.toLowerCase() === '100-continue';
+  }
+}

@@ -1,0 +1,162 @@
+/** The sections of a gateway file and their defaults. `plugins` and `flowControl` are read by `headgate/config`. */
+import * as z from 'zod/mini';
+import { type MetricProfile, metricProfiles } from '../endpoints/index.js';
+import { type Schema, schemas } from '../index.js';
+import { type SecretSources, secret } from './secrets.js';
+
+/** Whose requests they are: `objective` names a priority. */
+export interface FileSender {
+  readonly tenant: string;
+  readonly objective?: string | undefined;
+  readonly priority?: number | undefined;
+  readonly trusted?: boolean | undefined;
+}
+
+/** The file as it was read: units are resolved, secrets are there, and what was left out is undefined. */
+export interface GatewayFile {
+  readonly listen: { readonly host?: string | undefined; readonly port: number };
+  readonly admin?:
+    | { readonly host?: string | undefined; readonly port?: number | undefined; readonly token?: string | undefined }
+    | undefined;
+  readonly upstreams: readonly {
+    readonly id: string;
+    readonly url: string;
+    readonly labels?: Readonly<Record<string, string>> | undefined;
+    readonly weight?: number | undefined;
+    readonly metrics?: MetricProfile | 'none' | undefined;
+    readonly healthPath?: string | undefined;
+    readonly apiKey?: string | undefined;
+  }[];
+  readonly scrape?:
+    | {
+        readonly enabled?: boolean | undefined;
+        readonly interval?: number | undefined;
+        readonly timeout?: number | undefined;
+        readonly path?: string | undefined;
+        readonly stalenessThreshold?: number | undefined;
+      }
+    | undefined;
+  readonly health?: { readonly interval?: number | undefined; readonly timeout?: number | undefined } | undefined;
+  readonly timeouts?: Numbers<'connect' | 'firstByte' | 'idle' | 'total'> | undefined;
+  readonly limits?: Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes'> | undefined;
+  readonly retry?: (Numbers<'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined }) | undefined;
+  readonly auth?:
+    | { readonly keys?: readonly (FileSender & { readonly key: string })[] | undefined; readonly anonymous?: FileSender | undefined }
+    | undefined;
+  readonly objectives?: Readonly<Record<string, number>> | undefined;
+  readonly models?:
+    | { readonly aliases?: Readonly<Record<string, string>> | undefined; readonly list?: readonly string[] | undefined }
+    | undefined;
+  readonly drain?: Numbers<'waiting' | 'streams'> | undefined;
+  readonly log?: { readonly format?: 'json' | 'text' | undefined; readonly requests?: boolean | undefined } | undefined;
+  readonly contract?: 'gateway-api' | 'llm-d' | 'dynamo' | undefined;
+  readonly plugins?: unknown;
+  readonly saturationDetector?: unknown;
+  readonly flowControl?: unknown;
+}
+
+type Numbers<K extends string> = { readonly [Name in K]?: number | undefined };
+
+const { aboveZero, flag, integer, object, oneOf, optional, positiveDuration, quantity, text, value } = schemas;
+
+const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
+
+const isPath = (candidate: unknown): candidate is string => typeof candidate === 'string' && candidate.startsWith('/');
+const path = value('a path such as "/health"', isPath);
+
+/** Without a path that ends in /v1, which the requests bring along, and without a query. */
+const url: Schema<string> = schemas.element((candidate, report) => {
+  const parsed = typeof candidate === 'string' ? parseUrl(candidate) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.search !== '' || parsed.username !== '') {
+    report('a URL of http or https without query and credentials, such as "http://10.0.0.1:8000"');
+    return undefined;
+  }
+  const base = parsed.pathname.replace(/\/+$/, '');
+  if (/\/v1$/.test(base)) report('a URL without "/v1", which comes with each request');
+  return parsed.origin + base;
+});
+
+function parseUrl(candidate: string): URL | undefined {
+  try {
+    return new URL(candidate);
+  } catch {
+    return undefined;
+  }
+}
+
+function records<T>(of: Schema<T>): z.ZodMiniOptional<Schema<Record<string, T>>> {
+  return optional(z.record(z.string(), of) as Schema<Record<string, T>>);
+}
+
+const port = integer({ from: 0, to: 65_535 });
+const address = object({ host: optional(text()), port });
+
+/** As much as limits a size: from 1 byte up, and not unlimited. */
+const size: Schema<number> = schemas.element((candidate, report) => {
+  const verdict = quantity('4Mi').safeParse(candidate);
+  if (verdict.success && verdict.data >= 1 && verdict.data < Infinity) return verdict.data;
+  report('a size from 1 up, such as "4Mi"');
+  return Number.NaN;
+});
+
+/** The priority of a name that was not given stays open until the objectives are known. */
+const sender = {
+  tenant: text('the name of a tenant'),
+  objective: optional(text('the name of an objective')),
+  priority: optional(integer()),
+  trusted: optional(flag()),
+};
+
+/** The schema of a file, whose secrets come from `sources`. */
+export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
+  const aSecret = secret(sources);
+  return object({
+    listen: address,
+    admin: optional(object({ host: optional(text()), port: optional(port), token: optional(aSecret) })),
+    upstreams: z.array(
+      object({
+        id: text('the name of a model server'),
+        url,
+        labels: records(text()),
+        weight: optional(aboveZero()),
+        metrics: optional(oneOf(...profiles)),
+        healthPath: optional(path),
+        apiKey: optional(aSecret),
+      }),
+    ),
+    scrape: optional(
+      object({
+        enabled: optional(flag()),
+        interval: optional(positiveDuration('50ms')),
+        timeout: optional(positiveDuration('1s')),
+        path: optional(path),
+        stalenessThreshold: optional(positiveDuration('200ms')),
+      }),
+    ),
+    health: optional(object({ interval: optional(positiveDuration('2s')), timeout: optional(positiveDuration('1s')) })),
+    timeouts: optional(
+      object({
+        connect: optional(positiveDuration('5s')),
+        firstByte: optional(positiveDuration('5m')),
+        idle: optional(positiveDuration('60s')),
+        total: optional(positiveDuration('30m')),
+      }),
+    ),
+    limits: optional(object({ maxRequestBytes: optional(size), maxReadingBytes: optional(size), maxHeaderBytes: optional(size) })),
+    retry: optional(object({ enabled: optional(flag()), maxBodyBytes: optional(size), avoidFor: optional(positiveDuration('5s')) })),
+    auth: optional(
+      object({
+        keys: optional(z.array(object({ key: aSecret, ...sender }))),
+        anonymous: optional(object(sender)),
+      }),
+    ),
+    objectives: records(integer()),
+    models: optional(object({ aliases: records(text('the name of a model')), list: optional(z.array(text('the name of a model'))) })),
+    drain: optional(object({ waiting: optional(positiveDuration('5s')), streams: optional(positiveDuration('20s')) })),
+    log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()) })),
+    contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
+    plugins: z.optional(z.unknown()),
+    saturationDetector: z.optional(z.unknown()),
+    flowControl: z.optional(z.unknown()),
+  });
+}

@@ -1,0 +1,98 @@
+/** What a gateway is made of: the file, with its units resolved, its secrets read and its defaults filled in. */
+import type { MetricProfile } from '../endpoints/index.js';
+import type { ErrorContract } from '../http/index.js';
+import type { FlowControllerOptions, SaturationDetector } from '../index.js';
+
+export interface ListenAddress {
+  readonly host: string;
+  /** 0: any free one. */
+  readonly port: number;
+}
+
+/** A model server that speaks OpenAI's interface. */
+export interface UpstreamConfig {
+  readonly id: string;
+  /** Where `/v1` is. */
+  readonly url: string;
+  /** `model` may list several, `a, b`. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly weight: number;
+  /** Which metrics it has; `none`: it is not asked. @default found out */
+  readonly profile: MetricProfile | 'none' | undefined;
+  /** A path that answers 2xx while the server is well; without one, nobody asks. */
+  readonly healthPath: string | undefined;
+  /** Sent as `Authorization: Bearer …`. */
+  readonly apiKey: string | undefined;
+}
+
+/** Whose request it is, and what it may say for itself. */
+export interface SenderConfig {
+  /** The fairness ID. */
+  readonly tenant: string;
+  readonly priority: number;
+  /** Whether its flow headers are believed: true for gateways and proxies of your own. */
+  readonly trusted: boolean;
+}
+
+export interface AuthConfig {
+  readonly keys: readonly (SenderConfig & { readonly key: string })[];
+  /** Who sends a request without a known key; undefined: nobody, it is refused. */
+  readonly anonymous: SenderConfig | undefined;
+}
+
+export interface ScrapeConfig {
+  readonly intervalMs: number;
+  readonly timeoutMs: number;
+  readonly path: string;
+  readonly stalenessThresholdMs: number;
+}
+
+export interface TimeoutsConfig {
+  readonly connectMs: number;
+  /** From the request to the head of the answer; an answer that is not streamed is whole by then. */
+  readonly firstByteMs: number;
+  /** Between two pieces of an answer, to either side. */
+  readonly idleMs: number;
+  /** From dispatch to the end of the answer. */
+  readonly totalMs: number;
+}
+
+export interface ModelsConfig {
+  /** Name that clients use → name that the servers know. */
+  readonly aliases: Readonly<Record<string, string>>;
+  /** What `/v1/models` lists. @default what the servers list */
+  readonly list: readonly string[] | undefined;
+}
+
+export interface GatewayConfig {
+  readonly listen: ListenAddress;
+  readonly admin: { readonly listen: ListenAddress | undefined; readonly token: string | undefined };
+  readonly upstreams: readonly UpstreamConfig[];
+  /** Undefined: no server is asked for its load. */
+  readonly scrape: ScrapeConfig | undefined;
+  readonly health: { readonly intervalMs: number; readonly timeoutMs: number };
+  readonly timeouts: TimeoutsConfig;
+  readonly limits: { readonly maxRequestBytes: number; readonly maxReadingBytes: number; readonly maxHeaderBytes: number };
+  readonly retry: {
+    readonly enabled: boolean;
+    /** Longest body that is kept to be sent once more. */
+    readonly maxBodyBytes: number;
+    /** How long a server that refused or cannot be reached gets nothing. */
+    readonly avoidForMs: number;
+  };
+  readonly auth: AuthConfig;
+  /** Name → priority. */
+  readonly objectives: Readonly<Record<string, number>>;
+  readonly models: ModelsConfig;
+  readonly drain: { readonly waitingMs: number; readonly streamsMs: number };
+  readonly log: { readonly format: 'json' | 'text'; readonly requests: boolean };
+  readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
+  /** For the controller, without the pool. */
+  readonly flow: FlowControllerOptions;
+  /** Every detector that the file declares, also those inside others. */
+  readonly detectors: readonly SaturationDetector[];
+  /** Equal when two files ask for the same flow control. */
+  readonly flowFingerprint: string;
+  /** What was accepted, but is probably not what its author expects; one sentence each. */
+  readonly warnings: readonly string[];
+}

@@ -1,0 +1,191 @@
+/** From a gateway file to what a gateway is made with, or to everything that is wrong with it. */
+import { readFileSync } from 'node:fs';
+import { LineCounter, parseDocument } from 'yaml';
+import { loadConfig } from '../config/index.js';
+import {
+  type ConfigIssue,
+  defaultRegistry,
+  EndpointPool,
+  FlowConfigError,
+  type FlowControllerOptions,
+  type PluginRegistry,
+  resolveOptions,
+  type SaturationDetector,
+  schemas,
+} from '../index.js';
+import { type FileSender, fileSchema, type GatewayFile } from './file-schema.js';
+import type { GatewayConfig, SenderConfig } from './gateway-config.js';
+import type { SecretSources } from './secrets.js';
+
+export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
+  /** Plugin types that the file may name. @default defaultRegistry() */
+  readonly registry?: PluginRegistry | undefined;
+}
+
+/**
+ * Reads a gateway file, YAML text or what was parsed of it.
+ * @throws FlowConfigError that lists every problem
+ * @example
+ * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
+ */
+export function loadGatewayConfig(source: string | object, options: LoadGatewayConfigOptions = {}): GatewayConfig {
+  const warnings: string[] = [];
+  const issues: ConfigIssue[] = [];
+  const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry = defaultRegistry(), onMissing } = options;
+  const parsed = typeof source === 'string' ? parseYaml(source) : source;
+  const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), withoutNulls(parsed));
+  if (!verdict.ok) issues.push(...verdict.issues);
+  const flow = readFlow(parsed, registry, issues, warnings);
+  if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
+  const file = verdict.value;
+  checkNames(file, issues);
+  const config = resolve(file, flow, (who, at) => senderOf(who, at, file, issues), warnings);
+  if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
+  return config;
+}
+
+function parseYaml(text: string): unknown {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
+  const [error] = document.errors;
+  if (error === undefined) return document.toJS();
+  const { line, col } = lines.linePos(error.pos[0]);
+  throw new FlowConfigError('gateway file', [{ path: `line ${line}, column ${col}`, expected: 'valid YAML', got: error.message }]);
+}
+
+/** Keys without a value are as good as absent. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNulls);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).flatMap(([key, of]) => (of === null ? [] : [[key, withoutNulls(of)]])));
+}
+
+interface Flow {
+  readonly options: FlowControllerOptions;
+  readonly detectors: readonly SaturationDetector[];
+  readonly fingerprint: string;
+}
+
+/** The sections that an EndpointPickerConfig has as well, read as one. With issues, what is returned is not used. */
+function readFlow(file: unknown, registry: PluginRegistry, issues: ConfigIssue[], warnings: string[]): Flow {
+  const { plugins, saturationDetector, flowControl } = Object(file) as Record<string, unknown>;
+  const heading = 'EndpointPickerConfig: ';
+  const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
+  const sections = { plugins, saturationDetector, flowControl };
+  const { recording, made } = remembering(registry);
+  try {
+    const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], ...sections };
+    const { options, warnings: noted } = loadConfig(document, { registry: recording });
+    warnings.push(...noted.map(plain));
+    resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
+    return { options, detectors: made.filter(isDetector), fingerprint: JSON.stringify(sections) };
+  } catch (error) {
+    if (!(error instanceof FlowConfigError)) throw error;
+    issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
+    return { options: { saturationDetector: () => 1 }, detectors: [], fingerprint: '' };
+  }
+}
+
+/** The registry, and every plugin that was made by it: detectors inside others cannot be found otherwise. */
+function remembering(registry: PluginRegistry): { recording: PluginRegistry; made: object[] } {
+  const made: object[] = [];
+  const recording: PluginRegistry = Object.create(registry);
+  recording.create = (type, parameters, references = recording) => {
+    const plugin = registry.create(type, parameters, references);
+    made.push(plugin);
+    return plugin;
+  };
+  return { recording, made };
+}
+
+function isDetector(plugin: object): plugin is SaturationDetector {
+  return 'saturation' in plugin;
+}
+
+function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssue[]): void {
+  const twice = (names: readonly string[], path: (index: number) => string, expected: string, shows: boolean): void => {
+    for (const [index, name] of names.entries()) {
+      if (names.indexOf(name) === index) continue;
+      issues.push({ path: path(index), expected, got: shows ? JSON.stringify(name) : `that of ${path(names.indexOf(name))}` });
+    }
+  };
+  const ids = upstreams.map(({ id }) => id);
+  twice(ids, (index) => `upstreams[${index}].id`, 'a name that no other upstream has', true);
+  const keys = (auth?.keys ?? []).map(({ key }) => key).filter((key) => key !== 'missing');
+  twice(keys, (index) => `auth.keys[${index}].key`, 'a key that stands only once', false);
+  if (scrape?.enabled === false && Object.keys(scrape).length > 1) {
+    issues.push({ path: 'scrape.enabled', expected: 'true where the section says more', got: 'false (boolean)' });
+  }
+}
+
+function senderOf(
+  { tenant, objective, priority, trusted = false }: FileSender,
+  at: string,
+  file: GatewayFile,
+  issues: ConfigIssue[],
+): SenderConfig {
+  const { objectives = {} } = file;
+  if (objective !== undefined && priority !== undefined) {
+    issues.push({ path: at, expected: 'only one of "objective" and "priority"', got: 'both' });
+  } else if (objective !== undefined && !Object.hasOwn(objectives, objective)) {
+    const known = Object.keys(objectives);
+    const expected = `one of the objectives ${known.join(', ') || '(none)'}${schemas.didYouMean(objective, known)}`;
+    issues.push({ path: `${at}.objective`, expected, got: JSON.stringify(objective) });
+  }
+  return { tenant, trusted, priority: priority ?? objectives[objective ?? ''] ?? 0 };
+}
+
+/** A controller without keys knows nobody, and lets everybody in. */
+const everybody: FileSender = { tenant: 'default-flow' };
+
+function resolve(
+  file: GatewayFile,
+  { options: flow, detectors, fingerprint }: Flow,
+  sender: (who: FileSender, at: string) => SenderConfig,
+  warnings: readonly string[],
+): GatewayConfig {
+  const { listen, admin, auth, scrape, health, timeouts, limits, retry, models, drain, log } = file;
+  const keys = (auth?.keys ?? []).map(({ key, ...who }, index) => ({ key, ...sender(who, `auth.keys[${index}]`) }));
+  const anonymous = auth?.anonymous ?? (keys.length === 0 ? everybody : undefined);
+  const host = listen.host ?? '127.0.0.1';
+  const detector = flow.saturationDetector;
+  const isScraped = scrape?.enabled ?? (scrape !== undefined || (typeof detector === 'object' && detector.needsPool === true));
+  return {
+    listen: { host, port: listen.port },
+    admin: { listen: admin?.port === undefined ? undefined : { host: admin.host ?? host, port: admin.port }, token: admin?.token },
+    upstreams: file.upstreams.map(({ id, url, labels = {}, weight = 1, metrics, healthPath, apiKey }) => {
+      return { id, url, labels, weight, profile: metrics, healthPath, apiKey };
+    }),
+    scrape: isScraped
+      ? {
+          intervalMs: scrape?.interval ?? 50,
+          timeoutMs: scrape?.timeout ?? 1_000,
+          path: scrape?.path ?? '/metrics',
+          stalenessThresholdMs: scrape?.stalenessThreshold ?? 200,
+        }
+      : undefined,
+    health: { intervalMs: health?.interval ?? 2_000, timeoutMs: health?.timeout ?? 1_000 },
+    timeouts: {
+      connectMs: timeouts?.connect ?? 5_000,
+      firstByteMs: timeouts?.firstByte ?? 300_000,
+      idleMs: timeouts?.idle ?? 60_000,
+      totalMs: timeouts?.total ?? 1_800_000,
+    },
+    limits: {
+      maxRequestBytes: limits?.maxRequestBytes ?? 16 * 2 ** 20,
+      maxReadingBytes: limits?.maxReadingBytes ?? 256 * 2 ** 20,
+      maxHeaderBytes: limits?.maxHeaderBytes ?? 16_384,
+    },
+    retry: { enabled: retry?.enabled ?? true, maxBodyBytes: retry?.maxBodyBytes ?? 2 ** 20, avoidForMs: retry?.avoidFor ?? 5_000 },
+    auth: { keys, anonymous: anonymous && sender(anonymous, 'auth.anonymous') },
+    objectives: file.objectives ?? {},
+    models: { aliases: models?.aliases ?? {}, list: models?.list },
+    drain: { waitingMs: drain?.waiting ?? 5_000, streamsMs: drain?.streams ?? 20_000 },
+    log: { format: log?.format ?? 'text', requests: log?.requests ?? true },
+    contract: file.contract ?? 'gateway-api',
+    flow,
+    detectors,
+    flowFingerprint: fingerprint,
+    warnings,
+  };
+}

@@ -1,0 +1,55 @@
+/** `GET /v1/models`: the list of the file, or what the servers list, merged. */
+import type { Agent } from 'undici';
+import { ApiError } from './api-error.js';
+import type { ModelsConfig, UpstreamConfig } from './gateway-config.js';
+
+export interface Model {
+  readonly id: string;
+  readonly object: 'model';
+  readonly created: number;
+  readonly owned_by: string;
+}
+
+const timeoutMs = 2_000;
+
+/** Aliases are models as well. @throws (rejects) ApiError 502 when there is no list in the file and no server answers */
+export async function listModels({ aliases, list }: ModelsConfig, upstreams: readonly UpstreamConfig[], agent: Agent): Promise<Model[]> {
+  if (list !== undefined) return list.map((id) => model({ id }));
+  const answers = await Promise.all(upstreams.map((upstream) => ask(upstream, agent)));
+  const lists = answers.filter((answer) => answer !== undefined);
+  if (lists.length === 0 && upstreams.length > 0) throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
+  const models = new Map(lists.flat().map((entry) => [entry.id, entry]));
+  for (const [id, target] of Object.entries(aliases)) {
+    const known = models.get(target);
+    if (known !== undefined && !models.has(id)) models.set(id, { ...known, id });
+  }
+  return [...models.values()];
+}
+
+async function ask({ url, apiKey }: UpstreamConfig, agent: Agent): Promise<Model[] | undefined> {
+  try {
+    const { origin, pathname } = new URL(url);
+    const path = `${pathname === '/' ? '' : pathname}/v1/models`;
+    const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
+    const answer = await agent.request({ origin, path, method: 'GET', headers, signal: AbortSignal.timeout(timeoutMs) });
+    const body: unknown = await answer.body.json();
+    const data: unknown = Reflect.get(Object(body), 'data');
+    return answer.statusCode === 200 && Array.isArray(data) ? data.flatMap(readModel) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function readModel(entry: unknown): Model[] {
+  const { id, created, owned_by }: Record<string, unknown> = { ...Object(entry) };
+  return typeof id === 'string' ? [model({ id, created, owned_by })] : [];
+}
+
+function model({ id, created, owned_by }: { id: string; created?: unknown; owned_by?: unknown }): Model {
+  return {
+    id,
+    object: 'model',
+    created: typeof created === 'number' ? created : 0,
+    owned_by: typeof owned_by === 'string' ? owned_by : 'headgate',
+  };
+}

@@ -1,0 +1,73 @@
+/** What operators and their machines ask the gateway itself: is it alive, is it ready, its metrics, and the busy thresholds. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type BusyThresholdHandler, busyThresholdHandler } from '../http/index.js';
+import type { BusyThresholdDetector, SaturationDetector } from '../index.js';
+import { ApiError, sendJson } from './api-error.js';
+import type { BodyReader } from './body-reader.js';
+import { isSameSecret, keyOf } from './senders.js';
+
+/** What can be scraped: a registry of prom-client. */
+export interface MetricsSource {
+  readonly contentType: string;
+  metrics(): Promise<string>;
+}
+
+export interface OperatorState {
+  readonly isDraining: boolean;
+  readonly endpoints: number;
+  /** Undefined when prom-client is not installed. */
+  readonly register: MetricsSource | undefined;
+  readonly detectors: readonly SaturationDetector[];
+  /** Names of the models that the servers have. */
+  readonly models: readonly string[];
+  readonly adminToken: string | undefined;
+}
+
+/** Answers paths of its own, and tells by false that a path is none. */
+export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<boolean>;
+
+/** @throws (rejects) ApiError */
+export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
+  return async function answerOperator(path, req, res) {
+    const isReading = req.method === 'GET' || req.method === 'HEAD';
+    if (path === '/healthz' && isReading) {
+      sendJson(res, 200, { status: 'ok' });
+    } else if (path === '/readyz' && isReading) {
+      const { isDraining, endpoints } = state();
+      const status = isDraining ? 'draining' : endpoints === 0 ? 'no-endpoints' : 'ready';
+      sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints });
+    } else if (path === '/metrics' && isReading) {
+      const { register } = state();
+      if (register === undefined) throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
+      res.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics());
+    } else if (path === '/busy_threshold') {
+      await moveThresholds(req, res, state(), bodies);
+    } else {
+      return false;
+    }
+    return true;
+  };
+}
+
+async function moveThresholds(req: IncomingMessage, res: ServerResponse, state: OperatorState, bodies: BodyReader): Promise<void> {
+  const handle = thresholdHandler(state);
+  if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
+  bodies.checkDeclared(req);
+  const body = (await bodies.read(req)).toString('utf8');
+  const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
+  res.writeHead(answer.status, answer.headers).end(answer.body);
+}
+
+/** Undefined without such a detector. Without a token nobody may move thresholds. */
+function thresholdHandler({ detectors, models, adminToken }: OperatorState): BusyThresholdHandler | undefined {
+  const busy = detectors.filter((detector): detector is BusyThresholdDetector => detector.type === 'busy-threshold-detector');
+  if (busy.length === 0) return undefined;
+  const names = models.length === 0 ? ['default'] : models;
+  return busyThresholdHandler({
+    models: Object.fromEntries(names.map((name) => [name, busy])),
+    authorize: ({ headers }) => {
+      const given = keyOf(Object.fromEntries(Object.entries(headers)));
+      return adminToken !== undefined && given !== undefined && isSameSecret(given, adminToken);
+    },
+  });
+}

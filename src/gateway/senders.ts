@@ -1,0 +1,45 @@
+/** From the key of a request to its sender. Keys are compared by digest, in constant time, whichever of them is right. */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { AuthConfig, SenderConfig } from './gateway-config.js';
+
+type Digest = Buffer;
+
+const digest = (text: string): Digest => createHash('sha256').update(text).digest();
+
+/** True when both texts are the same. */
+export function isSameSecret(a: string, b: string): boolean {
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+/** The key in `Authorization: Bearer …`, in `x-api-key` or in `api-key`, as clients of model APIs send it. */
+export function keyOf(headers: IncomingHttpHeaders): string | undefined {
+  const bearer = /^bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
+  const other = headers['x-api-key'] ?? headers['api-key'];
+  return bearer ?? (typeof other === 'string' && other !== '' ? other : undefined);
+}
+
+export class Senders {
+  private readonly known: readonly (readonly [Digest, SenderConfig])[];
+  private readonly anonymous: SenderConfig | undefined;
+
+  constructor({ keys, anonymous }: AuthConfig) {
+    this.known = keys.map((sender) => [digest(sender.key), sender]);
+    this.anonymous = anonymous;
+  }
+
+  /** Keys are for this gateway, and must not reach the servers behind it. */
+  get ownsKeys(): boolean {
+    return this.known.length > 0;
+  }
+
+  /** Undefined when the request must be refused. O(keys). */
+  identify(headers: IncomingHttpHeaders): SenderConfig | undefined {
+    const key = this.known.length === 0 ? undefined : keyOf(headers);
+    if (key === undefined) return this.anonymous;
+    const given = digest(key);
+    let found: SenderConfig | undefined;
+    for (const [expected, sender] of this.known) if (timingSafeEqual(given, expected)) found = sender;
+    return found ?? this.anonymous;
+  }
+}

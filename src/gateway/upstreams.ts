@@ -1,0 +1,59 @@
+/**
+ * The model servers of the file, as members of the pool.
+ *
+ * Invariant: the pool has exactly the upstreams of the last configuration. A server under a new URL is another server.
+ */
+import { EndpointPool, type EndpointView } from '../index.js';
+import type { UpstreamConfig } from './gateway-config.js';
+
+export class Upstreams {
+  readonly pool: EndpointPool = new EndpointPool();
+  /** Also of servers that left while requests were under way to them. */
+  private readonly configs = new WeakMap<EndpointView, UpstreamConfig>();
+  /** Who hears of a new member looks up its configuration before `add` returns. */
+  private joining: UpstreamConfig | undefined = undefined;
+
+  apply(upstreams: readonly UpstreamConfig[]): void {
+    const wanted = new Map(upstreams.map((upstream) => [upstream.id, upstream]));
+    for (const endpoint of [...this.pool.endpoints]) {
+      if (wanted.get(endpoint.id)?.url !== this.configOf(endpoint).url) this.pool.remove(endpoint);
+    }
+    for (const upstream of upstreams) this.put(upstream);
+  }
+
+  configOf(endpoint: EndpointView): UpstreamConfig {
+    const config = this.configs.get(endpoint) ?? this.joining;
+    if (config === undefined) throw new Error(`${endpoint.id} was not added by this gateway`);
+    return config;
+  }
+
+  /** False when every server says which models it has, and none has this one. */
+  serves(model: string): boolean {
+    const { endpoints } = this.pool;
+    return endpoints.length === 0 || endpoints.some(({ labels }) => labels.model === undefined || listed(labels.model).includes(model));
+  }
+
+  /** Whether the model of a request decides where it may go. */
+  get routesByModel(): boolean {
+    return this.pool.endpoints.some(({ labels }) => labels.model !== undefined);
+  }
+
+  private put(upstream: UpstreamConfig): void {
+    const { id, url, weight } = upstream;
+    const labels = { address: new URL(url).host, ...upstream.labels };
+    const known = this.pool.get(id);
+    if (known !== undefined) {
+      this.configs.set(known, upstream);
+      this.pool.update(known, { labels, weight });
+      return;
+    }
+    this.joining = upstream;
+    this.configs.set(this.pool.add(id, { labels, weight }), upstream);
+    this.joining = undefined;
+  }
+}
+
+/** The entries of a label that may be a list. */
+export function listed(label: string): string[] {
+  return label.split(',').map((entry) => entry.trim());
+}

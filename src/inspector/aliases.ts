@@ -1,0 +1,19 @@
+/** Names that stand for fairness IDs where these must not be seen. */
+
+/** Beyond this the numbering begins anew, so that names cannot be used to fill memory. */
+const mostAliases = 10_000;
+
+/** `flow 1`, `flow 2`, …, in the order in which they are shown first; the same name for the same ID while it is remembered. */
+export class Aliases {
+  private readonly numbers = new Map<string, number>();
+
+  of(fairnessId: string): string {
+    let number = this.numbers.get(fairnessId);
+    if (number === undefined) {
+      if (this.numbers.size >= mostAliases) this.numbers.clear();
+      number = this.numbers.size + 1;
+      this.numbers.set(fairnessId, number);
+    }
+    return `flow ${number}`;
+  }
+}

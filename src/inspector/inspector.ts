@@ -1,0 +1,111 @@
+/** A live page of one controller: a page, its stream of frames, and the same as JSON, all under one path. */
+import { Aliases } from './aliases.js';
+import { Broadcast } from './broadcast.js';
+import { shortened, toFrame } from './frame.js';
+import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
+import { type InspectedFlow, type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
+import { OutcomeHistory } from './outcome-history.js';
+import { pageHtml, pagePolicy } from './page/document.js';
+
+/** Mount one of the two. Neither reads a body, and neither changes anything. */
+export interface Inspector {
+  /** For Hono and every fetch runtime: `app.get('/inspector', (c) => page.fetch(c.req.raw))`. */
+  fetch(request: Request): Promise<Response>;
+  /** For node:http, Express, Koa (`ctx.respond = false`) and Fastify (`reply.hijack()`). `next` gets what `authorize` throws. */
+  node(req: NodeLikeRequest, res: NodeLikeResponse, next?: (error?: unknown) => void): Promise<void>;
+  /** Pages that watch now. */
+  readonly watchers: number;
+  /** Ends all streams, so that a server can close. Pages that come later are served again. */
+  close(): void;
+}
+
+/** Spans of the chart: five minutes. */
+const bucketMs = 5_000;
+const buckets = 60;
+
+/** Said by every answer: nothing of it is kept, framed, guessed at or told to others. */
+const guards: Readonly<Record<string, string>> = {
+  'cache-control': 'no-store',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+};
+
+/**
+ * Shows a controller as it works: bands and their flows, the gate, endpoints, outcomes, the longest waits and why. The path that it is
+ * mounted at answers with the page, with `?view=events` its stream, with `?view=json` one frame. Nothing runs while nobody watches.
+ * @throws FlowConfigError that lists every problem
+ *
+ * @example
+ * const page = inspector(flow, { authorize: ({ headers }) => isOperator(headers) });
+ * app.use('/inspector', page.node);
+ */
+export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): Inspector {
+  const { authorize, hidesFairnessIds, intervalMs, maxWatchers, bounds, clock } = resolveInspectorOptions(options);
+  const history = new OutcomeHistory(bucketMs, buckets);
+  const aliases = new Aliases();
+  const nameOf = hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortened;
+  let frame: { readonly json: string; readonly madeAtMs: number } | undefined;
+
+  /** However many ask, a controller is looked at no more than twice in an interval. */
+  function currentFrame(): string {
+    const nowMs = clock.now();
+    if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
+      const overview = flow.overview(bounds);
+      history.note(overview.stats, overview.atMs);
+      frame = { json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs)), madeAtMs: nowMs };
+    }
+    return frame.json;
+  }
+  const broadcast = new Broadcast(clock, intervalMs, currentFrame);
+
+  async function answer(request: InspectorRequest): Promise<Response> {
+    if (authorize === undefined) return refusal(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
+    if ((await authorize(request)) !== true) return refusal(403, 'not authorized');
+    if (request.method !== 'GET' && request.method !== 'HEAD') return refusal(405, 'read-only', { allow: 'GET, HEAD' });
+    const response = view(new URL(request.url, 'http://localhost').searchParams.get('view'), request.method === 'HEAD');
+    return request.method === 'HEAD' ? new Response(null, response) : response;
+  }
+
+  function view(name: string | null, isHead: boolean): Response {
+    switch (name) {
+      case null:
+        return page();
+      case 'json':
+        return respond(200, 'application/json', currentFrame());
+      case 'events':
+        if (isHead) return respond(200, 'text/event-stream', null);
+        if (broadcast.size >= maxWatchers) return refusal(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
+        return respond(200, 'text/event-stream', broadcast.watch(), { 'x-accel-buffering': 'no' });
+      default:
+        return refusal(404, 'views are: none for the page, events, json');
+    }
+  }
+
+  return {
+    fetch: ({ method, url, headers }) => answer({ method, url, headers }),
+    node: (req, res, next) => answerNode(answer, req, res, next),
+    get watchers() {
+      return broadcast.size;
+    },
+    close: () => broadcast.close(),
+  };
+}
+
+function page(): Response {
+  const nonce = btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(18))));
+  return respond(200, 'text/html; charset=utf-8', pageHtml(nonce), { 'content-security-policy': pagePolicy(nonce) });
+}
+
+function refusal(status: number, error: string, headers: Readonly<Record<string, string>> = {}): Response {
+  return respond(status, 'application/json', JSON.stringify({ error }), headers);
+}
+
+function respond(
+  status: number,
+  contentType: string,
+  body: string | ReadableStream<Uint8Array> | null,
+  headers: Readonly<Record<string, string>> = {},
+): Response {
+  return new Response(body, { status, headers: { 'content-type': contentType, ...guards, ...headers } });
+}

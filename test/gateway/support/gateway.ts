@@ -1,0 +1,49 @@
+/** A gateway in this process, on a port of its own. */
+import { onTestFinished } from 'vitest';
+import { createGateway, type Gateway, type GatewayConfig, type LogFields, loadGatewayConfig } from '../../../src/gateway/index.js';
+
+/** One seat for each server, and nothing scraped, unless `more` says otherwise. */
+export function fileOf(upstreams: readonly (string | object)[], more: object = {}, maxConcurrency = 1): object {
+  return {
+    listen: { port: 0 },
+    upstreams: upstreams.map((upstream, index) => (typeof upstream === 'string' ? { id: `u${index}`, url: upstream } : upstream)),
+    plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
+    flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' } },
+    drain: { waiting: '1s', streams: '1s' },
+    ...more,
+  };
+}
+
+export interface Started {
+  readonly gateway: Gateway;
+  readonly config: GatewayConfig;
+  readonly log: { readonly event: string; readonly fields: LogFields }[];
+  post(body: unknown, init?: RequestInit): Promise<Response>;
+}
+
+export async function startGateway(file: object): Promise<Started> {
+  const log: Started['log'] = [];
+  const config = loadGatewayConfig(file);
+  const gateway = await createGateway(config, { log: (_level, event, fields = {}) => log.push({ event, fields }) });
+  onTestFinished(async () => {
+    await gateway.close();
+  });
+  return {
+    gateway,
+    config,
+    log,
+    post: (body, init = {}) =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        body: typeof body === 'string' ? body : JSON.stringify(body),
+        ...init,
+        headers: { 'content-type': 'application/json', ...init.headers },
+      }),
+  };
+}
+
+/** What an error of the gateway or of flow control says. */
+export async function errorOf(response: Response): Promise<{ status: number; code: string; type: string; message: string }> {
+  const { error } = (await response.json()) as { error: { code: string; type: string; message: string } };
+  return { status: response.status, code: error.code, type: error.type, message: error.message };
+}

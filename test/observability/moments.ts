@@ -1,0 +1,98 @@
+/** Controllers in the two states that the inspector's screenshots show: calm, and with more to do than fits. */
+import { concurrencyDetector, EndpointPool, FlowController, globalStrict, roundRobin } from '../../src/index.js';
+
+const tenants = ['acme', 'borealis', 'cobalt-labs', 'delta', 'ember', 'fjord', 'granite', 'harbor', 'iris', 'juniper', 'kestrel', 'lumen'];
+
+function gateway(maxConcurrency: number): { flow: FlowController; pool: EndpointPool } {
+  const pool = new EndpointPool();
+  const flow = new FlowController({
+    pool,
+    saturationDetector: concurrencyDetector({ maxConcurrency }),
+    bands: [
+      { priority: 100, fairness: roundRobin(), limits: { maxRequests: 2_000 } },
+      { priority: 0, fairness: roundRobin(), limits: { maxRequests: 20_000 } },
+      { priority: -10, fairness: globalStrict(), limits: { maxRequests: 5_000 } },
+    ],
+    limits: { maxRequests: 25_000, maxBytes: '10Gi' },
+    defaultRequestTtl: '10m',
+  });
+  for (let i = 1; i <= 6; i++) pool.add(`llama-70b-${i}`);
+  return { flow, pool };
+}
+
+/** A traffic of the moment: who asks, how often, and what a request takes. */
+interface Traffic {
+  readonly everyMs: number;
+  readonly workMs: number;
+  readonly burst: number;
+}
+
+/** Keeps a controller busy until `stop`, as a gateway would. The same requests in the same order each time. */
+function drive({ flow, pool }: { flow: FlowController; pool: EndpointPool }, { everyMs, workMs, burst }: Traffic): () => Promise<void> {
+  let count = 0;
+  const running = new Set<ReturnType<typeof setTimeout>>();
+  async function one(): Promise<void> {
+    const number = count++;
+    const priority = number % 11 === 0 ? 100 : number % 4 === 0 ? -10 : 0;
+    const fairnessId = tenants[
+      Math.min((number * 7 + (number >> 3)) % tenants.length, (number * 5 + (number >> 4)) % tenants.length)
+    ] as string;
+    const ttlMs = number % 9 === 0 ? workMs * 3 : undefined;
+    const outcome = await flow.enqueue({ byteSize: 2_000 + (number % 7) * 900, tokens: 300, ttlMs }, { fairnessId, priority });
+    if (outcome.type !== 'Dispatched') return;
+    const timer = setTimeout(
+      () => {
+        running.delete(timer);
+        outcome.lease.release();
+      },
+      workMs * (0.6 + (number % 5) / 5),
+    );
+    running.add(timer);
+  }
+  const report = (): void => {
+    for (const [index, { id, inFlightRequests }] of pool.endpoints.entries()) {
+      const kvCacheUsage = Math.min(0.97, 0.06 * inFlightRequests + 0.03 * index);
+      pool.report(id, {
+        waitingQueueSize: Math.max(0, inFlightRequests - 6),
+        runningRequests: Math.min(inFlightRequests, 6),
+        kvCacheUsage,
+      });
+    }
+  };
+  const timer = setInterval(() => {
+    for (let i = 0; i < burst; i++) void one();
+    report();
+  }, everyMs);
+  return async () => {
+    clearInterval(timer);
+    for (const each of running) clearTimeout(each);
+    await flow.close();
+  };
+}
+
+export interface Moment {
+  readonly flow: FlowController;
+  stop(): Promise<void>;
+}
+
+/** Less than fits: nothing waits for long. */
+export function calmMoment(): Moment {
+  const host = gateway(15);
+  return { flow: host.flow, stop: drive(host, { everyMs: 40, workMs: 700, burst: 2 }) };
+}
+
+/** Three times what fits, some of it impatient, one endpoint refusing work. */
+export function saturatedMoment(): Moment {
+  const host = gateway(8);
+  const stop = drive(host, { everyMs: 20, workMs: 700, burst: 4 });
+  host.pool.markOverloaded('llama-70b-5', 600_000);
+  return { flow: host.flow, stop };
+}
+
+/** `flows` flows of one request each, and no seat for any of them. */
+export function crowdedMoment(flows: number): Moment {
+  const host = gateway(1);
+  for (let i = 0; i < 6; i++) void host.flow.enqueue({ byteSize: 1 }, { fairnessId: 'running', priority: 100 });
+  for (let i = 0; i < flows; i++) void host.flow.enqueue({ byteSize: 100 }, { fairnessId: `tenant-${i}`, priority: 0 });
+  return { flow: host.flow, stop: () => host.flow.close() };
+}
