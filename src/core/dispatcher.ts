@@ -489,7 +489,7 @@ export class Dispatcher implements LeaseOwner, Written {
   /** Asks running requests to leave for the waiting ones, when eviction is on. */
   private reclaim(): void {
     if (this.evictor === undefined || this.isPoolEmpty) return;
-    const victims = this.evictor.victims(this.keeper.table.allWaiting(), this.gate.saturation, this.ledger.inFlight, this.nowMs);
+    const victims = this.evictor.victims(this.keeper.table.allWaiting(), this.gate, this.ledger.inFlight, this.nowMs);
     for (const lease of victims) {
       this.evictedInFlight++;
       lease.evict();

@@ -36,7 +36,8 @@ function byDeadline(a: QueueItem, b: QueueItem): number {
   return a.expiresAtMs - b.expiresAtMs || a.sequence - b.sequence;
 }
 
-function deadlineOf(item: QueueItem): number {
+/** When its time is up; Infinity: never. */
+export function deadlineOf(item: QueueItem): number {
   const { deadlines } = item;
   if (deadlines === undefined) return Number.POSITIVE_INFINITY;
   return deadlines instanceof Lane ? deadlines.deadlineOf(item) : item.expiresAtMs;

@@ -13,6 +13,12 @@ export interface EvictorSettings extends ReclamationSettings {
   readonly ordering: EvictionOrdering;
 }
 
+/** What a band is judged by. */
+export interface Gauge {
+  /** The last reading; undefined when it could not be had, which is no reason to evict anybody. */
+  measured(band: PriorityBand): number | undefined;
+}
+
 export class InFlightEvictor<L extends InFlightView> {
   private settings: EvictorSettings;
   private readonly errors: PluginErrorSink;
@@ -56,13 +62,14 @@ export class InFlightEvictor<L extends InFlightView> {
    * The victims for the highest band of `waiting` (highest priority first) that saturation holds back, most dispensable first. They are
    * tracked as leaving from now on. Nothing, O(priorities), unless somebody may be evicted; O(evictable · log) for a decision.
    */
-  victims(waiting: readonly PriorityBand[], saturation: number, inFlight: number, nowMs: number): L[] {
+  victims(waiting: readonly PriorityBand[], gauge: Gauge, inFlight: number, nowMs: number): L[] {
     if (!this.reclamation.isSettled(nowMs)) return [];
     const lowest = this.lowestPriority();
     if (lowest === undefined) return [];
     for (const band of waiting) {
       if (band.priority <= lowest) return [];
-      if (band.ceiling <= 0 || saturation < band.ceiling) continue;
+      const saturation = gauge.measured(band);
+      if (saturation === undefined || band.ceiling <= 0 || saturation < band.ceiling) continue;
       return this.decide(band, saturation, inFlight, nowMs);
     }
     return [];

@@ -73,6 +73,12 @@ export class Gate {
     return this.sensorOf(band).saturation;
   }
 
+  /** The same, undefined when the detector failed. */
+  measured(band: PriorityBand): number | undefined {
+    const sensor = this.sensorOf(band);
+    return sensor.isFailing ? undefined : sensor.saturation;
+  }
+
   /** What a band was judged by last. */
   readingFor(band: PriorityBand): { saturation: number; ceiling: number } {
     return { saturation: this.saturationFor(band), ceiling: band.ceiling };

@@ -14,7 +14,8 @@ export class Sensor {
   saturation = 0;
   readonly detector: SaturationDetector;
   private isReading = false;
-  private lastReadFailed = false;
+  /** True when the last reading could not be had. */
+  isFailing = false;
   private isLatched = false;
   /** Stops the detector's announcements; undefined while it makes none. */
   private unsubscribe: (() => void) | undefined = undefined;
@@ -36,7 +37,7 @@ export class Sensor {
 
   /** True when every change of the reading announces itself. */
   get announces(): boolean {
-    return this.unsubscribe !== undefined && !this.lastReadFailed && this.detector.isGuessing !== true;
+    return this.unsubscribe !== undefined && !this.isFailing && this.detector.isGuessing !== true;
   }
 
   /** Asks the detector. An empty pool is full. */
@@ -47,7 +48,7 @@ export class Sensor {
 
   /** May a band with this ceiling dispatch? A fail value from 1 up means full, also to a ceiling above it. */
   isBelow(ceiling: number): boolean {
-    return this.saturation < ceiling && !(this.lastReadFailed && this.settings.failValue >= 1);
+    return this.saturation < ceiling && !(this.isFailing && this.settings.failValue >= 1);
   }
 
   /** Those of `endpoints` that the detector would send one more request to. */
@@ -109,7 +110,7 @@ export class Sensor {
     try {
       const reading = this.detector.saturation(pool, nowMs);
       if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
-        this.lastReadFailed = false;
+        this.isFailing = false;
         return closeAt === 1 ? reading : reading / closeAt;
       }
       this.failed(new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
@@ -118,7 +119,7 @@ export class Sensor {
     } finally {
       this.isReading = false;
     }
-    this.lastReadFailed = true;
+    this.isFailing = true;
     return failValue;
   }
 

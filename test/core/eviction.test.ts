@@ -12,7 +12,7 @@ import {
   utilizationDetector,
 } from '../../src/index.js';
 import type { ManualClock } from '../../src/testing/index.js';
-import { dropOf, key, leaseOf, makeFlow, runNow, turns } from '../support/flow.js';
+import { dropOf, key, leaseOf, makeFlow, request, runNow, turns } from '../support/flow.js';
 
 /** A pool of `seats`, all taken by best-effort work. */
 function filled(
@@ -206,5 +206,35 @@ describe('lease.requeue', () => {
     const error = await failure;
     expect(error).toBeInstanceOf(FlowControlError);
     expect((error as FlowControlError).drop.reason).toBe('evicted');
+  });
+});
+
+describe('what eviction goes by', () => {
+  it('is no failing detector', async () => {
+    let isBroken = false;
+    const { flow } = makeFlow({
+      eviction: {},
+      saturationDetector: (pool) => {
+        if (isBroken) throw new Error('no signal');
+        return pool.inFlightRequests / 2;
+      },
+    });
+    const lease = leaseOf(flow.tryEnqueue(request, key('batch', -1)));
+    isBroken = true;
+    void flow.enqueue(request, key('urgent', 1));
+    expect([lease.isEvicted, flow.stats().waiting]).toEqual([false, 1]);
+  });
+
+  it("is the band's own detector where it has one", async () => {
+    const { flow } = makeFlow({
+      eviction: {},
+      saturationDetector: () => 0.5,
+      bands: [{ priority: 1, saturationDetector: (pool) => pool.inFlightRequests }],
+    });
+    const lease = leaseOf(flow.tryEnqueue(request, key('batch', -1)));
+    const urgent = flow.enqueue(request, key('urgent', 1));
+    expect(lease.isEvicted).toBe(true);
+    lease.release();
+    expect((await urgent).type).toBe('Dispatched');
   });
 });
