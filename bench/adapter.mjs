@@ -7,6 +7,27 @@ const unlimited = { maxRequests: Infinity, maxBytes: Infinity };
 /** @type {import('../dist/index.js').FlowKey} */
 const unkeyed = { fairnessId: 'default-flow', priority: 0 };
 
+/** @type {import('../dist/index.js').FlowRequest} */
+const plain = { byteSize: 0 };
+
+/**
+ * Runs the job with its lease.
+ * @template T
+ * @param {Promise<import('../dist/index.js').Outcome>} asked
+ * @param {() => T | PromiseLike<T>} job
+ * @param {AbortSignal | undefined} signal
+ * @returns {Promise<T>}
+ */
+async function run(asked, job, signal) {
+  const outcome = await asked;
+  if (outcome.type !== 'Dispatched') throw signal?.aborted ? signal.reason : new Error(outcome.reason);
+  try {
+    return await job();
+  } finally {
+    outcome.lease.release();
+  }
+}
+
 export default {
   name: 'headgate',
   kind: 'subject',
@@ -32,15 +53,10 @@ export default {
        * @param {{ priority?: number, key?: unknown, signal?: AbortSignal, byteSize?: number }} [options] higher priority goes first
        * @returns {Promise<T>} the job's own result
        */
-      async submit(job, { priority = 0, key, signal, byteSize = 0 } = {}) {
+      submit(job, { priority = 0, key, signal, byteSize = 0 } = {}) {
         const flowKey = key === undefined && priority === 0 ? unkeyed : { fairnessId: String(key ?? 'default-flow'), priority };
-        const outcome = await flow.enqueue({ byteSize, signal }, flowKey);
-        if (outcome.type !== 'Dispatched') throw signal?.aborted ? signal.reason : new Error(outcome.reason);
-        try {
-          return await job();
-        } finally {
-          outcome.lease.release();
-        }
+        const request = byteSize === 0 && signal === undefined ? plain : { byteSize, signal };
+        return run(flow.enqueue(request, flowKey), job, signal);
       },
       keyCount: () => flow.stats().flows,
       close: () => flow.close(),

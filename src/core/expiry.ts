@@ -1,9 +1,9 @@
 /**
  * Ends the wait of requests whose time is up, exactly and with one timer.
  *
- *     lane 60 s:  item, item, item      requests with the same budget arrive in the order of their deadlines: a line is enough, and
- *     lane  2 s:  item, item            the deadlines need not be stored
- *     heap:       whatever has a budget beyond the first few distinct ones
+ *     band 1, 60 s:  item, item, item   requests with the same budget arrive in the order of their deadlines: a line is enough, and
+ *     band 0, 60 s:  item, item         the deadlines need not be stored; bands apart, because they leave in different orders
+ *     heap:          whatever has a budget beyond the first few distinct ones
  *
  * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is no timer.
  */
@@ -12,17 +12,19 @@ import { HeapQueue } from '../queues/heap-queue.js';
 import type { Clock } from './clock.js';
 import type { QueueItem } from './queue-item.js';
 
-/** Distinct budgets that get a lane; more than one band's worth of different TTLs is rare. */
-const maxLanes = 16;
+/** Distinct budgets of bands that get a lane; many more than bands, because requests with TTLs of their own are rare. */
+const maxLanes = 64;
 
-/** Waits with one budget. */
+/** Waits of one band with one budget. */
 export class Lane {
   readonly line: FifoQueue<QueueItem> = new FifoQueue<QueueItem>();
-  private readonly budgetMs: number;
+  readonly priority: number;
+  readonly budgetMs: number;
   /** Budgets run from here for requests that waited before. */
   private readonly beganAtMs: number;
 
-  constructor(budgetMs: number, beganAtMs: number) {
+  constructor(priority: number, budgetMs: number, beganAtMs: number) {
+    this.priority = priority;
     this.budgetMs = budgetMs;
     this.beganAtMs = beganAtMs;
   }
@@ -50,7 +52,7 @@ function isEarlier(a: QueueItem, b: QueueItem): boolean {
 }
 
 export class Expiry {
-  private readonly lanes = new Map<number, Lane>();
+  private lanes: Lane[] = [];
   private heap = new HeapQueue<QueueItem>(byDeadline);
   private timer: unknown = undefined;
   /** What the timer is armed for; Infinity while it is not. */
@@ -74,7 +76,7 @@ export class Expiry {
     item.deadlines = undefined;
     if (budgetMs === Number.POSITIVE_INFINITY) return;
     let deadlineMs: number;
-    const lane = this.laneFor(budgetMs);
+    const lane = this.laneFor(item.priority, budgetMs);
     if (lane === undefined) {
       deadlineMs = Math.max(item.waitingSinceMs, this.regimeBeganAtMs) + budgetMs;
       item.expiresAtMs = deadlineMs;
@@ -109,7 +111,7 @@ export class Expiry {
   /** Forgets every deadline, for a regime that began at that time: `add` the waiting requests again. */
   clear(beganAtMs: number): void {
     this.regimeBeganAtMs = beganAtMs;
-    this.lanes.clear();
+    this.lanes = [];
     this.heap = new HeapQueue<QueueItem>(byDeadline);
     this.earliestAddedMs = Number.NEGATIVE_INFINITY;
   }
@@ -140,25 +142,20 @@ export class Expiry {
 
   private first(): QueueItem | undefined {
     let earliest = this.heap.peek();
-    for (const lane of this.lanes.values()) {
+    for (const lane of this.lanes) {
       const first = lane.line.peek();
       if (first !== undefined && (earliest === undefined || isEarlier(first, earliest))) earliest = first;
     }
     return earliest;
   }
 
-  /** Undefined when there are lanes enough. */
-  private laneFor(budgetMs: number): Lane | undefined {
-    let lane = this.lanes.get(budgetMs);
-    if (lane !== undefined) return lane;
-    if (this.lanes.size >= maxLanes) this.dropEmptyLanes();
-    if (this.lanes.size >= maxLanes) return undefined;
-    lane = new Lane(budgetMs, this.regimeBeganAtMs);
-    this.lanes.set(budgetMs, lane);
+  /** Undefined when there are lanes enough. O(lanes), which for most hosts are as many as bands. */
+  private laneFor(priority: number, budgetMs: number): Lane | undefined {
+    for (const lane of this.lanes) if (lane.priority === priority && lane.budgetMs === budgetMs) return lane;
+    if (this.lanes.length >= maxLanes) this.lanes = this.lanes.filter(({ line }) => line.peek() !== undefined);
+    if (this.lanes.length >= maxLanes) return undefined;
+    const lane = new Lane(priority, budgetMs, this.regimeBeganAtMs);
+    this.lanes.push(lane);
     return lane;
-  }
-
-  private dropEmptyLanes(): void {
-    for (const [budgetMs, lane] of this.lanes) if (lane.line.peek() === undefined) this.lanes.delete(budgetMs);
   }
 }

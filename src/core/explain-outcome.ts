@@ -49,6 +49,6 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
 function describeLimit({ scope, resource, max, used }: LimitHit, band: string): string {
   const where = { global: 'the queue', band, flow: `its flow in ${band}` }[scope];
   return resource === 'requests'
-    ? `${where} is full: ${used} requests wait, and ${max} may`
+    ? `${where} is full: ${used} of ${max} requests wait`
     : `${where} is full: ${used} of ${max} bytes are taken, and this request does not fit`;
 }

@@ -3,6 +3,7 @@ import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Dispatcher } from './dispatcher.js';
 import { drainTimeMs, inSeconds, type WaitExplanation } from './explanation.js';
+import { deadlineOf } from './expiry.js';
 import { QueueItem } from './queue-item.js';
 
 /** A decision with its half of the sentence. */
@@ -40,7 +41,8 @@ export function explainWait(
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
   const isPoolEmpty = dispatcher.ledger.pool.endpoints.length === 0;
   const estimatedWaitMs = isPoolEmpty ? undefined : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
-  const expiresInMs = item.expiresAtMs === Number.POSITIVE_INFINITY ? undefined : Math.max(item.expiresAtMs - nowMs, 0);
+  const deadlineMs = deadlineOf(item);
+  const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
   const { text, ...verdict } = judge(dispatcher, item, higher, ahead, nowMs);
   const clauses = [
     text,
@@ -83,8 +85,9 @@ function judge(
     return { decidedBy: 'endpoints', text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}` };
   }
   if (!gate.isOpenFor(band)) {
-    const saturation = gate.saturationFor(band).toFixed(2);
-    return { decidedBy: 'gate', text: `${name} gated: saturation ${saturation} ≥ ceiling ${band.ceiling.toFixed(2)}` };
+    const saturation = gate.measured(band);
+    if (saturation === undefined) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
+    return { decidedBy: 'gate', text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}` };
   }
   if (next !== undefined && isStrict) {
     const waiting = higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;

@@ -54,6 +54,8 @@ describe('demand', () => {
   it('falls to nothing when nobody comes', () => {
     const { flow, clock } = makeFlow();
     for (let i = 0; i < 100; i++) runNow(flow).release();
+    clock.advance(1000);
+    expect(flow.demand().arrivedPerSecond).toBe(100);
     clock.advance(60_000);
     expect(flow.demand()).toMatchObject({ requests: 0, arrivedPerSecond: 0, dispatchedPerSecond: 0 });
   });

@@ -14,7 +14,7 @@ describe('outcome.explanation', () => {
     expect((await capacityDrop()).explanation).toEqual({
       decidedBy: 'limit',
       limit: { scope: 'band', resource: 'requests', max: 1, used: 1 },
-      text: 'band 0 is full: 1 requests wait, and 1 may',
+      text: 'band 0 is full: 1 of 1 requests wait',
     });
   });
 
@@ -45,7 +45,10 @@ describe('outcome.explanation', () => {
     runNow(flow);
     const low = flow.enqueue(request, key('a', -1));
     void flow.enqueue(request, key('a', 0));
-    expect(dropOf(await low).explanation).toMatchObject({ decidedBy: 'priority', text: expect.stringContaining('a higher band took the place') });
+    expect(dropOf(await low).explanation).toMatchObject({
+      decidedBy: 'priority',
+      text: expect.stringContaining('a higher band took the place'),
+    });
 
     const empty = makeFlow({ pool: new EndpointPool(), noEndpointRequestTtl: 1000 });
     const nowhere = empty.flow.enqueue(request, key());
@@ -66,10 +69,9 @@ describe('outcome.explanation', () => {
 
   it('never names a fairness ID', async () => {
     const { flow } = makeFlow({ bands: [{ priority: 0, flowLimits: { maxRequests: 0 } }] });
-    runNow(flow);
     const { explanation } = dropOf(await flow.enqueue(request, key('sk-secret')));
     expect(JSON.stringify(explanation)).not.toContain('sk-secret');
-    expect(explanation?.text).toBe('its flow in band 0 is full: 0 requests wait, and 0 may');
+    expect(explanation?.text).toBe('its flow in band 0 is full: 0 of 0 requests wait');
   });
 
   it('leaves the outcome plain: copies, comparisons and JSON do not see it', async () => {

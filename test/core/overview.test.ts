@@ -22,7 +22,12 @@ describe('overview', () => {
   });
 
   it('looks at no more flows than it is allowed to, in all bands together', () => {
-    const { flow } = makeFlow({ bands: [{ priority: 1, fairness: roundRobin() }, { priority: 0, fairness: roundRobin() }] });
+    const { flow } = makeFlow({
+      bands: [
+        { priority: 1, fairness: roundRobin() },
+        { priority: 0, fairness: roundRobin() },
+      ],
+    });
     runNow(flow);
     crowd(flow, [1, 1, 9], 1);
     crowd(flow, [1, 1], 0);
