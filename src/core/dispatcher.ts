@@ -13,10 +13,10 @@ import type { EndpointView } from '../endpoints/endpoint.js';
 import { type Endpoint, EndpointPool } from '../endpoints/endpoint-pool.js';
 import { InFlightEvictor } from '../eviction/in-flight-evictor.js';
 import { Gate } from '../gate/gate.js';
-import { strictOrder } from '../tiers/1-priority/band-order.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Usage } from '../tiers/views.js';
+import { BandChoice } from './band-choice.js';
 import { BandKeeper } from './band-keeper.js';
 import { Cancellation } from './cancellation.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
@@ -32,6 +32,7 @@ import type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, Outcome
 import { Placement } from './placement.js';
 import { QueueItem, type Settle } from './queue-item.js';
 import { Recheck } from './recheck.js';
+import { Shutdown } from './shutdown.js';
 import { SingleWriter, type Written } from './single-writer.js';
 
 /** Timing all would cost as much as half a dispatch. */
@@ -52,7 +53,6 @@ export class Dispatcher implements LeaseOwner, Written {
   waitingBytes = 0;
   enqueued = 0;
   released = 0;
-  state: 'open' | 'draining' | 'closed' = 'open';
   readonly outcomes: Record<OutcomeType, number> = {
     Dispatched: 0,
     RejectedCapacity: 0,
@@ -78,14 +78,11 @@ export class Dispatcher implements LeaseOwner, Written {
   private sequence = 0;
   private isPoolEmpty: boolean;
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
-  private drainTimer: unknown = undefined;
-  private drainsUntilMs = Number.POSITIVE_INFINITY;
   private walks = 0;
   /** True from a walk that stopped to let the event loop turn until the next turn. */
   private isPaused = false;
-  /** Bands that hold flows back. */
-  private readonly holding = new Set<PriorityBand>();
-  private readonly closers: (() => void)[] = [];
+  readonly choice: BandChoice;
+  private readonly shutdown: Shutdown;
   private readonly desk: AdmissionDesk;
   private evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly writer: SingleWriter;
@@ -112,6 +109,8 @@ export class Dispatcher implements LeaseOwner, Written {
     this.gate = new Gate(pool, this.keeper.table, events, options, () => this.wake());
     this.ledger = new InFlightLedger(pool, this.gate);
     this.placement = new Placement(pool, this.gate, events, options);
+    this.choice = new BandChoice(this.keeper, this.gate, this.placement, options);
+    this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
     this.desk = new AdmissionDesk(options.admission, pool, this.gate, events);
     this.evictor = options.eviction && new InFlightEvictor(options.eviction, events);
     this.expiry = new Expiry(clock, () => this.writer.perform(() => this.evictExpired()));
@@ -121,6 +120,10 @@ export class Dispatcher implements LeaseOwner, Written {
       () => clock.now(),
     );
     this.writer.leave();
+  }
+
+  get state(): Shutdown['state'] {
+    return this.shutdown.state;
   }
 
   /** Decides now if it can, otherwise lets the request wait. */
@@ -152,7 +155,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.writer.enter();
     try {
       this.begin();
-      const highest = this.highestReady();
+      const highest = this.choice.highestReady;
       if (highest !== undefined && highest.priority >= priority) this.walk();
       const item = this.makeItem(request, fairnessId, priority);
       const outcome = this.judge(item);
@@ -206,8 +209,8 @@ export class Dispatcher implements LeaseOwner, Written {
   /** Stops admission; evicts what still waits after `drainMs`. A later call can only shorten the time. */
   close(drainMs: number): Promise<void> {
     if (this.state === 'closed') return Promise.resolve();
-    const closed = new Promise<void>((resolve) => this.closers.push(resolve));
-    this.writer.perform(() => this.drain(drainMs));
+    const closed = this.shutdown.closed();
+    this.writer.perform(() => this.shutdown.drain(drainMs, this.nowMs));
     return closed;
   }
 
@@ -310,8 +313,8 @@ export class Dispatcher implements LeaseOwner, Written {
       return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
     band.lastUsedMs = this.nowMs;
     // Where a lower band may come first, it must not be overtaken by what comes before the gate was looked at again.
-    if (this.waiting > 0 && !this.isStrict) this.walk();
-    const highest = this.highestReady();
+    if (this.waiting > 0 && !this.choice.isStrict) this.walk();
+    const highest = this.choice.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
       this.isWorkWanted = true;
       return undefined;
@@ -433,57 +436,24 @@ export class Dispatcher implements LeaseOwner, Written {
         this.isPaused = true;
         return;
       }
-      if (this.holding.size > 0) this.letHeldTry();
-      const band = this.nextBand();
+      const band = this.choice.next(this.nowMs);
       if (band === undefined) break;
       const item = band.next(this.nowMs) as QueueItem;
       if (this.expiry.isDue(item, this.nowMs)) this.evictOverdue(item);
-      else if (!this.dispatch(item, band) && !this.setAside(item, band)) break;
+      else if (!this.dispatch(item, band) && !this.setAside(item)) break;
     }
     this.noteGate(this.waiting > 0);
     if (this.waiting > 0) this.reclaim();
   }
 
   /** What becomes of a request that has nowhere to go. False when everything behind it must wait as well. */
-  private setAside(item: QueueItem, band: PriorityBand): boolean {
+  private setAside(item: QueueItem): boolean {
     if (!this.placement.isServed(item.requestClass)) {
       this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
       return true;
     }
     // Foreign code may have emptied the pool meanwhile: the walk that it asked for then follows.
-    if (!band.settings.holdsFlows || this.ledger.pool.endpoints.length === 0) return false;
-    band.hold(item.flow as Flow);
-    this.holding.add(band);
-    return true;
-  }
-
-  /** Of each class of held requests that has room now, one flow may try. O(classes · endpoints). */
-  private letHeldTry(): void {
-    for (const band of this.holding) {
-      for (const held of band.held.all()) {
-        if (held.trying === undefined && this.placement.hasRoom(held.requestClass, band, this.nowMs)) band.letTry(held);
-      }
-      if (band.held.waiting === 0) this.holding.delete(band);
-    }
-  }
-
-  /** The highest band with requests that are not held back. */
-  private highestReady(): PriorityBand | undefined {
-    if (this.holding.size === 0) return this.keeper.table.highestWaiting;
-    return this.keeper.table.allWaiting().find((band) => band.ready > 0);
-  }
-
-  /** The waiting band that goes next; undefined while the gate is closed. */
-  private nextBand(): PriorityBand | undefined {
-    const highest = this.highestReady();
-    if (highest === undefined || !this.gate.admits(highest, this.nowMs)) return undefined;
-    if (this.isStrict) return highest;
-    const open = this.keeper.table.allWaiting().filter((band) => band.ready > 0 && this.gate.isOpenFor(band));
-    return this.keeper.shares.due(open) ?? this.options.bandOrder.choose(open, this.keeper.table.all());
-  }
-
-  get isStrict(): boolean {
-    return this.options.bandOrder === strictOrder && !this.keeper.shares.isUsed;
+    return this.ledger.pool.endpoints.length > 0 && this.choice.holdBack(item.flow as Flow);
   }
 
   /** Asks running requests to leave for the waiting ones, when eviction is on. */
@@ -670,6 +640,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.recheck.stop();
     this.gate.configure(options);
     this.placement.configure(options);
+    this.choice.configure(options);
     this.keeper.configure(options, this.nowMs);
     for (const item of this.keeper.allWaiting()) item.requestClass = this.placement.classOf(item);
     this.desk.policy = options.admission;
@@ -685,26 +656,14 @@ export class Dispatcher implements LeaseOwner, Written {
     else this.evictor.configure(options.eviction);
   }
 
-  private drain(drainMs: number): void {
-    this.state = 'draining';
-    const untilMs = this.nowMs + drainMs;
-    if (untilMs >= this.drainsUntilMs) return;
-    this.drainsUntilMs = untilMs;
-    this.options.clock.clearTimeout(this.drainTimer);
-    if (drainMs === 0) this.evictAll();
-    else this.drainTimer = this.options.clock.setTimeout(() => this.writer.perform(() => this.evictAll()), drainMs);
-  }
-
   private evictAll(): void {
     for (const item of this.keeper.allWaiting()) this.evict(item, 'EvictedOther', 'shutting-down');
   }
 
   /** The last request has left a closing controller. */
   private finish(): void {
-    this.state = 'closed';
-    this.options.clock.clearTimeout(this.drainTimer);
     this.gate.stop();
     this.detachFromPool();
-    for (const resolve of this.closers) resolve();
+    this.shutdown.finish();
   }
 }

@@ -2,8 +2,8 @@
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Dispatcher } from './dispatcher.js';
-import { drainTimeMs, inSeconds, type WaitExplanation } from './explanation.js';
 import { deadlineOf } from './expiry.js';
+import { drainTimeMs, inSeconds, type WaitExplanation } from './explanation.js';
 import { QueueItem } from './queue-item.js';
 
 /** A decision with its half of the sentence. */
@@ -70,7 +70,7 @@ export function explainWait(
 
 /** The first thing that holds it back. */
 function judge(
-  { gate, ledger, placement, isStrict }: Dispatcher,
+  { gate, ledger, placement, choice }: Dispatcher,
   item: QueueItem,
   higher: readonly PriorityBand[],
   ahead: number | undefined,
@@ -89,13 +89,13 @@ function judge(
     if (saturation === undefined) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
     return { decidedBy: 'gate', text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}` };
   }
-  if (next !== undefined && isStrict) {
+  if (next !== undefined && choice.isStrict) {
     const waiting = higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;
     return { decidedBy: 'priority', text: `${name} waits for ${waiting}` };
   }
   const obstacle = placement.obstacle(item.requestClass, band, nowMs);
   if (obstacle !== undefined) return { decidedBy: 'endpoints', text: `${name}: ${obstacles[obstacle]}` };
-  if (!isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
+  if (!choice.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
   if (ahead === 0 && !band.sharesQueue) {
     return { decidedBy: 'fairness', policy: band.settings.fairness.type, text: `${name}: it is the turn of other flows` };
   }

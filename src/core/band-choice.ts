@@ -1,0 +1,68 @@
+/** Tier 1 at work: which band goes next, among those that the gate is open for and that have requests which are not held back. */
+import type { Gate } from '../gate/gate.js';
+import { strictOrder } from '../tiers/1-priority/band-order.js';
+import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { Flow } from '../tiers/2-fairness/flow.js';
+import type { BandKeeper } from './band-keeper.js';
+import type { ResolvedOptions } from './options.js';
+import type { Placement } from './placement.js';
+
+export class BandChoice {
+  /** Bands that hold flows back. */
+  private readonly holding = new Set<PriorityBand>();
+  private readonly keeper: BandKeeper;
+  private readonly gate: Gate;
+  private readonly placement: Placement;
+  private order: ResolvedOptions['bandOrder'];
+
+  constructor(keeper: BandKeeper, gate: Gate, placement: Placement, { bandOrder }: ResolvedOptions) {
+    this.keeper = keeper;
+    this.gate = gate;
+    this.placement = placement;
+    this.order = bandOrder;
+  }
+
+  configure({ bandOrder }: ResolvedOptions): void {
+    this.order = bandOrder;
+  }
+
+  /** True when the highest band goes first, whatever waits below. */
+  get isStrict(): boolean {
+    return this.order === strictOrder && !this.keeper.shares.isUsed;
+  }
+
+  /** The highest band with requests that are not held back. */
+  get highestReady(): PriorityBand | undefined {
+    if (this.holding.size === 0) return this.keeper.table.highestWaiting;
+    return this.keeper.table.allWaiting().find((band) => band.ready > 0);
+  }
+
+  /** Undefined while the gate is closed. Reads the detectors. */
+  next(nowMs: number): PriorityBand | undefined {
+    if (this.holding.size > 0) this.letHeldTry(nowMs);
+    const highest = this.highestReady;
+    if (highest === undefined || !this.gate.admits(highest, nowMs)) return undefined;
+    if (this.isStrict) return highest;
+    const open = this.keeper.table.allWaiting().filter((band) => band.ready > 0 && this.gate.isOpenFor(band));
+    return this.keeper.shares.due(open) ?? this.order.choose(open, this.keeper.table.all());
+  }
+
+  /** The flow's first request has nowhere to go: others may pass it. False when the band lets nothing pass. */
+  holdBack(flow: Flow): boolean {
+    const { band } = flow;
+    if (!band.settings.holdsFlows) return false;
+    band.hold(flow);
+    this.holding.add(band);
+    return true;
+  }
+
+  /** Of each class of held requests that has room now, one flow may try. O(classes · endpoints). */
+  private letHeldTry(nowMs: number): void {
+    for (const band of this.holding) {
+      for (const held of band.held.all()) {
+        if (held.trying === undefined && this.placement.hasRoom(held.requestClass, band, nowMs)) band.letTry(held);
+      }
+      if (band.held.waiting === 0) this.holding.delete(band);
+    }
+  }
+}
