@@ -372,7 +372,8 @@ export class Dispatcher implements LeaseOwner, Written {
   /** The limits of its band and of its flow. */
   private ownLimitHitBy(item: QueueItem, band: PriorityBand): LimitHit | undefined {
     const hit = exceededLimit('band', band, band.settings.limits, item.byteSize);
-    const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
+    const { flows } = this.options;
+    const flowLimits = (flows.size > 0 ? flows.get(item.fairnessId)?.limits : undefined) ?? band.settings.flowLimits;
     if (hit !== undefined || isUnlimited(flowLimits)) return hit;
     return exceededLimit('flow', this.flowFor(item, band), flowLimits, item.byteSize);
   }
