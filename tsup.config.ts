@@ -13,6 +13,7 @@ const subpaths = [
   'client',
   'prometheus',
   'opentelemetry',
+  'inspector',
   'endpoints',
   'gateway',
   'testing',

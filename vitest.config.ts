@@ -12,7 +12,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/package/**'],
+    exclude: ['test/package/**', 'test/observability/**'],
     typecheck: {
       enabled: true,
       include: ['test/types/**/*.test-d.ts'],

@@ -50,8 +50,8 @@ export type {
   WalkedEvent,
 } from './core/events.js';
 export { type DropCause, type DropCode, type DropExplanation, explainDrop } from './core/explain-drop.js';
-export { type DropResponse, FlowControlError } from './core/flow-control-error.js';
 export type { DecidedBy, Explanation, WaitExplanation } from './core/explanation.js';
+export { type DropResponse, FlowControlError } from './core/flow-control-error.js';
 export { type CloseOptions, FlowController, type RunOptions } from './core/flow-controller.js';
 export { FlowEvictedError } from './core/flow-evicted-error.js';
 export type { FlowGate } from './core/flow-gate.js';

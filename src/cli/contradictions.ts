@@ -102,7 +102,7 @@ function labelOddities({ upstreams, models }: GatewayConfig, text: string): stri
   ];
 }
 
-function senderOddities({ listen, auth, limits }: GatewayConfig, { bands, limits: all }: Resolved): string[] {
+function senderOddities({ listen, admin, auth, limits }: GatewayConfig, { bands, limits: all }: Resolved): string[] {
   const isOpen = !['127.0.0.1', '::1', 'localhost'].includes(listen.host);
   const known = new Set(bands.map(({ priority }) => priority));
   const senders = auth.anonymous === undefined ? auth.keys : [...auth.keys, auth.anonymous];
@@ -110,6 +110,9 @@ function senderOddities({ listen, auth, limits }: GatewayConfig, { bands, limits
   const narrow = bands.filter((band) => Math.min(band.limits.maxBytes, all.maxBytes) < limits.maxRequestBytes);
   return [
     ...(isOpen && auth.keys.length === 0 ? [`everybody who reaches ${listen.host} may send requests: there are no auth.keys`] : []),
+    ...(isOpen && admin.listen === undefined
+      ? [`everybody who reaches ${listen.host} may read /metrics, which names tenants: there is no admin.port`]
+      : []),
     ...(isOpen && auth.anonymous?.trusted ? ['auth.anonymous is trusted: whoever comes names any tenant and objective'] : []),
     ...homeless.map(
       ({ tenant, priority }) => `tenant ${tenant} has priority ${priority}, for which there is no band: the default band's settings apply`,

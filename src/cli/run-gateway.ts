@@ -18,8 +18,6 @@ export async function runGateway(file: string): Promise<number> {
     process.stderr.write(`${messageOf(error)}\n`);
     return 1;
   }
-  log('info', 'listening', { url: gateway.url, adminUrl: gateway.adminUrl, upstreams: gateway.pool.endpoints.length, pid: process.pid });
-
   process.on('SIGHUP', () => {
     try {
       const next = read();
@@ -33,7 +31,10 @@ export async function runGateway(file: string): Promise<number> {
       log('error', 'reload-refused', { problems: error instanceof FlowConfigError ? error.issues.length : 1 });
     }
   });
-  return stopped(gateway, log);
+  const end = stopped(gateway, log);
+  // Last: whoever reads it may send signals at once.
+  log('info', 'listening', { url: gateway.url, adminUrl: gateway.adminUrl, upstreams: gateway.pool.endpoints.length, pid: process.pid });
+  return end;
 }
 
 function stopped(gateway: Gateway, log: ReturnType<typeof lineLog>): Promise<number> {

@@ -115,7 +115,7 @@ export function toFrame(
       maxRequests: maxRequests === Number.POSITIVE_INFINITY ? null : maxRequests,
       saturation: rounded(saturation, 3),
       ceiling: rounded(Math.min(ceiling, Number.MAX_SAFE_INTEGER), 3),
-      isGated: band.waiting > 0 && saturation >= ceiling,
+      isGated: saturation >= ceiling,
       arrivedPerSecond: rounded(arrivedPerSecond),
       dispatchedPerSecond: rounded(dispatchedPerSecond),
       timeToDrainMs: orNull(timeToDrainMs),

@@ -14,6 +14,28 @@ function queue(flow: FlowReadings, figure: 'requests' | 'bytes'): Sample[] {
   return [...flow.queueRows()].map((row) => ({ labels: row.labels, value: row[figure] }));
 }
 
+/** Endpoints that detectors are blind to. Detectors of one type, such as those of two stages, are counted together. */
+function staleEndpoints({ detectors, poolIfNamed }: FlowReadings): Sample[] {
+  const counts = new Map<string, number>();
+  for (const detector of detectors) {
+    const stale: unknown = Reflect.get(detector, 'staleEndpoints');
+    if (typeof stale === 'number') counts.set(detector.type, (counts.get(detector.type) ?? 0) + stale);
+  }
+  return Array.from(counts, ([detector, value]) => ({ labels: { detector, ...poolIfNamed }, value }));
+}
+
+/** Of the detectors that judge stages apart; where several do, the fullest reading of a stage. */
+function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
+  const fullest = new Map<string, number>();
+  for (const detector of detectors) {
+    const readings: object = Reflect.get(detector, 'stageSaturation') ?? {};
+    for (const [stage, reading] of Object.entries(readings)) {
+      if (typeof reading === 'number') fullest.set(stage, Math.max(fullest.get(stage) ?? 0, reading));
+    }
+  }
+  return Array.from(fullest, ([stage, value]) => ({ labels: { stage, ...pool }, value }));
+}
+
 /** Of every band that has a limit. */
 function ofBands({ snapshot, pool }: FlowReadings, used: 'waiting' | 'waitingBytes', max: 'maxRequests' | 'maxBytes'): Sample[] {
   return snapshot.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, utilization(band[used], band.limits[max])));
@@ -70,6 +92,14 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: ({ snapshot, pool }) => one(pool, snapshot.stats.saturation),
   },
   {
+    name: 'flow_control_stage_saturation',
+    type: 'gauge',
+    help: 'Saturation of each stage of disaggregated serving; absent where a detector does not judge stages apart.',
+    labels: ['stage', 'inference_pool'],
+    aggregator: 'max',
+    samples: stageSaturation,
+  },
+  {
     name: 'flow_control_requests_total',
     type: 'counter',
     help: 'Requests by what became of them.',
@@ -119,11 +149,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Endpoints whose figures were missing or stale at the last reading of a detector.',
     labels: ['detector'],
     aggregator: 'max',
-    samples: ({ detectors, poolIfNamed }) =>
-      detectors.flatMap((detector) => {
-        const stale: unknown = Reflect.get(detector, 'staleEndpoints');
-        return typeof stale === 'number' ? one({ detector: detector.type, ...poolIfNamed }, stale) : [];
-      }),
+    samples: staleEndpoints,
   },
   {
     name: 'flow_control_revocations_issued_total',
@@ -160,6 +186,28 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Tokens booked by leases not yet released.',
     labels: ['inference_pool'],
     samples: ({ snapshot, pool }) => one(pool, snapshot.stats.inFlightTokens),
+  },
+  {
+    name: 'flow_control_enqueued_total',
+    type: 'counter',
+    help: 'Requests handed to flow control, those that still wait included.',
+    labels: ['inference_pool'],
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.enqueued),
+  },
+  {
+    name: 'flow_control_queue_tokens',
+    type: 'gauge',
+    help: 'Estimated tokens of the requests that wait.',
+    labels: ['inference_pool'],
+    samples: ({ demand, pool }) => one(pool, demand.waitingTokens),
+  },
+  {
+    name: 'flow_control_endpoints',
+    type: 'gauge',
+    help: 'Model servers in the pool; absent for a controller without one.',
+    labels: ['inference_pool'],
+    aggregator: 'max',
+    samples: ({ demand, pool }) => one(pool, demand.endpoints),
   },
   {
     name: 'flow_control_plugin_errors_total',

@@ -3,7 +3,7 @@
  *
  * Invariant: gauges are what the controller says of itself, so that they cannot drift.
  */
-import type { ControllerSnapshot, FlowRequest, SaturationDetector } from '../index.js';
+import type { ControllerSnapshot, FlowDemand, FlowRequest, SaturationDetector } from '../index.js';
 import { BoundedLabel } from '../metrics/bounded-label.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
 import { WaitingBook } from '../metrics/waiting-book.js';
@@ -32,13 +32,13 @@ export interface FlowReadings {
   readonly victims: Victims;
   readonly modelRejections: ModelRejections | undefined;
   readonly snapshot: ControllerSnapshot;
+  readonly demand: FlowDemand;
   queueRows(): Iterable<QueueRow>;
 }
 
 export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   readonly pool: Labels;
   readonly poolIfNamed: Labels;
-  readonly detectors: readonly SaturationDetector[];
   readonly tally: FlowTally;
   readonly modelRejections: ModelRejections | undefined;
   readonly victims: Victims;
@@ -46,15 +46,17 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   private readonly models: ModelLabels<R>;
   private readonly waitingModels = new WaitingBook<Models>();
   private readonly hasFairnessIds: boolean;
+  private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
-  private state: ControllerSnapshot | undefined;
+  private state: { readonly snapshot: ControllerSnapshot; readonly demand: FlowDemand } | undefined;
 
   constructor(flow: ObservedFlow<R>, options: Omit<PrometheusMetricsOptions<R>, 'register'>) {
     const { inferencePool = '', fairnessIdLabel = true, maxFairnessIds = 1000, pinnedFairnessIds, dynamo } = options;
     this.flow = flow;
     this.pool = { inference_pool: inferencePool };
     this.poolIfNamed = inferencePool === '' ? {} : this.pool;
-    this.detectors = options.detectors ?? [];
+    const { detectors = [] } = options;
+    this.listDetectors = typeof detectors === 'function' ? detectors : () => detectors;
     this.hasFairnessIds = fairnessIdLabel;
     const configured = flow.snapshot().bands.filter(({ isConfigured }) => isConfigured);
     this.tally = new FlowTally({
@@ -79,10 +81,23 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     for (const stop of this.stops) stop();
   }
 
-  /** The same for everything that is read in this turn; a registry reads all its metrics in one. O(waiting). */
+  get detectors(): readonly SaturationDetector[] {
+    return this.listDetectors();
+  }
+
   get snapshot(): ControllerSnapshot {
+    return this.read().snapshot;
+  }
+
+  get demand(): FlowDemand {
+    return this.read().demand;
+  }
+
+  /** The same for everything that is read in this turn; a registry reads all its metrics in one. O(waiting). */
+  private read(): NonNullable<typeof this.state> {
     if (this.state === undefined) {
-      this.state = this.flow.snapshot();
+      const demand = this.flow.demand(); // asks the detector, so it comes first
+      this.state = { demand, snapshot: this.flow.snapshot() };
       queueMicrotask(() => {
         this.state = undefined;
       });

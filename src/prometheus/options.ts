@@ -19,8 +19,11 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   modelName?: ((request: R) => string) | undefined;
   /** Value of the label `target_model_name`: the model after rewriting. @default '' */
   targetModelName?: ((request: R) => string) | undefined;
-  /** The controller's detectors, for what they alone can tell: endpoints without fresh figures, the saturation of stages. @default [] */
-  detectors?: readonly SaturationDetector[] | undefined;
+  /**
+   * The controller's detectors, for what they alone can tell: endpoints without fresh figures, the saturation of stages. A function is
+   * asked at each scrape, for hosts that reconfigure. @default []
+   */
+  detectors?: readonly SaturationDetector[] | (() => readonly SaturationDetector[]) | undefined;
   /** Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API endpoint, such as `chat_completions`. @default undefined */
   dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;
 }
@@ -55,7 +58,12 @@ const optionsSchema = object({
   pinnedFairnessIds: optional(texts),
   modelName: optional(aFunction),
   targetModelName: optional(aFunction),
-  detectors: optional(value('a list of detectors', (given): given is SaturationDetector[] => Array.isArray(given))),
+  detectors: optional(
+    value(
+      'a list of detectors, or a function that answers one',
+      (given): given is SaturationDetector[] | (() => SaturationDetector[]) => Array.isArray(given) || typeof given === 'function',
+    ),
+  ),
   dynamo: optional(object({ endpoint: optional(aFunction) })),
 } satisfies Checked);
 

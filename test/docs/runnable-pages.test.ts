@@ -11,7 +11,7 @@ const scratch = new URL('test-results/runnable-pages/', root);
 beforeAll(() => mkdirSync(scratch, { recursive: true }));
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-describe.each(['client', 'placement', 'testing'])('docs/%s.md', (page) => {
+describe.each(['client', 'inspector', 'placement', 'testing'])('docs/%s.md', (page) => {
   const text = readFileSync(new URL(`docs/${page}.md`, root), 'utf8');
   const snippets = [...text.matchAll(/<!-- run by test\/docs\/runnable-pages\.test\.ts -->\n```js\n(.*?)```/gs)].map(
     ([, code = '']) => code,

@@ -136,6 +136,16 @@ describe('what is refused', () => {
     expect(gateway.flow.stats().inFlight).toBe(0);
   });
 
+  it('is an upload that turns out too large on its way', async () => {
+    const upstream = await startUpstream();
+    const { gateway } = await startGateway(fileOf([upstream.url], { limits: { maxRequestBytes: 1000 } }));
+    const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(3000)) });
+    const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': 'audio/wav' } } as RequestInit;
+    expect(await errorOf(await fetch(`${gateway.url}/v1/x`, init))).toMatchObject({ status: 413, code: 'request_too_large' });
+    await until('the seat is free', () => gateway.flow.stats().inFlight === 0);
+    expect(upstream.received).toEqual([]);
+  });
+
   it('is JSON that is none, without taking a seat', async () => {
     const { post, gateway } = await startGateway(fileOf([(await startUpstream()).url]));
     expect(await errorOf(await post('{'))).toMatchObject({ status: 400, code: 'invalid_json' });
@@ -322,6 +332,19 @@ describe('when a server fails', () => {
     expect(free.received).toEqual([]);
   });
 
+  it('by refusing, when the client has left meanwhile: nobody else is asked, and no seat is lost', async () => {
+    const left = new AbortController();
+    const full = await startUpstream(({ res }) => {
+      left.abort();
+      setTimeout(() => res.writeHead(503).end('busy'), 20);
+    });
+    const free = await startUpstream();
+    const { post, gateway, log } = await startGateway(fileOf([full.url, free.url]));
+    await expect(post(chat, { signal: left.signal })).rejects.toThrow();
+    await until('it is over', () => log.some(({ event }) => event === 'request'));
+    expect([free.received.length, gateway.flow.stats().inFlight]).toEqual([0, 0]);
+  });
+
   it('by not being there: another one is asked', async () => {
     const gone = await startUpstream();
     await new Promise((resolve) => gone.server.close(resolve));
@@ -342,6 +365,41 @@ describe('when a server fails', () => {
     const upstream = await startUpstream(({ res }) => res.writeHead(500).end(body));
     const { post } = await startGateway(fileOf([upstream.url]));
     expect((await (await post(chat)).text()).length).toBe(500_000);
+  });
+});
+
+describe('a request that is evicted', () => {
+  const file = (url: string): object =>
+    fileOf([url], {
+      auth: { keys: [{ key: 'sk-premium', tenant: 'premium', priority: 100 }], anonymous: { tenant: 'batch', priority: -10 } },
+      flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, enableEviction: true },
+    });
+  const premium = { headers: { authorization: 'Bearer sk-premium' } };
+
+  it('before its first byte is told 429, the server hears of it, and the other one is served', async () => {
+    const isGone = deferred();
+    const upstream = await startUpstream((received, index) => {
+      if (index === 0) received.res.once('close', () => isGone.resolve());
+      else serve(received, index);
+    });
+    const { post, gateway } = await startGateway(file(upstream.url));
+    const batch = post(chat);
+    await until('it runs', () => upstream.received.length === 1);
+    expect((await post(chat, premium)).status).toBe(200);
+    expect(await errorOf(await batch)).toMatchObject({ status: 429, code: 'ERR_FLOW_EVICTED' });
+    await isGone.promise;
+    await until('all seats are free', () => gateway.flow.stats().inFlight === 0);
+  });
+
+  it('within its answer breaks off', async () => {
+    const upstream = await startUpstream((received, index) => {
+      if (index === 0) received.res.setHeader('content-type', 'text/event-stream').write(sse('half'));
+      else serve(received, index);
+    });
+    const { post } = await startGateway(file(upstream.url));
+    const batch = await post({ ...chat, stream: true });
+    expect((await post(chat, premium)).status).toBe(200);
+    await expect(batch.text()).rejects.toThrow();
   });
 });
 

@@ -115,6 +115,14 @@ describe('programs', () => {
     expect((JSON.parse(esm) as string[][]).every((exported) => exported.length > 0)).toBe(true);
   });
 
+  test('the command is installed, and reads files', async () => {
+    const command = join(consumer, 'node_modules/.bin/headgate');
+    expect(await run(command, '--version')).toBe(`${manifest.version}\n`);
+    const file = join(consumer, 'gateway.yaml');
+    await writeFile(file, 'listen: { port: 0 }\nupstreams: [{ id: a, url: "http://127.0.0.1:9" }]\n');
+    expect(JSON.parse(await run(command, 'check', file, '--json'))).toMatchObject({ kind: 'gateway file', faults: [] });
+  });
+
   test('an error of one format is an instance of the class of the other', async () => {
     const source = `
       import * as esm from 'headgate';

@@ -208,6 +208,7 @@ describe('prometheusMetrics', () => {
       enqueue: (...call) => flow.enqueue(...call),
       stats: () => flow.stats(),
       snapshot: () => flow.snapshot(),
+      demand: () => flow.demand(),
       on: (event, listener) => {
         const stop = flow.on(event, listener);
         listeners++;

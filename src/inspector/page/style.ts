@@ -92,8 +92,9 @@ section { margin-bottom: 22px; }
 .waits .time { font-size: 17px; font-weight: 650; grid-row: span 2; }
 .waits .who { font-weight: 600; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .waits .who small { color: var(--soft); font-weight: 400; font-size: 13px; margin-left: 6px; }
-.waits .why { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
-.chart { display: block; width: 100%; height: 110px; border-bottom: 1px solid var(--line); }
+.waits .why { color: var(--soft); font-size: 13px; overflow-wrap: anywhere; text-wrap: pretty; }
+.columns > section { display: flex; flex-direction: column; }
+.chart { display: block; width: 100%; flex: 1 0 110px; min-height: 110px; max-height: 260px; border-bottom: 1px solid var(--line); }
 .chart .dispatched { fill: var(--dispatched); } .chart .rejected { fill: var(--rejected); } .chart .evicted { fill: var(--evicted); } .chart .unknown { fill: var(--track); }
 .axis { display: flex; justify-content: space-between; color: var(--soft); font-size: 12px; margin: 4px 0 12px; }
 .totals { display: grid; grid-template-columns: repeat(auto-fill, minmax(170px, 1fr)); gap: 4px 18px; }

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-export interface Received {
+interface Received {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly body: string;
@@ -23,7 +23,7 @@ export const idleMetrics =
   '# TYPE vllm:num_requests_waiting gauge\nvllm:num_requests_waiting 0\n# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 0\n' +
   '# TYPE vllm:kv_cache_usage_perc gauge\nvllm:kv_cache_usage_perc 0\n';
 
-export function completion(content: string, model = 'llama'): object {
+function completion(content: string, model = 'llama'): object {
   return {
     id: 'c1',
     object: 'chat.completion',

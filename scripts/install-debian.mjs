@@ -1,0 +1,31 @@
+// Installs Debian packages that are missing. Imported by other scripts; as a program: node scripts/install-debian.mjs <package>…
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+
+function isInstalled(name) {
+  const { status, stdout } = spawnSync('dpkg', ['-s', name], { encoding: 'utf8' });
+  return status === 0 && stdout.includes('install ok installed');
+}
+
+function apt(...options) {
+  const { status, error, stderr } = spawnSync('apt-get', options, { env: environment, encoding: 'utf8', timeout: 600_000 });
+  if (status === 0) return undefined;
+  return `apt-get ${options.join(' ')}: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
+}
+
+/** Why a package is missing afterwards; undefined when all are there. */
+export function installDebian(...names) {
+  const missing = names.filter((name) => !isInstalled(name));
+  if (missing.length === 0) return undefined;
+  return apt('update') ?? apt('install', '-y', '--no-install-recommends', ...missing);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const problem = installDebian(...process.argv.slice(2));
+  if (problem !== undefined) {
+    process.stderr.write(`${problem}\n`);
+    process.exitCode = 1;
+  }
+}

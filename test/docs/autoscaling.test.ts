@@ -1,0 +1,108 @@
+/** docs/autoscaling.md: its snippet answers, its manifests are manifests, and what they read is there to be read. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { demandHandler } from '../../src/http/index.js';
+import { EndpointPool } from '../../src/index.js';
+import { prometheusMetrics } from '../../src/prometheus/index.js';
+import { key, makeFlow, runNow } from '../support/flow.js';
+
+const root = new URL('../../', import.meta.url);
+/** Inside the package, so that the snippet's imports resolve as a user's would. */
+const scratch = new URL('test-results/autoscaling/', root);
+const page = readFileSync(new URL('docs/autoscaling.md', root), 'utf8');
+
+beforeAll(() => mkdirSync(scratch, { recursive: true }));
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+interface ScaledObject {
+  apiVersion: string;
+  kind: string;
+  spec: {
+    scaleTargetRef: { name: string };
+    minReplicaCount: number;
+    maxReplicaCount: number;
+    triggers: { type: string; metadata: Record<string, string> }[];
+  };
+}
+
+const manifests = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => parse(yaml) as ScaledObject);
+const trigger = (type: string) => manifests.flatMap(({ spec }) => spec.triggers).find((each) => each.type === type)!.metadata;
+
+/** What KEDA's valueLocation finds: a path of names, as GJSON reads it. */
+const at = (path: string, value: unknown): unknown =>
+  path.split('.').reduce((here, name) => (typeof here === 'object' && here !== null ? Reflect.get(here, name) : undefined), value);
+
+/** A gateway with something in every figure. */
+function busyFlow() {
+  const pool = new EndpointPool();
+  pool.add('e');
+  const { flow } = makeFlow({ pool, bands: [{ priority: 100 }] });
+  runNow(flow);
+  void flow.enqueue({ byteSize: 10, tokens: 3 }, key('a', 100));
+  return flow;
+}
+
+async function answered(): Promise<object> {
+  return JSON.parse((await demandHandler(busyFlow())({ method: 'GET', headers: {} })).body) as object;
+}
+
+describe('docs/autoscaling.md', () => {
+  it('has ScaledObjects whose bounds and triggers are of the form that KEDA wants', () => {
+    expect(manifests).toHaveLength(2);
+    for (const { apiVersion, kind, spec } of manifests) {
+      expect([apiVersion, kind]).toEqual(['keda.sh/v1alpha1', 'ScaledObject']);
+      expect(spec.maxReplicaCount).toBeGreaterThan(spec.minReplicaCount);
+      expect(spec.scaleTargetRef.name).toBeTruthy();
+      // Metadata of triggers is text, numbers included.
+      for (const { metadata } of spec.triggers) for (const value of Object.values(metadata)) expect(value).toBeTypeOf('string');
+    }
+  });
+
+  it('reads a number that the handler answers', async () => {
+    const { format, valueLocation = '', targetValue } = trigger('metrics-api');
+    expect([format, at(valueLocation, await answered())]).toEqual(['json', 2]);
+    expect(Number(targetValue)).toBeGreaterThan(0);
+  });
+
+  it('names other paths that lead somewhere', async () => {
+    const [, sentence = ''] = /`valueLocation` takes (.*?)\. /s.exec(page) ?? [];
+    const paths = [...sentence.matchAll(/`([^`]+)`/g)].map(([, path = '']) => path);
+    expect(paths).toEqual(['bands.100.waiting', 'waitingTokens']);
+    const answer = await answered();
+    expect(paths.map((path) => at(path, answer))).toEqual([1, 3]);
+  });
+
+  it('has every field of the answer, and no other', async () => {
+    const [table = ''] = /\| field \|[\s\S]*?\n\n/.exec(page) ?? [];
+    const rows = table
+      .split('\n')
+      .slice(2)
+      .map((row) => row.split('|')[1] ?? '');
+    const described = rows.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    expect(described.sort()).toEqual(Object.keys(await answered()).sort());
+  });
+
+  it('asks Prometheus for metrics that headgate has, by labels that they have', async () => {
+    const register = new Registry();
+    prometheusMetrics(busyFlow(), { register, inferencePool: 'llama' });
+    const exposed = await register.metrics();
+    const { query = '' } = trigger('prometheus');
+    const series = [...query.matchAll(/(\w+)\{(\w+="\w+")\}/g)];
+    expect(series).toHaveLength(2);
+    for (const [, name, label] of series) expect(exposed).toMatch(new RegExp(`^${name}\\{(?:[^}]*,)?${label}[^}]*\\} \\d`, 'm'));
+  });
+
+  it('has a snippet that answers', async () => {
+    const [, code = ''] = /```js\n(.*?)```/s.exec(page) ?? [];
+    const file = new URL('snippet.mjs', scratch);
+    writeFileSync(file, code);
+    const snippet = (await import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href)) as {
+      answer(request: Request): Promise<Response>;
+    };
+    const response = await snippet.answer(new Request('http://gateway/demand'));
+    expect(await response.json()).toMatchObject({ requests: 0, timeToDrainMs: 0 });
+  });
+});

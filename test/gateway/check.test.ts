@@ -1,0 +1,125 @@
+/** `headgate check`, `--help` and `--version`, as a process. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+import { checkSource } from '../../src/cli/check-source.js';
+import { bundleCli, type Ended } from './support/bundled-cli.js';
+
+let cli: Awaited<ReturnType<typeof bundleCli>>;
+beforeAll(async () => {
+  cli = await bundleCli();
+  writeFileSync(`${cli.folder}/package.json`, JSON.stringify({ version: manifest.version }));
+});
+afterAll(() => cli.remove());
+
+const run = (...args: string[]): Promise<Ended> => cli.start(args).ended;
+const root = fileURLToPath(new URL('../../', import.meta.url));
+
+const odd = `
+listen: { host: 0.0.0.0, port: 8080 }
+upstreams:
+- { id: a, url: "http://a", labels: { model: llama } }
+- { id: b, url: "http://b", labels: { model: qwen } }
+scrape: { interval: 300ms }
+timeouts: { firstByte: 2h }
+drain: { waiting: 30s, streams: 60s }
+objectives: { gold: 50 }
+auth: { anonymous: { tenant: guest, objective: gold, trusted: true } }
+models: { aliases: { gpt: mistral } }
+limits: { maxRequestBytes: 2Gi }
+plugins:
+- { type: utilization-detector }
+- { type: utilisation-detector, name: other }
+- { type: label-filter, parameters: { label: zone } }
+flowControl:
+  maxRequests: 100
+  defaultRequestTTL: 20m
+  enableEviction: true
+  priorityBands: [{ priority: 100, maxRequests: 500 }, { priority: 0, maxRequests: 50 }]
+`;
+
+describe('check', () => {
+  it('finds the example right, and says what it comes to', async () => {
+    const { status, stdout } = await run('check', `${root}examples/gateway.yaml`);
+    expect(status).toBe(0);
+    expect(stdout).toContain('gateway file, no faults');
+    expect(stdout).toMatch(/saturation detector +utilization-detector/);
+    expect(stdout).toMatch(/^ {2}100 +500 requests, 512 MiB; waits 1 min;/m);
+  });
+
+  it('reads an EndpointPickerConfig as well', async () => {
+    const { status, stdout } = await run('check', `${root}examples/gateway/gateway.yaml`);
+    expect([status, stdout]).toEqual([0, expect.stringContaining('EndpointPickerConfig, no faults')]);
+  });
+
+  it('ends with 1 and lists every fault, for people and for programs', async () => {
+    const path = `${cli.folder}/bad.yaml`;
+    writeFileSync(path, 'listen: { prt: 1 }\nupstreams: [{ id: a, url: foo }]\nflowControl: { maxBytes: 10GB }\n');
+    const people = await run('check', path);
+    expect(people.status).toBe(1);
+    expect(people.stdout).toMatch(/with 4\s+faults/);
+    const programs = await run('check', path, '--json');
+    expect(programs.status).toBe(1);
+    const { faults } = JSON.parse(programs.stdout) as { faults: { path: string }[] };
+    expect(faults.map((fault) => fault.path)).toEqual(['listen.port', 'listen.prt', 'upstreams[0].url', 'flowControl.maxBytes']);
+  });
+
+  it('fits into 80 columns', async () => {
+    const path = `${cli.folder}/odd.yaml`;
+    writeFileSync(path, odd);
+    const { stdout } = await run('check', path);
+    const tooLong = stdout.split('\n').filter((line) => line.length > 80 && !line.startsWith(path.slice(0, 20)));
+    expect(tooLong).toEqual([]);
+  });
+
+  it('ends with 1 for a file that is not there', async () => {
+    const { status, stdout } = await run('check', `${cli.folder}/none.yaml`);
+    expect([status, stdout]).toEqual([1, expect.stringContaining('ENOENT')]);
+  });
+
+  it.each([
+    'band 100 may hold 500 requests, but all bands together only 100 (maxRequests)',
+    'band 100 lets requests wait 20 min',
+    'objective gold has priority 50, for which there is no band',
+    'tenant guest has priority 50, for which there is no band',
+    'enableEviction is on, but no priority is negative',
+    'the type "utilisation-detector" is unknown (did you mean "utilization-detector"?)',
+    'scrape.interval is 300 ms, but metrics are stale after 200ms',
+    'label-filter looks at the label "zone", which no upstream has',
+    'models.aliases.gpt leads to "mistral", which no upstream has',
+    'everybody who reaches 0.0.0.0 may send requests',
+    'everybody who reaches 0.0.0.0 may read /metrics',
+    'auth.anonymous is trusted',
+    'timeouts.firstByte (120 min) is longer than timeouts.total (30 min)',
+    'drain takes up to 90 s',
+    'a request may have 2 GiB (limits.maxRequestBytes), more than may wait in band 100',
+  ])('warns: %s', (warning) => {
+    const { faults, warnings } = checkSource(odd);
+    expect(faults).toEqual([]);
+    expect(warnings.join('\n')).toContain(warning);
+  });
+
+  it('warns of nothing where there is nothing odd', () => {
+    expect(checkSource(readFileSync(`${root}examples/gateway/gateway.yaml`, 'utf8')).warnings).toEqual([]);
+    const blind = 'listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a", metrics: none }]\n';
+    expect(checkSource(blind).warnings.join()).toContain('utilization-detector reads what servers report, but none is asked');
+  });
+});
+
+describe('the command', () => {
+  it('explains itself', async () => {
+    const { status, stdout } = await run('--help');
+    expect([status, stdout]).toEqual([0, expect.stringContaining('headgate gateway --config FILE')]);
+    expect((await run()).stdout).toBe(stdout);
+  });
+
+  it('tells its version', async () => {
+    expect(await run('--version')).toMatchObject({ status: 0, stdout: `${manifest.version}\n` });
+  });
+
+  it.each([[['gatway']], [['gateway']], [['check']], [['check', 'a', 'b']], [['--unknown']]])('refuses %j with 1', async (args) => {
+    const { status, stderr } = await run(...args);
+    expect([status, stderr]).toEqual([1, expect.stringContaining('headgate --help tells more')]);
+  });
+});
