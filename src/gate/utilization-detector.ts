@@ -12,8 +12,11 @@ export interface UtilizationDetectorOptions {
   kvCacheUtilThreshold?: number | undefined;
   /** Metrics older than this are stale; ms, or text such as '200ms'. @default '200ms' */
   metricsStalenessThreshold?: number | string | undefined;
-  /** What an endpoint without fresh metrics counts: `saturated` 1, `ignore` nothing, also when it is the only one. @default 'saturated' */
-  stalenessPolicy?: 'saturated' | 'ignore' | undefined;
+  /**
+   * What an endpoint without fresh metrics counts: `saturated` 1; `ignore` nothing, also when it is the only one; `last-known` what it
+   * last reported, brought down as the requests that were sent to it end, and 1 if it never did. @default 'saturated'
+   */
+  stalenessPolicy?: 'saturated' | 'ignore' | 'last-known' | undefined;
   /** Share by which one endpoint may exceed its thresholds while the pool as a whole is not full. @default 0 */
   headroom?: number | undefined;
   /** Count what was dispatched to a server since its last sample as waiting there. @default true */
@@ -24,7 +27,7 @@ export const utilizationDetectorOptions: Schema<UtilizationDetectorOptions & { m
   queueDepthThreshold: optional(positiveInteger()),
   kvCacheUtilThreshold: optional(ratioAboveZero()),
   metricsStalenessThreshold: optional(positiveDuration('200ms')),
-  stalenessPolicy: optional(oneOf('saturated', 'ignore')),
+  stalenessPolicy: optional(oneOf('saturated', 'ignore', 'last-known')),
   headroom: optional(atLeastZero()),
   lagCompensation: optional(flag()),
 });
@@ -35,10 +38,15 @@ export interface UtilizationDetector extends SaturationDetector {
   readonly staleEndpoints: number;
 }
 
+interface Load {
+  readonly waiting: number;
+  readonly kvCacheUsage: number;
+}
+
 /**
  * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint whose metrics are
- * missing or stale counts 1, or is left out (`stalenessPolicy`). O(endpoints).
- * `filter` keeps fresh endpoints strictly below both thresholds · (1 + headroom).
+ * missing or stale counts 1, is left out, or is judged by the last ones (`stalenessPolicy`). O(endpoints).
+ * `filter` keeps endpoints that count by their metrics and are strictly below both thresholds · (1 + headroom).
  *
  * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them
  * (`lagCompensation`), so that one stale reading cannot release a herd.
@@ -61,12 +69,20 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
   function isFresh(endpoint: EndpointView, nowMs: number): boolean {
     return endpoint.metrics !== undefined && nowMs - endpoint.metrics.sampledAtMs <= metricsStalenessThreshold;
   }
-  function waitingAt(endpoint: EndpointView): number {
-    const waiting = endpoint.metrics?.waitingQueueSize ?? 0;
-    return lagCompensation ? waiting + endpoint.unsampledRequests : waiting;
+  function waitingAt({ metrics, unsampledRequests }: EndpointView): number {
+    const waiting = metrics?.waitingQueueSize ?? 0;
+    return lagCompensation ? waiting + unsampledRequests : waiting;
   }
-  function score(endpoint: EndpointView): number {
-    return Math.max(waitingAt(endpoint) / queueDepthThreshold, (endpoint.metrics?.kvCacheUsage ?? 0) / kvCacheUtilThreshold);
+  /** What must be left of a load that nobody reports any more, by the requests that are still there. */
+  function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefined {
+    if (stalenessPolicy !== 'last-known' || metrics === undefined) return undefined;
+    const { runningRequests, kvCacheUsage } = metrics;
+    const stillRunning = Math.min(inFlightRequests / Math.max(runningRequests, 1), 1);
+    return { waiting: Math.max(inFlightRequests - runningRequests, 0), kvCacheUsage: kvCacheUsage * stillRunning };
+  }
+  function loadOf(endpoint: EndpointView, nowMs: number): Load | undefined {
+    if (!isFresh(endpoint, nowMs)) return lastKnown(endpoint);
+    return { waiting: waitingAt(endpoint), kvCacheUsage: endpoint.metrics?.kvCacheUsage ?? 0 };
   }
 
   return {
@@ -79,17 +95,21 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
       staleEndpoints = 0;
       if (pool.endpoints.length === 0) return 1;
       let sum = 0;
+      let unknown = 0;
       for (const endpoint of pool.endpoints) {
-        if (isFresh(endpoint, nowMs)) sum += score(endpoint);
-        else staleEndpoints++;
+        if (!isFresh(endpoint, nowMs)) staleEndpoints++;
+        const load = loadOf(endpoint, nowMs);
+        if (load === undefined) unknown++;
+        else sum += Math.max(load.waiting / queueDepthThreshold, load.kvCacheUsage / kvCacheUtilThreshold);
       }
-      if (stalenessPolicy === 'saturated') return (sum + staleEndpoints) / pool.endpoints.length;
-      return sum / Math.max(pool.endpoints.length - staleEndpoints, 1);
+      if (stalenessPolicy === 'ignore') return sum / Math.max(pool.endpoints.length - unknown, 1);
+      return (sum + unknown) / pool.endpoints.length;
     },
     filter(endpoints, nowMs) {
-      return endpoints.filter(
-        (endpoint) => isFresh(endpoint, nowMs) && waitingAt(endpoint) < queueBurst && (endpoint.metrics?.kvCacheUsage ?? 0) < kvBurst,
-      );
+      return endpoints.filter((endpoint) => {
+        const load = loadOf(endpoint, nowMs);
+        return load !== undefined && load.waiting < queueBurst && load.kvCacheUsage < kvBurst;
+      });
     },
   };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { EndpointPool, utilizationDetector } from '../../src/index.js';
+import { key, leaseOf, makeFlow, request } from '../support/flow.js';
 
 function poolOf(...kvCacheUsage: (number | undefined)[]): EndpointPool {
   const pool = new EndpointPool();
@@ -19,6 +20,26 @@ describe('stalenessPolicy', () => {
     expect(saturated.saturation(pool, 0)).toBeCloseTo(1.75 / 3, 12);
     expect(ignore.saturation(pool, 0)).toBe(0.375);
     expect(ignore.staleEndpoints).toBe(1);
+  });
+
+  it('goes on by the last known figures, brought down as requests end', () => {
+    const lastKnown = utilizationDetector({ queueDepthThreshold: 4, stalenessPolicy: 'last-known' });
+    const pool = poolOf(undefined);
+    const { flow, clock } = makeFlow({ pool, saturationDetector: lastKnown });
+    const send = () => leaseOf(flow.tryEnqueue(request, key()));
+    expect(flow.tryEnqueue(request, key())).toBeUndefined();
+    pool.report('gpu-0', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
+    const leases = [send(), send(), send()];
+    pool.report('gpu-0', { waitingQueueSize: 1, runningRequests: 2, kvCacheUsage: 0.4 });
+    clock.advance(10_000);
+    const read = () => lastKnown.saturation(pool, clock.now());
+    expect([read(), lastKnown.staleEndpoints]).toEqual([0.5, 1]);
+    leases.push(send(), send(), send());
+    expect([read(), flow.tryEnqueue(request, key())]).toEqual([1, undefined]);
+    for (const lease of leases.splice(0, 5)) lease.release();
+    expect(read()).toBe(0.25);
+    leases[0]?.release();
+    expect(read()).toBe(0);
   });
 
   it('reads a pool of stale endpoints as full, or as empty', () => {

@@ -1,8 +1,11 @@
 /** A real Prometheus server scrapes a real gateway under load: the dashboard and the alerts have data, and nothing is lost between client and server. */
 import { execFileSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { startModelServer } from '../gateway/support/model-server.js';
+import { ruleTests } from './alert-cases.js';
 import { alerts, alertsFile, dashboard, panels, selectorsOf, withVariables } from './dashboard.js';
 import { LoadGenerator, overload, startGatewayProcess } from './loaded-gateway.js';
 import { announceMissingPrometheus, eventually, PrometheusServer, prometheusPath, promtoolPath } from './prometheus-server.js';
@@ -53,7 +56,11 @@ describe('the dashboard', () => {
 describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
   it('accepts the alerts, and fires each of them when it should and not otherwise', () => {
     expect(promtool(['check', 'rules', alertsFile])).toContain(`SUCCESS: ${alerts.length} rules found`);
-    expect(promtool(['test', 'rules', fileURLToPath(new URL('alerts-test.yaml', import.meta.url))])).toContain('SUCCESS');
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-rules-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const tests = join(folder, 'tests.yaml');
+    writeFileSync(tests, ruleTests());
+    expect(promtool(['test', 'rules', tests])).toContain('SUCCESS');
     for (const { alert, for: wait, labels, annotations } of alerts) {
       expect(wait, alert).toMatch(/^\d+m$/);
       expect(labels.severity, alert).toMatch(/^(page|ticket)$/);
