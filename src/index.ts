@@ -65,6 +65,7 @@ export type {
   FlowControllerOptions,
   FlowOptions,
   GateOptions,
+  HolBlocking,
   LimitOptions,
   Limits,
   Quantity,

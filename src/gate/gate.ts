@@ -11,7 +11,7 @@ import type { SaturationDetector } from './saturation-detector.js';
 import { Sensor, type SensorSettings } from './sensor.js';
 import type { UsageLimitPolicy } from './usage-limit-policy.js';
 
-export interface GateSettings extends SensorSettings {
+interface GateSettings extends SensorSettings {
   readonly recheckIntervalMs: number;
 }
 

@@ -172,20 +172,20 @@ describe('metrics that are not to be had', () => {
       else if (isOut) res.destroy();
       else res.end(idleMetrics);
     });
-    const file = (threshold: string): object =>
+    const file = (stalenessPolicy: string): object =>
       fileOf([upstream.url], {
         ...utilization,
-        plugins: [{ type: 'utilization-detector', parameters: { metricsStalenessThreshold: threshold } }],
+        plugins: [{ type: 'utilization-detector', parameters: { metricsStalenessThreshold: '100ms', stalenessPolicy } }],
       });
-    const lasting = await startGateway(file('1h'));
-    const strict = await startGateway(file('100ms'));
+    const lasting = await startGateway(file('last-known'));
+    const strict = await startGateway(file('saturated'));
     const chat = { model: 'llama', messages };
     for (const { post } of [lasting, strict]) expect((await post(chat)).status).toBe(200);
     isOut = true;
     await until('both know', () => [lasting, strict].every(({ log }) => log.some(({ event }) => event === 'scrape-failed')));
     await new Promise((resolve) => setTimeout(resolve, 300));
     for (let index = 0; index < 20; index++) expect((await lasting.post(chat)).status).toBe(200);
-    // The other half of the claim: with a short memory the gate closes.
+    // The other half of the claim: by default the gate closes.
     const left = new AbortController();
     const held = strict.post(chat, { signal: left.signal }).catch(() => 'left');
     await until('it waits', () => strict.gateway.flow.stats().waiting === 1);

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, FlowConfigError, programAware, roundRobin, utilizationDetector } from '../../src/index.js';
+import { byStage, EndpointPool, FlowConfigError, programAware, roundRobin, type SaturationDetector, utilizationDetector } from '../../src/index.js';
 import { families } from '../../src/prometheus/families.js';
 import { type ObservedFlow, type PrometheusMetricsOptions, prometheusMetrics } from '../../src/prometheus/index.js';
 import { dial, key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
@@ -163,6 +163,43 @@ describe('prometheusMetrics', () => {
     expect(series.filter(({ name }) => name === 'inference_extension_program_aware_jains_fairness_index')).toMatchObject([
       { labels: {}, value: 1 },
     ]);
+  });
+
+  it('tells the saturation of stages, and counts blind detectors of one type together', async () => {
+    const [prefill, decode] = [utilizationDetector(), utilizationDetector()];
+    const stages = byStage({ prefill, decode });
+    const pool = new EndpointPool();
+    for (const [id, role] of Object.entries({ p: 'prefill', d1: 'decode', d2: 'decode' })) pool.add(id, { labels: { 'llm-d.ai/role': role } });
+    pool.report('d1', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
+    const { register } = setUp({ detectors: [prefill, decode, stages] }, { pool, saturationDetector: stages });
+    const series = await scrape(register);
+    expect(select(series, 'stage_saturation')).toMatchObject([
+      { labels: { stage: 'prefill' }, value: 1 },
+      { labels: { stage: 'decode' }, value: 0.5 },
+    ]);
+    expect(select(series, 'stale_endpoints')).toMatchObject([{ labels: { detector: 'utilization-detector' }, value: 2 }]);
+  });
+
+  it('asks for the detectors at each scrape, where a host changes them', async () => {
+    const detector = utilizationDetector();
+    let detectors: SaturationDetector[] = [];
+    const { register } = setUp({ detectors: () => detectors });
+    expect(select(await scrape(register), 'stale_endpoints')).toEqual([]);
+    detectors = [detector];
+    expect(select(await scrape(register), 'stale_endpoints')).toHaveLength(1);
+  });
+
+  it('tells the demand: what came, what it weighs, and how many servers there are', async () => {
+    const pool = new EndpointPool();
+    const { flow, register } = setUp({}, { pool });
+    expect(select(await scrape(register), 'endpoints')).toMatchObject([{ value: 0 }]);
+    for (const tokens of [100, 200]) void flow.enqueue({ byteSize: 1, tokens }, key());
+    const series = await scrape(register);
+    expect(['enqueued_total', 'queue_tokens'].map((name) => sum(select(series, name)))).toEqual([2, 300]);
+    pool.add('server-1');
+    expect(sum(select(await scrape(register), 'endpoints'))).toBe(1);
+    const { register: without } = setUp();
+    expect(select(await scrape(without), 'endpoints')).toEqual([]);
   });
 
   it('counts faults of plugins', async () => {
