@@ -82,5 +82,5 @@ function drawMark({ subject, kind, ns }, x, y) {
 function drawLegend() {
   return `<circle class="headgate" cx="${labelWidth + 6}" cy="18" r="6"/><text x="${labelWidth + 18}" y="22">headgate</text>
 <rect class="bound" x="${labelWidth + 96}" y="14" width="8" height="8" transform="rotate(45 ${labelWidth + 100} 18)"/><text x="${labelWidth + 112}" y="22">hand-written bounds: permit, denque</text>
-<circle class="peer" cx="${labelWidth + 340}" cy="18" r="4"/><text x="${labelWidth + 350}" y="22">peers</text>`;
+<circle class="peer" cx="${labelWidth + 370}" cy="18" r="4"/><text x="${labelWidth + 380}" y="22">peers</text>`;
 }
