@@ -9,6 +9,8 @@ import { parseArgs } from 'node:util';
 import { EndpointPool, FlowController } from 'headgate';
 import { loadConfig } from 'headgate/config';
 import { flowControl } from 'headgate/node';
+import { prometheusMetrics } from 'headgate/prometheus';
+import { Registry } from 'prom-client';
 import { ApiError, sendError } from './openai.mjs';
 import { announce, answerParent, obeyParent } from './processes.mjs';
 import { forward } from './proxy.mjs';
@@ -52,11 +54,15 @@ function leastBusy() {
 /** @type {FlowController<HttpFlowRequest<NodeRequest>> | undefined} */
 let flow;
 
+/** What `GET /metrics` answers; empty without flow control. */
+const register = new Registry();
+
 /** Middleware that waits until the request may go, and leaves on `req.flow` where to. */
 function createGate() {
   const pool = new EndpointPool();
   for (const id of upstreams.keys()) pool.add(id);
   flow = new FlowController({ ...config.options, ...(args.eviction && { eviction: {} }), pool });
+  prometheusMetrics(flow, { register, inferencePool: 'default-pool' });
   return flowControl(flow, {
     objectives: config.objectives,
     trust: args['trust-flow-headers'],
@@ -71,6 +77,13 @@ const gate = args['flow-control'] === 'on' && config.enabled ? createGate() : (_
 const server = createServer((/** @type {WithFlow<IncomingMessage>} */ req, res) => {
   if (req.url === '/health') {
     res.end();
+    return;
+  }
+  if (req.url === '/metrics') {
+    register.metrics().then(
+      (text) => res.setHeader('content-type', register.contentType).end(text),
+      () => sendError(res, new ApiError(500, 'The metrics could not be read.')),
+    );
     return;
   }
   if (!req.url?.startsWith('/v1/')) {

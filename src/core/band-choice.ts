@@ -37,13 +37,22 @@ export class BandChoice {
     return this.keeper.table.allWaiting().find((band) => band.ready > 0);
   }
 
-  /** Undefined while the gate is closed. Reads the detectors. */
-  next(nowMs: number): PriorityBand | undefined {
-    if (this.holding.size > 0) this.letHeldTry(nowMs);
+  /** True while flows are held back. */
+  get holds(): boolean {
+    return this.holding.size > 0;
+  }
+
+  /** A band above `floor`; undefined while the gate is closed for all of them. Reads the detectors. */
+  next(nowMs: number, floor: number): PriorityBand | undefined {
+    if (this.holds) this.letHeldTry(nowMs);
     const highest = this.highestReady;
-    if (highest === undefined || !this.gate.admits(highest, nowMs)) return undefined;
-    if (this.isStrict) return highest;
-    const open = this.keeper.table.allWaiting().filter((band) => band.ready > 0 && this.gate.isOpenFor(band));
+    if (highest === undefined || highest.priority <= floor) return undefined;
+    const isOpen = this.gate.admits(highest, nowMs);
+    if (this.isStrict) return isOpen ? highest : undefined;
+    // What is closed for the highest band is closed for all, unless bands have detectors of their own.
+    if (!isOpen && !this.gate.judgesApart) return undefined;
+    const open = this.keeper.table.allWaiting().filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
+    if (open.length === 0) return undefined;
     return this.keeper.shares.due(open) ?? this.order.choose(open, this.keeper.table.all());
   }
 
@@ -56,11 +65,13 @@ export class BandChoice {
     return true;
   }
 
-  /** Of each class of held requests that has room now, one flow may try. O(classes · endpoints). */
+  /** Of each class of held requests that has room now, or no endpoint left, one flow may try. O(classes · endpoints). */
   private letHeldTry(nowMs: number): void {
     for (const band of this.holding) {
       for (const held of band.held.all()) {
-        if (held.trying === undefined && this.placement.hasRoom(held.requestClass, band, nowMs)) band.letTry(held);
+        const { requestClass } = held;
+        const mayTry = this.placement.hasRoom(requestClass, band, nowMs) || !this.placement.isServed(requestClass);
+        if (mayTry && band.wantsTry(held, nowMs)) band.letTry(held, nowMs);
       }
       if (band.held.waiting === 0) this.holding.delete(band);
     }

@@ -38,13 +38,15 @@ export class BandKeeper {
     return this.table.get(priority)?.settings ?? this.templateFor(priority);
   }
 
-  /** The band of a priority, made when missing; undefined when there are too many. When all are taken, the band idle longest makes room. */
+  /**
+   * The band of a priority, made when missing; undefined when there are too many. When all are taken, the band idle longest makes room:
+   * O(bands) then, which `maxBands` bounds.
+   */
   bandOf(priority: number, nowMs: number): PriorityBand | undefined {
     const band = this.table.get(priority);
     if (band !== undefined) return band;
     while (this.table.size >= this.options.maxBands) {
-      const idle = this.table.all().filter(isIdle);
-      const longest = idle.sort((a, b) => a.lastUsedMs - b.lastUsedMs)[0];
+      const longest = this.longestIdle();
       if (longest === undefined) return undefined;
       this.remove(longest);
     }
@@ -85,6 +87,15 @@ export class BandKeeper {
   allWaiting(): QueueItem[] {
     const items = this.table.allWaiting().flatMap((band) => band.waitingItems() as QueueItem[]);
     return items.sort((a, b) => a.sequence - b.sequence);
+  }
+
+  /** Of those idle equally long, the highest. */
+  private longestIdle(): PriorityBand | undefined {
+    let longest: PriorityBand | undefined;
+    for (const band of this.table.all()) {
+      if (isIdle(band) && (longest === undefined || band.lastUsedMs < longest.lastUsedMs)) longest = band;
+    }
+    return longest;
   }
 
   private templateFor(priority: number): BandSettings {

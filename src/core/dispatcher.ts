@@ -16,6 +16,7 @@ import { Gate } from '../gate/gate.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Usage } from '../tiers/views.js';
+import type { WaitingItem } from '../tiers/waiting-item.js';
 import { BandChoice } from './band-choice.js';
 import { BandKeeper } from './band-keeper.js';
 import { Cancellation } from './cancellation.js';
@@ -312,9 +313,10 @@ export class Dispatcher implements LeaseOwner, Written {
     if (limit !== undefined && !this.makeRoom(item, band, limit))
       return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
     band.lastUsedMs = this.nowMs;
-    // Where a lower band may come first, it must not be overtaken by what comes before the gate was looked at again.
-    if (this.waiting > 0 && !this.choice.isStrict) this.walk();
-    const highest = this.choice.highestReady;
+    // Where a lower band may come first, or held requests may, they must not be overtaken by what comes before the gate was looked at again.
+    if (this.waiting > 0 && (!this.choice.isStrict || this.choice.holds)) this.walk();
+    // In a pause what is held back has not been let out yet.
+    const highest = this.isPaused ? this.keeper.table.highestWaiting : this.choice.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
       this.isWorkWanted = true;
       return undefined;
@@ -422,6 +424,8 @@ export class Dispatcher implements LeaseOwner, Written {
     else if (before.isRequeued || lease.usage.completionTokens > 0) settle(this.drop(item, 'EvictedOther', 'evicted'));
     else {
       item.band = this.keeper.bandOf(item.priority, this.nowMs);
+      // The filters may have been replaced meanwhile.
+      item.requestClass = this.placement.classOf(item);
       if (item.band === undefined) settle(this.drop(item, this.capacityDrop(), 'max-bands'));
       else this.letWait(item, settle);
     }
@@ -430,24 +434,26 @@ export class Dispatcher implements LeaseOwner, Written {
   // The walk.
 
   private walk(): void {
-    if (this.isPaused) return;
+    if (this.isPaused && this.waiting > 0) return;
+    this.isPaused = false;
     const pausesAt = this.outcomes.Dispatched + this.options.maxDispatchesPerTurn;
+    let floor = Number.NEGATIVE_INFINITY;
     while (this.waiting > 0) {
       if (this.outcomes.Dispatched >= pausesAt) {
         this.isPaused = true;
         return;
       }
-      const band = this.choice.next(this.nowMs);
+      const band = this.choice.next(this.nowMs, floor);
       if (band === undefined) break;
       const item = band.next(this.nowMs) as QueueItem;
       if (this.expiry.isDue(item, this.nowMs)) this.evictOverdue(item);
-      else if (!this.dispatch(item, band) && !this.setAside(item)) break;
+      else if (!this.dispatch(item, band) && !this.setAside(item)) floor = band.priority;
     }
     this.noteGate(this.waiting > 0);
     if (this.waiting > 0) this.reclaim();
   }
 
-  /** What becomes of a request that has nowhere to go. False when everything behind it must wait as well. */
+  /** What becomes of a request that has nowhere to go. False when its band and those below must wait as well. */
   private setAside(item: QueueItem): boolean {
     if (!this.placement.isServed(item.requestClass)) {
       this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
@@ -493,7 +499,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.outcomes.Dispatched++;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    if (lease.item === undefined) item.request = undefined;
+    if (lease.item === undefined) this.forget(item);
     return { type: 'Dispatched', lease, queuedMs };
   }
 
@@ -515,7 +521,8 @@ export class Dispatcher implements LeaseOwner, Written {
     this.evictor?.untrack(lease, this.nowMs);
     if (lease.item !== undefined) {
       this.giveBackAdmission(lease.item, lease.usage);
-      lease.item.request = undefined;
+      this.forget(lease.item as QueueItem);
+      lease.item = undefined;
     }
     this.isWorkWanted = true;
     if (this.events.heard.released) {
@@ -558,8 +565,13 @@ export class Dispatcher implements LeaseOwner, Written {
     const outcome = new DropOutcome(plain, reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined);
     this.giveBackAdmission(item, undefined);
     if (this.events.heard.dropped) this.events.emit('dropped', { request: item.request, outcome });
-    item.request = undefined;
+    this.forget(item);
     return outcome;
+  }
+
+  /** Gives the payload up, unless an ordering policy may meet the request once more, as a tombstone. */
+  private forget(item: QueueItem): void {
+    if (item.band === undefined || item.band.settings.ordering.arrivalOrder === true) item.request = undefined;
   }
 
   /** When the requests now waiting in the band should be gone, if its recent rate holds. */
@@ -637,6 +649,7 @@ export class Dispatcher implements LeaseOwner, Written {
 
   private apply(options: ResolvedOptions): void {
     if (this.state === 'closed') return;
+    const before = this.options;
     this.options = options;
     this.recheck.stop();
     this.gate.configure(options);
@@ -644,10 +657,23 @@ export class Dispatcher implements LeaseOwner, Written {
     this.choice.configure(options);
     this.keeper.configure(options, this.nowMs);
     for (const item of this.keeper.allWaiting()) item.requestClass = this.placement.classOf(item);
+    if (before.holBlocking === 'none' || options.holBlocking === 'none') this.refile();
     this.desk.policy = options.admission;
     this.configureEviction(options);
     this.restartBudgets();
     this.isWorkWanted = true;
+  }
+
+  /** Whether the classes of a flow queue apart, or which classes there are, may have changed. */
+  private refile(): void {
+    for (const band of this.keeper.table.allWaiting()) {
+      const flowOf = (item: WaitingItem): Flow => {
+        const flow = this.flowFor(item as QueueItem, band);
+        this.keeper.flows.becameBusy(flow);
+        return flow;
+      };
+      band.refile(flowOf, (flow) => this.rest(flow));
+    }
   }
 
   /** Requests that are in flight when eviction is switched on are left alone. */

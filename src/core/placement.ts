@@ -73,7 +73,7 @@ export class Placement {
     if (all.length === 0 || (all[0] as Endpoint).isImplicit) return all[0];
     const candidates = this.candidates(item.requestClass, item.band, nowMs);
     if (candidates.length === 0) return undefined;
-    return this.pick(candidates, item, nowMs) ?? this.member(fallbackPicker.pick(this.reachable(item.requestClass, nowMs), item, nowMs));
+    return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);
   }
 
   /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
@@ -103,6 +103,12 @@ export class Placement {
       this.errors.pluginFailed('endpointPicker', endpointPicker.type, error);
       return undefined;
     }
+  }
+
+  /** For a picker that failed: it costs its choice, not the headroom. */
+  private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
+    const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
+    return this.member(fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs));
   }
 
   /** The endpoints that serve the class, without those that are marked as overloaded. */

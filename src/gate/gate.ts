@@ -148,6 +148,11 @@ export class Gate {
     return this.own !== undefined || this.shared.detector.released !== undefined;
   }
 
+  /** True when the gate may be closed for a band and open for one below it. False while the pool is empty. */
+  get judgesApart(): boolean {
+    return this.own !== undefined && this.pool.endpoints.length > 0;
+  }
+
   private get announces(): boolean {
     return this.own === undefined ? this.shared.announces : this.sensors().every((sensor) => sensor.announces);
   }

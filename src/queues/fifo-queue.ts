@@ -6,6 +6,18 @@
 import Denque from 'denque';
 import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
 
+/** How many of `line` came before `member`. O(log n). */
+function placeOf<T extends Queued>({ sequence }: T, line: Denque<T>): number {
+  let low = 0;
+  let high = line.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((line.peekAt(middle) as T).sequence < sequence) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
 /**
  * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek, shift and
  * remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when `rest` is empty.
@@ -84,12 +96,16 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return all.filter((member) => member.isWaiting);
   }
 
-  /** For the rare member that came before others. O(n). */
+  /** For the rare member that came before others. Moves those ahead of it or those behind it, whichever are fewer. */
   private insert(member: T): void {
-    const members = this.members();
-    const place = members.findIndex(({ sequence }) => sequence > member.sequence);
-    members.splice(place < 0 ? members.length : place, 0, member);
-    this.refill(members);
+    this.rest ??= new Denque();
+    const { front, rest } = this;
+    if (front === undefined || front.sequence < member.sequence) {
+      rest.splice(placeOf(member, rest), 0, member);
+      return;
+    }
+    rest.unshift(front);
+    this.front = member;
   }
 
   private refill(members: T[]): void {

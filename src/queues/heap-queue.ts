@@ -1,8 +1,11 @@
 /** Any order on a binary heap. */
 import TinyQueue from 'tinyqueue';
-import { fewTombstones, type ItemQueue, type Queued } from './item-queue.js';
+import type { ItemQueue, Queued } from './item-queue.js';
 
-/** A priority queue. push and shift O(log n), peek O(1) amortized, discard O(1) amortized. */
+/**
+ * A priority queue. push and shift O(log n), peek O(1) amortized, discard O(1) amortized.
+ * Tombstones are still compared, so they keep what `compare` reads: never more of them than living members.
+ */
 export class HeapQueue<T extends Queued> implements ItemQueue<T> {
   private heap: TinyQueue<T>;
   private tombstones = 0;
@@ -34,7 +37,7 @@ export class HeapQueue<T extends Queued> implements ItemQueue<T> {
 
   discard(): void {
     this.tombstones++;
-    if (this.tombstones > fewTombstones && this.tombstones * 2 > this.heap.length) {
+    if (this.tombstones * 2 > this.heap.length) {
       this.heap = new TinyQueue(this.members(), this.compare);
       this.tombstones = 0;
     }

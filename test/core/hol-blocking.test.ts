@@ -4,6 +4,7 @@ import {
   concurrencyDetector,
   type EndpointFilter,
   EndpointPool,
+  type EndpointView,
   edf,
   type FairnessPolicy,
   type FlowControllerOptions,
@@ -14,7 +15,7 @@ import {
   roundRobin,
 } from '../../src/index.js';
 import { Random } from '../property/random.js';
-import { dropOf, key, leaseOf, makeFlow, turns } from '../support/flow.js';
+import { dial, dropOf, key, leaseOf, makeFlow, turns } from '../support/flow.js';
 
 interface ModelRequest extends FlowRequest {
   readonly model?: string;
@@ -157,6 +158,113 @@ describe('behind a request that has nowhere to go', () => {
     holder.release();
     await turns(20);
     expect(order).toEqual(['holder', 'x1', 'y1', 'z1', 'x2', 'x3']);
+  });
+
+  it.each(['flow', 'none'] as const)("requests of one class keep the one shared order with holBlocking '%s'", async (holBlocking) => {
+    const { send, order } = twoModels({ holBlocking });
+    const holder = leaseOf(await send('holder', 'a', 'h'));
+    for (const name of ['x1', 'y2', 'y3', 'x4', 'z5']) void send(name, 'a', name[0]).then((outcome) => leaseOf(outcome).release());
+    await turns();
+    holder.release();
+    await turns(20);
+    expect(order).toEqual(['holder', 'x1', 'y2', 'y3', 'x4', 'z5']);
+  });
+
+  it('a held request that becomes the most urgent is not kept behind one that was let out to try', async () => {
+    const gate = dial(0, true);
+    const { send, order } = twoModels({
+      bands: [{ priority: 0, ordering: edf() }],
+      holBlocking: 'flow',
+      saturationDetector: Object.assign(gate, {
+        filter: (endpoints: readonly EndpointView[]) => endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
+      }),
+    });
+    const holder = leaseOf(await send('holder', 'a', 'h'));
+    void send('x', 'a', 'x', 0, { ttlMs: 20_000 });
+    void send('y', 'a', 'y', 0, { ttlMs: 30_000 });
+    gate.turnTo(1);
+    holder.release();
+    void send('y urgent', 'a', 'y', 0, { ttlMs: 1000 });
+    gate.turnTo(0);
+    await turns();
+    expect(order).toEqual(['holder', 'y urgent']);
+  });
+
+  it.each(['band', 'flow', 'none'] as const)("they leave when the pool loses their last endpoint, with holBlocking '%s'", async (holBlocking) => {
+    const { send, order, pool } = twoModels({ holBlocking });
+    await send('holder', 'a', 'h');
+    for (const name of ['x1', 'x2', 'y1']) void send(name, 'a', name[0]);
+    await turns();
+    pool.remove('a0');
+    await turns();
+    expect(order).toEqual(['holder', ...['x1', 'x2', 'y1'].map((name) => `${name}:EvictedNoEndpoints`)]);
+  });
+
+  it('nobody passes them when their endpoint is back and the timer is late', async () => {
+    const { send, order, pool, clock } = twoModels({ holBlocking: 'none' });
+    pool.markOverloaded('a0', 100);
+    void send('first', 'a', 'x');
+    const now = clock.now.bind(clock);
+    clock.now = () => now() + 100;
+    void send('second', 'a', 'y');
+    await turns();
+    expect(order).toEqual(['first']);
+  });
+
+  it('nobody passes them while the controller lets the event loop turn', async () => {
+    const { send, order, clock } = twoModels({ holBlocking: 'none', maxDispatchesPerTurn: 1 });
+    const ofA = leaseOf(await send('a', 'a', 'h'));
+    const ofB = leaseOf(await send('b', 'b', 'h'));
+    void send('waits for a', 'a', 'x');
+    void send('also', 'a', 'y');
+    void send('waits for b', 'b', 'z');
+    ofB.release();
+    ofA.release();
+    void send('newcomer', 'a', 'w');
+    clock.advance(0);
+    await turns();
+    expect(order).toEqual(['a', 'b', 'waits for b', 'waits for a']);
+  });
+
+  it("bands above go past it where the order of bands put its band first, with holBlocking 'band'", async () => {
+    const gate = dial(0, true);
+    const { send, order } = twoModels({
+      bandOrder: 'fifo',
+      saturationDetector: Object.assign(gate, {
+        filter: (endpoints: readonly EndpointView[]) => endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
+      }),
+    });
+    await send('holder', 'a', 'h');
+    gate.turnTo(1);
+    for (const [name, model, priority] of [['blocked', 'a', 0], ['below', 'b', -1], ['above', 'b', 1]] as const) void send(name, model, name, priority);
+    gate.turnTo(0);
+    await turns();
+    expect(order).toEqual(['holder', 'above']);
+  });
+
+  it("classes of a flow queue apart as soon as holBlocking becomes 'none', and together when it was", async () => {
+    const { send, order, flow } = twoModels({ ...perFlow, holBlocking: 'flow' });
+    await send('holder', 'a', 'h');
+    void send('x wants a', 'a', 'x');
+    void send('x wants b', 'b', 'x');
+    void send('x wants b, too', 'b', 'x');
+    await turns();
+    expect(order).toEqual(['holder']);
+    flow.reconfigure({ holBlocking: 'none' });
+    await turns();
+    expect(order).toEqual(['holder', 'x wants b']);
+    const flowsOf = () => flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId, waiting }) => [fairnessId, waiting]);
+    expect(flowsOf()).toEqual([['x', 1], ['x', 1]]);
+    flow.reconfigure({ holBlocking: 'band' });
+    expect(flowsOf()).toEqual([['x', 2]]);
+  });
+
+  it('is filtered anew when it is put back after the filters were replaced', async () => {
+    const { send, flow } = twoModels({ eviction: {} });
+    const lease = leaseOf(await send('victim', 'a', 'x', -1));
+    flow.reconfigure({ endpointFilters: [{ ...byModel, classOf: () => 'b' }] });
+    lease.abort(new Error('evicted'));
+    expect(leaseOf(await lease.requeue()).endpoint?.id).toBe('b0');
   });
 
   it('a flow whose first request leaves is looked at again', async () => {

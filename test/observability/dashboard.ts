@@ -26,11 +26,16 @@ export interface Dashboard {
 
 export const dashboard: Dashboard = JSON.parse(readFileSync(new URL('headgate.json', folder), 'utf8'));
 
+/** How a dashboard refers to a variable. */
+export function variable(name: string): string {
+  return `\${${name}}`;
+}
+
 /** As Grafana does, with everything selected. */
 export function withVariables(text: string, rateInterval: string): string {
   return text
     .replaceAll('$__rate_interval', rateInterval)
-    .replaceAll(/\$\{prefix\}/g, 'inference_extension_')
+    .replaceAll(variable('prefix'), 'inference_extension_')
     .replaceAll(/\$(?:pool|priority|tenant)\b/g, '.*');
 }
 

@@ -60,7 +60,8 @@ export interface LoadedGateway {
 export async function startGatewayProcess(servers: readonly ModelServer[]): Promise<LoadedGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'headgate-gateway-'));
   const file = join(folder, 'gateway.yaml');
-  const write = (with_: readonly ModelServer[], maxRequests: number): void => writeFileSync(file, JSON.stringify(fileOf(with_, maxRequests)));
+  const write = (with_: readonly ModelServer[], maxRequests: number): void =>
+    writeFileSync(file, JSON.stringify(fileOf(with_, maxRequests)));
   write(servers, 60);
   const cli = await bundleCli();
   onTestFinished(() => {

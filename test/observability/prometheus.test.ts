@@ -1,24 +1,24 @@
 /** A real Prometheus server scrapes a real gateway under load: the dashboard and the alerts have data, and nothing is lost between client and server. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startModelServer } from '../gateway/support/model-server.js';
 import { ruleTests } from './alert-cases.js';
-import { alerts, alertsFile, dashboard, panels, selectorsOf, withVariables } from './dashboard.js';
+import { alerts, alertsFile, dashboard, panels, selectorsOf, variable, withVariables } from './dashboard.js';
 import { LoadGenerator, overload, startGatewayProcess } from './loaded-gateway.js';
 import { announceMissingPrometheus, eventually, PrometheusServer, prometheusPath, promtoolPath } from './prometheus-server.js';
 
 const flow = 'inference_extension_flow_control';
 /** The metrics of llm-d's flow control document with their labels. */
 const documented: Readonly<Record<string, readonly string[]>> = {
-  request_queue_duration_seconds_count: ['fairness_id', 'priority', 'outcome', 'model_name', 'target_model_name'],
-  queue_size: ['fairness_id', 'priority', 'model_name', 'target_model_name'],
-  queue_bytes: ['fairness_id', 'priority', 'model_name', 'target_model_name'],
+  request_queue_duration_seconds_count: ['fairness_id', 'priority', 'inference_pool', 'outcome', 'model_name', 'target_model_name'],
+  queue_size: ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'],
+  queue_bytes: ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'],
   dispatch_cycle_duration_seconds_count: [],
   request_enqueue_duration_seconds_count: ['fairness_id', 'priority', 'outcome'],
-  pool_saturation: [],
+  pool_saturation: ['inference_pool'],
 };
 /** What a healthy gateway has none of. */
 const mayBeZero = ['Faults of plugins per second'];
@@ -45,11 +45,18 @@ describe('the dashboard', () => {
     for (const { title, description, fieldConfig, datasource, targets = [] } of panels) {
       expect(description, title).toMatch(/\.$/);
       expect(fieldConfig?.defaults.unit, title).toBeTruthy();
-      expect([datasource, ...targets.map((target) => target.datasource)].map((source) => source?.uid)).toEqual(
-        Array(targets.length + 1).fill('${datasource}'),
-      );
+      const sources = [datasource, ...targets.map((target) => target.datasource)].map((source) => source?.uid);
+      expect(new Set(sources), title).toEqual(new Set([variable('datasource')]));
       expect(targets.length, title).toBeGreaterThan(0);
     }
+  });
+
+  it('is described panel by panel, and the alerts one by one', () => {
+    const page = readFileSync(new URL('../../docs/grafana/README.md', import.meta.url), 'utf8');
+    for (const { title, description } of panels) expect(page).toContain(`| ${title} | ${description} |`);
+    for (const { alert, labels, for: wait } of alerts)
+      expect(page).toMatch(new RegExp(`\\| \`${alert}\` \\| ${labels.severity} \\| .* \\| ${wait} \\|`));
+    expect(page.match(/^\| `Headgate/gm)).toHaveLength(alerts.length);
   });
 });
 
@@ -123,12 +130,14 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     expect(await prometheus.sum(`${total}{outcome!~"Dispatched|EvictedContextCancelled"}`)).toBe(dropped);
     expect(received.filter(({ isWhole }) => isWhole).length).toBeLessThanOrEqual(await outcome('Dispatched'));
 
+    const text = await (await fetch(`${gateway.url}/metrics`)).text();
     for (const [name, labels] of Object.entries(documented)) {
-      const [sample] = await prometheus.query(`${flow}_${name}`);
-      // An empty label, such as the name of a pool that has none, is no label to Prometheus.
-      expect(Object.keys(sample?.labels ?? {}), name).toEqual(expect.arrayContaining([...labels]));
+      expect(await prometheus.query(`${flow}_${name}`), name).not.toEqual([]);
+      // Of the text: to Prometheus an empty label, such as the name of a pool that has none, is no label.
+      const line = text.split('\n').find((each) => new RegExp(`^${flow}_${name}[{ ]`).test(each)) ?? '';
+      expect([...line.matchAll(/(\w+)="/g)].map(([, label]) => label).sort(), name).toEqual([...labels].sort());
     }
-    expect(promtool(['check', 'metrics'], await (await fetch(`${gateway.url}/metrics`)).text())).toBe('');
+    expect(promtool(['check', 'metrics'], text)).toBe('');
 
     const empty: string[] = [];
     for (const { title, targets = [] } of panels) {
@@ -147,7 +156,8 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     }
     for (const alert of alerts) {
       await prometheus.query(alert.expr);
-      for (const selector of selectorsOf(alert)) if ((await prometheus.query(selector)).length === 0) empty.push(`${alert.alert}: ${selector}`);
+      for (const selector of selectorsOf(alert))
+        if ((await prometheus.query(selector)).length === 0) empty.push(`${alert.alert}: ${selector}`);
     }
     expect(empty).toEqual([]);
     expect((await prometheus.rules()).filter(({ health }) => health !== 'ok')).toEqual([]);

@@ -1,11 +1,20 @@
 /** Requests are counted from outside, by those who send them, and inside by OpenTelemetry: both must have seen the same. */
-import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  AggregationTemporality,
+  type DataPoint,
+  type Histogram,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
 import { expect, it, onTestFinished } from 'vitest';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { openTelemetryMetrics } from '../../src/opentelemetry/index.js';
 import { fileOf, startGateway } from '../gateway/support/gateway.js';
-import { type Received, serve, startUpstream } from '../gateway/support/upstream.js';
+import { serve, startUpstream } from '../gateway/support/upstream.js';
 import { until } from '../integration/support/until.js';
+
+type Received = Parameters<typeof serve>[0];
 
 function readerOf(): { meterProvider: MeterProvider; total(name: string, outcome?: string): Promise<number> } {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
@@ -19,9 +28,9 @@ function readerOf(): { meterProvider: MeterProvider; total(name: string, outcome
       const points = resourceMetrics.scopeMetrics
         .flatMap(({ metrics }) => metrics)
         .filter(({ descriptor }) => descriptor.name === name)
-        .flatMap(({ dataPoints }) => dataPoints)
+        .flatMap(({ dataPoints }): readonly DataPoint<unknown>[] => dataPoints)
         .filter(({ attributes }) => outcome === undefined || attributes['flow_control.outcome'] === outcome);
-      return points.reduce((sum, { value }) => sum + (typeof value === 'number' ? value : value.count), 0);
+      return points.reduce((sum, { value }) => sum + (typeof value === 'number' ? value : (value as Histogram).count), 0);
     },
   };
 }

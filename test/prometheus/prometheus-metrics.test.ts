@@ -1,6 +1,14 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
-import { byStage, EndpointPool, FlowConfigError, programAware, roundRobin, type SaturationDetector, utilizationDetector } from '../../src/index.js';
+import {
+  byStage,
+  EndpointPool,
+  FlowConfigError,
+  programAware,
+  roundRobin,
+  type SaturationDetector,
+  utilizationDetector,
+} from '../../src/index.js';
 import { families } from '../../src/prometheus/families.js';
 import { type ObservedFlow, type PrometheusMetricsOptions, prometheusMetrics } from '../../src/prometheus/index.js';
 import { dial, key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
@@ -169,7 +177,8 @@ describe('prometheusMetrics', () => {
     const [prefill, decode] = [utilizationDetector(), utilizationDetector()];
     const stages = byStage({ prefill, decode });
     const pool = new EndpointPool();
-    for (const [id, role] of Object.entries({ p: 'prefill', d1: 'decode', d2: 'decode' })) pool.add(id, { labels: { 'llm-d.ai/role': role } });
+    for (const [id, role] of Object.entries({ p: 'prefill', d1: 'decode', d2: 'decode' }))
+      pool.add(id, { labels: { 'llm-d.ai/role': role } });
     pool.report('d1', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
     const { register } = setUp({ detectors: [prefill, decode, stages] }, { pool, saturationDetector: stages });
     const series = await scrape(register);

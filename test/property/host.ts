@@ -9,6 +9,7 @@ import {
   type FlowControllerOptions,
   type FlowKey,
   type FlowRequest,
+  type FlowView,
   type ItemView,
   type Lease,
   type Outcome,
@@ -16,10 +17,13 @@ import {
 import type { ManualClock } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { CountedSignal } from './counted-signal.js';
-import { brokenTables, dispatcherOf, optionsOf } from './inside.js';
+import { brokenTables, dispatcherOf, isPaused, optionsOf } from './inside.js';
+import { mayServe, room } from './room.js';
 
 export interface TestRequest extends FlowRequest {
   readonly id: number;
+  /** Which endpoints it may go to, where the filter `byModel` is in force; undefined: all. */
+  readonly model?: string | undefined;
   readonly source?: CountedSignal | undefined;
 }
 
@@ -82,6 +86,8 @@ export class Host {
   /** What the admission policy admitted and was not given back; undefined when nobody counts. */
   admitted: (() => number) | undefined = undefined;
   reconfiguredAtMs = Number.NaN;
+  /** Plugins and listeners change the pool in the middle of decisions. */
+  isMeddledWith = false;
   closedAtMs = Number.POSITIVE_INFINITY;
   isClosed = false;
   private isPoolEmpty: boolean;
@@ -313,7 +319,8 @@ export class Host {
   private expectTurnOf(ticket: Ticket, item: ItemView): void {
     const { priority } = ticket.key;
     const waited = ticket.state === 'waiting';
-    for (const other of this.isStrict ? this.waiting : []) {
+    const isExact = optionsOf(this.flow).holBlocking === 'band';
+    for (const other of this.isStrict && isExact ? this.waiting : []) {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
       if (overtaken) this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
     }
@@ -323,7 +330,12 @@ export class Host {
     const isShared = 'sharedQueue' in settings.fairness;
     for (const { key, item: other } of this.waiting) {
       if (other === undefined || other === item || key.priority !== priority) continue;
-      if (!isShared && Reflect.get(other, 'flow') !== Reflect.get(item, 'flow')) continue;
+      const otherFlow = Reflect.get(other, 'flow') as FlowView;
+      const isOwn = otherFlow === Reflect.get(item, 'flow');
+      if (!isShared && !isOwn) continue;
+      // Where flows are held back, first requests of one class keep their order.
+      const isFree = !isExact && !isOwn;
+      if (isFree && (this.gate.saturation === undefined || otherFlow.head !== other || classOf(other) !== classOf(item))) continue;
       const before = order(other, item) || other.sequence - item.sequence;
       if (before < 0) this.fail(`${settings.ordering.type}: ${item.sequence} overtook ${other.sequence}`);
     }
@@ -347,6 +359,7 @@ export class Host {
       case 'RejectedNoEndpoints': {
         const { limit } = drop;
         if (drop.reason === 'refused') return this.expect(drop.policy !== undefined, 'refused by nobody');
+        if (drop.reason === 'no-endpoints') return this.expectUnserved(request);
         this.expect((drop.type === 'RejectedNoEndpoints') === this.isPoolEmpty, `${drop.type} while isPoolEmpty is ${this.isPoolEmpty}`);
         if (limit === undefined) return this.expect(drop.reason === 'max-bands', `${drop.reason} names no limit`);
         const add = limit.resource === 'bytes' ? request.byteSize : 1;
@@ -355,6 +368,7 @@ export class Host {
       }
       case 'EvictedTTL':
       case 'EvictedNoEndpoints': {
+        if (drop.type === 'EvictedNoEndpoints' && !this.isPoolEmpty) return this.expectUnserved(request);
         const isDue = this.deadlineOf(ticket) === nowMs || (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
         this.expect(isDue, `${drop.type} at ${nowMs}, due at ${this.deadlineOf(ticket)}`);
         return this.expect((drop.type === 'EvictedNoEndpoints') === this.isPoolEmpty, `${drop.type} in the wrong regime`);
@@ -371,6 +385,13 @@ export class Host {
           `rejected: ${drop.reason}`,
         );
     }
+  }
+
+  /** Nobody in the pool may take it. */
+  private expectUnserved(request: TestRequest): void {
+    const endpoints = this.pool?.endpoints ?? [];
+    const isServed = endpoints.some((endpoint) => mayServe(this.flow, endpoint, request) === true);
+    this.expect(this.isMeddledWith || (endpoints.length > 0 && !isServed), 'dropped for want of endpoints, and there are some');
   }
 
   /** Displaced: the newest of the lowest band. */
@@ -395,10 +416,11 @@ export class Host {
   get expectedTimers(): [least: number, most: number] {
     if (this.waiting.size === 0) return [0, 0];
     const isDraining = this.closedAtMs < Number.POSITIVE_INFINITY;
-    const looksAgain = this.gate.isSilent && !this.isPoolEmpty;
+    const looksAgain = isPaused(this.flow) || (this.isSilent && !this.isPoolEmpty);
     const least = 1 + (looksAgain ? 1 : 0) + (isDraining ? 1 : 0);
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
-    return [least, hasVictims ? least + 1 : least];
+    const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());
+    return [least, (hasVictims || hasMarks) && !looksAgain ? least + 1 : least];
   }
 
   /** After a step: the books against what the controller says. Every promise that is settled has been answered by now. */
@@ -480,21 +502,55 @@ export class Host {
     }
   }
 
-  /** True when the gate would let the first request go; undefined when nobody can know. */
-  get isOpenForWaiting(): boolean | undefined {
-    if (this.waiting.size === 0 || (this.pool?.endpoints.length ?? 1) === 0) return false;
+  /** True when a detector in force announces nothing. */
+  get isSilent(): boolean {
+    const { bands, defaultBand, defaultNegativeBand } = optionsOf(this.flow);
+    const own = [...bands, defaultBand, defaultNegativeBand].flatMap(({ saturationDetector }) => saturationDetector ?? []);
+    return this.gate.isSilent || own.some(({ subscribe }) => subscribe === undefined);
+  }
+
+  /** A request that waits although it may go: by priority, by its gate, by its place, and for room; undefined when there is none, or nobody can know. */
+  get left(): string | undefined {
+    if (this.waiting.size === 0 || (this.pool?.endpoints.length ?? 1) === 0 || isPaused(this.flow)) return undefined;
+    const options = optionsOf(this.flow);
+    for (const priority of [...new Set([...this.waiting].map(({ key }) => key.priority))].sort((a, b) => b - a)) {
+      const isOpen = this.isOpenFor(priority);
+      if (isOpen === undefined) return undefined;
+      const heads = isOpen ? this.headsOf(priority) : [];
+      const rooms = heads.map((head) => room(this.flow, this.pool, head, this.clock.now()));
+      if (rooms.includes(undefined)) return undefined;
+      // Which of the flows the fairness policy would pick is its business: where one waits for another, all must have room.
+      const mayGo = options.holBlocking === 'band' ? isOpen && !rooms.includes(false) : rooms.includes(true);
+      if (mayGo) return `of ${heads.length} first requests of priority ${priority} ${rooms.filter(Boolean).length} may go`;
+      if (options.holBlocking === 'band' || (!isOpen && this.isStrict)) return undefined;
+    }
+    return undefined;
+  }
+
+  /** The first request of each flow; of the whole band where there is one queue. */
+  private headsOf(priority: number): ItemView[] {
+    const band = dispatcherOf(this.flow).keeper.table.get(priority);
+    if (band === undefined) return [];
+    const first = band.sharesQueue ? [band.next(this.clock.now())] : band.waitingFlows().map((flow) => flow.head);
+    return first.filter((item) => item !== undefined);
+  }
+
+  /** Would the gate let a request of this band go? Undefined when nobody can know. */
+  private isOpenFor(priority: number): boolean | undefined {
     const { closeAt, openAt } = optionsOf(this.flow).gate;
     const { ceilings, saturation: read } = this.gate;
     if (read === undefined || ceilings === undefined) return undefined;
-    const saturation = read() / closeAt;
-    if (openAt < closeAt && saturation > openAt / closeAt) return undefined;
-    const highest = Math.max(...[...this.waiting].map(({ key }) => key.priority));
+    const own = dispatcherOf(this.flow).keeper.table.get(priority)?.settings.saturationDetector;
+    const shared = read() / closeAt;
+    const saturation = own === undefined ? shared : Number(Reflect.get(own, 'value')) / closeAt;
+    const isLatchable = (reading: number): boolean => openAt < closeAt && reading > openAt / closeAt;
+    if (Number.isNaN(saturation) || isLatchable(shared) || isLatchable(saturation)) return undefined;
     const ranked = this.flow.snapshot().bands.filter((band) => band.isConfigured || band.waiting > 0);
     const limits = ceilings(
-      saturation,
+      shared,
       ranked.map((band) => band.priority),
     );
-    const rank = ranked.findIndex((band) => band.priority === highest);
+    const rank = ranked.findIndex((band) => band.priority === priority);
     return saturation < Math.min(...limits.slice(0, rank + 1));
   }
 
@@ -509,6 +565,10 @@ export class Host {
   fail(fault: string): void {
     this.faults.push(fault);
   }
+}
+
+function classOf(item: ItemView): unknown {
+  return Reflect.get(item, 'requestClass');
 }
 
 function sumOf<T>(all: readonly T[], figure: (one: T) => number): number {

@@ -14,6 +14,11 @@ export function optionsOf(flow: object): ResolvedOptions {
   return Reflect.get(dispatcherOf(flow), 'options') as ResolvedOptions;
 }
 
+/** True from a walk that stopped to let the event loop turn until the next turn. */
+export function isPaused(flow: object): boolean {
+  return Reflect.get(dispatcherOf(flow), 'isPaused') === true;
+}
+
 /** What is wrong with the tables behind the tiers. */
 export function brokenTables(flow: object): string[] {
   const { keeper, waiting, waitingBytes } = dispatcherOf(flow);
@@ -41,6 +46,8 @@ export function brokenTables(flow: object): string[] {
   for (const band of all) {
     const items = band.waitingItems();
     const active = new Set(band.activeFlows());
+    const held = new Set(band.held.flows());
+    let heldItems = 0;
     sum += band.waiting;
     bytes += band.waitingBytes;
     known += band.flows.size;
@@ -50,15 +57,19 @@ export function brokenTables(flow: object): string[] {
     for (const [name, known] of band.flows) {
       tracked += known.trackedInFlight;
       const own = items.filter((item) => item.flow === known);
-      expect(known.fairnessId === name && known.band === band, `flow ${name} is filed wrongly`);
+      expect(known.name === name && known.band === band, `flow ${name} is filed wrongly`);
+      expect(held.has(known) === (known.heldIn !== undefined), `flow ${name}: held ${held.has(known)}`);
+      if (held.has(known)) heldItems += known.waiting;
       expect(own.length === known.waiting, `flow ${name} counts ${known.waiting} and has ${own.length}`);
       expect(own.reduce((total, item) => total + item.byteSize, 0) === known.waitingBytes, `flow ${name} miscounts bytes`);
-      expect(active.has(known) === known.waiting > 0, `flow ${name} with ${known.waiting} waiting: active ${active.has(known)}`);
+      const places = Number(active.has(known)) + Number(held.has(known));
+      expect(places === Number(known.waiting > 0), `flow ${name} with ${known.waiting} waiting stands in ${places} places`);
       const isIdle = known.waiting === 0 && known.trackedInFlight === 0;
       expect(idle.has(known) === isIdle && known.isIdle === isIdle, `flow ${name}: idle ${idle.has(known)}, expected ${isIdle}`);
       expect(known.trackedInFlight >= 0, `flow ${name} tracks ${known.trackedInFlight}`);
       idle.delete(known);
     }
+    expect(heldItems === band.held.waiting, `band ${band.priority} holds back ${band.held.waiting}, its flows ${heldItems}`);
     expect(tracked === band.trackedInFlight, `band ${band.priority} tracks ${band.trackedInFlight}, its flows ${tracked}`);
   }
   expect(idle.size === 0, 'a forgotten flow is among the idle ones');

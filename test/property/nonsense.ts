@@ -1,6 +1,7 @@
 /** Plugins that do whatever their contract forbids, and that call the controller back from inside. */
 import type {
   AdmissionPolicy,
+  EndpointFilter,
   EndpointPicker,
   EndpointPool,
   EndpointView,
@@ -103,6 +104,25 @@ export function nonsenseDetector({ random, meddle }: Mischief): SaturationDetect
     },
     dispatched: meddle,
     released: meddle,
+  };
+}
+
+export function nonsenseFilter({ random, meddle }: Mischief): EndpointFilter {
+  return {
+    type: 'nonsense-filter',
+    classOf() {
+      meddle();
+      if (random.chance(0.1)) throw new Error('classOf');
+      return random.chance(0.2) ? (anything(random) as string) : random.pick(['m', 'n', undefined]);
+    },
+    keep(endpoints) {
+      meddle();
+      const choice = random.int(8);
+      if (choice === 0) throw new Error('keep');
+      if (choice === 1) return anything(random) as never;
+      if (choice === 2) return endpoints.map((endpoint) => ({ ...endpoint }));
+      return random.chance(0.2) ? [] : endpoints.filter(() => random.chance(0.7));
+    },
   };
 }
 

@@ -33,11 +33,13 @@ import {
   nonsenseDetector,
   nonsenseEviction,
   nonsenseFairness,
+  nonsenseFilter,
   nonsenseOrdering,
   nonsensePicker,
   nonsenseUsageLimit,
 } from './nonsense.js';
 import { Random } from './random.js';
+import { byModel } from './room.js';
 
 type Options = FlowControllerOptions<TestRequest>;
 
@@ -54,6 +56,7 @@ export interface Step {
 }
 
 const priorities = [-3, -1, 0, 2, 9] as const;
+const models = ['m', 'n'] as const;
 const recheckIntervalMs = 10;
 const events = [
   'queued',
@@ -170,8 +173,9 @@ export class World {
     }
     for (const host of hosts) {
       // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left behind either.
-      const mayLag = host.gate.isSilent && (kind !== 'advanceLong' || this.hasNonsense);
-      if (host.isOpenForWaiting === true && !mayLag) host.fail('requests wait before an open gate');
+      const mayLag = host.isSilent && (kind !== 'advanceLong' || this.hasNonsense);
+      const { left } = mayLag ? { left: undefined } : host;
+      if (left !== undefined) host.fail(`left behind: ${left}`);
     }
     for (let i = before; i < this.faults.length; i++) this.faults[i] = `after ${kind} at ${this.clock.now()}: ${this.faults[i]}`;
   }
@@ -191,6 +195,7 @@ export class World {
       ...this.randomTtls(random),
       ...this.randomIdleTimes(random),
       ...this.randomExtras(random),
+      ...this.randomPlacement(random),
       maxBands: 6 + random.int(4),
       ...(random.chance(0.5) ? { maxFlows: 1 + random.int(6) } : {}),
       ...(this.pool === undefined ? {} : { pool: this.pool, endpointPicker: this.randomPicker(random) }),
@@ -198,6 +203,7 @@ export class World {
     const admission = random.chance(0.4) ? this.randomAdmission(random) : undefined;
     const host = new Host({ ...options, admission: admission?.policy }, { ...gate, ceilings }, this.clock, this.faults);
     if (!this.hasNonsense) host.admitted = admission?.admitted;
+    host.isMeddledWith = this.hasNonsense;
     if (this.hasNonsense) this.addNonsenseListeners(host, random);
     return host;
   }
@@ -342,6 +348,27 @@ export class World {
     };
   }
 
+  /** Which endpoints a request may go to, what waits behind it, and how many go at a time. */
+  private randomPlacement(random: Random): Pick<Options, 'endpointFilters' | 'headroom' | 'holBlocking' | 'maxDispatchesPerTurn'> {
+    const isOdd = this.hasNonsense && random.chance(0.3);
+    const filters = [isOdd ? nonsenseFilter(this.mischief) : byModel];
+    return {
+      endpointFilters: this.pool !== undefined && random.chance(0.6) ? filters : undefined,
+      headroom: random.pick([undefined, 'required', 'preferred']),
+      holBlocking: random.pick(['band', 'flow', 'none']),
+      maxDispatchesPerTurn: random.pick([1, 2, 5, 1000, 1000, 1000]),
+    };
+  }
+
+  /** A detector of a band's own. */
+  private randomOwnDetector(random: Random): SaturationDetector | undefined {
+    if (!random.chance(0.15)) return undefined;
+    if (this.hasNonsense && random.chance(0.3)) return nonsenseDetector(this.mischief);
+    const detector = dial(random.pick([0, 0.3, 0.8, 1, 2]), random.chance(0.5));
+    this.dials.push(detector);
+    return detector;
+  }
+
   private randomPicker(random: Random): Options['endpointPicker'] {
     return this.hasNonsense && random.chance(0.4) ? nonsensePicker(this.mischief, this.pool as EndpointPool) : undefined;
   }
@@ -363,6 +390,7 @@ export class World {
       flowLimits: random.chance(0.5) ? this.randomLimits(random, 1) : undefined,
       ...(random.chance(0.4) ? { requestTtl: random.pick([0, 30, 700, '2s', Number.POSITIVE_INFINITY]) } : {}),
       ...(random.chance(0.1) ? { minShare: random.pick([0.05, 0.15]) } : {}),
+      saturationDetector: this.randomOwnDetector(random),
       fairness: isOdd ? nonsenseFairness(this.mischief) : fairness(),
       ordering: this.hasNonsense && random.chance(0.2) ? nonsenseOrdering(this.mischief) : ordering(),
     };
@@ -394,7 +422,12 @@ export class World {
 
   private addEndpoint(random: Random): void {
     const id = `e${random.int(4)}`;
-    if (this.pool !== undefined && this.pool.get(id) === undefined) this.endpoints.push(this.pool.add(id));
+    if (this.pool === undefined || this.pool.get(id) !== undefined) return;
+    this.endpoints.push(this.pool.add(id, { labels: this.randomLabels(random) }));
+  }
+
+  private randomLabels(random: Random): Record<string, string> {
+    return random.chance(0.3) ? {} : { model: random.pick(models) };
   }
 
   private randomSignal(random: Random): CountedSignal | undefined {
@@ -413,6 +446,7 @@ export class World {
       id: this.requests++,
       byteSize: random.pick([0, 1, 7, 30]),
       tokens: random.int(10),
+      ...(random.chance(0.3) ? {} : { model: random.pick(models) }),
       ...(source === undefined ? {} : { signal: source.signal, source }),
       ...(random.chance(0.3) ? { ttlMs: random.pick([0, 5, 60, 800, 3000, Number.POSITIVE_INFINITY, 1 + random.int(400)]) } : {}),
       ...(random.chance(0.4) ? { sloTtftMs: random.int(300) } : {}),
@@ -527,6 +561,15 @@ export class World {
     this.pool?.remove(`e${random.int(4)}`);
   }
 
+  /** A label changes, or a mark of overload is set or taken off. */
+  touchServer(random: Random): void {
+    const id = `e${random.int(4)}`;
+    const kind = random.int(4);
+    if (kind === 0) this.pool?.update(id, { labels: this.randomLabels(random) });
+    else if (kind === 1) this.pool?.clearOverloaded(id);
+    else this.pool?.markOverloaded(id, random.pick([1, 20, 200, 3000]));
+  }
+
   reportLoad(random: Random): void {
     const endpoint = this.pool?.get(`e${random.int(4)}`);
     if (endpoint === undefined) return;
@@ -551,7 +594,7 @@ export class World {
       host.reconfiguredAtMs = this.clock.now();
       host.flow.reconfigure(changes);
     };
-    switch (random.int(9)) {
+    switch (random.int(10)) {
       case 0:
         return apply({ limits: this.randomLimits(random, 3) });
       case 1:
@@ -568,6 +611,8 @@ export class World {
         return apply({ gate: this.randomGate(random), ...this.randomIdleTimes(random), maxFlows: 1 + random.int(6) });
       case 7:
         return apply(this.randomExtras(random));
+      case 8:
+        return apply(this.randomPlacement(random));
       default:
         return apply({ maxBands: 6 + random.int(4), endpointPicker: this.pool === undefined ? undefined : this.randomPicker(random) });
     }
@@ -596,6 +641,7 @@ const inside = [
   'abort',
   'addServer',
   'removeServer',
+  'touchServer',
   'reportLoad',
   'turnDial',
   'reconfigure',
@@ -635,6 +681,7 @@ const steps: Readonly<Record<StepKind, (this: World, random: Random) => void>> =
   advanceLong: World.prototype.advanceLong,
   addServer: World.prototype.addServer,
   removeServer: World.prototype.removeServer,
+  touchServer: World.prototype.touchServer,
   reportLoad: World.prototype.reportLoad,
   turnDial: World.prototype.turnDial,
   reconfigure: World.prototype.reconfigure,

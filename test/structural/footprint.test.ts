@@ -1,12 +1,6 @@
 /** Memory and leftovers, measured in a process of its own. Bounds are generous: they catch a second copy of something, not a field. */
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { build } from 'esbuild';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runProbe } from './run-probe.js';
 
 interface Figures {
   /** Bytes per request. */
@@ -24,16 +18,7 @@ const nothing = 48;
 let figures: Figures;
 
 beforeAll(async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'footprint-'));
-  try {
-    const outfile = join(folder, 'probe.mjs');
-    const entry = fileURLToPath(new URL('probe.ts', import.meta.url));
-    await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', logLevel: 'silent' });
-    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', outfile]);
-    figures = JSON.parse(stdout) as Figures;
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  figures = await runProbe<Figures>('probe.ts');
 }, 60_000);
 
 describe('a request that waits', () => {

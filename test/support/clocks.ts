@@ -27,13 +27,17 @@ export class BlockedClock extends ManualClock {
   }
 }
 
-/** Counts the timers that were ever set. */
+/** Counts the timers that were ever set, and tells when one ends. */
 export class CountingClock extends ManualClock {
   timersSet = 0;
+  onTimer: (() => void) | undefined = undefined;
 
   override setTimeout(callback: () => void, delayMs: number): unknown {
     this.timersSet++;
-    return super.setTimeout(callback, delayMs);
+    return super.setTimeout(() => {
+      this.onTimer?.();
+      callback();
+    }, delayMs);
   }
 }
 

@@ -1,4 +1,5 @@
 /** Tier 1's question: of the bands that may dispatch now, which goes next? */
+import { position } from './band-table.js';
 import type { PriorityBand } from './priority-band.js';
 
 /**
@@ -46,7 +47,7 @@ export function agingOrder(promotionMs: number): BandOrder {
     needsOldest: true,
     choose(open, all) {
       return leastBy(open, (band) => {
-        const rank = all.length - 1 - all.indexOf(band);
+        const rank = all.length - 1 - position(all, band.priority);
         return (band.oldest?.enqueuedAtMs ?? 0) - (rank === 0 ? 0 : rank * promotionMs);
       });
     },

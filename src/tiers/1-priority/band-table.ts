@@ -6,7 +6,7 @@
 import type { PriorityBand } from './priority-band.js';
 
 /** Where `priority` stands, or belongs, in a descending array. O(log n). */
-function position(bands: readonly PriorityBand[], priority: number): number {
+export function position(bands: readonly PriorityBand[], priority: number): number {
   let low = 0;
   let high = bands.length;
   while (low < high) {

@@ -13,7 +13,7 @@ import { HeapQueue } from '../../queues/heap-queue.js';
 import type { ItemQueue } from '../../queues/item-queue.js';
 import { LinkedList } from '../../queues/linked-list.js';
 import { earliestHead } from '../2-fairness/earliest-head.js';
-import type { FairnessPolicy } from '../2-fairness/fairness-policy.js';
+import type { FairnessPolicy, FlowSelector } from '../2-fairness/fairness-policy.js';
 import { Flow } from '../2-fairness/flow.js';
 import { GuardedSelector } from '../2-fairness/guarded-selector.js';
 import { type HeldClass, HeldFlows } from '../2-fairness/held-flows.js';
@@ -128,17 +128,11 @@ export class PriorityBand implements BandView {
   }
 
   add(item: WaitingItem, flow: Flow): void {
-    item.flow = flow;
     this.arrivals?.push(item);
-    (this.sharedQueue ?? flow.queue)?.push(item);
     this.waiting++;
     this.waitingBytes += item.byteSize;
     this.waitingTokens += item.tokens;
-    flow.waiting++;
-    flow.waitingBytes += item.byteSize;
-    if (flow.waiting === 1) this.activate(flow);
-    else if (flow.heldIn !== undefined) this.held.waiting++;
-    this.selector?.itemAdded(flow, item);
+    this.enter(item, flow);
     this.reviewHeld(flow);
   }
 
@@ -146,13 +140,21 @@ export class PriorityBand implements BandView {
   hold(flow: Flow): void {
     this.held.tried(flow);
     this.deactivate(flow);
-    this.held.hold(flow, flow.head?.requestClass);
+    this.held.hold(flow, flow.head?.requestClass, this.heldOrder);
   }
 
   /** Lets one flow of a class out, to try. */
-  letTry(held: HeldClass): void {
-    const flow = this.held.letTry(held);
+  letTry(held: HeldClass, nowMs: number): void {
+    const flow = this.held.letTry(held, nowMs);
     if (flow !== undefined) this.activate(flow);
+  }
+
+  /** True when no flow of the class tries yet, or a held one has come before it by the order of requests. */
+  wantsTry(held: HeldClass, nowMs: number): boolean {
+    const rival = held.trying?.head;
+    if (rival === undefined) return true;
+    const first = held.order?.pick(nowMs)?.head;
+    return first !== undefined && this.compare(first, rival) < 0;
   }
 
   /** The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or `discard`. */
@@ -228,6 +230,7 @@ export class PriorityBand implements BandView {
   configure(settings: BandSettings): void {
     const { fairness, ordering, holdsFlows } = this.settings;
     for (const flow of [...this.held.flows()]) this.letGo(flow);
+    this.held.clear();
     this.settings = settings;
     if (settings.fairness === fairness && settings.ordering === ordering && settings.holdsFlows === holdsFlows) return;
     const items = this.waitingItems();
@@ -240,6 +243,35 @@ export class PriorityBand implements BandView {
     if (!isLinedUpAnew) return;
     for (const flow of this.active) this.selector?.flowActivated(flow);
     for (const item of items) if (item.flow !== undefined) this.selector?.itemAdded(item.flow, item);
+  }
+
+  /**
+   * Files what waits under other flows, while nothing is held back. `emptied` hears of every flow before the first is filled again.
+   * O(waiting · log).
+   */
+  refile(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
+    const items = this.waitingItems();
+    const before = [...this.active];
+    for (const flow of before) {
+      this.deactivate(flow);
+      flow.waiting = 0;
+      flow.waitingBytes = 0;
+      flow.queue = this.queueForFlow();
+    }
+    for (const item of items) if (item.flow !== undefined) this.selector?.itemRemoved(item.flow, item);
+    for (const flow of before) emptied(flow);
+    if (this.sharedQueue !== undefined) this.sharedQueue = this.makeQueue();
+    for (const item of items) this.enter(item, flowOf(item));
+  }
+
+  private enter(item: WaitingItem, flow: Flow): void {
+    item.flow = flow;
+    (this.sharedQueue ?? flow.queue)?.push(item);
+    flow.waiting++;
+    flow.waitingBytes += item.byteSize;
+    if (flow.waiting === 1) this.activate(flow);
+    else if (flow.heldIn !== undefined) this.held.waiting++;
+    this.selector?.itemAdded(flow, item);
   }
 
   private leave(item: WaitingItem, flow: Flow): void {
@@ -266,9 +298,12 @@ export class PriorityBand implements BandView {
     this.selector?.flowDeactivated(flow);
   }
 
-  /** A held flow whose first request is of another class now was held for nothing. */
+  /** A held flow whose first request is of another class now was held for nothing; one of the same class may have another place. */
   private reviewHeld(flow: Flow): void {
-    if (flow.heldIn !== undefined && flow.head?.requestClass !== flow.heldIn.requestClass) this.letGo(flow);
+    const { heldIn } = flow;
+    if (heldIn === undefined) return;
+    if (flow.head?.requestClass === heldIn.requestClass) heldIn.order?.itemAdded?.(flow, flow.head as WaitingItem);
+    else this.letGo(flow);
   }
 
   private letGo(flow: Flow): void {
@@ -298,6 +333,12 @@ export class PriorityBand implements BandView {
     const { fairness, holdsFlows } = this.settings;
     if (!('sharedQueue' in fairness)) return new GuardedSelector(fairness, this, this.errors);
     return holdsFlows ? new GuardedSelector(earliestHead(fairness.type, this.compare), this, this.errors) : undefined;
+  }
+
+  /** Where flows are mere labels, those that are held back go by their first requests as well. */
+  private get heldOrder(): (() => FlowSelector) | undefined {
+    const { fairness } = this.settings;
+    return 'sharedQueue' in fairness ? () => earliestHead(fairness.type, this.compare).createSelector(this) : undefined;
   }
 
   private makeQueue(): ItemQueue<WaitingItem> {

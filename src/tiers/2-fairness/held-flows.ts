@@ -1,21 +1,31 @@
 /**
  * Flows of one band whose first request could go but for the endpoints it may go to, by the class of that request.
  *
- *     class 'model=a':  trying flow │ flow ⇄ flow ⇄ flow      one at a time is let out, in turn, when its endpoints have room
+ *     class 'model=a':  trying flow │ flow ⇄ flow ⇄ flow      one at a time is let out, in turn, when its endpoints have room;
+ *                                                            where flows are mere labels, the one whose request comes first
  *
  * Invariant: a held flow is not among its band's active flows; `waiting` is the sum over the held flows.
  */
 import { LinkedList } from '../../queues/linked-list.js';
+import type { FlowSelector } from './fairness-policy.js';
 import type { Flow } from './flow.js';
 
 export class HeldClass {
   readonly flows: LinkedList<Flow> = new LinkedList<Flow>();
-  /** Let out, and neither served nor held again yet. */
+  /** The last to be let out, while it is neither served nor held again yet. */
   trying: Flow | undefined = undefined;
   readonly requestClass: string | undefined;
+  /** Says whose request comes first; undefined where flows take turns. */
+  readonly order: FlowSelector | undefined;
 
-  constructor(requestClass: string | undefined) {
+  constructor(requestClass: string | undefined, order: FlowSelector | undefined) {
     this.requestClass = requestClass;
+    this.order = order;
+  }
+
+  /** The flow to be let out next. */
+  first(nowMs: number): Flow | undefined {
+    return (this.order?.pick(nowMs) as Flow | undefined) ?? this.flows.first;
   }
 }
 
@@ -39,13 +49,14 @@ export class HeldFlows {
     for (const { flows } of this.classes.values()) yield* flows;
   }
 
-  hold(flow: Flow, requestClass: string | undefined): void {
+  hold(flow: Flow, requestClass: string | undefined, makeOrder?: () => FlowSelector): void {
     let held = this.classes.get(requestClass);
     if (held === undefined) {
-      held = new HeldClass(requestClass);
+      held = new HeldClass(requestClass, makeOrder?.());
       this.classes.set(requestClass, held);
     }
     held.flows.push(flow);
+    held.order?.flowActivated?.(flow);
     flow.heldIn = held;
     this.waiting += flow.waiting;
   }
@@ -55,14 +66,15 @@ export class HeldFlows {
     const held = flow.heldIn;
     if (held === undefined) return;
     held.flows.remove(flow);
+    held.order?.flowDeactivated?.(flow);
     flow.heldIn = undefined;
     this.waiting -= flow.waiting;
     this.forgetIfDone(held);
   }
 
-  /** Lets the flow that has been held longest out to try. */
-  letTry(held: HeldClass): Flow | undefined {
-    const flow = held.flows.first;
+  /** Lets the flow out whose turn it is to try. */
+  letTry(held: HeldClass, nowMs: number): Flow | undefined {
+    const flow = held.first(nowMs);
     if (flow === undefined) return undefined;
     held.trying = flow;
     flow.triesFor = held;
@@ -75,11 +87,18 @@ export class HeldFlows {
     const held = flow.triesFor;
     if (held === undefined) return;
     flow.triesFor = undefined;
-    held.trying = undefined;
+    if (held.trying === flow) held.trying = undefined;
     this.forgetIfDone(held);
   }
 
+  /** Nobody is held back any more. */
+  clear(): void {
+    for (const { trying } of this.classes.values()) if (trying !== undefined) trying.triesFor = undefined;
+    this.classes.clear();
+  }
+
   private forgetIfDone(held: HeldClass): void {
-    if (held.flows.size === 0 && held.trying === undefined) this.classes.delete(held.requestClass);
+    const isDone = held.flows.size === 0 && held.trying === undefined;
+    if (isDone && this.classes.get(held.requestClass) === held) this.classes.delete(held.requestClass);
   }
 }

@@ -1,0 +1,32 @@
+/** Where may a request go? The filters, marks and headroom once more, in plain words. */
+import type { EndpointFilter, EndpointPool, EndpointView, ItemView } from '../../src/index.js';
+import type { TestRequest } from './host.js';
+import { dispatcherOf, optionsOf } from './inside.js';
+
+/** Requests without a model may go anywhere, and to endpoints without one all may. */
+export const byModel: EndpointFilter = {
+  type: 'by-model',
+  classOf: ({ request }) => (request as TestRequest).model,
+  keep: (endpoints, model) => endpoints.filter(({ labels }) => labels.model === undefined || labels.model === model),
+};
+
+/** By the filters in force; undefined when they are not to be trusted. */
+export function mayServe(flow: object, { labels }: EndpointView, { model }: TestRequest): boolean | undefined {
+  const { endpointFilters } = optionsOf(flow);
+  if (endpointFilters.length === 0) return true;
+  if (endpointFilters.some((filter) => filter !== byModel)) return undefined;
+  return model === undefined || labels.model === undefined || labels.model === model;
+}
+
+/** Is there an endpoint for it now? Undefined when nobody can know. */
+export function room(flow: object, pool: EndpointPool | undefined, item: ItemView, nowMs: number): boolean | undefined {
+  if (pool === undefined) return true;
+  const request = item.request as TestRequest;
+  const served = pool.endpoints.map((endpoint) => mayServe(flow, endpoint, request));
+  if (served.includes(undefined)) return undefined;
+  const reachable = pool.endpoints.filter((endpoint, i) => served[i] === true && endpoint.overloadedUntilMs <= nowMs);
+  const { headroom, saturationDetector } = optionsOf(flow);
+  if (headroom !== 'required') return reachable.length > 0;
+  const detector = dispatcherOf(flow).keeper.settingsOf(item.priority).saturationDetector ?? saturationDetector;
+  return (detector.filter?.(reachable, nowMs) ?? reachable).length > 0;
+}
