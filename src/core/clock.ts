@@ -6,14 +6,22 @@ export interface Clock {
   /** Calls back once, after at least `delayMs`; a delay too long for the platform, Infinity included, may end early. */
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(timer: unknown): void;
+  /**
+   * Calls back in the next turn of the event loop, after timers and sockets had theirs. Without it, as in tests and simulations, a
+   * timer of 0 ms stands in where a turn has to be awaited.
+   */
+  nextTurn?(callback: () => void): void;
 }
 
 /** The longest delay that timers of Node and of browsers can hold. */
 const longestTimerMs = 2 ** 31 - 1;
 
 /** `performance.now()` and the platform's timers, which keep a Node process alive. */
+const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
+
 export const realClock: Clock = {
   now: () => performance.now(),
   setTimeout: (callback, delayMs) => setTimeout(callback, Math.min(delayMs, longestTimerMs)),
   clearTimeout: (timer) => clearTimeout(timer as ReturnType<typeof setTimeout> | undefined),
+  ...(setImmediate !== undefined && { nextTurn: (callback: () => void) => void setImmediate(callback) }),
 };

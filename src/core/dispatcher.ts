@@ -35,6 +35,7 @@ import { QueueItem, type Settle } from './queue-item.js';
 import { Recheck } from './recheck.js';
 import { Shutdown } from './shutdown.js';
 import { SingleWriter, type Written } from './single-writer.js';
+import { TurnBudget } from './turn-budget.js';
 
 /** Timing all would cost as much as half a dispatch. */
 const timedOneIn = 16;
@@ -80,8 +81,7 @@ export class Dispatcher implements LeaseOwner, Written {
   private isPoolEmpty: boolean;
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
   private walks = 0;
-  /** True from a walk that stopped to let the event loop turn until the next turn. */
-  private isPaused = false;
+  private readonly turn: TurnBudget;
   readonly choice: BandChoice;
   private readonly shutdown: Shutdown;
   private readonly desk: AdmissionDesk;
@@ -101,8 +101,9 @@ export class Dispatcher implements LeaseOwner, Written {
     const pool = options.pool ?? EndpointPool.implicit();
     this.nowMs = clock.now();
     this.writer = new SingleWriter(clock, this);
+    this.turn = new TurnBudget(clock, () => this.wake());
     this.recheck = new Recheck(clock, () => {
-      this.isPaused = false;
+      if (!this.turn.renewsItself) this.turn.renew();
       this.wake();
     });
     this.isPoolEmpty = pool.endpoints.length === 0;
@@ -255,10 +256,11 @@ export class Dispatcher implements LeaseOwner, Written {
       this.expiry.arm(this.nowMs);
       const settlesAtMs = (this.isPoolEmpty ? undefined : this.evictor?.settlesAtMs) ?? Infinity;
       const nextMs = Math.min(settlesAtMs, this.placement.nextReturnAtMs(this.nowMs)) - this.nowMs;
-      this.recheck.in(this.isPaused ? 0 : Math.min(this.gate.recheckMs ?? Infinity, nextMs), this.nowMs);
+      const isTurnAwaited = this.turn.isSpent && !this.turn.renewsItself;
+      this.recheck.in(isTurnAwaited ? 0 : Math.min(this.gate.recheckMs ?? Infinity, nextMs), this.nowMs);
       return;
     }
-    this.isPaused = false;
+    if (!this.turn.renewsItself) this.turn.renew();
     this.expiry.disarm();
     this.recheck.stop();
     if (this.state === 'draining') this.finish();
@@ -316,7 +318,7 @@ export class Dispatcher implements LeaseOwner, Written {
     // Where a lower band may come first, or held requests may, they must not be overtaken by what comes before the gate was looked at again.
     if (this.waiting > 0 && (!this.choice.isStrict || this.choice.holds)) this.walk();
     // In a pause what is held back has not been let out yet.
-    const highest = this.isPaused ? this.keeper.table.highestWaiting : this.choice.highestReady;
+    const highest = this.turn.isSpent ? this.keeper.table.highestWaiting : this.choice.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
       this.isWorkWanted = true;
       return undefined;
@@ -434,15 +436,10 @@ export class Dispatcher implements LeaseOwner, Written {
   // The walk.
 
   private walk(): void {
-    if (this.isPaused && this.waiting > 0) return;
-    this.isPaused = false;
-    const pausesAt = this.outcomes.Dispatched + this.options.maxDispatchesPerTurn;
+    this.turn.walkBegins();
     let floor = Number.NEGATIVE_INFINITY;
     while (this.waiting > 0) {
-      if (this.outcomes.Dispatched >= pausesAt) {
-        this.isPaused = true;
-        return;
-      }
+      if (this.turn.isSpent) return;
       const band = this.choice.next(this.nowMs, floor);
       if (band === undefined) break;
       const item = band.next(this.nowMs) as QueueItem;
@@ -481,6 +478,7 @@ export class Dispatcher implements LeaseOwner, Written {
     const settle = item.settle as Settle;
     item.settle = undefined;
     band.take(item, this.nowMs);
+    this.turn.spend(this.options.maxDispatchesPerTurn);
     const flow = item.flow as Flow;
     this.leaveQueue(item, band);
     settle(this.grant(item, band, this.track(flow), endpoint));

@@ -152,8 +152,8 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   holBlocking?: HolBlocking | undefined;
   /**
-   * Requests dispatched in one go when much becomes free at once; then timers and sockets have their turn, and dispatch goes on in the
-   * same order. An integer from 1 up. @default 1000
+   * Waiting requests dispatched in one turn of the event loop; then timers and sockets have theirs, and dispatch goes on in the same
+   * order. An integer from 1 up. @default 1000
    */
   maxDispatchesPerTurn?: number | undefined;
   /** @default the platform's monotonic clock */

@@ -259,12 +259,20 @@ describe('behind a request that has nowhere to go', () => {
     expect(flowsOf()).toEqual([['x', 2]]);
   });
 
-  it('is filtered anew when it is put back after the filters were replaced', async () => {
-    const { send, flow } = twoModels({ eviction: {} });
-    const lease = leaseOf(await send('victim', 'a', 'x', -1));
+  it('a victim is filtered anew when it is put back after the filters were replaced', async () => {
+    const { send, order, flow } = twoModels({ eviction: {} });
+    const victim = leaseOf(await send('victim', 'a', 'x', -1));
+    const ofB = leaseOf(await send('b', 'b', 'y'));
+    const high = send('high', 'b', 'y', 5);
+    await turns();
+    expect(victim.isEvicted).toBe(true);
     flow.reconfigure({ endpointFilters: [{ ...byModel, classOf: () => 'b' }] });
-    lease.abort(new Error('evicted'));
-    expect(leaseOf(await lease.requeue()).endpoint?.id).toBe('b0');
+    const again = victim.requeue();
+    await turns();
+    expect(order).toEqual(['victim', 'b']);
+    ofB.release();
+    leaseOf(await high).release();
+    expect(leaseOf(await again).endpoint?.id).toBe('b0');
   });
 
   it('a flow whose first request leaves is looked at again', async () => {

@@ -97,6 +97,22 @@ describe('endpoints without room', () => {
   });
 });
 
+describe('a picker that fails', () => {
+  it('costs its choice, and not the headroom that is required', () => {
+    const roomy: SaturationDetector = {
+      type: 'roomy',
+      saturation: () => 0,
+      filter: (endpoints) => endpoints.filter(({ id }) => id === 'a'),
+    };
+    const pick = () => {
+      throw new Error('broken');
+    };
+    const { flow } = makeFlow({ pool: pair(), headroom: 'required', endpointPicker: { type: 'broken', pick }, saturationDetector: roomy });
+    const ids = [1, 2, 3].map(() => leaseOf(flow.tryEnqueue(request, key())).endpoint?.id);
+    expect(ids).toEqual(['a', 'a', 'a']);
+  });
+});
+
 describe('a band with a detector of its own', () => {
   it('is judged by it, the others by the shared one', async () => {
     const shared = dial(0);
@@ -126,6 +142,20 @@ describe('a band with a detector of its own', () => {
     clock.advance(100);
     await turns();
     expect(order).toEqual(['high', 'low']);
+  });
+
+  it.each(['fifo', 'aging'] as const)("waits behind nobody whose gate is closed with bandOrder '%s'", async (bandOrder) => {
+    const [shared, own] = [dial(1, true), dial(1, true)];
+    const { flow } = makeFlow({ saturationDetector: shared, bandOrder, bands: [{ priority: 5, saturationDetector: own }] });
+    const order: string[] = [];
+    void flow.enqueue(request, key('high', 5)).then(() => order.push('high'));
+    void flow.enqueue(request, key('low', 0)).then(() => order.push('low'));
+    shared.turnTo(0);
+    await turns();
+    expect(order).toEqual(['low']);
+    own.turnTo(0);
+    await turns();
+    expect(order).toEqual(['low', 'high']);
   });
 
   it('hears what every band dispatches, and is unsubscribed when it is replaced', () => {

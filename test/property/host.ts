@@ -18,7 +18,7 @@ import type { ManualClock } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { CountedSignal } from './counted-signal.js';
 import { brokenTables, dispatcherOf, isPaused, optionsOf } from './inside.js';
-import { mayServe, room } from './room.js';
+import { flowName, mayServe, room } from './room.js';
 
 export interface TestRequest extends FlowRequest {
   readonly id: number;
@@ -488,6 +488,10 @@ export class Host {
       if (!(this.deadlineOf(ticket) > this.clock.now()) && !mayBeLate)
         this.fail(`overdue since ${this.deadlineOf(ticket)} at ${this.clock.now()}`);
       if (ticket.request.signal?.aborted === true) this.fail('an aborted request still waits');
+      const { item } = ticket;
+      const name = String(Reflect.get(Reflect.get(item ?? {}, 'flow') ?? {}, 'name'));
+      const isShared = name.startsWith('\u0000');
+      if (item !== undefined && !isShared) this.same('its flow', name, flowName(flow, item, classOf(item)));
     }
     this.expect(this.closedAtMs > this.clock.now() || waiting.size === 0, 'requests wait beyond the end');
     this.same('closed', this.isClosed, this.closedAtMs < Number.POSITIVE_INFINITY && waiting.size === 0);

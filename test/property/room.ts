@@ -1,4 +1,4 @@
-/** Where may a request go? The filters, marks and headroom once more, in plain words. */
+/** Where may a request go, and under which name does it wait? The filters, marks and headroom once more, in plain words. */
 import type { EndpointFilter, EndpointPool, EndpointView, ItemView } from '../../src/index.js';
 import type { TestRequest } from './host.js';
 import { dispatcherOf, optionsOf } from './inside.js';
@@ -18,15 +18,22 @@ export function mayServe(flow: object, { labels }: EndpointView, { model }: Test
   return model === undefined || labels.model === undefined || labels.model === model;
 }
 
-/** Is there an endpoint for it now? Undefined when nobody can know. */
+/** Is there an endpoint for it now, or will there never be one, so that it has to leave? Undefined when nobody can know. */
 export function room(flow: object, pool: EndpointPool | undefined, item: ItemView, nowMs: number): boolean | undefined {
   if (pool === undefined) return true;
   const request = item.request as TestRequest;
   const served = pool.endpoints.map((endpoint) => mayServe(flow, endpoint, request));
   if (served.includes(undefined)) return undefined;
+  if (!served.includes(true)) return true;
   const reachable = pool.endpoints.filter((endpoint, i) => served[i] === true && endpoint.overloadedUntilMs <= nowMs);
   const { headroom, saturationDetector } = optionsOf(flow);
   if (headroom !== 'required') return reachable.length > 0;
   const detector = dispatcherOf(flow).keeper.settingsOf(item.priority).saturationDetector ?? saturationDetector;
   return (detector.filter?.(reachable, nowMs) ?? reachable).length > 0;
+}
+
+/** The name of the flow that it must be filed under, unless the flow is one that many share. */
+export function flowName(flow: object, { fairnessId }: ItemView, requestClass: unknown): string {
+  const isApart = optionsOf(flow).holBlocking === 'none' && requestClass !== undefined;
+  return isApart ? `${fairnessId}\u0000${String(requestClass)}` : fairnessId;
 }

@@ -18,7 +18,7 @@ const nothing = 48;
 let figures: Figures;
 
 beforeAll(async () => {
-  figures = await runProbe<Figures>('probe.ts');
+  figures = await runProbe<Figures>(new URL('probe.ts', import.meta.url));
 }, 60_000);
 
 describe('a request that waits', () => {

@@ -1,4 +1,4 @@
-/** Measures where nothing else disturbs the heap: a script of this folder, in a process of its own. */
+/** Measures where nothing else disturbs the heap: a script, in a process of its own. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,12 +11,11 @@ import { build } from 'esbuild';
 const mostMs = 55_000;
 
 /** Runs `script` with --expose-gc and returns the JSON that it prints. */
-export async function runProbe<T>(script: string, ...args: string[]): Promise<T> {
+export async function runProbe<T>(script: URL, ...args: string[]): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-probe-'));
   try {
     const outfile = join(folder, 'probe.mjs');
-    const entry = fileURLToPath(new URL(script, import.meta.url));
-    await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', logLevel: 'silent' });
+    await build({ entryPoints: [fileURLToPath(script)], outfile, bundle: true, platform: 'node', format: 'esm', logLevel: 'silent' });
     const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', outfile, ...args], { timeout: mostMs });
     return JSON.parse(stdout) as T;
   } finally {

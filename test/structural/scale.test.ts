@@ -14,6 +14,7 @@ import type { ScaleFigures } from './scale-probe.js';
 import { countWork } from './work-meter.js';
 
 const limits = { maxRequests: 2e6, maxBytes: 1e9 };
+const probe = new URL('scale-probe.ts', import.meta.url);
 const overflowFlows = 64;
 const maxLanes = 64;
 
@@ -33,7 +34,7 @@ function expectNothingLeft({ stats, timers, listeners, left }: ScaleFigures): vo
 
 describe('a million', () => {
   it('fairness IDs cost no more than one, and share a bounded number of flows', async () => {
-    const figures = await runProbe<ScaleFigures>('scale-probe.ts', 'ids');
+    const figures = await runProbe<ScaleFigures>(probe, 'ids');
     expect(figures.mostIn).toBeLessThanOrEqual(few);
     expect(figures.flows).toBeLessThanOrEqual(10_000 + overflowFlows);
     expect(figures.waiting).toBe(500_000);
@@ -42,7 +43,7 @@ describe('a million', () => {
   }, 60_000);
 
   it('waiting requests that are aborted, in any order, cost a constant each, and leave nothing behind', async () => {
-    const figures = await runProbe<ScaleFigures>('scale-probe.ts', 'aborts');
+    const figures = await runProbe<ScaleFigures>(probe, 'aborts');
     expect(figures.stats.outcomes.EvictedContextCancelled).toBe(1_000_000);
     expect(figures.waiting).toBe(250_000);
     expect(figures.mostIn).toBeLessThanOrEqual(few + fewTombstones);
@@ -51,7 +52,7 @@ describe('a million', () => {
   }, 60_000);
 
   it('requests of one flow do not make those of a hundred thousand others dearer', async () => {
-    const figures = await runProbe<ScaleFigures>('scale-probe.ts', 'giant');
+    const figures = await runProbe<ScaleFigures>(probe, 'giant');
     expect(figures.waiting).toBe(1_100_000);
     expect(figures.mostIn).toBeLessThanOrEqual(few);
     expect(figures.mostOut).toBeLessThanOrEqual(few);

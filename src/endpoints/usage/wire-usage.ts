@@ -7,8 +7,11 @@ function fieldsOf(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
 }
 
+/** No sum of a few of them is beyond what a lease takes. */
+const mostTokens = Number.MAX_SAFE_INTEGER;
+
 function tokens(value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+  return typeof value === 'number' && value >= 0 && value <= mostTokens ? value : undefined;
 }
 
 /**

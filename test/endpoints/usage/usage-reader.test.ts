@@ -266,6 +266,14 @@ describe('the lease', () => {
     expect(lease.reports).toEqual([]);
   });
 
+  it('is told of no figures that no server can mean', async () => {
+    const { flow } = makeFlow();
+    const lease = leaseOf(await flow.enqueue(request, key()));
+    const reader = readAll('{"usage":{"input_tokens":1.7e308,"cache_read_input_tokens":1.7e308,"output_tokens":1e300}}', { lease });
+    expect(reader.usage).toEqual({});
+    expect(lease.usage).toEqual({ promptTokens: 0, completionTokens: 0 });
+  });
+
   it('may have been released meanwhile', () => {
     const { flow } = makeFlow({ saturationDetector: () => 0 });
     const lease = leaseOf(flow.tryEnqueue(request, key()));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { edf, fcfs, type ItemView, type OrderingPolicy, roundRobin, sloDeadline } from '../../../src/index.js';
+import { edf, type FlowRequest, fcfs, type ItemView, type OrderingPolicy, roundRobin, sloDeadline } from '../../../src/index.js';
 import { Random } from '../../property/random.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { dial, key, makeFlow, record } from '../../support/flow.js';
@@ -144,4 +144,39 @@ it('an ordering with arrivalOrder is never asked', () => {
   for (let i = 0; i < 50; i++) void flow.enqueue({ byteSize: 1 }, key());
   detector.turnTo(0);
   expect([asked, flow.stats().dispatched]).toEqual([0, 50]);
+});
+
+describe('a policy that goes by what the host passed', () => {
+  const rankOf = ({ request }: ItemView): number => (request as { readonly rank: number }).rank;
+  const byRank: OrderingPolicy = { type: 'by-rank', compare: (a, b) => rankOf(a) - rankOf(b) };
+
+  it.each(['band', 'flow'] as const)("finds it on requests that are gone as well, with holBlocking '%s'", (holBlocking) => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = new Random(seed);
+      const detector = dial(1, true);
+      const { flow } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn: 1, holBlocking, bands: [{ priority: 0, ordering: byRank }] });
+      const waiting = new Map<number, AbortController>();
+      flow.on('dispatched', ({ item, lease }) => {
+        expect(rankOf(item)).toBe(Math.min(...waiting.keys()));
+        waiting.delete(rankOf(item));
+        lease.release();
+      });
+      for (let step = 0; step < 200; step++) {
+        const rank = random.next();
+        if (random.chance(0.5)) {
+          const abort = new AbortController();
+          waiting.set(rank, abort);
+          void flow.enqueue({ byteSize: 1, rank, signal: abort.signal } as FlowRequest, key(random.pick(['a', 'b', 'c'])));
+        } else if (random.chance(0.6) && waiting.size > 0) {
+          const [gone, abort] = random.pick([...waiting]);
+          waiting.delete(gone);
+          abort.abort();
+        } else {
+          detector.turnTo(0);
+          detector.turnTo(1);
+        }
+      }
+      expect(flow.stats()).toMatchObject({ pluginErrors: 0, waiting: waiting.size });
+    }
+  });
 });
