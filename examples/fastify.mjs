@@ -5,6 +5,12 @@ import fastify from 'fastify';
 import { concurrencyDetector, FlowController, roundRobin } from 'headgate';
 import { flowControl } from 'headgate/fastify';
 
+// Keys are secrets, fairness IDs are names: they show in metrics and logs.
+/** @type {Map<string | undefined, string>} */
+const tenants = new Map([
+  ['Bearer key-of-batch', 'batch'],
+  ['Bearer key-of-chat', 'chat'],
+]);
 const flow = new FlowController({
   saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
   bands: [{ priority: 0, fairness: roundRobin() }],
@@ -16,7 +22,7 @@ app.get('/health', async () => ({ waiting: flow.stats().waiting })); // outside:
 app.register((v1, _options, done) => {
   v1.register(
     flowControl(flow, {
-      classify: (request) => ({ fairnessId: request.headers.authorization ?? 'anonymous', priority: 0 }),
+      classify: (request) => ({ fairnessId: tenants.get(request.headers.authorization) ?? 'anonymous', priority: 0 }),
       body: 'openai',
     }),
   );
@@ -37,7 +43,7 @@ const url = await app.listen({ port: 0 });
 async function complete(tenant, i) {
   const response = await fetch(`${url}/v1/completions`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', authorization: tenant },
+    headers: { 'content-type': 'application/json', authorization: `Bearer key-of-${tenant}` },
     body: JSON.stringify({ prompt: `${tenant} ${i}` }),
   });
   const { text, queuedMs } = /** @type {any} */ (await response.json());

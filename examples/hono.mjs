@@ -8,10 +8,16 @@ import { flowControl } from 'headgate/hono';
 import { Hono } from 'hono';
 import { stream } from 'hono/streaming';
 
+// Keys are secrets, fairness IDs are names: they show in metrics and logs.
+/** @type {Map<string | undefined, string>} */
+const tenants = new Map([['Bearer key-a', 'tenant-a']]);
 const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
 
 const app = new Hono();
-app.use('/v1/*', flowControl(flow, { classify: (c) => ({ fairnessId: c.req.header('authorization') ?? 'anonymous', priority: 0 }) }));
+app.use(
+  '/v1/*',
+  flowControl(flow, { classify: (c) => ({ fairnessId: tenants.get(c.req.header('authorization')) ?? 'anonymous', priority: 0 }) }),
+);
 app.get('/v1/words', (c) =>
   stream(c, async (body) => {
     for (const word of ['Hold', 'the', 'request,', 'not', 'the', 'server.']) {

@@ -8,10 +8,18 @@ import { concurrencyDetector, FlowController } from 'headgate';
 import { flowControl } from 'headgate/koa';
 import Koa from 'koa';
 
+// Keys are secrets, fairness IDs are names: they show in metrics and logs.
+/** @type {Map<string | undefined, string>} */
+const tenants = new Map([
+  ['Bearer key-of-alice', 'alice'],
+  ['Bearer key-of-bob', 'bob'],
+  ['Bearer key-of-carol', 'carol'],
+  ['Bearer key-of-dave', 'dave'],
+]);
 const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
 
 const app = new Koa();
-app.use(flowControl(flow, { classify: (ctx) => ({ fairnessId: ctx.req.headers.authorization ?? 'anonymous', priority: 0 }) }));
+app.use(flowControl(flow, { classify: (ctx) => ({ fairnessId: tenants.get(ctx.req.headers.authorization) ?? 'anonymous', priority: 0 }) }));
 app.use((ctx) => {
   ctx.type = 'text/event-stream';
   ctx.body = Readable.from(tokens(ctx.state.flow.signal));
@@ -45,7 +53,7 @@ const url = `http://localhost:${typeof address === 'object' ? address?.port : ''
  */
 async function read(name, signal = new AbortController().signal) {
   try {
-    const response = await fetch(url, { headers: { authorization: name }, signal });
+    const response = await fetch(url, { headers: { authorization: `Bearer key-of-${name}` }, signal });
     const text = await response.text();
     const queuedMs = response.headers.get('x-llm-d-flow-queue-duration-ms');
     console.log(

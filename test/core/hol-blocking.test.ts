@@ -190,15 +190,18 @@ describe('behind a request that has nowhere to go', () => {
     expect(order).toEqual(['holder', 'y urgent']);
   });
 
-  it.each(['band', 'flow', 'none'] as const)("they leave when the pool loses their last endpoint, with holBlocking '%s'", async (holBlocking) => {
-    const { send, order, pool } = twoModels({ holBlocking });
-    await send('holder', 'a', 'h');
-    for (const name of ['x1', 'x2', 'y1']) void send(name, 'a', name[0]);
-    await turns();
-    pool.remove('a0');
-    await turns();
-    expect(order).toEqual(['holder', ...['x1', 'x2', 'y1'].map((name) => `${name}:EvictedNoEndpoints`)]);
-  });
+  it.each(['band', 'flow', 'none'] as const)(
+    "they leave when the pool loses their last endpoint, with holBlocking '%s'",
+    async (holBlocking) => {
+      const { send, order, pool } = twoModels({ holBlocking });
+      await send('holder', 'a', 'h');
+      for (const name of ['x1', 'x2', 'y1']) void send(name, 'a', name[0]);
+      await turns();
+      pool.remove('a0');
+      await turns();
+      expect(order).toEqual(['holder', ...['x1', 'x2', 'y1'].map((name) => `${name}:EvictedNoEndpoints`)]);
+    },
+  );
 
   it('nobody passes them when their endpoint is back and the timer is late', async () => {
     const { send, order, pool, clock } = twoModels({ holBlocking: 'none' });
@@ -236,7 +239,12 @@ describe('behind a request that has nowhere to go', () => {
     });
     await send('holder', 'a', 'h');
     gate.turnTo(1);
-    for (const [name, model, priority] of [['blocked', 'a', 0], ['below', 'b', -1], ['above', 'b', 1]] as const) void send(name, model, name, priority);
+    for (const [name, model, priority] of [
+      ['blocked', 'a', 0],
+      ['below', 'b', -1],
+      ['above', 'b', 1],
+    ] as const)
+      void send(name, model, name, priority);
     gate.turnTo(0);
     await turns();
     expect(order).toEqual(['holder', 'above']);
@@ -254,7 +262,10 @@ describe('behind a request that has nowhere to go', () => {
     await turns();
     expect(order).toEqual(['holder', 'x wants b']);
     const flowsOf = () => flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId, waiting }) => [fairnessId, waiting]);
-    expect(flowsOf()).toEqual([['x', 1], ['x', 1]]);
+    expect(flowsOf()).toEqual([
+      ['x', 1],
+      ['x', 1],
+    ]);
     flow.reconfigure({ holBlocking: 'band' });
     expect(flowsOf()).toEqual([['x', 2]]);
   });

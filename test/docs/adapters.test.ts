@@ -11,7 +11,8 @@ const root = new URL('../../', import.meta.url);
 /** Inside the package, so that the snippets' imports resolve as a user's would, by the package's own name. */
 const scratch = new URL('test-results/adapter-snippets/', root);
 const page = readFileSync(new URL('docs/http.md', root), 'utf8');
-const complete = 'const complete = async (body, { signal }) => ({ body, aborted: signal.aborted });\n';
+const complete = `const complete = async (body, { signal }) => ({ body, aborted: signal.aborted });
+const tenantOf = (key = 'anonymous') => key;\n`;
 
 async function load<T>(name: string, more = ''): Promise<T> {
   const snippets = [...page.matchAll(/<!-- run by test\/docs\/adapters.test.ts -->\n```js\n(.*?)```/gs)].map(([, code = '']) => code);

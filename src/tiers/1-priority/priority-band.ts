@@ -1,5 +1,6 @@
 /**
- * One priority band: its flows, their queues, and the policies that say which request is next.
+ * One priority band: its flows, their queues, and the policies that say which request is next. Larger than most files because every way
+ * in and out keeps the same counts.
  *
  *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
  *     band ── one queue ──► request                      when the fairness policy does not tell flows apart

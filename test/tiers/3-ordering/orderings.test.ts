@@ -154,7 +154,12 @@ describe('a policy that goes by what the host passed', () => {
     for (let seed = 1; seed <= 20; seed++) {
       const random = new Random(seed);
       const detector = dial(1, true);
-      const { flow } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn: 1, holBlocking, bands: [{ priority: 0, ordering: byRank }] });
+      const { flow } = makeFlow({
+        saturationDetector: detector,
+        maxDispatchesPerTurn: 1,
+        holBlocking,
+        bands: [{ priority: 0, ordering: byRank }],
+      });
       const waiting = new Map<number, AbortController>();
       flow.on('dispatched', ({ item, lease }) => {
         expect(rankOf(item)).toBe(Math.min(...waiting.keys()));
