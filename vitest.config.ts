@@ -1,5 +1,9 @@
+import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+
+// Tests keep their scratch files there, beside the sources that these import.
+mkdirSync(new URL('./test-results', import.meta.url), { recursive: true });
 
 // The package test has its own configuration: it builds and installs, which a watch run should not do.
 export default defineConfig({
