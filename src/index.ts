@@ -102,6 +102,7 @@ export {
   uncachedInputTokens,
 } from './endpoints/token-estimator.js';
 export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/eviction-policy.js';
+export type { ReclaimFigures } from './eviction/in-flight-evictor.js';
 export { sheddableOnly } from './eviction/sheddable-filter.js';
 export { largestFootprint, leastProgress, priorityThenTime } from './eviction/victim-orders.js';
 export type { AdaptiveDetector, AdaptiveLimitOptions, LatencySample, LimitDecision } from './gate/adaptive-limit.js';

@@ -11,7 +11,7 @@ import { AdmissionDesk } from '../admission/admission-desk.js';
 import type { Refusal } from '../admission/admission-policy.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import { type Endpoint, EndpointPool } from '../endpoints/endpoint-pool.js';
-import { InFlightEvictor } from '../eviction/in-flight-evictor.js';
+import { InFlightEvictor, type ReclaimFigures } from '../eviction/in-flight-evictor.js';
 import { Gate } from '../gate/gate.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
@@ -219,6 +219,11 @@ export class Dispatcher implements LeaseOwner, Written {
   /** Forgets what has been idle too long, so that figures do not show it. Not in the middle of an operation. */
   collectIdle(): void {
     if (!this.writer.isBusy) this.writer.perform(() => this.keeper.collect(this.nowMs));
+  }
+
+  /** Undefined while nobody may be evicted. */
+  get reclaimFigures(): ReclaimFigures | undefined {
+    return this.evictor?.figures(this.keeper.table.allWaiting(), this.gate);
   }
 
   /** How full the pool is, read now; the last reading in the middle of an operation. */

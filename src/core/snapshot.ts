@@ -1,6 +1,7 @@
 /** What the controller shows of itself: cheap figures for every scrape, and a full picture for an inspector. */
 import type { EndpointMetrics } from '../endpoints/endpoint.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
+import type { ReclaimFigures } from '../eviction/in-flight-evictor.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Limits } from './options.js';
@@ -24,6 +25,8 @@ export interface FlowStats {
   readonly released: number;
   /** Running requests that were asked to leave for a more important one. */
   readonly evictedInFlight: number;
+  /** What eviction is after and what it has coming, in units of saturation; undefined without eviction. */
+  readonly reclaim: ReclaimFigures | undefined;
   readonly bands: number;
   readonly flows: number;
   /** The last reading, scaled so that 1 is full. */
@@ -98,6 +101,7 @@ export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowSta
     inFlightTokens: ledger.inFlightTokens,
     released: dispatcher.released,
     evictedInFlight: dispatcher.evictedInFlight,
+    reclaim: dispatcher.reclaimFigures,
     bands: dispatcher.keeper.table.size,
     flows: dispatcher.keeper.flows.size,
     saturation: dispatcher.gate.saturation,

@@ -8,6 +8,13 @@ import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
 import { Reclamation, type ReclamationSettings } from './reclamation.js';
 
+export interface ReclaimFigures {
+  /** How far saturation stands above the ceiling of the band that lacks most. */
+  readonly target: number;
+  /** What the victims that are still leaving will free. */
+  readonly pending: number;
+}
+
 export interface EvictorSettings extends ReclamationSettings {
   readonly filter: EvictionFilter;
   readonly ordering: EvictionOrdering;
@@ -41,6 +48,13 @@ export class InFlightEvictor<L extends InFlightView> {
   /** When to look again although nothing happens; undefined while the last decision is settled. */
   get settlesAtMs(): number | undefined {
     return this.reclamation.settlesAtMs;
+  }
+
+  /** What waiting bands lack, and what victims on their way out will free, in units of saturation. O(waiting bands). */
+  figures(waiting: readonly PriorityBand[], gauge: Gauge): ReclaimFigures {
+    let target = 0;
+    for (const band of waiting) target = Math.max(target, (gauge.measured(band) ?? 0) - band.ceiling);
+    return { target, pending: this.reclamation.pending };
   }
 
   /** A request was dispatched. Returns whether it may be evicted. */

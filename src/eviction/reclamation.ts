@@ -36,7 +36,7 @@ export class Reclamation<Id> {
   private settings: ReclamationSettings;
   private readonly revocations = new Map<Id, Revocation>();
   /** Saturation that the victims still leaving will free. */
-  private pending = 0;
+  pending = 0;
 
   constructor(settings: ReclamationSettings) {
     this.settings = settings;

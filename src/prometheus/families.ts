@@ -166,6 +166,20 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: ({ victims, pool }) => one({ outcome: 'confirmed', ...pool }, victims.confirmed),
   },
   {
+    name: 'flow_control_reclaim_target',
+    type: 'gauge',
+    help: 'Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.',
+    labels: ['inference_pool'],
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.reclaim?.target),
+  },
+  {
+    name: 'flow_control_pending_reclaim',
+    type: 'gauge',
+    help: 'Saturation that running requests which were asked to leave will free. Absent without eviction.',
+    labels: ['inference_pool'],
+    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.reclaim?.pending),
+  },
+  {
     name: 'program_aware_jains_fairness_index',
     type: 'gauge',
     help: 'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',

@@ -209,6 +209,20 @@ describe('lease.requeue', () => {
   });
 });
 
+describe('what eviction is after', () => {
+  it('is told in units of saturation, with what it has coming', async () => {
+    const { flow } = makeFlow({ eviction: { maxPerDecision: 1 }, saturationDetector: (pool) => pool.inFlightRequests / 2 });
+    const leases = [1, 2].map(() => leaseOf(flow.tryEnqueue(request, key('batch', -1))));
+    expect(flow.stats().reclaim).toEqual({ target: 0, pending: 0 });
+    const urgent = flow.enqueue(request, key('urgent', 1));
+    expect(flow.stats().reclaim).toEqual({ target: 0, pending: 0.5 });
+    for (const lease of leases) lease.release();
+    expect((await urgent).type).toBe('Dispatched');
+    expect(flow.stats().reclaim).toEqual({ target: 0, pending: 0 });
+    expect(makeFlow().flow.stats().reclaim).toBeUndefined();
+  });
+});
+
 describe('what eviction goes by', () => {
   it('is no failing detector', async () => {
     let isBroken = false;
