@@ -232,11 +232,6 @@ export class Dispatcher implements LeaseOwner, Written {
     return this.gate.saturation;
   }
 
-  /** Reads the saturation where nobody else does: while nothing waits, figures would show the last rush for ever. */
-  measureIdle(): void {
-    if (!this.writer.isBusy && this.waiting === 0) this.writer.perform(() => this.gate.measure(this.nowMs));
-  }
-
   // What the single writer asks for.
 
   begin(): void {

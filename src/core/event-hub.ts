@@ -1,5 +1,6 @@
 /** Listeners that cannot hurt: each is called inside a guard, and a failing one does not silence the next. */
 import { EventEmitter } from 'eventemitter3';
+import { guardedListener } from '../plugins/guarded-listener.js';
 import type { PluginErrorSink, PluginKind } from '../plugins/plugin-errors.js';
 import type { FlowEvents } from './events.js';
 
@@ -30,14 +31,7 @@ export class EventHub implements PluginErrorSink {
       if (event === 'pluginError') this.pluginErrors++;
       else this.pluginFailed('listener', event, error);
     };
-    const guarded = (payload: FlowEvents[E]): void => {
-      try {
-        const result: unknown = listener(payload);
-        if (result instanceof Promise) result.catch(failed);
-      } catch (error) {
-        failed(error);
-      }
-    };
+    const guarded = guardedListener(listener, failed);
     this.emitter.on(event, guarded);
     this.heard[event] = true;
     return () => {

@@ -166,7 +166,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /** Everything at one instant. O(waiting). */
   snapshot(): ControllerSnapshot {
     this.dispatcher.collectIdle();
-    this.dispatcher.measureIdle();
+    this.dispatcher.measure();
     return takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, this.options.clock.now());
   }
 }

@@ -6,12 +6,12 @@
 import { element, object, optional, type Report, type Schema } from '../options/element.js';
 import { parse } from '../options/parse.js';
 import { number, oneOf } from '../options/schemas.js';
+import { textHash } from '../options/text-hash.js';
 import type { ItemView } from '../tiers/views.js';
 import type { EndpointView } from './endpoint.js';
 import type { EndpointPicker } from './endpoint-picker.js';
 import { leastLoadedOf } from './load-order.js';
 import { requestField } from './request-field.js';
-import { textHash } from './text-hash.js';
 
 /** Parameters that a configuration file can hold. */
 export interface AffinityParameters {

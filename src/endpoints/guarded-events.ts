@@ -1,5 +1,6 @@
 /** Listeners that cannot hurt: each is called inside a guard, and a failing one does not silence the next. */
 import { EventEmitter } from 'eventemitter3';
+import { guardedListener } from '../plugins/guarded-listener.js';
 
 /** A listener that threw, or whose promise was rejected. */
 export interface ListenerErrorEvent {
@@ -22,14 +23,7 @@ export class GuardedEvents<Events extends ListenerErrors> {
       // A listener of `listenerError` that fails has nobody left to tell.
       if (event !== 'listenerError') this.emitter.emit('listenerError', { event, error } satisfies ListenerErrorEvent);
     };
-    const guarded = (payload: Events[E]): void => {
-      try {
-        const result: unknown = listener(payload);
-        if (result instanceof Promise) result.catch(failed);
-      } catch (error) {
-        failed(error);
-      }
-    };
+    const guarded = guardedListener(listener, failed);
     this.emitter.on(event, guarded);
     return () => {
       this.emitter.off(event, guarded);

@@ -1,5 +1,5 @@
 /** A short name for how a prompt begins, for `affinity`. */
-import { textHash } from './text-hash.js';
+import { textHash } from '../options/text-hash.js';
 
 /**
  * A key that prompts with the same first `characters` share. Take so many that system prompts differ within them, and not so many that

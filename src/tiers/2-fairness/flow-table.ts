@@ -3,6 +3,7 @@
  *
  * Invariant: at most `maxFlows` named flows exist, and at most `overflowFlows` more in each band.
  */
+import { textHash } from '../../options/text-hash.js';
 import { LinkedList } from '../../queues/linked-list.js';
 import type { PriorityBand } from '../1-priority/priority-band.js';
 import { Flow, type FlowProfiles } from './flow.js';
@@ -17,13 +18,6 @@ const collectedAtATime = 8;
 /** Names no fairness ID can have by HTTP. */
 const classPrefix = '\u0000';
 const overflowPrefix = '\u0000overflow-';
-
-/** 32-bit FNV-1a over UTF-16 code units. Source: Fowler, Noll, Vo. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193);
-  return value >>> 0;
-}
 
 export interface FlowTableSettings {
   readonly maxFlows: number;
@@ -92,7 +86,7 @@ export class FlowTable {
     let name = wanted;
     let fairnessId = wantedId;
     if (!this.hasRoomFor(wanted)) {
-      name = `${overflowPrefix}${hash(wanted) % overflowFlows}`;
+      name = `${overflowPrefix}${textHash(wanted) % overflowFlows}`;
       fairnessId = name;
       const existing = band.flows.get(name);
       if (existing !== undefined) return existing;

@@ -1,0 +1,11 @@
+/** A listener that cannot hurt: what it throws, and what its promise is rejected with, goes to `failed`. */
+export function guardedListener<T>(listener: (payload: T) => unknown, failed: (error: unknown) => void): (payload: T) => void {
+  return (payload) => {
+    try {
+      const result: unknown = listener(payload);
+      if (result instanceof Promise) result.catch(failed);
+    } catch (error) {
+      failed(error);
+    }
+  };
+}
