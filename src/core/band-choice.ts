@@ -48,12 +48,8 @@ export class BandChoice {
     const highest = this.highestReady;
     if (highest === undefined || highest.priority <= floor) return undefined;
     const isOpen = this.gate.admits(highest, nowMs);
-    if (this.isStrict) return isOpen ? highest : undefined;
-    // What is closed for the highest band is closed for all, unless bands have detectors of their own.
-    if (!isOpen && !this.gate.judgesApart) return undefined;
-    const open = this.keeper.table.allWaiting().filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
-    if (open.length === 0) return undefined;
-    return this.keeper.shares.due(open) ?? this.order.choose(open, this.keeper.table.all());
+    if (!this.isStrict) return this.byOrder(isOpen, floor);
+    return isOpen ? highest : undefined;
   }
 
   /** The flow's first request has nowhere to go: others may pass it. False when the band lets nothing pass. */
@@ -63,6 +59,15 @@ export class BandChoice {
     band.hold(flow);
     this.holding.add(band);
     return true;
+  }
+
+  /** Where the highest band does not simply go first. */
+  private byOrder(isOpenForHighest: boolean, floor: number): PriorityBand | undefined {
+    // What is closed for the highest band is closed for all, unless bands have detectors of their own.
+    if (!isOpenForHighest && !this.gate.judgesApart) return undefined;
+    const open = this.keeper.table.allWaiting().filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
+    if (open.length === 0) return undefined;
+    return this.keeper.shares.due(open) ?? this.order.choose(open, this.keeper.table.all());
   }
 
   /** Of each class of held requests that has room now, or no endpoint left, one flow may try. O(classes · endpoints). */

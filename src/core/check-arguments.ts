@@ -12,23 +12,33 @@ function isSpan(value: unknown): boolean {
 
 /** What is wrong with a call of `enqueue`; undefined when nothing is. The common case makes no garbage. */
 export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError | undefined {
-  if (typeof request !== 'object' || request === null) return failure(method, 'request', 'an object with a byteSize', request);
-  if (typeof key !== 'object' || key === null) return failure(method, 'key', 'an object with a fairnessId', key);
-  const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs } = request;
-  const { fairnessId, priority } = key;
-  if (
+  return isObject(request) && isObject(key) && isRightRequest(request) && isRightKey(key) ? undefined : describeWrong(method, request, key);
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function isRightRequest({ byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs }: FlowRequest): boolean {
+  return (
     isCount(byteSize) &&
-    typeof fairnessId === 'string' &&
-    fairnessId !== '' &&
-    (priority === undefined || Number.isSafeInteger(priority)) &&
     (signal === undefined || isSignal(signal)) &&
     (ttlMs === undefined || isSpan(ttlMs)) &&
     (tokens === undefined || isCount(tokens)) &&
     (sloTtftMs === undefined || isSpan(sloTtftMs)) &&
     (receivedAtMs === undefined || Number.isFinite(receivedAtMs))
-  ) {
-    return undefined;
-  }
+  );
+}
+
+function isRightKey({ fairnessId, priority }: FlowKey): boolean {
+  return typeof fairnessId === 'string' && fairnessId !== '' && (priority === undefined || Number.isSafeInteger(priority));
+}
+
+function describeWrong(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
+  if (!isObject(request)) return failure(method, 'request', 'an object with a byteSize', request);
+  if (!isObject(key)) return failure(method, 'key', 'an object with a fairnessId', key);
+  const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs } = request;
+  const { fairnessId, priority } = key;
   const issues: ConfigIssue[] = [];
   const check = (isRight: boolean, path: string, expected: string, value: unknown): void => {
     if (!isRight) issues.push({ path, expected, got: describeValue(value) });

@@ -35,7 +35,7 @@ import { QueueItem, type Settle } from './queue-item.js';
 import { Recheck } from './recheck.js';
 import { Shutdown } from './shutdown.js';
 import { SingleWriter, type Written } from './single-writer.js';
-import { TurnBudget } from './turn-budget.js';
+import { Turn } from './turn.js';
 
 /** Timing all would cost as much as half a dispatch. */
 const timedOneIn = 16;
@@ -81,7 +81,7 @@ export class Dispatcher implements LeaseOwner, Written {
   private isPoolEmpty: boolean;
   private poolFlippedAtMs = Number.NEGATIVE_INFINITY;
   private walks = 0;
-  private readonly turn: TurnBudget;
+  private readonly turn: Turn;
   readonly choice: BandChoice;
   private readonly shutdown: Shutdown;
   private readonly desk: AdmissionDesk;
@@ -101,7 +101,7 @@ export class Dispatcher implements LeaseOwner, Written {
     const pool = options.pool ?? EndpointPool.implicit();
     this.nowMs = clock.now();
     this.writer = new SingleWriter(clock, this);
-    this.turn = new TurnBudget(clock, () => this.wake());
+    this.turn = new Turn(clock, () => this.wake());
     this.recheck = new Recheck(clock, () => {
       if (!this.turn.renewsItself) this.turn.renew();
       this.wake();
@@ -135,7 +135,7 @@ export class Dispatcher implements LeaseOwner, Written {
     }
     this.writer.enter();
     try {
-      this.begin();
+      this.nowMs = this.turn.readShared();
       const item = this.makeItem(request, fairnessId, priority);
       const outcome = this.judge(item);
       if (outcome !== undefined) {
@@ -156,7 +156,7 @@ export class Dispatcher implements LeaseOwner, Written {
     if (this.writer.isBusy) return undefined;
     this.writer.enter();
     try {
-      this.begin();
+      this.nowMs = this.turn.readShared();
       const highest = this.choice.highestReady;
       if (highest !== undefined && highest.priority >= priority) this.walk();
       const item = this.makeItem(request, fairnessId, priority);
@@ -179,7 +179,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.writer.enter();
     try {
       // A reading of the clock is a third of an uncontended release (bench: uncontended).
-      if (this.waiting > 0 || this.isTimed(lease)) this.begin();
+      if (this.waiting > 0 || this.isTimed(lease)) this.nowMs = this.turn.readShared();
       this.settleLease(lease);
     } finally {
       this.writer.leave();
@@ -235,7 +235,7 @@ export class Dispatcher implements LeaseOwner, Written {
   // What the single writer asks for.
 
   begin(): void {
-    this.nowMs = this.options.clock.now();
+    this.nowMs = this.turn.read();
   }
 
   work(): void {
@@ -254,16 +254,21 @@ export class Dispatcher implements LeaseOwner, Written {
   end(): void {
     if (this.waiting > 0) {
       this.expiry.arm(this.nowMs);
-      const settlesAtMs = (this.isPoolEmpty ? undefined : this.evictor?.settlesAtMs) ?? Infinity;
-      const nextMs = Math.min(settlesAtMs, this.placement.nextReturnAtMs(this.nowMs)) - this.nowMs;
-      const isTurnAwaited = this.turn.isSpent && !this.turn.renewsItself;
-      this.recheck.in(isTurnAwaited ? 0 : Math.min(this.gate.recheckMs ?? Infinity, nextMs), this.nowMs);
+      this.recheck.in(this.recheckMs(), this.nowMs);
       return;
     }
     if (!this.turn.renewsItself) this.turn.renew();
     this.expiry.disarm();
     this.recheck.stop();
     if (this.state === 'draining') this.finish();
+  }
+
+  /** Ms until what waits should be looked at again although nothing was announced; Infinity: not at all. */
+  private recheckMs(): number {
+    if (this.turn.isSpent && !this.turn.renewsItself) return 0;
+    let delayMs = Math.min(this.gate.recheckMs, this.placement.nextReturnAtMs(this.nowMs) - this.nowMs);
+    if (this.evictor !== undefined && !this.isPoolEmpty) delayMs = Math.min(delayMs, this.evictor.settlesAtMs - this.nowMs);
+    return delayMs;
   }
 
   // The way in.
@@ -295,37 +300,59 @@ export class Dispatcher implements LeaseOwner, Written {
 
   /** The outcome of a request that need not wait: a rejection, or a dispatch that overtakes nobody. */
   private judge(item: QueueItem): Outcome | undefined {
+    const rejection = this.turnAway(item);
+    if (rejection !== undefined) return rejection;
+    const band = item.band as PriorityBand;
+    if (this.options.mode === 'admission') return this.passOn(item, band);
+    const limit = this.limitHitBy(item, band);
+    const capacityDrop = limit && this.overLimit(item, band, limit);
+    if (capacityDrop !== undefined) return capacityDrop;
+    band.lastUsedMs = this.nowMs;
+    if (this.mustWait(item, band)) return undefined;
+    const endpoint = this.gate.admits(band, this.nowMs) ? this.placement.choose(item, this.nowMs) : undefined;
+    return endpoint && this.grant(item, band, this.passThrough(item, band), endpoint);
+  }
+
+  /** The drop of a request that may not come in, whatever waits; otherwise its band is known afterwards. */
+  private turnAway(item: QueueItem): Drop | undefined {
     if (this.state !== 'open') return this.drop(item, 'RejectedOther', 'shutting-down');
     if (item.request?.signal?.aborted === true) return this.drop(item, 'RejectedOther', 'cancelled');
-    const refusal = this.desk.refusal(item.request, item, this.nowMs, this.waiting);
-    if (refusal !== undefined) return this.refuse(item, refusal);
-    item.admittedBy = this.desk.admittedBy;
+    if (this.desk.policy !== undefined) {
+      const refusal = this.desk.refusal(item.request, item, this.nowMs, this.waiting);
+      if (refusal !== undefined) return this.refuse(item, refusal);
+      item.admittedBy = this.desk.admittedBy;
+    }
     item.band ??= this.keeper.bandOf(item.priority, this.nowMs);
-    const { band } = item;
-    if (band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
+    if (item.band === undefined) return this.drop(item, this.capacityDrop(), 'max-bands');
+    if (!this.placement.tellsClasses) return undefined;
     item.requestClass = this.placement.classOf(item);
-    if (!this.placement.isServed(item.requestClass)) return this.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
-    if (this.options.mode === 'admission') return this.passOn(item, band);
-    let limit = this.limitHitBy(item, band);
-    if (limit !== undefined && this.expiry.due(this.nowMs) !== undefined) {
+    return this.placement.isServed(item.requestClass) ? undefined : this.drop(item, 'RejectedNoEndpoints', 'no-endpoints');
+  }
+
+  /** The drop of a request that hit a limit, unless room can be made for it. */
+  private overLimit(item: QueueItem, band: PriorityBand, hit: LimitHit): Drop | undefined {
+    let limit: LimitHit | undefined = hit;
+    if (this.expiry.due(this.nowMs) !== undefined) {
       // The timer is late; those whose time is up hold no place.
       this.evictExpired();
       limit = this.limitHitBy(item, band);
     }
-    if (limit !== undefined && !this.makeRoom(item, band, limit))
-      return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
-    band.lastUsedMs = this.nowMs;
+    if (limit === undefined || this.makeRoom(item, band, limit)) return undefined;
+    return this.drop(item, this.capacityDrop(), `${limit.scope}-max-${limit.resource}`, { limit });
+  }
+
+  /** True when others go first. */
+  private mustWait(item: QueueItem, band: PriorityBand): boolean {
     // Where a lower band may come first, or held requests may, they must not be overtaken by what comes before the gate was looked at again.
     if (this.waiting > 0 && (!this.choice.isStrict || this.choice.holds)) this.walk();
     // In a pause what is held back has not been let out yet.
     const highest = this.turn.isSpent ? this.keeper.table.highestWaiting : this.choice.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
-      this.isWorkWanted = true;
-      return undefined;
+      // Where every change announces itself, the gate is as closed as it was (bench: burst).
+      if (this.gate.recheckMs < Infinity || this.evictor !== undefined) this.isWorkWanted = true;
+      return true;
     }
-    if (band.held.waiting > 0 && this.flowFor(item, band).heldIn !== undefined) return undefined;
-    const endpoint = this.gate.admits(band, this.nowMs) ? this.placement.choose(item, this.nowMs) : undefined;
-    return endpoint === undefined ? undefined : this.grant(item, band, this.passThrough(item, band), endpoint);
+    return band.held.waiting > 0 && this.flowFor(item, band).heldIn !== undefined;
   }
 
   /** Mode `admission`: what was admitted goes, however full the pool is. */
@@ -602,7 +629,7 @@ export class Dispatcher implements LeaseOwner, Written {
       this.keeper.shares.emptied(band);
     }
     this.expiry.remove(item);
-    this.cancellation.unwatch(item);
+    if (item.abortGroup !== undefined) this.cancellation.unwatch(item);
     band.lastUsedMs = this.nowMs;
   }
 
@@ -638,9 +665,10 @@ export class Dispatcher implements LeaseOwner, Written {
   }
 
   private restartBudgets(): void {
-    this.expiry.clear(this.poolFlippedAtMs);
     // By the beginning of their waits, which for requests that were put back is not their arrival.
-    for (const item of this.keeper.allWaiting().sort((a, b) => a.waitingSinceMs - b.waitingSinceMs)) this.startBudget(item);
+    const waiting = this.keeper.allWaiting().sort((a, b) => a.waitingSinceMs - b.waitingSinceMs);
+    this.expiry.clear(this.poolFlippedAtMs, waiting);
+    for (const item of waiting) this.startBudget(item);
   }
 
   // Configuration and the end.

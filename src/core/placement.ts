@@ -43,10 +43,15 @@ export class Placement {
     this.poolVersion = -1;
   }
 
+  /** False while every request may go to every endpoint. */
+  get tellsClasses(): boolean {
+    return this.options.endpointFilters.length > 0;
+  }
+
   /** Requests of one class may go to the same endpoints; undefined: to all. */
   classOf(item: QueueItem): string | undefined {
+    if (!this.tellsClasses) return undefined;
     const { endpointFilters } = this.options;
-    if (endpointFilters.length === 0) return undefined;
     const parts = endpointFilters.map((filter) => this.partOf(item, filter));
     return parts.every((part) => part === undefined) ? undefined : JSON.stringify(parts);
   }
@@ -79,10 +84,7 @@ export class Placement {
   /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
   nextReturnAtMs(nowMs: number): number {
     this.refresh();
-    let next = Number.POSITIVE_INFINITY;
-    if (this.markedUntilMs <= nowMs) return next;
-    for (const { overloadedUntilMs } of this.pool.endpoints) if (overloadedUntilMs > nowMs) next = Math.min(next, overloadedUntilMs);
-    return next;
+    return this.markedUntilMs > nowMs ? this.nextMarkEndsAtMs(nowMs) : Number.POSITIVE_INFINITY;
   }
 
   /** The endpoint behind a view; undefined for anything that is no member of the pool. */
@@ -137,8 +139,16 @@ export class Placement {
     return endpoints;
   }
 
+  private nextMarkEndsAtMs(nowMs: number): number {
+    const ends = this.pool.endpoints.map((endpoint) => endpoint.overloadedUntilMs);
+    return Math.min(...ends.filter((endMs) => endMs > nowMs));
+  }
+
   private refresh(): void {
-    if (this.pool.version === this.poolVersion) return;
+    if (this.pool.version !== this.poolVersion) this.renew();
+  }
+
+  private renew(): void {
     this.poolVersion = this.pool.version;
     this.served.clear();
     this.markedUntilMs = Math.max(0, ...this.pool.endpoints.map((endpoint) => endpoint.overloadedUntilMs));

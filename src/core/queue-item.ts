@@ -1,7 +1,6 @@
 /** One request on its way through the controller: one fixed shape, made once, and small: a hundred thousand may wait. */
 
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
-import type { HeapQueue } from '../queues/heap-queue.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { WaitingItem } from '../tiers/waiting-item.js';
@@ -31,8 +30,8 @@ export class QueueItem implements WaitingItem {
   flow: Flow | undefined = undefined;
   /** Ends the wait; undefined while the request does not wait. */
   settle: Settle | undefined = undefined;
-  /** Where its deadline is kept: owned by Expiry. */
-  deadlines: Lane | HeapQueue<QueueItem> | undefined = undefined;
+  /** Where its deadline is kept, unless it is in the heap: owned by Expiry. */
+  lane: Lane | undefined = undefined;
   /** Who shares its signal: owned by Cancellation. */
   abortGroup: AbortGroup | undefined = undefined;
   /** Given up when the request is settled, so that a tombstone retains no payload. */
@@ -66,9 +65,7 @@ export class QueueItem implements WaitingItem {
     this.sequence = sequence;
     this.enqueuedAtMs = enqueuedAtMs;
     this.ttlMs = ttlMs;
-    const { receivedAtMs, sloTtftMs } = request;
-    if (receivedAtMs !== undefined) this.own().receivedAtMs = receivedAtMs;
-    if (sloTtftMs !== undefined) this.own().ttftDeadlineAtMs = this.receivedAtMs + sloTtftMs;
+    if (request.receivedAtMs !== undefined || request.sloTtftMs !== undefined) this.noteTimes(request);
   }
 
   get isWaiting(): boolean {
@@ -101,7 +98,7 @@ export class QueueItem implements WaitingItem {
     if (policy !== this.admittedBy) this.own().admittedBy = policy;
   }
 
-  /** Its deadline, while the heap keeps it: owned by Expiry. */
+  /** Its deadline, while the heap keeps it, otherwise Infinity: owned by Expiry. */
   get expiresAtMs(): number {
     return this.particulars === undefined ? Number.POSITIVE_INFINITY : this.particulars.expiresAtMs;
   }
@@ -128,6 +125,11 @@ export class QueueItem implements WaitingItem {
     item.requestClass = this.requestClass;
     item.admittedBy = this.admittedBy;
     return item;
+  }
+
+  private noteTimes({ receivedAtMs = this.enqueuedAtMs, sloTtftMs = Number.POSITIVE_INFINITY }: FlowRequest): void {
+    this.own().receivedAtMs = receivedAtMs;
+    this.own().ttftDeadlineAtMs = receivedAtMs + sloTtftMs;
   }
 
   private own(): Particulars {

@@ -14,11 +14,15 @@ export class Recheck {
 
   /** Looks again in at most `delayMs`; Infinity for not at all. A timer that is set to an earlier time stays. */
   in(delayMs: number, nowMs: number): void {
-    if (delayMs === Number.POSITIVE_INFINITY) {
-      this.stop();
-      return;
-    }
-    if (nowMs + delayMs >= this.atMs) return;
+    if (delayMs === Number.POSITIVE_INFINITY) this.stop();
+    else if (nowMs + delayMs < this.atMs) this.set(delayMs, nowMs);
+  }
+
+  stop(): void {
+    if (this.timer !== undefined) this.clear();
+  }
+
+  private set(delayMs: number, nowMs: number): void {
     this.stop();
     this.atMs = nowMs + delayMs;
     this.timer = this.clock.setTimeout(
@@ -31,8 +35,7 @@ export class Recheck {
     );
   }
 
-  stop(): void {
-    if (this.timer === undefined) return;
+  private clear(): void {
     this.clock.clearTimeout(this.timer);
     this.timer = undefined;
     this.atMs = Number.POSITIVE_INFINITY;

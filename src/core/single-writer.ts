@@ -54,13 +54,18 @@ export class SingleWriter {
 
   leave(): void {
     try {
-      let turns = 0;
-      do {
-        for (; this.hasWork && turns < longestRun; turns++) this.turn();
+      for (let turns = 0; turns < longestRun; turns++) {
+        if (this.hasWork) {
+          this.turn();
+          continue;
+        }
         this.written.end();
-      } while (this.hasWork && turns < longestRun);
-      if (this.hasWork) this.continueLater();
-      else this.stopContinuation();
+        if (this.hasWork) continue;
+        if (this.continuation !== undefined) this.stopContinuation();
+        return;
+      }
+      this.written.end();
+      this.continueLater();
     } finally {
       this.isBusy = false;
     }
@@ -87,7 +92,6 @@ export class SingleWriter {
   }
 
   private stopContinuation(): void {
-    if (this.continuation === undefined) return;
     this.clock.clearTimeout(this.continuation);
     this.continuation = undefined;
   }

@@ -45,8 +45,8 @@ export class InFlightEvictor<L extends InFlightView> {
     this.reclamation.configure(settings);
   }
 
-  /** When to look again although nothing happens; undefined while the last decision is settled. */
-  get settlesAtMs(): number | undefined {
+  /** When to look again although nothing happens; Infinity while the last decision is settled. */
+  get settlesAtMs(): number {
     return this.reclamation.settlesAtMs;
   }
 

@@ -56,10 +56,10 @@ export class Reclamation<Id> {
     return this.revocations.size === 0;
   }
 
-  /** When `isSettled` may next turn true without anyone leaving; undefined when it is. */
-  get settlesAtMs(): number | undefined {
-    let earliest: number | undefined;
-    for (const { deadlineMs } of this.revocations.values()) earliest = Math.min(earliest ?? deadlineMs, deadlineMs);
+  /** When `isSettled` may next turn true without anyone leaving; Infinity when it is. */
+  get settlesAtMs(): number {
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { deadlineMs } of this.revocations.values()) earliest = Math.min(earliest, deadlineMs);
     return earliest;
   }
 

@@ -94,7 +94,8 @@ export class Gate {
     if (this.pool.endpoints.length === 0) return false;
     this.shared.read(this.pool, nowMs);
     if (this.own !== undefined) for (const sensor of this.own.values()) sensor.read(this.pool, nowMs);
-    this.setCeilings(band);
+    const areConstant = this.options.usageLimitPolicy.constant === true;
+    if (!areConstant || this.ceilingsVersion !== this.bands.version || !isRanked(band)) this.setCeilings(band);
     return this.isOpenFor(band);
   }
 
@@ -108,12 +109,11 @@ export class Gate {
     return this.shared.read(this.pool, nowMs);
   }
 
-  /** Ms until a closed gate should be read again; undefined when every change announces itself. */
-  get recheckMs(): number | undefined {
-    if (this.pool.endpoints.length === 0) return undefined;
-    const { gate, usageLimitPolicy } = this.options;
-    const reopens = usageLimitPolicy.reopens === true && this.saturation < 1;
-    return !reopens && this.announces ? undefined : gate.recheckIntervalMs;
+  /** Ms until a closed gate should be read again; Infinity when every change announces itself. */
+  get recheckMs(): number {
+    const reopens = this.options.usageLimitPolicy.reopens === true && this.saturation < 1;
+    if ((this.announces && !reopens) || this.pool.endpoints.length === 0) return Number.POSITIVE_INFINITY;
+    return this.options.gate.recheckIntervalMs;
   }
 
   /** Those of `endpoints` that the band's detector would send one more request to. */
@@ -158,9 +158,9 @@ export class Gate {
   }
 
   private sensorOf(band: PriorityBand): Sensor {
-    const { saturationDetector } = band.settings;
-    if (saturationDetector === undefined || this.own === undefined) return this.shared;
-    return this.own.get(saturationDetector) ?? this.shared;
+    const { own } = this;
+    const detector = own === undefined ? undefined : band.settings.saturationDetector;
+    return detector === undefined ? this.shared : (own?.get(detector) ?? this.shared);
   }
 
   private sensors(): Sensor[] {
@@ -184,10 +184,8 @@ export class Gate {
   /** Ranks the configured bands, those with requests waiting, and the one that is judged. */
   private setCeilings(judged: PriorityBand): void {
     const { usageLimitPolicy } = this.options;
-    const isRanked = judged.isConfigured || judged.waiting > 0;
-    if (isRanked && usageLimitPolicy.constant === true && this.ceilingsVersion === this.bands.version) return;
-    this.ceilingsVersion = isRanked ? this.bands.version : -1;
-    const bands = this.bands.all().filter((band) => band.isConfigured || band.waiting > 0 || band === judged);
+    this.ceilingsVersion = isRanked(judged) ? this.bands.version : -1;
+    const bands = this.bands.all().filter((band) => isRanked(band) || band === judged);
     const ceilings = new Array<number>(bands.length).fill(1);
     try {
       usageLimitPolicy.computeLimits(
@@ -213,4 +211,9 @@ export class Gate {
     this.errors.pluginFailed('usageLimit', type, new TypeError(`a ceiling must be a number; got ${String(ceiling)}`));
     return 1;
   }
+}
+
+/** Whether the band has a ceiling while it is not judged. */
+function isRanked(band: PriorityBand): boolean {
+  return band.isConfigured || band.waiting > 0;
 }

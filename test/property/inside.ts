@@ -2,7 +2,7 @@
 
 import type { Dispatcher } from '../../src/core/dispatcher.js';
 import type { ResolvedOptions } from '../../src/core/options.js';
-import type { TurnBudget } from '../../src/core/turn-budget.js';
+import type { Turn } from '../../src/core/turn.js';
 import type { LinkedList } from '../../src/queues/linked-list.js';
 import type { PriorityBand } from '../../src/tiers/1-priority/priority-band.js';
 import type { Flow } from '../../src/tiers/2-fairness/flow.js';
@@ -18,7 +18,7 @@ export function optionsOf(flow: object): ResolvedOptions {
 
 /** True from a walk that stopped to let the event loop turn until the next turn. */
 export function isPaused(flow: object): boolean {
-  return (Reflect.get(dispatcherOf(flow), 'turn') as TurnBudget).isSpent;
+  return (Reflect.get(dispatcherOf(flow), 'turn') as Turn).isSpent;
 }
 
 /** What is wrong with the tables behind the tiers. */

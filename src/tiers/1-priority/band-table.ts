@@ -66,12 +66,12 @@ export class BandTable {
   /** The band got its first waiting request. */
   activated(band: PriorityBand): void {
     this.waiting.splice(position(this.waiting, band.priority), 0, band);
-    this.version++;
+    if (!band.isConfigured) this.version++;
   }
 
   /** The band's last waiting request went. */
   deactivated(band: PriorityBand): void {
     this.waiting.splice(position(this.waiting, band.priority), 1);
-    this.version++;
+    if (!band.isConfigured) this.version++;
   }
 }
