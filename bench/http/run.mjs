@@ -14,13 +14,11 @@ import { probe } from './probe.mjs';
 const frameworks = ['node', 'express', 'koa'];
 
 async function compare(framework, { rounds, quick }) {
-  const extent = quick ? { seconds: 1, singles: 500 } : { seconds: 5, singles: 4000 };
+  const extent = quick ? { seconds: 1, singles: 500 } : { seconds: 8, singles: 4000 };
   const taken = [];
   for (let round = 0; round < rounds; round++) {
-    const figures = {};
     const order = round % 2 === 0 ? ['plain', 'headgate'] : ['headgate', 'plain'];
-    for (const variant of order) figures[variant] = await probe(framework, variant, extent);
-    taken.push(figures);
+    taken.push(await probe(framework, order, extent));
   }
   const over = (read) => summarize(taken.map(({ plain, headgate }) => read(plain, headgate)));
   return {
@@ -29,6 +27,8 @@ async function compare(framework, { rounds, quick }) {
     plain: over((plain) => plain.perSecond),
     gated: over((_, headgate) => headgate.perSecond),
     keptThroughput: over((plain, headgate) => headgate.perSecond / plain.perSecond),
+    plainCpuUs: over((plain) => plain.cpuUs),
+    gatedCpuUs: over((_, headgate) => headgate.cpuUs),
     addedP50Us: over((plain, headgate) => headgate.p50Us - plain.p50Us),
     addedP99Us: over((plain, headgate) => headgate.p99Us - plain.p99Us),
   };
@@ -40,12 +40,13 @@ try {
   const unknown = chosen.filter((name) => !frameworks.includes(name));
   if (unknown.length > 0) throw new Error(`no such framework: ${unknown.join(', ')}; there are ${frameworks.join(', ')}`);
   // The clients are in this process: the first server would be measured with cold ones.
-  await probe(chosen[0], 'plain', { seconds: 1, singles: 1000 });
+  await probe(chosen[0], ['plain'], { seconds: 1, singles: 1000 });
   const results = [];
   for (const framework of chosen) {
     const result = await compare(framework, options);
-    const { name, plain, gated, keptThroughput, addedP50Us, addedP99Us } = result;
+    const { name, plain, gated, keptThroughput, plainCpuUs, gatedCpuUs, addedP50Us, addedP99Us } = result;
     console.log(`${name}: ${spread(plain)} requests/s without, ${spread(gated)} with headgate: ${spread(keptThroughput)}`);
+    console.log(`  CPU time of one request: ${spread(plainCpuUs)} µs without, ${spread(gatedCpuUs)} µs with headgate`);
     console.log(`  added to one request: ${spread(addedP50Us)} µs at the median, ${spread(addedP99Us)} µs at the 99th percentile`);
     results.push(result);
   }

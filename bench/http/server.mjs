@@ -1,4 +1,4 @@
-// One server: `node server.mjs <framework> <plain|headgate>`. Tells its port to the parent, and ends with it.
+// One server: `node server.mjs <framework> <plain|headgate>`. Tells its port to the parent, its CPU time (µs) when asked, and ends with it.
 import { createServer } from 'node:http';
 import express from 'express';
 import Koa from 'koa';
@@ -45,4 +45,8 @@ const frameworks = {
 const [framework, variant] = process.argv.slice(2);
 const server = createServer(await frameworks[framework](variant === 'headgate'));
 server.listen(0, '127.0.0.1', () => process.send(server.address().port));
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send(user + system);
+});
 process.on('disconnect', () => process.exit(0));

@@ -90,6 +90,7 @@ export class Dispatcher implements LeaseOwner, Written {
   private readonly recheck: Recheck;
   private readonly expiry: Expiry;
   private readonly cancellation: Cancellation;
+  private readonly onPoolChange = (): void => this.wake();
   private readonly detachFromPool: () => void;
   private options: ResolvedOptions;
   private readonly events: EventHub;
@@ -99,9 +100,9 @@ export class Dispatcher implements LeaseOwner, Written {
     this.events = events;
     const { clock } = options;
     const pool = options.pool ?? EndpointPool.implicit();
-    this.nowMs = clock.now();
     this.writer = new SingleWriter(clock, this);
     this.turn = new Turn(clock, () => this.wake());
+    this.nowMs = this.turn.instant;
     this.recheck = new Recheck(clock, () => {
       if (!this.turn.renewsItself) this.turn.renew();
       this.wake();
@@ -109,7 +110,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.isPoolEmpty = pool.endpoints.length === 0;
     this.keeper = new BandKeeper(options, events, this.nowMs);
     this.gate = new Gate(pool, this.keeper.table, events, options, () => this.wake());
-    this.ledger = new InFlightLedger(pool, this.gate);
+    this.ledger = new InFlightLedger(pool, this.gate, this.onPoolChange);
     this.placement = new Placement(pool, this.gate, events, options);
     this.choice = new BandChoice(this.keeper, this.gate, this.placement, options);
     this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
@@ -117,10 +118,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.evictor = options.eviction && new InFlightEvictor(options.eviction, events);
     this.expiry = new Expiry(clock, () => this.writer.perform(() => this.evictExpired()));
     this.cancellation = new Cancellation((items) => this.writer.perform(() => this.evictCancelled(items)));
-    this.detachFromPool = pool.attach(
-      () => this.wake(),
-      () => clock.now(),
-    );
+    this.detachFromPool = pool.attach(this.onPoolChange, () => clock.now());
     this.writer.leave();
   }
 
@@ -275,7 +273,7 @@ export class Dispatcher implements LeaseOwner, Written {
 
   private makeItem(request: FlowRequest, fairnessId: string, priority: number): QueueItem {
     this.enqueued++;
-    const nowMs = this.nowMs;
+    const nowMs = this.turn.instant;
     this.keeper.collectWhenDue(nowMs);
     const band = this.keeper.table.get(priority);
     band?.arrivalRate.record(nowMs);
@@ -443,7 +441,7 @@ export class Dispatcher implements LeaseOwner, Written {
 
   /** A victim that produced nothing waits again, ahead of what came after it. */
   private putBack(lease: SeatLease, settle: Settle): void {
-    const before = lease.item as QueueItem;
+    const before = lease.item;
     const item = before.again(this.nowMs);
     before.admittedBy = undefined;
     this.settleLease(lease);
@@ -514,17 +512,16 @@ export class Dispatcher implements LeaseOwner, Written {
 
   /** Takes the seat and hands out the lease. */
   private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
-    const lease = new SeatLease(this, band, flow, endpoint, item.fairnessId, item.tokens, this.nowMs);
-    if (item.admittedBy?.released !== undefined || this.evictor !== undefined) lease.item = item;
+    const lease = new SeatLease(this, item, flow, endpoint, this.nowMs);
     this.ledger.take(lease);
     if (this.evictor !== undefined) lease.isEvictable = this.evictor.track(lease);
     this.gate.passed(band.priority);
-    this.keeper.shares.dispatched(band, this.keeper.table.allWaiting());
+    if (this.keeper.shares.isUsed) this.keeper.shares.dispatched(band, this.keeper.table.allWaiting());
     band.drainRate.record(this.nowMs);
     this.outcomes.Dispatched++;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    if (lease.item === undefined) this.forget(item);
+    if (this.evictor === undefined && item.admittedBy?.released === undefined) item.request = undefined;
     return { type: 'Dispatched', lease, queuedMs };
   }
 
@@ -544,12 +541,11 @@ export class Dispatcher implements LeaseOwner, Written {
     }
     this.ledger.giveBack(lease, this.nowMs);
     this.evictor?.untrack(lease, this.nowMs);
-    if (lease.item !== undefined) {
+    if (lease.item.request !== undefined) {
       this.giveBackAdmission(lease.item, lease.usage);
-      this.forget(lease.item as QueueItem);
-      lease.item = undefined;
+      lease.item.request = undefined;
     }
-    this.isWorkWanted = true;
+    if (this.waiting > 0) this.isWorkWanted = true;
     if (this.events.heard.released) {
       this.events.emit('released', { lease, usage: lease.usage, heldMs: this.nowMs - lease.dispatchedAtMs });
     }

@@ -15,10 +15,13 @@ export class InFlightLedger {
   inFlightTokens = 0;
   readonly pool: EndpointPool;
   private readonly gate: Gate;
+  private readonly onPoolChange: () => void;
 
-  constructor(pool: EndpointPool, gate: Gate) {
+  /** `onPoolChange` is what the pool calls when it changed; not for a seat that is given back here. */
+  constructor(pool: EndpointPool, gate: Gate, onPoolChange: () => void) {
     this.pool = pool;
     this.gate = gate;
+    this.onPoolChange = onPoolChange;
   }
 
   take(lease: SeatLease): void {
@@ -32,7 +35,7 @@ export class InFlightLedger {
     this.inFlight--;
     this.inFlightTokens -= lease.tokens;
     this.gate.released(lease.seat, nowMs);
-    this.pool.unbook(lease.seat, lease);
+    this.pool.unbook(lease.seat, lease, this.onPoolChange);
   }
 
   /** @throws FlowConfigError when the pool has no such endpoint */

@@ -72,41 +72,40 @@ export class SeatLease implements Lease {
   isReleased = false;
   isEvictable = false;
   isEvicted = false;
-  /** The request, while somebody wants to know it at the end. */
-  item: QueueItem | undefined = undefined;
   private controller: AbortController | undefined = undefined;
   private readonly owner: LeaseOwner;
-  readonly band: PriorityBand;
+  /** Keeps its payload while somebody wants to know it at the end. */
+  readonly item: QueueItem;
   /** Set while the band's fairness policy wants to hear of the end. */
   readonly flow: Flow | undefined;
   /** Where the seat is booked, and since when. */
   seat: Endpoint;
   /** Since when, for a lease that was moved. */
   private movedAtMs: number | undefined = undefined;
-  readonly fairnessId: string;
-  readonly tokens: number;
   readonly dispatchedAtMs: number;
 
-  constructor(
-    owner: LeaseOwner,
-    band: PriorityBand,
-    flow: Flow | undefined,
-    seat: Endpoint,
-    fairnessId: string,
-    tokens: number,
-    dispatchedAtMs: number,
-  ) {
+  constructor(owner: LeaseOwner, item: QueueItem, flow: Flow | undefined, seat: Endpoint, dispatchedAtMs: number) {
     this.owner = owner;
-    this.band = band;
+    this.item = item;
     this.flow = flow;
     this.seat = seat;
-    this.fairnessId = fairnessId;
-    this.tokens = tokens;
     this.dispatchedAtMs = dispatchedAtMs;
   }
 
+  get fairnessId(): string {
+    return this.item.fairnessId;
+  }
+
   get priority(): number {
-    return this.band.priority;
+    return this.item.priority;
+  }
+
+  get tokens(): number {
+    return this.item.tokens;
+  }
+
+  get band(): PriorityBand {
+    return this.item.band as PriorityBand;
   }
 
   get seatedAtMs(): number {

@@ -43,7 +43,8 @@ export class QueueItem implements WaitingItem {
   readonly byteSize: number;
   readonly tokens: number;
   readonly sequence: number;
-  readonly enqueuedAtMs: number;
+  /** Never undefined once made. A field that may be refers to the number that a rush shares; one that may not copies it (bench: backlog). */
+  private readonly arrivedAtMs: number | undefined = undefined;
   readonly ttlMs: number;
   private particulars: Particulars | undefined = undefined;
 
@@ -63,9 +64,13 @@ export class QueueItem implements WaitingItem {
     this.byteSize = request.byteSize;
     this.tokens = request.tokens ?? 0;
     this.sequence = sequence;
-    this.enqueuedAtMs = enqueuedAtMs;
+    this.arrivedAtMs = enqueuedAtMs;
     this.ttlMs = ttlMs;
     if (request.receivedAtMs !== undefined || request.sloTtftMs !== undefined) this.noteTimes(request);
+  }
+
+  get enqueuedAtMs(): number {
+    return this.arrivedAtMs as number;
   }
 
   get isWaiting(): boolean {

@@ -18,7 +18,8 @@ export class Turn {
   private dispatched = 0;
   /** True while the end of the turn is awaited. */
   private isMarked = false;
-  private nowMs = Number.NEGATIVE_INFINITY;
+  /** Never undefined once made: see `arrivedAtMs` of QueueItem. */
+  private nowMs: number | undefined = undefined;
   /** Operations that the last reading is still good for. */
   private readingLeft = 0;
   private readonly clock: Clock;
@@ -28,6 +29,7 @@ export class Turn {
   constructor(clock: Clock, onTurn: () => void) {
     this.clock = clock;
     this.onTurn = onTurn;
+    this.nowMs = clock.now();
   }
 
   /** False when the user has to call `renew` in the next turn. */
@@ -35,10 +37,16 @@ export class Turn {
     return this.clock.nextTurn !== undefined;
   }
 
+  /** The last reading. */
+  get instant(): number {
+    return this.nowMs as number;
+  }
+
   /** The instant. */
   read(): number {
-    this.nowMs = this.clock.now();
-    return this.nowMs;
+    const nowMs = this.clock.now();
+    this.nowMs = nowMs;
+    return nowMs;
   }
 
   /**
@@ -46,11 +54,11 @@ export class Turn {
    * all books of a dispatch (bench: steady).
    */
   readShared(): number {
+    const before = this.instant;
     if (this.readingLeft > 0) {
       this.readingLeft--;
-      return this.nowMs;
+      return before;
     }
-    const before = this.nowMs;
     const nowMs = this.read();
     if (this.isMarked) this.readingLeft = sharedBy - 1;
     else if (nowMs - before < rushMs) this.mark();

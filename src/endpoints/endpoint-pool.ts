@@ -250,13 +250,13 @@ export class EndpointPool implements PoolView {
     this.inFlightTokens += seat.tokens;
   }
 
-  /** @internal Gives a seat back, and wakes whoever waits for one. */
-  unbook(endpoint: Endpoint, seat: Seat): void {
+  /** @internal Gives a seat back, and wakes whoever waits for one, `except` the listener that knows. */
+  unbook(endpoint: Endpoint, seat: Seat, except?: () => void): void {
     endpoint.unbook(seat);
     if (!endpoint.isMember) return;
     this.inFlightRequests--;
     this.inFlightTokens -= seat.tokens;
-    this.changed();
+    this.changed(except);
   }
 
   private member(server: string | EndpointView): Endpoint | undefined {
@@ -282,8 +282,8 @@ export class EndpointPool implements PoolView {
     this.events.emit(event, endpoint);
   }
 
-  private changed(): void {
-    for (const listener of this.listeners) listener();
+  private changed(except?: () => void): void {
+    for (const listener of this.listeners) if (listener !== except) listener();
   }
 }
 

@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { Gatekeeper, type Verdict } from '../http/gatekeeper.js';
 import type { RequestFlow } from '../http/request-flow.js';
-import { type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
+import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest } from '../node/node-request.js';
-import { setHeaders } from '../node/respond.js';
+import { setQueueDuration } from '../node/respond.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -77,7 +77,7 @@ function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, 
       if (verdict.flow !== undefined) {
         request.flow = verdict.flow;
         // Not on the reply: handlers that stream write to reply.raw.
-        if (!reply.raw.headersSent) setHeaders(reply.raw, queueDurationHeaders(verdict.flow));
+        setQueueDuration(reply.raw, verdict.flow);
       }
       done();
       return;

@@ -1,7 +1,7 @@
 /** Flow control as Hono middleware. The lease follows the response: by Node's events where there are any, else by its body. */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
-import { Gatekeeper, type Verdict } from '../http/gatekeeper.js';
+import { Gatekeeper } from '../http/gatekeeper.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
@@ -32,7 +32,7 @@ export function flowControl<Ctx extends Context = Context>(
   const gatekeeper = new Gatekeeper<Ctx, Request>(flow, options);
   return async function flowControlMiddleware(c: Context, next) {
     const exchange = exchangeOf(c);
-    const verdict = await new Promise<Verdict>((resolve) => gatekeeper.enter(c as Ctx, exchange, resolve));
+    const verdict = await gatekeeper.judge(c as Ctx, exchange);
     if (verdict.type === 'pass') {
       if (verdict.flow === undefined) await next();
       else await run(c, next, exchange, verdict.flow);

@@ -2,11 +2,11 @@
  * One request's way through the gate, as every adapter walks it. Invariant: a lease that was given out is released exactly once, at the
  * end of the response or, if the response ended first, when the lease arrives.
  *
- *   classify → strip headers → onEnd ─┬→ tryEnqueue ─────────────→ verdict
- *                                │    └→ wait → enqueue(signal) → verdict
- *                                └→ the signal, lease.abort, lease.release
+ *   classify → strip headers → Stay ─┬→ tryEnqueue ─────────────→ verdict
+ *                               │    └→ wait → enqueue(signal) → verdict
+ *                               └→ the signal, lease.abort, lease.release
  */
-import { type Drop, FlowControlError, type Lease, type Outcome } from '../index.js';
+import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../index.js';
 import {
   type AdapterGate,
   type Classification,
@@ -17,6 +17,7 @@ import {
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { RequestFlow } from './request-flow.js';
+import { Stay } from './stay.js';
 import { type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
 
 /**
@@ -46,25 +47,30 @@ export class Gatekeeper<Subject, Req> {
 
   /** Calls `decide` once: in the same turn unless the request has to wait. */
   enter(subject: Subject, exchange: Exchange<Req>, decide: (verdict: Verdict) => void): void {
+    const verdict = this.judge(subject, exchange);
+    if ('then' in verdict) void verdict.then(decide);
+    else decide(verdict);
+  }
+
+  /** The same for hosts that go on by promises; there is one only for a request that has to wait. */
+  judge(subject: Subject, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
     let classification: Classification | undefined;
     let byteSize: number;
     try {
       classification = this.classify(subject, exchange);
       byteSize = this.options.byteSize?.(subject) ?? exchange.bodyBytes(this.options.unknownBodyBytes ?? 65_536);
     } catch (error) {
-      decide({ type: 'fail', error });
-      return;
+      return { type: 'fail', error };
     }
     // A request that has this controller's lease already would wait for itself.
     if (classification === undefined || exchange.flow?.gate === this.gate) {
       exchange.proceed();
-      decide({ type: 'pass', flow: undefined });
-      return;
+      return { type: 'pass', flow: undefined };
     }
     const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset } = classification;
     const { req } = exchange;
     const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset, req };
-    this.ask(request, { fairnessId, priority }, exchange, decide);
+    return this.ask(request, { fairnessId, priority }, exchange);
   }
 
   /** Undefined for a request that needs no lease. The headers are gone afterwards. */
@@ -80,60 +86,37 @@ export class Gatekeeper<Subject, Req> {
     }
   }
 
-  private ask(
-    request: HttpFlowRequest<Req>,
-    key: { fairnessId: string; priority: number | undefined },
-    exchange: Exchange<Req>,
-    decide: (verdict: Verdict) => void,
-  ): void {
-    const { gate } = this;
-    let isOver = false;
-    let lease: Lease | undefined;
-    let waiting: AbortController | undefined;
-
-    exchange.onEnd((isSent) => {
-      isOver = true;
-      waiting?.abort('the client left');
-      if (lease === undefined) return;
-      if (!isSent) lease.abort(exchange.failure());
-      if (this.options.releaseOn !== 'manual') lease.release();
-    });
-
-    const settle = (outcome: Outcome): void => {
-      waiting = undefined;
-      if (isOver || exchange.isAnswered) {
-        if (outcome.type === 'Dispatched') outcome.lease.release();
-        decide(gone);
-      } else if (outcome.type === 'Dispatched') {
-        lease = outcome.lease;
-        if (lease.isEvictable) this.watch(lease, outcome.queuedMs, exchange);
-        exchange.proceed();
-        decide({ type: 'pass', flow: new RequestFlow(lease, outcome.queuedMs, gate) });
-      } else {
-        decide(this.refuse(outcome, exchange));
-      }
-    };
-    const fail = (error: unknown): void => decide({ type: 'fail', error });
-
-    if (isOver) {
-      decide(gone);
-      return;
-    }
-    let outcome: Outcome | undefined;
+  private ask(request: HttpFlowRequest<Req>, key: FlowKey, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
+    const stay = new Stay(exchange, this.options.releaseOn !== 'manual');
+    if (stay.isOver) return gone;
     try {
-      outcome = gate.tryEnqueue?.(request, key);
+      const outcome = this.gate.tryEnqueue?.(request, key);
+      if (outcome !== undefined) return this.settle(outcome, stay);
     } catch (error) {
-      fail(error);
-      return;
+      return { type: 'fail', error };
     }
-    if (outcome !== undefined) {
-      settle(outcome);
-      return;
-    }
-    waiting = new AbortController();
+    const signal = stay.wait();
     exchange.wait(request.byteSize);
-    if (isOver) decide(gone);
-    else gate.enqueue({ ...request, signal: waiting.signal }, key).then(settle, fail);
+    if (stay.isOver) return gone;
+    return this.gate
+      .enqueue({ ...request, signal }, key)
+      .then((outcome) => this.settle(outcome, stay))
+      .catch((error: unknown) => ({ type: 'fail', error }));
+  }
+
+  private settle(outcome: Outcome, stay: Stay<Req>): Verdict {
+    const { exchange } = stay;
+    stay.waiting = undefined;
+    if (stay.isOver || exchange.isAnswered) {
+      if (outcome.type === 'Dispatched') outcome.lease.release();
+      return gone;
+    }
+    if (outcome.type !== 'Dispatched') return this.refuse(outcome, exchange);
+    const { lease, queuedMs } = outcome;
+    stay.lease = lease;
+    if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
+    exchange.proceed();
+    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate) };
   }
 
   private refuse(drop: Drop, exchange: Exchange<Req>): Verdict {

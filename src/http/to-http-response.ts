@@ -60,9 +60,14 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   return { status, headers, body };
 }
 
-/** The header that every response carries which went through flow control, dispatched or dropped. Sub-millisecond waits read 0. */
-export function queueDurationHeaders({ queuedMs }: { readonly queuedMs: number }): Record<string, string> {
-  return { [queueDurationHeader]: String(Math.trunc(queuedMs)) };
+/** The header that every response carries which went through flow control, dispatched or dropped. */
+export function queueDurationHeaders(waited: { readonly queuedMs: number }): Record<string, string> {
+  return { [queueDurationHeader]: queueDuration(waited) };
+}
+
+/** The value of that header. Sub-millisecond waits read 0. */
+export function queueDuration({ queuedMs }: { readonly queuedMs: number }): string {
+  return String(Math.trunc(queuedMs));
 }
 
 /** 529 is what some model APIs say for overload; a contract function may choose it. */

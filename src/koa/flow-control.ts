@@ -2,9 +2,9 @@
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { Gatekeeper, type Verdict } from '../http/gatekeeper.js';
 import type { RequestFlow } from '../http/request-flow.js';
-import { queueDurationHeaders } from '../http/to-http-response.js';
 import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
+import { setQueueDuration } from '../node/respond.js';
 
 /** The part of a Koa context that is used. */
 export interface KoaContext {
@@ -34,28 +34,32 @@ export function flowControl<Ctx extends KoaContext = KoaContext>(
   options: FlowControlOptions<Ctx> = {},
 ): KoaMiddleware<Ctx> {
   const gatekeeper = new Gatekeeper<Ctx, NodeRequest>(flow, options);
-  return async function flowControlMiddleware(ctx, next) {
+  return function flowControlMiddleware(ctx, next) {
     const exchange = new NodeExchange<NodeRequest>(ctx.req, ctx.res, ctx.req, ctx.flow);
-    const verdict = await new Promise<Verdict>((resolve) => gatekeeper.enter(ctx, exchange, resolve));
-    switch (verdict.type) {
-      case 'pass':
-        if (verdict.flow !== undefined) {
-          ctx.flow = verdict.flow;
-          ctx.state.flow = verdict.flow;
-          if (!ctx.headerSent) ctx.set(queueDurationHeaders(verdict.flow));
-        }
-        await next();
-        return;
-      case 'refuse':
-        ctx.status = verdict.response.status;
-        ctx.set({ ...verdict.response.headers });
-        ctx.body = verdict.response.body;
-        return;
-      case 'fail':
-        throw verdict.error;
-      case 'gone':
-        // For whoever logs responses: not the 404 that it would have been.
-        ctx.status = 503;
-    }
+    const verdict = gatekeeper.judge(ctx, exchange);
+    return 'then' in verdict ? verdict.then((awaited) => follow(awaited, ctx, next)) : follow(verdict, ctx, next);
   };
+}
+
+async function follow(verdict: Verdict, ctx: KoaContext, next: () => Promise<unknown>): Promise<void> {
+  switch (verdict.type) {
+    case 'pass':
+      if (verdict.flow !== undefined) {
+        ctx.flow = verdict.flow;
+        ctx.state.flow = verdict.flow;
+        setQueueDuration(ctx.res, verdict.flow);
+      }
+      await next();
+      return;
+    case 'refuse':
+      ctx.status = verdict.response.status;
+      ctx.set({ ...verdict.response.headers });
+      ctx.body = verdict.response.body;
+      return;
+    case 'fail':
+      throw verdict.error;
+    case 'gone':
+      // For whoever logs responses: not the 404 that it would have been.
+      ctx.status = 503;
+  }
 }

@@ -2,10 +2,9 @@
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { Gatekeeper, type Verdict } from '../http/gatekeeper.js';
 import type { WithFlow } from '../http/request-flow.js';
-import { queueDurationHeaders } from '../http/to-http-response.js';
 import { NodeExchange } from './node-exchange.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
-import { respond, setHeaders } from './respond.js';
+import { respond, setQueueDuration } from './respond.js';
 
 /** `next()` runs the handler; `next(error)` is the host's error handling. Neither is called for a client that left. */
 export type FlowControlMiddleware<Req extends NodeRequest> = (req: Req, res: NodeResponse, next: (error?: unknown) => void) => void;
@@ -35,7 +34,7 @@ function follow(verdict: Verdict, req: WithFlow<NodeRequest>, res: NodeResponse,
     case 'pass':
       if (verdict.flow !== undefined) {
         req.flow = verdict.flow;
-        if (!res.headersSent) setHeaders(res, queueDurationHeaders(verdict.flow));
+        setQueueDuration(res, verdict.flow);
       }
       next();
       return;

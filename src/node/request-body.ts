@@ -1,20 +1,17 @@
 /** What is known of a request's body before it is read. Nothing here reads it. */
 import type { Server } from 'node:http';
+import { headerOf } from './header-of.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 
 /** Content-Length; 0 without a body; `unknownBodyBytes` for a body of unknown length. */
 export function bodyBytes(req: NodeRequest, unknownBodyBytes: number): number {
-  const declared = req.headers['content-length'];
+  const declared = headerOf(req, 'content-length');
   if (declared !== undefined) {
     const bytes = Number(declared);
     return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : unknownBodyBytes;
   }
-  return hasUndeclaredBody(req) ? unknownBodyBytes : 0;
-}
-
-function hasUndeclaredBody(req: NodeRequest): boolean {
-  const stream = http2StreamOf(req);
-  return stream === undefined ? req.headers['transfer-encoding'] !== undefined : !stream.endAfterHeaders;
+  const isOpen = headerOf(req, 'transfer-encoding') !== undefined || http2StreamOf(req)?.endAfterHeaders === false;
+  return isOpen ? unknownBodyBytes : 0;
 }
 
 /**
@@ -48,7 +45,7 @@ const drainableBytes = 16 * 1024;
  * behind this adapter; otherwise Node has answered before anybody was asked.
  */
 export function continueUpload(req: NodeRequest, res: NodeResponse): void {
-  if (req.headers.expect === undefined || res.headersSent || continued.has(res)) return;
+  if (headerOf(req, 'expect') === undefined || res.headersSent || continued.has(res)) return;
   const { server } = req.socket as { server?: Pick<Server, 'listenerCount'> };
   if ((server?.listenerCount('checkContinue') ?? 0) === 0) return;
   continued.add(res);

@@ -1,5 +1,7 @@
 /** Writes to a Node response, for hosts without a framework of their own to do it. */
-import type { HttpErrorResponse } from '../http/to-http-response.js';
+import { queueDurationHeader } from '../http/header-names.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import { type HttpErrorResponse, queueDuration } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 
 /** Sends the whole response. */
@@ -13,4 +15,9 @@ export function respond(req: NodeRequest, res: NodeResponse, { status, headers, 
 
 export function setHeaders(res: NodeResponse, headers: Readonly<Record<string, string>>): void {
   for (const name in headers) res.setHeader(name, headers[name]!);
+}
+
+/** Says how long the request waited, if the response has not begun. */
+export function setQueueDuration(res: NodeResponse, flow: RequestFlow): void {
+  if (!res.headersSent) res.setHeader(queueDurationHeader, queueDuration(flow));
 }
