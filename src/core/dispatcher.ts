@@ -88,7 +88,7 @@ export class Dispatcher implements LeaseOwner, Written {
   private evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly writer: SingleWriter;
   private readonly recheck: Recheck;
-  private readonly expiry: Expiry;
+  readonly expiry: Expiry;
   private readonly cancellation: Cancellation;
   private readonly onPoolChange = (): void => this.wake();
   private readonly detachFromPool: () => void;
@@ -116,7 +116,11 @@ export class Dispatcher implements LeaseOwner, Written {
     this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
     this.desk = new AdmissionDesk(options.admission, pool, this.gate, events);
     this.evictor = options.eviction && new InFlightEvictor(options.eviction, events);
-    this.expiry = new Expiry(clock, () => this.writer.perform(() => this.evictExpired()));
+    this.expiry = new Expiry(
+      clock,
+      (item) => (this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs),
+      () => this.writer.perform(() => this.evictExpired()),
+    );
     this.cancellation = new Cancellation((items) => this.writer.perform(() => this.evictCancelled(items)));
     this.detachFromPool = pool.attach(this.onPoolChange, () => clock.now());
     this.writer.leave();
@@ -433,7 +437,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.waiting++;
     this.waitingBytes += item.byteSize;
     band.add(item, flow);
-    this.startBudget(item);
+    this.expiry.add(item);
     const signal = item.request?.signal;
     if (signal !== undefined) this.cancellation.watch(item, signal);
     if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, band, flow, this.nowMs));
@@ -646,10 +650,6 @@ export class Dispatcher implements LeaseOwner, Written {
 
   // Budgets and regimes.
 
-  private startBudget(item: QueueItem): void {
-    this.expiry.add(item, this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs);
-  }
-
   /** A pool that lost its last endpoint, or got its first, gives everything that waits a fresh budget. O(waiting · log) then. */
   private noticeRegime(): void {
     const isPoolEmpty = this.ledger.pool.endpoints.length === 0;
@@ -661,10 +661,7 @@ export class Dispatcher implements LeaseOwner, Written {
   }
 
   private restartBudgets(): void {
-    // By the beginning of their waits, which for requests that were put back is not their arrival.
-    const waiting = this.keeper.allWaiting().sort((a, b) => a.waitingSinceMs - b.waitingSinceMs);
-    this.expiry.clear(this.poolFlippedAtMs, waiting);
-    for (const item of waiting) this.startBudget(item);
+    this.expiry.restart(this.poolFlippedAtMs, this.keeper.allWaiting());
   }
 
   // Configuration and the end.

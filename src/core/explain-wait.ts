@@ -2,7 +2,6 @@
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { Dispatcher } from './dispatcher.js';
-import { deadlineOf } from './expiry.js';
 import { drainTimeMs, inSeconds, type WaitExplanation } from './explanation.js';
 import { QueueItem } from './queue-item.js';
 
@@ -41,7 +40,7 @@ export function explainWait(
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
   const isPoolEmpty = dispatcher.ledger.pool.endpoints.length === 0;
   const estimatedWaitMs = isPoolEmpty ? undefined : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
-  const deadlineMs = deadlineOf(item);
+  const deadlineMs = dispatcher.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
   const { text, ...verdict } = judge(dispatcher, item, higher, ahead, nowMs);
   const clauses = [

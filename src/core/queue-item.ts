@@ -4,8 +4,8 @@ import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { WaitingItem } from '../tiers/waiting-item.js';
+import type { Deadlines } from './calendar.js';
 import type { AbortGroup } from './cancellation.js';
-import type { Lane } from './expiry.js';
 import type { FlowRequest } from './flow-request.js';
 import type { Outcome } from './outcome.js';
 
@@ -19,7 +19,6 @@ class Particulars {
   requeuedAtMs: number | undefined = undefined;
   requestClass: string | undefined = undefined;
   admittedBy: AdmissionPolicy | undefined = undefined;
-  expiresAtMs: number = Number.POSITIVE_INFINITY;
 
   constructor(receivedAtMs: number) {
     this.receivedAtMs = receivedAtMs;
@@ -30,8 +29,8 @@ export class QueueItem implements WaitingItem {
   flow: Flow | undefined = undefined;
   /** Ends the wait; undefined while the request does not wait. */
   settle: Settle | undefined = undefined;
-  /** Where its deadline is kept, unless it is in the heap: owned by Expiry. */
-  lane: Lane | undefined = undefined;
+  /** Where its deadline is kept: owned by Calendar. */
+  deadlines: Deadlines | undefined = undefined;
   /** Who shares its signal: owned by Cancellation. */
   abortGroup: AbortGroup | undefined = undefined;
   /** Given up when the request is settled, so that a tombstone retains no payload. */
@@ -101,15 +100,6 @@ export class QueueItem implements WaitingItem {
 
   set admittedBy(policy: AdmissionPolicy | undefined) {
     if (policy !== this.admittedBy) this.own().admittedBy = policy;
-  }
-
-  /** Its deadline, while the heap keeps it, otherwise Infinity: owned by Expiry. */
-  get expiresAtMs(): number {
-    return this.particulars === undefined ? Number.POSITIVE_INFINITY : this.particulars.expiresAtMs;
-  }
-
-  set expiresAtMs(deadlineMs: number) {
-    this.own().expiresAtMs = deadlineMs;
   }
 
   /** True once it was put back after an eviction. */

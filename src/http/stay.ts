@@ -1,4 +1,4 @@
-/** What is held for a request until its response has ended, and who is told then. One object, in place of closures over shared variables. */
+/** What is held for a request until its response has ended, and who is told then. */
 import type { Lease } from '../index.js';
 import type { Exchange } from './exchange.js';
 

@@ -19,8 +19,8 @@ function placeOf<T extends Queued>({ sequence }: T, line: Denque<T>): number {
 }
 
 /**
- * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek, shift and
- * remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when `rest` is empty.
+ * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek and shift O(1);
+ * discard O(1) amortized. Invariant: `front` is undefined only when `rest` is empty.
  */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   private front: T | undefined = undefined;
@@ -30,12 +30,7 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   push(member: T): void {
     const last = this.rest?.peekBack() ?? this.front;
     if (last !== undefined && last.sequence > member.sequence) this.insert(member);
-    else this.append(member);
-  }
-
-  /** Adds a member behind all others, whatever its number. */
-  append(member: T): void {
-    if (this.front === undefined) this.front = member;
+    else if (this.front === undefined) this.front = member;
     else if (this.rest === undefined) this.rest = new Denque([member]);
     else this.rest.push(member);
   }
@@ -61,12 +56,6 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   shift(): void {
     this.front = this.rest?.shift();
-  }
-
-  /** Takes out a member that no longer waits, most often the first. */
-  remove(member: T): void {
-    if (this.front === member) this.shift();
-    else this.discard();
   }
 
   discard(): void {

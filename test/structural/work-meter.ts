@@ -46,7 +46,7 @@ const walks: readonly Walk[] = [
 ];
 
 /** What comparisons of deadlines, and searches for the living, ask of a request. */
-const questions: readonly (keyof QueueItem)[] = ['isWaiting', 'expiresAtMs'];
+const questions: readonly (keyof QueueItem)[] = ['isWaiting', 'waitingSinceMs'];
 
 function replace(on: object, name: PropertyKey, change: (before: PropertyDescriptor) => PropertyDescriptor): () => void {
   const before = Object.getOwnPropertyDescriptor(on, name);
