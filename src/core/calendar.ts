@@ -2,61 +2,29 @@
  * The deadlines of what waits, for the many requests that leave long before theirs.
  *
  *     near:   a heap of what is due before the end of the page that was turned last
- *     pages:  256 ms each, unsorted; a page is put into order when it is turned, and by then most of its requests are gone
+ *     pages:  256 ms each, as they came; a page is put into order when it is turned, and by then most of its requests are gone
  *
  * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem", 1988; with a heap
  * for the first page and a heap of page numbers.
  */
 import TinyQueue from 'tinyqueue';
+import { FifoQueue } from '../queues/fifo-queue.js';
 import { HeapQueue } from '../queues/heap-queue.js';
-import { fewTombstones } from '../queues/item-queue.js';
 import type { QueueItem } from './queue-item.js';
 
 const pageMs = 256;
 /** Pages that are kept while nothing waits. */
 const fewPages = 16;
 
-/** Requests whose deadlines lie close to one another. */
-export interface Deadlines {
-  /** One of them, no longer waiting, is gone. */
-  discard(): void;
-}
-
-class Page implements Deadlines {
-  readonly number: number;
-  private items: QueueItem[] = [];
-  private gone = 0;
-
-  constructor(number: number) {
-    this.number = number;
-  }
-
-  push(item: QueueItem): void {
-    this.items.push(item);
-  }
-
-  discard(): void {
-    this.gone++;
-    const { length } = this.items;
-    if (this.gone === length || (this.gone > fewTombstones && this.gone * 2 > length)) this.living();
-  }
-
-  /** Those that still wait; the others are forgotten. */
-  living(): QueueItem[] {
-    this.items = this.gone === this.items.length ? [] : this.items.filter((item) => item.isWaiting);
-    this.gone = 0;
-    return this.items;
-  }
-}
-
 export class Calendar {
   private near: HeapQueue<QueueItem>;
-  private readonly pages = new Map<number, Page>();
+  private readonly pages = new Map<number, FifoQueue<QueueItem>>();
   private upcoming = new TinyQueue<number>();
   /** The last page that was turned. */
   private turned = Number.NEGATIVE_INFINITY;
   /** The page that was written on last, often the next to be (bench: burst). */
-  private latest: Page | undefined = undefined;
+  private latest: FifoQueue<QueueItem> | undefined = undefined;
+  private latestNumber = Number.NaN;
   private readonly compare: (a: QueueItem, b: QueueItem) => number;
 
   /** `deadlineOf` must not change while a request waits. */
@@ -75,7 +43,7 @@ export class Calendar {
 
   /** `item.isWaiting` must be false by now. O(1) amortized. */
   remove(item: QueueItem): void {
-    item.deadlines?.discard();
+    item.deadlines?.remove(item);
     item.deadlines = undefined;
   }
 
@@ -103,15 +71,16 @@ export class Calendar {
     if (this.pages.size > fewPages) this.clear();
   }
 
-  private pageOf(number: number): Page {
-    if (this.latest?.number === number) return this.latest;
+  private pageOf(number: number): FifoQueue<QueueItem> {
+    if (this.latest !== undefined && this.latestNumber === number) return this.latest;
     let page = this.pages.get(number);
     if (page === undefined) {
-      page = new Page(number);
+      page = new FifoQueue<QueueItem>();
       this.pages.set(number, page);
       this.upcoming.push(number);
     }
     this.latest = page;
+    this.latestNumber = number;
     return page;
   }
 
@@ -120,7 +89,7 @@ export class Calendar {
     const page = this.pages.get(this.turned);
     this.pages.delete(this.turned);
     this.latest = undefined;
-    this.near = new HeapQueue<QueueItem>(this.compare, page?.living());
+    this.near = new HeapQueue<QueueItem>(this.compare, page?.members());
     for (const item of this.near.members()) item.deadlines = this.near;
   }
 }

@@ -1,10 +1,10 @@
 /** One request on its way through the controller: one fixed shape, made once, and small: a hundred thousand may wait. */
 
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
+import type { ItemQueue } from '../queues/item-queue.js';
 import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
 import type { Flow } from '../tiers/2-fairness/flow.js';
 import type { WaitingItem } from '../tiers/waiting-item.js';
-import type { Deadlines } from './calendar.js';
 import type { AbortGroup } from './cancellation.js';
 import type { FlowRequest } from './flow-request.js';
 import type { Outcome } from './outcome.js';
@@ -30,7 +30,7 @@ export class QueueItem implements WaitingItem {
   /** Ends the wait; undefined while the request does not wait. */
   settle: Settle | undefined = undefined;
   /** Where its deadline is kept: owned by Calendar. */
-  deadlines: Deadlines | undefined = undefined;
+  deadlines: ItemQueue<QueueItem> | undefined = undefined;
   /** Who shares its signal: owned by Cancellation. */
   abortGroup: AbortGroup | undefined = undefined;
   /** Given up when the request is settled, so that a tombstone retains no payload. */

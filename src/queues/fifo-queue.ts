@@ -19,8 +19,8 @@ function placeOf<T extends Queued>({ sequence }: T, line: Denque<T>): number {
 }
 
 /**
- * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek and shift O(1);
- * discard O(1) amortized. Invariant: `front` is undefined only when `rest` is empty.
+ * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek, shift
+ * and remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when `rest` is empty.
  */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   private front: T | undefined = undefined;
@@ -56,6 +56,11 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   shift(): void {
     this.front = this.rest?.shift();
+  }
+
+  remove(member: T): void {
+    if (this.front === member) this.shift();
+    else this.discard();
   }
 
   discard(): void {

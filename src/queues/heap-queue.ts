@@ -43,6 +43,10 @@ export class HeapQueue<T extends Queued> implements ItemQueue<T> {
     }
   }
 
+  remove(): void {
+    this.discard();
+  }
+
   leading(count: number): T[] {
     const leading: T[] = [];
     for (const member of this.heap.data) {

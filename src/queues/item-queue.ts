@@ -20,6 +20,8 @@ export interface ItemQueue<T extends Queued> {
   shift(): void;
   /** One member, no longer waiting, became a tombstone. */
   discard(): void;
+  /** The same for one that often is the first: there it leaves no tombstone. */
+  remove(member: T): void;
   /** The living, in no particular order. */
   members(): T[];
   /** The first few as they stand in the structure: those to go next, in arrival order; beyond the first, only likely ones in any other. */
