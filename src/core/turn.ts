@@ -16,17 +16,17 @@ export class Turn {
   /** True until the next turn: what waits goes on waiting. */
   isSpent = false;
   private dispatched = 0;
-  /** True while the end of the turn is awaited. */
-  private isMarked = false;
+  /** True while the end of the turn is awaited: `onTurn` will be called. */
+  isMarked = false;
   /** Never undefined once made: see `arrivedAtMs` of QueueItem. */
   private nowMs: number | undefined = undefined;
   /** Operations that the last reading is still good for. */
   private readingLeft = 0;
   private readonly clock: Clock;
-  private readonly onTurn: () => void;
+  private readonly onTurn: (wasSpent: boolean) => void;
 
-  /** `onTurn` is called when a spent budget is new again. */
-  constructor(clock: Clock, onTurn: () => void) {
+  /** `onTurn` is called after a turn with dispatches of what waited, or with a rush; the budget is new then. */
+  constructor(clock: Clock, onTurn: (wasSpent: boolean) => void) {
     this.clock = clock;
     this.onTurn = onTurn;
     this.nowMs = clock.now();
@@ -88,7 +88,7 @@ export class Turn {
       this.readingLeft = 0;
       const wasSpent = this.isSpent;
       this.renew();
-      if (wasSpent) this.onTurn();
+      this.onTurn(wasSpent);
     });
   }
 }

@@ -23,6 +23,8 @@ export class BandTable {
   private readonly byPriority = new Map<number, PriorityBand>();
   private readonly ordered: PriorityBand[] = [];
   private readonly waiting: PriorityBand[] = [];
+  /** A field of its own, because an array that may be empty is slow to ask for its first member (bench: try). */
+  highestWaiting: PriorityBand | undefined = undefined;
 
   get size(): number {
     return this.ordered.length;
@@ -35,10 +37,6 @@ export class BandTable {
   /** Highest priority first. */
   all(): readonly PriorityBand[] {
     return this.ordered;
-  }
-
-  get highestWaiting(): PriorityBand | undefined {
-    return this.waiting[0];
   }
 
   get lowestWaiting(): PriorityBand | undefined {
@@ -66,12 +64,14 @@ export class BandTable {
   /** The band got its first waiting request. */
   activated(band: PriorityBand): void {
     this.waiting.splice(position(this.waiting, band.priority), 0, band);
+    this.highestWaiting = this.waiting[0];
     if (!band.isConfigured) this.version++;
   }
 
   /** The band's last waiting request went. */
   deactivated(band: PriorityBand): void {
     this.waiting.splice(position(this.waiting, band.priority), 1);
+    this.highestWaiting = this.waiting[0];
     if (!band.isConfigured) this.version++;
   }
 }
