@@ -1,11 +1,12 @@
 /**
  * The deadlines of what waits, for the many requests that leave long before theirs.
  *
- *     near:   a heap of what is due before the end of the page that was turned last
- *     pages:  256 ms each, as they came; a page is put into order when it is turned, and by then most of its requests are gone
+ *     pages:    256 ms each, as they came
+ *     current:  the page that was turned last, put into order then; most of its requests are gone by that time
+ *     late:     a heap of what came for pages that were turned before
  *
- * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem", 1988; with a heap
- * for the first page and a heap of page numbers.
+ * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem", 1988; with a heap of
+ * page numbers, and one of latecomers.
  */
 import TinyQueue from 'tinyqueue';
 import { FifoQueue } from '../queues/fifo-queue.js';
@@ -17,7 +18,8 @@ const pageMs = 256;
 const fewPages = 16;
 
 export class Calendar {
-  private near: HeapQueue<QueueItem>;
+  private current = new FifoQueue<QueueItem>();
+  private late: HeapQueue<QueueItem>;
   private readonly pages = new Map<number, FifoQueue<QueueItem>>();
   private upcoming = new TinyQueue<number>();
   /** The last page that was turned. */
@@ -30,13 +32,13 @@ export class Calendar {
   /** `deadlineOf` must not change while a request waits. */
   constructor(deadlineOf: (item: QueueItem) => number) {
     this.compare = (a, b) => deadlineOf(a) - deadlineOf(b) || a.sequence - b.sequence;
-    this.near = new HeapQueue<QueueItem>(this.compare);
+    this.late = new HeapQueue<QueueItem>(this.compare);
   }
 
-  /** O(1) amortized; O(log n) for what is due before all that was not looked at yet. */
+  /** O(1) amortized; O(log n) for latecomers. */
   add(item: QueueItem, deadlineMs: number): void {
     const number = Math.floor(deadlineMs / pageMs);
-    const deadlines = number <= this.turned ? this.near : this.pageOf(number);
+    const deadlines = number <= this.turned ? this.late : this.pageOf(number);
     deadlines.push(item);
     item.deadlines = deadlines;
   }
@@ -49,17 +51,17 @@ export class Calendar {
 
   /** What is due first; ties in arrival order. */
   first(): QueueItem | undefined {
-    let first = this.near.peek();
-    while (first === undefined && this.upcoming.length > 0) {
-      this.turnPage();
-      first = this.near.peek();
-    }
-    return first;
+    const late = this.late.peek();
+    let first = this.current.peek();
+    while (first === undefined && late === undefined && this.upcoming.length > 0) first = this.turnPage();
+    if (first === undefined || late === undefined) return first ?? late;
+    return this.compare(first, late) < 0 ? first : late;
   }
 
   /** Forgets what was added. */
   clear(): void {
-    this.near = new HeapQueue<QueueItem>(this.compare);
+    this.current = new FifoQueue<QueueItem>();
+    this.late = new HeapQueue<QueueItem>(this.compare);
     this.pages.clear();
     this.upcoming = new TinyQueue<number>();
     this.turned = Number.NEGATIVE_INFINITY;
@@ -84,12 +86,16 @@ export class Calendar {
     return page;
   }
 
-  private turnPage(): void {
+  private turnPage(): QueueItem | undefined {
     this.turned = this.upcoming.pop() as number;
     const page = this.pages.get(this.turned);
     this.pages.delete(this.turned);
     this.latest = undefined;
-    this.near = new HeapQueue<QueueItem>(this.compare, page?.members());
-    for (const item of this.near.members()) item.deadlines = this.near;
+    this.current = new FifoQueue<QueueItem>();
+    for (const item of page?.members().sort(this.compare) ?? []) {
+      this.current.append(item);
+      item.deadlines = this.current;
+    }
+    return this.current.peek();
   }
 }

@@ -41,7 +41,7 @@ export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
   const bands = dispatcher.keeper.table.all().map((band) => bandDemand(band, nowMs));
   const sum = (figure: 'waitingTokens' | 'arrivedPerSecond' | 'dispatchedPerSecond'): number =>
     bands.reduce((total, band) => total + band[figure], 0);
-  const { endpoints } = ledger.pool;
+  const { pool } = ledger;
   const dispatchedPerSecond = sum('dispatchedPerSecond');
   return {
     requests: waiting + ledger.inFlight,
@@ -54,7 +54,7 @@ export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
     dispatchedPerSecond,
     timeToDrainMs: drainTimeMs(waiting, dispatchedPerSecond),
     saturation: dispatcher.measure(),
-    endpoints: endpoints[0]?.isImplicit === true ? undefined : endpoints.length,
+    endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
     bands,
   };
 }

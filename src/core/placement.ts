@@ -74,8 +74,8 @@ export class Placement {
 
   /** The endpoint that gets the request; undefined when there is none now. */
   choose(item: QueueItem, nowMs: number): Endpoint | undefined {
-    const all = this.pool.endpoints;
-    if (all.length === 0 || (all[0] as Endpoint).isImplicit) return all[0];
+    const { implicitEndpoint } = this.pool;
+    if (implicitEndpoint !== undefined) return implicitEndpoint;
     const candidates = this.candidates(item.requestClass, item.band, nowMs);
     if (candidates.length === 0) return undefined;
     return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);

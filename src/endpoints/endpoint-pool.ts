@@ -114,6 +114,8 @@ export class EndpointPool implements PoolView {
   private readonly events = new GuardedEvents<PoolEvents>();
   private changes = 0;
   private clock: () => number = () => performance.now();
+  /** @internal The one endpoint of a controller that has no pool. */
+  implicitEndpoint: Endpoint | undefined = undefined;
 
   get endpoints(): readonly Endpoint[] {
     return this.inOrder;
@@ -235,10 +237,10 @@ export class EndpointPool implements PoolView {
     };
   }
 
-  /** @internal The one endpoint of a controller that has no pool. */
+  /** @internal The pool of a controller that has none. */
   static implicit(): EndpointPool {
     const pool = new EndpointPool();
-    pool.join(new Endpoint('default', {}, 1, true));
+    pool.implicitEndpoint = pool.join(new Endpoint('default', {}, 1, true));
     return pool;
   }
 

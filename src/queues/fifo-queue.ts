@@ -30,7 +30,12 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   push(member: T): void {
     const last = this.rest?.peekBack() ?? this.front;
     if (last !== undefined && last.sequence > member.sequence) this.insert(member);
-    else if (this.front === undefined) this.front = member;
+    else this.append(member);
+  }
+
+  /** Adds a member behind all others, whatever its number. */
+  append(member: T): void {
+    if (this.front === undefined) this.front = member;
     else if (this.rest === undefined) this.rest = new Denque([member]);
     else this.rest.push(member);
   }
