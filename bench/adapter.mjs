@@ -18,7 +18,7 @@ const plain = { byteSize: 0 };
  * @param {AbortSignal | undefined} signal
  * @returns {Promise<T>}
  */
-async function run(asked, job, signal) {
+export async function run(asked, job, signal) {
   const outcome = await asked;
   if (outcome.type !== 'Dispatched') throw signal?.aborted ? signal.reason : new Error(outcome.reason);
   try {

@@ -12,6 +12,7 @@ const headings = {
   ns: 'ns per request',
   'to-denque': '÷ denque',
   'to-permit': '÷ permit',
+  'to-record': '÷ record',
   buildNs: 'to line up, ns',
   drainNs: 'to let go, ns',
   bytes: 'heap per waiting request, B',

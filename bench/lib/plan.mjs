@@ -6,6 +6,7 @@ export const subjectNames = [
   'bare',
   'denque',
   'permit',
+  'record',
   'tinyqueue',
   'headgate',
   'fastq',

@@ -1,7 +1,7 @@
 // From the rounds of a scenario to medians, spreads, and ratios to the bounds of the same round.
 import { summarize } from './statistics.mjs';
 
-const bounds = ['denque', 'permit'];
+const bounds = ['denque', 'permit', 'record'];
 
 /** `{ name, title, subjects: { [name]: { ns, …, toDenque, toPermit } | { failed } } }` */
 export function summarizeScenario({ name, title }, subjects, rounds) {

@@ -533,7 +533,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.outcomes.Dispatched++;
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    if (this.evictor === undefined && item.admittedBy?.released === undefined) item.request = undefined;
+    if (this.evictor === undefined && item.admittedBy?.released === undefined) this.forget(item);
     return { type: 'Dispatched', lease, queuedMs };
   }
 
@@ -555,7 +555,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.evictor?.untrack(lease, this.nowMs);
     if (lease.item.request !== undefined) {
       this.giveBackAdmission(lease.item, lease.usage);
-      lease.item.request = undefined;
+      this.forget(lease.item);
     }
     if (this.waiting > 0) this.isWorkWanted = true;
     if (this.events.heard.released) {
