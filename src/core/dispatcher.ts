@@ -24,7 +24,7 @@ import { exceededLimit, isUnlimited } from './capacity-limits.js';
 import { DropOutcome } from './drop-outcome.js';
 import type { EventHub } from './event-hub.js';
 import { queuedEvent } from './events.js';
-import { Expiry } from './expiry.js';
+import { type Budgets, Expiry } from './expiry.js';
 import type { FlowRequest } from './flow-request.js';
 import { InFlightLedger } from './in-flight-ledger.js';
 import { type LeaseOwner, SeatLease } from './lease.js';
@@ -50,7 +50,7 @@ const captureSettle = (settle: Settle): void => {
   capturedSettle = settle;
 };
 
-export class Dispatcher implements LeaseOwner, Written {
+export class Dispatcher implements Budgets, LeaseOwner, Written {
   waiting = 0;
   waitingBytes = 0;
   enqueued = 0;
@@ -119,11 +119,7 @@ export class Dispatcher implements LeaseOwner, Written {
     this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
     this.desk = new AdmissionDesk(options.admission, pool, this.gate, events);
     this.evictor = options.eviction && new InFlightEvictor(options.eviction, events);
-    this.expiry = new Expiry(
-      clock,
-      (item) => (this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs),
-      () => this.writer.perform(() => this.evictExpired()),
-    );
+    this.expiry = new Expiry(clock, this, () => this.writer.perform(() => this.evictExpired()));
     this.cancellation = new Cancellation((items) => this.writer.perform(() => this.evictCancelled(items)));
     this.detachFromPool = pool.attach(this.onPoolChange, () => clock.now());
     this.writer.leave();
@@ -657,6 +653,10 @@ export class Dispatcher implements LeaseOwner, Written {
   }
 
   // Budgets and regimes.
+
+  budgetOf(item: QueueItem): number {
+    return this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs;
+  }
 
   /** A pool that lost its last endpoint, or got its first, gives everything that waits a fresh budget. O(waiting · log) then. */
   private noticeRegime(): void {

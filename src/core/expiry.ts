@@ -7,6 +7,12 @@ import { Calendar } from './calendar.js';
 import type { Clock } from './clock.js';
 import type { QueueItem } from './queue-item.js';
 
+/** Who knows the budgets. A method, because a closure for each controller would tie optimized code to one of them (bench: burst). */
+export interface Budgets {
+  /** How long the request may wait, ms; what is said of those that were added changes with `restart` alone. */
+  budgetOf(item: QueueItem): number;
+}
+
 export class Expiry {
   private readonly calendar: Calendar = new Calendar((item) => this.deadlineOf(item));
   private timer: unknown = undefined;
@@ -17,19 +23,18 @@ export class Expiry {
   /** Budgets run from here for requests that waited before. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
   private readonly clock: Clock;
-  private readonly budgetOf: (item: QueueItem) => number;
+  private readonly budgets: Budgets;
   private readonly onTimer: () => void;
 
-  /** `budgetOf` tells how long a request may wait, ms; what it says of those that were added changes with `restart` alone. */
-  constructor(clock: Clock, budgetOf: (item: QueueItem) => number, onTimer: () => void) {
+  constructor(clock: Clock, budgets: Budgets, onTimer: () => void) {
     this.clock = clock;
-    this.budgetOf = budgetOf;
+    this.budgets = budgets;
     this.onTimer = onTimer;
   }
 
   /** When its time is up; Infinity: never. */
   deadlineOf(item: QueueItem): number {
-    return Math.max(item.waitingSinceMs, this.regimeBeganAtMs) + this.budgetOf(item);
+    return Math.max(item.waitingSinceMs, this.regimeBeganAtMs) + this.budgets.budgetOf(item);
   }
 
   /** Starts the budget of a wait, from the time it began or from the beginning of the regime. O(1) amortized, at most O(log waiting). */
