@@ -50,8 +50,8 @@ export class Turn {
   }
 
   /**
-   * The instant for one of many operations: in a rush sixteen share a reading, which never outlasts the turn. A reading costs as much as
-   * all books of a dispatch (bench: steady).
+   * The instant for one of many operations: in a rush sixteen share a reading, which never outlasts the turn. Two readings are a tenth of
+   * a request (bench: steady).
    */
   readShared(): number {
     const before = this.instant;
