@@ -39,18 +39,21 @@ flowControl:
   priorityBands: [{ priority: 100, maxRequests: 500 }, { priority: 0, maxRequests: 50 }]
 `;
 
+/** Where a line ends depends on how long the file's path is. */
+const onOneLine = (text: string): string => text.replace(/\s+/g, ' ');
+
 describe('check', () => {
   it('finds the example right, and says what it comes to', async () => {
     const { status, stdout } = await run('check', `${root}examples/gateway.yaml`);
     expect(status).toBe(0);
-    expect(stdout).toContain('gateway file, no faults');
+    expect(onOneLine(stdout)).toContain('gateway file, no faults');
     expect(stdout).toMatch(/saturation detector +utilization-detector/);
     expect(stdout).toMatch(/^ {2}100 +500 requests, 512 MiB; waits 1 min;/m);
   });
 
   it('reads an EndpointPickerConfig as well', async () => {
     const { status, stdout } = await run('check', `${root}examples/gateway/gateway.yaml`);
-    expect([status, stdout]).toEqual([0, expect.stringContaining('EndpointPickerConfig, no faults')]);
+    expect([status, onOneLine(stdout)]).toEqual([0, expect.stringContaining('EndpointPickerConfig, no faults')]);
   });
 
   it('ends with 1 and lists every fault, for people and for programs', async () => {
@@ -58,7 +61,7 @@ describe('check', () => {
     writeFileSync(path, 'listen: { prt: 1 }\nupstreams: [{ id: a, url: foo }]\nflowControl: { maxBytes: 10GB }\n');
     const people = await run('check', path);
     expect(people.status).toBe(1);
-    expect(people.stdout).toMatch(/with 4\s+faults/);
+    expect(onOneLine(people.stdout)).toContain('with 4 faults');
     const programs = await run('check', path, '--json');
     expect(programs.status).toBe(1);
     const { faults } = JSON.parse(programs.stdout) as { faults: { path: string }[] };
