@@ -7,7 +7,8 @@ export class WaitingCrowd {
   dropped = 0;
   #opened = deferred();
   #running;
-  #waiting = [];
+  #size = 0;
+  #settled = undefined;
   #ledger;
   #gate;
 
@@ -24,14 +25,19 @@ export class WaitingCrowd {
   }
 
   add(options) {
-    const index = this.#running.length + this.#waiting.length;
-    const promise = this.#gate.submit(() => this.#hold(index), options);
-    this.#waiting.push(
-      promise.then(
-        () => this.dispatched++,
-        () => this.dropped++,
-      ),
-    );
+    const index = this.#running.length + this.#size++;
+    this.#gate
+      .submit(() => this.#hold(index), options)
+      .then(
+        () => {
+          this.dispatched++;
+          this.#left();
+        },
+        () => {
+          this.dropped++;
+          this.#left();
+        },
+      );
   }
 
   /** Lets everybody go, and waits until they have. */
@@ -44,6 +50,17 @@ export class WaitingCrowd {
 
   /** Waits until the whole crowd has left, one way or the other. */
   async settled() {
-    await Promise.all(this.#waiting);
+    if (this.#isGone) return;
+    this.#settled = deferred();
+    await this.#settled.promise;
+  }
+
+  get #isGone() {
+    return this.dispatched + this.dropped === this.#size;
+  }
+
+  /** Counted, because to wait for all promises at once would take longer than what is measured. */
+  #left() {
+    if (this.#isGone) this.#settled?.resolve();
   }
 }
