@@ -5,19 +5,38 @@
  */
 import type { QueueItem } from './queue-item.js';
 
-/** The waiting requests that share one signal. */
+/** The waiting requests that share one signal: most often a single one, for which a set would be larger than its record (bench: cancel). */
 export class AbortGroup {
-  readonly items: Set<QueueItem> = new Set();
   readonly signal: AbortSignal;
-  private readonly onAbort: (group: AbortGroup) => void;
+  private single: QueueItem | undefined = undefined;
+  private several: Set<QueueItem> | undefined = undefined;
+  private readonly onAbort: (items: QueueItem[]) => void;
 
-  constructor(signal: AbortSignal, onAbort: (group: AbortGroup) => void) {
+  constructor(signal: AbortSignal, onAbort: (items: QueueItem[]) => void) {
     this.signal = signal;
     this.onAbort = onAbort;
   }
 
+  get isEmpty(): boolean {
+    return this.single === undefined && (this.several === undefined || this.several.size === 0);
+  }
+
+  add(item: QueueItem): void {
+    if (this.several !== undefined) this.several.add(item);
+    else if (this.single === undefined) this.single = item;
+    else {
+      this.several = new Set([this.single, item]);
+      this.single = undefined;
+    }
+  }
+
+  remove(item: QueueItem): void {
+    if (this.single === item) this.single = undefined;
+    else this.several?.delete(item);
+  }
+
   handleEvent(): void {
-    this.onAbort(this);
+    this.onAbort(this.single === undefined ? [...(this.several ?? [])] : [this.single]);
   }
 }
 
@@ -33,11 +52,11 @@ export class Cancellation {
   watch(item: QueueItem, signal: AbortSignal): void {
     let group = this.groups.get(signal);
     if (group === undefined) {
-      group = new AbortGroup(signal, this.groupAborted);
+      group = new AbortGroup(signal, this.onAbort);
       this.groups.set(signal, group);
     }
-    if (group.items.size === 0) signal.addEventListener('abort', group);
-    group.items.add(item);
+    if (group.isEmpty) signal.addEventListener('abort', group);
+    group.add(item);
     item.abortGroup = group;
     // Foreign code may have aborted it since the request was judged.
     if (signal.aborted) this.onAbort([item]);
@@ -47,9 +66,7 @@ export class Cancellation {
     const group = item.abortGroup;
     if (group === undefined) return;
     item.abortGroup = undefined;
-    group.items.delete(item);
-    if (group.items.size === 0) group.signal.removeEventListener('abort', group);
+    group.remove(item);
+    if (group.isEmpty) group.signal.removeEventListener('abort', group);
   }
-
-  private readonly groupAborted = (group: AbortGroup): void => this.onAbort([...group.items]);
 }

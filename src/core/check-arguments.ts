@@ -54,7 +54,12 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
   return new FlowConfigError(method, issues);
 }
 
+/** The platform's own, which is quick to tell (bench: cancel), or one that does the same. */
 function isSignal(value: unknown): boolean {
+  return value instanceof AbortSignal || isLikeSignal(value);
+}
+
+function isLikeSignal(value: unknown): boolean {
   return (
     typeof value === 'object' &&
     value !== null &&
