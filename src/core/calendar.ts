@@ -19,9 +19,9 @@ const fewPages = 16;
 
 export class Calendar {
   private current = new FifoQueue<QueueItem>();
-  private late: HeapQueue<QueueItem>;
+  private readonly late: HeapQueue<QueueItem>;
   private readonly pages = new Map<number, FifoQueue<QueueItem>>();
-  private upcoming = new TinyQueue<number>();
+  private readonly upcoming = new TinyQueue<number>();
   /** The last page that was turned. */
   private turned = Number.NEGATIVE_INFINITY;
   /** The page that was written on last, often the next to be (bench: burst). */
@@ -58,19 +58,9 @@ export class Calendar {
     return this.compare(first, late) < 0 ? first : late;
   }
 
-  /** Forgets what was added. */
-  clear(): void {
-    this.current = new FifoQueue<QueueItem>();
-    this.late = new HeapQueue<QueueItem>(this.compare);
-    this.pages.clear();
-    this.upcoming = new TinyQueue<number>();
-    this.turned = Number.NEGATIVE_INFINITY;
-    this.latest = undefined;
-  }
-
-  /** Called when nothing waits. */
-  tidy(): void {
-    if (this.pages.size > fewPages) this.clear();
+  /** True when a new one would be smaller, once nothing waits. */
+  get hasGrown(): boolean {
+    return this.pages.size > fewPages;
   }
 
   private pageOf(number: number): FifoQueue<QueueItem> {

@@ -56,18 +56,12 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
 
 /** The platform's own, which is quick to tell (bench: cancel), or one that does the same. */
 function isSignal(value: unknown): boolean {
-  return value instanceof AbortSignal || isLikeSignal(value);
+  return value instanceof AbortSignal || isLikeSignal(value as Partial<AbortSignal> | null);
 }
 
-function isLikeSignal(value: unknown): boolean {
+function isLikeSignal(value: Partial<AbortSignal> | null): boolean {
   return (
-    typeof value === 'object' &&
-    value !== null &&
-    'aborted' in value &&
-    'addEventListener' in value &&
-    typeof value.addEventListener === 'function' &&
-    'removeEventListener' in value &&
-    typeof value.removeEventListener === 'function'
+    typeof value?.aborted === 'boolean' && typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function'
   );
 }
 

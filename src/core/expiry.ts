@@ -14,7 +14,7 @@ export interface Budgets {
 }
 
 export class Expiry {
-  private readonly calendar: Calendar = new Calendar((item) => this.deadlineOf(item));
+  private calendar: Calendar = this.makeCalendar();
   private timer: unknown = undefined;
   /** The deadline that the timer is armed for; Infinity while it is not. */
   private armedForMs = Number.POSITIVE_INFINITY;
@@ -66,7 +66,7 @@ export class Expiry {
   /** Gives `waiting`, all that waits, fresh budgets, in a regime that began at that time. */
   restart(beganAtMs: number, waiting: readonly QueueItem[]): void {
     this.disarm();
-    this.calendar.clear();
+    this.calendar = this.makeCalendar();
     this.regimeBeganAtMs = beganAtMs;
     for (const item of waiting) {
       item.deadlines = undefined;
@@ -83,8 +83,12 @@ export class Expiry {
   disarm(): void {
     this.noneBeforeMs = Number.POSITIVE_INFINITY;
     this.armedForMs = Number.POSITIVE_INFINITY;
-    this.calendar.tidy();
+    if (this.calendar.hasGrown) this.calendar = this.makeCalendar();
     this.clearTimer();
+  }
+
+  private makeCalendar(): Calendar {
+    return new Calendar((item) => this.deadlineOf(item));
   }
 
   private rearm(nowMs: number): void {

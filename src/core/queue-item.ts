@@ -123,8 +123,9 @@ export class QueueItem implements WaitingItem {
   }
 
   private noteTimes({ receivedAtMs = this.enqueuedAtMs, sloTtftMs = Number.POSITIVE_INFINITY }: FlowRequest): void {
-    this.own().receivedAtMs = receivedAtMs;
-    this.own().ttftDeadlineAtMs = receivedAtMs + sloTtftMs;
+    const own = this.own();
+    own.receivedAtMs = receivedAtMs;
+    own.ttftDeadlineAtMs = receivedAtMs + sloTtftMs;
   }
 
   private own(): Particulars {

@@ -19,7 +19,10 @@ export class Recheck {
   }
 
   stop(): void {
-    if (this.timer !== undefined) this.clear();
+    if (this.timer === undefined) return;
+    this.clock.clearTimeout(this.timer);
+    this.timer = undefined;
+    this.atMs = Number.POSITIVE_INFINITY;
   }
 
   private set(delayMs: number, nowMs: number): void {
@@ -33,11 +36,5 @@ export class Recheck {
       },
       Math.max(delayMs, 0),
     );
-  }
-
-  private clear(): void {
-    this.clock.clearTimeout(this.timer);
-    this.timer = undefined;
-    this.atMs = Number.POSITIVE_INFINITY;
   }
 }
