@@ -16,9 +16,9 @@ export interface Clock {
 /** The longest delay that timers of Node and of browsers can hold. */
 const longestTimerMs = 2 ** 31 - 1;
 
-/** `performance.now()` and the platform's timers, which keep a Node process alive. */
 const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
 
+/** `performance.now()` and the platform's timers, which keep a Node process alive. */
 export const realClock: Clock = {
   now: () => performance.now(),
   setTimeout: (callback, delayMs) => setTimeout(callback, Math.min(delayMs, longestTimerMs)),
