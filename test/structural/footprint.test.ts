@@ -33,7 +33,8 @@ describe('a request that waits', () => {
 describe('a request that never waits', () => {
   it('makes a record, an outcome and a lease, and little else', () => {
     expect(figures.passing).toBeGreaterThan(100);
-    expect(figures.passing).toBeLessThan(500);
+    // 313; on a busy machine, where code is optimized late, some numbers are objects as well.
+    expect(figures.passing).toBeLessThan(700);
   });
 });
 
