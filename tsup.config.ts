@@ -1,38 +1,20 @@
+import { resolve } from 'node:path';
 import type { Plugin } from 'esbuild';
 import { defineConfig } from 'tsup';
+import { entryPoints } from './scripts/entry-points.mjs';
 
-const subpaths = [
-  'config',
-  'http',
-  'node',
-  'express',
-  'koa',
-  'fastify',
-  'hono',
-  'undici',
-  'client',
-  'prometheus',
-  'opentelemetry',
-  'inspector',
-  'endpoints',
-  'gateway',
-  'testing',
-];
-
-/** Subpaths load the core from the package's own index file, so that every class exists once per format. */
-const sharedCore: Plugin = {
-  name: 'shared-core',
+/** Entry points load each other as files of the package, so that every class exists once per format. */
+const sharedEntries: Plugin = {
+  name: 'shared-entries',
   setup(build) {
-    const isCjs = build.initialOptions.format === 'cjs';
-    const index = isCjs ? './index.cjs' : './index.js';
-    build.onResolve({ filter: /^(?:\.\.\/){1,2}index\.js$/ }, () => ({ path: index, external: true }));
-    // What is made of other subpaths takes them as its users would.
-    build.onResolve({ filter: /^\.\.\/\w+\/index\.js$/ }, ({ path }) => {
-      const name = path.split('/')[1];
-      return { path: `./${name}.${isCjs ? 'cjs' : 'js'}`, external: true };
+    const extension = build.initialOptions.format === 'cjs' ? 'cjs' : 'js';
+    const nameOf = new Map(Object.entries(entryPoints).map(([name, path]) => [resolve(path), name]));
+    build.onResolve({ filter: /\/index\.js$/ }, ({ path, resolveDir }) => {
+      const name = nameOf.get(resolve(resolveDir, path).replace(/\.js$/, '.ts'));
+      return name === undefined ? undefined : { path: `./${name}.${extension}`, external: true };
     });
     // tinyqueue is ESM only: `import` takes the dependency, `require` gets a copy inside the bundle.
-    build.onResolve({ filter: /^tinyqueue$/ }, ({ path }) => (isCjs ? undefined : { path, external: true }));
+    build.onResolve({ filter: /^tinyqueue$/ }, ({ path }) => (extension === 'cjs' ? undefined : { path, external: true }));
   },
 };
 
@@ -45,25 +27,25 @@ const commandParts: Plugin = {
 };
 
 const library = defineConfig({
-  entry: { index: 'src/index.ts', ...Object.fromEntries(subpaths.map((name) => [name, `src/${name}/index.ts`])) },
+  entry: entryPoints,
   format: ['esm', 'cjs'],
   target: 'node20',
   clean: ['!cli.js', '!cli.js.map', '!cli-commands.js', '!cli-commands.js.map'], // which are built at the same time
   sourcemap: true,
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
   noExternal: ['tinyqueue'], // leaves the decision to the plugin
-  esbuildPlugins: [sharedCore],
+  esbuildPlugins: [sharedEntries],
   dts: { compilerOptions: { ignoreDeprecations: '6.0' } }, // tsup 8 sets baseUrl, deprecated in TypeScript 6
 });
 
 /** ESM only: nobody requires a command. */
 const command = defineConfig({
-  entry: { cli: 'src/cli/main.ts', 'cli-commands': 'src/cli/commands.ts' },
+  entry: { cli: 'src/gateway/cli/main.ts', 'cli-commands': 'src/gateway/cli/commands.ts' },
   format: 'esm',
   target: 'node20',
   sourcemap: true,
   splitting: false,
-  esbuildPlugins: [sharedCore, commandParts],
+  esbuildPlugins: [sharedEntries, commandParts],
 });
 
 export default [library, command];

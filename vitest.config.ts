@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { entryPoints } from './scripts/entry-points.mjs';
 
 // Tests keep their scratch files there, beside the sources that these import.
 mkdirSync(new URL('./test-results', import.meta.url), { recursive: true });
@@ -9,14 +10,14 @@ mkdirSync(new URL('./test-results', import.meta.url), { recursive: true });
 export default defineConfig({
   resolve: {
     // Snippets and examples import the package by its name: here that is the source.
-    alias: [
-      { find: /^headgate$/, replacement: fileURLToPath(new URL('./src/index.ts', import.meta.url)) },
-      { find: /^headgate\/(\w+)$/, replacement: fileURLToPath(new URL('./src/$1/index.ts', import.meta.url)) },
-    ],
+    alias: Object.entries(entryPoints).map(([name, path]) => ({
+      find: name === 'index' ? /^headgate$/ : new RegExp(`^headgate/${name}$`),
+      replacement: fileURLToPath(new URL(path, import.meta.url)),
+    })),
   },
   test: {
     include: ['test/**/*.test.ts'],
-    exclude: ['test/package/**', 'test/observability/**'],
+    exclude: ['test/package/**', 'test/programs/**'],
     typecheck: {
       enabled: true,
       include: ['test/types/**/*.test-d.ts'],

@@ -32,8 +32,15 @@ export {
   type WorkerRefusalReason,
   workerAdmission,
 } from './admission/worker-admission.js';
-export { type Clock, realClock } from './core/clock.js';
-export type { BandDemand, FlowDemand } from './core/demand.js';
+export { type Clock, realClock } from './base/clock.js';
+export { type ConfigIssue, FlowConfigError } from './base/faults/flow-config-error.js';
+export type { ListenerErrorEvent, ListenerErrors } from './base/faults/guarded-events.js';
+export type { PluginKind } from './base/faults/plugin-errors.js';
+export type { Duration } from './base/schema/duration.js';
+export type { Report, Schema } from './base/schema/element.js';
+export * as schemas from './base/schema/index.js';
+export type { Verdict } from './base/schema/parse.js';
+export type { Quantity } from './base/schema/quantity.js';
 export type {
   BandEvent,
   DispatchedEvent,
@@ -49,18 +56,16 @@ export type {
   ReleasedEvent,
   WalkedEvent,
 } from './core/events.js';
-export { type DropCause, type DropCode, type DropExplanation, explainDrop } from './core/explain-drop.js';
-export type { DecidedBy, Explanation, WaitExplanation } from './core/explanation.js';
-export { type DropResponse, FlowControlError } from './core/flow-control-error.js';
 export { type CloseOptions, FlowController, type RunOptions } from './core/flow-controller.js';
-export { FlowEvictedError } from './core/flow-evicted-error.js';
 export type { FlowGate } from './core/flow-gate.js';
 export type { FlowKey, FlowRequest } from './core/flow-request.js';
-export type { Lease } from './core/lease.js';
+export type { BandDemand, FlowDemand } from './core/inspect/demand.js';
+export { type DropSummary, type LogDropsOptions, logDrops } from './core/inspect/log-drops.js';
+export type { BandOverview, ControllerOverview, FlowOverview, OverviewBounds, SlowWait } from './core/inspect/overview.js';
+export type { BandSnapshot, ControllerSnapshot, EndpointSnapshot, FlowSnapshot, FlowStats } from './core/inspect/snapshot.js';
 export type {
   BandOptions,
   BandTemplate,
-  Duration,
   EvictionOptions,
   FlowControllerOptions,
   FlowOptions,
@@ -68,30 +73,32 @@ export type {
   HolBlocking,
   LimitOptions,
   Limits,
-  Quantity,
 } from './core/options.js';
-export type { Dispatched, Drop, DropReason, DropType, LimitHit, Outcome, OutcomeType } from './core/outcome.js';
-export type { BandOverview, ControllerOverview, FlowOverview, OverviewBounds, SlowWait } from './core/overview.js';
+export { type DropCause, type DropCode, type DropExplanation, explainDrop } from './core/outcome/explain-drop.js';
+export type { DecidedBy, Explanation, WaitExplanation } from './core/outcome/explanation.js';
+export { type DropResponse, FlowControlError } from './core/outcome/flow-control-error.js';
+export { FlowEvictedError } from './core/outcome/flow-evicted-error.js';
+export type { Lease } from './core/outcome/lease.js';
+export type { LimitHit } from './core/outcome/limit-hit.js';
+export type { Dispatched, Drop, DropReason, DropType, Outcome, OutcomeType } from './core/outcome/outcome.js';
 export { resolveOptions } from './core/resolve-options.js';
-export type { BandSnapshot, ControllerSnapshot, EndpointSnapshot, FlowSnapshot, FlowStats } from './core/snapshot.js';
-export { type AffinityOptions, type AffinityParameters, affinity } from './endpoints/affinity.js';
 export type { EndpointMetrics, EndpointView, LoraAdapters, PoolView, RankLoad, Stage } from './endpoints/endpoint.js';
-export type { EndpointFilter } from './endpoints/endpoint-filter.js';
-export type { EndpointPicker } from './endpoints/endpoint-picker.js';
 export { type EndpointOptions, EndpointPool, type PoolEvents } from './endpoints/endpoint-pool.js';
-export type { ListenerErrorEvent, ListenerErrors } from './endpoints/guarded-events.js';
-export { type LabelFilterOptions, type LabelFilterParameters, labelFilter } from './endpoints/label-filter.js';
-export { leastKvUsage } from './endpoints/least-kv-usage.js';
-export { leastLoaded } from './endpoints/least-loaded.js';
+export type { EndpointFilter } from './endpoints/filters/endpoint-filter.js';
+export { type LabelFilterOptions, type LabelFilterParameters, labelFilter } from './endpoints/filters/label-filter.js';
+export { endpointsInSubset, subsetHintFromText } from './endpoints/filters/subset-hint.js';
+export { type SubsetHint, type SubsetHintOptions, subsetHint } from './endpoints/filters/subset-hint-filter.js';
 export type { MetricsReport } from './endpoints/metrics-report.js';
+export { type AffinityOptions, type AffinityParameters, affinity } from './endpoints/pickers/affinity.js';
+export type { EndpointPicker } from './endpoints/pickers/endpoint-picker.js';
+export { leastKvUsage } from './endpoints/pickers/least-kv-usage.js';
+export { leastLoaded } from './endpoints/pickers/least-loaded.js';
 export {
   type PowerOfTwoChoicesOptions,
   type PowerOfTwoChoicesParameters,
   powerOfTwoChoices,
-} from './endpoints/power-of-two-choices.js';
-export { prefixKey } from './endpoints/prefix-key.js';
-export { endpointsInSubset, subsetHintFromText } from './endpoints/subset-hint.js';
-export { type SubsetHint, type SubsetHintOptions, subsetHint } from './endpoints/subset-hint-filter.js';
+} from './endpoints/pickers/power-of-two-choices.js';
+export { prefixKey } from './endpoints/pickers/prefix-key.js';
 export {
   estimatedOutputTokens,
   type PrefixMatch,
@@ -105,27 +112,28 @@ export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/
 export type { ReclaimFigures } from './eviction/in-flight-evictor.js';
 export { sheddableOnly } from './eviction/sheddable-filter.js';
 export { largestFootprint, leastProgress, priorityThenTime } from './eviction/victim-orders.js';
-export type { AdaptiveDetector, AdaptiveLimitOptions, LatencySample, LimitDecision } from './gate/adaptive-limit.js';
-export { type AimdLatencyOptions, aimdLatency } from './gate/aimd-latency-detector.js';
-export {
-  type BusyThresholdDetector,
-  type BusyThresholds,
-  type BusyThresholdsUpdate,
-  busyThresholdDetector,
-} from './gate/busy-threshold-detector.js';
-export { type ConcurrencyDetectorOptions, concurrencyDetector } from './gate/concurrency-detector.js';
-export { type Gradient2Options, gradient2 } from './gate/gradient2-detector.js';
-export { type HysteresisDetector, type HysteresisOptions, withHysteresis } from './gate/hysteresis.js';
-export type { LatencyStatistic, LatencyWindow } from './gate/latency-window.js';
-export { type CompositeChild, type CompositeDetector, maxOf, meanOf } from './gate/max-of.js';
 export {
   type InterpolatedUsageLimitOptions,
   interpolatedUsageLimit,
   type PriorityHoldbackOptions,
   priorityHoldback,
-} from './gate/priority-holdback.js';
-export type { SaturationDetector, SaturationFunction } from './gate/saturation-detector.js';
-export { openingPeriod, reflectiveCeiling, softReflectiveCeiling } from './gate/soft-reflective-ceiling.js';
+} from './gate/ceilings/priority-holdback.js';
+export { openingPeriod, reflectiveCeiling, softReflectiveCeiling } from './gate/ceilings/soft-reflective-ceiling.js';
+export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/ceilings/static-usage-limit.js';
+export type { UsageLimitPolicy } from './gate/ceilings/usage-limit-policy.js';
+export type { AdaptiveDetector, AdaptiveLimitOptions, LatencySample, LimitDecision } from './gate/detectors/adaptive/adaptive-limit.js';
+export { type AimdLatencyOptions, aimdLatency } from './gate/detectors/adaptive/aimd-latency-detector.js';
+export { type Gradient2Options, gradient2 } from './gate/detectors/adaptive/gradient2-detector.js';
+export type { LatencyStatistic, LatencyWindow } from './gate/detectors/adaptive/latency-window.js';
+export { type VegasOptions, type VegasParameters, vegas } from './gate/detectors/adaptive/vegas-detector.js';
+export {
+  type BusyThresholdDetector,
+  type BusyThresholds,
+  type BusyThresholdsUpdate,
+  busyThresholdDetector,
+} from './gate/detectors/busy-threshold-detector.js';
+export { type HysteresisDetector, type HysteresisOptions, withHysteresis } from './gate/detectors/composite/hysteresis.js';
+export { type CompositeChild, type CompositeDetector, maxOf, meanOf } from './gate/detectors/composite/max-of.js';
 export {
   byStage,
   partitionByRole,
@@ -134,20 +142,13 @@ export {
   type StageDetectors,
   type StagePartition,
   stagesOf,
-} from './gate/stage-aware.js';
-export { type StaticUsageLimitOptions, staticUsageLimit } from './gate/static-usage-limit.js';
-export type { UsageLimitPolicy } from './gate/usage-limit-policy.js';
-export { type UtilizationDetector, type UtilizationDetectorOptions, utilizationDetector } from './gate/utilization-detector.js';
-export { type VegasOptions, type VegasParameters, vegas } from './gate/vegas-detector.js';
-export { type DropSummary, type LogDropsOptions, logDrops } from './logs/log-drops.js';
-export type { Report, Schema } from './options/element.js';
-export { type ConfigIssue, FlowConfigError } from './options/flow-config-error.js';
-export type { Verdict } from './options/parse.js';
-export * as schemas from './options/schema-kit.js';
-export { defaultRegistry } from './plugins/default-registry.js';
-export { definePlugin, type PluginBlueprint, type PluginDefinition, type PluginReferences } from './plugins/define-plugin.js';
-export type { PluginKind } from './plugins/plugin-errors.js';
-export type { ConfigurableKind, Plugins } from './plugins/plugin-kinds.js';
+} from './gate/detectors/composite/stage-aware.js';
+export { type ConcurrencyDetectorOptions, concurrencyDetector } from './gate/detectors/concurrency-detector.js';
+export { type UtilizationDetector, type UtilizationDetectorOptions, utilizationDetector } from './gate/detectors/utilization-detector.js';
+export type { SaturationDetector, SaturationFunction } from './gate/saturation-detector.js';
+export { defaultRegistry } from './plugins/built-ins.js';
+export { definePlugin, type PluginBlueprint, type PluginDefinition, type PluginReferences } from './plugins/definition.js';
+export type { ConfigurableKind, Plugins } from './plugins/kinds.js';
 export { PluginRegistry } from './plugins/registry.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector, SharedQueuePolicy } from './tiers/2-fairness/fairness-policy.js';
 export { globalStrict } from './tiers/2-fairness/global-strict.js';

@@ -1,7 +1,7 @@
 /** Several policies in a row: a request comes in when all of them admit it. */
 import * as z from 'zod/mini';
-import { parse } from '../options/parse.js';
-import { pluginOf } from '../plugins/plugin-kinds.js';
+import { parse } from '../base/schema/parse.js';
+import { pluginOf } from '../plugins/kinds.js';
 import type { AdmissionPolicy, Refusal } from './admission-policy.js';
 
 /**

@@ -1,7 +1,7 @@
 /** What gateways did before they queued: a full pool refuses sheddable requests, and nothing else is ever refused. */
-import { object, optional, type Schema } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { aboveZero, ratioAboveZero } from '../options/schemas.js';
+import { object, optional, type Schema } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { aboveZero, ratioAboveZero } from '../base/schema/types.js';
 import type { AdmissionPolicy, AdmissionView } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 

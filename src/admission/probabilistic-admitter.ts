@@ -1,7 +1,7 @@
 /** Sheddable requests are thinned out before the pool is full: the fuller, the fewer come in. */
-import { object, optional, type Schema, value } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { aboveZero } from '../options/schemas.js';
+import { object, optional, type Schema, value } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { aboveZero } from '../base/schema/types.js';
 import type { AdmissionPolicy } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 

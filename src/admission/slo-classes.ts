@@ -1,8 +1,8 @@
 /** Names of service classes, and the priority that each stands for. */
 import * as z from 'zod/mini';
-import { object, optional, type Schema } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { integer } from '../options/schemas.js';
+import { object, optional, type Schema } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { integer } from '../base/schema/types.js';
 
 export interface SloClassesOptions {
   /** Class → priority, −100…100; for other priorities of the known classes, and for more classes. @default none */

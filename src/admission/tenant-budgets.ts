@@ -4,10 +4,10 @@
  * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
  */
 import * as z from 'zod/mini';
-import { object, optional, type Schema } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { oneOf, positiveInteger, ratio } from '../options/schemas.js';
-import { pluginOf } from '../plugins/plugin-kinds.js';
+import { object, optional, type Schema } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { oneOf, positiveInteger, ratio } from '../base/schema/types.js';
+import { pluginOf } from '../plugins/kinds.js';
 import type { AdmissionPolicy, Refusal } from './admission-policy.js';
 
 export interface TenantBudgetsOptions {

@@ -1,8 +1,9 @@
 /** Under overload, only requests of a minimum priority. */
+
+import { object, optional, type Schema } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { integer } from '../base/schema/types.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
-import { object, optional, type Schema } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { integer } from '../options/schemas.js';
 import type { AdmissionPolicy } from './admission-policy.js';
 
 export interface TierShedOptions {

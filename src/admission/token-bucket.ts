@@ -3,9 +3,9 @@
  *
  * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling charged later.
  */
-import { element, object, optional, type Schema, value } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { aboveZero, oneOf } from '../options/schemas.js';
+import { element, object, optional, type Schema, value } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { aboveZero, oneOf } from '../base/schema/types.js';
 import type { Usage } from '../tiers/views.js';
 import type { AdmissionKey, AdmissionPolicy } from './admission-policy.js';
 

@@ -8,12 +8,12 @@
  * Invariant: nobody waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat exactly once.
  */
 // biome-ignore lint/style/noRestrictedImports: the clock is a leaf, and this runs without the rest of the core.
-import { type Clock, realClock } from '../core/clock.js';
-import { parseDuration } from '../options/duration.js';
-import { element, object, optional, type Schema } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { flag, integer, positiveInteger } from '../options/schemas.js';
-import { LinkedList } from '../queues/linked-list.js';
+import { type Clock, realClock } from '../base/clock.js';
+import { LinkedList } from '../base/queues/linked-list.js';
+import { parseDuration } from '../base/schema/duration.js';
+import { element, object, optional, type Schema } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { flag, integer, positiveInteger } from '../base/schema/types.js';
 
 export interface WorkerAdmissionOptions {
   /** N: requests that may run, an integer from 1 up. @default 10,000 */

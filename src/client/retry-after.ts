@@ -1,5 +1,5 @@
 /** When a response says to come back. */
-import { type HeaderSource, headerValue } from '../http/header-source.js';
+import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
 
 /** The three notations of RFC 9110 §5.6.7; `Date.parse` alone takes nearly anything for a date. */
 const imfFixdate = /^[a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/i;

@@ -1,6 +1,6 @@
 /** Whether a response invites a retry, and when: the policy, without a request and without a timer. */
-import { droppedReasonHeader } from '../http/header-names.js';
-import { type HeaderSource, headerValue } from '../http/header-source.js';
+import { droppedReasonHeader } from '../base/headers/header-names.js';
+import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
 import { type Backoff, fullJitter } from './backoff.js';
 import { retryAfterMs } from './retry-after.js';
 

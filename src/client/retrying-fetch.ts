@@ -1,5 +1,5 @@
 /** A fetch that tries again while the gateway says so. */
-import { realClock } from '../core/clock.js';
+import { realClock } from '../base/clock.js';
 import type { Clock } from '../index.js';
 import { check, type Expectation, hasMethods, isAtLeastZero, isFunction, optional } from './check-options.js';
 import { discardBody } from './discard-body.js';

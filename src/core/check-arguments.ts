@@ -1,5 +1,5 @@
 /** Tells wrong calls from requests: what cannot be right is a `FlowConfigError`, never an outcome. */
-import { type ConfigIssue, describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 
 function isCount(value: unknown): boolean {

@@ -1,7 +1,7 @@
 /** Listeners that cannot hurt: each is called inside a guard, and a failing one does not silence the next. */
 import { EventEmitter } from 'eventemitter3';
-import { guardedListener } from '../plugins/guarded-listener.js';
-import type { PluginErrorSink, PluginKind } from '../plugins/plugin-errors.js';
+import { guardedListener } from '../base/faults/guarded-listener.js';
+import type { PluginErrorSink, PluginKind } from '../base/faults/plugin-errors.js';
 import type { FlowEvents } from './events.js';
 
 export class EventHub implements PluginErrorSink {

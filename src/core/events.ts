@@ -1,11 +1,12 @@
 /** What the controller announces. Nothing is built for an event that nobody listens to. */
+
+import type { PluginKind } from '../base/faults/plugin-errors.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
-import type { PluginKind } from '../plugins/plugin-errors.js';
-import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { PriorityBand } from '../tiers/priority-band.js';
 import type { FlowView, ItemView, Usage } from '../tiers/views.js';
-import { drainTimeMs } from './explanation.js';
-import type { Lease } from './lease.js';
-import type { Drop, OutcomeType } from './outcome.js';
+import { drainTimeMs } from './outcome/explanation.js';
+import type { Lease } from './outcome/lease.js';
+import type { Drop, OutcomeType } from './outcome/outcome.js';
 
 /** A call of `enqueue` has done its work. Sent for one call in sixteen, and timed only while somebody listens. */
 export interface EnqueuedEvent {

@@ -1,22 +1,22 @@
 /** What hosts hold: the controller's public face. Every decision is made in the Dispatcher. */
-import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { ItemView } from '../tiers/views.js';
 import { argumentError } from './check-arguments.js';
-import { type FlowDemand, takeDemand } from './demand.js';
-import { Dispatcher } from './dispatcher.js';
+import { Dispatcher } from './engine/dispatcher.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
-import { explainWait, findWaiting } from './explain-wait.js';
-import type { WaitExplanation } from './explanation.js';
-import { FlowControlError } from './flow-control-error.js';
 import type { FlowGate } from './flow-gate.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
-import type { Lease } from './lease.js';
+import { type FlowDemand, takeDemand } from './inspect/demand.js';
+import { explainWait, findWaiting } from './inspect/explain-wait.js';
+import { type ControllerOverview, type OverviewBounds, takeOverview } from './inspect/overview.js';
+import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './inspect/snapshot.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
-import type { Outcome } from './outcome.js';
-import { type ControllerOverview, type OverviewBounds, takeOverview } from './overview.js';
+import type { WaitExplanation } from './outcome/explanation.js';
+import { FlowControlError } from './outcome/flow-control-error.js';
+import type { Lease } from './outcome/lease.js';
+import type { Outcome } from './outcome/outcome.js';
 import { resolveOptions } from './resolve-options.js';
-import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './snapshot.js';
 
 export interface CloseOptions {
   /** How long waiting requests may still be dispatched, ms. @default 0 */

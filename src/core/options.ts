@@ -1,24 +1,20 @@
 /** What the constructor takes, and what it becomes: every unit resolved, every default filled in. */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
-import type { EndpointFilter } from '../endpoints/endpoint-filter.js';
-import type { EndpointPicker } from '../endpoints/endpoint-picker.js';
+import type { Clock } from '../base/clock.js';
+import type { Duration } from '../base/schema/duration.js';
+import type { Quantity } from '../base/schema/quantity.js';
 import type { EndpointPool } from '../endpoints/endpoint-pool.js';
+import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
+import type { EndpointPicker } from '../endpoints/pickers/endpoint-picker.js';
 import type { EvictionFilter, EvictionOrdering } from '../eviction/eviction-policy.js';
 import type { ReclamationSettings } from '../eviction/reclamation.js';
+import type { UsageLimitPolicy } from '../gate/ceilings/usage-limit-policy.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
-import type { UsageLimitPolicy } from '../gate/usage-limit-policy.js';
 import type { BandOrder } from '../tiers/1-priority/band-order.js';
 import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
-import type { FlowProfiles } from '../tiers/2-fairness/flow.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
-import type { Clock } from './clock.js';
+import type { FlowProfiles } from '../tiers/flow.js';
 import type { FlowRequest } from './flow-request.js';
-
-/** A count or a size: an integer from 0 up, Infinity for unlimited, or a Kubernetes quantity (`'1k'`, `'10Gi'`). */
-export type Quantity = number | string;
-
-/** A span of time: ms as a number, or Go's notation (`'60s'`, `'1m30s'`, `'200ms'`). */
-export type Duration = number | string;
 
 /** Limits of what may wait. Landing exactly on a limit is allowed. */
 export interface LimitOptions {

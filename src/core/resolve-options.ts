@@ -4,15 +4,7 @@
  */
 import * as z from 'zod/mini';
 import { gaieLegacy } from '../admission/gaie-legacy.js';
-import type { EndpointFilter } from '../endpoints/endpoint-filter.js';
-import type { EndpointPool } from '../endpoints/endpoint-pool.js';
-import { leastLoaded } from '../endpoints/least-loaded.js';
-import { sheddableOnly } from '../eviction/sheddable-filter.js';
-import { priorityThenTime } from '../eviction/victim-orders.js';
-import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
-import { staticUsageLimit } from '../gate/static-usage-limit.js';
-import { element, object, optional, type Report, rule, value } from '../options/element.js';
-import { parse } from '../options/parse.js';
+import { type Clock, realClock } from '../base/clock.js';
 import {
   bandOutlivesFlows,
   countBands,
@@ -22,7 +14,9 @@ import {
   mostBands,
   opensBelowClosing,
   roomForBands,
-} from '../options/rules.js';
+} from '../base/schema/cross-field-rules.js';
+import { element, object, optional, type Report, rule, value } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
 import {
   aboveZero,
   atLeastZero,
@@ -33,13 +27,19 @@ import {
   positiveInteger,
   quantity,
   ratio,
-} from '../options/schemas.js';
-import { pluginOf, readPlugin } from '../plugins/plugin-kinds.js';
+} from '../base/schema/types.js';
+import type { EndpointPool } from '../endpoints/endpoint-pool.js';
+import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
+import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
+import { sheddableOnly } from '../eviction/sheddable-filter.js';
+import { priorityThenTime } from '../eviction/victim-orders.js';
+import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
+import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
+import { pluginOf, readPlugin } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
-import type { FlowProfile } from '../tiers/2-fairness/flow.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
-import { type Clock, realClock } from './clock.js';
+import type { FlowProfile } from '../tiers/flow.js';
 import type { FlowRequest } from './flow-request.js';
 import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
 

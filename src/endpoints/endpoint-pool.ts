@@ -4,12 +4,13 @@
  * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it, and an endpoint
  * added again under the same name starts from zero.
  */
-import { element, object, optional, type Schema } from '../options/element.js';
-import { describeValue, FlowConfigError } from '../options/flow-config-error.js';
-import { parse } from '../options/parse.js';
-import { aboveZero } from '../options/schemas.js';
+
+import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
+import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
+import { element, object, optional, type Schema } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { aboveZero } from '../base/schema/types.js';
 import type { EndpointMetrics, EndpointView, PoolView } from './endpoint.js';
-import { GuardedEvents, type ListenerErrors } from './guarded-events.js';
 import { checkReport, type MetricsReport, mergeReport } from './metrics-report.js';
 
 /** What `add` takes beside the name. */

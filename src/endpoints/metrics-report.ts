@@ -1,5 +1,5 @@
 /** What a model server reported, checked and laid over what was known of it. */
-import { type ConfigIssue, describeValue, FlowConfigError } from '../options/flow-config-error.js';
+import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { EndpointMetrics, LoraAdapters, RankLoad } from './endpoint.js';
 
 /** A report without a sample time was sampled now. */

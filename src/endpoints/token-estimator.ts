@@ -1,7 +1,7 @@
 /** How many tokens to book for a request before anybody has run it. */
-import { object, optional, type Schema } from '../options/element.js';
-import { parse } from '../options/parse.js';
-import { atLeastZero, flag } from '../options/schemas.js';
+import { object, optional, type Schema } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { atLeastZero, flag } from '../base/schema/types.js';
 
 export interface TokenEstimatorOptions {
   /** Whether to book the answer as well. @default false */

@@ -3,8 +3,8 @@
  *
  * Invariant: a victim has strictly lower priority than the band that it leaves for; nobody is evicted twice.
  */
-import type { PluginErrorSink } from '../plugins/plugin-errors.js';
-import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
+import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import type { PriorityBand } from '../tiers/priority-band.js';
 import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
 import { Reclamation, type ReclamationSettings } from './reclamation.js';
 

@@ -3,15 +3,16 @@
  *
  * Invariant: an empty pool dispatches nothing; ceilings never rise as priority falls.
  */
-import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
-import type { PluginErrorSink } from '../plugins/plugin-errors.js';
-import type { BandTable } from '../tiers/1-priority/band-table.js';
-import type { PriorityBand } from '../tiers/1-priority/priority-band.js';
-import type { SaturationDetector } from './saturation-detector.js';
-import { Sensor, type SensorSettings } from './sensor.js';
-import type { UsageLimitPolicy } from './usage-limit-policy.js';
 
-interface GateSettings extends SensorSettings {
+import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
+import type { BandTable } from '../tiers/band-table.js';
+import type { PriorityBand } from '../tiers/priority-band.js';
+import type { UsageLimitPolicy } from './ceilings/usage-limit-policy.js';
+import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
+import type { SaturationDetector } from './saturation-detector.js';
+
+interface GateSettings extends GuardedDetectorSettings {
   readonly recheckIntervalMs: number;
 }
 
@@ -37,9 +38,9 @@ export class Gate {
   private readonly errors: PluginErrorSink;
   private readonly onAnnounced: () => void;
   private options: GateOptions;
-  private shared: Sensor;
+  private shared: GuardedDetector;
   /** Those of the bands that have a detector of their own; undefined while none has. */
-  private own: Map<SaturationDetector, Sensor> | undefined = undefined;
+  private own: Map<SaturationDetector, GuardedDetector> | undefined = undefined;
 
   constructor(pool: PoolView, bands: BandTable, errors: PluginErrorSink, options: GateOptions, onAnnounced: () => void) {
     this.pool = pool;
@@ -157,18 +158,18 @@ export class Gate {
     return this.own === undefined ? this.shared.announces : this.sensors().every((sensor) => sensor.announces);
   }
 
-  private sensorOf(band: PriorityBand): Sensor {
+  private sensorOf(band: PriorityBand): GuardedDetector {
     const { own } = this;
     const detector = own === undefined ? undefined : band.settings.saturationDetector;
     return detector === undefined ? this.shared : (own?.get(detector) ?? this.shared);
   }
 
-  private sensors(): Sensor[] {
+  private sensors(): GuardedDetector[] {
     return [this.shared, ...(this.own?.values() ?? [])];
   }
 
-  private ownSensors(reusable: readonly Sensor[] = []): Map<SaturationDetector, Sensor> | undefined {
-    const sensors = new Map<SaturationDetector, Sensor>();
+  private ownSensors(reusable: readonly GuardedDetector[] = []): Map<SaturationDetector, GuardedDetector> | undefined {
+    const sensors = new Map<SaturationDetector, GuardedDetector>();
     const { bands, defaultBand, defaultNegativeBand } = this.options;
     for (const { saturationDetector: detector } of [...bands, defaultBand, defaultNegativeBand]) {
       if (detector === undefined || detector === this.shared.detector || sensors.has(detector)) continue;
@@ -177,8 +178,8 @@ export class Gate {
     return sensors.size > 0 ? sensors : undefined;
   }
 
-  private makeSensor(detector: SaturationDetector): Sensor {
-    return new Sensor(detector, this.options.gate, this.errors, this.onAnnounced);
+  private makeSensor(detector: SaturationDetector): GuardedDetector {
+    return new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced);
   }
 
   /** Ranks the configured bands, those with requests waiting, and the one that is judged. */

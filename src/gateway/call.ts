@@ -1,7 +1,7 @@
 /** One request on its way through the gateway. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Classification, WithFlow } from '../node/index.js';
+import type { Classification, WithFlow } from '../adapters/node/index.js';
 import type { SenderConfig } from './gateway-config.js';
 import type { GenerationBody } from './generation-body.js';
 

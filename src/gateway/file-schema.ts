@@ -1,7 +1,7 @@
 /** The sections of a gateway file and their defaults. `plugins` and `flowControl` are read by `headgate/config`. */
 import * as z from 'zod/mini';
-import { type MetricProfile, metricProfiles } from '../endpoints/index.js';
 import { type Schema, schemas } from '../index.js';
+import { type MetricProfile, metricProfiles } from '../upstream/index.js';
 import { type SecretSources, secret } from './secrets.js';
 
 /** Whose requests they are: `objective` names a priority. */

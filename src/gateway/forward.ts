@@ -7,9 +7,9 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Agent, Dispatcher } from 'undici';
-import { type UsageReader, usageReader } from '../endpoints/index.js';
-import { isOverloadRefusal } from '../http/index.js';
+import { isOverloadRefusal } from '../adapters/http/index.js';
 import type { AdaptiveDetector, Lease, SaturationDetector } from '../index.js';
+import { type UsageReader, usageReader } from '../upstream/index.js';
 import { ApiError } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import type { Call } from './call.js';

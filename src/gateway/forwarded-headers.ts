@@ -1,6 +1,6 @@
 /** Which headers pass the gateway. Control headers are gone before; what concerns one connection ends here. */
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
-import { controlHeaders } from '../http/index.js';
+import { controlHeaders } from '../adapters/http/index.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 

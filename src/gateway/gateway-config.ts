@@ -1,7 +1,8 @@
 /** What a gateway is made of: the file, with its units resolved, its secrets read and its defaults filled in. */
-import type { MetricProfile } from '../endpoints/index.js';
-import type { ErrorContract } from '../http/index.js';
+
+import type { ErrorContract } from '../adapters/http/index.js';
 import type { FlowControllerOptions, SaturationDetector } from '../index.js';
+import type { MetricProfile } from '../upstream/index.js';
 
 export interface ListenAddress {
   readonly host: string;

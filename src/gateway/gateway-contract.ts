@@ -1,5 +1,5 @@
 /** The error contracts at a gateway's own end: it comes back after a restart, and says so. */
-import { droppedReasonHeader, type HttpErrorMapping, toHttpResponse } from '../http/index.js';
+import { droppedReasonHeader, type HttpErrorMapping, toHttpResponse } from '../adapters/http/index.js';
 import type { Drop } from '../index.js';
 import type { GatewayConfig } from './gateway-config.js';
 

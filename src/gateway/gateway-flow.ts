@@ -1,7 +1,7 @@
 /** The controller of a gateway, and what its policies see of a request. */
 
+import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
 import { FlowController, type FlowControllerOptions, labelFilter } from '../index.js';
-import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../node/index.js';
 import type { Call } from './call.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { Upstreams } from './upstreams.js';

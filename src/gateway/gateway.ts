@@ -10,7 +10,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
-import { prometheusMetrics } from '../prometheus/index.js';
+import { prometheusMetrics } from '../observability/prometheus/index.js';
 import { BodyReader } from './body-reader.js';
 import { Call, type GatewayHttpRequest } from './call.js';
 import type { GatewayConfig, ListenAddress } from './gateway-config.js';

@@ -1,6 +1,6 @@
 /** What operators and their machines ask the gateway itself: is it alive, is it ready, its metrics, and the busy thresholds. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type BusyThresholdHandler, busyThresholdHandler } from '../http/index.js';
+import { type BusyThresholdHandler, busyThresholdHandler } from '../adapters/http/index.js';
 import type { BusyThresholdDetector, SaturationDetector } from '../index.js';
 import { ApiError, sendJson } from './api-error.js';
 import type { BodyReader } from './body-reader.js';

@@ -5,9 +5,9 @@
  * it came to each of these points.
  */
 import type { Agent } from 'undici';
-import { agentIdentity, flowKeyFromHeaders, headerValue, modelNameRewriteHeader, objectiveHeader } from '../http/index.js';
+import { agentIdentity, flowKeyFromHeaders, headerValue, modelNameRewriteHeader, objectiveHeader } from '../adapters/http/index.js';
+import { type Classification, type FlowControlMiddleware, flowControl, type NodeRequest, onResponseEnd } from '../adapters/node/index.js';
 import { type FlowController, tokenEstimator } from '../index.js';
-import { type Classification, type FlowControlMiddleware, flowControl, type NodeRequest, onResponseEnd } from '../node/index.js';
 import { ApiError, sendError, sendJson } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import type { Call, GatewayHttpRequest } from './call.js';

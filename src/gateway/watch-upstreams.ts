@@ -1,5 +1,5 @@
 /** Keeps an eye on the servers: their load, where the configuration asks for it, and whether they are well. */
-import { type Scraper, scrape } from '../endpoints/index.js';
+import { type Scraper, scrape } from '../upstream/index.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { GatewayLog } from './gateway-log.js';
 import { watchHealth } from './health.js';

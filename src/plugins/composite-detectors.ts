@@ -1,16 +1,16 @@
 /** Detectors made of others, as files spell them: children are named, and made by whoever reads the file. */
 import * as z from 'zod/mini';
+import { type ConfigIssue, FlowConfigError } from '../base/faults/flow-config-error.js';
+import { opensBelowClosing } from '../base/schema/cross-field-rules.js';
+import { object, optional, type Report, rule, type Schema } from '../base/schema/element.js';
+import { below } from '../base/schema/parse.js';
+import { oneOf, text } from '../base/schema/types.js';
 import type { Stage } from '../endpoints/endpoint.js';
-import { type HysteresisOptions, hysteresisShape, withHysteresis } from '../gate/hysteresis.js';
-import { type CompositeChild, type CompositeDetector, maxOf, meanOf } from '../gate/max-of.js';
+import { type HysteresisOptions, hysteresisShape, withHysteresis } from '../gate/detectors/composite/hysteresis.js';
+import { type CompositeChild, type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
+import { byStage } from '../gate/detectors/composite/stage-aware.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
-import { byStage } from '../gate/stage-aware.js';
-import { object, optional, type Report, rule, type Schema } from '../options/element.js';
-import { type ConfigIssue, FlowConfigError } from '../options/flow-config-error.js';
-import { below } from '../options/parse.js';
-import { opensBelowClosing } from '../options/rules.js';
-import { oneOf, text } from '../options/schemas.js';
-import { definePlugin, type PluginDefinition, type PluginReferences } from './define-plugin.js';
+import { definePlugin, type PluginDefinition, type PluginReferences } from './definition.js';
 
 interface CompositeParameters {
   detectors: readonly string[];

@@ -1,8 +1,8 @@
 /** Type names → plugins: what configuration files may ask for. */
-import { FlowConfigError } from '../options/flow-config-error.js';
-import { didYouMean } from '../options/suggest.js';
-import type { PluginDefinition, PluginReferences } from './define-plugin.js';
-import { type ConfigurableKind, nounOf, type Plugins } from './plugin-kinds.js';
+import { FlowConfigError } from '../base/faults/flow-config-error.js';
+import { didYouMean } from '../base/schema/suggest.js';
+import type { PluginDefinition, PluginReferences } from './definition.js';
+import { type ConfigurableKind, nounOf, type Plugins } from './kinds.js';
 
 /** A set of plugin types. A value: `add` leaves it alone and returns another. */
 export class PluginRegistry implements PluginReferences {

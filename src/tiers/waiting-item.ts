@@ -1,6 +1,6 @@
 /** A waiting request as bands and flows handle it. */
-import type { Queued } from '../queues/item-queue.js';
-import type { Flow } from './2-fairness/flow.js';
+import type { Queued } from '../base/queues/item-queue.js';
+import type { Flow } from './flow.js';
 import type { ItemView } from './views.js';
 
 export interface WaitingItem extends ItemView, Queued {

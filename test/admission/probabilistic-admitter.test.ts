@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { probabilisticAdmitter } from '../../src/admission/probabilistic-admitter.js';
+import { seededRandom } from '../../src/base/seeded-random.js';
 import { defaultRegistry } from '../../src/index.js';
-import { seededRandom } from '../../src/options/seeded-random.js';
 import { admissionView } from '../support/pools.js';
 import { refusalOf, sheddable, standard } from './support.js';
 

@@ -3,9 +3,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import OpenAI from 'openai';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { type FlowControlOptions, flowControl, type NodeRequest } from '../../src/adapters/node/index.js';
 import { type RetryOptions, retryingFetch } from '../../src/client/index.js';
 import { concurrencyDetector, FlowController, type Lease } from '../../src/index.js';
-import { type FlowControlOptions, flowControl, type NodeRequest } from '../../src/node/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
 import { runNow } from '../support/flow.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { toHttpResponse } from '../../src/adapters/http/index.js';
 import { type RetryPolicy, retryDelayMs } from '../../src/client/index.js';
-import { toHttpResponse } from '../../src/http/index.js';
-import { type DropName, drops } from '../http/drops.js';
+import { type DropName, drops } from '../adapters/http/drops.js';
 
 const policy: RetryPolicy = { rejected: (attempt) => 10 ** attempt, evicted: (attempt) => 5 * 10 ** attempt };
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { realClock } from '../../src/core/clock.js';
+import { realClock } from '../../src/base/clock.js';
+import { FlowConfigError } from '../../src/base/faults/flow-config-error.js';
 import type { FlowControllerOptions } from '../../src/core/options.js';
 import { resolveOptions } from '../../src/core/resolve-options.js';
 import { EndpointPool } from '../../src/endpoints/endpoint-pool.js';
-import { concurrencyDetector } from '../../src/gate/concurrency-detector.js';
-import { staticUsageLimit } from '../../src/gate/static-usage-limit.js';
-import { utilizationDetector } from '../../src/gate/utilization-detector.js';
-import { FlowConfigError } from '../../src/options/flow-config-error.js';
+import { staticUsageLimit } from '../../src/gate/ceilings/static-usage-limit.js';
+import { concurrencyDetector } from '../../src/gate/detectors/concurrency-detector.js';
+import { utilizationDetector } from '../../src/gate/detectors/utilization-detector.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { globalStrict } from '../../src/tiers/2-fairness/global-strict.js';
 import { edf } from '../../src/tiers/3-ordering/edf.js';

@@ -4,9 +4,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { demandHandler } from '../../src/http/index.js';
+import { demandHandler } from '../../src/adapters/http/index.js';
 import { EndpointPool } from '../../src/index.js';
-import { prometheusMetrics } from '../../src/prometheus/index.js';
+import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
 import { key, makeFlow, runNow } from '../support/flow.js';
 
 const root = new URL('../../', import.meta.url);

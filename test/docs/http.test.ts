@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { checkAdapterOptions } from '../../src/http/adapter-options.js';
-import { controlHeaders, type ErrorResponseOptions, toHttpResponse } from '../../src/http/index.js';
+import { checkAdapterOptions } from '../../src/adapters/http/adapter-options.js';
+import { controlHeaders, type ErrorResponseOptions, toHttpResponse } from '../../src/adapters/http/index.js';
 import { FlowConfigError } from '../../src/index.js';
-import { type DropName, drops } from '../http/drops.js';
+import { type DropName, drops } from '../adapters/http/drops.js';
 
 const page = readFileSync(new URL('../../docs/http.md', import.meta.url), 'utf8');
 const bodies = [...page.matchAll(/```json\n(.*?)```/gs)].map(([, json = '']) => JSON.parse(json));

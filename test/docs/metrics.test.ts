@@ -4,10 +4,10 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FlowConfigError } from '../../src/index.js';
-import * as instruments from '../../src/opentelemetry/instruments.js';
-import { dynamoRejections, families } from '../../src/prometheus/families.js';
-import { prometheusMetrics } from '../../src/prometheus/index.js';
-import { workerFamilies } from '../../src/prometheus/worker-metrics.js';
+import * as instruments from '../../src/observability/opentelemetry/instruments.js';
+import { dynamoRejections, families } from '../../src/observability/prometheus/families.js';
+import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
+import { workerFamilies } from '../../src/observability/prometheus/worker-metrics.js';
 import { makeFlow } from '../support/flow.js';
 import mission from './mission-names.json' with { type: 'json' };
 

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type Drop, explainDrop } from '../../src/index.js';
-import { drops } from '../http/drops.js';
+import { drops } from '../adapters/http/drops.js';
 import { publicNames } from '../support/public-names.js';
 import mission from './mission-names.json' with { type: 'json' };
 

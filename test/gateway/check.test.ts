@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { checkSource } from '../../src/cli/check-source.js';
+import { checkSource } from '../../src/gateway/cli/check-source.js';
 import { bundleCli, type Ended } from './support/bundled-cli.js';
 
 let cli: Awaited<ReturnType<typeof bundleCli>>;

@@ -59,7 +59,8 @@ describe('docs/gateway.md', () => {
 
   it('names every error of the gateway', () => {
     const folder = new URL('src/gateway/', root);
-    const sources = readdirSync(folder).map((name) => readFileSync(new URL(name, folder), 'utf8'));
+    const files = readdirSync(folder).filter((name) => name.endsWith('.ts'));
+    const sources = files.map((name) => readFileSync(new URL(name, folder), 'utf8'));
     const codes = sources.flatMap((source) =>
       [...source.matchAll(/new ApiError\(\s*(\d+),\s*'(\w+)'/g)].map(([, status = '', code = '']) => [status, code]),
     );

@@ -2,8 +2,8 @@
 import http2, { type Http2ServerRequest } from 'node:http2';
 import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { RequestFlow } from '../../src/adapters/node/index.js';
 import { FlowControlError } from '../../src/index.js';
-import type { RequestFlow } from '../../src/node/index.js';
 import type { Host, Io } from './support/application.js';
 import { rawConnection } from './support/clients.js';
 import { countingGate } from './support/counting-gate.js';

@@ -1,6 +1,6 @@
 /** What a client sees of a request that is evicted while it runs, over real sockets. */
 import { describe, expect, it } from 'vitest';
-import type { RequestFlow } from '../../src/node/index.js';
+import type { RequestFlow } from '../../src/adapters/node/index.js';
 import type { Host, Io } from './support/application.js';
 import { countingGate } from './support/counting-gate.js';
 import { hosts } from './support/hosts.js';

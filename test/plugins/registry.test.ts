@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod/mini';
-import { FlowConfigError } from '../../src/options/flow-config-error.js';
-import { defaultRegistry } from '../../src/plugins/default-registry.js';
-import { definePlugin } from '../../src/plugins/define-plugin.js';
+import { FlowConfigError } from '../../src/base/faults/flow-config-error.js';
+import { defaultRegistry } from '../../src/plugins/built-ins.js';
+import { definePlugin } from '../../src/plugins/definition.js';
 import { PluginRegistry } from '../../src/plugins/registry.js';
 
 const newest = definePlugin({

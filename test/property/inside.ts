@@ -1,11 +1,11 @@
 /** The controller's private state, for checks that no public figure allows. */
 
-import type { Dispatcher } from '../../src/core/dispatcher.js';
+import type { LinkedList } from '../../src/base/queues/linked-list.js';
+import type { Dispatcher } from '../../src/core/engine/dispatcher.js';
+import type { Turn } from '../../src/core/engine/turn.js';
 import type { ResolvedOptions } from '../../src/core/options.js';
-import type { Turn } from '../../src/core/turn.js';
-import type { LinkedList } from '../../src/queues/linked-list.js';
-import type { PriorityBand } from '../../src/tiers/1-priority/priority-band.js';
-import type { Flow } from '../../src/tiers/2-fairness/flow.js';
+import type { Flow } from '../../src/tiers/flow.js';
+import type { PriorityBand } from '../../src/tiers/priority-band.js';
 
 export function dispatcherOf(flow: object): Dispatcher {
   return Reflect.get(flow, 'dispatcher') as Dispatcher;

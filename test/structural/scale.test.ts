@@ -3,9 +3,9 @@
  * requests may pay for the rebuild of a line, so what leaves from the middle is judged by the mean.
  */
 import { describe, expect, it } from 'vitest';
+import { FifoQueue } from '../../src/base/queues/fifo-queue.js';
+import { fewTombstones } from '../../src/base/queues/item-queue.js';
 import { type FlowController, type FlowControllerOptions, type OrderingPolicy, roundRobin } from '../../src/index.js';
-import { FifoQueue } from '../../src/queues/fifo-queue.js';
-import { fewTombstones } from '../../src/queues/item-queue.js';
 import { CountingClock } from '../support/clocks.js';
 import { dial, key, makeFlow, request, runNow } from '../support/flow.js';
 import { runProbe } from './run-probe.js';

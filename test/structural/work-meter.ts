@@ -3,8 +3,8 @@
  * walk over (even when they stop early), and every question to a waiting request counts one. Independent of the machine and of V8.
  */
 import Denque from 'denque';
-import { QueueItem } from '../../src/core/queue-item.js';
-import { LinkedList } from '../../src/queues/linked-list.js';
+import { LinkedList } from '../../src/base/queues/linked-list.js';
+import { QueueItem } from '../../src/core/engine/queue-item.js';
 
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 

@@ -1,7 +1,8 @@
 /** Every name that a user of the package can write or read: exports with their members, options, fields of files, plugins, headers. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { entryPoints } from '../../scripts/entry-points.mjs';
+import { queueDurationHeader, systemOwnedHeaders } from '../../src/adapters/http/index.js';
 import { loadBlisPolicy, loadConfig } from '../../src/config/index.js';
-import { queueDurationHeader, systemOwnedHeaders } from '../../src/http/index.js';
 import { defaultRegistry, EndpointPool, FlowController, resolveOptions } from '../../src/index.js';
 
 const wrong = { '': 0 };
@@ -45,10 +46,8 @@ function partsOf(type: string, source: string): string[] {
 
 /** What the index files of the package and of its subpaths export, types included, and what these are made of. */
 function exported(): string[] {
-  const src = new URL('../../src/', import.meta.url);
-  const indexes = readdirSync(src, { recursive: true }).filter((name) => /^(\w+\/)?index\.ts$/.test(String(name)));
-  return indexes.flatMap((name) => {
-    const index = new URL(String(name), src);
+  return Object.values(entryPoints).flatMap((path) => {
+    const index = new URL(`../../${path}`, import.meta.url);
     const statements = readFileSync(index, 'utf8').matchAll(/^export (?:type )?\{(.*?)\} from '(.*?)\.js';/gms);
     return [...statements].flatMap(([, list = '', path = '']) => {
       const source = readFileSync(new URL(`${path}.ts`, index), 'utf8');

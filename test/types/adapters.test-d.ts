@@ -3,10 +3,10 @@ import http2 from 'node:http2';
 import express from 'express';
 import Koa from 'koa';
 import { describe, expectTypeOf, it } from 'vitest';
-import { flowControl as expressFlowControl } from '../../src/express/index.js';
+import { flowControl as expressFlowControl } from '../../src/adapters/express/index.js';
+import { type KoaContext, flowControl as koaFlowControl } from '../../src/adapters/koa/index.js';
+import { flowControl as nodeFlowControl, type RequestFlow, type WithFlow } from '../../src/adapters/node/index.js';
 import type { FlowController, FlowGate, Lease } from '../../src/index.js';
-import { type KoaContext, flowControl as koaFlowControl } from '../../src/koa/index.js';
-import { flowControl as nodeFlowControl, type RequestFlow, type WithFlow } from '../../src/node/index.js';
 
 declare const flow: FlowController;
 declare const gate: FlowGate;

@@ -3,11 +3,11 @@ import fastify, { type FastifyRequest } from 'fastify';
 import { type Context, Hono } from 'hono';
 import { Agent, type Dispatcher } from 'undici';
 import { describe, expectTypeOf, it } from 'vitest';
-import { flowControl as fastifyFlowControl } from '../../src/fastify/index.js';
-import { flowControl as honoFlowControl } from '../../src/hono/index.js';
+import { flowControl as fastifyFlowControl } from '../../src/adapters/fastify/index.js';
+import { flowControl as honoFlowControl } from '../../src/adapters/hono/index.js';
+import type { RequestFlow } from '../../src/adapters/node/index.js';
+import { type FlowContext, flowControl as undiciFlowControl } from '../../src/adapters/undici/index.js';
 import type { FlowController, FlowGate } from '../../src/index.js';
-import type { RequestFlow } from '../../src/node/index.js';
-import { type FlowContext, flowControl as undiciFlowControl } from '../../src/undici/index.js';
 
 declare const flow: FlowController;
 declare const gate: FlowGate;

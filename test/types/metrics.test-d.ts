@@ -2,8 +2,8 @@ import { type Meter, type Tracer, trace } from '@opentelemetry/api';
 import { register as globalRegister, Registry } from 'prom-client';
 import { describe, expectTypeOf, it } from 'vitest';
 import type { FlowController, FlowRequest } from '../../src/index.js';
-import { openTelemetryMetrics, traceFlowControl } from '../../src/opentelemetry/index.js';
-import { prometheusMetrics } from '../../src/prometheus/index.js';
+import { openTelemetryMetrics, traceFlowControl } from '../../src/observability/opentelemetry/index.js';
+import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
 
 interface ModelRequest extends FlowRequest {
   readonly model: string;

@@ -1,5 +1,5 @@
 /** Guaranteed shares: what keeps a low band from starving under strict priority. */
-import type { PriorityBand } from './priority-band.js';
+import type { PriorityBand } from '../priority-band.js';
 
 /** Credit at which a band is due. */
 const due = 1;

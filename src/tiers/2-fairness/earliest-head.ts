@@ -1,6 +1,6 @@
 /** Which flow's first request does the ordering policy put first? Stands in for one shared queue where single flows can be held back. */
-import { HeapQueue } from '../../queues/heap-queue.js';
-import type { Queued } from '../../queues/item-queue.js';
+import { HeapQueue } from '../../base/queues/heap-queue.js';
+import type { Queued } from '../../base/queues/item-queue.js';
 import type { FlowView, ItemView } from '../views.js';
 import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 

@@ -1,5 +1,5 @@
 /** A selector that cannot hurt: what it throws is reported, and what it does not implement costs nothing. */
-import type { PluginErrorSink } from '../../plugins/plugin-errors.js';
+import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 

@@ -1,7 +1,7 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
-import { object, optional, type Schema } from '../../options/element.js';
-import { parse } from '../../options/parse.js';
-import { aboveZero, atLeastZero, oneOf } from '../../options/schemas.js';
+import { object, optional, type Schema } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 import { jainIndex } from './jain-index.js';

@@ -4,7 +4,7 @@
  * Invariant: a program is in `idle` exactly while nothing of it waits or runs; `idle` is in the order in which they fell idle. Only
  * idle programs are forgotten: those idle longer than the TTL, and the longest idle of more than `mostIdle`.
  */
-import { type Linked, LinkedList } from '../../queues/linked-list.js';
+import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 
 /** Idle programs remembered at most, so that invented fairness IDs cannot fill memory. */
 const mostIdle = 10_000;

@@ -1,5 +1,5 @@
 /** Gives each flow with waiting requests one turn in each round. */
-import { type Linked, LinkedList } from '../../queues/linked-list.js';
+import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView } from '../views.js';
 import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 

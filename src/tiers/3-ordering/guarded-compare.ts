@@ -1,5 +1,5 @@
 /** A comparator that never throws, never answers NaN, and breaks ties by arrival. */
-import type { PluginErrorSink } from '../../plugins/plugin-errors.js';
+import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
 

@@ -1,6 +1,6 @@
 /** Dynamo's rejection by busy workers: a pool that reports ranks, the detector of busy thresholds, and the endpoint that moves them. */
 import { expect } from 'vitest';
-import { busyThresholdHandler } from '../../../src/http/index.js';
+import { busyThresholdHandler } from '../../../src/adapters/http/index.js';
 import { type BusyThresholds, busyThresholdDetector, EndpointPool, FlowConfigError, type RankLoad } from '../../../src/index.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';

@@ -1,6 +1,6 @@
 /** Ceilings and readings as BLIS and Dynamo's documents tell them, and Dynamo's answers to what is shed. */
 import { expect } from 'vitest';
-import { dynamoBody, dynamoContract, dynamoOverloadStatus, toHttpResponse } from '../../../src/http/index.js';
+import { dynamoBody, dynamoContract, dynamoOverloadStatus, toHttpResponse } from '../../../src/adapters/http/index.js';
 import {
   defaultRegistry,
   EndpointPool,

@@ -14,9 +14,9 @@ import {
   sloTtftHeader,
   systemOwnedHeaders,
   toHttpResponse,
-} from '../../../src/http/index.js';
+} from '../../../src/adapters/http/index.js';
+import { flowControl } from '../../../src/adapters/node/index.js';
 import type { Drop, Lease } from '../../../src/index.js';
-import { flowControl } from '../../../src/node/index.js';
 import { codesForMessage, dropFrom, errorChainOf, statusOfCode } from '../support/reference-terms.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';

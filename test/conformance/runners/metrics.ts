@@ -1,6 +1,6 @@
 /** Metrics, as prom-client prints them for a controller. */
 import { expect } from 'vitest';
-import { BoundedLabel } from '../../../src/metrics/bounded-label.js';
+import { BoundedLabel } from '../../../src/base/bounded-label.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 import { Series } from '../support/series.js';

@@ -1,8 +1,8 @@
 /** Tier 3: which request goes first. Policies are asked directly, on views made of the vectors' instants. */
 import { expect } from 'vitest';
-import { sloTtftMsFromHeaders } from '../../../src/http/index.js';
+import { sloTtftMsFromHeaders } from '../../../src/adapters/http/index.js';
+import { HeapQueue } from '../../../src/base/queues/heap-queue.js';
 import { defaultRegistry, edf, type ItemView, type OrderingPolicy, sloDeadline } from '../../../src/index.js';
-import { HeapQueue } from '../../../src/queues/heap-queue.js';
 import { type Runners, runner } from '../support/runner.js';
 
 interface VectorItem {

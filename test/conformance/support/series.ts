@@ -1,6 +1,6 @@
 /** Series of a registry, counted as the reference counts them: a histogram's parts are one. */
 import { Registry } from 'prom-client';
-import { type PrometheusMetricsOptions, prometheusMetrics } from '../../../src/prometheus/index.js';
+import { type PrometheusMetricsOptions, prometheusMetrics } from '../../../src/observability/prometheus/index.js';
 import type { Rig, Ticket } from './rig.js';
 
 interface Sample {

@@ -48,7 +48,7 @@ export async function bundleCli(): Promise<{
   const folder = `${root}test-results/cli-${process.pid}-${process.hrtime.bigint()}`;
   mkdirSync(`${folder}/bin`, { recursive: true });
   await build({
-    entryPoints: [`${root}src/cli/main.ts`],
+    entryPoints: [`${root}src/gateway/cli/main.ts`],
     outfile: `${folder}/bin/cli.mjs`,
     bundle: true,
     platform: 'node',

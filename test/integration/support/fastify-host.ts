@@ -2,7 +2,7 @@
 import type { Server } from 'node:net';
 import { PassThrough } from 'node:stream';
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
-import { flowControl } from '../../../src/fastify/index.js';
+import { flowControl } from '../../../src/adapters/fastify/index.js';
 import { type Application, pathOf } from './application.js';
 
 export async function fastifyServer(isHttp2: boolean, { gate, options, handler, before, onError }: Application): Promise<Server> {

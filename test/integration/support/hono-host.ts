@@ -4,7 +4,7 @@ import type { Server } from 'node:net';
 import { PassThrough, Readable } from 'node:stream';
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { Hono } from 'hono';
-import { flowControl } from '../../../src/hono/index.js';
+import { flowControl } from '../../../src/adapters/hono/index.js';
 import { type Application, pathOf } from './application.js';
 
 export function honoServer(isHttp2: boolean, { gate, options, handler, before, onError }: Application): Server {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BandShares } from '../../../src/tiers/1-priority/band-shares.js';
-import type { PriorityBand } from '../../../src/tiers/1-priority/priority-band.js';
+import type { PriorityBand } from '../../../src/tiers/priority-band.js';
 import { Random } from '../../property/random.js';
 
 interface FakeBand {

@@ -1,0 +1,24 @@
+/** Subpath of the package → the file that is its public face. Builds, tests and checks all read it here. */
+const folders = {
+  config: 'config',
+  http: 'adapters/http',
+  node: 'adapters/node',
+  express: 'adapters/express',
+  koa: 'adapters/koa',
+  fastify: 'adapters/fastify',
+  hono: 'adapters/hono',
+  undici: 'adapters/undici',
+  client: 'client',
+  prometheus: 'observability/prometheus',
+  opentelemetry: 'observability/opentelemetry',
+  inspector: 'observability/inspector',
+  endpoints: 'upstream',
+  gateway: 'gateway',
+  testing: 'testing',
+};
+
+/** @type {Readonly<Record<string, string>>} `index` is the package itself. */
+export const entryPoints = {
+  index: 'src/index.ts',
+  ...Object.fromEntries(Object.entries(folders).map(([name, folder]) => [name, `src/${folder}/index.ts`])),
+};

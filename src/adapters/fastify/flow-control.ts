@@ -1,0 +1,99 @@
+/** Flow control as a Fastify plugin: an `onRequest` hook, which runs before any body is parsed. */
+import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import type { HttpErrorResponse } from '../http/to-http-response.js';
+import { NodeExchange } from '../node/node-exchange.js';
+import type { NodeRequest } from '../node/node-request.js';
+import { setQueueDuration } from '../node/respond.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by `flowControl`; missing on requests that were skipped. */
+    flow?: RequestFlow;
+  }
+}
+
+/** The part of a Fastify instance that is used, whatever its server. */
+interface FastifyHost {
+  hasRequestDecorator(name: string): boolean;
+  decorateRequest(name: 'flow'): unknown;
+  addHook(name: 'onRequest', hook: onRequestHookHandler): unknown;
+}
+
+/** For `app.register`. */
+export type FlowControlPlugin = (instance: FastifyHost, options: object, done: (error?: Error) => void) => void;
+
+/**
+ * A plugin that holds requests until they are dispatched, on the instance that registers it and all within. Handlers find `request.flow`
+ * with the lease and a signal that aborts when the client leaves; the lease is released when the response ends, however it ends.
+ * Dropped requests are answered by the error contract, or reach the error handler with `onDrop: 'throw'`.
+ * @throws FlowConfigError for options that cannot be right.
+ *
+ * @example
+ * app.register(flowControl(flow, { classify: (request) => ({ fairnessId: request.tenant, priority: 0 }) }));
+ */
+export function flowControl<Req extends FastifyRequest = FastifyRequest>(
+  flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
+  options: FlowControlOptions<Req> = {},
+): FlowControlPlugin {
+  const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
+
+  function flowControlHook(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+    const exchange = new FastifyExchange(request, reply);
+    control.enter(request as Req, exchange, (verdict) => follow(verdict, request, reply, done));
+  }
+
+  function flowControlPlugin(instance: FastifyHost, _: object, done: () => void): void {
+    if (!instance.hasRequestDecorator('flow')) instance.decorateRequest('flow');
+    instance.addHook('onRequest', flowControlHook);
+    done();
+  }
+  // What fastify-plugin would do: the hook is for the instance that registers the plugin, not for a child of it.
+  return Object.assign(flowControlPlugin, {
+    [Symbol.for('skip-override')]: true,
+    [Symbol.for('fastify.display-name')]: 'headgate',
+    [Symbol.for('plugin-meta')]: { name: 'headgate', fastify: '5.x' },
+  });
+}
+
+class FastifyExchange extends NodeExchange<NodeRequest> {
+  private readonly reply: FastifyReply;
+
+  constructor(request: FastifyRequest, reply: FastifyReply) {
+    super(request.raw, reply.raw, request.raw, request.flow);
+    this.reply = reply;
+  }
+
+  protected override answer(response: HttpErrorResponse): void {
+    send(this.reply, response);
+  }
+}
+
+function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+  switch (verdict.type) {
+    case 'pass':
+      if (verdict.flow !== undefined) {
+        request.flow = verdict.flow;
+        // Not on the reply: handlers that stream write to reply.raw.
+        setQueueDuration(reply.raw, verdict.flow);
+      }
+      done();
+      return;
+    case 'refuse':
+      send(reply, verdict.response);
+      return;
+    case 'fail':
+      done(verdict.error as Error);
+      return;
+    case 'gone':
+      // Nobody answers any more. For whoever logs responses: not the 200 that it would have been.
+      if (!reply.raw.headersSent) reply.code(503);
+      reply.hijack();
+  }
+}
+
+function send(reply: FastifyReply, { status, headers, body }: HttpErrorResponse): void {
+  reply.code(status).headers(headers).send(body);
+}

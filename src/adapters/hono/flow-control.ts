@@ -1,0 +1,80 @@
+/** Flow control as Hono middleware. The lease follows the response: by Node's events where there are any, else by its body. */
+import type { Context, MiddlewareHandler, Next } from 'hono';
+import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+import { HttpFlowControl } from '../http/http-flow-control.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import { type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
+import type { NodeRequest, NodeResponse } from '../node/node-request.js';
+import type { HonoExchange } from './hono-exchange.js';
+import { HonoNodeExchange } from './hono-node-exchange.js';
+import { WebExchange } from './web-exchange.js';
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** Set by `flowControl`; missing on requests that were skipped. */
+    flow?: RequestFlow;
+  }
+}
+
+/**
+ * Middleware that holds a request until it is dispatched. Handlers find `c.var.flow` with the lease and a signal that aborts when the
+ * client leaves; the lease is released when the response ends, however it ends. Put it before anything that reads the body.
+ * Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
+ * @throws FlowConfigError for options that cannot be right.
+ *
+ * @example
+ * app.use('/v1/*', flowControl(flow, { classify: (c) => ({ fairnessId: c.get('tenant'), priority: 0 }) }));
+ */
+export function flowControl<Ctx extends Context = Context>(
+  flow: AdapterGate<HttpFlowRequest<Request>>,
+  options: FlowControlOptions<Ctx> = {},
+): MiddlewareHandler {
+  const control = new HttpFlowControl<Ctx, Request>(flow, options);
+  return async function flowControlMiddleware(c: Context, next) {
+    const exchange = exchangeOf(c);
+    const verdict = await control.judge(c as Ctx, exchange);
+    if (verdict.type === 'pass') {
+      if (verdict.flow === undefined) await next();
+      else await run(c, next, exchange, verdict.flow);
+      return;
+    }
+    exchange.close();
+    if (verdict.type === 'fail') throw verdict.error;
+    // For whoever logs responses: not the 404 that it would have been.
+    return verdict.type === 'refuse' ? responseOf(c, verdict.response) : c.body(null, 503);
+  };
+}
+
+/** Bindings of @hono/node-server. */
+interface NodeBindings {
+  readonly incoming?: NodeRequest;
+  readonly outgoing?: NodeResponse;
+}
+
+function exchangeOf(c: Context): HonoExchange {
+  const { incoming, outgoing }: NodeBindings = c.env ?? {};
+  if (incoming === undefined || outgoing === undefined || !('rawHeaders' in incoming)) return new WebExchange(c);
+  return new HonoNodeExchange(c, incoming, outgoing);
+}
+
+async function run(c: Context, next: Next, exchange: HonoExchange, flow: RequestFlow): Promise<void> {
+  c.set('flow', flow);
+  exchange.begin(queueDurationHeaders(flow));
+  try {
+    if (flow.lease.isEvictable) await Promise.race([next(), evicted(c, exchange)]);
+    else await next();
+  } catch (error) {
+    // Hono turns errors into responses before they get here, except what is no Error.
+    exchange.close();
+    throw error;
+  }
+  exchange.finish();
+}
+
+async function evicted(c: Context, exchange: HonoExchange): Promise<void> {
+  c.res = responseOf(c, await exchange.evicted);
+}
+
+function responseOf(c: Context, { status, headers, body }: HttpErrorResponse): Response {
+  return c.newResponse(body, { status: status as 429, headers: { ...headers } });
+}

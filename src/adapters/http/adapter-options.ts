@@ -1,0 +1,101 @@
+/** The options that every framework adapter takes, and what they become. */
+import type { FlowGate, FlowKey, FlowRequest, Outcome } from '../../index.js';
+import { FlowConfigError } from '../../index.js';
+import type { FlowKeyOptions } from './flow-key-from-headers.js';
+import type { ErrorResponseOptions } from './to-http-response.js';
+
+/** What an adapter needs of a controller. `tryEnqueue` is optional: with it, a request that need not wait costs no AbortSignal. */
+export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
+  tryEnqueue?(request: R, key: FlowKey): Outcome | undefined;
+}
+
+/** What pickers and filters of endpoints read. */
+export interface PlacementHints {
+  /** For `affinity()`: requests with the same key go to the same endpoint while it has room. */
+  readonly affinityKey?: string | undefined;
+  /** For `subsetHint()`: the only endpoints that the request may go to. */
+  readonly endpointSubset?: readonly string[] | string | undefined;
+}
+
+/** What an adapter hands to the controller: policies that look at `item.request` find the HTTP request there. */
+export interface HttpFlowRequest<Req> extends FlowRequest, PlacementHints {
+  readonly req: Req;
+}
+
+/** Which flow a request belongs to, and what flow control should know of it. */
+export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'sloTtftMs'>, PlacementHints {}
+
+/** `Subject` is what the framework calls the request: `req` in Node and Express, `ctx` in Koa. */
+export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<FlowKeyOptions, 'trust'> {
+  /**
+   * Whether the flow headers of a request may be believed. Say true only where a proxy of your own sets them and removes what clients
+   * send: otherwise clients name any tenant and any objective. They are never forwarded, believed or not.
+   * @default false
+   */
+  trust?: boolean | ((subject: Subject) => boolean) | undefined;
+  /** Names the flow in place of the headers, from what authentication found out. An exception goes to the host's error handling. */
+  classify?: ((subject: Subject) => Classification) | undefined;
+  /** Bytes to book against the limits, from 0 up. @default Content-Length, 0 without a body, `unknownBodyBytes` for one of unknown length */
+  byteSize?: ((subject: Subject) => number) | undefined;
+  /** What a body of unknown length is booked as. @default 65536 */
+  unknownBodyBytes?: number | undefined;
+  /** `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError. @default 'respond' */
+  onDrop?: 'respond' | 'throw' | undefined;
+  /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
+  releaseOn?: 'response-end' | 'manual' | undefined;
+  /** True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same. */
+  skip?: ((subject: Subject) => boolean) | undefined;
+}
+
+type Expectation = readonly [expected: string, isValid: (value: unknown) => boolean];
+
+/** What each option must be; `undefined` always passes, and stands for the default. */
+const expectations: Record<keyof FlowControlOptions<never>, Expectation> = {
+  trust: ['true, false or a function', (value) => typeof value === 'boolean' || isFunction(value)],
+  objectives: ['a Map or an object of priorities by name', (value) => typeof value === 'object' && value !== null],
+  defaultFairnessId: ['a string that is not empty', (value) => typeof value === 'string' && value !== ''],
+  sessionHeaders: ['true, false or a list of header names', (value) => typeof value === 'boolean' || isListOfNames(value)],
+  classify: ['a function', isFunction],
+  byteSize: ['a function', isFunction],
+  unknownBodyBytes: ['an integer from 0 up', (value) => Number.isSafeInteger(value) && Number(value) >= 0],
+  onDrop: ['"respond" or "throw"', (value) => value === 'respond' || value === 'throw'],
+  releaseOn: ['"response-end" or "manual"', (value) => value === 'response-end' || value === 'manual'],
+  skip: ['a function', isFunction],
+  contract: oneOfOr('gateway-api', 'llm-d', 'dynamo'),
+  body: oneOfOr('problem', 'openai'),
+  maxRetryAfterSeconds: ['an integer from 1 up', (value) => Number.isSafeInteger(value) && Number(value) >= 1],
+  hasEndpoints: ['a function', isFunction],
+  random: ['a function', isFunction],
+};
+
+/**
+ * Checks an adapter's options when it is made, so that a misspelt `trust` is not found by an attacker.
+ * @throws FlowConfigError that lists every problem.
+ */
+export function checkAdapterOptions(options: object): void {
+  const issues = Object.entries(options).flatMap(([path, value]) => {
+    if (!Object.hasOwn(expectations, path))
+      return [{ path, expected: `one of ${Object.keys(expectations).join(', ')}`, got: 'an unknown option' }];
+    const [expected, isValid] = expectations[path as keyof typeof expectations];
+    return value === undefined || isValid(value) ? [] : [{ path, expected, got: describe(value) }];
+  });
+  if (issues.length > 0) throw new FlowConfigError('flowControl options', issues);
+}
+
+function oneOfOr(...words: readonly string[]): Expectation {
+  const names = words.map((word) => `"${word}"`).join(', ');
+  return [`${names} or a function`, (value) => isFunction(value) || words.includes(value as string)];
+}
+
+/** Names that `Headers.get` takes; it throws at others. */
+function isListOfNames(value: unknown): boolean {
+  return Array.isArray(value) && value.every((name) => typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name));
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function';
+}
+
+function describe(value: unknown): string {
+  return typeof value === 'string' ? `${JSON.stringify(value)} (string)` : `${String(value)} (${typeof value})`;
+}

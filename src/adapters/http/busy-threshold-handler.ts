@@ -1,0 +1,174 @@
+/** `/busy_threshold`, the endpoint of Dynamo's front end that reads and moves the busy thresholds of models, for any framework. */
+
+import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
+import type { BusyThresholdDetector, BusyThresholds } from '../../index.js';
+import { FlowConfigError, schemas } from '../../index.js';
+
+export interface HandlerRequest {
+  readonly method: string;
+  readonly headers: HeaderSource;
+  /** The whole body as text; absent or empty for GET. */
+  readonly body?: string | undefined;
+}
+
+export interface HandlerResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** One detector, or all that serve the model: an update goes to each, and the first one answers. */
+type Detectors = BusyThresholdDetector | readonly BusyThresholdDetector[];
+
+export interface BusyThresholdHandlerOptions {
+  /** Model name → detectors. Read at every request, so that models may come and go. */
+  models: ReadonlyMap<string, Detectors> | Readonly<Record<string, Detectors>>;
+  /** Whether this request may read and move thresholds. Who can move them can switch off overload protection. */
+  authorize: (request: HandlerRequest) => boolean | Promise<boolean>;
+  /** Longest body, in characters. @default 65536 */
+  maxBodyLength?: number | undefined;
+}
+
+export type BusyThresholdHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
+
+/** Field on the wire → threshold, and what its number must be beyond being one. */
+const fields = {
+  active_decode_blocks_threshold: {
+    threshold: 'activeDecodeBlocksThreshold',
+    isInRange: (value: number) => value >= 0 && value <= 1,
+    range: 'between 0.0 and 1.0',
+  },
+  active_prefill_tokens_threshold: { threshold: 'activePrefillTokensThreshold', isInRange: () => true, range: '' },
+  active_prefill_tokens_threshold_frac: {
+    threshold: 'activePrefillTokensThresholdFrac',
+    isInRange: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
+    range: 'finite and at least 0.0',
+  },
+} as const satisfies Record<string, { threshold: keyof BusyThresholds; isInRange: (value: number) => boolean; range: string }>;
+
+type Field = keyof typeof fields;
+const fieldNames = Object.keys(fields) as readonly Field[];
+
+/** Ends the handling of a request with this answer. */
+class Refusal {
+  readonly status: number;
+  readonly error: string;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, error: string, headers: Readonly<Record<string, string>> = {}) {
+    this.status = status;
+    this.error = error;
+    this.headers = headers;
+  }
+}
+
+/**
+ * Answers `GET` with the thresholds of all models, and `POST { model, …thresholds }` by moving those given; a POST without any reads
+ * those of its model. Null or missing leaves a threshold as it is. Errors come as `{ "error": … }`: 400 bad JSON or a number out of
+ * range, 403 not authorized, 404 an update of an unknown model, 405, 413, 415, 422 a missing or mistyped field.
+ * Differs from Dynamo: it must be told who is authorized, and a moved threshold counts at once.
+ * @throws FlowConfigError
+ *
+ * @example
+ * const handle = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => isOperator(headers) });
+ * const { status, headers, body } = await handle({ method: request.method, headers: request.headers, body: await request.text() });
+ */
+export function busyThresholdHandler({ models, authorize, maxBodyLength = 65_536 }: BusyThresholdHandlerOptions): BusyThresholdHandler {
+  checkOptions({ models, authorize, maxBodyLength });
+  const entries = (): Iterable<[string, Detectors]> => (models instanceof Map ? models.entries() : Object.entries(models));
+  const detectorsOf = (model: string): readonly BusyThresholdDetector[] => {
+    for (const [name, detectors] of entries()) if (name === model) return listOf(detectors);
+    return [];
+  };
+
+  function readAll(): object {
+    const known = [...entries()].flatMap(([model, detectors]) => {
+      const [first] = listOf(detectors);
+      return first === undefined ? [] : [wireForm(model, first.thresholds)];
+    });
+    return { thresholds: known };
+  }
+  function readOrUpdate(request: HandlerRequest): object {
+    const { model, thresholds } = readBody(request, maxBodyLength);
+    const detectors = detectorsOf(model);
+    if (Object.keys(thresholds).length === 0) return wireForm(model, detectors[0]?.thresholds ?? {});
+    if (detectors.length === 0) {
+      throw new Refusal(404, `model ${JSON.stringify(model)} is not known: thresholds can only be set for discovered models`);
+    }
+    for (const detector of detectors) detector.update(thresholds);
+    return wireForm(model, detectors[0]?.thresholds ?? {});
+  }
+
+  return async function handleBusyThreshold(request) {
+    try {
+      if ((await authorize(request)) !== true) throw new Refusal(403, 'not authorized');
+      if (request.method === 'GET') return answer(200, readAll());
+      if (request.method === 'POST') return answer(200, readOrUpdate(request));
+      throw new Refusal(405, `method ${request.method} is not allowed`, { allow: 'GET, POST' });
+    } catch (refusal) {
+      if (!(refusal instanceof Refusal)) throw refusal;
+      return answer(refusal.status, { error: refusal.error }, refusal.headers);
+    }
+  };
+}
+
+function readBody(
+  { headers, body = '' }: HandlerRequest,
+  maxLength: number,
+): { readonly model: string; readonly thresholds: BusyThresholds } {
+  const mediaType = headerValue(headers, ['content-type'])?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (mediaType !== 'application/json' && !mediaType.endsWith('+json')) throw new Refusal(415, 'expected content-type application/json');
+  if (body.length > maxLength) throw new Refusal(413, `the body is longer than ${maxLength} characters`);
+  const parsed = parseJson(body);
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new Refusal(422, 'expected a JSON object');
+  const record: Readonly<Record<string, unknown>> = { ...parsed };
+  const { model } = record;
+  if (typeof model !== 'string') throw new Refusal(422, model === undefined ? 'missing field model' : 'model must be a string');
+  const given = fieldNames.filter((name) => record[name] !== undefined && record[name] !== null);
+  return { model, thresholds: Object.fromEntries(given.map((name) => [fields[name].threshold, readThreshold(name, record[name])])) };
+}
+
+function parseJson(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new Refusal(400, 'the body is not valid JSON');
+  }
+}
+
+function readThreshold(name: Field, value: unknown): number {
+  const { threshold, isInRange, range } = fields[name];
+  if (typeof value !== 'number') throw new Refusal(422, `${name} must be a number, got ${schemas.describeValue(value)}`);
+  if (threshold === 'activePrefillTokensThreshold' && !(Number.isSafeInteger(value) && value >= 0)) {
+    throw new Refusal(422, `${name} must be an integer from 0 up, got ${value}`);
+  }
+  if (!isInRange(value)) throw new Refusal(400, `${name} must be ${range}, got ${value}`);
+  return value;
+}
+
+function wireForm(model: string, thresholds: Readonly<BusyThresholds>): object {
+  return { model, ...Object.fromEntries(fieldNames.map((name) => [name, thresholds[fields[name].threshold] ?? null])) };
+}
+
+function answer(status: number, body: object, headers: Readonly<Record<string, string>> = {}): HandlerResponse {
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store', ...headers },
+    body: JSON.stringify(body),
+  };
+}
+
+function listOf(detectors: Detectors): readonly BusyThresholdDetector[] {
+  return 'update' in detectors ? [detectors] : detectors;
+}
+
+function checkOptions({ models, authorize, maxBodyLength }: Required<{ [K in keyof BusyThresholdHandlerOptions]: unknown }>): void {
+  const checks: readonly [path: string, isRight: boolean, expected: string, got: unknown][] = [
+    ['models', typeof models === 'object' && models !== null, 'a Map or an object of detectors by model name', models],
+    ['authorize', typeof authorize === 'function', 'a function that tells whether a request may move thresholds', authorize],
+    ['maxBodyLength', Number.isSafeInteger(maxBodyLength) && Number(maxBodyLength) > 0, 'an integer from 1 up', maxBodyLength],
+  ];
+  const issues = checks.flatMap(([path, isRight, expected, got]) => (isRight ? [] : [{ path, expected, got: schemas.describeValue(got) }]));
+  if (issues.length > 0) throw new FlowConfigError('busyThresholdHandler', issues);
+}

@@ -1,0 +1,33 @@
+/** One request and its response, as a runtime has them: what the control must know, and what it may ask for. */
+import type { HeaderSource } from '../../base/headers/header-source.js';
+import type { RequestFlow } from './request-flow.js';
+import type { HttpErrorResponse } from './to-http-response.js';
+
+/** *Contract*: one object for one request. *Cost*: every member is on the path of every request. */
+export interface Exchange<Req> {
+  /** The request as policies find it, in `item.request.req`. Read after `stripHeaders`. */
+  readonly req: Req;
+  readonly headers: HeaderSource;
+  /** What an adapter before this one left on the request. */
+  readonly flow: RequestFlow | undefined;
+  /** Somebody else has ended the response, a timeout for instance. */
+  readonly isAnswered: boolean;
+  /** The response has begun: only the host knows how to end it. */
+  readonly hasBegun: boolean;
+  /** Takes the flow headers off the request. */
+  stripHeaders(): void;
+  /** The length of the body as far as it is known; 0 without one. */
+  bodyBytes(unknownBodyBytes: number): number;
+  /** Calls `done` once, when the response is over; before this returns if it is over already. */
+  onEnd(done: (isSent: boolean) => void): void;
+  /** Why the response ended unsent. */
+  failure(): unknown;
+  /** The request has to wait. It may end before this returns. */
+  wait(bookedBytes: number): void;
+  /** The request may go on. */
+  proceed(): void;
+  /** Whether a refusal must close the connection. */
+  mustClose(isShuttingDown: boolean): boolean;
+  /** Ends a response whose handler was told to stop and does not: with `answer` if it has not begun. */
+  evict(answer: () => HttpErrorResponse): void;
+}

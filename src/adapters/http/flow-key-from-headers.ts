@@ -1,0 +1,79 @@
+/** Which flow a request belongs to, by its headers, if they may be believed. */
+
+import { endpointSubsetHeader, fairnessIdHeader, objectiveHeader, sloTtftHeader } from '../../base/headers/header-names.js';
+import { type HeaderSource, headerText, headerValue } from '../../base/headers/header-source.js';
+import { agentIdentity } from './agent-identity.js';
+
+/** Priorities by the name of the InferenceObjective. An objective without a priority counts as 0. */
+export type Objectives = ReadonlyMap<string, number | undefined> | Readonly<Record<string, number | undefined>>;
+
+export interface FlowKeyOptions {
+  /** @default none: every request has priority 0 */
+  objectives?: Objectives | undefined;
+  /**
+   * Whether the headers may be believed. Say true only where a gateway, an identity provider or a proxy of your own sets them and
+   * removes what clients send: otherwise a client names any tenant and any objective it likes.
+   * @default false: all headers are ignored
+   */
+  trust?: boolean | undefined;
+  /** The fairness ID of requests that name none. @default 'default-flow' */
+  defaultFairnessId?: string | undefined;
+  /**
+   * Whether a request without a fairness ID goes by the session header of its agent, see `agentSessionHeaders`; a list names headers
+   * that come before those. Every session is a flow then: a user with many sessions has many shares. Believed only with `trust`.
+   * @default false
+   */
+  sessionHeaders?: boolean | readonly string[] | undefined;
+}
+
+/** A flow key with its priority filled in, and what else the headers said. */
+export interface HeaderFlowKey {
+  readonly fairnessId: string;
+  readonly priority: number;
+  readonly sloTtftMs: number | undefined;
+  /** The endpoints that a load balancer in front allows, as it wrote them; empty text allows none, undefined all. */
+  readonly endpointSubset: string | undefined;
+}
+
+/**
+ * Reads fairness ID, objective, SLO and endpoint subset. Without a fairness ID it is the agent's session if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not
+ * in `objectives`, priority 0.
+ */
+export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOptions = {}): HeaderFlowKey {
+  const { objectives, trust = false, defaultFairnessId = 'default-flow', sessionHeaders = false } = options;
+  if (!trust) return { fairnessId: defaultFairnessId, priority: 0, sloTtftMs: undefined, endpointSubset: undefined };
+  return {
+    fairnessId: headerValue(headers, fairnessIdHeader) ?? sessionOf(headers, sessionHeaders) ?? defaultFairnessId,
+    priority: priorityOf(headerValue(headers, objectiveHeader), objectives),
+    sloTtftMs: sloTtftMsFromHeaders(headers),
+    endpointSubset: headerText(headers, endpointSubsetHeader),
+  };
+}
+
+/**
+ * The time-to-first-token target, ms. Undefined without the header, or when it is not a whole decimal number from 0 to about 292 years
+ * (the reference's range: 64-bit nanoseconds). 0 is a target.
+ */
+export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined {
+  const value = headerValue(headers, sloTtftHeader);
+  if (value === undefined || !/^[+-]?\d+$/.test(value)) return undefined;
+  const sloTtftMs = Number(value);
+  return sloTtftMs >= 0 && sloTtftMs <= maxSloMs ? Math.abs(sloTtftMs) : undefined;
+}
+
+function sessionOf(headers: HeaderSource, sessionHeaders: boolean | readonly string[]): string | undefined {
+  if (typeof sessionHeaders === 'object') return agentIdentity(headers, sessionHeaders);
+  return sessionHeaders ? agentIdentity(headers) : undefined;
+}
+
+const maxSloMs = 9_223_372_036_854;
+
+function priorityOf(objective: string | undefined, objectives: Objectives | undefined): number {
+  if (objective === undefined || objectives === undefined) return 0;
+  if (isMap(objectives)) return objectives.get(objective) ?? 0;
+  return Object.hasOwn(objectives, objective) ? (objectives[objective] ?? 0) : 0;
+}
+
+function isMap(objectives: Objectives): objectives is ReadonlyMap<string, number | undefined> {
+  return typeof objectives.get === 'function';
+}

@@ -1,0 +1,151 @@
+/**
+ * One request's way through the gate, as every adapter walks it. Invariant: a lease that was given out is released exactly once, at the
+ * end of the response or, if the response ended first, when the lease arrives.
+ *
+ *   classify → strip headers → RequestLifetime ─┬→ tryEnqueue ─────────────→ verdict
+ *                               │    └→ wait → enqueue(signal) → verdict
+ *                               └→ the signal, lease.abort, lease.release
+ */
+import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
+import {
+  type AdapterGate,
+  type Classification,
+  checkAdapterOptions,
+  type FlowControlOptions,
+  type HttpFlowRequest,
+} from './adapter-options.js';
+import type { Exchange } from './exchange.js';
+import { flowKeyFromHeaders } from './flow-key-from-headers.js';
+import { RequestFlow } from './request-flow.js';
+import { RequestLifetime } from './request-lifetime.js';
+import { type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
+
+/**
+ * What the framework is to do.
+ * - `pass`: run the handler; without `flow` the request needs no lease.
+ * - `refuse`: send the response.
+ * - `fail`: hand the error to the host.
+ * - `gone`: nothing; the response is over.
+ */
+export type Verdict =
+  | { readonly type: 'pass'; readonly flow: RequestFlow | undefined }
+  | { readonly type: 'refuse'; readonly response: HttpErrorResponse }
+  | { readonly type: 'fail'; readonly error: unknown }
+  | { readonly type: 'gone' };
+
+/** `Subject` is what options see of a request, `Req` what policies see. */
+export class HttpFlowControl<Subject, Req> {
+  private readonly gate: AdapterGate<HttpFlowRequest<Req>>;
+  private readonly options: FlowControlOptions<Subject>;
+
+  /** @throws FlowConfigError for options that cannot be right. */
+  constructor(gate: AdapterGate<HttpFlowRequest<Req>>, options: FlowControlOptions<Subject>) {
+    checkAdapterOptions(options);
+    this.gate = gate;
+    this.options = options;
+  }
+
+  /** Calls `decide` once: in the same turn unless the request has to wait. */
+  enter(subject: Subject, exchange: Exchange<Req>, decide: (verdict: Verdict) => void): void {
+    const verdict = this.judge(subject, exchange);
+    if ('then' in verdict) void verdict.then(decide);
+    else decide(verdict);
+  }
+
+  /** The same for hosts that go on by promises; there is one only for a request that has to wait. */
+  judge(subject: Subject, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
+    let classification: Classification | undefined;
+    let byteSize: number;
+    try {
+      classification = this.classify(subject, exchange);
+      byteSize = this.options.byteSize?.(subject) ?? exchange.bodyBytes(this.options.unknownBodyBytes ?? 65_536);
+    } catch (error) {
+      return { type: 'fail', error };
+    }
+    // A request that has this controller's lease already would wait for itself.
+    if (classification === undefined || exchange.flow?.gate === this.gate) {
+      exchange.proceed();
+      return { type: 'pass', flow: undefined };
+    }
+    const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset } = classification;
+    const { req } = exchange;
+    const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset, req };
+    return this.ask(request, { fairnessId, priority }, exchange);
+  }
+
+  /** Undefined for a request that needs no lease. The headers are gone afterwards. */
+  private classify(subject: Subject, exchange: Exchange<Req>): Classification | undefined {
+    const { skip, classify, trust = false, objectives, defaultFairnessId, sessionHeaders } = this.options;
+    try {
+      if (skip?.(subject) === true) return undefined;
+      if (classify !== undefined) return classify(subject);
+      const isTrusted = typeof trust === 'function' ? trust(subject) : trust;
+      return flowKeyFromHeaders(exchange.headers, { objectives, trust: isTrusted, defaultFairnessId, sessionHeaders });
+    } finally {
+      exchange.stripHeaders();
+    }
+  }
+
+  private ask(request: HttpFlowRequest<Req>, key: FlowKey, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
+    const stay = new RequestLifetime(exchange, this.options.releaseOn !== 'manual');
+    if (stay.isOver) return gone;
+    try {
+      const outcome = this.gate.tryEnqueue?.(request, key);
+      if (outcome !== undefined) return this.settle(outcome, stay);
+    } catch (error) {
+      return { type: 'fail', error };
+    }
+    const signal = stay.wait();
+    exchange.wait(request.byteSize);
+    if (stay.isOver) return gone;
+    return this.gate
+      .enqueue({ ...request, signal }, key)
+      .then((outcome) => this.settle(outcome, stay))
+      .catch((error: unknown) => ({ type: 'fail', error }));
+  }
+
+  private settle(outcome: Outcome, stay: RequestLifetime<Req>): Verdict {
+    const { exchange } = stay;
+    stay.waiting = undefined;
+    if (stay.isOver || exchange.isAnswered) {
+      if (outcome.type === 'Dispatched') outcome.lease.release();
+      return gone;
+    }
+    if (outcome.type !== 'Dispatched') return this.refuse(outcome, exchange);
+    const { lease, queuedMs } = outcome;
+    stay.lease = lease;
+    if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
+    exchange.proceed();
+    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate) };
+  }
+
+  private refuse(drop: Drop, exchange: Exchange<Req>): Verdict {
+    const response = this.answer(drop, exchange);
+    if (this.options.onDrop === 'throw' || exchange.hasBegun) return { type: 'fail', error: failure(drop, response) };
+    return { type: 'refuse', response };
+  }
+
+  /** The handler is told first, by `lease.signal`; the exchange ends what the handler has not ended itself. */
+  private watch(lease: Lease, queuedMs: number, exchange: Exchange<Req>): void {
+    const { fairnessId, priority } = lease;
+    const drop: Drop = { type: 'EvictedOther', reason: 'evicted', fairnessId, priority, queuedMs };
+    const evict = (): void => {
+      if (lease.isEvicted) exchange.evict(() => this.answer(drop, exchange));
+    };
+    lease.signal.addEventListener('abort', evict, { once: true });
+  }
+
+  private answer(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
+    const response = toHttpResponse(drop, this.options);
+    if (!exchange.mustClose(drop.reason === 'shutting-down')) return response;
+    return { ...response, headers: { ...response.headers, connection: 'close' } };
+  }
+}
+
+const gone: Verdict = { type: 'gone' };
+
+/** The body is the host's to write, and so is its type. */
+function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowControlError {
+  const { 'content-type': _, ...others } = headers;
+  return new FlowControlError(drop, { status, headers: others });
+}

@@ -1,0 +1,26 @@
+/** What a handler finds of flow control on its request. */
+import type { Lease } from '../../index.js';
+
+/** `req.flow`, `request.flow`, `ctx.flow`, `c.var.flow`: the lease of the request, and when to stop. */
+export class RequestFlow {
+  /** Released when the response ends, unless `releaseOn` is `manual`. */
+  readonly lease: Lease;
+  /** Time spent waiting for the lease, ms. */
+  readonly queuedMs: number;
+  /** @internal Who gave the lease. */
+  readonly gate: object;
+
+  constructor(lease: Lease, queuedMs: number, gate: object) {
+    this.lease = lease;
+    this.queuedMs = queuedMs;
+    this.gate = gate;
+  }
+
+  /** Aborts when the client leaves, or whoever else wants the work stopped: pass it to the upstream call. */
+  get signal(): AbortSignal {
+    return this.lease.signal;
+  }
+}
+
+/** A request behind `flowControl`; `flow` is missing on requests that were skipped. */
+export type WithFlow<T> = T & { flow?: RequestFlow };

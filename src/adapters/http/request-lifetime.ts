@@ -1,0 +1,34 @@
+/** What is held for a request until its response has ended, and who is told then. */
+import type { Lease } from '../../index.js';
+import type { Exchange } from './exchange.js';
+
+export class RequestLifetime<Req> {
+  readonly exchange: Exchange<Req>;
+  /** The response has ended, sent or not. */
+  isOver = false;
+  /** While it waits. */
+  waiting: AbortController | undefined = undefined;
+  /** Once it was dispatched. */
+  lease: Lease | undefined = undefined;
+  private readonly isReleasedAtEnd: boolean;
+
+  constructor(exchange: Exchange<Req>, isReleasedAtEnd: boolean) {
+    this.exchange = exchange;
+    this.isReleasedAtEnd = isReleasedAtEnd;
+    exchange.onEnd((isSent) => this.end(isSent));
+  }
+
+  /** Aborts when the response ends first. */
+  wait(): AbortSignal {
+    this.waiting = new AbortController();
+    return this.waiting.signal;
+  }
+
+  private end(isSent: boolean): void {
+    this.isOver = true;
+    this.waiting?.abort('the client left');
+    if (this.lease === undefined) return;
+    if (!isSent) this.lease.abort(this.exchange.failure());
+    if (this.isReleasedAtEnd) this.lease.release();
+  }
+}

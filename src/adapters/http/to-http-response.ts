@@ -1,0 +1,84 @@
+/** The response that a dropped request gets. */
+
+import { droppedReasonHeader, queueDurationHeader } from '../../base/headers/header-names.js';
+import { type Drop, explainDrop } from '../../index.js';
+import { dynamoBody } from './dynamo-contract.js';
+import { type ErrorBody, formatBody, problemType } from './error-body.js';
+import { type ErrorContract, mapDrop } from './error-contract.js';
+
+export interface ErrorResponseOptions {
+  /** Which status and which dropped reason. @default 'gateway-api' */
+  contract?: ErrorContract | undefined;
+  /** @default 'problem'; Dynamo's with the `dynamo` contract */
+  body?: ErrorBody | undefined;
+  /** Largest Retry-After before jitter, seconds. @default 30 */
+  maxRetryAfterSeconds?: number | undefined;
+  /** Whether the pool has endpoints now; with the `llm-d` contract an expired TTL is 503 without them. @default taken to be true */
+  hasEndpoints?: (() => boolean) | undefined;
+  /** Source of the jitter on Retry-After, 0 <= value < 1. @default Math.random */
+  random?: (() => number) | undefined;
+}
+
+/** A response for any framework. */
+export interface HttpErrorResponse {
+  readonly status: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/**
+ * The response to a drop: status by the contract, dropped reason, `retry-after` where coming back makes sense, the time it waited, body.
+ *
+ * @example
+ * const outcome = await flow.enqueue(request, key);
+ * if (outcome.type !== 'Dispatched') {
+ *   const { status, headers, body } = toHttpResponse(outcome);
+ *   return new Response(body, { status, headers });
+ * }
+ */
+export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): HttpErrorResponse {
+  const {
+    contract = 'gateway-api',
+    body: format = contract === 'dynamo' ? dynamoBody : 'problem',
+    maxRetryAfterSeconds,
+    hasEndpoints,
+    random = Math.random,
+  } = options;
+  const explanation = explainDrop(drop, maxRetryAfterSeconds);
+  const { status, droppedReason } = mapDrop(drop, explanation, contract, hasEndpoints);
+  const { code, detail, retryAfterSeconds } = explanation;
+  const { type: outcome, reason, priority } = drop;
+  const { contentType, body } = formatBody({ ...problemType(status), status, detail, code, outcome, reason, priority }, drop, format);
+
+  const headers: Record<string, string> = {
+    'content-type': contentType,
+    'cache-control': 'no-store',
+    ...queueDurationHeaders(drop),
+  };
+  if (droppedReason !== undefined) headers[droppedReasonHeader] = droppedReason;
+  if (retryAfterSeconds !== undefined && isRetryable(status)) headers['retry-after'] = jittered(retryAfterSeconds, random);
+  return { status, headers, body };
+}
+
+/** The header that every response carries which went through flow control, dispatched or dropped. */
+export function queueDurationHeaders(waited: { readonly queuedMs: number }): Record<string, string> {
+  return { [queueDurationHeader]: queueDuration(waited) };
+}
+
+/** The value of that header. Sub-millisecond waits read 0. */
+export function queueDuration({ queuedMs }: { readonly queuedMs: number }): string {
+  return String(Math.trunc(queuedMs));
+}
+
+/** 529 is what some model APIs say for overload; a contract function may choose it. */
+function isRetryable(status: number): boolean {
+  return status === 429 || status === 503 || status === 529;
+}
+
+/** Up to a fifth more, a second at least: clients that were all told the same number would all come back in the same second. */
+function jittered(seconds: number, random: () => number): string {
+  const whole = Math.floor(seconds);
+  const mostMore = Math.ceil(whole / 5);
+  return String(whole + Math.floor((mostMore + 1) * random()));
+}

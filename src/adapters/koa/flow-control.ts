@@ -1,0 +1,65 @@
+/** Flow control as Koa middleware. The lease follows the response, not `next()`: a streamed body starts after `next()` has returned. */
+import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import { NodeExchange } from '../node/node-exchange.js';
+import type { NodeRequest, NodeResponse } from '../node/node-request.js';
+import { setQueueDuration } from '../node/respond.js';
+
+/** The part of a Koa context that is used. */
+export interface KoaContext {
+  readonly req: NodeRequest;
+  readonly res: NodeResponse;
+  state: { flow?: RequestFlow };
+  flow?: RequestFlow;
+  status: number;
+  body: unknown;
+  readonly headerSent: boolean;
+  set(headers: Record<string, string>): void;
+}
+
+export type KoaMiddleware<Ctx extends KoaContext> = (ctx: Ctx, next: () => Promise<unknown>) => Promise<void>;
+
+/**
+ * Middleware that holds a request until it is dispatched. Handlers find `ctx.flow` (and `ctx.state.flow`) with the lease and a signal
+ * that aborts when the client leaves; the lease is released when the response ends, however it ends. Put it before body parsers.
+ * Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
+ * @throws FlowConfigError for options that cannot be right.
+ *
+ * @example
+ * app.use(flowControl(flow, { classify: (ctx) => ({ fairnessId: ctx.state.user.tenant, priority: 0 }) }));
+ */
+export function flowControl<Ctx extends KoaContext = KoaContext>(
+  flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
+  options: FlowControlOptions<Ctx> = {},
+): KoaMiddleware<Ctx> {
+  const control = new HttpFlowControl<Ctx, NodeRequest>(flow, options);
+  return function flowControlMiddleware(ctx, next) {
+    const exchange = new NodeExchange<NodeRequest>(ctx.req, ctx.res, ctx.req, ctx.flow);
+    const verdict = control.judge(ctx, exchange);
+    return 'then' in verdict ? verdict.then((awaited) => follow(awaited, ctx, next)) : follow(verdict, ctx, next);
+  };
+}
+
+async function follow(verdict: Verdict, ctx: KoaContext, next: () => Promise<unknown>): Promise<void> {
+  switch (verdict.type) {
+    case 'pass':
+      if (verdict.flow !== undefined) {
+        ctx.flow = verdict.flow;
+        ctx.state.flow = verdict.flow;
+        setQueueDuration(ctx.res, verdict.flow);
+      }
+      await next();
+      return;
+    case 'refuse':
+      ctx.status = verdict.response.status;
+      ctx.set({ ...verdict.response.headers });
+      ctx.body = verdict.response.body;
+      return;
+    case 'fail':
+      throw verdict.error;
+    case 'gone':
+      // For whoever logs responses: not the 404 that it would have been.
+      ctx.status = 503;
+  }
+}

@@ -1,0 +1,47 @@
+/** The controller's events on `node:diagnostics_channel`, for tools that find them by name. */
+import { type Channel, channel } from 'node:diagnostics_channel';
+import type { FlowController, FlowEvents, FlowRequest } from '../../index.js';
+
+type ObservedFlow<R extends FlowRequest> = Pick<FlowController<R>, 'on'>;
+
+/** What a subscriber gets: the event's payload, and the controller that it comes from. */
+export type DiagnosticsMessage<E extends keyof FlowEvents> = FlowEvents[E] & { readonly flow: object };
+
+const events: { readonly [E in keyof FlowEvents]: true } = {
+  enqueued: true,
+  walked: true,
+  queued: true,
+  dispatched: true,
+  dropped: true,
+  evicted: true,
+  released: true,
+  gate: true,
+  regime: true,
+  pluginError: true,
+  bandAdded: true,
+  bandRemoved: true,
+  flowRemoved: true,
+};
+
+/**
+ * Publishes every event on the channel `headgate:<event>`, such as `headgate:dropped`. While nobody subscribes to a channel an event
+ * costs its payload and one question.
+ *
+ * @example
+ * publishDiagnostics(flow);
+ * diagnosticsChannel.subscribe('headgate:dropped', ({ outcome }) => log.warn(outcome.reason));
+ */
+export function publishDiagnostics<R extends FlowRequest>(flow: ObservedFlow<R>): { stop(): void } {
+  const stops = Object.keys(events).map((event) => publish(flow, event as keyof FlowEvents, channel(`headgate:${event}`)));
+  return {
+    stop() {
+      for (const stop of stops) stop();
+    },
+  };
+}
+
+function publish<R extends FlowRequest>(flow: ObservedFlow<R>, event: keyof FlowEvents, to: Channel): () => void {
+  return flow.on(event, (payload) => {
+    if (to.hasSubscribers) to.publish({ ...payload, flow });
+  });
+}

@@ -1,0 +1,134 @@
+/**
+ * Saturation of this process: how late its event loop is, and how busy. For the gateway itself, or a worker that shares a process with it.
+ *
+ * Invariant: it measures from its creation, or a new subscription, until `close()` or the end of the last subscription, and never keeps the
+ * process alive.
+ */
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { definePlugin, type PluginDefinition, type SaturationDetector, type Schema, schemas } from '../../index.js';
+
+export interface EventLoopLagOptions {
+  /** Time between two samples, ms, above 0. @default 500 */
+  intervalMs?: number | undefined;
+  /** How often lateness is looked at between two samples, ms, an integer from 1 up. @default 10 */
+  resolutionMs?: number | undefined;
+  /** Lateness at which the process is full, ms, above 0. @default 100 */
+  lagTargetMs?: number | undefined;
+  /** Share of the time in which the loop is busy at which the process is full, above 0, at most 1. @default 0.95 */
+  utilizationTarget?: number | undefined;
+  /** Weight of a sample that is higher than the saturation, above 0, at most 1. @default 0.3 */
+  riseSmoothing?: number | undefined;
+  /** Weight of a sample that is lower, above 0, at most 1. @default 0.1 */
+  fallSmoothing?: number | undefined;
+}
+
+const { aboveZero, object, optional, parse, positiveInteger, ratioAboveZero } = schemas;
+
+const eventLoopLagOptions: Schema<EventLoopLagOptions> = object({
+  intervalMs: optional(aboveZero()),
+  resolutionMs: optional(positiveInteger()),
+  lagTargetMs: optional(aboveZero()),
+  utilizationTarget: optional(ratioAboveZero()),
+  riseSmoothing: optional(ratioAboveZero()),
+  fallSmoothing: optional(ratioAboveZero()),
+});
+
+/** What one interval showed. */
+export interface EventLoopSample {
+  /** How late the loop was, ms: the 99th percentile, and the worst. */
+  readonly p99LagMs: number;
+  readonly maxLagMs: number;
+  /** Share of the interval in which the loop was busy, 0…1. */
+  readonly utilization: number;
+}
+
+export interface EventLoopLagDetector extends SaturationDetector {
+  /** Undefined until the first interval is over. */
+  readonly lastSample: EventLoopSample | undefined;
+  /** Ends the measurement; the last reading stays. */
+  close(): void;
+}
+
+const type = 'event-loop-lag-detector';
+
+/**
+ * `max(p99 lag / lagTargetMs, utilization / utilizationTarget)` of each interval, smoothed: fast upward, slowly downward. Lag alone misses
+ * a loop that is busy in small slices; utilization alone misses one long block. The same for any pool but the empty one. O(1).
+ * A block that begins within `resolutionMs` of a sample shows in the utilization only.
+ * @throws FlowConfigError
+ */
+export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDetector {
+  const {
+    intervalMs = 500,
+    resolutionMs = 10,
+    lagTargetMs = 100,
+    utilizationTarget = 0.95,
+    riseSmoothing = 0.3,
+    fallSmoothing = 0.1,
+  } = parse(eventLoopLagOptions, options, 'eventLoopLag');
+  const histogram = monitorEventLoopDelay({ resolution: resolutionMs });
+  const listeners = new Set<() => void>();
+  let sinceStart = performance.eventLoopUtilization();
+  let timer: ReturnType<typeof setInterval> | undefined;
+  let saturation = 0;
+  let lastSample: EventLoopSample | undefined;
+
+  /** The histogram's values are ns, and contain the resolution. */
+  function lagOf(nanoseconds: number): number {
+    return Math.max(0, nanoseconds / 1e6 - resolutionMs);
+  }
+
+  function look(): void {
+    if (timer === undefined) return;
+    const now = performance.eventLoopUtilization();
+    const { utilization } = performance.eventLoopUtilization(now, sinceStart);
+    sinceStart = now;
+    lastSample = { p99LagMs: lagOf(histogram.percentile(99)), maxLagMs: lagOf(histogram.max), utilization };
+    histogram.reset();
+    const reading = Math.max(lastSample.p99LagMs / lagTargetMs, utilization / utilizationTarget);
+    const before = saturation;
+    saturation += (reading - before) * (reading > before ? riseSmoothing : fallSmoothing);
+    if (saturation < before) for (const listener of [...listeners]) listener();
+  }
+
+  function start(): void {
+    if (timer !== undefined) return;
+    histogram.enable();
+    sinceStart = performance.eventLoopUtilization();
+    // After a block a timer of ours may run before the histogram's own, and the reset would lose the block: look when all timers have run.
+    timer = setInterval(() => setImmediate(look).unref(), intervalMs).unref();
+  }
+
+  function close(): void {
+    clearInterval(timer);
+    timer = undefined;
+    histogram.disable();
+    histogram.reset();
+  }
+
+  start();
+  return {
+    type,
+    get lastSample() {
+      return lastSample;
+    },
+    saturation: ({ endpoints }) => (endpoints.length === 0 ? Math.max(1, saturation) : saturation),
+    subscribe(listener) {
+      const entry = (): void => listener();
+      listeners.add(entry);
+      start();
+      return () => {
+        if (listeners.delete(entry) && listeners.size === 0) close();
+      };
+    },
+    close,
+  };
+}
+
+/** For `defaultRegistry().add(eventLoopLagPlugin)`: the core, which runs on every runtime, cannot know it. */
+export const eventLoopLagPlugin: PluginDefinition<'saturationDetector'> = definePlugin({
+  kind: 'saturationDetector',
+  type,
+  parameters: eventLoopLagOptions,
+  create: eventLoopLag,
+});

@@ -1,0 +1,92 @@
+/** A request and a response of node:http or node:http2, for the control. */
+
+import type { HeaderSource } from '../../base/headers/header-source.js';
+import { clientLeft } from '../http/client-left.js';
+import type { Exchange } from '../http/exchange.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import type { HttpErrorResponse } from '../http/to-http-response.js';
+import type { NodeRequest, NodeResponse } from './node-request.js';
+import { onResponseEnd } from './on-response-end.js';
+import { bodyBytes, continueUpload, mustCloseToRefuse, readAhead } from './request-body.js';
+import { respond } from './respond.js';
+import { stripRequestHeaders } from './strip-request-headers.js';
+
+/** HTTP/2 error code INTERNAL_ERROR: clients take CANCEL for an orderly end. Source: RFC 9113, section 7. */
+const internalError = 2;
+
+/** `Req` is what the framework calls the request. */
+export class NodeExchange<Req> implements Exchange<Req> {
+  readonly req: Req;
+  readonly flow: RequestFlow | undefined;
+  protected readonly incoming: NodeRequest;
+  protected readonly outgoing: NodeResponse;
+
+  constructor(incoming: NodeRequest, outgoing: NodeResponse, req: Req, flow: RequestFlow | undefined) {
+    this.incoming = incoming;
+    this.outgoing = outgoing;
+    this.req = req;
+    this.flow = flow;
+  }
+
+  get headers(): HeaderSource {
+    return this.incoming.headers;
+  }
+
+  get isAnswered(): boolean {
+    return this.outgoing.writableEnded;
+  }
+
+  get hasBegun(): boolean {
+    return this.outgoing.headersSent;
+  }
+
+  stripHeaders(): void {
+    stripRequestHeaders(this.incoming);
+  }
+
+  bodyBytes(unknownBodyBytes: number): number {
+    return bodyBytes(this.incoming, unknownBodyBytes);
+  }
+
+  onEnd(done: (isSent: boolean) => void): void {
+    onResponseEnd(this.incoming, this.outgoing, done);
+  }
+
+  failure(): unknown {
+    return clientLeft();
+  }
+
+  wait(bookedBytes: number): void {
+    readAhead(this.incoming, bookedBytes);
+  }
+
+  proceed(): void {
+    continueUpload(this.incoming, this.outgoing);
+  }
+
+  /** A gateway that shuts down has no use for idle connections either. */
+  mustClose(isShuttingDown: boolean): boolean {
+    return isShuttingDown ? this.incoming.httpVersionMajor === 1 : mustCloseToRefuse(this.incoming);
+  }
+
+  /** In the next turn of the event loop: what is still open then is answered, or broken off when part of it was sent. */
+  evict(answer: () => HttpErrorResponse): void {
+    const { outgoing } = this;
+    setImmediate(() => {
+      if (outgoing.writableEnded || outgoing.destroyed) return;
+      if (outgoing.headersSent) breakOff(outgoing);
+      else this.answer(answer());
+    });
+  }
+
+  /** For frameworks that want to write their responses themselves. */
+  protected answer(response: HttpErrorResponse): void {
+    respond(this.incoming, this.outgoing, response);
+  }
+}
+
+/** Destroying an HTTP/2 response would end its stream as if all had been said. */
+function breakOff(outgoing: NodeResponse): void {
+  if ('stream' in outgoing) outgoing.stream.close(internalError);
+  else outgoing.destroy();
+}

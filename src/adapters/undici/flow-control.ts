@@ -1,0 +1,38 @@
+/** Flow control as an undici interceptor: the call goes to the dispatcher below once it has its lease. */
+import type { Dispatcher } from 'undici';
+import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+import { HttpFlowControl } from '../http/http-flow-control.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import { OutboundCall } from './outbound-call.js';
+
+/** What `request`, `stream` and `pipeline` give back as `context`; `flow` is missing on calls that were skipped. */
+export interface FlowContext {
+  readonly flow?: RequestFlow | undefined;
+}
+
+/**
+ * An interceptor that holds a call until it is dispatched. The lease is in the `context` of the result, and is released when the response
+ * has arrived, or has failed; with `releaseOn: 'manual'` by the caller, who can then report what the response says of usage. Calls that
+ * are aborted leave the queue at once; an eviction aborts the call. A dropped
+ * call fails with a FlowControlError, or with `onDrop: 'respond'` gets the answer of the error contract as its response.
+ * @throws FlowConfigError for options that cannot be right.
+ *
+ * @example
+ * const agent = new Agent().compose(flowControl(flow, { classify: ({ path }) => ({ fairnessId: path, priority: 0 }) }));
+ * await request('http://model-server/v1/completions', { dispatcher: agent, method: 'POST', body });
+ */
+export function flowControl(
+  flow: AdapterGate<HttpFlowRequest<Dispatcher.DispatchOptions>>,
+  options: FlowControlOptions<Dispatcher.DispatchOptions> = {},
+): Dispatcher.DispatcherComposeInterceptor {
+  const control = new HttpFlowControl<Dispatcher.DispatchOptions, Dispatcher.DispatchOptions>(flow, {
+    ...options,
+    onDrop: options.onDrop ?? 'throw',
+  });
+  return (dispatch) =>
+    function flowControlDispatch(opts, handler) {
+      const call = new OutboundCall(opts, handler, dispatch);
+      control.enter(call.req, call, (verdict) => call.follow(verdict));
+      return call.hasRoom;
+    };
+}

@@ -1,0 +1,156 @@
+/**
+ * One call from its caller to the dispatcher below. Invariant: the control hears of exactly one end, and the caller of no more than
+ * undici would tell it.
+ *
+ *   waiting ──lease──→ dispatched ──onRequestStart──→ started ──→ response end | error
+ *      └──────────────────┴─ abort, eviction: over at once; should the dispatcher still start it, it is told to stop
+ */
+import { STATUS_CODES } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { HeaderSource } from '../../base/headers/header-source.js';
+import type { Exchange } from '../http/exchange.js';
+import type { Verdict } from '../http/http-flow-control.js';
+import type { RequestFlow } from '../http/request-flow.js';
+import type { HttpErrorResponse } from '../http/to-http-response.js';
+import { whenAborted } from './abort-source.js';
+import { bodyBytes, isStream, whenBodyFails } from './dispatch-body.js';
+import { type DispatchHeaders, flattened, readable, stripped } from './dispatch-headers.js';
+import { LeasedHandler } from './leased-handler.js';
+import { WaitingController } from './waiting-controller.js';
+
+/** Undici's own type has no read-only forms. */
+type UndiciHeaders = NonNullable<Dispatcher.DispatchOptions['headers']> | null;
+
+export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
+  readonly req: Dispatcher.DispatchOptions;
+  private given: DispatchHeaders;
+  readonly flow: RequestFlow | undefined;
+  readonly isAnswered = false;
+  readonly hasBegun = false;
+  /** What the dispatcher below said: false when it would rather not get more. */
+  hasRoom = true;
+  hasFailed = false;
+  reason: unknown = undefined;
+  /** What stops the work below, once it has started. */
+  stopWork: ((reason: Error) => void) | undefined = undefined;
+  private readonly handler: Dispatcher.DispatchHandler;
+  private readonly dispatch: Dispatcher.Dispatch;
+  private readonly controller: WaitingController = new WaitingController((reason) => this.abort(reason));
+  private isAnnounced = false;
+  private isOver = false;
+  private leased: RequestFlow | undefined = undefined;
+  private done: ((isSent: boolean) => void) | undefined = undefined;
+  private readonly stopWatching: (() => void)[] = [];
+
+  constructor(opts: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler, dispatch: Dispatcher.Dispatch) {
+    this.given = flattened(opts.headers);
+    this.req = { ...opts, headers: this.given as UndiciHeaders };
+    this.handler = handler;
+    this.dispatch = dispatch;
+    this.flow = handler instanceof LeasedHandler ? handler.flow : undefined;
+  }
+
+  get headers(): HeaderSource {
+    return readable(this.given);
+  }
+
+  stripHeaders(): void {
+    this.given = stripped(this.given);
+    this.req.headers = this.given as UndiciHeaders;
+  }
+
+  bodyBytes(unknownBodyBytes: number): number {
+    return bodyBytes(this.req.body, this.headers, unknownBodyBytes);
+  }
+
+  onEnd(done: (isSent: boolean) => void): void {
+    this.done = done;
+  }
+
+  failure(): unknown {
+    return this.reason;
+  }
+
+  /** Gives the caller a way to abort: undici gives it when the call starts. */
+  wait(): void {
+    const abort = (reason: Error): void => this.abort(reason);
+    const { body, signal } = this.req as Dispatcher.RequestOptions;
+    this.stopWatching.push(whenBodyFails(body, abort), whenAborted(signal, abort));
+    if (!this.isOver) this.announce();
+  }
+
+  proceed(): void {}
+
+  mustClose(): boolean {
+    return false;
+  }
+
+  evict(): void {
+    this.abort(this.leased?.signal.reason);
+  }
+
+  follow(verdict: Verdict): void {
+    switch (verdict.type) {
+      case 'pass':
+        if (verdict.flow === undefined) this.hasRoom = this.dispatch(this.req, this.handler);
+        else this.start(verdict.flow);
+        return;
+      case 'refuse':
+        this.respond(verdict.response);
+        return;
+      case 'fail':
+        this.fail(verdict.error);
+    }
+  }
+
+  end(isSent: boolean, reason?: unknown): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    this.reason = reason;
+    this.stopListening();
+    this.done?.(isSent);
+  }
+
+  private start(flow: RequestFlow): void {
+    this.leased = flow;
+    this.stopListening();
+    try {
+      this.hasRoom = this.dispatch(this.req, new LeasedHandler(this, this.handler, flow));
+    } catch (error) {
+      this.fail(error);
+    }
+  }
+
+  private abort(reason: Error): void {
+    if (this.stopWork !== undefined) this.stopWork(reason);
+    else this.fail(reason);
+  }
+
+  private fail(error: unknown): void {
+    if (this.isOver) return;
+    this.hasFailed = true;
+    this.end(false, error);
+    this.handler.onResponseError?.(this.controller, error as Error);
+  }
+
+  private announce(): void {
+    if (this.isAnnounced) return;
+    this.isAnnounced = true;
+    this.handler.onRequestStart?.(this.controller, {});
+  }
+
+  private respond({ status, headers, body }: HttpErrorResponse): void {
+    const { handler, controller, req } = this;
+    this.announce();
+    if (this.isOver) return;
+    this.end(true);
+    if (isStream(req.body)) req.body.destroy();
+    handler.onResponseStart?.(controller, status, { ...headers }, STATUS_CODES[status]);
+    if (req.method !== 'HEAD') handler.onResponseData?.(controller, Buffer.from(body));
+    handler.onResponseEnd?.(controller, {});
+  }
+
+  private stopListening(): void {
+    for (const stop of this.stopWatching.splice(0)) stop();
+  }
+}

@@ -1,0 +1,83 @@
+/** The controller's side of admission: asks the policy, contains its faults, and gives back what it admitted. */
+
+import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import type { PoolView } from '../endpoints/endpoint.js';
+import type { Gate } from '../gate/gate.js';
+import type { Usage } from '../tiers/views.js';
+import type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission-policy.js';
+
+/** What one decision may look at; made once and used for every decision. */
+class DecisionView implements AdmissionView {
+  nowMs = 0;
+  waiting = 0;
+  readonly pool: PoolView;
+  private readonly gate: Gate;
+  private reading: number | undefined = undefined;
+
+  constructor(pool: PoolView, gate: Gate) {
+    this.pool = pool;
+    this.gate = gate;
+  }
+
+  begin(nowMs: number, waiting: number): void {
+    this.nowMs = nowMs;
+    this.waiting = waiting;
+    this.reading = undefined;
+  }
+
+  saturation(): number {
+    this.reading ??= this.gate.measure(this.nowMs);
+    return this.reading;
+  }
+}
+
+export class GuardedAdmission {
+  policy: AdmissionPolicy | undefined;
+  /** Who admitted the last request; undefined when its policy failed, and it came in all the same. */
+  admittedBy: AdmissionPolicy | undefined = undefined;
+  private readonly view: DecisionView;
+  private readonly errors: PluginErrorSink;
+
+  constructor(policy: AdmissionPolicy | undefined, pool: PoolView, gate: Gate, errors: PluginErrorSink) {
+    this.policy = policy;
+    this.view = new DecisionView(pool, gate);
+    this.errors = errors;
+  }
+
+  /** Undefined when the request may come in; a policy that fails admits. */
+  refusal(request: unknown, key: AdmissionKey, nowMs: number, waiting: number): Refusal | undefined {
+    const { policy } = this;
+    this.admittedBy = undefined;
+    if (policy === undefined) return undefined;
+    this.view.begin(nowMs, waiting);
+    try {
+      const answer: unknown = policy.admit(request, key, this.view);
+      if (answer === 'admit') {
+        this.admittedBy = policy;
+        return undefined;
+      }
+      if (isRefusal(answer)) return answer;
+      this.failed(policy, new TypeError('admit must return "admit" or an object with a reason'));
+    } catch (error) {
+      this.failed(policy, error);
+    }
+    return undefined;
+  }
+
+  /** Tells `policy`, which admitted the request, that it ended. */
+  released(policy: AdmissionPolicy, request: unknown, key: AdmissionKey, usage: Usage | undefined): void {
+    try {
+      policy.released?.(request, key, usage);
+    } catch (error) {
+      this.failed(policy, error);
+    }
+  }
+
+  private failed({ type }: AdmissionPolicy, error: unknown): void {
+    this.errors.pluginFailed('admission', type, error);
+  }
+}
+
+function isRefusal(answer: unknown): answer is Refusal {
+  return typeof answer === 'object' && answer !== null && 'reason' in answer && typeof answer.reason === 'string';
+}

@@ -1,0 +1,49 @@
+/**
+ * Counts and sizes as people write them, read exactly: `'1k'`, `'10Gi'`, `'0.1Gi'`, `'2e3'`.
+ * The digits stay an integer fraction until the end, so that no binary rounding creeps in.
+ */
+
+/** A count or a size: an integer from 0 up, Infinity for unlimited, or a Kubernetes quantity (`'1k'`, `'10Gi'`). */
+export type Quantity = number | string;
+
+const notation = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$/;
+
+/** Longer text is no quantity that anybody means. */
+const longestText = 40;
+
+/** Suffix → base and exponent. */
+const suffixes: Readonly<Record<string, readonly [base: bigint, exponent: number]>> = {
+  n: [10n, -9],
+  u: [10n, -6],
+  m: [10n, -3],
+  k: [10n, 3],
+  M: [10n, 6],
+  G: [10n, 9],
+  T: [10n, 12],
+  P: [10n, 15],
+  E: [10n, 18],
+  Ki: [2n, 10],
+  Mi: [2n, 20],
+  Gi: [2n, 30],
+  Ti: [2n, 40],
+  Pi: [2n, 50],
+  Ei: [2n, 60],
+};
+
+/**
+ * The integer that a quantity stands for; NaN when it is none. An integer or Infinity stands for itself; text is Kubernetes notation,
+ * with fractions rounded away from zero (`'1500m'` is 2). Negative quantities come back negative, and results beyond
+ * `Number.MAX_SAFE_INTEGER` come back beyond it, only roughly: the caller says what it accepts.
+ */
+export function parseQuantity(value: number | string): number {
+  if (typeof value === 'number') return Number.isInteger(value) || value === Infinity ? value + 0 : Number.NaN;
+  const match = value.length <= longestText ? notation.exec(value) : null;
+  if (match === null) return Number.NaN;
+  const [, sign, digits = '', suffix = '', exponentText = '0'] = match;
+  const [whole = '', fraction = ''] = digits.split('.');
+  const [base, exponent] = suffixes[suffix] ?? [10n, Number(exponentText)];
+  const numerator = BigInt(whole + fraction) * base ** BigInt(Math.max(exponent, 0));
+  const denominator = 10n ** BigInt(fraction.length) * base ** BigInt(Math.max(-exponent, 0));
+  const magnitude = Math.min(Number((numerator + denominator - 1n) / denominator), Number.MAX_VALUE);
+  return sign === '-' && magnitude > 0 ? -magnitude : magnitude;
+}

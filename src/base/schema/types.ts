@@ -1,0 +1,121 @@
+/**
+ * The elements that option schemas share: numbers, quantities, durations, choices.
+ * A numeric element that failed leaves NaN for the rules over several fields: every comparison with it is false.
+ */
+import { type Duration, parseDuration } from './duration.js';
+import { element, type Schema, value } from './element.js';
+import { parseQuantity, type Quantity } from './quantity.js';
+
+/** Bounds of a number: `from` and `to` belong to the range, `above` does not. */
+export interface Range {
+  from?: number;
+  above?: number;
+  to?: number;
+}
+
+function isIn(candidate: number, { from = -Infinity, above = -Infinity, to = Infinity }: Range): boolean {
+  return candidate >= from && (candidate > above || above === -Infinity) && candidate <= to;
+}
+
+function rangeText({ from, above, to }: Range): string {
+  if (from !== undefined) return to === undefined ? ` from ${from} up` : ` from ${from} to ${to}`;
+  if (above !== undefined) return to === undefined ? ` above ${above}` : ` above ${above}, at most ${to}`;
+  return to === undefined ? '' : ` of at most ${to}`;
+}
+
+/** A finite number. */
+export function number(range: Range = {}): Schema<number> {
+  return numeric(`a number${rangeText(range)}`, (candidate) => Number.isFinite(candidate) && isIn(candidate, range));
+}
+
+/** A safe integer. */
+export function integer(range: Range = {}): Schema<number> {
+  return numeric(
+    `${Object.keys(range).length > 0 ? 'an' : 'a safe'} integer${rangeText(range)}`,
+    (candidate) => Number.isSafeInteger(candidate) && isIn(candidate, range),
+  );
+}
+
+function numeric(expected: string, isRight: (candidate: number) => boolean): Schema<number> {
+  return element((candidate, report) => {
+    if (typeof candidate === 'number' && isRight(candidate)) return candidate + 0;
+    report(expected);
+    return Number.NaN;
+  });
+}
+
+/** An integer from 1 up. */
+export function positiveInteger(): Schema<number> {
+  return integer({ from: 1 });
+}
+
+/** A finite number from 0 up. */
+export function atLeastZero(): Schema<number> {
+  return number({ from: 0 });
+}
+
+/** A finite number above 0. */
+export function aboveZero(): Schema<number> {
+  return number({ above: 0 });
+}
+
+/** A number from 0 to 1. */
+export function ratio(): Schema<number> {
+  return number({ from: 0, to: 1 });
+}
+
+/** A number above 0, at most 1. */
+export function ratioAboveZero(): Schema<number> {
+  return number({ above: 0, to: 1 });
+}
+
+export function flag(): Schema<boolean> {
+  return value('true or false', (candidate) => typeof candidate === 'boolean');
+}
+
+/** Text that is not empty. */
+export function text(expected = 'text that is not empty'): Schema<string> {
+  return value(expected, (candidate): candidate is string => typeof candidate === 'string' && candidate !== '');
+}
+
+/** One of these words. */
+export function oneOf<const T extends string>(...words: readonly T[]): Schema<T> {
+  return value(`one of ${words.map((word) => `"${word}"`).join(', ')}`, (candidate): candidate is T =>
+    words.some((word) => word === candidate),
+  );
+}
+
+function isNumberOrText(candidate: unknown): candidate is number | string {
+  return typeof candidate === 'number' || typeof candidate === 'string';
+}
+
+/** A count or a size, Infinity for unlimited. `example` is what the message shows. */
+export function quantity(example: Quantity = '1k'): Schema<number> {
+  return element((candidate, report) => {
+    const amount = isNumberOrText(candidate) ? parseQuantity(candidate) : Number.NaN;
+    if (amount === Infinity || (amount >= 0 && amount <= Number.MAX_SAFE_INTEGER)) return amount;
+    if (amount > 0) report(`at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1), or Infinity for unlimited`);
+    else report(`an integer from 0 up, Infinity, or a quantity like "${example}"`);
+    return Number.NaN;
+  });
+}
+
+/** A span of time in ms; Infinity for ever. */
+export function duration(example: Duration = '60s'): Schema<number> {
+  return element((candidate, report) => {
+    const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
+    if (ms >= 0) return ms;
+    report(`ms from 0 up, Infinity, or a duration like "${example}"`);
+    return Number.NaN;
+  });
+}
+
+/** A span of time in ms, above 0 and finite. */
+export function positiveDuration(example: Duration = '5m'): Schema<number> {
+  return element((candidate, report) => {
+    const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
+    if (ms > 0 && ms < Infinity) return ms;
+    report(`ms above 0, or a duration like "${example}"`);
+    return Number.NaN;
+  });
+}

@@ -1,0 +1,26 @@
+/** Does one more request fit? Global, then its band, then its flow; bytes before requests. */
+
+import type { Limits } from '../options.js';
+import type { LimitHit } from '../outcome/limit-hit.js';
+
+/** What waits in the whole controller, in one band or in one flow. */
+export interface Occupancy {
+  readonly waiting: number;
+  readonly waitingBytes: number;
+}
+
+/** The limit that `byteSize` more bytes in one more request would exceed. Landing exactly on a limit is allowed. */
+export function exceededLimit(scope: LimitHit['scope'], used: Occupancy, limits: Limits, byteSize: number): LimitHit | undefined {
+  if (used.waitingBytes + byteSize > limits.maxBytes) {
+    return { scope, resource: 'bytes', max: limits.maxBytes, used: used.waitingBytes };
+  }
+  if (used.waiting + 1 > limits.maxRequests) {
+    return { scope, resource: 'requests', max: limits.maxRequests, used: used.waiting };
+  }
+  return undefined;
+}
+
+/** True when the limits can never be exceeded, so that nobody needs to be counted for them. */
+export function isUnlimited(limits: Limits): boolean {
+  return limits.maxRequests === Number.POSITIVE_INFINITY && limits.maxBytes === Number.POSITIVE_INFINITY;
+}

@@ -1,0 +1,113 @@
+/**
+ * Ends the wait of requests whose time is up, exactly and with one timer.
+ *
+ * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is no timer.
+ */
+
+import type { Clock } from '../../base/clock.js';
+import { CalendarQueue } from './calendar-queue.js';
+import type { QueueItem } from './queue-item.js';
+
+/** Who knows the budgets. A method, because a closure for each controller would tie optimized code to one of them (bench: burst). */
+export interface Budgets {
+  /** How long the request may wait, ms; what is said of those that were added changes with `restart` alone. */
+  budgetOf(item: QueueItem): number;
+}
+
+export class Expiry {
+  private calendar: CalendarQueue = this.makeCalendar();
+  private timer: unknown = undefined;
+  /** The deadline that the timer is armed for; Infinity while it is not. */
+  private armedForMs = Number.POSITIVE_INFINITY;
+  /** No deadline is earlier. */
+  private noneBeforeMs = Number.POSITIVE_INFINITY;
+  /** Budgets run from here for requests that waited before. */
+  private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
+  private readonly clock: Clock;
+  private readonly budgets: Budgets;
+  private readonly onTimer: () => void;
+
+  constructor(clock: Clock, budgets: Budgets, onTimer: () => void) {
+    this.clock = clock;
+    this.budgets = budgets;
+    this.onTimer = onTimer;
+  }
+
+  /** When its time is up; Infinity: never. */
+  deadlineOf(item: QueueItem): number {
+    return Math.max(item.waitingSinceMs, this.regimeBeganAtMs) + this.budgets.budgetOf(item);
+  }
+
+  /** Starts the budget of a wait, from the time it began or from the beginning of the regime. O(1) amortized, at most O(log waiting). */
+  add(item: QueueItem): void {
+    const deadlineMs = this.deadlineOf(item);
+    if (deadlineMs === Number.POSITIVE_INFINITY) return;
+    this.calendar.add(item, deadlineMs);
+    if (deadlineMs < this.noneBeforeMs) this.noneBeforeMs = deadlineMs;
+  }
+
+  /** Ends the wait; `item.isWaiting` must be false by now. O(1) amortized. */
+  remove(item: QueueItem): void {
+    this.calendar.remove(item);
+  }
+
+  /** Most often answered without a look at the request (bench: burst). */
+  isDue(item: QueueItem, nowMs: number): boolean {
+    return nowMs >= this.noneBeforeMs && this.deadlineOf(item) <= nowMs;
+  }
+
+  /** The request whose time was up first, if any. */
+  due(nowMs: number): QueueItem | undefined {
+    if (nowMs < this.noneBeforeMs) return undefined;
+    const item = this.calendar.first();
+    this.noneBeforeMs = item === undefined ? Number.POSITIVE_INFINITY : this.deadlineOf(item);
+    return nowMs >= this.noneBeforeMs ? item : undefined;
+  }
+
+  /** Gives `waiting`, all that waits, fresh budgets, in a regime that began at that time. */
+  restart(beganAtMs: number, waiting: readonly QueueItem[]): void {
+    this.disarm();
+    this.calendar = this.makeCalendar();
+    this.regimeBeganAtMs = beganAtMs;
+    for (const item of waiting) {
+      item.deadlines = undefined;
+      this.add(item);
+    }
+  }
+
+  /** Called after every change: sets the timer when it is missing or late. Nothing to do for most requests. */
+  arm(nowMs: number): void {
+    if (this.timer === undefined || this.noneBeforeMs < this.armedForMs) this.rearm(nowMs);
+  }
+
+  /** Called when nothing waits. */
+  disarm(): void {
+    this.noneBeforeMs = Number.POSITIVE_INFINITY;
+    this.armedForMs = Number.POSITIVE_INFINITY;
+    if (this.calendar.hasGrown) this.calendar = this.makeCalendar();
+    this.clearTimer();
+  }
+
+  private makeCalendar(): CalendarQueue {
+    return new CalendarQueue((item) => this.deadlineOf(item));
+  }
+
+  private rearm(nowMs: number): void {
+    this.clearTimer();
+    this.armedForMs = this.noneBeforeMs;
+    this.timer = this.clock.setTimeout(
+      () => {
+        this.timer = undefined;
+        this.armedForMs = Number.POSITIVE_INFINITY;
+        this.onTimer();
+      },
+      Math.max(Math.ceil(this.armedForMs - nowMs), 0),
+    );
+  }
+
+  private clearTimer(): void {
+    if (this.timer === undefined) return;
+    this.clock.clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+}

@@ -1,0 +1,40 @@
+/** The one timer that looks at a closed gate again when nothing announces a change. */
+import type { Clock } from '../../base/clock.js';
+
+export class GatePoller {
+  private timer: unknown = undefined;
+  private atMs: number = Number.POSITIVE_INFINITY;
+  private readonly clock: Clock;
+  private readonly onTime: () => void;
+
+  constructor(clock: Clock, onTime: () => void) {
+    this.clock = clock;
+    this.onTime = onTime;
+  }
+
+  /** Looks again in at most `delayMs`; Infinity for not at all. A timer that is set to an earlier time stays. */
+  in(delayMs: number, nowMs: number): void {
+    if (delayMs === Number.POSITIVE_INFINITY) this.stop();
+    else if (nowMs + delayMs < this.atMs) this.set(delayMs, nowMs);
+  }
+
+  stop(): void {
+    if (this.timer === undefined) return;
+    this.clock.clearTimeout(this.timer);
+    this.timer = undefined;
+    this.atMs = Number.POSITIVE_INFINITY;
+  }
+
+  private set(delayMs: number, nowMs: number): void {
+    this.stop();
+    this.atMs = nowMs + delayMs;
+    this.timer = this.clock.setTimeout(
+      () => {
+        this.atMs = Number.POSITIVE_INFINITY;
+        this.timer = undefined;
+        this.onTime();
+      },
+      Math.max(delayMs, 0),
+    );
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Where may a request go, and where does it go? Filters by the request's class, marks of overload, headroom, then the picker.
+ *
+ *     pool ── filters (class) ──► served by ── not marked ──► reachable ── detector's filter ──► with room ── picker ──► endpoint
+ *
+ * Invariant: which endpoints serve a class is worked out once for each version of the pool.
+ */
+
+import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
+import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
+import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
+import type { Gate } from '../../gate/gate.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { ResolvedOptions } from '../options.js';
+import type { QueueItem } from './queue-item.js';
+
+const fallbackPicker = leastLoaded();
+/** Classes whose endpoints are remembered; hosts that make up more have them worked out again. */
+const rememberedClasses = 1000;
+
+type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
+
+export class Placement {
+  private readonly pool: EndpointPool;
+  private readonly gate: Gate;
+  private readonly errors: PluginErrorSink;
+  private options: PlacementOptions;
+  private poolVersion = -1;
+  private readonly served = new Map<string, readonly Endpoint[]>();
+  /** When the last mark of overload in the pool ends. */
+  private markedUntilMs = 0;
+
+  constructor(pool: EndpointPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
+    this.pool = pool;
+    this.gate = gate;
+    this.errors = errors;
+    this.options = options;
+  }
+
+  configure(options: PlacementOptions): void {
+    this.options = options;
+    this.poolVersion = -1;
+  }
+
+  /** False while every request may go to every endpoint. */
+  get tellsClasses(): boolean {
+    return this.options.endpointFilters.length > 0;
+  }
+
+  /** Requests of one class may go to the same endpoints; undefined: to all. */
+  classOf(item: QueueItem): string | undefined {
+    if (!this.tellsClasses) return undefined;
+    const { endpointFilters } = this.options;
+    const parts = endpointFilters.map((filter) => this.partOf(item, filter));
+    return parts.every((part) => part === undefined) ? undefined : JSON.stringify(parts);
+  }
+
+  /** False when the pool has endpoints, but none that may ever take a request of this class. */
+  isServed(requestClass: string | undefined): boolean {
+    return this.pool.endpoints.length === 0 || this.endpointsFor(requestClass).length > 0;
+  }
+
+  /** True when a request of this class has somewhere to go now. */
+  hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number): boolean {
+    return this.candidates(requestClass, band, nowMs).length > 0;
+  }
+
+  /** Why a request of this class has nowhere to go now; undefined when it has somewhere. */
+  obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): 'overloaded' | 'full' | undefined {
+    if (this.hasRoom(requestClass, band, nowMs)) return undefined;
+    return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs) ? 'overloaded' : 'full';
+  }
+
+  /** The endpoint that gets the request; undefined when there is none now. */
+  choose(item: QueueItem, nowMs: number): Endpoint | undefined {
+    const { implicitEndpoint } = this.pool;
+    if (implicitEndpoint !== undefined) return implicitEndpoint;
+    const candidates = this.candidates(item.requestClass, item.band, nowMs);
+    if (candidates.length === 0) return undefined;
+    return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);
+  }
+
+  /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
+  nextReturnAtMs(nowMs: number): number {
+    this.refresh();
+    return this.markedUntilMs > nowMs ? this.nextMarkEndsAtMs(nowMs) : Number.POSITIVE_INFINITY;
+  }
+
+  /** The endpoint behind a view; undefined for anything that is no member of the pool. */
+  member(view: EndpointView | undefined): Endpoint | undefined {
+    if (view === undefined) return undefined;
+    const endpoint = this.pool.get(view.id);
+    return endpoint === view ? endpoint : undefined;
+  }
+
+  /** Undefined when the picker, or the detector's filter, named no member of the pool. */
+  private pick(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
+    const { endpointPicker } = this.options;
+    try {
+      const choice = this.member(this.pool.endpoints.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs));
+      if (choice === undefined) throw new TypeError('pick must return one of the endpoints it was given');
+      return choice;
+    } catch (error) {
+      this.errors.pluginFailed('endpointPicker', endpointPicker.type, error);
+      return undefined;
+    }
+  }
+
+  /** For a picker that failed: it costs its choice, not the headroom. */
+  private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
+    const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
+    return this.member(fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs));
+  }
+
+  /** The endpoints that serve the class, without those that are marked as overloaded. */
+  private reachable(requestClass: string | undefined, nowMs: number): readonly Endpoint[] {
+    const served = this.endpointsFor(requestClass);
+    return this.markedUntilMs > nowMs ? served.filter((endpoint) => endpoint.overloadedUntilMs <= nowMs) : served;
+  }
+
+  private candidates(requestClass: string | undefined, band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
+    const reachable = this.reachable(requestClass, nowMs);
+    const isRequired = this.options.headroom === 'required';
+    if (reachable.length === 0 || (reachable.length === 1 && !isRequired)) return reachable;
+    const roomy = this.gate.withRoom(reachable, band, nowMs);
+    return roomy.length > 0 || isRequired ? roomy : reachable;
+  }
+
+  private endpointsFor(requestClass: string | undefined): readonly Endpoint[] {
+    this.refresh();
+    if (requestClass === undefined) return this.pool.endpoints;
+    let endpoints = this.served.get(requestClass);
+    if (endpoints === undefined) {
+      endpoints = this.filtered(requestClass);
+      if (this.served.size >= rememberedClasses) this.served.clear();
+      this.served.set(requestClass, endpoints);
+    }
+    return endpoints;
+  }
+
+  private nextMarkEndsAtMs(nowMs: number): number {
+    const ends = this.pool.endpoints.map((endpoint) => endpoint.overloadedUntilMs);
+    return Math.min(...ends.filter((endMs) => endMs > nowMs));
+  }
+
+  private refresh(): void {
+    if (this.pool.version !== this.poolVersion) this.renew();
+  }
+
+  private renew(): void {
+    this.poolVersion = this.pool.version;
+    this.served.clear();
+    this.markedUntilMs = Math.max(0, ...this.pool.endpoints.map((endpoint) => endpoint.overloadedUntilMs));
+  }
+
+  private filtered(requestClass: string): readonly Endpoint[] {
+    const parts: unknown[] = JSON.parse(requestClass);
+    let left: readonly EndpointView[] = this.pool.endpoints;
+    for (const [index, filter] of this.options.endpointFilters.entries()) {
+      const part = parts[index];
+      if (typeof part === 'string') left = this.keep(filter, left, part);
+    }
+    const kept = new Set(left);
+    return this.pool.endpoints.filter((endpoint) => kept.has(endpoint));
+  }
+
+  private partOf(item: QueueItem, filter: EndpointFilter): string | undefined {
+    try {
+      const part = filter.classOf(item);
+      if (part === undefined || typeof part === 'string') return part;
+      this.filterFailed(filter, new TypeError('classOf must return a text, or undefined'));
+    } catch (error) {
+      this.filterFailed(filter, error);
+    }
+    return undefined;
+  }
+
+  private keep(filter: EndpointFilter, endpoints: readonly EndpointView[], requestClass: string): readonly EndpointView[] {
+    try {
+      const kept = filter.keep(endpoints, requestClass);
+      if (Array.isArray(kept)) return kept;
+      this.filterFailed(filter, new TypeError('keep must return an array'));
+    } catch (error) {
+      this.filterFailed(filter, error);
+    }
+    return endpoints;
+  }
+
+  private filterFailed(filter: EndpointFilter, error: unknown): void {
+    this.errors.pluginFailed('endpointFilter', filter.type, error);
+  }
+}

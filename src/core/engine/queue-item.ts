@@ -1,0 +1,135 @@
+/** One request on its way through the controller: one fixed shape, made once, and small: a hundred thousand may wait. */
+
+import type { AdmissionPolicy } from '../../admission/admission-policy.js';
+import type { ItemQueue } from '../../base/queues/item-queue.js';
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
+import type { FlowRequest } from '../flow-request.js';
+import type { Outcome } from '../outcome/outcome.js';
+import type { AbortGroup } from './cancellation.js';
+
+/** The promise's end. */
+export type Settle = (outcome: Outcome) => void;
+
+/** What few requests have; apart, so that the others do not carry it (bench: backlog). */
+class Particulars {
+  receivedAtMs: number;
+  ttftDeadlineAtMs: number = Number.POSITIVE_INFINITY;
+  requeuedAtMs: number | undefined = undefined;
+  requestClass: string | undefined = undefined;
+  admittedBy: AdmissionPolicy | undefined = undefined;
+
+  constructor(receivedAtMs: number) {
+    this.receivedAtMs = receivedAtMs;
+  }
+}
+
+export class QueueItem implements WaitingItem {
+  flow: Flow | undefined = undefined;
+  /** Ends the wait; undefined while the request does not wait. */
+  settle: Settle | undefined = undefined;
+  /** Where its deadline is kept: owned by CalendarQueue. */
+  deadlines: ItemQueue<QueueItem> | undefined = undefined;
+  /** Who shares its signal: owned by Cancellation. */
+  abortGroup: AbortGroup | undefined = undefined;
+  /** Given up when the request is settled, so that a tombstone retains no payload. */
+  request: FlowRequest | undefined;
+  /** Undefined until its band exists. */
+  band: PriorityBand | undefined;
+  readonly fairnessId: string;
+  readonly priority: number;
+  readonly byteSize: number;
+  readonly tokens: number;
+  readonly sequence: number;
+  /** Never undefined once made. A field that may be refers to the number that a rush shares; one that may not copies it (bench: backlog). */
+  private readonly arrivedAtMs: number | undefined = undefined;
+  readonly ttlMs: number;
+  private particulars: Particulars | undefined = undefined;
+
+  constructor(
+    request: FlowRequest,
+    band: PriorityBand | undefined,
+    fairnessId: string,
+    priority: number,
+    sequence: number,
+    enqueuedAtMs: number,
+    ttlMs: number,
+  ) {
+    this.request = request;
+    this.band = band;
+    this.fairnessId = fairnessId;
+    this.priority = priority;
+    this.byteSize = request.byteSize;
+    this.tokens = request.tokens ?? 0;
+    this.sequence = sequence;
+    this.arrivedAtMs = enqueuedAtMs;
+    this.ttlMs = ttlMs;
+    if (request.receivedAtMs !== undefined || request.sloTtftMs !== undefined) this.noteTimes(request);
+  }
+
+  get enqueuedAtMs(): number {
+    return this.arrivedAtMs as number;
+  }
+
+  get isWaiting(): boolean {
+    return this.settle !== undefined;
+  }
+
+  get receivedAtMs(): number {
+    return this.particulars === undefined ? this.enqueuedAtMs : this.particulars.receivedAtMs;
+  }
+
+  get ttftDeadlineAtMs(): number {
+    return this.particulars === undefined ? Number.POSITIVE_INFINITY : this.particulars.ttftDeadlineAtMs;
+  }
+
+  /** Requests of one class may go to the same endpoints; undefined: to all. */
+  get requestClass(): string | undefined {
+    return this.particulars === undefined ? undefined : this.particulars.requestClass;
+  }
+
+  set requestClass(requestClass: string | undefined) {
+    if (requestClass !== this.requestClass) this.own().requestClass = requestClass;
+  }
+
+  /** The policy that must hear of its end; undefined when nobody must. */
+  get admittedBy(): AdmissionPolicy | undefined {
+    return this.particulars === undefined ? undefined : this.particulars.admittedBy;
+  }
+
+  set admittedBy(policy: AdmissionPolicy | undefined) {
+    if (policy !== this.admittedBy) this.own().admittedBy = policy;
+  }
+
+  /** True once it was put back after an eviction. */
+  get isRequeued(): boolean {
+    return this.particulars?.requeuedAtMs !== undefined;
+  }
+
+  /** When this wait began: a request that is put back after an eviction waits anew. */
+  get waitingSinceMs(): number {
+    return this.particulars === undefined ? this.enqueuedAtMs : (this.particulars.requeuedAtMs ?? this.enqueuedAtMs);
+  }
+
+  /** The same request with the same arrival, about to wait once more. It must still have its payload. */
+  again(nowMs: number): QueueItem {
+    const { request, fairnessId, priority, sequence, enqueuedAtMs, ttlMs } = this;
+    const item = new QueueItem(request as FlowRequest, undefined, fairnessId, priority, sequence, enqueuedAtMs, ttlMs);
+    item.own().requeuedAtMs = nowMs;
+    item.requestClass = this.requestClass;
+    item.admittedBy = this.admittedBy;
+    return item;
+  }
+
+  private noteTimes({ receivedAtMs = this.enqueuedAtMs, sloTtftMs = Number.POSITIVE_INFINITY }: FlowRequest): void {
+    const own = this.own();
+    own.receivedAtMs = receivedAtMs;
+    own.ttftDeadlineAtMs = receivedAtMs + sloTtftMs;
+  }
+
+  private own(): Particulars {
+    this.particulars ??= new Particulars(this.enqueuedAtMs);
+    return this.particulars;
+  }
+}

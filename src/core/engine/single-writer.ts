@@ -1,0 +1,98 @@
+/**
+ * One operation at a time: an operation runs to its end before the next begins, and a call that comes from inside one (a policy, a
+ * listener, an abort) waits its turn.
+ */
+import type { Clock } from '../../base/clock.js';
+
+/** Turns of the loop in one go; a listener that calls back without end continues in a later turn of the event loop. */
+const longestRun = 1000;
+
+/** Whose state is written. */
+export interface SerialHost {
+  /** Before an operation: the instant that all of it happens at. */
+  begin(): void;
+  /** True when `work` has something to do. */
+  readonly isWorkWanted: boolean;
+  /** After an operation, until nothing is wanted any more. */
+  work(): void;
+  /** Last of all. May want work again. */
+  end(): void;
+}
+
+export class SingleWriter {
+  /** True from the start, so that what is called during construction waits: call `leave` at its end. */
+  isBusy = true;
+  private deferred: (() => void)[] = [];
+  private continuation: unknown = undefined;
+  private readonly clock: Clock;
+  private readonly written: SerialHost;
+
+  constructor(clock: Clock, written: SerialHost) {
+    this.clock = clock;
+    this.written = written;
+  }
+
+  /** Runs the operation now, or after the one that is running. */
+  perform(operation: () => void): void {
+    if (this.isBusy) {
+      this.deferred.push(operation);
+      return;
+    }
+    this.enter();
+    this.written.begin();
+    try {
+      operation();
+    } finally {
+      this.leave();
+    }
+  }
+
+  /** For operations that cannot afford a closure: `enter`, `begin` if they need it, the operation, and `leave` in a finally. Only while not busy. */
+  enter(): void {
+    this.isBusy = true;
+  }
+
+  leave(): void {
+    try {
+      for (let turns = 0; turns < longestRun; turns++) {
+        if (this.hasWork) {
+          this.turn();
+          continue;
+        }
+        this.written.end();
+        if (this.hasWork) continue;
+        if (this.continuation !== undefined) this.stopContinuation();
+        return;
+      }
+      this.written.end();
+      this.continueLater();
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  private get hasWork(): boolean {
+    return this.written.isWorkWanted || this.deferred.length > 0;
+  }
+
+  private turn(): void {
+    if (this.written.isWorkWanted) this.written.work();
+    if (this.deferred.length === 0) return;
+    const operations = this.deferred;
+    this.deferred = [];
+    this.written.begin();
+    for (const operation of operations) operation();
+  }
+
+  private continueLater(): void {
+    this.continuation ??= this.clock.setTimeout(() => {
+      this.continuation = undefined;
+      this.perform(() => {});
+    }, 0);
+  }
+
+  private stopContinuation(): void {
+    this.clock.clearTimeout(this.continuation);
+    this.continuation = undefined;
+  }
+}

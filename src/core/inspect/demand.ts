@@ -1,0 +1,72 @@
+/** How much the controller is asked for, what waits for want of capacity included: the signal that scales model servers. */
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { Dispatcher } from '../engine/dispatcher.js';
+import { drainTimeMs } from '../outcome/explanation.js';
+
+/** Rates are averages over the last seconds; 0 when nothing was measured. */
+interface DemandFigures {
+  readonly waiting: number;
+  readonly waitingTokens: number;
+  readonly waitingBytes: number;
+  /** Requests handed to the controller, `tryEnqueue` and those that were rejected included. */
+  readonly arrivedPerSecond: number;
+  readonly dispatchedPerSecond: number;
+  /** When all that waits should be gone, by the recent rate; undefined when something waits and nothing was measured. */
+  readonly timeToDrainMs: number | undefined;
+}
+
+export interface BandDemand extends DemandFigures {
+  readonly priority: number;
+}
+
+export interface FlowDemand extends DemandFigures {
+  readonly inFlight: number;
+  readonly inFlightTokens: number;
+  /** Waiting and in flight: what a pool that is large enough would be running. */
+  readonly requests: number;
+  /** Read now, scaled so that 1 is full; 1 for an empty pool. */
+  readonly saturation: number;
+  /** Model servers in the pool; undefined for a controller without one. */
+  readonly endpoints: number | undefined;
+  /** Highest priority first. */
+  readonly bands: readonly BandDemand[];
+}
+
+/** Averages fade and never end: below this they are 0. */
+const leastPerSecond = 0.001;
+
+/** O(bands), and one question to the detector. */
+export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
+  const { waiting, waitingBytes, ledger } = dispatcher;
+  const bands = dispatcher.keeper.table.all().map((band) => bandDemand(band, nowMs));
+  const sum = (figure: 'waitingTokens' | 'arrivedPerSecond' | 'dispatchedPerSecond'): number =>
+    bands.reduce((total, band) => total + band[figure], 0);
+  const { pool } = ledger;
+  const dispatchedPerSecond = sum('dispatchedPerSecond');
+  return {
+    requests: waiting + ledger.inFlight,
+    waiting,
+    waitingTokens: sum('waitingTokens'),
+    waitingBytes,
+    inFlight: ledger.inFlight,
+    inFlightTokens: ledger.inFlightTokens,
+    arrivedPerSecond: sum('arrivedPerSecond'),
+    dispatchedPerSecond,
+    timeToDrainMs: drainTimeMs(waiting, dispatchedPerSecond),
+    saturation: dispatcher.measure(),
+    endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
+    bands,
+  };
+}
+
+function bandDemand(band: PriorityBand, nowMs: number): BandDemand {
+  const { priority, waiting, waitingTokens, waitingBytes } = band;
+  const dispatchedPerSecond = rounded(band.drainRate.perSecond(nowMs));
+  const arrivedPerSecond = rounded(band.arrivalRate.perSecond(nowMs));
+  const timeToDrainMs = drainTimeMs(waiting, dispatchedPerSecond);
+  return { priority, waiting, waitingTokens, waitingBytes, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs };
+}
+
+function rounded(perSecond = 0): number {
+  return perSecond < leastPerSecond ? 0 : perSecond;
+}

@@ -1,0 +1,128 @@
+/** Why does this request still wait? Reads the walk's state, in the order in which the walk asks, and changes nothing. */
+
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { Dispatcher } from '../engine/dispatcher.js';
+import { QueueItem } from '../engine/queue-item.js';
+import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
+
+/** A decision with its half of the sentence. */
+type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
+
+/** The waiting request that is meant: by its arrival number, its view, or what the host passed to `enqueue`. O(waiting), with a view O(1). */
+export function findWaiting(dispatcher: Dispatcher, wanted: unknown): QueueItem | undefined {
+  if (wanted instanceof QueueItem) return wanted.isWaiting ? wanted : undefined;
+  for (const band of dispatcher.keeper.table.allWaiting()) {
+    for (const item of band.members()) {
+      if (item.sequence === wanted || item.request === wanted) return item as QueueItem;
+    }
+  }
+  return undefined;
+}
+
+/**
+ * Explains the wait of a request that waits. Its place is exact in arrival order at O(place), and in any other order at O(its queue);
+ * `most` bounds what is looked at, at the price of `ahead`.
+ */
+export function explainWait(
+  dispatcher: Dispatcher,
+  item: QueueItem,
+  nowMs: number,
+  most: number = Number.POSITIVE_INFINITY,
+): WaitExplanation {
+  const band = item.band as PriorityBand;
+  const flow = item.flow as Flow;
+  const saturation = dispatcher.gate.saturationFor(band);
+  const { ceiling } = band;
+  const ahead = band.queueOf(flow)?.ahead(item, most);
+  const turns = (ahead ?? flow.waiting - 1) + 1;
+  const aheadInOtherFlows = band.sharesQueue ? 0 : othersBefore(turns, flow, band, most);
+  const higher = dispatcher.keeper.table.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
+  const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
+  const isPoolEmpty = dispatcher.ledger.pool.endpoints.length === 0;
+  const estimatedWaitMs = isPoolEmpty ? undefined : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
+  const deadlineMs = dispatcher.expiry.deadlineOf(item);
+  const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
+  const { text, ...verdict } = judge(dispatcher, item, higher, ahead, nowMs);
+  const clauses = [
+    text,
+    inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',
+    ahead !== undefined && ahead > 0 ? `${ahead} ahead in this ${band.sharesQueue ? 'band' : 'flow'}` : '',
+    aheadInOtherFlows > 0 ? `${aheadInOtherFlows} ahead in other flows` : '',
+    estimatedWaitMs === undefined ? '' : `about ${inSeconds(estimatedWaitMs)}`,
+    expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs ? `may wait only ${inSeconds(expiresInMs)} more` : '',
+  ];
+  return {
+    ...verdict,
+    text: clauses.filter((clause) => clause !== '').join('; '),
+    priority: item.priority,
+    sequence: item.sequence,
+    saturation,
+    ceiling,
+    waitedMs: nowMs - item.waitingSinceMs,
+    expiresInMs,
+    ahead,
+    aheadInOtherFlows,
+    inHigherBands,
+    estimatedWaitMs,
+  };
+}
+
+/** The first thing that holds it back. */
+function judge(
+  { gate, ledger, placement, choice }: Dispatcher,
+  item: QueueItem,
+  higher: readonly PriorityBand[],
+  ahead: number | undefined,
+  nowMs: number,
+): Verdict {
+  const band = item.band as PriorityBand;
+  const flow = item.flow as Flow;
+  const name = `band ${band.priority}`;
+  const next = higher[higher.length - 1];
+  if (ledger.pool.endpoints.length === 0) return { decidedBy: 'pool', text: `${name} waits: the pool has no endpoints` };
+  if (flow.heldIn !== undefined) {
+    return { decidedBy: 'endpoints', text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}` };
+  }
+  if (!gate.isOpenFor(band)) {
+    const saturation = gate.measured(band);
+    if (saturation === undefined) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
+    return { decidedBy: 'gate', text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}` };
+  }
+  if (next !== undefined && choice.isStrict) {
+    const waiting = higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;
+    return { decidedBy: 'priority', text: `${name} waits for ${waiting}` };
+  }
+  const obstacle = placement.obstacle(item.requestClass, band, nowMs);
+  if (obstacle !== undefined) return { decidedBy: 'endpoints', text: `${name}: ${obstacles[obstacle]}` };
+  if (!choice.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
+  if (ahead === 0 && !band.sharesQueue) {
+    return { decidedBy: 'fairness', policy: band.settings.fairness.type, text: `${name}: it is the turn of other flows` };
+  }
+  return { decidedBy: 'ordering', policy: band.settings.ordering.type, text: `${name}: others of its queue go first` };
+}
+
+const obstacles = {
+  full: 'the endpoints it may go to are full',
+  overloaded: 'the endpoints it may go to are marked as overloaded',
+} as const;
+
+/** By the band's own rate; where higher bands go first, no sooner than the rate of all takes for them as well. */
+function estimate({ keeper }: Dispatcher, band: PriorityBand, inBand: number, inHigherBands: number, nowMs: number): number | undefined {
+  const own = drainTimeMs(inBand, band.drainRate.perSecond(nowMs));
+  if (inHigherBands === 0) return own;
+  const perSecond = keeper.table.all().reduce((sum, { drainRate }) => sum + (drainRate.perSecond(nowMs) ?? 0), 0);
+  const together = drainTimeMs(inHigherBands + inBand, perSecond);
+  return together === undefined ? own : Math.max(together, own ?? 0);
+}
+
+/** Requests of other active flows that go before one that needs `turns` turns of its own. O(flows), beyond `most` of them O(1). */
+function othersBefore(turns: number, flow: Flow, band: PriorityBand, most: number): number {
+  const others = band.waiting - flow.waiting;
+  if (band.activeCount > most) return Math.min(others, turns * (band.activeCount - 1));
+  let before = 0;
+  for (const other of band.activeFlows()) {
+    if (other !== flow) before += Math.min(other.waiting, Math.ceil((turns * other.weight) / flow.weight));
+  }
+  return before;
+}

@@ -1,0 +1,142 @@
+/** Drops as a few lines for a log: one in a period, however many there were, and none while there are none. */
+
+import { BoundedLabel } from '../../base/bounded-label.js';
+import { type Clock, realClock } from '../../base/clock.js';
+import { object, optional, type Schema, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero, flag } from '../../base/schema/types.js';
+import type { DroppedEvent, FlowEvents } from '../events.js';
+
+export interface LogDropsOptions {
+  /** Gets `drops=12 periodMs=10000 reasons=ttl-expired:12 priorities=0:12`, and the same as an object. */
+  onLine: (line: string, summary: DropSummary) => void;
+  /** From the first drop to the line, ms, above 0. @default 10,000 */
+  everyMs?: number | undefined;
+  /** Whether lines name the three fairness IDs with the most drops. @default false */
+  fairnessIds?: boolean | undefined;
+  /** @default the platform's monotonic clock */
+  clock?: Clock | undefined;
+}
+
+/** The drops of one period, counted by name. */
+export interface DropSummary {
+  readonly drops: number;
+  readonly periodMs: number;
+  readonly reasons: Readonly<Record<string, number>>;
+  readonly priorities: Readonly<Record<string, number>>;
+  /** The three with the most drops. */
+  readonly fairnessIds?: Readonly<Record<string, number>>;
+}
+
+const optionsSchema: Schema<object> = object({
+  onLine: value('a function', (given): given is LogDropsOptions['onLine'] => typeof given === 'function'),
+  everyMs: optional(aboveZero()),
+  fairnessIds: optional(flag()),
+  clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
+} satisfies Record<keyof LogDropsOptions, unknown>);
+
+/** Names that one period tells apart; the rest is `other`. */
+const mostNames = 100;
+const namesTold = 3;
+
+interface Source {
+  on(event: 'dropped', listener: (payload: FlowEvents['dropped']) => void): () => void;
+}
+
+/**
+ * Calls `onLine` once for all drops of a period, which begins with the first of them. `stop` tells what has not been told yet.
+ * @throws FlowConfigError that lists every problem
+ *
+ * @example
+ * logDrops(flow, { onLine: (line, summary) => logger.warn(summary, line) });
+ */
+export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void } {
+  parse(optionsSchema, options, 'logDrops');
+  const { onLine, everyMs = 10_000, fairnessIds = false, clock = realClock } = options;
+  let period: Period | undefined;
+  let timer: unknown;
+
+  function tell(): void {
+    if (period === undefined) return;
+    const summary = period.summary(clock.now());
+    period = undefined;
+    onLine(lineOf(summary), summary);
+  }
+
+  const stopListening = flow.on('dropped', ({ outcome }) => {
+    if (period === undefined) {
+      period = new Period(clock.now(), fairnessIds);
+      timer = clock.setTimeout(tell, everyMs);
+      letExit(timer);
+    }
+    period.count(outcome);
+  });
+
+  return {
+    stop() {
+      stopListening();
+      clock.clearTimeout(timer);
+      tell();
+    },
+  };
+}
+
+class Period {
+  private drops = 0;
+  private readonly reasons = new Counts();
+  private readonly priorities = new Counts();
+  private readonly fairnessIds: Counts | undefined;
+  private readonly beganAtMs: number;
+
+  constructor(nowMs: number, hasFairnessIds: boolean) {
+    this.beganAtMs = nowMs;
+    this.fairnessIds = hasFairnessIds ? new Counts() : undefined;
+  }
+
+  count({ reason, priority, fairnessId }: DroppedEvent['outcome']): void {
+    this.drops++;
+    this.reasons.add(reason);
+    this.priorities.add(String(priority));
+    this.fairnessIds?.add(fairnessId);
+  }
+
+  summary(nowMs: number): DropSummary {
+    const { drops, reasons, priorities, fairnessIds } = this;
+    const told = { drops, periodMs: Math.round(nowMs - this.beganAtMs), reasons: reasons.most(), priorities: priorities.most() };
+    return fairnessIds === undefined ? told : { ...told, fairnessIds: fairnessIds.most(namesTold) };
+  }
+}
+
+class Counts {
+  private readonly counts = new Map<string, number>();
+  private readonly names = new BoundedLabel(mostNames);
+
+  add(name: string): void {
+    const kept = this.names.of(name);
+    this.counts.set(kept, (this.counts.get(kept) ?? 0) + 1);
+  }
+
+  most(limit = mostNames): Record<string, number> {
+    return Object.fromEntries([...this.counts].sort((a, b) => b[1] - a[1]).slice(0, limit));
+  }
+}
+
+/** logfmt. Names from clients are quoted where they hold more than a plain word. */
+function lineOf({ drops, periodMs, ...counts }: DropSummary): string {
+  const lists = Object.entries(counts).map(([key, of]) => `${key}=${Object.entries(of).map(([name, count]) => `${plain(name)}:${count}`)}`);
+  return [`drops=${drops}`, `periodMs=${periodMs}`, ...lists].join(' ');
+}
+
+function plain(name: string): string {
+  return /^[\w./@-]+$/.test(name) ? name : JSON.stringify(name);
+}
+
+/** A line that is due keeps no process alive. */
+function letExit(timer: unknown): void {
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+}
+
+function isClock(given: unknown): given is Clock {
+  if (typeof given !== 'object' || given === null) return false;
+  return ['now', 'setTimeout', 'clearTimeout'].every((name) => typeof Reflect.get(given, name) === 'function');
+}

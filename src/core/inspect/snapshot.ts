@@ -1,0 +1,174 @@
+/** What the controller shows of itself: cheap figures for every scrape, and a full picture for an inspector. */
+import type { EndpointMetrics } from '../../endpoints/endpoint.js';
+import type { EndpointPool } from '../../endpoints/endpoint-pool.js';
+import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Limits } from '../options.js';
+import type { OutcomeType } from '../outcome/outcome.js';
+
+/** Figures. At any time `enqueued` = `dispatched` + `rejected` + `evicted` + `waiting`. */
+export interface FlowStats {
+  readonly state: 'open' | 'draining' | 'closed';
+  /** Requests ever handed to the controller. */
+  readonly enqueued: number;
+  readonly dispatched: number;
+  readonly rejected: number;
+  readonly evicted: number;
+  /** Settled requests by outcome. */
+  readonly outcomes: Readonly<Record<OutcomeType, number>>;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  /** Leases not yet released. */
+  readonly inFlight: number;
+  readonly inFlightTokens: number;
+  readonly released: number;
+  /** Running requests that were asked to leave for a more important one. */
+  readonly evictedInFlight: number;
+  /** What eviction is after and what it has coming, in units of saturation; undefined without eviction. */
+  readonly reclaim: ReclaimFigures | undefined;
+  readonly bands: number;
+  readonly flows: number;
+  /** The last reading, scaled so that 1 is full. */
+  readonly saturation: number;
+  /** True while requests wait because of the gate. */
+  readonly isGateClosed: boolean;
+  /** The least Jain index of the fairness policies that keep one; undefined when none does. Computed when read. */
+  readonly fairnessIndex: number | undefined;
+  /** Faults of policies, detectors, pickers and listeners. */
+  readonly pluginErrors: number;
+}
+
+export interface FlowSnapshot {
+  readonly fairnessId: string;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  readonly oldestWaitMs: number;
+}
+
+export interface BandSnapshot {
+  readonly priority: number;
+  readonly isConfigured: boolean;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  readonly limits: Limits;
+  readonly flowLimits: Limits;
+  /** Infinity = for ever. */
+  readonly requestTtlMs: number;
+  readonly ceiling: number;
+  readonly fairness: string;
+  readonly ordering: string;
+  /** Recent dispatches per second; undefined when nothing was measured. */
+  readonly dispatchedPerSecond: number | undefined;
+  /** Flows known, idle ones included. */
+  readonly flows: number;
+  /** Flows with waiting requests, longest active first; those held back for want of an endpoint last. */
+  readonly activeFlows: readonly FlowSnapshot[];
+}
+
+export interface EndpointSnapshot {
+  readonly id: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly inFlightRequests: number;
+  readonly inFlightTokens: number;
+  /** It refused work, and gets none for a while. */
+  readonly isOverloaded: boolean;
+  readonly metrics: EndpointMetrics | undefined;
+}
+
+/** Everything at one instant. Costs O(waiting). */
+export interface ControllerSnapshot {
+  readonly atMs: number;
+  readonly stats: FlowStats;
+  readonly limits: Limits;
+  /** Highest priority first. */
+  readonly bands: readonly BandSnapshot[];
+  readonly endpoints: readonly EndpointSnapshot[];
+}
+
+export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowStats {
+  const { outcomes, ledger } = dispatcher;
+  return {
+    state: dispatcher.state,
+    enqueued: dispatcher.enqueued,
+    dispatched: outcomes.Dispatched,
+    rejected: outcomes.RejectedCapacity + outcomes.RejectedNoEndpoints + outcomes.RejectedOther,
+    evicted: outcomes.EvictedTTL + outcomes.EvictedNoEndpoints + outcomes.EvictedContextCancelled + outcomes.EvictedOther,
+    outcomes: { ...outcomes },
+    waiting: dispatcher.waiting,
+    waitingBytes: dispatcher.waitingBytes,
+    inFlight: ledger.inFlight,
+    inFlightTokens: ledger.inFlightTokens,
+    released: dispatcher.released,
+    evictedInFlight: dispatcher.evictedInFlight,
+    reclaim: dispatcher.reclaimFigures,
+    bands: dispatcher.keeper.table.size,
+    flows: dispatcher.keeper.flows.size,
+    saturation: dispatcher.gate.saturation,
+    isGateClosed: dispatcher.isGateClosed,
+    fairnessIndex: fairnessIndexOf(dispatcher),
+    pluginErrors,
+  };
+}
+
+function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
+  const policies = new Set(dispatcher.keeper.table.all().map((band) => band.settings.fairness));
+  let least: number | undefined;
+  for (const policy of policies) {
+    const index = 'fairnessIndex' in policy ? policy.fairnessIndex : undefined;
+    if (index !== undefined) least = Math.min(least ?? index, index);
+  }
+  return least;
+}
+
+export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginErrors: number, nowMs: number): ControllerSnapshot {
+  return {
+    atMs: nowMs,
+    stats: takeStats(dispatcher, pluginErrors),
+    limits,
+    bands: dispatcher.keeper.table.all().map((band) => bandSnapshot(band, nowMs)),
+    endpoints: endpointSnapshots(dispatcher.ledger.pool),
+  };
+}
+
+/** The first `count` members of the pool. */
+export function endpointSnapshots(pool: EndpointPool, count: number = Number.POSITIVE_INFINITY): EndpointSnapshot[] {
+  return pool.endpoints
+    .slice(0, count)
+    .filter((endpoint) => !endpoint.isImplicit)
+    .map(({ id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics }) => {
+      const isOverloaded = overloadedUntilMs > pool.now();
+      return { id, labels, inFlightRequests, inFlightTokens, isOverloaded, metrics };
+    });
+}
+
+function bandSnapshot(band: PriorityBand, nowMs: number): BandSnapshot {
+  const { priority, isConfigured, waiting, waitingBytes, ceiling, settings } = band;
+  const { limits, flowLimits, requestTtlMs, fairness, ordering } = settings;
+  return {
+    priority,
+    isConfigured,
+    waiting,
+    waitingBytes,
+    limits,
+    flowLimits,
+    requestTtlMs,
+    ceiling,
+    fairness: fairness.type,
+    ordering: ordering.type,
+    dispatchedPerSecond: band.drainRate.perSecond(nowMs),
+    flows: band.flows.size,
+    activeFlows: flowSnapshots(band, nowMs),
+  };
+}
+
+function flowSnapshots(band: PriorityBand, nowMs: number): FlowSnapshot[] {
+  const oldest = new Map<unknown, number>();
+  for (const item of band.waitingItems()) if (!oldest.has(item.flow)) oldest.set(item.flow, item.enqueuedAtMs);
+  return band.waitingFlows().map((flow) => ({
+    fairnessId: flow.fairnessId,
+    waiting: flow.waiting,
+    waitingBytes: flow.waitingBytes,
+    oldestWaitMs: nowMs - (oldest.get(flow) ?? nowMs),
+  }));
+}

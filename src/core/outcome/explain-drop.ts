@@ -1,0 +1,142 @@
+/** What a drop means to a client: its cause, a status, a sentence. Error contracts and `FlowControlError` both start from here. */
+import type { LimitHit } from './limit-hit.js';
+import type { Drop } from './outcome.js';
+
+/**
+ * What lies behind a drop, whichever way it came about.
+ * - `saturated`: no room: a limit on waiting requests was reached, an admission policy refused, a higher priority took the place.
+ * - `overloaded`: an admission policy found every worker busy.
+ * - `no-endpoints`: there is no model server.
+ * - `ttl-expired`: it waited as long as it may.
+ * - `cancelled`: the client left.
+ * - `shutting-down`: the controller is closing.
+ * - `evicted`: it ran, and gave up its seat for a request of higher priority.
+ * - `internal`: anything else, a fault.
+ */
+export type DropCause =
+  | 'saturated'
+  | 'overloaded'
+  | 'no-endpoints'
+  | 'ttl-expired'
+  | 'cancelled'
+  | 'shutting-down'
+  | 'evicted'
+  | 'internal';
+
+/** The stable name of a cause in errors and in bodies. */
+export type DropCode =
+  | 'ERR_FLOW_SATURATED'
+  | 'ERR_FLOW_OVERLOADED'
+  | 'ERR_FLOW_NO_ENDPOINTS'
+  | 'ERR_FLOW_TTL_EXPIRED'
+  | 'ERR_FLOW_CANCELLED'
+  | 'ERR_FLOW_SHUTTING_DOWN'
+  | 'ERR_FLOW_EVICTED'
+  | 'ERR_FLOW_INTERNAL';
+
+export interface DropExplanation {
+  readonly cause: DropCause;
+  readonly code: DropCode;
+  /** By the Gateway API table, the default contract: 429 for `saturated` and `evicted`, 503, or 500 for `shutting-down` and `internal`. */
+  readonly status: 429 | 500 | 503;
+  /** One sentence for the client. It names limits and figures, or what an admission policy said; of itself never a fairness ID. */
+  readonly detail: string;
+  /** When to come back, whole seconds from 1 up; undefined when nobody is there to come back. */
+  readonly retryAfterSeconds: number | undefined;
+}
+
+const codes: Record<DropCause, DropCode> = {
+  saturated: 'ERR_FLOW_SATURATED',
+  overloaded: 'ERR_FLOW_OVERLOADED',
+  'no-endpoints': 'ERR_FLOW_NO_ENDPOINTS',
+  'ttl-expired': 'ERR_FLOW_TTL_EXPIRED',
+  cancelled: 'ERR_FLOW_CANCELLED',
+  'shutting-down': 'ERR_FLOW_SHUTTING_DOWN',
+  evicted: 'ERR_FLOW_EVICTED',
+  internal: 'ERR_FLOW_INTERNAL',
+};
+
+const statuses: Record<DropCause, DropExplanation['status']> = {
+  saturated: 429,
+  overloaded: 503,
+  'no-endpoints': 503,
+  'ttl-expired': 503,
+  cancelled: 503,
+  'shutting-down': 500,
+  evicted: 429,
+  internal: 500,
+};
+
+/**
+ * Explains a drop. Retry-After is at most `maxRetryAfterSeconds`, so that one bad estimate does not send clients away for an hour,
+ * and 1 where nothing was measured, because clients of model APIs do not retry without it.
+ */
+export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
+  const cause = causeOf(drop);
+  const seconds = Math.ceil((drop.retryAfterMs ?? 0) / 1_000);
+  return {
+    cause,
+    code: codes[cause],
+    status: statuses[cause],
+    detail: describe(cause, drop),
+    retryAfterSeconds: cause === 'cancelled' ? undefined : Math.max(1, Math.min(seconds, maxRetryAfterSeconds)),
+  };
+}
+
+function causeOf({ type, reason }: Drop): DropCause {
+  switch (type) {
+    case 'RejectedCapacity':
+      return reason === 'overloaded' ? 'overloaded' : 'saturated';
+    case 'RejectedNoEndpoints':
+    case 'EvictedNoEndpoints':
+      return 'no-endpoints';
+    case 'EvictedTTL':
+      return 'ttl-expired';
+    case 'EvictedContextCancelled':
+      return 'cancelled';
+    default:
+      if (reason === 'displaced') return 'saturated';
+      return isCause(reason) ? reason : 'internal';
+  }
+}
+
+function isCause(reason: string): reason is DropCause {
+  return Object.hasOwn(codes, reason);
+}
+
+function describe(cause: DropCause, drop: Drop): string {
+  switch (cause) {
+    case 'saturated':
+    case 'overloaded':
+      if (drop.limit !== undefined) return describeLimit(drop.limit, drop);
+      if (drop.detail !== undefined) return `The request was refused: ${drop.detail}.`;
+      return drop.reason === 'displaced'
+        ? 'The queue was full, and a request of higher priority took the place of this one.'
+        : `The gateway takes no more requests of priority ${drop.priority} now.`;
+    case 'no-endpoints':
+      if (drop.limit !== undefined)
+        return `No model server is available, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
+      return `No model server is available${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
+    case 'ttl-expired':
+      return `The request waited ${seconds(drop.queuedMs)} for a free model server, as long as it may.`;
+    case 'cancelled':
+      return `The client left after ${seconds(drop.queuedMs)} in the queue.`;
+    case 'shutting-down':
+      return 'The gateway is shutting down.';
+    case 'evicted':
+      return 'The request was evicted for one of higher priority.';
+    case 'internal':
+      return 'Flow control could not handle the request.';
+  }
+}
+
+function describeLimit({ scope, resource, max, used }: LimitHit, { priority }: Drop): string {
+  const where = { global: '', band: ` of priority ${priority}`, flow: ' of this flow' }[scope];
+  return resource === 'requests'
+    ? `At most ${max} requests${where} may wait, and ${used} are waiting.`
+    : `Requests${where} that wait may hold at most ${max} bytes; they hold ${used}, and this one does not fit.`;
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}

@@ -1,0 +1,55 @@
+/** What decided over a request that was dropped. */
+import { type Explanation, inSeconds } from './explanation.js';
+import type { LimitHit } from './limit-hit.js';
+import type { Drop } from './outcome.js';
+
+/** The gate as it stood when a request was dropped. */
+export interface GateReading {
+  readonly saturation: number;
+  readonly ceiling: number;
+}
+
+export function explainOutcome(drop: Drop, reading: GateReading | undefined): Explanation {
+  const { reason, priority, queuedMs, policy, detail, limit } = drop;
+  const name = `band ${priority}`;
+  switch (reason) {
+    case 'refused':
+    case 'overloaded':
+      if (policy === undefined && detail === undefined) {
+        return { decidedBy: 'endpoints', text: 'no endpoint that it may go to takes more, and nothing waits in this mode' };
+      }
+      return {
+        decidedBy: 'admission',
+        policy,
+        text: `refused by ${policy ?? 'an admission policy'}${detail === undefined ? '' : `: ${detail}`}`,
+      };
+    case 'displaced':
+      return {
+        decidedBy: 'priority',
+        text: `left ${name} after ${inSeconds(queuedMs)}: the queue was full, and a higher band took the place`,
+      };
+    case 'evicted':
+      return { decidedBy: 'priority', text: 'evicted while it ran, for a request of higher priority, and not put back' };
+    case 'max-bands':
+      return { decidedBy: 'limit', text: `there is no band ${priority}, and no further band may be made` };
+    case 'ttl-expired': {
+      const end = reading && `; saturation was ${reading.saturation.toFixed(2)}, the ceiling ${reading.ceiling.toFixed(2)}`;
+      return { decidedBy: 'ttl', text: `waited ${inSeconds(queuedMs)} in ${name}, as long as it may${end ?? ''}`, ...reading };
+    }
+    case 'no-endpoints':
+      return { decidedBy: 'pool', text: `no endpoint that it may go to${queuedMs > 0 ? `, for ${inSeconds(queuedMs)}` : ''}` };
+    case 'cancelled':
+      return { decidedBy: 'client', text: `the client left after ${inSeconds(queuedMs)} in ${name}` };
+    case 'shutting-down':
+      return { decidedBy: 'controller', text: 'the controller is closing' };
+    default:
+      return { decidedBy: 'limit', limit, text: limit === undefined ? `over the limit ${reason}` : describeLimit(limit, name) };
+  }
+}
+
+function describeLimit({ scope, resource, max, used }: LimitHit, band: string): string {
+  const where = { global: 'the queue', band, flow: `its flow in ${band}` }[scope];
+  return resource === 'requests'
+    ? `${where} is full: ${used} of ${max} requests wait`
+    : `${where} is full: ${used} of ${max} bytes are taken, and this request does not fit`;
+}

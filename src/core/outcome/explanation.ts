@@ -1,0 +1,76 @@
+/** What decided over a request: one readable sentence, and the same as data. Sentences name figures and policies, never a fairness ID. */
+import type { LimitHit } from './limit-hit.js';
+
+/**
+ * Who decided.
+ * - `admission`: an admission policy; `policy` names it.
+ * - `limit`: a limit on what may wait, or on the number of bands.
+ * - `priority`: tier 1: a higher band goes first, or took the place.
+ * - `fairness`: tier 2: it is the turn of another flow.
+ * - `ordering`: tier 3: a request ahead in its own queue goes first.
+ * - `gate`: saturation reached the ceiling of its band.
+ * - `endpoints`: the endpoints it may go to are full, or marked as overloaded.
+ * - `pool`: there is no endpoint that it may go to.
+ * - `ttl`: its time was up.
+ * - `client`: the client left.
+ * - `controller`: it is closing.
+ */
+export type DecidedBy =
+  | 'admission'
+  | 'limit'
+  | 'priority'
+  | 'fairness'
+  | 'ordering'
+  | 'gate'
+  | 'endpoints'
+  | 'pool'
+  | 'ttl'
+  | 'client'
+  | 'controller';
+
+export interface Explanation {
+  readonly decidedBy: DecidedBy;
+  /** One sentence for operators. Clients get `explainDrop(outcome).detail`. */
+  readonly text: string;
+  /** The policy that decided, where one did. */
+  readonly policy?: string | undefined;
+  readonly limit?: LimitHit | undefined;
+  /** Of the detector that its band is judged by, scaled so that 1 is full. */
+  readonly saturation?: number | undefined;
+  /** The band dispatches while saturation is below it. */
+  readonly ceiling?: number | undefined;
+}
+
+/** Why a request still waits. */
+export interface WaitExplanation extends Explanation {
+  readonly priority: number;
+  /** Its arrival number, by which `explain` finds it again. */
+  readonly sequence: number;
+  readonly saturation: number;
+  readonly ceiling: number;
+  readonly waitedMs: number;
+  /** Until its time is up; undefined when it may wait for ever. */
+  readonly expiresInMs: number | undefined;
+  /** Requests that go before it in its own queue: its flow's, or its band's under `globalStrict()`; undefined when they were not counted. */
+  readonly ahead: number | undefined;
+  /** Those of other flows of its band, as if they took turns by weight. */
+  readonly aheadInOtherFlows: number;
+  /** Requests waiting in bands that go first. */
+  readonly inHigherBands: number;
+  /** When it should go, by the recent rates of its band and of all bands, if nothing more comes in above it; undefined when nothing was measured. */
+  readonly estimatedWaitMs: number | undefined;
+}
+
+/** `2.1 s`. */
+export function inSeconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
+}
+
+/** Slower rates are no rates: what they promise is hours away. */
+const slowestPerSecond = 1 / 60;
+
+/** How long `requests` take at a rate; undefined when it says nothing. */
+export function drainTimeMs(requests: number, perSecond: number | undefined): number | undefined {
+  if (requests === 0) return 0;
+  return perSecond === undefined || perSecond < slowestPerSecond ? undefined : (requests / perSecond) * 1_000;
+}

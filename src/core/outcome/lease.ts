@@ -1,0 +1,51 @@
+/** The right to run one dispatched request. */
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { Usage } from '../../tiers/views.js';
+// biome-ignore lint/suspicious/noImportCycles: an outcome hands out a lease, and a lease that is put back has an outcome.
+import type { Outcome } from './outcome.js';
+
+/** What a dispatched request holds. Give it back with `release()`, or let `using` do it. */
+export interface Lease {
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** When it was dispatched, ms of the controller's clock. */
+  readonly dispatchedAtMs: number;
+  /** Tokens booked for it. */
+  readonly tokens: number;
+  /** The endpoint chosen at dispatch or by `bind`; undefined for a controller without a pool. */
+  readonly endpoint: EndpointView | undefined;
+  /** What the request consumed so far, as far as the host reported it. */
+  readonly usage: Usage;
+  readonly isReleased: boolean;
+  /** True when the controller may ask for the seat, for a waiting request of higher priority. */
+  readonly isEvictable: boolean;
+  /** True once the controller asked for the seat, for a waiting request of higher priority. */
+  readonly isEvicted: boolean;
+  /**
+   * Aborts when whoever runs the request must stop: `abort` was called, or the controller evicted the request (the reason is a
+   * FlowEvictedError then). Independent of the request's own signal.
+   */
+  readonly signal: AbortSignal;
+  /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
+  abort(reason?: unknown): void;
+  /**
+   * Moves the seat to the endpoint to which a host that routes by itself sent the request.
+   * @throws FlowConfigError when the pool has no such endpoint, or the lease was released.
+   */
+  bind(endpoint: string | EndpointView): void;
+  /**
+   * Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after `release`.
+   * @throws FlowConfigError when a figure is negative or no number.
+   */
+  report(usage: Partial<Usage>): void;
+  /**
+   * After an eviction: gives the seat back and lets the request wait again, in the place that its arrival gives it, with a fresh TTL and
+   * whatever the limits say: it had its place before.
+   * Resolves as `enqueue` does; a request that produced tokens, or was put back before, is dropped as `evicted`.
+   * @throws (rejects) FlowConfigError when the request was not evicted, or the lease was released.
+   */
+  requeue(): Promise<Outcome>;
+  /** Gives the seat back; call it when the response has ended, however it ended. Later calls do nothing. */
+  release(): void;
+  [Symbol.dispose](): void;
+}

@@ -1,0 +1,72 @@
+/** How a request can end at the gate: one closed union, in the mission's names. */
+
+import type { Explanation } from './explanation.js';
+// biome-ignore lint/suspicious/noImportCycles: an outcome hands out a lease, and a lease that is put back has an outcome.
+import type { Lease } from './lease.js';
+import type { LimitHit } from './limit-hit.js';
+
+/** Rejected = never queued; evicted = was queued. Also the label values of metrics. */
+export type DropType =
+  | 'RejectedCapacity'
+  | 'RejectedNoEndpoints'
+  | 'RejectedOther'
+  | 'EvictedTTL'
+  | 'EvictedNoEndpoints'
+  | 'EvictedContextCancelled'
+  | 'EvictedOther';
+
+/** `Dispatched` and the drops. */
+export type OutcomeType = 'Dispatched' | DropType;
+
+/**
+ * Why a request was dropped.
+ * - `global-max-requests` … `flow-max-bytes`: that capacity limit; `limit` has the figures.
+ * - `refused`, `overloaded`: an admission policy did not let it in; `policy` and `detail` say more. Overloaded: every worker is busy.
+ * - `displaced`: the queue was full, and a request of higher priority took its place.
+ * - `evicted`: it was evicted while it ran, and could not be put back.
+ * - `max-bands`: its priority has no band, and no further band may be made.
+ * - `ttl-expired`: it waited its time to live while the pool had endpoints.
+ * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
+ * - `cancelled`: its signal aborted.
+ * - `shutting-down`: the controller is closed or closing.
+ */
+export type DropReason =
+  | `${LimitHit['scope']}-max-${LimitHit['resource']}`
+  | 'refused'
+  | 'overloaded'
+  | 'displaced'
+  | 'evicted'
+  | 'max-bands'
+  | 'ttl-expired'
+  | 'no-endpoints'
+  | 'cancelled'
+  | 'shutting-down';
+
+/** The request may run: `lease` must be released when it ends. */
+export interface Dispatched {
+  readonly type: 'Dispatched';
+  readonly lease: Lease;
+  /** Time from `enqueue` to dispatch, ms. */
+  readonly queuedMs: number;
+}
+
+/** The request may not run. */
+export interface Drop {
+  readonly type: DropType;
+  readonly reason: DropReason;
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Time from `enqueue` to the drop, ms; 0 for rejections. */
+  readonly queuedMs: number;
+  /** With a reason that names a limit: which, and how full. */
+  readonly limit?: LimitHit | undefined;
+  /** The admission policy that refused it, and what it said. */
+  readonly policy?: string | undefined;
+  readonly detail?: string | undefined;
+  /** When the requests ahead should be gone, judged by the band's recent rate; absent when nothing was measured. */
+  readonly retryAfterMs?: number | undefined;
+  /** What decided, in a sentence and as data. On every drop of a controller; worked out when read, and not copied with the outcome. */
+  readonly explanation?: Explanation | undefined;
+}
+
+export type Outcome = Dispatched | Drop;

@@ -1,0 +1,72 @@
+/** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
+import * as z from 'zod/mini';
+import { object, optional, type Report, rule, type Schema, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, text } from '../../base/schema/types.js';
+import { requestField } from '../request-field.js';
+import type { EndpointFilter } from './endpoint-filter.js';
+
+/** Parameters that a configuration file can hold. */
+export interface LabelFilterParameters {
+  /** The label's name. Its value may be a list: an endpoint with `a, b` serves both. */
+  label: string;
+  /** The field of the request that the label is compared with. A request without text there may go anywhere. @default the label's name */
+  field?: string | undefined;
+  /** In place of a field: every request goes to endpoints with one of these values. */
+  validValues?: readonly string[] | undefined;
+  /** Whether an endpoint without the label serves everything. @default false: nothing that the filter restricts */
+  allowsNoLabel?: boolean | undefined;
+}
+
+export interface LabelFilterOptions<R = unknown> extends LabelFilterParameters {
+  /** In place of a field: what the label is compared with; undefined or empty text: the request may go anywhere. */
+  of?: ((request: R) => string | undefined) | undefined;
+}
+
+const parameters = {
+  label: text('the name of a label'),
+  field: optional(text('the name of a field of the request')),
+  validValues: optional(z.array(text())),
+  allowsNoLabel: optional(flag()),
+};
+
+type Sources = Partial<Record<'field' | 'validValues' | 'of', unknown>>;
+
+function comparesWithOneThing({ field, validValues, of }: Sources, report: Report): void {
+  if (Array.isArray(validValues) && validValues.length === 0) report('at least one entry', ['validValues']);
+  const given = [field, validValues, of].filter((source) => source !== undefined);
+  if (given.length > 1) report('only one of "field", "validValues" and "of"');
+}
+
+export const labelFilterParameters: Schema<LabelFilterParameters> = object(parameters).check(rule(comparesWithOneThing));
+
+function serves(label: string | undefined, values: readonly string[], allowsNoLabel: boolean): boolean {
+  if (label === undefined) return allowsNoLabel;
+  return label.split(',').some((entry) => values.includes(entry.trim()));
+}
+
+/**
+ * Keeps the endpoints whose label equals what the request asks for, or contains it where the label is a list; text is compared as it
+ * stands. With `validValues`, all requests are restricted alike. O(endpoints) for each value and change of the pool.
+ * Source: llm-d-router, by-label filter, which knows `validValues` alone.
+ * @throws FlowConfigError
+ * @example
+ * labelFilter({ label: 'model', of: ({ req }) => req.body.model })
+ */
+export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): EndpointFilter<R> {
+  const ofRequest = value('a function of the request', (given): given is (request: R) => unknown => typeof given === 'function');
+  const schema = object({ ...parameters, of: optional(ofRequest) }).check(rule(comparesWithOneThing));
+  const { label, field = label, of, validValues, allowsNoLabel = false } = parse(schema, options, 'labelFilter');
+  return {
+    type: 'label-filter',
+    classOf({ request }) {
+      if (validValues !== undefined) return 'valid';
+      const asked = of === undefined ? requestField(request, field) : of(request);
+      return typeof asked === 'string' && asked !== '' ? asked : undefined;
+    },
+    keep(endpoints, requestClass) {
+      const values = validValues ?? [requestClass];
+      return endpoints.filter(({ labels }) => serves(labels[label], values, allowsNoLabel));
+    },
+  };
+}

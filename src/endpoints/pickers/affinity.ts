@@ -1,0 +1,89 @@
+/**
+ * Requests that belong together go to one endpoint, where their prefix is in the cache, unless it has more than its share to do.
+ *
+ * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests in flight⌉.
+ */
+import { element, object, optional, type Report, type Schema } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { number, oneOf } from '../../base/schema/types.js';
+import { textHash } from '../../base/text-hash.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { EndpointView } from '../endpoint.js';
+import { requestField } from '../request-field.js';
+import type { EndpointPicker } from './endpoint-picker.js';
+import { leastLoadedOf } from './load-order.js';
+
+/** Parameters that a configuration file can hold. */
+export interface AffinityParameters {
+  /** What requests have in common: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
+  by?: 'affinityKey' | 'fairnessId' | undefined;
+  /** How far above the average an endpoint may be loaded, from 1 up. Lower is more even, higher is more faithful. @default 1.25 */
+  loadCap?: number | undefined;
+}
+
+export interface AffinityOptions<R = unknown> extends Omit<AffinityParameters, 'by'> {
+  /** Or a function that tells the key; undefined or empty text: none. */
+  by?: AffinityParameters['by'] | ((item: ItemView<R>) => string | undefined);
+}
+
+const names = ['affinityKey', 'fairnessId'] as const;
+
+export const affinityParameters: Schema<AffinityParameters> = object({
+  by: optional(oneOf(...names)),
+  loadCap: optional(number({ from: 1 })),
+});
+
+type KeyOf<R> = (item: ItemView<R>) => unknown;
+
+function readKeyOf<R>(given: unknown, report: Report): KeyOf<R> | undefined {
+  if (given === 'affinityKey') return ({ request }) => requestField(request, 'affinityKey');
+  if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
+  if (typeof given === 'function') return (item) => given(item);
+  report('"affinityKey", "fairnessId", or a function of the request in the queue');
+  return undefined;
+}
+
+/** Rises with the weight, and for each key puts the endpoints into an order of its own. */
+function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number {
+  const fraction = (textHash(id, keyHash) + 0.5) / 2 ** 32;
+  return -weight / Math.log(fraction);
+}
+
+/**
+ * The first endpoint in the key's own order of the pool that is below its cap. Endpoints are first for as many keys as their weight says;
+ * when one joins or leaves, only the keys that it gets or had move. Requests without a key go to the least loaded.
+ * O(endpoints · length of their names), and the length of the key.
+ *
+ * Source: rendezvous hashing, Thaler and Ravishankar (1998), with the weights of Schindelhauer and Schomaker (2005); bounded loads,
+ * Mirrokni, Thorup and Zadimoghaddam (2016).
+ * @throws FlowConfigError
+ */
+export function affinity<R = unknown>(options: AffinityOptions<R> = {}): EndpointPicker<R> {
+  const schema = object({ by: optional(element(readKeyOf<R>)), loadCap: optional(number({ from: 1 })) });
+  const { by: keyOf, loadCap = 1.25 } = parse(schema, { ...options, by: options.by ?? 'affinityKey' }, 'affinity');
+  return {
+    type: 'affinity-picker',
+    pick(endpoints, item) {
+      const key = keyOf?.(item);
+      if (typeof key !== 'string' || key === '') return leastLoadedOf(endpoints);
+      let requests = 1;
+      let weights = 0;
+      for (const { inFlightRequests, weight } of endpoints) {
+        requests += inFlightRequests;
+        weights += weight;
+      }
+      const keyHash = textHash(key);
+      let best: EndpointView | undefined;
+      let highest = Number.NEGATIVE_INFINITY;
+      for (const endpoint of endpoints) {
+        if (endpoint.inFlightRequests >= Math.ceil((loadCap * requests * endpoint.weight) / weights)) continue;
+        const score = rendezvousScore(keyHash, endpoint);
+        if (score <= highest) continue;
+        best = endpoint;
+        highest = score;
+      }
+      // The caps leave room for one more by their sum, except where rounding took it.
+      return best ?? leastLoadedOf(endpoints);
+    },
+  };
+}

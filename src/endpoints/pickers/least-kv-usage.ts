@@ -1,0 +1,40 @@
+/** Sends a request where the KV cache has the most room. */
+import type { EndpointView } from '../endpoint.js';
+import type { EndpointPicker } from './endpoint-picker.js';
+import { isLessLoaded } from './load-order.js';
+
+/** Share of a cache that a request is taken to need where no report tells: a hundred fill it. */
+const unknownShare = 0.01;
+
+/**
+ * The share of the cache that will be in use once the server has started what it has been sent: every request that waits in its queue, or
+ * that its report cannot contain yet, takes as much as one of those it runs.
+ */
+function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: EndpointView): number {
+  if (metrics === undefined) return 1 + inFlightRequests * unknownShare;
+  const { kvCacheUsage, runningRequests, waitingQueueSize } = metrics;
+  const share = runningRequests > 0 ? kvCacheUsage / runningRequests : unknownShare;
+  return kvCacheUsage + (waitingQueueSize + unsampledRequests) * share;
+}
+
+/**
+ * The endpoint whose KV cache will be the least full: the usage of its last report, and a share for each request that waits there or was
+ * dispatched since, so that one report does not draw a herd. An endpoint that has not reported counts as full. Ties: the less loaded.
+ * The age of a report is not looked at: a detector's `filter` leaves stale ones out. O(endpoints).
+ */
+export function leastKvUsage(): EndpointPicker {
+  return {
+    type: 'least-kv-picker',
+    pick(endpoints) {
+      let best: EndpointView | undefined;
+      let least = Number.POSITIVE_INFINITY;
+      for (const endpoint of endpoints) {
+        const usage = expectedUsage(endpoint);
+        if (usage > least || (usage === least && best !== undefined && !isLessLoaded(endpoint, best))) continue;
+        best = endpoint;
+        least = usage;
+      }
+      return best;
+    },
+  };
+}

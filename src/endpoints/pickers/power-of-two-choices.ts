@@ -1,0 +1,63 @@
+/** Draws two endpoints and sends the request to the less loaded one. */
+import { object, optional, type Schema, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { integer } from '../../base/schema/types.js';
+import { seededRandom } from '../../base/seeded-random.js';
+import type { EndpointView } from '../endpoint.js';
+import type { EndpointPicker } from './endpoint-picker.js';
+import { isLessLoaded } from './load-order.js';
+
+/** Parameters that a configuration file can hold. */
+export interface PowerOfTwoChoicesParameters {
+  /** Where the random numbers begin, a safe integer; gateways in front of one pool should differ in it. @default 1 */
+  seed?: number | undefined;
+}
+
+export interface PowerOfTwoChoicesOptions extends PowerOfTwoChoicesParameters {
+  /** A source of numbers from 0 to less than 1, in place of the seeded one. */
+  random?: (() => number) | undefined;
+}
+
+const parameters = { seed: optional(integer()) };
+
+export const powerOfTwoChoicesParameters: Schema<PowerOfTwoChoicesParameters> = object(parameters);
+
+const powerOfTwoChoicesOptions: Schema<PowerOfTwoChoicesOptions> = object({
+  ...parameters,
+  random: optional(
+    value('a function that returns a number from 0 to less than 1', (given): given is () => number => typeof given === 'function'),
+  ),
+});
+
+/** One endpoint by weight, `without` excepted; undefined when there is no other. */
+function drawByWeight(endpoints: readonly EndpointView[], number: number, without?: EndpointView): EndpointView | undefined {
+  let weights = 0;
+  for (const endpoint of endpoints) if (endpoint !== without) weights += endpoint.weight;
+  let left = number * weights;
+  let drawn: EndpointView | undefined;
+  for (const endpoint of endpoints) {
+    if (endpoint === without) continue;
+    drawn = endpoint;
+    left -= endpoint.weight;
+    if (left < 0) break;
+  }
+  return drawn;
+}
+
+/**
+ * Two different endpoints, each drawn by weight, and of these the less loaded. Gateways that do not know of each other's requests
+ * do not all choose the same endpoint, and yet the most loaded endpoint of all gets nothing. O(endpoints).
+ * Source: Azar, Broder, Karlin, Upfal, Balanced Allocations (1994); Mitzenmacher, The Power of Two Choices (1996).
+ * @throws FlowConfigError
+ */
+export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): EndpointPicker {
+  const { seed = 1, random = seededRandom(seed) } = parse(powerOfTwoChoicesOptions, options, 'powerOfTwoChoices');
+  return {
+    type: 'weighted-random-two-picker',
+    pick(endpoints) {
+      const first = drawByWeight(endpoints, random());
+      const second = drawByWeight(endpoints, random(), first);
+      return first !== undefined && second !== undefined && isLessLoaded(second, first) ? second : first;
+    },
+  };
+}

@@ -1,0 +1,181 @@
+/**
+ * What the adaptive detectors share: a limit for the whole pool that one rule moves, once for each window of latencies.
+ *
+ * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
+ */
+import type * as z from 'zod/mini';
+import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { optional, rule, type Schema } from '../../../base/schema/element.js';
+import { aboveZero, oneOf, positiveInteger } from '../../../base/schema/types.js';
+import type { EndpointView } from '../../../endpoints/endpoint.js';
+import type { SaturationDetector } from '../../saturation-detector.js';
+import { type LatencyStatistic, type LatencyWindow, LatencyWindowCollector } from './latency-window.js';
+
+/**
+ * How one request went. It ends in one of three ways: measured (`ttftMs`), dropped (`isDrop`), or neither, which teaches nothing; a
+ * request that its client cancelled before the first token is of the third kind.
+ */
+export interface LatencySample {
+  /** From dispatch to the first token, ms. Never to the last one: that is the length of the answer, not the load. */
+  readonly ttftMs?: number | undefined;
+  /** For the signal `ttft-per-prompt-token`; without it, or with 0, such a sample teaches nothing. */
+  readonly promptTokens?: number | undefined;
+  /** The server refused the request, or it ran into a timeout; `ttftMs` is not looked at. @default false */
+  readonly isDrop?: boolean | undefined;
+}
+
+/** A window, and what came of it. */
+export interface LimitDecision extends LatencyWindow {
+  /** The most requests that were in flight at once. */
+  readonly peakInFlight: number;
+  /** The limit from then on. */
+  readonly limit: number;
+}
+
+/** A detector that has to be told how requests went. */
+export interface AdaptiveDetector extends SaturationDetector {
+  /** Requests in flight at which the pool is full. */
+  readonly limit: number;
+  /** The last decision; undefined before the first. */
+  readonly lastWindow: LimitDecision | undefined;
+  /**
+   * Tells how a request went, when its first token has come or cannot come any more. `nowMs` is the controller's clock, by default the
+   * latest instant that the controller has told the detector. O(1).
+   * @throws FlowConfigError when a figure is negative or no number.
+   */
+  observe(sample: LatencySample, nowMs?: number): void;
+}
+
+export interface AdaptiveLimitOptions {
+  /** Requests in flight that fill the pool before anything is known. @default 20, or the bound nearest to it */
+  initialLimit?: number | undefined;
+  /** The limit never falls below. @default 1 */
+  minLimit?: number | undefined;
+  /** The limit never rises above. @default 1000 */
+  maxLimit?: number | undefined;
+  /** A window lasts at least that long, ms. @default 1000 */
+  windowMs?: number | undefined;
+  /** A window has at least so many requests in it. @default 10 */
+  minSamples?: number | undefined;
+  /** What is measured: the time to the first token, or the same for each token of the prompt. @default 'ttft' */
+  signal?: 'ttft' | 'ttft-per-prompt-token' | undefined;
+  /** What a window is summarized as. @default 'mean' */
+  statistic?: LatencyStatistic | undefined;
+}
+
+export const defaultMaxLimit = 1000;
+
+type Shape<T> = { [K in keyof T]-?: z.ZodMiniOptional<Schema<Exclude<T[K], undefined>>> };
+
+export const adaptiveLimitShape: Shape<AdaptiveLimitOptions> = {
+  initialLimit: optional(positiveInteger()),
+  minLimit: optional(positiveInteger()),
+  maxLimit: optional(positiveInteger()),
+  windowMs: optional(aboveZero()),
+  minSamples: optional(positiveInteger()),
+  signal: optional(oneOf('ttft', 'ttft-per-prompt-token')),
+  statistic: optional(oneOf('mean', 'p50', 'p90')),
+};
+
+/** The limits that were given are in order. */
+export function limitsInOrder(): z.core.$ZodCheck<AdaptiveLimitOptions> {
+  return rule(({ initialLimit, minLimit = 1, maxLimit = defaultMaxLimit }, report) => {
+    if (minLimit > maxLimit) report(`an integer of at most maxLimit (${maxLimit})`, ['minLimit']);
+    else if (initialLimit !== undefined && initialLimit < minLimit) report(`at least minLimit (${minLimit})`, ['initialLimit']);
+    else if (initialLimit !== undefined && initialLimit > maxLimit) report(`at most maxLimit (${maxLimit})`, ['initialLimit']);
+  });
+}
+
+/** What a rule judges. `limit` may hold a fraction, which is carried on and not used. */
+interface RuleInput extends LatencyWindow {
+  readonly limit: number;
+  readonly peakInFlight: number;
+}
+
+/** The next limit; it is brought within the bounds by whoever asks. */
+type LimitRule = (window: RuleInput) => number;
+
+/** `saturation` is requests in flight over the limit; `filter` keeps the endpoints below their share of it, by weight. */
+export function adaptiveDetector(
+  type: string,
+  { windowMs = 1000, minSamples = 10, signal = 'ttft', statistic = 'mean', ...limits }: AdaptiveLimitOptions,
+  next: LimitRule,
+): AdaptiveDetector {
+  const { minLimit = 1, maxLimit = defaultMaxLimit, initialLimit = 20 } = limits;
+  const clamp = (candidate: number): number => Math.max(minLimit, Math.min(maxLimit, candidate));
+  const collector = new LatencyWindowCollector(statistic, windowMs, minSamples);
+  const listeners = new Set<() => void>();
+  let exactLimit = clamp(initialLimit);
+  let limit = exactLimit;
+  let lastWindow: LimitDecision | undefined;
+  let inFlight = 0;
+  let peakInFlight = 0;
+  let heardAtMs = 0;
+  /** The pool as last seen: filters may be asked about a part of it. */
+  let members: readonly EndpointView[] = [];
+
+  function hear(requestsInFlight: number, nowMs: number): void {
+    inFlight = requestsInFlight;
+    peakInFlight = Math.max(peakInFlight, inFlight);
+    heardAtMs = Math.max(heardAtMs, nowMs);
+  }
+
+  /** In the unit of the signal; undefined when there is nothing to learn. */
+  function measure({ ttftMs, promptTokens }: LatencySample): number | undefined {
+    if (ttftMs === undefined || signal === 'ttft') return ttftMs;
+    return promptTokens === undefined || promptTokens === 0 ? undefined : ttftMs / promptTokens;
+  }
+
+  function decide(window: LatencyWindow): void {
+    const before = limit;
+    exactLimit = clamp(next({ ...window, peakInFlight, limit: exactLimit }));
+    limit = Math.floor(exactLimit);
+    lastWindow = Object.freeze({ ...window, peakInFlight, limit });
+    peakInFlight = inFlight;
+    if (limit > before) for (const listener of [...listeners]) listener();
+  }
+
+  return {
+    type,
+    get limit() {
+      return limit;
+    },
+    get lastWindow() {
+      return lastWindow;
+    },
+    observe(sample, nowMs = heardAtMs) {
+      checkSample(type, sample, nowMs);
+      const latency = sample.isDrop === true ? undefined : measure(sample);
+      if (latency === undefined && sample.isDrop !== true) return;
+      const window = collector.add(latency, nowMs);
+      if (window !== undefined) decide(window);
+    },
+    saturation(pool, nowMs) {
+      hear(pool.inFlightRequests, nowMs);
+      members = pool.endpoints;
+      return pool.endpoints.length === 0 ? 1 : inFlight / limit;
+    },
+    filter(endpoints) {
+      const totalWeight = (members.length > 0 ? members : endpoints).reduce((sum, { weight }) => sum + weight, 0);
+      return endpoints.filter(({ inFlightRequests, weight }) => inFlightRequests < (limit * weight) / totalWeight);
+    },
+    // The next reading puts right what these two do not see, such as an endpoint that left the pool with its requests.
+    dispatched: (_endpoint, nowMs) => hear(inFlight + 1, nowMs),
+    released: (_endpoint, nowMs) => hear(inFlight - 1, nowMs),
+    /** Dispatch, release and pool changes are seen by the controller; only a limit that rose is not. */
+    subscribe(listener) {
+      const entry = (): void => listener();
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+  };
+}
+
+function checkSample(type: string, { ttftMs = 0, promptTokens = 0 }: LatencySample, nowMs: number): void {
+  const isWrong = (figure: number): boolean => !(figure >= 0 && figure < Number.POSITIVE_INFINITY);
+  const issues = Object.entries({ ttftMs, promptTokens }).flatMap(([path, figure]) =>
+    isWrong(figure) ? [{ path, expected: 'a number from 0 up', got: describeValue(figure) }] : [],
+  );
+  if (!Number.isFinite(nowMs)) issues.push({ path: 'nowMs', expected: 'an instant of the clock, ms', got: describeValue(nowMs) });
+  if (issues.length > 0) throw new FlowConfigError(`${type}.observe`, issues);
+}

@@ -1,0 +1,78 @@
+/** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
+import { object, optional, type Schema, value } from '../../../base/schema/element.js';
+import { parse } from '../../../base/schema/parse.js';
+import { aboveZero, positiveInteger } from '../../../base/schema/types.js';
+import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
+
+/** What a configuration file can hold. Limits are for the whole pool. */
+export interface VegasParameters extends AdaptiveLimitOptions {
+  /** Required: nothing else bounds the limit where the fastest latency was measured under load. */
+  maxLimit: number;
+  /** The fastest latency is measured anew after that many windows for each request of the limit, above 0. @default 30 */
+  probeMultiplier?: number | undefined;
+}
+
+export interface VegasOptions extends VegasParameters {
+  /**
+   * A source of numbers from 0 to less than 1, which makes gateways probe at different times: after (0.5…1) · `probeMultiplier` · limit.
+   * @default none, and then always after the longest
+   */
+  random?: (() => number) | undefined;
+}
+
+const parameters = {
+  ...adaptiveLimitShape,
+  maxLimit: positiveInteger(),
+  probeMultiplier: optional(aboveZero()),
+};
+
+export const vegasParameters: Schema<VegasParameters> = object(parameters).check(limitsInOrder());
+
+const vegasOptions: Schema<VegasOptions> = object({
+  ...parameters,
+  random: optional(
+    value('a function that returns a number from 0 to less than 1', (given): given is () => number => typeof given === 'function'),
+  ),
+}).check(limitsInOrder());
+
+/**
+ * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since the last probe. With
+ * λ = max(1, ⌊log10 limit⌋): up to λ the limit rises by 6λ, below 3λ by λ; above 6λ, and after a drop, it falls by λ. A window in
+ * which less than half of the limit was in use changes nothing.
+ *
+ * For short calls of one length only: where latencies vary, the fastest is no measure of an idle pool, and the limit stays far too low; where it was
+ * measured under load, far too high.
+ * Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas", 1995; Netflix concurrency-limits, VegasLimit, which decides for each request.
+ * @throws FlowConfigError
+ */
+export function vegas(options: VegasOptions): AdaptiveDetector {
+  const { probeMultiplier = 30, random = () => 1, ...limits } = parse(vegasOptions, options, 'vegas');
+  let fastest = Number.POSITIVE_INFINITY;
+  let windows = 0;
+  let jitter = nextJitter();
+
+  function nextJitter(): number {
+    return 0.5 + random() / 2;
+  }
+
+  return adaptiveDetector('vegas-detector', limits, ({ limit, latency, drops, peakInFlight }) => {
+    const step = Math.max(1, Math.floor(Math.log10(limit)));
+    if (drops > 0) return limit - step;
+    if (latency === undefined) return limit;
+    windows++;
+    const isProbe = windows >= jitter * probeMultiplier * limit;
+    if (isProbe) {
+      windows = 0;
+      jitter = nextJitter();
+    }
+    if (isProbe || latency < fastest) {
+      fastest = latency;
+      return limit;
+    }
+    if (peakInFlight * 2 < limit) return limit;
+    const queue = latency === 0 ? 0 : Math.ceil(limit * (1 - fastest / latency));
+    if (queue <= step) return limit + 6 * step;
+    if (queue < 3 * step) return limit + step;
+    return queue > 6 * step ? limit - step : limit;
+  });
+}

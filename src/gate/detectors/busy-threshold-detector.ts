@@ -1,0 +1,121 @@
+/** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
+
+import { element, object, optional, type Schema } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { atLeastZero, integer, ratio } from '../../base/schema/types.js';
+import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
+import type { SaturationDetector } from '../saturation-detector.js';
+
+/** A threshold that is left out is not looked at; all are exceeded by more, never by the same. */
+export interface BusyThresholds {
+  /** Share of a rank's KV blocks in use, 0…1. At 1 it never fires. */
+  activeDecodeBlocksThreshold?: number | undefined;
+  /** Prefill tokens of a rank, an integer from 0 up. */
+  activePrefillTokensThreshold?: number | undefined;
+  /** Prefill tokens of a rank as a multiple of its `maxNumBatchedTokens`, from 0 up. */
+  activePrefillTokensThresholdFrac?: number | undefined;
+}
+
+/** A change of thresholds: what is left out stays, null switches a threshold off. */
+export type BusyThresholdsUpdate = { readonly [K in keyof BusyThresholds]?: BusyThresholds[K] | null };
+
+const shape = {
+  activeDecodeBlocksThreshold: ratio(),
+  activePrefillTokensThreshold: integer({ from: 0 }),
+  activePrefillTokensThresholdFrac: atLeastZero(),
+};
+
+function orNull(schema: Schema<number>): Schema<number | null> {
+  return element((candidate, report) => {
+    if (candidate === null) return null;
+    const verdict = schema.safeParse(candidate);
+    if (verdict.success) return verdict.data;
+    for (const { message } of verdict.error.issues) report(`${message}, or null`);
+    return null;
+  });
+}
+
+export const busyThresholdDetectorOptions: Schema<BusyThresholds> = object({
+  activeDecodeBlocksThreshold: optional(shape.activeDecodeBlocksThreshold),
+  activePrefillTokensThreshold: optional(shape.activePrefillTokensThreshold),
+  activePrefillTokensThresholdFrac: optional(shape.activePrefillTokensThresholdFrac),
+});
+
+const updateSchema: Schema<BusyThresholdsUpdate> = object({
+  activeDecodeBlocksThreshold: optional(orNull(shape.activeDecodeBlocksThreshold)),
+  activePrefillTokensThreshold: optional(orNull(shape.activePrefillTokensThreshold)),
+  activePrefillTokensThresholdFrac: optional(orNull(shape.activePrefillTokensThresholdFrac)),
+});
+
+/** Stands for a `maxNumBatchedTokens` that was never reported. */
+const unknownBatchedTokens = 10_000_000;
+
+export interface BusyThresholdDetector extends SaturationDetector {
+  /** The thresholds in force. */
+  readonly thresholds: Readonly<BusyThresholds>;
+  /**
+   * Moves thresholds; requests that wait are looked at again at once.
+   * @throws FlowConfigError, and then nothing has changed.
+   */
+  update(change: BusyThresholdsUpdate): void;
+  isBusy(endpoint: EndpointView): boolean;
+}
+
+/**
+ * Busy servers over servers: full when all are busy. A rank is busy when one of its figures exceeds a threshold; a figure that is not
+ * known is not looked at. A server is busy when all its ranks are, so that one without known ranks is free. `filter` keeps the free
+ * ones. O(endpoints · ranks).
+ *
+ * Differs from Dynamo: a moved threshold counts at once, not from a server's next report on.
+ * Source: Dynamo, request rejection and its worker monitor.
+ * @throws FlowConfigError
+ */
+export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresholdDetector {
+  let thresholds: Readonly<BusyThresholds> = Object.freeze({ ...parse(busyThresholdDetectorOptions, options, 'busyThresholdDetector') });
+  const listeners = new Set<() => void>();
+
+  function isRankBusy({ activePrefillTokens, totalBlocks, maxNumBatchedTokens, ...blocks }: RankLoad): boolean {
+    const { activePrefillTokensThreshold, activePrefillTokensThresholdFrac: frac, activeDecodeBlocksThreshold } = thresholds;
+    if (activePrefillTokens !== undefined) {
+      if (activePrefillTokensThreshold !== undefined && activePrefillTokens > activePrefillTokensThreshold) return true;
+      if (frac !== undefined && activePrefillTokens > Math.floor(frac * (maxNumBatchedTokens ?? unknownBatchedTokens))) return true;
+    }
+    if (activeDecodeBlocksThreshold === undefined || totalBlocks === undefined || totalBlocks === 0) return false;
+    const usedBlocks = Math.max(blocks.activeDecodeBlocks ?? 0, blocks.kvUsedBlocks ?? 0);
+    return usedBlocks > activeDecodeBlocksThreshold * totalBlocks;
+  }
+  function isBusy({ metrics }: EndpointView): boolean {
+    const ranks = metrics?.ranks;
+    return ranks !== undefined && ranks.length > 0 && ranks.every(isRankBusy);
+  }
+
+  return {
+    type: 'busy-threshold-detector',
+    needsPool: true,
+    get thresholds() {
+      return thresholds;
+    },
+    isBusy,
+    update(change) {
+      const moved = parse(updateSchema, change, 'busyThresholdDetector.update');
+      const given = Object.entries(moved).filter(([, threshold]) => threshold !== undefined);
+      const next = Object.entries({ ...thresholds, ...Object.fromEntries(given) }).filter(([, threshold]) => threshold !== null);
+      thresholds = Object.freeze(Object.fromEntries(next));
+      for (const listener of [...listeners]) listener();
+    },
+    saturation(pool) {
+      const { endpoints } = pool;
+      let busy = 0;
+      for (const endpoint of endpoints) if (isBusy(endpoint)) busy++;
+      return endpoints.length === 0 ? 1 : busy / endpoints.length;
+    },
+    filter: (endpoints) => endpoints.filter((endpoint) => !isBusy(endpoint)),
+    /** Reports and changes of the pool are seen by the controller; only the thresholds are not. */
+    subscribe(listener) {
+      // One entry for each subscription, though two may share a function.
+      const entry = (): void => listener();
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/**
+ * A detector that changes its mind late, and not too often: full from one level up, free again from a lower one down.
+ *
+ * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any T ms.
+ */
+import type * as z from 'zod/mini';
+import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
+import { object, optional, type Schema } from '../../../base/schema/element.js';
+import { parse } from '../../../base/schema/parse.js';
+import { aboveZero, atLeastZero } from '../../../base/schema/types.js';
+import type { SaturationDetector } from '../../saturation-detector.js';
+import { mergeSubscriptions } from './merge-subscriptions.js';
+
+export interface HysteresisOptions {
+  /** The reading from which on it is full, above 0. @default 1 */
+  closeAt?: number | undefined;
+  /** The reading down to which it stays full, from 0 to `closeAt`. @default 0.9 · closeAt */
+  openAt?: number | undefined;
+  /** How long it stays full, or free, at least; ms. @default 0 */
+  minDwellMs?: number | undefined;
+}
+
+type HysteresisShape = Record<keyof HysteresisOptions, z.ZodMiniOptional<Schema<number>>>;
+
+export const hysteresisShape: HysteresisShape = {
+  closeAt: optional(aboveZero()),
+  openAt: optional(atLeastZero()),
+  minDwellMs: optional(atLeastZero()),
+};
+
+const hysteresisOptions: Schema<HysteresisOptions> = object(hysteresisShape).check(opensBelowClosing());
+
+const type = 'hysteresis-saturation-detector';
+const justBelowFull = 1 - Number.EPSILON / 2;
+
+export interface HysteresisDetector<D extends SaturationDetector = SaturationDetector> extends SaturationDetector {
+  /** The detector inside. */
+  readonly inner: D;
+  readonly isClosed: boolean;
+  /** How often it changed its mind; it begins free. */
+  readonly flips: number;
+  /** True while it reads full only because it has not done so for long enough: the gate must look again by a timer. */
+  readonly isGuessing: boolean;
+}
+
+/**
+ * The readings of `detector` over `closeAt`, and at least 1 from when they reach 1 until they have fallen to `openAt / closeAt`; below 1
+ * otherwise. A change that comes before `minDwellMs` have passed since the last one waits, and what is free then lets
+ * requests pass whatever the reading. O(1). A reading that is no number changes nothing and is passed on, for the gate to judge.
+ *
+ * The gate has `closeAt` and `openAt` of its own, for all it reads; this one is for a detector inside a composite, and for dwelling.
+ * It judges one pool: inside `byStage`, make one for each stage.
+ * @throws FlowConfigError
+ */
+export function withHysteresis<D extends SaturationDetector>(detector: D, options: HysteresisOptions = {}): HysteresisDetector<D> {
+  const { closeAt = 1, openAt = 0.9 * closeAt, minDwellMs = 0 } = parse(hysteresisOptions, options, 'withHysteresis');
+  if (typeof detector?.saturation !== 'function') {
+    throw new FlowConfigError('withHysteresis', [{ path: 'detector', expected: 'a saturation detector', got: describeValue(detector) }]);
+  }
+  const { filter, dispatched, released } = detector;
+  let isClosed = false;
+  let isHeldClosed = false;
+  let flips = 0;
+  let flippedAtMs = Number.NEGATIVE_INFINITY;
+
+  function settle(reading: number, nowMs: number): void {
+    const wantsToFlip = isClosed ? reading <= openAt : reading >= closeAt;
+    const mayFlip = nowMs - flippedAtMs >= minDwellMs;
+    isHeldClosed = isClosed && wantsToFlip && !mayFlip;
+    if (!wantsToFlip || !mayFlip) return;
+    isClosed = !isClosed;
+    flips++;
+    flippedAtMs = nowMs;
+  }
+
+  return {
+    type,
+    inner: detector,
+    ...(detector.needsPool === true ? { needsPool: true } : {}),
+    ...mergeSubscriptions([detector]),
+    get isClosed() {
+      return isClosed;
+    },
+    get flips() {
+      return flips;
+    },
+    get isGuessing() {
+      return isHeldClosed || detector.isGuessing === true;
+    },
+    saturation(pool, nowMs) {
+      const reading = detector.saturation(pool, nowMs);
+      if (!Number.isFinite(reading)) return reading;
+      settle(reading, nowMs);
+      return isClosed ? Math.max(reading / closeAt, 1) : Math.min(reading / closeAt, justBelowFull);
+    },
+    ...(filter && { filter: filter.bind(detector) }),
+    ...(dispatched && { dispatched: dispatched.bind(detector) }),
+    ...(released && { released: released.bind(detector) }),
+  };
+}

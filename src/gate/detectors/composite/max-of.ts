@@ -1,0 +1,182 @@
+/**
+ * Several detectors as one: the fullest resource decides, or their mean.
+ *
+ * Invariant: raising the reading of one child never lowers the answer; a child that fails reads as full, and the others are still heard.
+ */
+
+import { type ConfigIssue, describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
+import type { SaturationDetector } from '../../saturation-detector.js';
+import { mergeSubscriptions } from './merge-subscriptions.js';
+import { stagesOf } from './stage-aware.js';
+
+/** A detector inside a composite. */
+export interface CompositeChild {
+  readonly detector: SaturationDetector;
+  /** What `winner` and `failures` call it. @default the detector's type, numbered when it comes twice */
+  readonly name?: string | undefined;
+  /** The stages that it judges, where `byStage` asks the composite. @default both */
+  readonly stages?: readonly Stage[] | undefined;
+}
+
+export interface CompositeDetector extends SaturationDetector {
+  readonly isGuessing: boolean;
+  /** The child with the highest reading of the last time, the first of equals; undefined before, and when none was in scope. */
+  readonly winner: string | undefined;
+  /** What went wrong with which child at the last reading. */
+  readonly failures: ReadonlyMap<string, unknown>;
+}
+
+interface Child {
+  readonly name: string;
+  readonly detector: SaturationDetector;
+  readonly stages: readonly Stage[] | undefined;
+}
+
+type Combine = (readings: readonly number[]) => number;
+
+/**
+ * The highest reading of the children: any one that is full closes the gate. Costs what the children cost together.
+ *
+ * A child that throws, or answers with anything but a finite number from 0 up, counts as full (1) and stands in `failures`; the others
+ * are asked all the same. Children with `stages` are left out when another stage is judged; a stage that nobody judges reads 0.
+ * `filter` keeps the endpoints that every child with a filter keeps; a child whose filter fails has no say.
+ * Differs from llm-d-router, whose composite offers no filter.
+ * Source: llm-d-router, max-saturation-detector.
+ * @throws FlowConfigError
+ */
+export function maxOf(...children: readonly (SaturationDetector | CompositeChild)[]): CompositeDetector {
+  return composite('max-saturation-detector', children, (readings) => Math.max(0, ...readings));
+}
+
+/**
+ * The mean of the children's readings, each weighing the same: the gate closes when the resources are full on average, so that one that
+ * overflows can hide behind one that idles. In all else like `maxOf`.
+ * @throws FlowConfigError
+ */
+export function meanOf(...children: readonly (SaturationDetector | CompositeChild)[]): CompositeDetector {
+  return composite('mean-saturation-detector', children, (readings) => {
+    return readings.length === 0 ? 0 : readings.reduce((sum, reading) => sum + reading, 0) / readings.length;
+  });
+}
+
+function composite(type: string, given: readonly (SaturationDetector | CompositeChild)[], combine: Combine): CompositeDetector {
+  const children = readChildren(type, given);
+  const detectors = children.map(({ detector }) => detector);
+  const failures = new Map<string, unknown>();
+  let winner: string | undefined;
+
+  function read({ name, detector }: Child, pool: PoolView, nowMs: number): number {
+    try {
+      const reading = detector.saturation(pool, nowMs);
+      if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) return reading;
+      failures.set(name, new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
+    } catch (error) {
+      failures.set(name, error);
+    }
+    return 1;
+  }
+
+  return {
+    type,
+    ...(detectors.some(({ needsPool }) => needsPool === true) ? { needsPool: true } : {}),
+    ...mergeSubscriptions(detectors),
+    get winner() {
+      return winner;
+    },
+    get failures() {
+      return failures;
+    },
+    get isGuessing() {
+      return failures.size > 0 || detectors.some(({ isGuessing }) => isGuessing === true);
+    },
+    saturation(pool, nowMs) {
+      failures.clear();
+      winner = undefined;
+      let highest = Number.NEGATIVE_INFINITY;
+      const readings: number[] = [];
+      for (const child of children) {
+        if (pool.stage !== undefined && child.stages?.includes(pool.stage) === false) continue;
+        const reading = read(child, pool, nowMs);
+        readings.push(reading);
+        if (reading > highest) {
+          highest = reading;
+          winner = child.name;
+        }
+      }
+      return combine(readings);
+    },
+    filter(endpoints, nowMs) {
+      return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
+    },
+    dispatched(endpoint, nowMs) {
+      tellAll(detectors, (detector) => detector.dispatched?.(endpoint, nowMs));
+    },
+    released(endpoint, nowMs) {
+      tellAll(detectors, (detector) => detector.released?.(endpoint, nowMs));
+    },
+  };
+}
+
+/** What is left of `left` when the child has refused some of `all`; a child that fails refuses none. */
+function filterBy(
+  { detector, stages }: Child,
+  left: readonly EndpointView[],
+  all: readonly EndpointView[],
+  nowMs: number,
+): readonly EndpointView[] {
+  if (detector.filter === undefined) return left;
+  const isInScope = (endpoint: EndpointView): boolean => stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
+  try {
+    const kept = new Set(detector.filter(all.filter(isInScope), nowMs));
+    return left.filter((endpoint) => kept.has(endpoint) || !isInScope(endpoint));
+  } catch {
+    return left;
+  }
+}
+
+/** Everybody hears it, also after one of them failed; the first failure goes to the gate. */
+function tellAll(detectors: readonly SaturationDetector[], tell: (detector: SaturationDetector) => void): void {
+  const errors: unknown[] = [];
+  for (const detector of detectors) {
+    try {
+      tell(detector);
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+function readChildren(type: string, given: readonly (SaturationDetector | CompositeChild)[]): Child[] {
+  const issues: ConfigIssue[] = [];
+  if (given.length === 0) issues.push({ path: 'detectors', expected: 'at least one entry', got: 'none' });
+  const names = new Set<string>();
+  const children = given.map((entry, index): Child => {
+    const child: CompositeChild = typeof entry === 'object' && entry !== null && 'detector' in entry ? entry : { detector: entry };
+    const path = `detectors[${index}]`;
+    if (typeof child.detector?.saturation !== 'function') {
+      issues.push({ path, expected: 'a saturation detector', got: describeValue(child.detector) });
+    }
+    if (
+      child.stages !== undefined &&
+      (child.stages.length === 0 || child.stages.some((stage) => stage !== 'prefill' && stage !== 'decode'))
+    ) {
+      issues.push({ path: `${path}.stages`, expected: 'at least one of "prefill" and "decode"', got: JSON.stringify(child.stages) });
+    }
+    if (child.name !== undefined && names.has(child.name)) {
+      issues.push({ path: `${path}.name`, expected: 'a name that no other child has', got: JSON.stringify(child.name) });
+    }
+    const name = child.name ?? unusedName(child.detector?.type ?? '', names);
+    names.add(name);
+    return { name, detector: child.detector, stages: child.stages };
+  });
+  if (issues.length > 0) throw new FlowConfigError(type, issues);
+  return children;
+}
+
+function unusedName(type: string, used: ReadonlySet<string>): string {
+  let name = type;
+  for (let number = 2; used.has(name); number++) name = `${type}-${number}`;
+  return name;
+}

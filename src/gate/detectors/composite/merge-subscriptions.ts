@@ -1,0 +1,25 @@
+/** What several detectors announce, as one announcement. */
+import type { SaturationDetector } from '../../saturation-detector.js';
+
+/**
+ * The `subscribe` of a detector that is made of others; nothing when one of them does not announce its changes, because then the gate
+ * must look by a timer anyway. A failure on the way takes back what was subscribed.
+ */
+export function mergeSubscriptions(children: readonly SaturationDetector[]): Pick<SaturationDetector, 'subscribe'> {
+  if (children.some((child) => child.subscribe === undefined)) return {};
+  return {
+    subscribe(listener) {
+      const stops: (() => void)[] = [];
+      const stopAll = (): void => {
+        for (const stop of stops.splice(0)) stop();
+      };
+      try {
+        for (const child of children) stops.push(child.subscribe?.(listener) ?? (() => {}));
+      } catch (error) {
+        stopAll();
+        throw error;
+      }
+      return stopAll;
+    },
+  };
+}

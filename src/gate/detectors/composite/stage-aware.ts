@@ -1,0 +1,159 @@
+/**
+ * Disaggregated serving: every request passes a prefill and a decode server, so the fuller of the two stages decides.
+ *
+ * Invariant: an endpoint that serves both stages is counted in both; one that serves neither is counted in none.
+ */
+
+import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
+import type { SaturationDetector } from '../../saturation-detector.js';
+import { mergeSubscriptions } from './merge-subscriptions.js';
+
+/** The label that names an endpoint's part. */
+export const roleLabel = 'llm-d.ai/role';
+
+const stages: readonly Stage[] = ['prefill', 'decode'];
+const prefillOnly: readonly Stage[] = ['prefill'];
+const decodeOnly: readonly Stage[] = ['decode'];
+const neither: readonly Stage[] = [];
+
+/** The stages that an endpoint serves: by its label, decode without one, none for a role that is neither. */
+export function stagesOf({ labels }: Pick<EndpointView, 'labels'>): readonly Stage[] {
+  switch (labels[roleLabel] ?? '') {
+    case 'prefill':
+    case 'encode-prefill':
+      return prefillOnly;
+    case 'decode':
+    case '':
+      return decodeOnly;
+    case 'prefill-decode':
+    case 'both':
+    case 'encode-prefill-decode':
+      return stages;
+    default:
+      return neither;
+  }
+}
+
+/** Endpoints by stage, in the order given. */
+export type StagePartition = Readonly<Record<Stage, readonly EndpointView[]>>;
+
+/** O(endpoints). Source: llm-d-router, the dispatch cycle's stages. */
+export function partitionByRole(endpoints: readonly EndpointView[]): StagePartition {
+  const servingOf = (stage: Stage): readonly EndpointView[] => endpoints.filter((endpoint) => stagesOf(endpoint).includes(stage));
+  return { prefill: servingOf('prefill'), decode: servingOf('decode') };
+}
+
+/** The endpoints of one stage as a pool. */
+class StagePool implements PoolView {
+  readonly stage: Stage;
+  readonly endpoints: readonly EndpointView[];
+
+  constructor(stage: Stage, endpoints: readonly EndpointView[]) {
+    this.stage = stage;
+    this.endpoints = endpoints;
+  }
+
+  get inFlightRequests(): number {
+    let sum = 0;
+    for (const endpoint of this.endpoints) sum += endpoint.inFlightRequests;
+    return sum;
+  }
+
+  get inFlightTokens(): number {
+    let sum = 0;
+    for (const endpoint of this.endpoints) sum += endpoint.inFlightTokens;
+    return sum;
+  }
+}
+
+/** One detector for each stage. */
+export interface StageDetectors {
+  prefill: SaturationDetector;
+  decode: SaturationDetector;
+}
+
+/** A detector that also tells which stage it last read how full. */
+export interface StageAwareDetector extends SaturationDetector {
+  /** The last reading of each stage; a stage without endpoints has none. */
+  readonly stageSaturation: Readonly<Partial<Record<Stage, number>>>;
+}
+
+/**
+ * Judges the prefill and the decode endpoints apart, with one detector for both stages or one for each, and answers with the fuller
+ * stage. A stage without endpoints is not judged; when both are, the whole pool is judged at once, by the detector of the decode stage.
+ * The pool that a detector sees carries its `stage`. Endpoints are sorted into stages when the members of the pool or their labels
+ * change, not at each reading; each reading costs what the detectors cost, and their sums over in-flight work are O(endpoints).
+ * `filter` keeps what the detectors of all the stages of an endpoint keep.
+ * Source: llm-d-router, the dispatch cycle's stages.
+ * @throws FlowConfigError
+ */
+export function byStage(detectors: SaturationDetector | StageDetectors): StageAwareDetector {
+  const { prefill, decode } = 'saturation' in detectors ? { prefill: detectors, decode: detectors } : detectors;
+  const children = { prefill, decode };
+  for (const stage of stages) {
+    if (typeof children[stage]?.saturation === 'function') continue;
+    throw new FlowConfigError('byStage', [{ path: stage, expected: 'a saturation detector', got: describeValue(children[stage]) }]);
+  }
+  const distinct = [...new Set([prefill, decode])];
+  let partitioned: readonly EndpointView[] | undefined;
+  let partitionedVersion: number | undefined;
+  let pools: readonly StagePool[] = [];
+  let stageSaturation: Partial<Record<Stage, number>> = {};
+
+  function poolsOf({ endpoints, version }: PoolView): readonly StagePool[] {
+    if (endpoints === partitioned && version === partitionedVersion) return pools;
+    const partition = partitionByRole(endpoints);
+    pools = stages.flatMap((stage) => (partition[stage].length === 0 ? [] : [new StagePool(stage, partition[stage])]));
+    partitioned = endpoints;
+    partitionedVersion = version;
+    return pools;
+  }
+  /** The detectors that count this endpoint; all of them where no stage does. */
+  function judgesOf(endpoint: EndpointView): readonly SaturationDetector[] {
+    const serving = stagesOf(endpoint);
+    return serving.length === 1 ? [children[serving[0] as Stage]] : distinct;
+  }
+
+  return {
+    type: 'stage-aware-saturation-detector',
+    ...(distinct.some((child) => child.needsPool === true) ? { needsPool: true } : {}),
+    ...mergeSubscriptions(distinct),
+    get isGuessing() {
+      return distinct.some((child) => child.isGuessing === true);
+    },
+    get stageSaturation() {
+      return stageSaturation;
+    },
+    saturation(pool, nowMs) {
+      stageSaturation = {};
+      const parts = poolsOf(pool);
+      if (parts.length === 0) return decode.saturation(pool, nowMs);
+      let fullest = 0;
+      for (const part of parts) {
+        const reading = children[part.stage].saturation(part, nowMs);
+        stageSaturation[part.stage] = reading;
+        // Not Math.max alone: a reading that is no number must reach the gate.
+        fullest = typeof reading === 'number' ? Math.max(fullest, reading) : Number.NaN;
+      }
+      return fullest;
+    },
+    filter(endpoints, nowMs) {
+      const partition = partitionByRole(endpoints);
+      if (partition.prefill.length + partition.decode.length === 0) return endpoints;
+      const refused = new Set<EndpointView>();
+      for (const stage of stages) {
+        if (partition[stage].length === 0) continue;
+        const kept = new Set(children[stage].filter?.(partition[stage], nowMs) ?? partition[stage]);
+        for (const endpoint of partition[stage]) if (!kept.has(endpoint)) refused.add(endpoint);
+      }
+      return endpoints.filter((endpoint) => stagesOf(endpoint).length > 0 && !refused.has(endpoint));
+    },
+    dispatched(endpoint, nowMs) {
+      for (const judge of judgesOf(endpoint)) judge.dispatched?.(endpoint, nowMs);
+    },
+    released(endpoint, nowMs) {
+      for (const judge of judgesOf(endpoint)) judge.released?.(endpoint, nowMs);
+    },
+  };
+}

@@ -1,0 +1,116 @@
+/** Saturation from what the model servers report, corrected for what they cannot have reported yet. */
+
+import { object, optional, type Schema } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { atLeastZero, flag, oneOf, positiveDuration, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { SaturationDetector } from '../saturation-detector.js';
+
+export interface UtilizationDetectorOptions {
+  /** Requests waiting in a server's own queue at which it is full. @default 5 */
+  queueDepthThreshold?: number | undefined;
+  /** Share of the KV cache in use at which a server is full, above 0 and at most 1. @default 0.8 */
+  kvCacheUtilThreshold?: number | undefined;
+  /** Metrics older than this are stale; ms, or text such as '200ms'. @default '200ms' */
+  metricsStalenessThreshold?: number | string | undefined;
+  /**
+   * What an endpoint without fresh metrics counts: `saturated` 1; `ignore` nothing, also when it is the only one; `last-known` what it
+   * last reported, brought down as the requests that were sent to it end, and 1 if it never did. @default 'saturated'
+   */
+  stalenessPolicy?: 'saturated' | 'ignore' | 'last-known' | undefined;
+  /** Share by which one endpoint may exceed its thresholds while the pool as a whole is not full. @default 0 */
+  headroom?: number | undefined;
+  /** Count what was dispatched to a server since its last sample as waiting there. @default true */
+  lagCompensation?: boolean | undefined;
+}
+
+export const utilizationDetectorOptions: Schema<UtilizationDetectorOptions & { metricsStalenessThreshold?: number | undefined }> = object({
+  queueDepthThreshold: optional(positiveInteger()),
+  kvCacheUtilThreshold: optional(ratioAboveZero()),
+  metricsStalenessThreshold: optional(positiveDuration('200ms')),
+  stalenessPolicy: optional(oneOf('saturated', 'ignore', 'last-known')),
+  headroom: optional(atLeastZero()),
+  lagCompensation: optional(flag()),
+});
+
+/** A detector that also tells how many endpoints it was blind to. */
+export interface UtilizationDetector extends SaturationDetector {
+  /** Endpoints whose metrics were missing or stale at the last reading. */
+  readonly staleEndpoints: number;
+}
+
+interface Load {
+  readonly waiting: number;
+  readonly kvCacheUsage: number;
+}
+
+/**
+ * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint whose metrics are
+ * missing or stale counts 1, is left out, or is judged by the last ones (`stalenessPolicy`). O(endpoints).
+ * `filter` keeps endpoints that count by their metrics and are strictly below both thresholds · (1 + headroom).
+ *
+ * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them
+ * (`lagCompensation`), so that one stale reading cannot release a herd.
+ * Source: llm-d-router, utilization-detector.
+ * @throws FlowConfigError
+ */
+export function utilizationDetector(options: UtilizationDetectorOptions = {}): UtilizationDetector {
+  const {
+    queueDepthThreshold = 5,
+    kvCacheUtilThreshold = 0.8,
+    metricsStalenessThreshold = 200,
+    stalenessPolicy = 'saturated',
+    headroom = 0,
+    lagCompensation = true,
+  } = parse(utilizationDetectorOptions, options, 'utilizationDetector');
+  const queueBurst = queueDepthThreshold * (1 + headroom);
+  const kvBurst = kvCacheUtilThreshold * (1 + headroom);
+  let staleEndpoints = 0;
+
+  function isFresh(endpoint: EndpointView, nowMs: number): boolean {
+    return endpoint.metrics !== undefined && nowMs - endpoint.metrics.sampledAtMs <= metricsStalenessThreshold;
+  }
+  function waitingAt({ metrics, unsampledRequests }: EndpointView): number {
+    const waiting = metrics?.waitingQueueSize ?? 0;
+    return lagCompensation ? waiting + unsampledRequests : waiting;
+  }
+  /** What must be left of a load that nobody reports any more, by the requests that are still there. */
+  function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefined {
+    if (stalenessPolicy !== 'last-known' || metrics === undefined) return undefined;
+    const { runningRequests, kvCacheUsage } = metrics;
+    const stillRunning = Math.min(inFlightRequests / Math.max(runningRequests, 1), 1);
+    return { waiting: Math.max(inFlightRequests - runningRequests, 0), kvCacheUsage: kvCacheUsage * stillRunning };
+  }
+  function loadOf(endpoint: EndpointView, nowMs: number): Load | undefined {
+    if (!isFresh(endpoint, nowMs)) return lastKnown(endpoint);
+    return { waiting: waitingAt(endpoint), kvCacheUsage: endpoint.metrics?.kvCacheUsage ?? 0 };
+  }
+
+  return {
+    type: 'utilization-detector',
+    needsPool: true,
+    get staleEndpoints() {
+      return staleEndpoints;
+    },
+    saturation(pool, nowMs) {
+      staleEndpoints = 0;
+      if (pool.endpoints.length === 0) return 1;
+      let sum = 0;
+      let unknown = 0;
+      for (const endpoint of pool.endpoints) {
+        if (!isFresh(endpoint, nowMs)) staleEndpoints++;
+        const load = loadOf(endpoint, nowMs);
+        if (load === undefined) unknown++;
+        else sum += Math.max(load.waiting / queueDepthThreshold, load.kvCacheUsage / kvCacheUtilThreshold);
+      }
+      if (stalenessPolicy === 'ignore') return sum / Math.max(pool.endpoints.length - unknown, 1);
+      return (sum + unknown) / pool.endpoints.length;
+    },
+    filter(endpoints, nowMs) {
+      return endpoints.filter((endpoint) => {
+        const load = loadOf(endpoint, nowMs);
+        return load !== undefined && load.waiting < queueBurst && load.kvCacheUsage < kvBurst;
+      });
+    },
+  };
+}

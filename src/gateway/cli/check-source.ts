@@ -1,0 +1,52 @@
+/** What is wrong with a file, what is odd about it, and what it comes to. */
+import { loadConfig } from '../../config/index.js';
+import { type ConfigIssue, EndpointPool, FlowConfigError, type FlowControllerOptions, resolveOptions } from '../../index.js';
+import { type GatewayConfig, loadGatewayConfig } from '../index.js';
+import { flowOddities, gatewayOddities } from './contradictions.js';
+import { type Effective, effectiveFlow, effectiveGateway } from './effective.js';
+
+export interface CheckResult {
+  readonly kind: 'gateway file' | 'EndpointPickerConfig' | 'unknown';
+  /** The file cannot be used. */
+  readonly faults: readonly ConfigIssue[];
+  /** It can, but is probably not what its author expects. */
+  readonly warnings: readonly string[];
+  /** What applies, defaults included; empty for a file with faults. */
+  readonly effective: readonly Effective[];
+}
+
+/** A file whose documents have kinds is read as an EndpointPickerConfig, any other as a gateway file. */
+export function checkSource(text: string): CheckResult {
+  const isDocument = /^kind:/m.test(text) && !/^(listen|upstreams):/m.test(text);
+  const kind = isDocument ? 'EndpointPickerConfig' : 'gateway file';
+  try {
+    return { kind, faults: [], ...(isDocument ? checkDocument(text) : checkGateway(text)) };
+  } catch (error) {
+    if (!(error instanceof FlowConfigError)) throw error;
+    return { kind, faults: error.issues, warnings: [], effective: [] };
+  }
+}
+
+type Findings = Pick<CheckResult, 'warnings' | 'effective'>;
+
+function checkDocument(text: string): Findings {
+  const { options, warnings, objectives, enabled } = loadConfig(text);
+  const resolved = resolve(options);
+  const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
+  return { warnings: [...warnings, ...gate, ...flowOddities(resolved, objectives, text)], effective: effectiveFlow(resolved) };
+}
+
+function checkGateway(text: string): Findings {
+  const missing: string[] = [];
+  const config: GatewayConfig = loadGatewayConfig(text, { onMissing: (what) => missing.push(what) });
+  const resolved = resolve(config.flow);
+  const objectives = new Map(Object.entries(config.objectives));
+  return {
+    warnings: [...config.warnings, ...missing, ...gatewayOddities(config, resolved, text), ...flowOddities(resolved, objectives, text)],
+    effective: [...effectiveGateway(config), ...effectiveFlow(resolved)],
+  };
+}
+
+function resolve(options: FlowControllerOptions): ReturnType<typeof resolveOptions> {
+  return resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
+}

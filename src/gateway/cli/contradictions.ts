@@ -1,0 +1,140 @@
+/** Settings that are each right and do not go together. Every sentence names both. */
+
+import { defaultRegistry, schemas } from '../../index.js';
+import type { GatewayConfig } from '../index.js';
+import { declaredPlugins } from './declared-plugins.js';
+import type { Resolved } from './effective.js';
+import { bytes, ms } from './units.js';
+
+/** The official clients of OpenAI give up then, unless told otherwise. */
+const clientTimeoutMs = 600_000;
+/** What Kubernetes gives a process to end, unless told otherwise. */
+const terminationGraceMs = 30_000;
+
+export function flowOddities(options: Resolved, objectives: ReadonlyMap<string, number>, text: string): string[] {
+  return [...limitOddities(options), ...ttlOddities(options), ...bandOddities(options, objectives), ...pluginOddities(text)];
+}
+
+function limitOddities({ limits, bands }: Resolved): string[] {
+  return bands.flatMap(({ priority, limits: own }) => [
+    ...(limits.maxRequests < own.maxRequests && own.maxRequests !== Number.POSITIVE_INFINITY
+      ? [`band ${priority} may hold ${own.maxRequests} requests, but all bands together only ${limits.maxRequests} (maxRequests)`]
+      : []),
+    ...(limits.maxBytes < own.maxBytes && own.maxBytes !== Number.POSITIVE_INFINITY
+      ? [`band ${priority} may hold ${bytes(own.maxBytes)}, but all bands together only ${bytes(limits.maxBytes)} (maxBytes)`]
+      : []),
+  ]);
+}
+
+function ttlOddities({ bands }: Resolved): string[] {
+  return bands.flatMap(({ priority, requestTtlMs }) =>
+    requestTtlMs > clientTimeoutMs
+      ? [
+          `band ${priority} lets requests wait ${ms(requestTtlMs)}; clients of OpenAI's interface give up after ${ms(clientTimeoutMs)} in all`,
+        ]
+      : [],
+  );
+}
+
+function bandOddities({ bands, eviction }: Resolved, objectives: ReadonlyMap<string, number>): string[] {
+  const known = new Set(bands.map(({ priority }) => priority));
+  const homeless = [...objectives].filter(([, priority]) => !known.has(priority));
+  const sheddable = [...known, ...objectives.values()].some((priority) => priority < 0);
+  return [
+    ...homeless.map(
+      ([name, priority]) => `objective ${name} has priority ${priority}, for which there is no band: the default band's settings apply`,
+    ),
+    ...(eviction?.filter.type === 'sheddable-eviction-filter' && !sheddable
+      ? ['enableEviction is on, but no priority is negative: nothing can be evicted']
+      : []),
+  ];
+}
+
+/** Types that are nearly one that is known: the loader leaves what it does not know to the scheduler. */
+function pluginOddities(text: string): string[] {
+  const known = defaultRegistry().types();
+  return declaredPlugins(text).flatMap(({ type }) => {
+    const suggestion = known.includes(type) ? '' : schemas.didYouMean(type, known);
+    return suggestion === '' ? [] : [`plugins: the type "${type}" is unknown${suggestion}`];
+  });
+}
+
+export function gatewayOddities(config: GatewayConfig, options: Resolved, text: string): string[] {
+  return [
+    ...metricsOddities(config, options, text),
+    ...labelOddities(config, text),
+    ...senderOddities(config, options),
+    ...timeOddities(config),
+  ];
+}
+
+function metricsOddities({ scrape, upstreams, admin }: GatewayConfig, { saturationDetector }: Resolved, text: string): string[] {
+  const asked = upstreams.filter(({ profile }) => profile !== 'none');
+  const isBlind = saturationDetector.needsPool === true && (scrape === undefined || asked.length === 0);
+  const longestMs = scrape === undefined ? 0 : scrape.intervalMs * 1.1;
+  const utilization = declaredPlugins(text).filter(({ type }) => type === 'utilization-detector');
+  const stale = utilization.map(({ parameters }) => String(parameters.metricsStalenessThreshold ?? '200ms'));
+  const slow = scrape === undefined ? [] : stale.filter((threshold) => schemas.parseDuration(threshold) < longestMs);
+  const hasThresholds = declaredPlugins(text).some(({ type }) => type === 'busy-threshold-detector');
+  return [
+    ...(isBlind ? [`${saturationDetector.type} reads what servers report, but none is asked (scrape, upstreams[].metrics)`] : []),
+    ...slow.map(
+      (threshold) =>
+        `scrape.interval is ${ms(scrape?.intervalMs ?? 0)}, but metrics are stale after ${threshold} (metricsStalenessThreshold): the gate closes in between`,
+    ),
+    ...(hasThresholds && admin.token === undefined ? ['/busy_threshold refuses everybody: there is no admin.token'] : []),
+  ];
+}
+
+function labelOddities({ upstreams, models }: GatewayConfig, text: string): string[] {
+  const filters = declaredPlugins(text).filter(({ type }) => type === 'label-filter');
+  const labels = filters.flatMap(({ parameters }) => (typeof parameters.label === 'string' ? [parameters.label] : []));
+  const unused = labels.filter((label) => upstreams.every((upstream) => upstream.labels[label] === undefined));
+  const withModel = upstreams.filter((upstream) => upstream.labels.model !== undefined);
+  const served = new Set(withModel.flatMap((upstream) => (upstream.labels.model ?? '').split(',').map((name) => name.trim())));
+  const lost = withModel.length < upstreams.length ? [] : Object.entries(models.aliases).filter(([, target]) => !served.has(target));
+  return [
+    ...(upstreams.length === 0 ? ['there are no upstreams: every request waits, and is then refused'] : []),
+    ...unused.map((label) => `label-filter looks at the label "${label}", which no upstream has`),
+    ...(withModel.length > 0 && withModel.length < upstreams.length
+      ? ['some upstreams have the label "model" and others have not: those without get requests for every model']
+      : []),
+    ...(upstreams.length === 0 ? [] : lost.map(([name, target]) => `models.aliases.${name} leads to "${target}", which no upstream has`)),
+  ];
+}
+
+function senderOddities({ listen, admin, auth, limits }: GatewayConfig, { bands, limits: all }: Resolved): string[] {
+  const isOpen = !['127.0.0.1', '::1', 'localhost'].includes(listen.host);
+  const known = new Set(bands.map(({ priority }) => priority));
+  const senders = auth.anonymous === undefined ? auth.keys : [...auth.keys, auth.anonymous];
+  const homeless = senders.filter(({ priority }) => !known.has(priority));
+  const narrow = bands.filter((band) => Math.min(band.limits.maxBytes, all.maxBytes) < limits.maxRequestBytes);
+  return [
+    ...(isOpen && auth.keys.length === 0 ? [`everybody who reaches ${listen.host} may send requests: there are no auth.keys`] : []),
+    ...(isOpen && admin.listen === undefined
+      ? [`everybody who reaches ${listen.host} may read /metrics, which names tenants: there is no admin.port`]
+      : []),
+    ...(isOpen && auth.anonymous?.trusted ? ['auth.anonymous is trusted: whoever comes names any tenant and objective'] : []),
+    ...homeless.map(
+      ({ tenant, priority }) => `tenant ${tenant} has priority ${priority}, for which there is no band: the default band's settings apply`,
+    ),
+    ...narrow.map(
+      ({ priority }) =>
+        `a request may have ${bytes(limits.maxRequestBytes)} (limits.maxRequestBytes), more than may wait in band ${priority} (maxBytes)`,
+    ),
+  ];
+}
+
+function timeOddities({ timeouts, drain }: GatewayConfig): string[] {
+  const drainMs = drain.waitingMs + drain.streamsMs;
+  return [
+    ...(timeouts.firstByteMs > timeouts.totalMs
+      ? [`timeouts.firstByte (${ms(timeouts.firstByteMs)}) is longer than timeouts.total (${ms(timeouts.totalMs)}), and never counts`]
+      : []),
+    ...(drainMs > terminationGraceMs
+      ? [
+          `drain takes up to ${ms(drainMs)}; Kubernetes kills after ${ms(terminationGraceMs)} unless terminationGracePeriodSeconds says more`,
+        ]
+      : []),
+  ];
+}

@@ -1,0 +1,78 @@
+/** What a file comes to, defaults included: heading, name and value, for people and as JSON. */
+
+import type { resolveOptions } from '../../index.js';
+import type { GatewayConfig } from '../index.js';
+import { bytes, ms, quantity } from './units.js';
+
+export interface Effective {
+  readonly section: string;
+  readonly entries: readonly (readonly [name: string, value: string])[];
+}
+
+export type Resolved = ReturnType<typeof resolveOptions>;
+type Band = Resolved['defaultBand'];
+
+export function effectiveFlow(options: Resolved): Effective[] {
+  const { limits, saturationDetector, endpointPicker, endpointFilters, usageLimitPolicy, admission, eviction } = options;
+  const ofBand = ({ limits: own, requestTtlMs, fairness, ordering }: Band): string =>
+    `${quantity(own.maxRequests)} requests, ${bytes(own.maxBytes)}; waits ${ms(requestTtlMs)}; ${fairness.type}, ${ordering.type}`;
+  return [
+    {
+      section: 'Flow control',
+      entries: [
+        ['mode', options.mode],
+        ['saturation detector', saturationDetector.type],
+        ['usage limit policy', usageLimitPolicy.type],
+        ['endpoint picker', endpointPicker.type],
+        ['endpoint filters', endpointFilters.map(({ type }) => type).join(', ') || 'none'],
+        ['admission policy', admission?.type ?? 'none'],
+        ['eviction', eviction === undefined ? 'off' : `${eviction.filter.type}, ${eviction.ordering.type}`],
+        ['overflow', options.overflow],
+        ['may wait in all', `${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)}`],
+        ['without endpoints', `waits ${ms(options.noEndpointRequestTtlMs)}`],
+      ],
+    },
+    {
+      section: 'Priority bands',
+      entries: [
+        ...options.bands.map((band) => [String(band.priority), ofBand(band)] as const),
+        ['any other', ofBand(options.defaultBand)],
+        ['other negative', ofBand(options.defaultNegativeBand)],
+      ],
+    },
+  ];
+}
+
+export function effectiveGateway(config: GatewayConfig): Effective[] {
+  const { listen, admin, timeouts, limits, retry, drain, scrape, auth, upstreams } = config;
+  const { host, port } = admin.listen ?? listen;
+  return [
+    {
+      section: 'Gateway',
+      entries: [
+        ['listens on', `${listen.host}:${listen.port}`],
+        ['operators ask', `${host}:${port}`],
+        ['API keys', auth.keys.length === 0 ? 'none' : String(auth.keys.length)],
+        [
+          'without a key',
+          auth.anonymous === undefined ? 'refused with 401' : `tenant ${auth.anonymous.tenant}, priority ${auth.anonymous.priority}`,
+        ],
+        ['largest request', bytes(limits.maxRequestBytes)],
+        [
+          'timeouts',
+          `connect ${ms(timeouts.connectMs)}, first byte ${ms(timeouts.firstByteMs)}, idle ${ms(timeouts.idleMs)}, total ${ms(timeouts.totalMs)}`,
+        ],
+        ['retry elsewhere', retry.enabled ? `once, bodies up to ${bytes(retry.maxBodyBytes)}` : 'never'],
+        ['scraping', scrape === undefined ? 'off' : `every ${ms(scrape.intervalMs)}, stale after ${ms(scrape.stalenessThresholdMs)}`],
+        ['on SIGTERM', `dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`],
+        ['error contract', config.contract],
+      ],
+    },
+    { section: 'Upstreams', entries: upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const) },
+  ];
+}
+
+function described(url: string, labels: Readonly<Record<string, string>>, weight: number): string {
+  const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [url, ...(weight === 1 ? [] : [`weight ${weight}`]), ...named].join(' ');
+}

@@ -1,0 +1,63 @@
+/** A web response sent by a Node response, at the pace at which it is taken. */
+import type { HeaderRecord } from '../../base/headers/header-source.js';
+import type { InspectorRequest } from './options.js';
+
+/** The part of `IncomingMessage` that is read. */
+export interface NodeLikeRequest {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers: HeaderRecord;
+}
+
+/** The part of `ServerResponse` that is written, of HTTP/1 and HTTP/2. */
+export interface NodeLikeResponse {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  write(chunk: Uint8Array): boolean;
+  end(): unknown;
+  once(event: 'close' | 'drain', listener: () => void): unknown;
+}
+
+/** Never rejects: what `ask` throws goes to `next`, or is answered with 500. */
+export async function answerNode(
+  ask: (request: InspectorRequest) => Promise<Response>,
+  req: NodeLikeRequest,
+  res: NodeLikeResponse,
+  next: ((error?: unknown) => void) | undefined,
+): Promise<void> {
+  let response: Response;
+  try {
+    response = await ask({ method: req.method ?? 'GET', url: req.url ?? '/', headers: req.headers });
+  } catch (error) {
+    if (next !== undefined) {
+      next(error);
+      return;
+    }
+    response = new Response(null, { status: 500 });
+  }
+  res.statusCode = response.status;
+  response.headers.forEach((value, name) => {
+    res.setHeader(name, value);
+  });
+  if (response.body !== null) await send(response.body, res);
+  res.end();
+}
+
+/** Ends with the body, or with the connection. */
+async function send(body: ReadableStream<Uint8Array>, res: NodeLikeResponse): Promise<void> {
+  const reader = body.getReader();
+  let wakeUp: () => void = () => {};
+  let isClosed = false;
+  res.once('close', () => {
+    isClosed = true;
+    wakeUp();
+    reader.cancel().catch(() => {});
+  });
+  for (let part = await reader.read(); !part.done && !isClosed; part = await reader.read()) {
+    if (res.write(part.value) || isClosed) continue;
+    await new Promise<void>((resolve) => {
+      wakeUp = resolve;
+      res.once('drain', resolve);
+    });
+  }
+}

@@ -1,0 +1,106 @@
+/** The instruments that are read when somebody collects, and where their figures come from. */
+import type { Attributes, Meter, Observable } from '@opentelemetry/api';
+import type { BandSnapshot, ControllerSnapshot } from '../../index.js';
+import { utilization } from '../metrics/utilization.js';
+import * as instruments from './instruments.js';
+import type { Figure } from './lasting-rows.js';
+
+const { attributes } = instruments;
+
+/** What figures are told with. */
+export interface Readings {
+  readonly constant: Attributes;
+  readonly hasFairnessIds: boolean;
+  bandAttributes(priority: number): Attributes;
+  flowAttributes(fairnessId: string, priority: number): Attributes;
+}
+
+interface ObservableFigure {
+  /** True where it has a row for each band or flow, and these come and go. */
+  readonly hasRows: boolean;
+  make(meter: Meter): Observable;
+  /** Rows with the same attributes add up. */
+  read(snapshot: ControllerSnapshot, readings: Readings): Figure[];
+}
+
+type Kind = 'createObservableGauge' | 'createObservableCounter' | 'createObservableUpDownCounter';
+type Read = ObservableFigure['read'];
+type Waiting = Pick<BandSnapshot, 'waiting' | 'waitingBytes'>;
+
+function single(kind: Kind, { name, ...options }: instruments.Instrument, read: Read): ObservableFigure {
+  return { hasRows: false, make: (meter) => meter[kind](name, options), read };
+}
+
+function rows(kind: Kind, { name, ...options }: instruments.Instrument, read: Read): ObservableFigure {
+  return { hasRows: true, make: (meter) => meter[kind](name, options), read };
+}
+
+/** By band; by flow where fairness IDs are told. */
+function queue(figureOf: (of: Waiting) => number): Read {
+  return ({ bands }, { hasFairnessIds, bandAttributes, flowAttributes }) =>
+    bands.flatMap((band): Figure[] => {
+      if (!hasFairnessIds) return [[figureOf(band), bandAttributes(band.priority)]];
+      return band.activeFlows.map((flow) => [figureOf(flow), flowAttributes(flow.fairnessId, band.priority)]);
+    });
+}
+
+/** Requests and bytes of one scope, where they are limited. */
+function shares({ waiting, waitingBytes }: Waiting, limits: BandSnapshot['limits'], of: Attributes): Figure[] {
+  const both = { requests: utilization(waiting, limits.maxRequests), bytes: utilization(waitingBytes, limits.maxBytes) };
+  return Object.entries(both).flatMap(([resource, share]): Figure[] =>
+    share === undefined ? [] : [[share, { ...of, [attributes.resource]: resource }]],
+  );
+}
+
+function total(figureOf: (stats: ControllerSnapshot['stats']) => number | undefined): Read {
+  return ({ stats }, { constant }) => {
+    const value = figureOf(stats);
+    return value === undefined ? [] : [[value, constant]];
+  };
+}
+
+const gauge = 'createObservableGauge';
+const counter = 'createObservableCounter';
+const upDownCounter = 'createObservableUpDownCounter';
+
+export const observables: readonly ObservableFigure[] = [
+  rows(
+    upDownCounter,
+    instruments.queueSize,
+    queue(({ waiting }) => waiting),
+  ),
+  rows(
+    upDownCounter,
+    instruments.queuePayload,
+    queue(({ waitingBytes }) => waitingBytes),
+  ),
+  rows(gauge, instruments.capacityUtilization, ({ bands }, { bandAttributes }) =>
+    bands.flatMap((band) => shares(band, band.limits, bandAttributes(band.priority))),
+  ),
+  single(gauge, instruments.globalCapacityUtilization, ({ stats, limits }, { constant }) => shares(stats, limits, constant)),
+  single(
+    gauge,
+    instruments.saturation,
+    total(({ saturation }) => saturation),
+  ),
+  single(
+    gauge,
+    instruments.fairnessIndex,
+    total(({ fairnessIndex }) => fairnessIndex),
+  ),
+  single(
+    upDownCounter,
+    instruments.inFlight,
+    total(({ inFlight }) => inFlight),
+  ),
+  single(
+    counter,
+    instruments.evictions,
+    total(({ evictedInFlight }) => evictedInFlight),
+  ),
+  single(
+    counter,
+    instruments.pluginErrors,
+    total(({ pluginErrors }) => pluginErrors),
+  ),
+];

@@ -1,0 +1,97 @@
+/** A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges read from the controller when they are collected. */
+import { type Attributes, type BatchObservableResult, type Meter, type MeterProvider, metrics } from '@opentelemetry/api';
+import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
+import { type Drop, type FlowRequest, schemas } from '../../index.js';
+import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+import { hasMethods } from './has-methods.js';
+import * as instruments from './instruments.js';
+import { LastingRows } from './lasting-rows.js';
+import { observables, type Readings } from './observables.js';
+
+const { attributes } = instruments;
+const { flag, object, optional, parse, positiveInteger, value } = schemas;
+
+/** Priorities kept apart; the rest is `other`. */
+const mostPriorities = 100;
+
+export interface OpenTelemetryMetricsOptions {
+  /** Makes the instruments. @default the meter `headgate` of `meterProvider` */
+  meter?: Meter | undefined;
+  /** @default the global one */
+  meterProvider?: MeterProvider | undefined;
+  /** Value of the attribute `flow_control.pool`; tells controllers apart that share a meter. @default no such attribute */
+  pool?: string | undefined;
+  /** Whether metrics have the attribute `flow_control.fairness_id`: many series, and names of tenants. @default false */
+  fairnessIdAttribute?: boolean | undefined;
+  /** Fairness IDs kept apart, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
+  maxFairnessIds?: number | undefined;
+}
+
+const optionsSchema = object({
+  meter: optional(value('a Meter', hasMethods<Meter>('createHistogram', 'addBatchObservableCallback'))),
+  meterProvider: optional(value('a MeterProvider', hasMethods<MeterProvider>('getMeter'))),
+  pool: optional(value('text', (given): given is string => typeof given === 'string')),
+  fairnessIdAttribute: optional(flag()),
+  maxFairnessIds: optional(positiveInteger()),
+} satisfies Record<keyof OpenTelemetryMetricsOptions, unknown>);
+
+/**
+ * Records the metrics of a controller, from now on.
+ * @throws FlowConfigError that lists every problem
+ *
+ * @example
+ * const metrics = openTelemetryMetrics(flow, { meterProvider });
+ */
+export function openTelemetryMetrics<R extends FlowRequest>(flow: ObservedFlow<R>, options: OpenTelemetryMetricsOptions = {}): Observation {
+  parse(optionsSchema, options, 'openTelemetryMetrics');
+  const { pool, fairnessIdAttribute = false, maxFairnessIds = 1000, meterProvider = metrics } = options;
+  const { meter = meterProvider.getMeter('headgate') } = options;
+  const constant: Attributes = pool === undefined ? {} : { [attributes.pool]: pool };
+  const fairnessIds = fairnessIdAttribute ? new BoundedLabel(maxFairnessIds) : undefined;
+
+  const priorities = new BoundedLabel(mostPriorities);
+  const bandAttributes = (priority: number): Attributes => ({
+    ...constant,
+    [attributes.priority]: priorities.of(String(priority)) === otherLabel ? otherLabel : priority,
+  });
+  const flowAttributes = (fairnessId: string, priority: number): Attributes => ({
+    ...bandAttributes(priority),
+    ...(fairnessIds && { [attributes.fairnessId]: fairnessIds.of(fairnessId) }),
+  });
+
+  const { name: durationName, ...durationOptions } = instruments.queueDuration;
+  const { name: requestsName, ...requestsOptions } = instruments.requests;
+  const durations = meter.createHistogram(durationName, durationOptions);
+  const requests = meter.createCounter(requestsName, requestsOptions);
+  const settled = (fairnessId: string, priority: number, outcome: string, queuedMs: number, drop?: Drop): void => {
+    const ending: Attributes = { [attributes.outcome]: outcome, ...(drop && { [attributes.errorType]: drop.reason }) };
+    durations.record(queuedMs / 1000, { ...flowAttributes(fairnessId, priority), ...ending });
+    requests.add(1, { ...bandAttributes(priority), ...ending });
+  };
+
+  const readings: Readings = { constant, hasFairnessIds: fairnessIdAttribute, bandAttributes, flowAttributes };
+  const made = observables.map(({ make, read, hasRows }) => ({
+    instrument: make(meter),
+    read,
+    rows: hasRows ? new LastingRows() : undefined,
+  }));
+  const observe = (result: BatchObservableResult): void => {
+    const snapshot = flow.snapshot();
+    for (const { instrument, read, rows } of made) {
+      const figures = read(snapshot, readings);
+      for (const [figure, of] of rows?.with(figures) ?? figures) result.observe(instrument, figure, of);
+    }
+  };
+  const observed = made.map(({ instrument }) => instrument);
+  meter.addBatchObservableCallback(observe, observed);
+  const listeners = [
+    flow.on('dispatched', ({ item, queuedMs }) => settled(item.fairnessId, item.priority, 'Dispatched', queuedMs)),
+    flow.on('dropped', ({ outcome }) => settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, outcome)),
+  ];
+  return {
+    stop() {
+      for (const stop of listeners) stop();
+      meter.removeBatchObservableCallback(observe, observed);
+    },
+  };
+}

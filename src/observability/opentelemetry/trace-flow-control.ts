@@ -1,0 +1,73 @@
+/**
+ * A span for the time that a request waits.
+ *
+ *     caller's span ──┬── flow_control.wait ──┤ dispatched, or dropped
+ *                     └── whatever the caller does next: its context is left alone
+ */
+import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
+import { type FlowRequest, schemas } from '../../index.js';
+import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+import { WaitingByRequest } from '../metrics/waiting-by-request.js';
+import { hasMethods } from './has-methods.js';
+import { attributes, waitSpan } from './instruments.js';
+
+const { flag, object, optional, parse, value } = schemas;
+
+export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
+  /** Makes the spans. */
+  tracer: Tracer;
+  /**
+   * The context whose span is the parent. The active one is the caller's, except for a request that was handed in from inside a plugin or a
+   * listener of the controller, which is queued when the operation in progress has ended. @default the active context
+   */
+  contextOf?: ((request: R) => Context) | undefined;
+  /** Whether spans have the attribute `flow_control.fairness_id`. @default false */
+  fairnessIdAttribute?: boolean | undefined;
+}
+
+const optionsSchema = object({
+  tracer: value('a Tracer', hasMethods<Tracer>('startSpan')),
+  contextOf: optional(value('a function', (given): given is (request: never) => Context => typeof given === 'function')),
+  fairnessIdAttribute: optional(flag()),
+} satisfies Record<keyof TraceFlowControlOptions, unknown>);
+
+/**
+ * Makes a span for every request that waits, from now on; one that is dispatched or rejected at once has none. `stop` ends the spans of
+ * those that still wait.
+ * @throws FlowConfigError that lists every problem
+ *
+ * @example
+ * traceFlowControl(flow, { tracer: trace.getTracer('gateway') });
+ */
+export function traceFlowControl<R extends FlowRequest>(flow: ObservedFlow<R>, options: TraceFlowControlOptions<R>): Observation {
+  parse(optionsSchema, options, 'traceFlowControl');
+  const { tracer, contextOf = () => context.active(), fairnessIdAttribute = false } = options;
+  const spans = new WaitingByRequest<Span>();
+  const listeners = [
+    flow.on('queued', ({ item, waitingInBand }) => {
+      const { request, fairnessId, priority } = item;
+      const described = {
+        [attributes.priority]: priority,
+        [attributes.queuePosition]: waitingInBand,
+        ...(fairnessIdAttribute && { [attributes.fairnessId]: fairnessId }),
+      };
+      spans.remember(item, tracer.startSpan(waitSpan, { kind: SpanKind.INTERNAL, attributes: described }, contextOf(request)));
+    }),
+    flow.on('dispatched', ({ item }) => {
+      spans.takeDispatched(item)?.setAttribute(attributes.outcome, 'Dispatched').end();
+    }),
+    flow.on('dropped', (event) => {
+      const { type, reason } = event.outcome;
+      const span = spans.takeDropped(event)?.setAttributes({ [attributes.outcome]: type, [attributes.errorType]: reason });
+      // A client that left is no fault of whoever served it.
+      if (reason !== 'cancelled') span?.setStatus({ code: SpanStatusCode.ERROR, message: reason });
+      span?.end();
+    }),
+  ];
+  return {
+    stop() {
+      for (const stop of listeners) stop();
+      for (const [, span] of spans.all()) span.end();
+    },
+  };
+}

@@ -1,0 +1,198 @@
+/**
+ * Counts what events tell, by priority, flow and outcome. O(1) for each event: for most of them one map lookup and two increments.
+ *
+ * Invariant: at most 100 priorities beside the configured ones, and in each as many flows as the guard admits; the rest is `other`.
+ */
+
+import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
+import type { OutcomeType } from '../../index.js';
+import { cycleDurationBuckets, queueDurationBuckets } from '../metrics/duration-buckets.js';
+import { DurationHistogram } from './duration-histogram.js';
+import { type Models, noModels } from './model-labels.js';
+import type { Labels } from './scraped-metric.js';
+
+export type OutcomeCounts = Record<OutcomeType, number>;
+
+const noOutcomes: OutcomeCounts = {
+  Dispatched: 0,
+  RejectedCapacity: 0,
+  RejectedNoEndpoints: 0,
+  RejectedOther: 0,
+  EvictedTTL: 0,
+  EvictedNoEndpoints: 0,
+  EvictedContextCancelled: 0,
+  EvictedOther: 0,
+};
+
+/** Priorities that clients may bring up beside the configured ones. */
+const mostPriorities = 100;
+
+/** One flow of one priority. */
+class FlowCell {
+  readonly fairnessId: string;
+  readonly priority: string;
+  /** By outcome, and by models where somebody names them. */
+  readonly durations: Map<string, DurationHistogram> = new Map();
+  /** By outcome, `NotYetFinalized` for requests that wait. */
+  readonly enqueueDurations: Map<string, DurationHistogram> = new Map();
+  readonly models: Map<string, Models> = new Map();
+  /** The one of `durations` that nearly every request goes to: dispatched, no model named. */
+  dispatched: DurationHistogram | undefined = undefined;
+
+  constructor(fairnessId: string, priority: string) {
+    this.fairnessId = fairnessId;
+    this.priority = priority;
+  }
+}
+
+class PriorityCell {
+  readonly label: string;
+  readonly outcomes: OutcomeCounts = { ...noOutcomes };
+  readonly flows: Map<string, FlowCell> = new Map();
+
+  constructor(label: string) {
+    this.label = label;
+  }
+}
+
+export interface TallyOptions {
+  /** Undefined: all flows of a priority are one. */
+  readonly fairnessIds: BoundedLabel | undefined;
+  /** On every series that has the label `inference_pool`, and on the others. */
+  readonly constant: Labels;
+  readonly constantIfNamed: Labels;
+  /** Priorities that are kept apart whatever comes. */
+  readonly configured: readonly number[];
+}
+
+export class FlowCounters {
+  readonly cycles: DurationHistogram;
+  private readonly cells = new Map<number, PriorityCell>();
+  private readonly otherPriorities = new PriorityCell(otherLabel);
+  /** The priority that came last, which often comes again. */
+  private lastPriority = Number.NaN;
+  private lastCell = this.otherPriorities;
+  private readonly most: number;
+  private readonly fairnessIds: BoundedLabel | undefined;
+  private readonly constant: Labels;
+  private readonly constantIfNamed: Labels;
+
+  constructor({ fairnessIds, constant, constantIfNamed, configured }: TallyOptions) {
+    this.constantIfNamed = constantIfNamed;
+    this.cycles = new DurationHistogram(constantIfNamed, cycleDurationBuckets);
+    this.fairnessIds = fairnessIds;
+    this.constant = constant;
+    this.most = mostPriorities + configured.length;
+    for (const priority of configured) this.cellOf(priority);
+  }
+
+  settled(fairnessId: string, priority: number, outcome: OutcomeType, queuedMs: number, models: Models): void {
+    const cell = this.cellOf(priority);
+    cell.outcomes[outcome]++;
+    const flow = this.flowOf(cell, fairnessId);
+    if (models === noModels && outcome === 'Dispatched' && flow.dispatched !== undefined) {
+      flow.dispatched.observe(queuedMs / 1000);
+      return;
+    }
+    const key = models === noModels ? outcome : `${outcome} ${models.key}`;
+    (flow.durations.get(key) ?? this.newSeries(flow, key, outcome, models)).observe(queuedMs / 1000);
+  }
+
+  enqueued(fairnessId: string, priority: number, outcome: OutcomeType | 'NotYetFinalized', durationMs: number): void {
+    const flow = this.flowOf(this.cellOf(priority), fairnessId);
+    (flow.enqueueDurations.get(outcome) ?? this.newEnqueueSeries(flow, outcome)).observe(durationMs / 1000);
+  }
+
+  /** The series of a flow end; what several flows share stays. */
+  flowRemoved(fairnessId: string, priority: number): void {
+    if (fairnessId !== otherLabel) this.cells.get(priority)?.flows.delete(fairnessId);
+  }
+
+  /** Counts by priority, each outcome from 0 on. */
+  *outcomes(): Iterable<{ readonly label: string; readonly outcomes: Readonly<OutcomeCounts> }> {
+    for (const cell of this.allCells()) yield cell;
+  }
+
+  *durations(): Iterable<DurationHistogram> {
+    for (const { flows } of this.allCells()) for (const { durations } of flows.values()) yield* durations.values();
+  }
+
+  *enqueueDurations(): Iterable<DurationHistogram> {
+    for (const { flows } of this.allCells()) for (const { enqueueDurations } of flows.values()) yield* enqueueDurations.values();
+  }
+
+  /** The labels of every flow that was heard of, once for each of its models. */
+  *knownFlows(): Iterable<Labels> {
+    for (const { flows } of this.allCells()) {
+      for (const flow of flows.values()) for (const models of flow.models.values()) yield this.labelsOfCell(flow, models);
+    }
+  }
+
+  /** The labels of a flow that the controller names. */
+  labelsOf(fairnessId: string, priority: number, models: Models): Labels {
+    const label = this.fairnessIds?.of(fairnessId) ?? '';
+    return this.labelsOfCell(new FlowCell(label, this.cellOf(priority).label), models);
+  }
+
+  resetOutcomes(): void {
+    for (const { outcomes } of this.allCells()) Object.assign(outcomes, noOutcomes);
+  }
+
+  resetDurations(): void {
+    for (const { flows } of this.allCells()) flows.clear();
+  }
+
+  private *allCells(): Iterable<PriorityCell> {
+    yield* this.cells.values();
+    if (this.cells.size >= this.most) yield this.otherPriorities;
+  }
+
+  private cellOf(priority: number): PriorityCell {
+    if (priority === this.lastPriority) return this.lastCell;
+    this.lastPriority = priority;
+    this.lastCell = this.cells.get(priority) ?? this.newCell(priority);
+    return this.lastCell;
+  }
+
+  private newCell(priority: number): PriorityCell {
+    if (this.cells.size >= this.most) return this.otherPriorities;
+    const cell = new PriorityCell(String(priority));
+    this.cells.set(priority, cell);
+    return cell;
+  }
+
+  private flowOf({ flows, label }: PriorityCell, fairnessId: string): FlowCell {
+    if (this.fairnessIds === undefined) return flows.get('') ?? this.newFlow(flows, '', label);
+    const known = flows.get(fairnessId);
+    if (known !== undefined) return known;
+    const kept = this.fairnessIds.of(fairnessId);
+    return flows.get(kept) ?? this.newFlow(flows, kept, label);
+  }
+
+  private newFlow(flows: Map<string, FlowCell>, fairnessId: string, priority: string): FlowCell {
+    const flow = new FlowCell(fairnessId, priority);
+    flows.set(fairnessId, flow);
+    return flow;
+  }
+
+  private newSeries(flow: FlowCell, key: string, outcome: OutcomeType, models: Models): DurationHistogram {
+    const series = new DurationHistogram({ ...this.labelsOfCell(flow, models), outcome }, queueDurationBuckets);
+    flow.models.set(models.key, models);
+    flow.durations.set(key, series);
+    if (models === noModels && outcome === 'Dispatched') flow.dispatched = series;
+    return series;
+  }
+
+  private newEnqueueSeries(flow: FlowCell, outcome: string): DurationHistogram {
+    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: flow.fairnessId };
+    const labels = { ...fairness, priority: flow.priority, outcome, ...this.constantIfNamed };
+    const series = new DurationHistogram(labels, cycleDurationBuckets);
+    flow.enqueueDurations.set(outcome, series);
+    return series;
+  }
+
+  private labelsOfCell({ fairnessId, priority }: FlowCell, { model, target }: Models): Labels {
+    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: fairnessId };
+    return { ...fairness, priority, ...this.constant, model_name: model, target_model_name: target };
+  }
+}

@@ -1,0 +1,73 @@
+/** What `prometheusMetrics` can be told, and the checks of it. */
+import { type FlowRequest, type SaturationDetector, schemas } from '../../index.js';
+import type { MetricsRegister } from './scraped-metric.js';
+
+export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
+  /** Where the metrics are registered: a `Registry` of prom-client. */
+  register: MetricsRegister;
+  /** Before every name: `inference_extension_`, `llm_d_epp_`, or your own. @default 'inference_extension_' */
+  prefix?: string | undefined;
+  /** Value of the label `inference_pool`; tells controllers apart that share a registry. @default '' */
+  inferencePool?: string | undefined;
+  /** Whether series have the label `fairness_id`. Say false where fairness IDs are secrets, such as API keys. @default true */
+  fairnessIdLabel?: boolean | undefined;
+  /** Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
+  maxFairnessIds?: number | undefined;
+  /** Fairness IDs that have series of their own whoever came before. @default [] */
+  pinnedFairnessIds?: readonly string[] | undefined;
+  /** Value of the label `model_name`. @default '' */
+  modelName?: ((request: R) => string) | undefined;
+  /** Value of the label `target_model_name`: the model after rewriting. @default '' */
+  targetModelName?: ((request: R) => string) | undefined;
+  /**
+   * The controller's detectors, for what they alone can tell: endpoints without fresh figures, the saturation of stages. A function is
+   * asked at each scrape, for hosts that reconfigure. @default []
+   */
+  detectors?: readonly SaturationDetector[] | (() => readonly SaturationDetector[]) | undefined;
+  /** Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API endpoint, such as `chat_completions`. @default undefined */
+  dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;
+}
+
+type Checked = Record<keyof PrometheusMetricsOptions, unknown>;
+
+const { flag, object, optional, parse, positiveInteger, value } = schemas;
+
+const registerMethods = ['registerMetric', 'removeSingleMetric', 'getSingleMetric'] as const;
+
+const aFunction = value('a function', (given): given is (request: never) => string => typeof given === 'function');
+const texts = value(
+  'a list of texts',
+  (given): given is string[] => Array.isArray(given) && given.every((text) => typeof text === 'string'),
+);
+
+const optionsSchema = object({
+  register: value(
+    'a Registry of prom-client',
+    (given): given is MetricsRegister =>
+      typeof given === 'object' && given !== null && registerMethods.every((name) => typeof Reflect.get(given, name) === 'function'),
+  ),
+  prefix: optional(
+    value(
+      'letters, digits and underscores, no digit first',
+      (given): given is string => typeof given === 'string' && /^(?:[a-zA-Z_]\w*)?$/.test(given),
+    ),
+  ),
+  inferencePool: optional(value('text', (given): given is string => typeof given === 'string')),
+  fairnessIdLabel: optional(flag()),
+  maxFairnessIds: optional(positiveInteger()),
+  pinnedFairnessIds: optional(texts),
+  modelName: optional(aFunction),
+  targetModelName: optional(aFunction),
+  detectors: optional(
+    value(
+      'a list of detectors, or a function that answers one',
+      (given): given is SaturationDetector[] | (() => SaturationDetector[]) => Array.isArray(given) || typeof given === 'function',
+    ),
+  ),
+  dynamo: optional(object({ endpoint: optional(aFunction) })),
+} satisfies Checked);
+
+/** @throws FlowConfigError that lists every problem */
+export function checkOptions(options: object): void {
+  parse(optionsSchema, options, 'prometheusMetrics');
+}

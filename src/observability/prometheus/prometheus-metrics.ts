@@ -1,0 +1,36 @@
+/** A controller's metrics in a registry of prom-client. */
+import type { FlowRequest } from '../../index.js';
+import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+import { dynamoRejections, families } from './families.js';
+import { FlowMeter, type FlowReadings } from './flow-meter.js';
+import { checkOptions, type PrometheusMetricsOptions } from './options.js';
+import { expose } from './scraped-metric.js';
+
+/**
+ * Registers the metrics of llm-d's flow control for a controller. Counts begin now; gauges are read from the controller when somebody
+ * scrapes. Costs O(1) for each request, and O(waiting) for each scrape.
+ * Source of names, labels and buckets: llm-d's flow control document; llm-d-router, its metrics.
+ * @throws FlowConfigError that lists every problem
+ *
+ * @example
+ * const register = new Registry();
+ * const metrics = prometheusMetrics(flow, { register, inferencePool: 'llama' });
+ * app.get('/metrics', async (req, res) => res.type(register.contentType).send(await register.metrics()));
+ */
+export function prometheusMetrics<R extends FlowRequest>(flow: ObservedFlow<R>, options: PrometheusMetricsOptions<R>): Observation {
+  checkOptions(options);
+  const { register, prefix = 'inference_extension_', inferencePool = '', dynamo } = options;
+  const meter = new FlowMeter(flow, options);
+  const undo: (() => void)[] = [() => meter.stop()];
+  const stop = (): void => {
+    for (const step of undo.splice(0)) step();
+  };
+  try {
+    undo.push(expose<FlowReadings>(register, prefix, families, inferencePool, meter));
+    if (dynamo !== undefined) undo.push(expose<FlowReadings>(register, '', [dynamoRejections], inferencePool, meter));
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  return { stop };
+}

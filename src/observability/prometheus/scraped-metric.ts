@@ -1,0 +1,117 @@
+/**
+ * A metric as a registry of prom-client wants it, read when somebody scrapes. A registry takes a name only once, so the controllers that
+ * report to one registry share its metrics.
+ *
+ * Invariant: registered while some controller reports it; no two controllers of one metric have the same pool.
+ */
+import { FlowConfigError } from '../../index.js';
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Sample {
+  readonly labels: Labels;
+  readonly value: number;
+  /** Where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
+  readonly metricName?: string;
+}
+
+/** What a registry needs of a metric. */
+export interface RegisteredMetric {
+  get(): Promise<unknown>;
+  reset(): void;
+}
+
+/** The part of prom-client's `Registry` that is used. Nothing is imported from prom-client, so any copy of it will do. */
+export interface MetricsRegister {
+  registerMetric(metric: RegisteredMetric): void;
+  removeSingleMetric(name: string): void;
+  getSingleMetric(name: string): unknown;
+}
+
+/** What a metric is, and where its samples come from. `S` is who reports it. */
+export interface Family<S> {
+  /** Without the prefix. */
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** How prom-client puts the workers of a cluster together. @default 'sum' */
+  readonly aggregator?: 'sum' | 'max' | 'min';
+  /** `name` is the full one. */
+  samples(source: S, name: string): Iterable<Sample>;
+  /** For counts that are kept here. */
+  reset?(source: S): void;
+}
+
+class ScrapedMetric<S> implements RegisteredMetric {
+  /** A registry in OpenMetrics mode cuts `_total` off, and puts it behind every sample. */
+  name: string;
+  readonly sources: Map<string, S> = new Map();
+  private readonly family: Family<S>;
+
+  constructor(name: string, family: Family<S>) {
+    this.name = name;
+    this.family = family;
+  }
+
+  get type(): string {
+    return this.family.type;
+  }
+
+  get help(): string {
+    return this.family.help;
+  }
+
+  get aggregator(): string {
+    return this.family.aggregator ?? 'sum';
+  }
+
+  async get(): Promise<object> {
+    const { name, help, type, aggregator } = this;
+    const values = [...this.sources.values()].flatMap((source) => [...this.family.samples(source, name)]);
+    return { name, help, type, aggregator, values };
+  }
+
+  /** For `registry.resetMetrics()`. What is read from the state of a controller stays what it is. */
+  reset(): void {
+    for (const source of this.sources.values()) this.family.reset?.(source);
+  }
+}
+
+/**
+ * Registers the families under one prefix, or joins those that are registered. Returns the way to take them back.
+ * @throws FlowConfigError when the pool is reported already, or a name belongs to somebody else
+ */
+export function expose<S>(register: MetricsRegister, prefix: string, families: readonly Family<S>[], pool: string, source: S): () => void {
+  const metrics = families.map((family) => metricFor(register, `${prefix}${family.name}`, family));
+  if (metrics.some(({ sources }) => sources.has(pool))) {
+    throw refusal(
+      'a registry that has no other source for this pool: give `inferencePool` or `prefix`',
+      `one with ${JSON.stringify(pool)}`,
+    );
+  }
+  const names = metrics.map(({ name }) => name);
+  for (const metric of metrics) {
+    if (metric.sources.size === 0) register.registerMetric(metric);
+    metric.sources.set(pool, source);
+  }
+  return () => {
+    for (const [index, metric] of metrics.entries()) {
+      if (metric.sources.get(pool) !== source) continue;
+      metric.sources.delete(pool);
+      const name = names[index] as string;
+      if (metric.sources.size === 0 && register.getSingleMetric(name) === metric) register.removeSingleMetric(name);
+    }
+  };
+}
+
+function metricFor<S>(register: MetricsRegister, name: string, family: Family<S>): ScrapedMetric<S> {
+  const registered = register.getSingleMetric(name);
+  if (registered === undefined) return new ScrapedMetric(name, family);
+  if (registered instanceof ScrapedMetric) return registered;
+  throw refusal(`a registry in which the name ${name} is free: give \`prefix\``, 'one that has a metric of that name');
+}
+
+function refusal(expected: string, got: string): FlowConfigError {
+  return new FlowConfigError('headgate/prometheus', [{ path: 'register', expected, got }]);
+}

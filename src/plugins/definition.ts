@@ -1,0 +1,102 @@
+/** How a plugin gets a type name, so that configuration files can ask for it. */
+import * as z from 'zod/mini';
+import { $ZodObject, $ZodType, clone } from 'zod/v4/core';
+import { FlowConfigError } from '../base/faults/flow-config-error.js';
+import { object, type Schema, value } from '../base/schema/element.js';
+import { below, parse, validate } from '../base/schema/parse.js';
+import { oneOf, text } from '../base/schema/types.js';
+import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './kinds.js';
+
+/** What the parameters of one plugin may refer to: other plugins, by the names that a configuration file gives them. */
+export interface PluginReferences {
+  /**
+   * The plugin of that kind and name.
+   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been told already.
+   */
+  resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
+}
+
+/** What `definePlugin` takes. */
+export interface PluginBlueprint<K extends ConfigurableKind, P> {
+  kind: K;
+  /** The name in configuration files. */
+  type: string;
+  /** A zod schema of the parameters; keys that it does not know are errors. */
+  parameters: z.core.$ZodType<P>;
+  /** Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that parameters name. */
+  create(parameters: P, references: PluginReferences): Plugins[K];
+}
+
+/** A type of plugin that a registry can make. */
+export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind> {
+  readonly kind: K;
+  readonly type: string;
+  /**
+   * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`. Without `references`, no name is known.
+   * @throws FlowConfigError that lists every problem, with paths below `parameters`.
+   */
+  create(parameters?: unknown, references?: PluginReferences): Plugins[K];
+}
+
+const noReferences: PluginReferences = {
+  resolve(kind, name) {
+    throw new FlowConfigError('plugin references', [
+      { path: '', expected: `the name of ${nounOf(kind)}`, got: `${JSON.stringify(name)}, where no names are known` },
+    ]);
+  },
+};
+
+const blueprint: Schema<unknown> = object({
+  kind: oneOf(...configurableKinds),
+  type: text('the type name that configuration files use'),
+  parameters: value('a zod 4 schema', (candidate): candidate is z.core.$ZodType => candidate instanceof $ZodType),
+  create: value('a function', (candidate) => typeof candidate === 'function'),
+});
+
+/**
+ * A plugin for `PluginRegistry.add`.
+ * @throws FlowConfigError
+ * @example
+ * const lifo = definePlugin({
+ *   kind: 'ordering',
+ *   type: 'lifo-ordering-policy',
+ *   parameters: z.strictObject({}),
+ *   create: () => ({ type: 'lifo-ordering-policy', compare: (a, b) => b.sequence - a.sequence }),
+ * });
+ */
+export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>): PluginDefinition<K> {
+  parse(blueprint, definition, 'definePlugin');
+  const { kind, type } = definition;
+  const schema = withoutUnknownKeys(definition.parameters);
+  const product = pluginOf(kind);
+  return {
+    kind,
+    type,
+    create(parameters, references = noReferences) {
+      const verdict = validate(schema, parameters ?? {}, 'parameters');
+      if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);
+      return parse(product, createInside(definition, verdict.value, references), `${type}: create must return ${nounOf(kind)}`);
+    },
+  };
+}
+
+/** The plugin; what its factory finds wrong with the parameters is told with paths below `parameters`. */
+function createInside<K extends ConfigurableKind, P>(
+  definition: PluginBlueprint<K, P>,
+  parameters: P,
+  references: PluginReferences,
+): Plugins[K] {
+  try {
+    return definition.create(parameters, references);
+  } catch (error) {
+    if (!(error instanceof FlowConfigError)) throw error;
+    const issues = error.issues.map((issue) => ({ ...issue, path: below('parameters', issue.path) }));
+    throw new FlowConfigError(definition.type, issues);
+  }
+}
+
+/** Zod's plain objects drop the keys they do not know; a misspelt parameter must not vanish. */
+function withoutUnknownKeys<S extends z.core.$ZodType>(schema: S): S {
+  if (!(schema instanceof $ZodObject) || schema._zod.def.catchall !== undefined) return schema;
+  return clone(schema, { ...schema._zod.def, catchall: z.never() });
+}

@@ -1,0 +1,115 @@
+/**
+ * Makes flows on first use, remembers the idle ones for a while, and bounds how many there are.
+ *
+ * Invariant: at most `maxFlows` named flows exist, and at most `overflowFlows` more in each band.
+ */
+
+import { LinkedList } from '../base/queues/linked-list.js';
+import { textHash } from '../base/text-hash.js';
+import { Flow, type FlowProfiles } from './flow.js';
+import type { PriorityBand } from './priority-band.js';
+
+/** Flows that the fairness IDs of one band share when the table is full. */
+const overflowFlows = 64;
+/** Longer names share the overflow flows as well, so that they cannot be used to fill memory. */
+const longestName = 256;
+/** Idle flows collected at a time, so that no single request pays for many. */
+const collectedAtATime = 8;
+
+/** Names no fairness ID can have by HTTP. */
+const classPrefix = '\u0000';
+const overflowPrefix = '\u0000overflow-';
+
+export interface FlowTableSettings {
+  readonly maxFlows: number;
+  readonly flowIdleTimeoutMs: number;
+  readonly flows: FlowProfiles;
+}
+
+export class FlowTable {
+  size = 0;
+  private readonly idle = new LinkedList<Flow>();
+  private settings: FlowTableSettings;
+  private readonly onRemoved: (flow: Flow) => void;
+
+  constructor(settings: FlowTableSettings, onRemoved: (flow: Flow) => void) {
+    this.settings = settings;
+    this.onRemoved = onRemoved;
+  }
+
+  /** Takes new settings, and gives the flows of `bands` their new profiles. */
+  configure(settings: FlowTableSettings, bands: readonly PriorityBand[]): void {
+    this.settings = settings;
+    for (const band of bands) for (const flow of band.flows.values()) flow.profile = settings.flows.get(flow.fairnessId);
+  }
+
+  /** The flow of a fairness ID, made when missing; one for each class of requests where classes queue apart. O(1). */
+  flowOf(band: PriorityBand, fairnessId: string, nowMs: number, requestClass?: string): Flow {
+    const name = requestClass === undefined ? fairnessId : `${fairnessId}${classPrefix}${requestClass}`;
+    return band.flows.get(name) ?? this.make(band, name, fairnessId, nowMs);
+  }
+
+  /** The flow got work. */
+  becameBusy(flow: Flow): void {
+    if (!flow.isIdle) return;
+    flow.isIdle = false;
+    this.idle.remove(flow);
+  }
+
+  /** Nothing of the flow waits or is tracked in flight. */
+  becameIdle(flow: Flow, nowMs: number): void {
+    this.markIdle(flow, nowMs);
+    this.collect(nowMs);
+  }
+
+  /** Forgets flows that have been idle for the timeout. O(1): a few at a time. */
+  collect(nowMs: number): void {
+    for (let i = 0; i < collectedAtATime; i++) {
+      const flow = this.idle.first;
+      if (flow === undefined || nowMs - flow.idleSinceMs < this.settings.flowIdleTimeoutMs) return;
+      this.remove(flow);
+    }
+  }
+
+  /** Forgets every flow of an empty band. */
+  removeAll(band: PriorityBand): void {
+    for (const flow of [...band.flows.values()]) this.remove(flow);
+  }
+
+  /** When the table is full, the flow idle longest makes room; when none is idle, the name is one that many share. */
+  private hasRoomFor(name: string): boolean {
+    if (name.length > longestName) return false;
+    if (this.size >= this.settings.maxFlows && this.idle.first !== undefined) this.remove(this.idle.first);
+    return this.size < this.settings.maxFlows;
+  }
+
+  private make(band: PriorityBand, wanted: string, wantedId: string, nowMs: number): Flow {
+    let name = wanted;
+    let fairnessId = wantedId;
+    if (!this.hasRoomFor(wanted)) {
+      name = `${overflowPrefix}${textHash(wanted) % overflowFlows}`;
+      fairnessId = name;
+      const existing = band.flows.get(name);
+      if (existing !== undefined) return existing;
+    }
+    const flow = new Flow(name, fairnessId, band, band.queueForFlow());
+    flow.profile = this.settings.flows.get(fairnessId);
+    band.flows.set(name, flow);
+    this.size++;
+    this.markIdle(flow, nowMs);
+    return flow;
+  }
+
+  private markIdle(flow: Flow, nowMs: number): void {
+    flow.isIdle = true;
+    flow.idleSinceMs = nowMs;
+    this.idle.push(flow);
+  }
+
+  private remove(flow: Flow): void {
+    this.becameBusy(flow);
+    flow.band.forget(flow);
+    this.size--;
+    this.onRemoved(flow);
+  }
+}

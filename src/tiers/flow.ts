@@ -1,0 +1,62 @@
+/** One flow: the requests of one fairness ID in one band. */
+import type { ItemQueue } from '../base/queues/item-queue.js';
+import type { Linked } from '../base/queues/linked-list.js';
+import type { HeldClass } from './held-flows.js';
+import type { PriorityBand } from './priority-band.js';
+import type { FlowView } from './views.js';
+import type { WaitingItem } from './waiting-item.js';
+
+/** What the configuration gives to one fairness ID. */
+export interface FlowProfile {
+  readonly weight: number;
+  /** Undefined: the band's limits for flows. */
+  readonly limits: { readonly maxRequests: number; readonly maxBytes: number } | undefined;
+}
+
+/** By fairness ID. */
+export type FlowProfiles = ReadonlyMap<string, FlowProfile>;
+
+/**
+ * Invariant: linked into its band's active flows, or the held ones, while something waits, into the idle flows while nothing waits and nothing of it is
+ * tracked in flight.
+ */
+export class Flow implements FlowView, Linked<Flow> {
+  previous: Flow | undefined = undefined;
+  next: Flow | undefined = undefined;
+  waiting = 0;
+  waitingBytes = 0;
+  profile: FlowProfile | undefined = undefined;
+  /** Leases whose end the fairness policy wants to hear of. */
+  trackedInFlight = 0;
+  /** True while it is linked into the idle flows. */
+  isIdle = false;
+  idleSinceMs = 0;
+  /** Where it stands while it is held back, and whom it tries for once it is let out: owned by HeldFlows. */
+  heldIn: HeldClass | undefined = undefined;
+  triesFor: HeldClass | undefined = undefined;
+  /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
+  readonly name: string;
+  readonly fairnessId: string;
+  readonly band: PriorityBand;
+  /** Undefined while the band keeps one queue for all its flows. */
+  queue: ItemQueue<WaitingItem> | undefined;
+
+  constructor(name: string, fairnessId: string, band: PriorityBand, queue: ItemQueue<WaitingItem> | undefined) {
+    this.name = name;
+    this.fairnessId = fairnessId;
+    this.band = band;
+    this.queue = queue;
+  }
+
+  get weight(): number {
+    return this.profile?.weight ?? 1;
+  }
+
+  get priority(): number {
+    return this.band.priority;
+  }
+
+  get head(): WaitingItem | undefined {
+    return this.queue?.peek();
+  }
+}

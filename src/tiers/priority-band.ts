@@ -1,0 +1,349 @@
+/**
+ * One priority band: its flows, their queues, and the policies that say which request is next. Larger than most files because every way
+ * in and out keeps the same counts.
+ *
+ *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
+ *     band ── one queue ──► request                      when the fairness policy does not tell flows apart
+ *
+ * Invariant: the band's counts are the sums of its flows' counts; a flow is active, or held back, exactly while something of it waits.
+ */
+
+import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { FifoQueue } from '../base/queues/fifo-queue.js';
+import { HeapQueue } from '../base/queues/heap-queue.js';
+import type { ItemQueue } from '../base/queues/item-queue.js';
+import { LinkedList } from '../base/queues/linked-list.js';
+import type { SaturationDetector } from '../gate/saturation-detector.js';
+import { earliestHead } from './2-fairness/earliest-head.js';
+import type { FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
+import { GuardedSelector } from './2-fairness/guarded-selector.js';
+import { guardedCompare } from './3-ordering/guarded-compare.js';
+import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
+import { EventRate } from './event-rate.js';
+import { Flow } from './flow.js';
+import { type HeldClass, HeldFlows } from './held-flows.js';
+import type { BandView, ItemView, Usage } from './views.js';
+import type { WaitingItem } from './waiting-item.js';
+
+/** Numbers resolved; Infinity = unlimited, or for ever. */
+export interface BandSettings {
+  readonly limits: { readonly maxRequests: number; readonly maxBytes: number };
+  readonly flowLimits: { readonly maxRequests: number; readonly maxBytes: number };
+  readonly requestTtlMs: number;
+  readonly fairness: FairnessPolicy;
+  readonly ordering: OrderingPolicy;
+  /** Judges this band instead of the shared detector. */
+  readonly saturationDetector: SaturationDetector | undefined;
+  /** True when single flows may be held back, so that each needs a queue of its own. */
+  readonly holdsFlows: boolean;
+  /** Part of all dispatches guaranteed to the band while it waits. */
+  readonly minShare: number;
+}
+
+export class PriorityBand implements BandView {
+  waiting = 0;
+  waitingBytes = 0;
+  waitingTokens = 0;
+  /** The band dispatches while saturation is below it. SerialHost by the gate. */
+  ceiling = 1;
+  /** When it last had something to do; what collects idle bands goes by it. */
+  lastUsedMs: number;
+  /** Leases whose end the fairness policy wants to hear of. */
+  trackedInFlight = 0;
+  readonly flows: Map<string, Flow> = new Map();
+  /** Requests handed in, whatever became of them, and requests dispatched. */
+  readonly arrivalRate: EventRate;
+  readonly drainRate: EventRate;
+  /** Arrival order across flows, for those who ask for the oldest or the newest; kept only then. */
+  private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
+  private readonly active = new LinkedList<Flow>();
+  readonly held: HeldFlows = new HeldFlows();
+  private selector: GuardedSelector | undefined;
+  private sharedQueue: ItemQueue<WaitingItem> | undefined;
+  private compare: (a: ItemView, b: ItemView) => number;
+  readonly priority: number;
+  /** Configured bands are never collected. */
+  isConfigured: boolean;
+  settings: BandSettings;
+  private readonly errors: PluginErrorSink;
+
+  constructor(priority: number, isConfigured: boolean, settings: BandSettings, errors: PluginErrorSink, nowMs: number) {
+    this.priority = priority;
+    this.isConfigured = isConfigured;
+    this.settings = settings;
+    this.errors = errors;
+    this.lastUsedMs = nowMs;
+    this.arrivalRate = new EventRate(nowMs);
+    // A band that is made on first use is made for an arrival.
+    if (!isConfigured) this.arrivalRate.record(nowMs);
+    this.drainRate = new EventRate(nowMs);
+    this.compare = guardedCompare(settings.ordering, errors);
+    this.selector = this.makeSelector();
+    this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
+  }
+
+  get firstActive(): Flow | undefined {
+    return this.active.first;
+  }
+
+  activeFlows(): Iterable<Flow> {
+    return this.active;
+  }
+
+  /** The active flows and the held ones. */
+  waitingFlows(): Flow[] {
+    return [...this.active, ...this.held.flows()];
+  }
+
+  /** Requests that wait in flows that are not held back. */
+  get ready(): number {
+    return this.waiting - this.held.waiting;
+  }
+
+  /** True when a dispatch must be told to the fairness policy although the request never waited. */
+  get hearsDispatches(): boolean {
+    return this.selector?.hearsDispatches === true || this.selector?.hearsSettlements === true;
+  }
+
+  get hearsSettlements(): boolean {
+    return this.selector?.hearsSettlements === true;
+  }
+
+  /** A queue for a new flow; undefined while one queue serves all. */
+  queueForFlow(): ItemQueue<WaitingItem> | undefined {
+    return this.selector === undefined ? undefined : this.makeQueue();
+  }
+
+  /** The request that has waited longest, and the one that came last; undefined unless arrivals are tracked. */
+  get oldest(): WaitingItem | undefined {
+    return this.arrivals?.peek();
+  }
+
+  get newest(): WaitingItem | undefined {
+    return this.arrivals?.last();
+  }
+
+  trackArrivals(isTracked: boolean): void {
+    if (isTracked === (this.arrivals !== undefined)) return;
+    this.arrivals = isTracked ? new FifoQueue<WaitingItem>() : undefined;
+    if (isTracked) for (const item of this.waitingItems()) this.arrivals?.push(item);
+  }
+
+  add(item: WaitingItem, flow: Flow): void {
+    this.arrivals?.push(item);
+    this.waiting++;
+    this.waitingBytes += item.byteSize;
+    this.waitingTokens += item.tokens;
+    this.enter(item, flow);
+    this.reviewHeld(flow);
+  }
+
+  /** The flow's first request has nowhere to go: until there is room, the flow is as if nothing of it waited. */
+  hold(flow: Flow): void {
+    this.held.tried(flow);
+    this.deactivate(flow);
+    this.held.hold(flow, flow.head?.requestClass, this.heldOrder);
+  }
+
+  /** Lets one flow of a class out, to try. */
+  letTry(held: HeldClass, nowMs: number): void {
+    const flow = this.held.letTry(held, nowMs);
+    if (flow !== undefined) this.activate(flow);
+  }
+
+  /** True when no flow of the class tries yet, or a held one has come before it by the order of requests. */
+  wantsTry(held: HeldClass, nowMs: number): boolean {
+    const rival = held.trying?.head;
+    if (rival === undefined) return true;
+    const first = held.order?.pick(nowMs)?.head;
+    return first !== undefined && this.compare(first, rival) < 0;
+  }
+
+  /** The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or `discard`. */
+  next(nowMs: number): WaitingItem | undefined {
+    if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
+    return this.pickFlow(nowMs)?.queue?.peek();
+  }
+
+  /** Removes what `next` returned, as dispatched. */
+  take(item: WaitingItem, nowMs: number): void {
+    const flow = item.flow;
+    if (flow === undefined) return;
+    (this.sharedQueue ?? flow.queue)?.shift();
+    this.leave(item, flow);
+    this.held.tried(flow);
+    this.selector?.dispatched(flow, item, nowMs);
+  }
+
+  /** Removes a waiting request that is not to be dispatched, wherever it stands; its `isWaiting` must be false by now. */
+  discard(item: WaitingItem): void {
+    const flow = item.flow;
+    if (flow === undefined) return;
+    (this.sharedQueue ?? flow.queue)?.discard();
+    this.leave(item, flow);
+    this.selector?.itemRemoved(flow, item);
+    this.reviewHeld(flow);
+  }
+
+  /** Tells the fairness policy of a dispatch that never waited. */
+  passedThrough(item: WaitingItem, flow: Flow, nowMs: number): void {
+    this.selector?.dispatched(flow, item, nowMs);
+  }
+
+  consumed(flow: Flow, usage: Usage, nowMs: number): void {
+    this.selector?.consumed(flow, usage, nowMs);
+  }
+
+  settled(flow: Flow, usage: Usage, nowMs: number, tokens: number): void {
+    this.selector?.settled(flow, usage, nowMs, tokens);
+  }
+
+  forget(flow: Flow): void {
+    this.flows.delete(flow.name);
+    this.selector?.flowRemoved(flow);
+  }
+
+  /** All waiting requests, oldest first. */
+  waitingItems(): WaitingItem[] {
+    return this.members().sort((a, b) => a.sequence - b.sequence);
+  }
+
+  /** All waiting requests, in no particular order. */
+  members(): WaitingItem[] {
+    return this.sharedQueue?.members() ?? this.waitingFlows().flatMap((flow) => flow.queue?.members() ?? []);
+  }
+
+  /** True while one queue serves all flows. */
+  get sharesQueue(): boolean {
+    return this.sharedQueue !== undefined;
+  }
+
+  /** Flows with waiting requests, those that are held back left out. */
+  get activeCount(): number {
+    return this.active.size;
+  }
+
+  /** The queue that a flow's requests stand in. */
+  queueOf(flow: Flow): ItemQueue<WaitingItem> | undefined {
+    return this.sharedQueue ?? flow.queue;
+  }
+
+  /** Takes new settings; when a policy changed, everything that waits is lined up anew. O(waiting · log) then. */
+  configure(settings: BandSettings): void {
+    const { fairness, ordering, holdsFlows } = this.settings;
+    for (const flow of [...this.held.flows()]) this.letGo(flow);
+    this.held.clear();
+    this.settings = settings;
+    if (settings.fairness === fairness && settings.ordering === ordering && settings.holdsFlows === holdsFlows) return;
+    const items = this.waitingItems();
+    this.compare = guardedCompare(settings.ordering, this.errors);
+    const isLinedUpAnew = settings.fairness !== fairness || 'sharedQueue' in fairness;
+    if (isLinedUpAnew) this.selector = this.makeSelector();
+    this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
+    for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
+    for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
+    if (!isLinedUpAnew) return;
+    for (const flow of this.active) this.selector?.flowActivated(flow);
+    for (const item of items) if (item.flow !== undefined) this.selector?.itemAdded(item.flow, item);
+  }
+
+  /**
+   * Files what waits under other flows, while nothing is held back. `emptied` hears of every flow before the first is filled again.
+   * O(waiting · log).
+   */
+  refile(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
+    const items = this.waitingItems();
+    const before = [...this.active];
+    for (const flow of before) {
+      this.deactivate(flow);
+      flow.waiting = 0;
+      flow.waitingBytes = 0;
+      flow.queue = this.queueForFlow();
+    }
+    for (const item of items) if (item.flow !== undefined) this.selector?.itemRemoved(item.flow, item);
+    for (const flow of before) emptied(flow);
+    if (this.sharedQueue !== undefined) this.sharedQueue = this.makeQueue();
+    for (const item of items) this.enter(item, flowOf(item));
+  }
+
+  private enter(item: WaitingItem, flow: Flow): void {
+    item.flow = flow;
+    (this.sharedQueue ?? flow.queue)?.push(item);
+    flow.waiting++;
+    flow.waitingBytes += item.byteSize;
+    if (flow.waiting === 1) this.activate(flow);
+    else if (flow.heldIn !== undefined) this.held.waiting++;
+    this.selector?.itemAdded(flow, item);
+  }
+
+  private leave(item: WaitingItem, flow: Flow): void {
+    this.arrivals?.discard();
+    this.waiting--;
+    this.waitingBytes -= item.byteSize;
+    this.waitingTokens -= item.tokens;
+    flow.waiting--;
+    flow.waitingBytes -= item.byteSize;
+    if (flow.heldIn !== undefined) this.held.waiting--;
+    if (flow.waiting > 0) return;
+    if (flow.heldIn !== undefined) this.held.release(flow);
+    else this.deactivate(flow);
+    this.held.tried(flow);
+  }
+
+  private activate(flow: Flow): void {
+    this.active.push(flow);
+    this.selector?.flowActivated(flow);
+  }
+
+  private deactivate(flow: Flow): void {
+    this.active.remove(flow);
+    this.selector?.flowDeactivated(flow);
+  }
+
+  /** A held flow whose first request is of another class now was held for nothing; one of the same class may have another place. */
+  private reviewHeld(flow: Flow): void {
+    const { heldIn } = flow;
+    if (heldIn === undefined) return;
+    if (flow.head?.requestClass === heldIn.requestClass) heldIn.order?.itemAdded?.(flow, flow.head as WaitingItem);
+    else this.letGo(flow);
+  }
+
+  private letGo(flow: Flow): void {
+    this.held.release(flow);
+    this.activate(flow);
+  }
+
+  private pickFlow(nowMs: number): Flow | undefined {
+    if (this.waiting === 0) return undefined;
+    const choice = this.selector?.pick(nowMs);
+    if (choice instanceof Flow && choice.band === this && choice.waiting > 0 && choice.heldIn === undefined) return choice;
+    this.selector?.failed(new TypeError('pick must return an active flow of this band'));
+    return this.longestActive();
+  }
+
+  /** What a failing policy is replaced by: the flow that is active longest, which then goes to the end. */
+  private longestActive(): Flow | undefined {
+    const flow = this.active.first;
+    if (flow !== undefined) {
+      this.active.remove(flow);
+      this.active.push(flow);
+    }
+    return flow;
+  }
+
+  private makeSelector(): GuardedSelector | undefined {
+    const { fairness, holdsFlows } = this.settings;
+    if (!('sharedQueue' in fairness)) return new GuardedSelector(fairness, this, this.errors);
+    return holdsFlows ? new GuardedSelector(earliestHead(fairness.type, this.compare), this, this.errors) : undefined;
+  }
+
+  /** Where flows are mere labels, those that are held back go by their first requests as well. */
+  private get heldOrder(): (() => FlowSelector) | undefined {
+    const { fairness } = this.settings;
+    return 'sharedQueue' in fairness ? () => earliestHead(fairness.type, this.compare).createSelector(this) : undefined;
+  }
+
+  private makeQueue(): ItemQueue<WaitingItem> {
+    return this.settings.ordering.arrivalOrder === true ? new FifoQueue<WaitingItem>() : new HeapQueue<WaitingItem>(this.compare);
+  }
+}

@@ -1,0 +1,278 @@
+/**
+ * Keeps a pool's metrics fresh by asking the servers for them.
+ *
+ * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line; after `stop` there is none of these,
+ * and nothing is reported any more. A sample's time is that of the request, so that seats taken while it was under way count as unsampled.
+ */
+
+import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
+import type { EndpointPool, EndpointView } from '../../index.js';
+import { readExposition } from './read-exposition.js';
+import { candidatesFor } from './resolve-sources.js';
+import { ScrapeError, type ScrapeFailure } from './scrape-error.js';
+import type { ScrapeSettings } from './scrape-options.js';
+import { Answer, Target } from './target.js';
+import { httpUrl, targetUrl } from './target-url.js';
+
+export interface ScraperEvents extends ListenerErrors {
+  /** An endpoint stopped answering, or never began to; once until it recovers. */
+  failed: { readonly endpoint: EndpointView; readonly error: ScrapeError };
+  /** It answers again. */
+  recovered: { readonly endpoint: EndpointView; readonly failures: number; readonly failedForMs: number };
+}
+
+export interface TargetStats {
+  readonly id: string;
+  /** Undefined when there is none to ask. Without its query. */
+  readonly url: string | undefined;
+  /** The engine that it was found to be. */
+  readonly profile: string | undefined;
+  readonly isFailing: boolean;
+  /** Since the last good answer. */
+  readonly failures: number;
+  readonly lastError: ScrapeError | undefined;
+  /** The pool has no metrics of it, or old ones. */
+  readonly isStale: boolean;
+  /** How long the last good answer took. */
+  readonly lastDurationMs: number | undefined;
+}
+
+export interface ScraperStats {
+  /** Endpoints that are asked. */
+  readonly targets: number;
+  readonly failing: number;
+  /** Targets whose metrics are missing or older than `stalenessThresholdMs`. Stale and not failing: the answers come too slowly. */
+  readonly stale: number;
+  readonly underWay: number;
+  /** Answers ever taken, and attempts that brought none. */
+  readonly scrapes: number;
+  readonly failures: number;
+  readonly endpoints: readonly TargetStats[];
+}
+
+/** A scraper that runs. */
+export class Scraper {
+  private readonly targets = new Map<EndpointView, Target>();
+  /** Targets that wait for others to be done, first come first served. */
+  private readonly line = new Set<Target>();
+  private readonly events = new GuardedEvents<ScraperEvents>();
+  private readonly detach: readonly (() => void)[];
+  private readonly pool: EndpointPool;
+  private readonly settings: ScrapeSettings;
+  private underWay = 0;
+  private scrapes = 0;
+  private failures = 0;
+
+  /** @internal `scrape` makes it. */
+  constructor(pool: EndpointPool, settings: ScrapeSettings) {
+    this.pool = pool;
+    this.settings = settings;
+    this.detach = [
+      pool.on('added', (endpoint) => this.begin(endpoint)),
+      pool.on('removed', (endpoint) => this.end(endpoint)),
+      pool.on('updated', (endpoint) => this.begin(endpoint)),
+    ];
+    for (const endpoint of pool.endpoints) this.begin(endpoint);
+  }
+
+  /** Hears of outages. A listener that fails harms nobody; `listenerError` tells. Returns the way to stop. */
+  on<E extends keyof ScraperEvents>(event: E, listener: (payload: ScraperEvents[E]) => unknown): () => void {
+    return this.events.on(event, listener);
+  }
+
+  /** The state of things now. O(endpoints). */
+  get stats(): ScraperStats {
+    const endpoints = [...this.targets.values()].map((target) => this.statsOf(target));
+    return {
+      targets: endpoints.length,
+      failing: endpoints.filter(({ isFailing }) => isFailing).length,
+      stale: endpoints.filter(({ isStale }) => isStale).length,
+      underWay: this.underWay,
+      scrapes: this.scrapes,
+      failures: this.failures,
+      endpoints,
+    };
+  }
+
+  /** Ends it for good. What the pool knows stays, and becomes stale. */
+  stop(): void {
+    for (const stop of this.detach) stop();
+    for (const endpoint of [...this.targets.keys()]) this.end(endpoint);
+  }
+
+  [Symbol.dispose](): void {
+    this.stop();
+  }
+
+  /** Begins to ask an endpoint, or begins anew when its labels now lead elsewhere. */
+  private begin(endpoint: EndpointView): void {
+    const target = this.targetOf(endpoint);
+    const former = this.targets.get(endpoint);
+    if (target !== undefined && former?.equals(target)) return;
+    this.end(endpoint);
+    if (target === undefined) return;
+    this.targets.set(endpoint, target);
+    this.due(target);
+  }
+
+  private end(endpoint: EndpointView): void {
+    const target = this.targets.get(endpoint);
+    if (target === undefined) return;
+    this.targets.delete(endpoint);
+    this.line.delete(target);
+    this.settings.clock.clearTimeout(target.timer);
+    target.underWay?.abort(new ScrapeError('network', 'stopped'));
+  }
+
+  /** Undefined for an endpoint that is not to be asked. */
+  private targetOf(endpoint: EndpointView): Target | undefined {
+    const { urlOf, path, profile } = this.settings;
+    try {
+      const own = attempt('url', () => urlOf?.(endpoint));
+      if (urlOf !== undefined && own === undefined) return undefined;
+      const url = own === undefined ? targetUrl(endpoint, path) : httpUrl(String(own));
+      return new Target(
+        endpoint,
+        url,
+        attempt('profile', () => candidatesFor(endpoint, profile)),
+      );
+    } catch (error) {
+      return new Target(endpoint, asScrapeError(error), []);
+    }
+  }
+
+  private due(target: Target): void {
+    if (this.underWay < this.settings.concurrency) void this.scrape(target);
+    else this.line.add(target);
+  }
+
+  /** Never rejects. */
+  private async scrape(target: Target): Promise<void> {
+    const { clock } = this.settings;
+    const startedAtMs = clock.now();
+    this.underWay++;
+    try {
+      await this.ask(target);
+      if (this.isCurrent(target)) {
+        target.lastDurationMs = clock.now() - startedAtMs;
+        this.succeeded(target);
+      }
+    } catch (error) {
+      if (this.isCurrent(target)) this.failed(target, asScrapeError(error));
+    } finally {
+      this.underWay--;
+      if (this.isCurrent(target)) this.again(target, startedAtMs);
+      this.next();
+    }
+  }
+
+  /** One question and its answer, in time or not at all. */
+  private async ask(target: Target): Promise<void> {
+    const { clock, timeoutMs, fetch, headers, maxResponseBytes } = this.settings;
+    const { url, candidates, endpoint } = target;
+    if (url instanceof ScrapeError) throw url;
+    const sampledAtMs = this.pool.now();
+    const controller = new AbortController();
+    const { signal } = controller;
+    // Also for a `fetch` that does not heed its signal.
+    const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+    const timer = clock.setTimeout(() => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`)), timeoutMs);
+    unref(timer);
+    target.underWay = controller;
+    const answer = new Answer(candidates);
+    try {
+      await Promise.race([readExposition(fetch, url, headers, signal, maxResponseBytes, answer.exposition), aborted]);
+    } finally {
+      clock.clearTimeout(timer);
+      target.underWay = undefined;
+    }
+    const reading = answer.recognized();
+    const report = reading.report();
+    target.profile = reading.sources.name;
+    if (this.isCurrent(target)) this.pool.report(endpoint, { ...report, sampledAtMs });
+  }
+
+  private succeeded(target: Target): void {
+    this.scrapes++;
+    const { endpoint, failures, failingSinceMs } = target;
+    target.failures = 0;
+    target.lastError = undefined;
+    if (failures === 0) return;
+    this.events.emit('recovered', { endpoint, failures, failedForMs: this.settings.clock.now() - failingSinceMs });
+  }
+
+  private failed(target: Target, error: ScrapeError): void {
+    this.failures++;
+    target.lastError = error;
+    target.failures++;
+    if (target.failures > 1) return;
+    target.failingSinceMs = this.settings.clock.now();
+    this.events.emit('failed', { endpoint: target.endpoint, error });
+  }
+
+  private again(target: Target, startedAtMs: number): void {
+    const { clock, intervalMs, maxBackoffMs, jitter, random } = this.settings;
+    const backoffMs = Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs));
+    const delayMs = (target.failures === 0 ? intervalMs : backoffMs) * (1 + jitter * (2 * random() - 1));
+    target.timer = clock.setTimeout(() => this.due(target), Math.max(startedAtMs + delayMs - clock.now(), 0));
+    unref(target.timer);
+  }
+
+  private next(): void {
+    const [first] = this.line;
+    if (first === undefined) return;
+    this.line.delete(first);
+    this.due(first);
+  }
+
+  private isCurrent(target: Target): boolean {
+    return this.targets.get(target.endpoint) === target;
+  }
+
+  private statsOf(target: Target): TargetStats {
+    const { endpoint, url, profile, failures, lastError, lastDurationMs } = target;
+    const ageMs = this.pool.now() - (endpoint.metrics?.sampledAtMs ?? Number.NEGATIVE_INFINITY);
+    return {
+      id: endpoint.id,
+      url: typeof url === 'string' ? withoutQuery(url) : undefined,
+      profile,
+      isFailing: failures > 0,
+      failures,
+      lastError,
+      isStale: ageMs > this.settings.stalenessThresholdMs,
+      lastDurationMs,
+    };
+  }
+}
+
+/** A timer of the platform must not keep the process alive for this. */
+function unref(timer: unknown): void {
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+}
+
+function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
+
+/** What the host's function says. @throws ScrapeError when it throws */
+function attempt<T>(code: ScrapeFailure, ask: () => T): T {
+  try {
+    return ask();
+  } catch (error) {
+    throw new ScrapeError(code, messageOf(error), error);
+  }
+}
+
+function asScrapeError(error: unknown): ScrapeError {
+  return error instanceof ScrapeError ? error : new ScrapeError('network', messageOf(error), error);
+}
+
+/** `fetch` says in the cause what happened. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  const code = 'code' in cause ? String(cause.code) : '';
+  return `${error.message}: ${cause.message || code}`;
+}

@@ -1,0 +1,171 @@
+import type Denque from 'denque';
+import type TinyQueue from 'tinyqueue';
+import { describe, expect, it } from 'vitest';
+import { FifoQueue } from '../../../src/base/queues/fifo-queue.js';
+import { HeapQueue } from '../../../src/base/queues/heap-queue.js';
+import { fewTombstones, type ItemQueue } from '../../../src/base/queues/item-queue.js';
+import { Random } from '../../property/random.js';
+
+interface Member {
+  readonly sequence: number;
+  readonly rank: number;
+  isWaiting: boolean;
+}
+
+function byRank(a: Member, b: Member): number {
+  return a.rank - b.rank || a.sequence - b.sequence;
+}
+
+/** Members and tombstones together. */
+function lengthOf(queue: ItemQueue<Member>): number {
+  const heap: TinyQueue<Member> | undefined = Reflect.get(queue, 'heap');
+  const rest: Denque<Member> | undefined = Reflect.get(queue, 'rest');
+  return heap?.length ?? (Reflect.get(queue, 'front') === undefined ? 0 : 1) + (rest?.length ?? 0);
+}
+
+function discard(queue: ItemQueue<Member>, member: Member): void {
+  member.isWaiting = false;
+  queue.discard();
+}
+
+describe.each([
+  ['FifoQueue', () => new FifoQueue<Member>(), (a: Member, b: Member) => a.sequence - b.sequence],
+  ['HeapQueue', () => new HeapQueue<Member>(byRank), byRank],
+] as const)('%s', (_, make, order) => {
+  function filled(count: number): { queue: ItemQueue<Member>; members: Member[] } {
+    const random = new Random(count);
+    const queue = make();
+    const members = Array.from({ length: count }, (_, sequence) => ({ sequence, rank: random.int(20), isWaiting: true }));
+    for (const member of members) queue.push(member);
+    return { queue, members };
+  }
+
+  it('is empty at first', () => {
+    const queue = make();
+    expect(queue.peek()).toBeUndefined();
+    expect(queue.members()).toEqual([]);
+  });
+
+  it('gives its members in order', () => {
+    const { queue, members } = filled(100);
+    const got: Member[] = [];
+    for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
+      got.push(next);
+      queue.shift();
+    }
+    expect(got).toEqual(members.sort(order));
+  });
+
+  it('skips what was discarded, wherever it stood', () => {
+    for (const share of [0.1, 0.5, 0.9]) {
+      const { queue, members } = filled(200);
+      const random = new Random(share * 10);
+      for (const member of members) if (random.chance(share)) discard(queue, member);
+      const living = members.filter(({ isWaiting }) => isWaiting);
+      expect(queue.members().sort(order)).toEqual([...living].sort(order));
+      expect(queue.peek()).toBe(living.sort(order)[0]);
+    }
+  });
+
+  it('is rebuilt when the dead outnumber the living, so that they hold no memory', () => {
+    const { queue, members } = filled(10_000);
+    // From the back of the order: none of them surfaces.
+    const backwards = [...members].sort(order).reverse();
+    for (const [index, member] of backwards.slice(0, 9_990).entries()) {
+      discard(queue, member);
+      const living = 10_000 - index - 1;
+      expect(lengthOf(queue)).toBeLessThanOrEqual(Math.max(2 * living, living + fewTombstones));
+    }
+    expect(queue.members()).toHaveLength(10);
+    expect(queue.peek()).toBe(backwards[9_999]);
+  });
+
+  it('ends empty when all are discarded, and starts anew', () => {
+    const { queue, members } = filled(fewTombstones * 3);
+    for (const member of members) discard(queue, member);
+    expect(queue.peek()).toBeUndefined();
+    expect(lengthOf(queue)).toBe(0);
+    const late = { sequence: 1e6, rank: 3, isWaiting: true };
+    queue.push(late);
+    expect(queue.peek()).toBe(late);
+  });
+
+  it('does what a sorted array does, through a long history', () => {
+    const random = new Random(17);
+    const queue = make();
+    let model: Member[] = [];
+    for (let sequence = 0; sequence < 6000; sequence++) {
+      const phase = Math.floor(sequence / 500) % 3;
+      if (random.chance([0.7, 0.45, 0.3][phase] as number)) {
+        const member = { sequence, rank: random.int(50), isWaiting: true };
+        queue.push(member);
+        model.push(member);
+      } else if (random.chance(0.4)) {
+        const [next] = [...model].sort(order);
+        expect(queue.peek()).toBe(next);
+        if (next === undefined) continue;
+        queue.shift();
+        next.isWaiting = false;
+        model = model.filter((member) => member !== next);
+      } else if (model.length > 0) {
+        const gone = random.pick(model);
+        discard(queue, gone);
+        model = model.filter((member) => member !== gone);
+      }
+      if (sequence % 50 === 0) expect(queue.members().sort(order)).toEqual([...model].sort(order));
+      expect(Reflect.get(queue, 'tombstones')).toBe(lengthOf(queue) - model.length);
+    }
+    expect(queue.peek()).toBe([...model].sort(order)[0]);
+  });
+});
+
+describe('FifoQueue', () => {
+  it('puts a member that comes late where its arrival belongs, and knows the last, through a long history', () => {
+    const random = new Random(6);
+    const queue = new FifoQueue<Member>();
+    const late: Member[] = [];
+    let model: Member[] = [];
+    for (let sequence = 0; sequence < 2000; sequence++) {
+      const member = { sequence, rank: 0, isWaiting: true };
+      if (random.chance(0.1)) late.push(member);
+      else model.push(member);
+      if (model.at(-1) === member) queue.push(member);
+      if (late.length > 0 && random.chance(0.15)) {
+        const [comes] = late.splice(random.int(late.length), 1) as [Member];
+        queue.push(comes);
+        model = [...model, comes].sort((a, b) => a.sequence - b.sequence);
+      }
+      expect(queue.last()).toBe(model.at(-1));
+      const gone = random.chance(0.3) ? model.at(-1) : random.pick(model);
+      if (random.chance(0.9) && gone !== undefined) {
+        discard(queue, gone);
+        model = model.filter((other) => other !== gone);
+      }
+      expect(queue.peek()).toBe(model[0]);
+    }
+    expect(queue.members()).toEqual(model);
+    expect(model.length).toBeGreaterThan(50);
+  });
+});
+
+describe('HeapQueue', () => {
+  it('survives a comparator without any order', () => {
+    const random = new Random(5);
+    const queue = new HeapQueue<Member>(() => random.next() - 0.5);
+    const members = Array.from({ length: 300 }, (_, sequence) => ({ sequence, rank: 0, isWaiting: true }));
+    for (const member of members) queue.push(member);
+    for (const member of members.slice(0, 200)) discard(queue, member);
+    const got = new Set<Member>();
+    for (let next = queue.peek(); next !== undefined; next = queue.peek()) {
+      expect(next.isWaiting).toBe(true);
+      got.add(next);
+      queue.shift();
+    }
+    expect(got.size).toBe(100);
+  });
+
+  it('takes members along', () => {
+    const members = [3, 1, 2].map((rank, sequence) => ({ sequence, rank, isWaiting: true }));
+    expect(new HeapQueue<Member>(byRank, members).peek()).toMatchObject({ rank: 1 });
+  });
+});

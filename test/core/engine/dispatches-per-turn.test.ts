@@ -1,0 +1,83 @@
+/** Much that becomes free at once does not hold up the event loop. */
+import { describe, expect, it } from 'vitest';
+import { concurrencyDetector, FlowController } from '../../../src/index.js';
+import { dial, key, makeFlow, request, turns } from '../../support/flow.js';
+
+describe('when much becomes free at once', () => {
+  async function open(count: number, maxDispatchesPerTurn?: number) {
+    const detector = dial(1, true);
+    const { flow, clock } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn });
+    const order: number[] = [];
+    for (let i = 0; i < count; i++) void flow.enqueue(request, key()).then(() => order.push(i));
+    detector.turnTo(0);
+    return { flow, clock, order };
+  }
+
+  it('dispatch stops after a thousand requests, and goes on in the next turns in the same order', async () => {
+    const { flow, clock, order } = await open(2500);
+    expect(flow.stats()).toMatchObject({ dispatched: 1000, waiting: 1500 });
+    clock.advance(0);
+    await turns();
+    expect(order).toEqual(Array.from({ length: 2500 }, (_, i) => i));
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('newcomers do not overtake those that wait for the next turn', async () => {
+    const { flow, clock, order } = await open(10, 4);
+    expect(flow.tryEnqueue(request, key('b'))).toBeUndefined();
+    void flow.enqueue(request, key('b')).then(() => order.push(10));
+    expect(flow.stats().dispatched).toBe(4);
+    clock.advance(0);
+    clock.advance(0);
+    await turns();
+    expect(order).toEqual(Array.from({ length: 11 }, (_, i) => i));
+  });
+
+  it('those that wait for it leave when their time is up, and when nobody is left the gate holds nobody back', async () => {
+    const detector = dial(1, true);
+    const { flow, clock } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn: 1, defaultRequestTtl: 50 });
+    const gates: boolean[] = [];
+    flow.on('gate', ({ isClosed }) => gates.push(isClosed));
+    void flow.enqueue(request, key());
+    const abort = new AbortController();
+    void flow.enqueue({ ...request, signal: abort.signal }, key());
+    const late = flow.enqueue({ ...request, ttlMs: 10 }, key());
+    detector.turnTo(0);
+    expect(flow.stats()).toMatchObject({ dispatched: 1, waiting: 2 });
+    // The event loop is busy: the deadline comes before the next turn.
+    const timers = Reflect.get(clock, 'timers') as { atMs: number; callback: () => void }[];
+    const now = clock.now.bind(clock);
+    clock.now = () => now() + 10;
+    timers.find(({ atMs }) => atMs === 10)?.callback();
+    expect((await late).type).toBe('EvictedTTL');
+    abort.abort();
+    expect(flow.stats()).toMatchObject({ dispatched: 1, waiting: 0 });
+    expect(gates).toEqual([true, false]);
+  });
+
+  it('close does not wait for the next turn', async () => {
+    const { flow, clock } = await open(10, 4);
+    await flow.close();
+    expect(flow.stats()).toMatchObject({ dispatched: 4, evicted: 6, waiting: 0 });
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('a chain of releases', () => {
+  it('lets the event loop turn as well, on the real clock', async () => {
+    const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), maxDispatchesPerTurn: 100 });
+    const order: number[] = [];
+    let turnsSeen = 0;
+    let isDone = false;
+    const watch = () => {
+      turnsSeen++;
+      if (!isDone) setImmediate(watch);
+    };
+    setImmediate(watch);
+    await Promise.all(Array.from({ length: 1000 }, (_, i) => flow.run(request, key(), async () => order.push(i))));
+    isDone = true;
+    expect(order).toEqual(Array.from({ length: 1000 }, (_, i) => i));
+    expect(turnsSeen).toBeGreaterThanOrEqual(9);
+    await flow.close();
+  });
+});

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { EndpointPool, type FlowController, globalStrict, roundRobin } from '../../../src/index.js';
+import { dial, key, makeFlow, request, runNow } from '../../support/flow.js';
+
+const limits = { maxRequests: 1e6, maxBytes: 1e9 };
+
+function crowd(flow: FlowController, sizes: readonly number[], priority = 0): void {
+  for (const [index, size] of sizes.entries()) for (let i = 0; i < size; i++) void flow.enqueue(request, key(`f${index}`, priority));
+}
+
+describe('overview', () => {
+  it('shows the largest flows and counts the others', () => {
+    const { flow } = makeFlow({ bands: [{ priority: 0, fairness: roundRobin() }] });
+    runNow(flow);
+    crowd(flow, [1, 5, 2, 4, 3]);
+    const [band] = flow.overview({ flows: 2 }).bands;
+    expect(band?.flows.map(({ fairnessId, waiting }) => [fairnessId, waiting])).toEqual([
+      ['f1', 5],
+      ['f3', 4],
+    ]);
+    expect(band).toMatchObject({ waiting: 15, otherFlows: 3, otherWaiting: 6 });
+  });
+
+  it('looks at no more flows than it is allowed to, in all bands together', () => {
+    const { flow } = makeFlow({
+      bands: [
+        { priority: 1, fairness: roundRobin() },
+        { priority: 0, fairness: roundRobin() },
+      ],
+    });
+    runNow(flow);
+    crowd(flow, [1, 1, 9], 1);
+    crowd(flow, [1, 1], 0);
+    const { bands, slowest } = flow.overview({ examined: 2 });
+    expect(bands.map(({ flows, otherFlows }) => [flows.map(({ fairnessId }) => fairnessId), otherFlows])).toEqual([
+      [['f0', 'f1'], 1],
+      [[], 2],
+    ]);
+    expect(slowest).toHaveLength(2);
+  });
+
+  it.each([
+    ['flows of their own', roundRobin()],
+    ['one queue', globalStrict()],
+  ])('finds the longest waits among %s, and says why', (_, fairness) => {
+    const { flow, clock } = makeFlow({ bands: [{ priority: 0, fairness }] });
+    runNow(flow);
+    for (const id of ['a', 'b', 'a', 'c', 'a']) {
+      void flow.enqueue(request, key(id));
+      clock.advance(10);
+    }
+    const { slowest } = flow.overview({ slowest: 4 });
+    expect(slowest.map(({ fairnessId, waitedMs }) => [fairnessId, waitedMs])).toEqual([
+      ['a', 50],
+      ['b', 40],
+      ['a', 30],
+      ['c', 20],
+    ]);
+    expect(slowest[2]).toEqual({ fairnessId: 'a', ...flow.explain(slowest[2]!.sequence) });
+  });
+
+  it('leaves out idle bands first, then the lowest', () => {
+    const priorities = [5, 4, 3, 2, 1, 0];
+    const { flow } = makeFlow({ bands: priorities.map((priority) => ({ priority })) });
+    runNow(flow);
+    for (const priority of [1, 3]) void flow.enqueue(request, key('a', priority));
+    const { bands, otherBands } = flow.overview({ bands: 3 });
+    expect([bands.map(({ priority }) => priority), otherBands]).toEqual([[5, 3, 1], 3]);
+  });
+
+  it('shows the first endpoints, marks of overload included', () => {
+    const pool = new EndpointPool();
+    for (const id of ['e1', 'e2', 'e3']) pool.add(id);
+    const { flow, clock } = makeFlow({ pool });
+    pool.markOverloaded('e2', 500);
+    const shown = () => flow.overview({ endpoints: 2 }).endpoints.map(({ id, isOverloaded }) => [id, isOverloaded]);
+    expect(shown()).toEqual([
+      ['e1', false],
+      ['e2', true],
+    ]);
+    expect(flow.overview({ endpoints: 2 }).otherEndpoints).toBe(1);
+    clock.advance(500);
+    expect(shown()[1]).toEqual(['e2', false]);
+  });
+
+  it('asks no fairness policy and no comparator, however much waits', () => {
+    let calls = 0;
+    const turns = roundRobin();
+    const { flow } = makeFlow({
+      saturationDetector: dial(1, true),
+      limits,
+      bands: [
+        {
+          priority: 0,
+          limits,
+          fairness: {
+            type: 'counted',
+            createSelector(band) {
+              const selector = turns.createSelector(band);
+              const pick = selector.pick.bind(selector);
+              selector.pick = (nowMs) => {
+                calls++;
+                return pick(nowMs);
+              };
+              return selector;
+            },
+          },
+        },
+      ],
+    });
+    crowd(flow, new Array(2000).fill(2));
+    calls = 0;
+    const { bands } = flow.overview();
+    expect(calls).toBe(0);
+    expect(bands[0]).toMatchObject({ waiting: 4000, otherFlows: 1992 });
+  });
+});

@@ -1,0 +1,121 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { concurrencyDetector, openingPeriod, softReflectiveCeiling, type UsageLimitPolicy } from '../../../src/index.js';
+import { dial, key, makeFlow, request, turns } from '../../support/flow.js';
+
+function look(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[] = [100, 0]): number[] {
+  const found = priorities.map(() => 1);
+  policy.computeLimits(saturation, priorities, found);
+  return found;
+}
+
+/** One look and one release after it, `count` times: the lowest ceilings. */
+function rhythm(policy: UsageLimitPolicy, saturation: number, count: number): number[] {
+  return Array.from({ length: count }, () => {
+    const lowest = look(policy, saturation).at(-1) ?? Number.NaN;
+    policy.dispatched?.(100);
+    return lowest;
+  });
+}
+
+describe('softReflectiveCeiling', () => {
+  it('opens gated bands for one release in every period', () => {
+    expect(openingPeriod(0.75)).toBe(3);
+    expect(rhythm(softReflectiveCeiling(), 0.75, 9)).toEqual([0, 0, 1, 0, 0, 1, 0, 0, 1]);
+    expect(rhythm(softReflectiveCeiling(), 0.5, 3)).toEqual([1, 1, 1]);
+    expect(rhythm(softReflectiveCeiling(), 1, 3)).toEqual([0, 0, 0]);
+  });
+
+  it('finds the same at every look between two releases', () => {
+    const policy = softReflectiveCeiling();
+    for (const expected of [0, 0, 1, 0, 0, 1]) {
+      expect([look(policy, 0.75), look(policy, 0.75), look(policy, 0.75)]).toEqual([1, 2, 3].map(() => [1, expected]));
+      policy.dispatched?.(100);
+    }
+  });
+
+  it('opens after one fruitless period of looks, for one release', () => {
+    const policy = softReflectiveCeiling();
+    expect([1, 2, 3, 4, 5].map(() => look(policy, 0.75)[1])).toEqual([0, 0, 0, 1, 1]);
+    policy.dispatched?.(0);
+    expect(look(policy, 0.75)).toEqual([1, 0]);
+  });
+
+  it('never opens gated bands of a full pool, however often it is looked at', () => {
+    const policy = softReflectiveCeiling();
+    for (let i = 0; i < 50; i++) expect(look(policy, 1.2)).toEqual([1, 0]);
+  });
+
+  it('never rises as priority falls, never gates the highest band, and writes nothing else', () => {
+    const step = fc.record({
+      saturation: fc.double({ min: 0, max: 2, noNaN: true }),
+      bands: fc.integer({ min: 0, max: 6 }),
+      isReleased: fc.boolean(),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const policy = softReflectiveCeiling();
+        for (const { saturation, bands, isReleased } of steps) {
+          const found = look(
+            policy,
+            saturation,
+            Array.from({ length: bands }, (_, rank) => -rank),
+          );
+          expect(found).toHaveLength(bands);
+          if (bands > 0) expect(found[0]).toBe(1);
+          expect([...found].sort((a, b) => b - a)).toEqual(found);
+          if (isReleased) policy.dispatched?.(0);
+        }
+      }),
+    );
+  });
+
+  it('does not strand a gated band that waits alone while a saturation below 1 stands still', async () => {
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(0.75),
+      usageLimitPolicy: softReflectiveCeiling(),
+      bands: [{ priority: 100 }, { priority: 0 }],
+    });
+    let done = 0;
+    for (let i = 0; i < 10; i++) void flow.enqueue(request, key('a', 0)).then(() => done++);
+    await turns();
+    expect(done).toBeLessThan(10);
+    clock.advance(10_000);
+    await turns();
+    expect(done).toBe(10);
+    await flow.close();
+  });
+
+  it('progresses on releases alone, without a timer, where the controller counts what is in flight', async () => {
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
+      usageLimitPolicy: softReflectiveCeiling(),
+      bands: [{ priority: 100 }, { priority: 0 }],
+    });
+    let done = 0;
+    for (let i = 0; i < 25; i++) {
+      void flow.enqueue(request, key('a', 0)).then((outcome) => {
+        done++;
+        if (outcome.type === 'Dispatched') outcome.lease.release();
+      });
+    }
+    await turns(200);
+    expect(done).toBe(25);
+    await flow.close();
+  });
+
+  /** docs/policies/soft-reflective-ceiling-policy.md */
+  it('gives the lower of two bands a quarter of the releases at a saturation of 0.8', () => {
+    const { flow } = makeFlow({
+      saturationDetector: dial(0.8),
+      usageLimitPolicy: softReflectiveCeiling(),
+      bands: [{ priority: 100 }, { priority: 0 }],
+    });
+    const order: string[] = [];
+    while (order.length < 12) {
+      if (flow.tryEnqueue(request, key('batch', 0)) !== undefined) order.push('batch');
+      else if (flow.tryEnqueue(request, key('chat', 100)) !== undefined) order.push('chat');
+    }
+    expect(order.join(' ')).toBe('chat chat chat batch chat chat chat batch chat chat chat batch');
+  });
+});

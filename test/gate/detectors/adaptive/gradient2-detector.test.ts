@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { FlowConfigError, type Gradient2Options, gradient2 } from '../../../../src/index.js';
+import { ClosedLoop } from '../../../support/closed-loop.js';
+import { WindowFeed } from '../../../support/latency-windows.js';
+
+/** The limits after windows of these latencies. */
+function limitsOf(options: Partial<Gradient2Options>, ...latencies: readonly number[]): number[] {
+  const feed = new WindowFeed(gradient2({ maxLimit: 1000, ...options }));
+  return latencies.map((ttftMs) => feed.play({ ttftMs }));
+}
+
+describe('gradient2', () => {
+  it('goes a fifth of the way to the limit and its queue', () => {
+    // 20 → 20.8 → 21.6 → 22.4; used is the whole number.
+    expect(limitsOf({}, 100, 100, 100)).toEqual([20, 21, 22]);
+    expect(limitsOf({ smoothing: 1 }, 100, 100)).toEqual([24, 28]);
+    expect(limitsOf({ smoothing: 1, queueSize: 9 }, 100)).toEqual([29]);
+  });
+
+  it('tolerates half as much again, and then falls with the ratio, by half at most', () => {
+    const options = { initialLimit: 100, smoothing: 1, queueSize: 0 };
+    // The mean of the first two, 125, is long; 1.5 · 125 / 150 > 1.
+    expect(limitsOf(options, 100, 150)).toEqual([100, 100]);
+    expect(limitsOf(options, 100, 700)).toEqual([100, 85]); // 1.5 · 400 / 700
+    expect(limitsOf(options, ...Array.from({ length: 10 }, () => 100), 1000).at(-1)).toBe(50);
+  });
+
+  it('forgets a slow past faster than it averages', () => {
+    const slowAgain = (count: number): number => {
+      const feed = new WindowFeed(gradient2({ maxLimit: 1000, smoothing: 1, queueSize: 0, initialLimit: 100 }));
+      for (let i = 0; i < 10; i++) feed.play({ ttftMs: 1000 });
+      for (let i = 0; i < count; i++) feed.play({ ttftMs: 100 });
+      return feed.play({ ttftMs: 900 });
+    };
+    // Right after: the long run is still about 1000. Later it is down to 200, and 900 is slow.
+    expect(slowAgain(1)).toBe(100);
+    expect(slowAgain(60)).toBe(50);
+  });
+
+  it('does not fall below 20 unless told to', () => {
+    const slower = Array.from({ length: 30 }, (_, i) => 100 * 2 ** i);
+    expect(limitsOf({}, ...slower).at(-1)).toBe(20);
+    expect(limitsOf({ minLimit: 1 }, ...slower).at(-1)).toBeLessThan(10);
+    expect(limitsOf({ maxLimit: 8 }, ...slower).at(-1)).toBe(8);
+  });
+
+  it('takes a drop for the steepest gradient', () => {
+    const feed = new WindowFeed(gradient2({ maxLimit: 1000, initialLimit: 100, smoothing: 1, queueSize: 0 }));
+    expect(feed.play({ ttftMs: 100, drops: 1 })).toBe(50);
+    expect(feed.play({ ttftMs: 100, drops: 10, peak: 26 })).toBe(25);
+  });
+
+  it('stays within a factor of what is in use, the less the more is in use', () => {
+    const limitOf = (peak: number, options: Partial<Gradient2Options> = {}): number =>
+      new WindowFeed(gradient2({ maxLimit: 1e6, minLimit: 1, initialLimit: 1e6, ...options })).play({ ttftMs: 100, peak });
+    expect([1, 10, 100, 1000, 100_000].map((peak) => limitOf(peak))).toEqual([5, 40, 300, 2000, 120_000]);
+    expect(limitOf(10, { maxFactor: 1.2 })).toBe(12);
+  });
+
+  it('drifts up to maxLimit under lasting load, with the server no faster for it', () => {
+    const detector = gradient2({ maxLimit: 200 });
+    const loop = new ClosedLoop({ slots: 10, detectors: [detector] });
+    expect(loop.run(300)).toBeGreaterThan(0.99);
+    expect(detector.limit).toBeGreaterThan(50);
+    loop.run(1200);
+    expect(detector.limit).toBe(200);
+  });
+
+  it('is held by maxFactor where there are only so many clients', () => {
+    const limitAfter = (maxFactor: number): number => {
+      const detector = gradient2({ maxLimit: 1000, maxFactor });
+      new ClosedLoop({ slots: 10, sigma: 0.5, detectors: [detector], clients: 50 }).run(1500);
+      return detector.limit;
+    };
+    expect(limitAfter(1.2)).toBe(60);
+    expect(limitAfter(5)).toBeGreaterThan(90);
+  });
+
+  it.each([[{}], [{ maxLimit: 10, maxFactor: 1 }], [{ maxLimit: 10, tolerance: 0.9 }], [{ maxLimit: 10, smoothing: 0 }]])(
+    'refuses %o',
+    (options) => {
+      expect(() => gradient2(options as Gradient2Options)).toThrow(FlowConfigError);
+    },
+  );
+});

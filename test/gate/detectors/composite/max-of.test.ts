@@ -1,0 +1,168 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  type EndpointView,
+  maxOf,
+  meanOf,
+  type SaturationDetector,
+  utilizationDetector,
+} from '../../../../src/index.js';
+
+const pool = new EndpointPool();
+pool.add('a');
+pool.add('b');
+pool.add('c');
+
+function constant(saturation: number, extra: Partial<SaturationDetector> = {}): SaturationDetector {
+  return { type: `reads-${saturation}`, saturation: () => saturation, ...extra };
+}
+const broken: SaturationDetector = {
+  type: 'broken',
+  saturation() {
+    throw new Error('no reading');
+  },
+};
+const keeping = (...ids: string[]): Partial<SaturationDetector> => ({
+  filter: (endpoints) => endpoints.filter(({ id }) => ids.includes(id)),
+});
+const kept = (detector: SaturationDetector): string[] | undefined => detector.filter?.(pool.endpoints, 0).map(({ id }) => id);
+
+describe('maxOf and meanOf', () => {
+  it('answer with the highest reading and with the mean, and name the highest child', () => {
+    const max = maxOf(constant(0.3), constant(0.9), constant(0.6));
+    const mean = meanOf(constant(0.3), constant(0.9), constant(0.6));
+    expect(max.winner).toBeUndefined();
+    expect(max.saturation(pool, 0)).toBe(0.9);
+    expect(mean.saturation(pool, 0)).toBeCloseTo(0.6, 12);
+    expect([max.winner, mean.winner]).toEqual(['reads-0.9', 'reads-0.9']);
+  });
+
+  it('read a child that fails as full, say which, and ask the others all the same', () => {
+    const nan = { ...constant(Number.NaN), type: 'nan' };
+    const detector = maxOf(broken, nan, constant(1.4));
+    expect(detector.saturation(pool, 0)).toBe(1.4);
+    expect([...detector.failures.keys()]).toEqual(['broken', 'nan']);
+    expect(detector.isGuessing).toBe(true);
+    expect(maxOf(constant(-1), constant(0.2)).saturation(pool, 0)).toBe(1);
+    expect(meanOf(broken, constant(0.5)).saturation(pool, 0)).toBe(0.75);
+  });
+
+  it('forget a failure that has passed', () => {
+    let reading = Number.POSITIVE_INFINITY;
+    const detector = maxOf({ type: 'flaky', saturation: () => reading });
+    expect(detector.saturation(pool, 0)).toBe(1);
+    reading = 0.4;
+    expect(detector.saturation(pool, 0)).toBe(0.4);
+    expect(detector.isGuessing).toBe(false);
+  });
+
+  it('never answer lower because one child reads higher', () => {
+    const reading = fc.double({ min: 0, max: 3, noNaN: true });
+    fc.assert(
+      fc.property(fc.array(reading, { minLength: 1, maxLength: 5 }), fc.nat(), reading, (readings, at, more) => {
+        const raised = readings.map((value, index) => (index === at % readings.length ? value + more : value));
+        for (const combine of [maxOf, meanOf]) {
+          const before = combine(...readings.map((value) => constant(value))).saturation(pool, 0);
+          expect(combine(...raised.map((value) => constant(value))).saturation(pool, 0)).toBeGreaterThanOrEqual(before - 1e-12);
+        }
+      }),
+    );
+  });
+
+  it('announce changes when every child does, and stop all of them', () => {
+    expect(maxOf(constant(0), constant(0, { subscribe: () => () => {} })).subscribe).toBeUndefined();
+    const heard: string[] = [];
+    const child = (name: string): SaturationDetector =>
+      constant(0, {
+        subscribe(listener) {
+          listener();
+          return () => heard.push(`stop ${name}`);
+        },
+      });
+    const stop = maxOf(child('a'), child('b')).subscribe?.(() => heard.push('changed'));
+    stop?.();
+    expect(heard).toEqual(['changed', 'changed', 'stop a', 'stop b']);
+  });
+
+  it('take back what was subscribed when one child cannot', () => {
+    const heard: string[] = [];
+    const good = constant(0, { subscribe: () => () => heard.push('stopped') });
+    const bad = constant(0, {
+      subscribe: () => {
+        throw new Error('no');
+      },
+    });
+    expect(() => maxOf(good, bad).subscribe?.(() => {})).toThrow('no');
+    expect(heard).toEqual(['stopped']);
+  });
+
+  it('keep the endpoints that all children keep, none included; a child that fails has no say', () => {
+    expect(kept(maxOf(constant(0, keeping('a', 'b')), constant(0), constant(0, keeping('b', 'c'))))).toEqual(['b']);
+    expect(kept(maxOf(constant(0, keeping('a')), constant(0, keeping('c'))))).toEqual([]);
+    expect(kept(maxOf(constant(0, keeping()), constant(0, keeping('c'))))).toEqual([]);
+    const failing: Partial<SaturationDetector> = {
+      filter: () => {
+        throw new Error('no');
+      },
+    };
+    expect(kept(maxOf(constant(0, failing), constant(0, keeping('a'))))).toEqual(['a']);
+  });
+
+  it('need a pool when a child does, and pass on what the controller did', () => {
+    expect(maxOf(concurrencyDetector()).needsPool).toBeUndefined();
+    expect(maxOf(concurrencyDetector(), utilizationDetector()).needsPool).toBe(true);
+    const heard: string[] = [];
+    const listening = (name: string): Partial<SaturationDetector> => ({
+      dispatched: ({ id }: EndpointView) => void heard.push(`${name} +${id}`),
+      released: ({ id }: EndpointView) => void heard.push(`${name} -${id}`),
+    });
+    const failing: Partial<SaturationDetector> = {
+      dispatched: () => {
+        throw new Error('deaf');
+      },
+    };
+    const detector = maxOf(constant(0, listening('x')), constant(0, failing), constant(0, listening('y')));
+    const endpoint = pool.endpoints[0] as EndpointView;
+    expect(() => detector.dispatched?.(endpoint, 0)).toThrow('deaf');
+    detector.released?.(endpoint, 0);
+    expect(heard).toEqual(['x +a', 'y +a', 'x -a', 'y -a']);
+  });
+
+  it('leave out the children of another stage, and read 0 where nobody judges', () => {
+    const decode = maxOf({ detector: constant(1.2), stages: ['decode'], name: 'decode-only' });
+    expect(decode.saturation({ ...pool, endpoints: pool.endpoints, stage: 'prefill' }, 0)).toBe(0);
+    expect(decode.winner).toBeUndefined();
+    expect(decode.saturation({ ...pool, endpoints: pool.endpoints, stage: 'decode' }, 0)).toBe(1.2);
+    expect(
+      meanOf({ detector: constant(1.2), stages: ['decode'] }).saturation({ ...pool, endpoints: pool.endpoints, stage: 'prefill' }, 0),
+    ).toBe(0);
+    expect(decode.saturation(pool, 0)).toBe(1.2);
+    expect(decode.winner).toBe('decode-only');
+  });
+
+  it('number children of one type, and refuse what is no detector', () => {
+    const twins = maxOf(constant(0.5), { ...constant(0.5), saturation: () => 0.7 });
+    twins.saturation(pool, 0);
+    expect(twins.winner).toBe('reads-0.5-2');
+    expect(() => maxOf()).toThrow('max-saturation-detector: detectors: expected at least one entry; got none');
+    expect(() => meanOf({} as SaturationDetector)).toThrow('mean-saturation-detector: detectors[0]: expected a saturation detector');
+    expect(() => maxOf(undefined as unknown as SaturationDetector)).toThrow('detectors[0]: expected a saturation detector; got nothing');
+    expect(() => maxOf({ detector: constant(0), stages: [] })).toThrow('detectors[0].stages: expected at least one of');
+    expect(() => maxOf({ detector: constant(0), name: 'x' }, { detector: constant(0), name: 'x' })).toThrow('detectors[1].name');
+  });
+
+  /** docs/policies/max-saturation-detector.md and docs/policies/mean-saturation-detector.md */
+  it('judge seven requests of ten on a server whose cache is nine tenths full', () => {
+    const server = new EndpointPool();
+    server.add('gpu-0');
+    server.report('gpu-0', { waitingQueueSize: 0, runningRequests: 7, kvCacheUsage: 0.72, sampledAtMs: 0 });
+    const seven = { endpoints: server.endpoints, inFlightRequests: 7, inFlightTokens: 0 };
+    const children = [concurrencyDetector({ maxConcurrency: 10 }), utilizationDetector({ kvCacheUtilThreshold: 0.8 })];
+    const max = maxOf(...children);
+    expect(max.saturation(seven, 0)).toBeCloseTo(0.9, 12);
+    expect(max.winner).toBe('utilization-detector');
+    expect(meanOf(...children).saturation(seven, 0)).toBeCloseTo(0.8, 12);
+  });
+});

@@ -1,0 +1,155 @@
+import { describe, expect, it } from 'vitest';
+import {
+  byStage,
+  concurrencyDetector,
+  EndpointPool,
+  type PoolView,
+  partitionByRole,
+  roleLabel,
+  type SaturationDetector,
+  utilizationDetector,
+} from '../../../../src/index.js';
+import { key, makeFlow, request } from '../../../support/flow.js';
+
+function poolOf(...roles: (string | undefined)[]): EndpointPool {
+  const pool = new EndpointPool();
+  roles.forEach((role, index) => {
+    pool.add(`${role ?? 'none'}-${index}`, role === undefined ? {} : { labels: { [roleLabel]: role } });
+  });
+  return pool;
+}
+const ids = (endpoints: readonly { readonly id: string }[]): string[] => endpoints.map(({ id }) => id);
+
+/** Reads what the test says for each stage, and notes what it was shown. */
+function spy(readings: Partial<Record<string, number>>): SaturationDetector & { readonly seen: string[] } {
+  const seen: string[] = [];
+  return {
+    type: 'spy',
+    seen,
+    saturation(pool: PoolView) {
+      seen.push(`${pool.stage ?? 'whole'}: ${ids(pool.endpoints).join(' ')}`);
+      return readings[pool.stage ?? 'whole'] ?? 0;
+    },
+  };
+}
+
+describe('byStage', () => {
+  it('sorts endpoints by their role', () => {
+    const pool = poolOf('prefill', 'encode-prefill', 'decode', '', undefined, 'prefill-decode', 'both', 'encode', 'other');
+    const { prefill, decode } = partitionByRole(pool.endpoints);
+    expect(ids(prefill)).toEqual(['prefill-0', 'encode-prefill-1', 'prefill-decode-5', 'both-6']);
+    expect(ids(decode)).toEqual(['decode-2', '-3', 'none-4', 'prefill-decode-5', 'both-6']);
+  });
+
+  it('answers with the fuller stage, and shows what each reads', () => {
+    const child = spy({ prefill: 1.5, decode: 0.3 });
+    const detector = byStage(child);
+    expect(detector.saturation(poolOf('prefill', 'decode', 'both'), 0)).toBe(1.5);
+    expect(child.seen).toEqual(['prefill: prefill-0 both-2', 'decode: decode-1 both-2']);
+    expect(detector.stageSaturation).toEqual({ prefill: 1.5, decode: 0.3 });
+  });
+
+  it('ignores an empty stage, and judges a pool of neither as a whole', () => {
+    const child = spy({ prefill: 9, decode: 0.4, whole: 0.7 });
+    expect(byStage(child).saturation(poolOf('decode'), 0)).toBe(0.4);
+    expect(byStage(child).saturation(poolOf('encode'), 0)).toBe(0.7);
+    expect(byStage(concurrencyDetector()).saturation(new EndpointPool(), 0)).toBe(1);
+  });
+
+  it('sorts anew only when the membership changes', () => {
+    const child = spy({});
+    const detector = byStage(child);
+    const pool = poolOf('prefill', 'decode');
+    let labelsRead = 0;
+    const counted = pool.endpoints.map((endpoint) => ({
+      ...endpoint,
+      unsampledRequests: 0,
+      get labels() {
+        labelsRead++;
+        return endpoint.labels;
+      },
+    }));
+    const view: PoolView = { endpoints: counted, inFlightRequests: 0, inFlightTokens: 0 };
+    detector.saturation(view, 0);
+    const once = labelsRead;
+    detector.saturation(view, 0);
+    expect(labelsRead).toBe(once);
+    detector.saturation(pool, 0);
+    pool.add('late', { labels: { [roleLabel]: 'prefill' } });
+    detector.saturation(pool, 0);
+    expect(child.seen.at(-2)).toBe('prefill: prefill-0 late');
+  });
+
+  it('sorts anew when an endpoint changes its role in place', () => {
+    const child = spy({});
+    const detector = byStage(child);
+    const pool = poolOf('prefill', 'decode', 'decode');
+    detector.saturation(pool, 0);
+    pool.update('decode-2', { labels: { [roleLabel]: 'prefill' } });
+    detector.saturation(pool, 0);
+    expect(child.seen.slice(-2)).toEqual(['prefill: prefill-0 decode-2', 'decode: decode-1']);
+  });
+
+  it('passes a reading that is no number on to the gate', () => {
+    expect(byStage(spy({ prefill: Number.NaN, decode: 0.5 })).saturation(poolOf('prefill', 'decode'), 0)).toBeNaN();
+  });
+
+  it('keeps what the detectors of all stages of an endpoint keep, and none that serves no stage', () => {
+    const dropping = (role: string): SaturationDetector => ({
+      type: `no-${role}`,
+      saturation: () => 0,
+      filter: (endpoints) => endpoints.filter(({ labels }) => labels[roleLabel] !== role),
+    });
+    const pool = poolOf('prefill', 'decode', 'both', 'encode');
+    const left = byStage({ prefill: dropping('both'), decode: dropping('nobody') }).filter?.(pool.endpoints, 0) ?? [];
+    expect(ids(left)).toEqual(['prefill-0', 'decode-1']);
+    const full = byStage({ prefill: dropping('prefill'), decode: dropping('nobody') });
+    expect(ids(full.filter?.(poolOf('prefill', 'decode').endpoints, 0) ?? [])).toEqual(['decode-1']);
+    expect(byStage(dropping('prefill')).filter?.(poolOf('prefill').endpoints, 0)).toEqual([]);
+    expect(ids(byStage(dropping('x')).filter?.(poolOf('encode').endpoints, 0) ?? [])).toEqual(['encode-0']);
+  });
+
+  it('tells a detector of its own stage only, and each detector once', () => {
+    const heard: string[] = [];
+    const named = (name: string): SaturationDetector => ({
+      type: name,
+      saturation: () => 0,
+      dispatched: ({ id }) => void heard.push(`${name} +${id}`),
+      released: ({ id }) => void heard.push(`${name} -${id}`),
+    });
+    const two = byStage({ prefill: named('p'), decode: named('d') });
+    const one = byStage(named('one'));
+    for (const endpoint of poolOf('prefill', 'decode', 'both').endpoints) {
+      two.dispatched?.(endpoint, 0);
+      one.released?.(endpoint, 0);
+    }
+    expect(heard).toEqual(['p +prefill-0', 'one -prefill-0', 'd +decode-1', 'one -decode-1', 'p +both-2', 'd +both-2', 'one -both-2']);
+  });
+
+  it('announces changes and needs a pool as its detectors do', () => {
+    expect(byStage(concurrencyDetector()).subscribe).toBeTypeOf('function');
+    expect(byStage(concurrencyDetector()).needsPool).toBeUndefined();
+    expect(byStage(concurrencyDetector()).isGuessing).toBe(false);
+    expect(byStage({ ...concurrencyDetector(), isGuessing: true }).isGuessing).toBe(true);
+    const mixed = byStage({ prefill: utilizationDetector(), decode: concurrencyDetector() });
+    expect(mixed.subscribe).toBeUndefined();
+    expect(mixed.needsPool).toBe(true);
+    expect(() => byStage({ prefill: concurrencyDetector() } as never)).toThrow(
+      'byStage: decode: expected a saturation detector; got nothing',
+    );
+  });
+
+  /** docs/policies/stage-aware-saturation-detector.md */
+  it('closes the gate when the one prefill server is full, though the whole pool reads a third', () => {
+    const pool = poolOf('prefill', 'decode', 'decode');
+    const whole = concurrencyDetector({ maxConcurrency: 4 });
+    const { flow } = makeFlow({ pool, saturationDetector: byStage(whole) });
+    for (let i = 0; i < 4; i++) {
+      const outcome = flow.tryEnqueue(request, key());
+      if (outcome?.type === 'Dispatched') outcome.lease.bind('prefill-0');
+    }
+    expect(whole.saturation(pool, 0)).toBeCloseTo(1 / 3, 12);
+    expect(flow.tryEnqueue(request, key())).toBeUndefined();
+    expect(flow.stats().saturation).toBe(1);
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { type ConcurrencyDetectorOptions, concurrencyDetector, EndpointPool, FlowConfigError } from '../../../src/index.js';
+import { fakePool } from '../../support/fake-pool.js';
+import { key, makeFlow, request } from '../../support/flow.js';
+
+describe('concurrencyDetector', () => {
+  it.each<[string, ConcurrencyDetectorOptions, [number, number][], number]>([
+    [
+      'counts requests by default',
+      { maxConcurrency: 10 },
+      [
+        [4, 999],
+        [2, 0],
+      ],
+      0.3,
+    ],
+    ['is idle on an idle pool', { maxConcurrency: 10 }, [[0, 0]], 0],
+    ['exceeds 1 when bound beyond the limit', { maxConcurrency: 2 }, [[5, 0]], 2.5],
+    [
+      'counts tokens',
+      { concurrencyMode: 'tokens', maxTokenConcurrency: 1000 },
+      [
+        [90, 500],
+        [0, 1000],
+      ],
+      0.75,
+    ],
+    [
+      'takes the mean of the fuller dimensions',
+      { concurrencyMode: 'hybrid', maxConcurrency: 10, maxTokenConcurrency: 100 },
+      [
+        [5, 10],
+        [1, 90],
+      ],
+      0.7,
+    ],
+    ['has room for 100 requests by default', {}, [[50, 0]], 0.5],
+    ['has room for a million tokens by default', { concurrencyMode: 'tokens' }, [[0, 250_000]], 0.25],
+    ['is full on an empty pool', {}, [], 1],
+  ])('%s', (_, options, endpoints, expected) => {
+    expect(concurrencyDetector(options).saturation(fakePool(endpoints), 0)).toBeCloseTo(expected, 12);
+  });
+
+  it.each<[string, ConcurrencyDetectorOptions, [number, number][], string[]]>([
+    [
+      'those below the limit',
+      { maxConcurrency: 3 },
+      [
+        [2, 0],
+        [3, 0],
+        [4, 0],
+      ],
+      ['e0'],
+    ],
+    [
+      'those below the limit and its headroom',
+      { maxConcurrency: 3, headroom: 0.5 },
+      [
+        [3, 0],
+        [4, 0],
+        [5, 0],
+      ],
+      ['e0'],
+    ],
+    [
+      'those below the limit of tokens',
+      { concurrencyMode: 'tokens', maxTokenConcurrency: 10 },
+      [
+        [99, 9],
+        [0, 10],
+      ],
+      ['e0'],
+    ],
+    [
+      'those below both limits',
+      { concurrencyMode: 'hybrid', maxConcurrency: 3, maxTokenConcurrency: 10 },
+      [
+        [2, 9],
+        [3, 0],
+        [0, 10],
+      ],
+      ['e0'],
+    ],
+    [
+      'none when all are full',
+      { maxConcurrency: 1 },
+      [
+        [1, 0],
+        [2, 0],
+      ],
+      [],
+    ],
+  ])('filters %s', (_, options, endpoints, expected) => {
+    const kept = concurrencyDetector(options).filter?.(fakePool(endpoints).endpoints, 0);
+    expect(kept?.map(({ id }) => id)).toEqual(expected);
+  });
+
+  it.each([
+    [{ maxConcurrency: 0 }],
+    [{ maxConcurrency: 1.5 }],
+    [{ maxTokenConcurrency: -1 }],
+    [{ headroom: -0.1 }],
+    [{ concurrencyMode: 'bytes' }],
+    [{ maxConcurency: 5 }],
+  ])('refuses %o', (options) => {
+    expect(() => concurrencyDetector(options as ConcurrencyDetectorOptions)).toThrow(FlowConfigError);
+  });
+
+  it('never lets two requests pass one free place', () => {
+    const pool = new EndpointPool();
+    for (const id of ['a', 'b', 'c']) pool.add(id);
+    const { flow } = makeFlow({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 2 }) });
+    for (let i = 0; i < 50; i++) void flow.enqueue(request, key());
+    expect(flow.stats()).toMatchObject({ inFlight: 6, waiting: 44 });
+    expect(pool.endpoints.map(({ inFlightRequests }) => inFlightRequests)).toEqual([2, 2, 2]);
+  });
+
+  it('sends nothing to an endpoint that is full while others are not', () => {
+    const pool = new EndpointPool();
+    for (const id of ['a', 'b']) pool.add(id);
+    const seen: string[][] = [];
+    const { flow } = makeFlow({
+      pool,
+      saturationDetector: concurrencyDetector({ maxConcurrency: 2 }),
+      endpointPicker: {
+        type: 'first',
+        pick(endpoints) {
+          seen.push(endpoints.map(({ id }) => id));
+          return endpoints[0];
+        },
+      },
+    });
+    for (let i = 0; i < 4; i++) void flow.enqueue(request, key());
+    expect(seen).toEqual([['a', 'b'], ['a', 'b'], ['b'], ['b']]);
+    expect(pool.endpoints.map(({ inFlightRequests }) => inFlightRequests)).toEqual([2, 2]);
+  });
+});

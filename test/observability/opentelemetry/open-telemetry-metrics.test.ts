@@ -1,0 +1,125 @@
+import { metrics as api } from '@opentelemetry/api';
+import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import { afterEach, describe, expect, it } from 'vitest';
+import { FlowConfigError } from '../../../src/index.js';
+import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
+import { key, makeFlow, request, runNow } from '../../support/flow.js';
+
+function collector() {
+  const reader = new PeriodicExportingMetricReader({
+    exporter: new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE),
+    exportIntervalMillis: 1e9,
+  });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const collect = async () => {
+    const { resourceMetrics } = await reader.collect();
+    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    return new Map(metrics.map((metric) => [metric.descriptor.name, metric]));
+  };
+  const points = async (name: string) =>
+    ((await collect()).get(name)?.dataPoints ?? []).map(({ attributes, value }) => [attributes, value]);
+  return { meterProvider, collect, points };
+}
+
+afterEach(() => api.disable());
+
+describe('openTelemetryMetrics', () => {
+  it('records waits in seconds in the buckets of the reference, with error.type on drops only', async () => {
+    const { meterProvider, collect } = collector();
+    const { flow, clock } = makeFlow();
+    openTelemetryMetrics(flow, { meterProvider, pool: 'llama' });
+    runNow(flow);
+    const expired = flow.enqueue({ ...request, ttlMs: 300 }, key('a', 5));
+    clock.advance(300);
+    await expired;
+    const durations = (await collect()).get('flow_control.queue.duration');
+    expect(durations?.descriptor).toMatchObject({ unit: 's' });
+    const points = (durations?.dataPoints ?? []).map(({ attributes, value }) => ({
+      attributes,
+      value: value as unknown as { sum: number; buckets: { boundaries: number[] } },
+    }));
+    expect(points.map(({ attributes, value }) => [attributes, value.sum])).toEqual([
+      [{ 'flow_control.pool': 'llama', 'flow_control.priority': 0, 'flow_control.outcome': 'Dispatched' }, 0],
+      [
+        { 'flow_control.pool': 'llama', 'flow_control.priority': 5, 'flow_control.outcome': 'EvictedTTL', 'error.type': 'ttl-expired' },
+        0.3,
+      ],
+    ]);
+    expect(points[0]?.value.buckets.boundaries.slice(-3)).toEqual([10, 30, 60]);
+  });
+
+  it('reads gauges from the controller when somebody collects', async () => {
+    const { meterProvider, points } = collector();
+    const { flow } = makeFlow({
+      limits: { maxRequests: 8, maxBytes: Number.POSITIVE_INFINITY },
+      bands: [{ priority: 0, limits: { maxRequests: 4 } }],
+    });
+    openTelemetryMetrics(flow, { meterProvider });
+    runNow(flow);
+    void flow.enqueue(request, key());
+    const band = { 'flow_control.priority': 0 };
+    expect(await points('flow_control.queue.size')).toEqual([[band, 1]]);
+    expect(await points('flow_control.queue.payload')).toEqual([[band, 10]]);
+    expect(await points('flow_control.in_flight')).toEqual([[{}, 1]]);
+    expect(await points('flow_control.saturation')).toEqual([[{}, 1]]);
+    expect(await points('flow_control.global_capacity.utilization')).toEqual([[{ 'flow_control.resource': 'requests' }, 0.125]]);
+    expect((await points('flow_control.capacity.utilization'))[0]).toEqual([{ ...band, 'flow_control.resource': 'requests' }, 0.25]);
+    expect(await points('flow_control.fairness.index')).toEqual([]);
+  });
+
+  it('tells fairness IDs only when asked to, and then only so many', async () => {
+    const { meterProvider, points } = collector();
+    const { flow } = makeFlow();
+    openTelemetryMetrics(flow, { meterProvider, fairnessIdAttribute: true, maxFairnessIds: 2 });
+    runNow(flow, { fairnessId: 'a' });
+    for (const name of ['b', 'c', 'd']) void flow.enqueue(request, key(name));
+    const sizes = await points('flow_control.queue.size');
+    expect(sizes.map(([attributes, value]) => [Reflect.get(attributes as object, 'flow_control.fairness_id'), value])).toEqual([
+      ['b', 1],
+      ['other', 2],
+    ]);
+  });
+
+  it('tells a flow that is gone as 0, because SDKs repeat what was told last', async () => {
+    const { meterProvider, points } = collector();
+    const { flow } = makeFlow();
+    openTelemetryMetrics(flow, { meterProvider, fairnessIdAttribute: true });
+    const lease = runNow(flow);
+    void flow.enqueue(request, key('a'));
+    const sizes = async () => (await points('flow_control.queue.size')).map(([, value]) => value);
+    expect(await sizes()).toEqual([1]);
+    lease.release();
+    expect(await sizes()).toEqual([0]);
+  });
+
+  it('uses the meter it is given, or the global provider', async () => {
+    const given = collector();
+    const { flow } = makeFlow();
+    openTelemetryMetrics(flow, { meter: given.meterProvider.getMeter('mine') });
+    const global = collector();
+    api.setGlobalMeterProvider(global.meterProvider);
+    openTelemetryMetrics(flow);
+    runNow(flow);
+    expect(await given.points('flow_control.in_flight')).toEqual([[{}, 1]]);
+    expect(await global.points('flow_control.in_flight')).toEqual([[{}, 1]]);
+  });
+
+  it('adds nothing after stop', async () => {
+    const { meterProvider, points } = collector();
+    const { flow } = makeFlow();
+    const metrics = openTelemetryMetrics(flow, { meterProvider });
+    runNow(flow).release();
+    metrics.stop();
+    runNow(flow);
+    expect((await points('flow_control.requests')).map(([, value]) => value)).toEqual([1]);
+    expect(await points('flow_control.in_flight')).toEqual([]);
+  });
+
+  it('lists everything that is wrong with its options', () => {
+    const wrong = { meter: 1, meterProvider: {}, pool: 0, fairnessIdAttribute: 'no', maxFairnessIds: -1, prefix: '' };
+    expect(() => openTelemetryMetrics(makeFlow().flow, wrong as never)).toThrow(FlowConfigError);
+    expect(() => openTelemetryMetrics(makeFlow().flow, wrong as never)).toThrow(
+      /meter: .*\n.*meterProvider: .*\n.*pool: .*\n.*fairnessIdAttribute: .*\n.*maxFairnessIds: .*\n.*prefix: /,
+    );
+  });
+});

@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { FlowConfigError } from '../../src/base/faults/flow-config-error.js';
+import { parse } from '../../src/base/schema/parse.js';
+import { definePlugin, type PluginBlueprint } from '../../src/plugins/definition.js';
+import type { Plugins } from '../../src/plugins/kinds.js';
+
+/** A usage limit that a third party might write, with zod's ordinary (not strict) object. */
+const holdback = definePlugin({
+  kind: 'usageLimit',
+  type: 'holdback',
+  parameters: z.object({ ceiling: z.number().min(0).max(1), domain: z.enum(['rank', 'value']).default('rank') }),
+  create: ({ ceiling, domain }) => ({ type: `holdback by ${domain}`, computeLimits: (_s, _p, ceilings) => void ceilings.fill(ceiling) }),
+});
+
+function messageOf(action: () => unknown): string {
+  try {
+    action();
+  } catch (error) {
+    if (error instanceof FlowConfigError) return error.message;
+    throw error;
+  }
+  return 'no error';
+}
+
+describe('a defined plugin', () => {
+  it('is made from its parameters, defaults filled in', () => {
+    const ceilings = [1, 1];
+    const plugin = holdback.create({ ceiling: 0.5 });
+    plugin.computeLimits(0, [1, 0], ceilings);
+    expect(plugin.type).toBe('holdback by rank');
+    expect(ceilings).toEqual([0.5, 0.5]);
+  });
+
+  it('reads no parameters as empty ones', () => {
+    const plain = definePlugin({ kind: 'ordering', type: 'x', parameters: z.object({}), create: () => ({ type: 'x', compare: () => 0 }) });
+    expect(plain.create().type).toBe('x');
+    expect(plain.create(null).type).toBe('x');
+  });
+
+  it('lists everything wrong with its parameters, unknown keys included', () => {
+    expect(messageOf(() => holdback.create({ ceiling: 2, domian: 'value' }))).toBe(
+      `holdback: 2 problems
+  parameters.ceiling: expected at most 1; got 2 (number)
+  parameters.domian: expected one of the keys ceiling, domain (did you mean "domain"?); got an unknown key`,
+    );
+    expect(messageOf(() => holdback.create('x'))).toBe('holdback: parameters: expected an object; got "x" (string)');
+  });
+
+  it('keeps checks of a schema that it makes strict, and leaves a schema that catches the rest alone', () => {
+    const checked = z.object({ a: z.number(), b: z.number() }).refine(({ a, b }) => a < b, { path: ['b'], error: 'more than a' });
+    const plugin = (parameters: z.ZodType): Pick<typeof holdback, 'create'> =>
+      definePlugin({ kind: 'usageLimit', type: 'p', parameters, create: () => ({ type: 'p', computeLimits: () => undefined }) });
+    expect(messageOf(() => plugin(checked).create({ a: 2, b: 1 }))).toBe('p: parameters.b: expected more than a; got 1 (number)');
+    expect(messageOf(() => plugin(z.looseObject({})).create({ anything: 1 }))).toBe('no error');
+  });
+
+  it('tells what its factory finds wrong with paths below parameters', () => {
+    const strict = definePlugin({
+      kind: 'ordering',
+      type: 'strict',
+      parameters: z.object({ weight: z.number() }),
+      create: (parameters) =>
+        parse(
+          z.custom<Plugins['ordering']>(() => false, 'something else'),
+          parameters,
+          'strictOrdering',
+        ),
+    });
+    expect(messageOf(() => strict.create({ weight: 1 }))).toBe(
+      'strict: parameters: expected something else; got an object with keys weight',
+    );
+  });
+
+  it('lets a bug of its factory through as it is', () => {
+    const broken = definePlugin({
+      kind: 'ordering',
+      type: 'broken',
+      parameters: z.object({}),
+      create: () => {
+        throw new RangeError('bug');
+      },
+    });
+    expect(() => broken.create()).toThrow(RangeError);
+  });
+
+  it('must create a plugin of its kind', () => {
+    const wrong = { kind: 'fairness', type: 'wrong', parameters: z.object({}), create: () => ({ type: 'wrong' }) };
+    expect(messageOf(() => definePlugin(wrong as unknown as PluginBlueprint<'fairness', object>).create())).toBe(
+      'wrong: create must return a fairness policy: createSelector: expected a method: a fairness policy must have "createSelector"; got nothing',
+    );
+  });
+});
+
+describe('definePlugin', () => {
+  it('says what is wrong with a definition', () => {
+    const definition = { kind: 'fairnes', type: '', parameters: {}, crate: () => undefined };
+    expect(messageOf(() => definePlugin(definition as unknown as PluginBlueprint<'fairness', object>))).toBe(
+      `definePlugin: 5 problems
+  kind: expected one of "fairness", "ordering", "saturationDetector", "usageLimit", "endpointPicker", "endpointFilter", "admission", "evictionFilter", "evictionOrdering"; got "fairnes" (string)
+  type: expected the type name that configuration files use; got "" (string)
+  parameters: expected a zod 4 schema; got an object with keys (none)
+  create: expected a function; got nothing
+  crate: expected one of the keys kind, type, parameters, create (did you mean "create"?); got an unknown key`,
+    );
+  });
+});
