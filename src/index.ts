@@ -38,7 +38,6 @@ export type { ListenerErrorEvent, ListenerErrors } from './base/faults/guarded-e
 export type { PluginKind } from './base/faults/plugin-errors.js';
 export type { Duration } from './base/schema/duration.js';
 export type { Report, Schema } from './base/schema/element.js';
-export * as schemas from './base/schema/index.js';
 export type { Verdict } from './base/schema/parse.js';
 export type { Quantity } from './base/schema/quantity.js';
 export type {
@@ -150,6 +149,7 @@ export { defaultRegistry } from './plugins/built-ins.js';
 export { definePlugin, type PluginBlueprint, type PluginDefinition, type PluginReferences } from './plugins/definition.js';
 export type { ConfigurableKind, Plugins } from './plugins/kinds.js';
 export { PluginRegistry } from './plugins/registry.js';
+export * as schemas from './plugins/schemas.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector, SharedQueuePolicy } from './tiers/2-fairness/fairness-policy.js';
 export { globalStrict } from './tiers/2-fairness/global-strict.js';
 export { jainIndex } from './tiers/2-fairness/jain-index.js';

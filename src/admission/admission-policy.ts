@@ -1,4 +1,5 @@
 /** May a request come in at all? The contract of what stands before the queue. */
+import type { PluginShape } from '../base/plugin-shape.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Usage } from '../tiers/views.js';
 
@@ -45,3 +46,10 @@ export interface AdmissionPolicy<R = unknown> {
   admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Refusal;
   released?(request: R, key: AdmissionKey, usage: Usage | undefined): void;
 }
+
+export const admissionPolicyShape: PluginShape<AdmissionPolicy> = {
+  noun: 'an admission policy',
+  example: 'tokenBucket()',
+  required: ['admit'],
+  optional: ['released'],
+};

@@ -1,8 +1,9 @@
 /** Several policies in a row: a request comes in when all of them admit it. */
+
 import * as z from 'zod/mini';
+import { pluginOfShape } from '../base/plugin-shape.js';
 import { parse } from '../base/schema/parse.js';
-import { pluginOf } from '../plugins/kinds.js';
-import type { AdmissionPolicy, Refusal } from './admission-policy.js';
+import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
 
 /**
  * Asks the policies in their order. The first refusal wins and carries the name of its policy; the policies that had admitted the
@@ -11,7 +12,7 @@ import type { AdmissionPolicy, Refusal } from './admission-policy.js';
  * @throws FlowConfigError
  */
 export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {
-  parse(z.array(pluginOf('admission')), policies, 'allOf');
+  parse(z.array(pluginOfShape(admissionPolicyShape)), policies, 'allOf');
   return {
     type: 'all-of',
     admit(request, key, view) {

@@ -3,12 +3,13 @@
  *
  * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
  */
+
 import * as z from 'zod/mini';
+import { pluginOfShape } from '../base/plugin-shape.js';
 import { object, optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { oneOf, positiveInteger, ratio } from '../base/schema/types.js';
-import { pluginOf } from '../plugins/kinds.js';
-import type { AdmissionPolicy, Refusal } from './admission-policy.js';
+import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
 
 export interface TenantBudgetsOptions {
   /** Fairness ID → share of the capacity, 0…1. Fairness IDs without an entry are not limited. */
@@ -47,7 +48,7 @@ interface Budget {
  */
 export function tenantBudgets<R = unknown>(options: TenantBudgetsOptions, inner?: AdmissionPolicy<R>): TenantBudgets<R> {
   const { budgets, capacity, counting = 'reserve' } = parse(tenantBudgetsOptions, options, 'tenantBudgets');
-  if (inner !== undefined) parse(object({ inner: pluginOf('admission') }), { inner }, 'tenantBudgets');
+  if (inner !== undefined) parse(object({ inner: pluginOfShape(admissionPolicyShape) }), { inner }, 'tenantBudgets');
   const ofTenant = new Map<string, Budget>();
   for (const [tenant, share] of Object.entries(budgets)) ofTenant.set(tenant, { maxRequests: rounded(share * capacity), held: 0 });
 

@@ -7,7 +7,6 @@
  *
  * Invariant: nobody waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat exactly once.
  */
-// biome-ignore lint/style/noRestrictedImports: the clock is a leaf, and this runs without the rest of the core.
 import { type Clock, realClock } from '../base/clock.js';
 import { LinkedList } from '../base/queues/linked-list.js';
 import { parseDuration } from '../base/schema/duration.js';

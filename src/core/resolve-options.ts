@@ -5,6 +5,7 @@
 import * as z from 'zod/mini';
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { type Clock, realClock } from '../base/clock.js';
+import { readPlugin } from '../base/plugin-shape.js';
 import {
   bandOutlivesFlows,
   countBands,
@@ -34,8 +35,8 @@ import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
 import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
-import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
-import { pluginOf, readPlugin } from '../plugins/kinds.js';
+import { type SaturationDetector, type SaturationFunction, saturationDetectorShape } from '../gate/saturation-detector.js';
+import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
@@ -222,7 +223,7 @@ function ttlMs(ms: number = defaultRequestTtlMs): number {
 function readDetector(candidate: unknown, report: Report): SaturationDetector | undefined {
   return isSaturationFunction(candidate)
     ? { type: 'function', saturation: candidate }
-    : readPlugin('saturationDetector', candidate, report);
+    : readPlugin(saturationDetectorShape, candidate, report);
 }
 
 function isSaturationFunction(candidate: unknown): candidate is SaturationFunction {

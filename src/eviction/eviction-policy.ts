@@ -1,4 +1,5 @@
 /** Who must give up a running request's seat, the contracts. */
+import type { PluginShape } from '../base/plugin-shape.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { Usage } from '../tiers/views.js';
 
@@ -36,3 +37,17 @@ export interface EvictionOrdering {
   readonly type: string;
   compare(a: InFlightView, b: InFlightView): number;
 }
+
+export const evictionFilterShape: PluginShape<EvictionFilter> = {
+  noun: 'an eviction filter',
+  example: 'sheddableOnly()',
+  required: ['accepts'],
+  optional: [],
+};
+
+export const evictionOrderingShape: PluginShape<EvictionOrdering> = {
+  noun: 'an eviction ordering',
+  example: 'priorityThenTime()',
+  required: ['compare'],
+  optional: [],
+};

@@ -1,4 +1,5 @@
 /** The gate's question, the contract: how full is the pool? */
+import type { PluginShape } from '../base/plugin-shape.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 
 /**
@@ -37,3 +38,10 @@ export interface SaturationDetector {
 
 /** A detector in its shortest form. */
 export type SaturationFunction = (pool: PoolView, nowMs: number) => number;
+
+export const saturationDetectorShape: PluginShape<SaturationDetector> = {
+  noun: 'a saturation detector',
+  example: 'concurrencyDetector({ maxConcurrency: 15 }), or a function that returns the saturation',
+  required: ['saturation'],
+  optional: ['filter', 'subscribe', 'dispatched', 'released'],
+};

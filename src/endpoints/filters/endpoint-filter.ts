@@ -1,4 +1,5 @@
 /** Which endpoints a request may go to at all, the contract. */
+import type { PluginShape } from '../../base/plugin-shape.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 
@@ -14,3 +15,10 @@ export interface EndpointFilter<R = unknown> {
   classOf(item: ItemView<R>): string | undefined;
   keep(endpoints: readonly EndpointView[], requestClass: string): readonly EndpointView[];
 }
+
+export const endpointFilterShape: PluginShape<EndpointFilter> = {
+  noun: 'an endpoint filter',
+  example: "labelFilter({ label: 'model' })",
+  required: ['classOf', 'keep'],
+  optional: [],
+};

@@ -1,4 +1,5 @@
 /** Where a dispatched request goes, the contract. */
+import type { PluginShape } from '../../base/plugin-shape.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 
@@ -12,3 +13,10 @@ export interface EndpointPicker<R = unknown> {
   readonly type: string;
   pick(endpoints: readonly EndpointView[], item: ItemView<R>, nowMs: number): EndpointView | undefined;
 }
+
+export const endpointPickerShape: PluginShape<EndpointPicker> = {
+  noun: 'an endpoint picker',
+  example: 'leastLoaded()',
+  required: ['pick'],
+  optional: [],
+};

@@ -1,4 +1,5 @@
 /** Ceilings, the contract: up to which saturation may each band dispatch? */
+import type { PluginShape } from '../../base/plugin-shape.js';
 
 /**
  * Computes one ceiling for each band: the band dispatches while saturation < ceiling.
@@ -22,3 +23,10 @@ export interface UsageLimitPolicy {
    */
   readonly reopens?: true;
 }
+
+export const usageLimitPolicyShape: PluginShape<UsageLimitPolicy> = {
+  noun: 'a usage-limit policy',
+  example: 'staticUsageLimit()',
+  required: ['computeLimits'],
+  optional: ['dispatched'],
+};

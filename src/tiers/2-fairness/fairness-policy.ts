@@ -1,4 +1,5 @@
 /** Tier 2, the contract: which flow of a band goes next. */
+import type { PluginShape } from '../../base/plugin-shape.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 
 /**
@@ -53,3 +54,11 @@ export interface SharedQueuePolicy {
 }
 
 export type FairnessPolicy<R = unknown> = FlowFairnessPolicy<R> | SharedQueuePolicy;
+
+export const fairnessPolicyShape: PluginShape<FairnessPolicy> = {
+  noun: 'a fairness policy',
+  example: 'roundRobin()',
+  required: ['createSelector'],
+  optional: [],
+  unless: 'sharedQueue',
+};

@@ -1,4 +1,5 @@
 /** Tier 3, the contract: which request of a flow goes next. */
+import type { PluginShape } from '../../base/plugin-shape.js';
 import type { ItemView } from '../views.js';
 
 /**
@@ -16,3 +17,10 @@ export interface OrderingPolicy<R = unknown> {
   /** True when `compare` is nothing but arrival order: the controller then uses a FIFO instead of a heap. */
   readonly arrivalOrder?: true;
 }
+
+export const orderingPolicyShape: PluginShape<OrderingPolicy> = {
+  noun: 'an ordering policy',
+  example: 'fcfs()',
+  required: ['compare'],
+  optional: [],
+};

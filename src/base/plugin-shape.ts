@@ -1,0 +1,46 @@
+/**
+ * What an object must have to be a plugin of one kind. Each contract describes its own shape beside its interface, and the check is here.
+ */
+import { element, type Report, type Schema } from './schema/element.js';
+
+/** The parts of a plugin that can be checked before it is called: its type name and its methods. */
+export interface PluginShape<P extends { readonly type: string }> {
+  /** The kind with its article, for messages: `an ordering policy`. */
+  readonly noun: string;
+  /** How a host makes one. */
+  readonly example: string;
+  readonly required: readonly MethodsOf<P>[];
+  readonly optional: readonly MethodsOf<P>[];
+  /** A property that, when true, stands in for the required methods. */
+  readonly unless?: string;
+}
+
+/** The names of the members of every variant of a contract. */
+type MethodsOf<P> = P extends unknown ? Exclude<keyof P & string, 'type'> : never;
+
+/** A schema of plugins of this shape. */
+export function pluginOfShape<P extends { readonly type: string }>(shape: PluginShape<P>): Schema<P> {
+  return element((candidate, report) => readPlugin(shape, candidate, report));
+}
+
+/** The plugin that `candidate` is; otherwise reports what it lacks and returns undefined. */
+export function readPlugin<P extends { readonly type: string }>(shape: PluginShape<P>, candidate: unknown, report: Report): P | undefined {
+  return hasShape(shape, candidate, report) ? candidate : undefined;
+}
+
+function hasShape<P extends { readonly type: string }>(shape: PluginShape<P>, candidate: unknown, report: Report): candidate is P {
+  const { noun, example, required, optional, unless } = shape;
+  if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {
+    report(`${noun}, such as ${example}`);
+    return false;
+  }
+  const member = (key: string): unknown => Reflect.get(candidate, key);
+  const hasType = typeof member('type') === 'string' && member('type') !== '';
+  if (!hasType) report(`the type name of ${noun}`, ['type']);
+  const isExcused = unless !== undefined && member(unless) === true;
+  const missing = isExcused ? [] : required.filter((method) => typeof member(method) !== 'function');
+  for (const method of missing) report(`a method: ${noun} must have "${method}"`, [method]);
+  const wrong = optional.filter((method) => member(method) !== undefined && typeof member(method) !== 'function');
+  for (const method of wrong) report(`a method, or nothing: ${noun} may have "${method}"`, [method]);
+  return hasType && missing.length === 0 && wrong.length === 0;
+}

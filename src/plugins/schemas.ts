@@ -1,0 +1,26 @@
+/**
+ * What schemas of options are built from, for authors of plugins and for the configuration loader: the package exports it as `schemas`.
+ */
+export { describeValue } from '../base/faults/flow-config-error.js';
+export { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from '../base/schema/cross-field-rules.js';
+export { parseDuration } from '../base/schema/duration.js';
+export { element, object, optional, rule, value } from '../base/schema/element.js';
+export { below, joinPath, parse, validate } from '../base/schema/parse.js';
+export { parseQuantity } from '../base/schema/quantity.js';
+export { didYouMean } from '../base/schema/suggest.js';
+export {
+  aboveZero,
+  atLeastZero,
+  duration,
+  flag,
+  integer,
+  number,
+  oneOf,
+  positiveDuration,
+  positiveInteger,
+  quantity,
+  ratio,
+  ratioAboveZero,
+  text,
+} from '../base/schema/types.js';
+export { nounOf, pluginOf } from './kinds.js';
