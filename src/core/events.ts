@@ -49,6 +49,8 @@ export interface DispatchedEvent<R = unknown> {
 
 /** A request was rejected or evicted. */
 export interface DroppedEvent<R = unknown> {
+  /** The same object that `queued` told of, if the request waited. */
+  readonly item: ItemView<R>;
   readonly request: R;
   readonly outcome: Drop;
 }

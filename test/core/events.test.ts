@@ -48,6 +48,19 @@ describe('events', () => {
     expect(dropped.map(({ outcome }) => outcome.reason)).toEqual(['global-max-requests', 'shutting-down']);
   });
 
+  it('tell of drops with the item that waited, and with an item of its own for what never did', async () => {
+    const { flow } = makeFlow({ limits: { maxRequests: 1 } });
+    const queued = record(flow, 'queued');
+    const dropped = record(flow, 'dropped');
+    runNow(flow);
+    void flow.enqueue({ byteSize: 1 }, key('a', 3));
+    await flow.enqueue({ byteSize: 2 }, key('b', 4));
+    await flow.close();
+    expect(dropped[0]?.item).toMatchObject({ fairnessId: 'b', priority: 4, byteSize: 2, sequence: 2 });
+    expect(dropped[1]?.item).toBe(queued[0]?.item);
+    expect(dropped[1]?.item).toMatchObject({ fairnessId: 'a', priority: 3, byteSize: 1, sequence: 1 });
+  });
+
   it('tell when the gate begins to hold requests back, and when it no longer does', () => {
     const detector = dial(1.5, true);
     const { flow } = makeFlow({ saturationDetector: detector });

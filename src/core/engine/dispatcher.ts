@@ -595,7 +595,7 @@ export class Dispatcher implements Budgets, LeaseOwner, SerialHost {
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
     const outcome = new DropOutcome(plain, reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined);
     this.giveBackAdmission(item, undefined);
-    if (this.events.heard.dropped) this.events.emit('dropped', { request: item.request, outcome });
+    if (this.events.heard.dropped) this.events.emit('dropped', { item, request: item.request, outcome });
     this.forget(item);
     return outcome;
   }

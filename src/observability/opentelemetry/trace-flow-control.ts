@@ -5,9 +5,8 @@
  *                     └── whatever the caller does next: its context is left alone
  */
 import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
-import { type FlowRequest, schemas } from '../../index.js';
+import { type FlowRequest, type ItemView, schemas } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
-import { WaitingByRequest } from '../metrics/waiting-by-request.js';
 import { hasMethods } from './has-methods.js';
 import { attributes, waitSpan } from './instruments.js';
 
@@ -42,7 +41,12 @@ const optionsSchema = object({
 export function traceFlowControl<R extends FlowRequest>(flow: ObservedFlow<R>, options: TraceFlowControlOptions<R>): Observation {
   parse(optionsSchema, options, 'traceFlowControl');
   const { tracer, contextOf = () => context.active(), fairnessIdAttribute = false } = options;
-  const spans = new WaitingByRequest<Span>();
+  const spans = new Map<ItemView, Span>();
+  const take = (item: ItemView): Span | undefined => {
+    const span = spans.get(item);
+    if (span !== undefined) spans.delete(item);
+    return span;
+  };
   const listeners = [
     flow.on('queued', ({ item, waitingInBand }) => {
       const { request, fairnessId, priority } = item;
@@ -51,14 +55,13 @@ export function traceFlowControl<R extends FlowRequest>(flow: ObservedFlow<R>, o
         [attributes.queuePosition]: waitingInBand,
         ...(fairnessIdAttribute && { [attributes.fairnessId]: fairnessId }),
       };
-      spans.remember(item, tracer.startSpan(waitSpan, { kind: SpanKind.INTERNAL, attributes: described }, contextOf(request)));
+      spans.set(item, tracer.startSpan(waitSpan, { kind: SpanKind.INTERNAL, attributes: described }, contextOf(request)));
     }),
     flow.on('dispatched', ({ item }) => {
-      spans.takeDispatched(item)?.setAttribute(attributes.outcome, 'Dispatched').end();
+      take(item)?.setAttribute(attributes.outcome, 'Dispatched').end();
     }),
-    flow.on('dropped', (event) => {
-      const { type, reason } = event.outcome;
-      const span = spans.takeDropped(event)?.setAttributes({ [attributes.outcome]: type, [attributes.errorType]: reason });
+    flow.on('dropped', ({ item, outcome: { type, reason } }) => {
+      const span = take(item)?.setAttributes({ [attributes.outcome]: type, [attributes.errorType]: reason });
       // A client that left is no fault of whoever served it.
       if (reason !== 'cancelled') span?.setStatus({ code: SpanStatusCode.ERROR, message: reason });
       span?.end();
@@ -67,7 +70,7 @@ export function traceFlowControl<R extends FlowRequest>(flow: ObservedFlow<R>, o
   return {
     stop() {
       for (const stop of listeners) stop();
-      for (const [, span] of spans.all()) span.end();
+      for (const span of spans.values()) span.end();
     },
   };
 }

@@ -5,9 +5,8 @@
  */
 
 import { BoundedLabel } from '../../base/bounded-label.js';
-import type { ControllerSnapshot, FlowDemand, FlowRequest, SaturationDetector } from '../../index.js';
+import type { ControllerSnapshot, FlowDemand, FlowRequest, ItemView, SaturationDetector } from '../../index.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
-import { WaitingByRequest } from '../metrics/waiting-by-request.js';
 import { FlowCounters } from './flow-counters.js';
 import { ModelLabels, type Models, noModels } from './model-labels.js';
 import { ModelRejections } from './model-rejections.js';
@@ -45,7 +44,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   readonly victims: Victims;
   private readonly flow: ObservedFlow<R>;
   private readonly models: ModelLabels<R>;
-  private readonly waitingModels = new WaitingByRequest<Models>();
+  private readonly waitingModels = new Map<ItemView, Models>();
   private readonly hasFairnessIds: boolean;
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
@@ -118,7 +117,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     };
     const { tally, hasFairnessIds } = this;
     for (const labels of tally.knownFlows()) add(labels, 0, 0);
-    for (const [item, models] of this.waitingModels.all()) add(tally.labelsOf(item.fairnessId, item.priority, models), 1, item.byteSize);
+    for (const [item, models] of this.waitingModels) add(tally.labelsOf(item.fairnessId, item.priority, models), 1, item.byteSize);
     if (this.models.areNamed) return rows.values();
     for (const { priority, waiting, waitingBytes, activeFlows } of this.snapshot.bands) {
       if (!hasFairnessIds) add(tally.labelsOf('', priority, noModels), waiting, waitingBytes);
@@ -149,9 +148,9 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   private followModels(): (() => void)[] {
     const { flow, models, waitingModels } = this;
     return [
-      flow.on('queued', ({ item }) => waitingModels.remember(item, models.of(item.request))),
-      flow.on('dispatched', ({ item }) => waitingModels.takeDispatched(item)),
-      flow.on('dropped', (event) => waitingModels.takeDropped(event)),
+      flow.on('queued', ({ item }) => waitingModels.set(item, models.of(item.request))),
+      flow.on('dispatched', ({ item }) => waitingModels.delete(item)),
+      flow.on('dropped', ({ item }) => waitingModels.delete(item)),
     ];
   }
 }
