@@ -1,6 +1,6 @@
 /** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
 import * as z from 'zod/mini';
-import { type BandTemplate, type FlowControllerOptions, type FlowOptions, type LimitOptions, schemas } from '../index.js';
+import { type BandTemplate, type FlowControllerOptions, schemas } from '../index.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
@@ -129,11 +129,11 @@ function evictionOf(section: Section): FlowControllerOptions['eviction'] {
   };
 }
 
-function flowOf({ weight, limits }: NonNullable<Section['flows']>[string]): FlowOptions {
+function flowOf({ weight, limits }: NonNullable<Section['flows']>[string]): NonNullable<FlowControllerOptions['flows']>[string] {
   return { weight, limits: limits && unlimitedWhereZero(limits) };
 }
 
-function unlimitedWhereZero({ maxRequests, maxBytes }: NonNullable<Band['flowLimits']>): LimitOptions {
+function unlimitedWhereZero({ maxRequests, maxBytes }: NonNullable<Band['flowLimits']>): NonNullable<FlowControllerOptions['limits']> {
   return { maxRequests: maxRequests || Infinity, maxBytes: maxBytes || Infinity };
 }
 

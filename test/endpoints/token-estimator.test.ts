@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, tokenEstimator, uncachedInputTokens } from '../../src/index.js';
+import { uncachedInputTokens } from '../../src/endpoints/token-estimator.js';
+import { FlowConfigError, tokenEstimator } from '../../src/index.js';
 
 const withOutput = { addEstimatedOutputTokens: true };
 

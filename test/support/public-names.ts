@@ -1,10 +1,10 @@
 /** Every name that a user of the package can write or read: exports with their members, options, fields of files, plugins, headers. */
-import { readFileSync } from 'node:fs';
-import { entryPoints } from '../../scripts/entry-points.mjs';
-import { queueDurationHeader, systemOwnedHeaders } from '../../src/adapters/http/index.js';
+import { readdirSync, readFileSync } from 'node:fs';
+import { flowKeyFromHeaders, queueDurationHeader, systemOwnedHeaders } from '../../src/adapters/http/index.js';
 import { loadBlisPolicy, loadConfig } from '../../src/config/index.js';
 import { defaultRegistry, EndpointPool, FlowController, resolveOptions } from '../../src/index.js';
 
+const reports = new URL('../../etc/', import.meta.url);
 const wrong = { '': 0 };
 const file = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig' };
 const band = { priority: 0, ...wrong };
@@ -35,25 +35,14 @@ function namesInErrorOf(action: () => unknown): string[] {
   return [...lists, ...quoted, ...paths];
 }
 
-/** Members of an interface, and the words of a union. */
-function partsOf(type: string, source: string): string[] {
-  const body = new RegExp(`^export interface ${type}\\b[^{]*\\{\\n(.*?)^\\}`, 'ms').exec(source)?.[1] ?? '';
-  const members = [...body.matchAll(/^ {2}(?:readonly )?(\w+)[?]?[:(<]/gm)].map(([, name = '']) => name);
-  const union = new RegExp(`^export type ${type}\\b[^=]*=(.*?);\\n`, 'ms').exec(source)?.[1] ?? '';
-  const words = [...`${body}${union}`.matchAll(/'([\w-]+)'/g)].map(([, word = '']) => word);
-  return [...members, ...words];
-}
-
-/** What the index files of the package and of its subpaths export, types included, and what these are made of. */
+/** What the package and its subpaths export, the members of these types, and the words of their unions, by the API reports. */
 function exported(): string[] {
-  return Object.values(entryPoints).flatMap((path) => {
-    const index = new URL(`../../${path}`, import.meta.url);
-    const statements = readFileSync(index, 'utf8').matchAll(/^export (?:type )?\{(.*?)\} from '(.*?)\.js';/gms);
-    return [...statements].flatMap(([, list = '', path = '']) => {
-      const source = readFileSync(new URL(`${path}.ts`, index), 'utf8');
-      const names = list.split(',').map((entry) => entry.replace(/^\s*type /, '').trim());
-      return names.flatMap((type) => [type, ...partsOf(type, source)]);
-    });
+  return readdirSync(reports).flatMap((file) => {
+    const report = readFileSync(new URL(file, reports), 'utf8');
+    const names = [...report.matchAll(/^export (?:declare |abstract )?(?:interface|type|class|function|const) (\w+)/gm)];
+    const members = [...report.matchAll(/^ +(?:readonly |get |static )*(\w+)[?]?[:(<]/gm)];
+    const words = [...report.matchAll(/'([\w-]+)'/g)];
+    return [...names, ...members, ...words].map(([, name = '']) => name);
   });
 }
 
@@ -61,6 +50,7 @@ function exported(): string[] {
 export function publicNames(): ReadonlySet<string> {
   const methods = [FlowController, EndpointPool].flatMap(({ prototype }) => Object.getOwnPropertyNames(prototype));
   const headers = [...systemOwnedHeaders, queueDurationHeader, 'retry-after'];
-  const all = [...refused.flatMap(namesInErrorOf), ...defaultRegistry().types(), ...exported(), ...methods, ...headers];
+  const { fairnessId } = flowKeyFromHeaders({}); // of requests that name none
+  const all = [fairnessId, ...refused.flatMap(namesInErrorOf), ...defaultRegistry().types(), ...exported(), ...methods, ...headers];
   return new Set(all.filter((name) => /^[a-z][\w/.-]+$/i.test(name)));
 }

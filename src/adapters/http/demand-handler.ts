@@ -1,5 +1,5 @@
 /** What a controller is asked for, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
-import { type BandDemand, FlowConfigError, type FlowDemand, schemas } from '../../index.js';
+import { FlowConfigError, type FlowDemand, schemas } from '../../index.js';
 import type { HandlerRequest, HandlerResponse } from './busy-threshold-handler.js';
 
 /** The part of a controller that is read. */
@@ -19,7 +19,7 @@ type WireFigures<T> = Omit<T, 'timeToDrainMs' | 'bands'> & { readonly timeToDrai
 /** What is answered: `flow.demand()`, bands by priority, and null where something is not known. */
 export interface WireDemand extends Omit<WireFigures<FlowDemand>, 'endpoints'> {
   readonly endpoints: number | null;
-  readonly bands: Readonly<Record<string, WireFigures<BandDemand>>>;
+  readonly bands: Readonly<Record<string, WireFigures<FlowDemand['bands'][number]>>>;
 }
 
 /**

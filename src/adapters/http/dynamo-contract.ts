@@ -1,14 +1,14 @@
 /** What Dynamo's front end answers to a request that it sheds: a status of the host's choice, and the flat bodies of its releases. */
 
 import type { DroppedReason } from '../../base/headers/header-names.js';
-import { type Drop, type DropCause, explainDrop } from '../../index.js';
+import { type Drop, type DropExplanation, explainDrop } from '../../index.js';
 import type { FormattedBody, ProblemDetails } from './error-body.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';
 
 /** The status that Dynamo's later releases use for overload. */
 const laterOverloadStatus = 529;
 
-const reasons: Partial<Record<DropCause, DroppedReason>> = {
+const reasons: Partial<Record<DropExplanation['cause'], DroppedReason>> = {
   saturated: 'rejected-saturated',
   overloaded: 'rejected-saturated',
   'ttl-expired': 'rejected-ttl-expired',

@@ -1,5 +1,5 @@
 /** What stands in the body of a drop's response. */
-import type { Drop, DropCode, DropReason, DropType } from '../../index.js';
+import type { Drop, DropExplanation, DropReason } from '../../index.js';
 
 /** RFC 9457 problem details, with the members that flow control adds. */
 export interface ProblemDetails {
@@ -8,8 +8,8 @@ export interface ProblemDetails {
   readonly status: number;
   /** One sentence that names the limit, its value and how full it was. */
   readonly detail: string;
-  readonly code: DropCode;
-  readonly outcome: DropType;
+  readonly code: DropExplanation['code'];
+  readonly outcome: Drop['type'];
   readonly reason: DropReason;
   readonly priority: number;
 }

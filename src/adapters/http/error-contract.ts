@@ -1,7 +1,7 @@
 /** Which status and which dropped reason a drop is answered with: one table per contract. */
 
 import type { DroppedReason } from '../../base/headers/header-names.js';
-import type { Drop, DropCause, DropExplanation } from '../../index.js';
+import type { Drop, DropExplanation } from '../../index.js';
 import { dynamoContract } from './dynamo-contract.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';
 
@@ -15,7 +15,7 @@ export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) =
 
 const dynamo = dynamoContract();
 
-const reasons: Record<DropCause, DroppedReason | undefined> = {
+const reasons: Record<DropExplanation['cause'], DroppedReason | undefined> = {
   saturated: 'rejected-saturated',
   overloaded: 'rejected-saturated',
   'no-endpoints': 'rejected-no-endpoints',
@@ -26,7 +26,7 @@ const reasons: Record<DropCause, DroppedReason | undefined> = {
   internal: undefined,
 };
 
-const llmD: Record<DropCause, number> = {
+const llmD: Record<DropExplanation['cause'], number> = {
   saturated: 429,
   overloaded: 429,
   'no-endpoints': 503,

@@ -1,6 +1,6 @@
 /** The instruments that are read when somebody collects, and where their figures come from. */
 import type { Attributes, Meter, Observable } from '@opentelemetry/api';
-import type { BandSnapshot, ControllerSnapshot } from '../../index.js';
+import type { ControllerSnapshot } from '../../index.js';
 import { utilization } from '../metrics/utilization.js';
 import * as instruments from './instruments.js';
 import type { Figure } from './lasting-rows.js';
@@ -25,6 +25,7 @@ interface ObservableFigure {
 
 type Kind = 'createObservableGauge' | 'createObservableCounter' | 'createObservableUpDownCounter';
 type Read = ObservableFigure['read'];
+type BandSnapshot = ControllerSnapshot['bands'][number];
 type Waiting = Pick<BandSnapshot, 'waiting' | 'waitingBytes'>;
 
 function single(kind: Kind, { name, ...options }: instruments.Instrument, read: Read): ObservableFigure {

@@ -1,5 +1,7 @@
 /** One drop of every kind. */
-import type { Drop, LimitHit } from '../../../src/index.js';
+
+import type { LimitHit } from '../../../src/core/outcome/limit-hit.js';
+import type { Drop } from '../../../src/index.js';
 
 const common = { fairnessId: 'secret-tenant', priority: 100, queuedMs: 0 };
 const bandRequests: LimitHit = { scope: 'band', resource: 'requests', max: 500, used: 500 };

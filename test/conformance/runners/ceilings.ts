@@ -1,15 +1,8 @@
 /** Ceilings and readings as BLIS and Dynamo's documents tell them, and Dynamo's answers to what is shed. */
 import { expect } from 'vitest';
 import { dynamoBody, dynamoContract, dynamoOverloadStatus, toHttpResponse } from '../../../src/adapters/http/index.js';
-import {
-  defaultRegistry,
-  EndpointPool,
-  FlowController,
-  interpolatedUsageLimit,
-  openingPeriod,
-  reflectiveCeiling,
-  type SaturationDetector,
-} from '../../../src/index.js';
+import { openingPeriod, reflectiveCeiling } from '../../../src/gate/ceilings/soft-reflective-ceiling.js';
+import { defaultRegistry, EndpointPool, FlowController, interpolatedUsageLimit, type SaturationDetector } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { dropFrom } from '../support/reference-terms.js';
 import { expectNumber, expectNumbers, type Runners, runner } from '../support/runner.js';

@@ -1,7 +1,7 @@
 /** The gate's readings: detectors from the plugin registry, on the endpoints of the vectors. */
 import { expect } from 'vitest';
+import type { ConcurrencyDetectorOptions } from '../../../src/gate/detectors/concurrency-detector.js';
 import {
-  type ConcurrencyDetectorOptions,
   concurrencyDetector,
   defaultRegistry,
   EndpointPool,

@@ -1,14 +1,8 @@
 /** What is known of endpoints and requests: subset hints, token estimates, and how long a request counts as running. */
 import { expect } from 'vitest';
-import {
-  EndpointPool,
-  type EndpointView,
-  endpointsInSubset,
-  estimatedOutputTokens,
-  type PrefixMatch,
-  tokenEstimator,
-  uncachedInputTokens,
-} from '../../../src/index.js';
+import { endpointsInSubset } from '../../../src/endpoints/filters/subset-hint.js';
+import { estimatedOutputTokens, type PrefixMatch, uncachedInputTokens } from '../../../src/endpoints/token-estimator.js';
+import { EndpointPool, type EndpointView, tokenEstimator } from '../../../src/index.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 

@@ -1,5 +1,6 @@
 /** Plugins by type name: what parameters they take, and what ceilings they compute. */
 import { expect } from 'vitest';
+import { tokenEstimatorOptions } from '../../../src/endpoints/token-estimator.js';
 import {
   type ConfigIssue,
   defaultRegistry,
@@ -7,7 +8,6 @@ import {
   FlowConfigError,
   type PluginRegistry,
   schemas,
-  tokenEstimatorOptions,
   type UsageLimitPolicy,
 } from '../../../src/index.js';
 import { expectNumbers, type Runners, runner } from '../support/runner.js';

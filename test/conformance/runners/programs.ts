@@ -1,7 +1,9 @@
 /** Program-aware fairness. Picks go through a real controller; single numbers are asked of the parts that hold them. */
 import { expect } from 'vitest';
-import { jainIndex, type ProgramAwareOptions, programAware } from '../../../src/index.js';
+import { programAware } from '../../../src/index.js';
+import { jainIndex } from '../../../src/tiers/2-fairness/jain-index.js';
 import { leastAttainedService, rangeNormalize, serviceAt } from '../../../src/tiers/2-fairness/las.js';
+import type { ProgramAwareOptions } from '../../../src/tiers/2-fairness/program-aware.js';
 import { ProgramTable } from '../../../src/tiers/2-fairness/program-table.js';
 import { turnOf } from '../../../src/tiers/2-fairness/turn-priority.js';
 import { Rig, type Ticket } from '../support/rig.js';

@@ -1,15 +1,8 @@
 /** Disaggregated serving: endpoints by stage, the fuller stage, and detectors that judge one stage only. */
 import { expect } from 'vitest';
-import {
-  byStage,
-  type EndpointView,
-  maxOf,
-  type PoolView,
-  partitionByRole,
-  roleLabel,
-  type SaturationDetector,
-  type Stage,
-} from '../../../src/index.js';
+import type { Stage } from '../../../src/endpoints/endpoint.js';
+import { partitionByRole } from '../../../src/gate/detectors/composite/stage-aware.js';
+import { byStage, type EndpointView, maxOf, type PoolView, roleLabel, type SaturationDetector } from '../../../src/index.js';
 import { Rig } from '../support/rig.js';
 import { expectNumber, type Runners, runner, unknownWord } from '../support/runner.js';
 

@@ -1,6 +1,7 @@
 /** Running requests, and demands before a closed gate that make the controller ask for their seats. */
 import { expect } from 'vitest';
-import type { EvictionFilter, EvictionOptions } from '../../../src/index.js';
+import type { EvictionOptions } from '../../../src/core/options.js';
+import type { EvictionFilter } from '../../../src/index.js';
 import { Rig, type Ticket } from './rig.js';
 
 export interface Running {

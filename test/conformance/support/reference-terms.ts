@@ -1,5 +1,8 @@
 /** The reference's words for what happened, and headgate's: error chains, canonical codes, message prefixes. */
-import type { Drop, DropCode, DropReason, DropType } from '../../../src/index.js';
+
+import type { DropCode } from '../../../src/core/outcome/explain-drop.js';
+import type { DropType } from '../../../src/core/outcome/outcome.js';
+import type { Drop, DropReason } from '../../../src/index.js';
 
 /** The sentinel errors that the reference wraps around a drop of this kind. */
 export function errorChainOf({ type, reason }: Pick<Drop, 'type' | 'reason'>): string[] {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type FlowControllerOptions, type LimitOptions, roundRobin } from '../../../src/index.js';
+import type { LimitOptions } from '../../../src/core/options.js';
+import { EndpointPool, type FlowControllerOptions, roundRobin } from '../../../src/index.js';
 import { dial, dropOf, key, makeFlow, request, runNow } from '../../support/flow.js';
 
 const scopes = ['global', 'band', 'flow'] as const;

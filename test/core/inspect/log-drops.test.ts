@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, type LogDropsOptions, logDrops } from '../../../src/index.js';
+import type { LogDropsOptions } from '../../../src/core/inspect/log-drops.js';
+import { FlowConfigError, logDrops } from '../../../src/index.js';
 import { key, makeFlow, request } from '../../support/flow.js';
 
 function setUp(options: Partial<LogDropsOptions> = {}) {

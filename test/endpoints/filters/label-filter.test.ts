@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type EndpointFilter, type EndpointView, type LabelFilterOptions, labelFilter, roleLabel } from '../../../src/index.js';
+import type { LabelFilterOptions } from '../../../src/endpoints/filters/label-filter.js';
+import { type EndpointFilter, type EndpointView, labelFilter, roleLabel } from '../../../src/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 

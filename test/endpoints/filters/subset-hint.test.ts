@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, endpointsInSubset, subsetHintFromText } from '../../../src/index.js';
+import { endpointsInSubset, subsetHintFromText } from '../../../src/endpoints/filters/subset-hint.js';
+import { EndpointPool } from '../../../src/index.js';
 
 function pool(...ids: string[]): EndpointPool {
   const members = new EndpointPool();

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type AffinityOptions, affinity, type EndpointView, prefixKey } from '../../../src/index.js';
+import type { AffinityOptions } from '../../../src/endpoints/pickers/affinity.js';
+import { affinity, type EndpointView, prefixKey } from '../../../src/index.js';
 import { Random } from '../../property/random.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, openingPeriod, softReflectiveCeiling, type UsageLimitPolicy } from '../../../src/index.js';
+import { openingPeriod } from '../../../src/gate/ceilings/soft-reflective-ceiling.js';
+import { concurrencyDetector, softReflectiveCeiling, type UsageLimitPolicy } from '../../../src/index.js';
 import { dial, key, makeFlow, request, turns } from '../../support/flow.js';
 
 function look(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[] = [100, 0]): number[] {

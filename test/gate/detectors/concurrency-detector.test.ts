@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type ConcurrencyDetectorOptions, concurrencyDetector, EndpointPool, FlowConfigError } from '../../../src/index.js';
+import type { ConcurrencyDetectorOptions } from '../../../src/gate/detectors/concurrency-detector.js';
+import { concurrencyDetector, EndpointPool, FlowConfigError } from '../../../src/index.js';
 import { fakePool } from '../../support/fake-pool.js';
 import { key, makeFlow, request } from '../../support/flow.js';
 

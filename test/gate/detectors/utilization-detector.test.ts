@@ -1,11 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  EndpointPool,
-  type EndpointView,
-  FlowConfigError,
-  type UtilizationDetectorOptions,
-  utilizationDetector,
-} from '../../../src/index.js';
+import type { UtilizationDetectorOptions } from '../../../src/gate/detectors/utilization-detector.js';
+import { EndpointPool, type EndpointView, FlowConfigError, utilizationDetector } from '../../../src/index.js';
 import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
 import { key, makeFlow, request } from '../../support/flow.js';
 

@@ -4,11 +4,11 @@ import {
   FlowController,
   type FlowRequest,
   type Lease,
-  type ProgramAwareOptions,
   type ProgramAwarePolicy,
   programAware,
 } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
+import type { ProgramAwareOptions } from '../../../src/tiers/2-fairness/program-aware.js';
 import { dial, leaseOf } from '../../support/flow.js';
 
 /** A controller whose gate is closed unless a test opens it, and one policy object for all its bands. */

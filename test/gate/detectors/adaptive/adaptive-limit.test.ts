@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import type { LatencySample } from '../../../../src/gate/detectors/adaptive/adaptive-limit.js';
 import {
   type AdaptiveDetector,
   aimdLatency,
@@ -7,7 +8,6 @@ import {
   type EndpointView,
   FlowConfigError,
   gradient2,
-  type LatencySample,
   vegas,
 } from '../../../../src/index.js';
 import { fakeEndpoint, poolOf } from '../../../support/fake-pool.js';

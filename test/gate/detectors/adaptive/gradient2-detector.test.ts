@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, type Gradient2Options, gradient2 } from '../../../../src/index.js';
+import type { Gradient2Options } from '../../../../src/gate/detectors/adaptive/gradient2-detector.js';
+import { FlowConfigError, gradient2 } from '../../../../src/index.js';
 import { ClosedLoop } from '../../../support/closed-loop.js';
 import { WindowFeed } from '../../../support/latency-windows.js';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, type VegasOptions, vegas } from '../../../../src/index.js';
+import type { VegasOptions } from '../../../../src/gate/detectors/adaptive/vegas-detector.js';
+import { FlowConfigError, vegas } from '../../../../src/index.js';
 import { ClosedLoop } from '../../../support/closed-loop.js';
 import { WindowFeed } from '../../../support/latency-windows.js';
 

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../../../src/config/index.js';
+import type { HysteresisOptions } from '../../../../src/gate/detectors/composite/hysteresis.js';
 import {
   concurrencyDetector,
   FlowConfigError,
-  type HysteresisOptions,
   maxOf,
   type SaturationDetector,
   utilizationDetector,

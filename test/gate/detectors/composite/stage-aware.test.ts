@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { partitionByRole } from '../../../../src/gate/detectors/composite/stage-aware.js';
 import {
   byStage,
   concurrencyDetector,
   EndpointPool,
   type PoolView,
-  partitionByRole,
   roleLabel,
   type SaturationDetector,
   utilizationDetector,
