@@ -41,8 +41,9 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
   const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
 
   function flowControlHook(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-    const exchange = new FastifyExchange(request, reply);
-    control.enter(request as Req, exchange, (verdict) => follow(verdict, request, reply, done));
+    const verdict = control.judge(request as Req, new FastifyExchange(request, reply));
+    if ('then' in verdict) void verdict.then((awaited) => follow(awaited, request, reply, done));
+    else follow(verdict, request, reply, done);
   }
 
   function flowControlPlugin(instance: FastifyHost, _: object, done: () => void): void {
@@ -81,7 +82,7 @@ function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, 
       }
       done();
       return;
-    case 'refuse':
+    case 'reject':
       send(reply, verdict.response);
       return;
     case 'fail':

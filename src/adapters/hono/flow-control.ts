@@ -41,7 +41,7 @@ export function flowControl<Ctx extends Context = Context>(
     exchange.close();
     if (verdict.type === 'fail') throw verdict.error;
     // For whoever logs responses: not the 404 that it would have been.
-    return verdict.type === 'refuse' ? responseOf(c, verdict.response) : c.body(null, 503);
+    return verdict.type === 'reject' ? responseOf(c, verdict.response) : c.body(null, 503);
   };
 }
 

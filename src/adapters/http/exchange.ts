@@ -26,7 +26,7 @@ export interface Exchange<Req> {
   wait(bookedBytes: number): void;
   /** The request may go on. */
   proceed(): void;
-  /** Whether a refusal must close the connection. */
+  /** Whether a rejection must close the connection. */
   mustClose(isShuttingDown: boolean): boolean;
   /** Ends a response whose handler was told to stop and does not: with `answer` if it has not begun. */
   evict(answer: () => HttpErrorResponse): void;

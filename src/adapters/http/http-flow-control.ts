@@ -3,8 +3,8 @@
  * end of the response or, if the response ended first, when the lease arrives.
  *
  *   classify → strip headers → RequestLifetime ─┬→ tryEnqueue ─────────────→ verdict
- *                               │    └→ wait → enqueue(signal) → verdict
- *                               └→ the signal, lease.abort, lease.release
+ *                              │                └→ wait → enqueue(signal) ─→ verdict
+ *                              └→ the signal, lease.abort, lease.release
  */
 import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
 import {
@@ -23,13 +23,13 @@ import { type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
 /**
  * What the framework is to do.
  * - `pass`: run the handler; without `flow` the request needs no lease.
- * - `refuse`: send the response.
+ * - `reject`: send the response.
  * - `fail`: hand the error to the host.
  * - `gone`: nothing; the response is over.
  */
 export type Verdict =
   | { readonly type: 'pass'; readonly flow: RequestFlow | undefined }
-  | { readonly type: 'refuse'; readonly response: HttpErrorResponse }
+  | { readonly type: 'reject'; readonly response: HttpErrorResponse }
   | { readonly type: 'fail'; readonly error: unknown }
   | { readonly type: 'gone' };
 
@@ -45,14 +45,7 @@ export class HttpFlowControl<Subject, Req> {
     this.options = options;
   }
 
-  /** Calls `decide` once: in the same turn unless the request has to wait. */
-  enter(subject: Subject, exchange: Exchange<Req>, decide: (verdict: Verdict) => void): void {
-    const verdict = this.judge(subject, exchange);
-    if ('then' in verdict) void verdict.then(decide);
-    else decide(verdict);
-  }
-
-  /** The same for hosts that go on by promises; there is one only for a request that has to wait. */
+  /** The verdict itself, or a promise of it, which never rejects, for a request that has to wait. */
   judge(subject: Subject, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
     let classification: Classification | undefined;
     let byteSize: number;
@@ -87,42 +80,42 @@ export class HttpFlowControl<Subject, Req> {
   }
 
   private ask(request: HttpFlowRequest<Req>, key: FlowKey, exchange: Exchange<Req>): Verdict | Promise<Verdict> {
-    const stay = new RequestLifetime(exchange, this.options.releaseOn !== 'manual');
-    if (stay.isOver) return gone;
+    const lifetime = new RequestLifetime(exchange, this.options.releaseOn !== 'manual');
+    if (lifetime.isOver) return gone;
     try {
       const outcome = this.gate.tryEnqueue?.(request, key);
-      if (outcome !== undefined) return this.settle(outcome, stay);
+      if (outcome !== undefined) return this.settle(outcome, lifetime);
     } catch (error) {
       return { type: 'fail', error };
     }
-    const signal = stay.wait();
+    const signal = lifetime.wait();
     exchange.wait(request.byteSize);
-    if (stay.isOver) return gone;
+    if (lifetime.isOver) return gone;
     return this.gate
       .enqueue({ ...request, signal }, key)
-      .then((outcome) => this.settle(outcome, stay))
+      .then((outcome) => this.settle(outcome, lifetime))
       .catch((error: unknown) => ({ type: 'fail', error }));
   }
 
-  private settle(outcome: Outcome, stay: RequestLifetime<Req>): Verdict {
-    const { exchange } = stay;
-    stay.waiting = undefined;
-    if (stay.isOver || exchange.isAnswered) {
+  private settle(outcome: Outcome, lifetime: RequestLifetime<Req>): Verdict {
+    const { exchange } = lifetime;
+    lifetime.waiting = undefined;
+    if (lifetime.isOver || exchange.isAnswered) {
       if (outcome.type === 'Dispatched') outcome.lease.release();
       return gone;
     }
-    if (outcome.type !== 'Dispatched') return this.refuse(outcome, exchange);
+    if (outcome.type !== 'Dispatched') return this.reject(outcome, exchange);
     const { lease, queuedMs } = outcome;
-    stay.lease = lease;
+    lifetime.lease = lease;
     if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
     exchange.proceed();
     return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate) };
   }
 
-  private refuse(drop: Drop, exchange: Exchange<Req>): Verdict {
+  private reject(drop: Drop, exchange: Exchange<Req>): Verdict {
     const response = this.answer(drop, exchange);
     if (this.options.onDrop === 'throw' || exchange.hasBegun) return { type: 'fail', error: failure(drop, response) };
-    return { type: 'refuse', response };
+    return { type: 'reject', response };
   }
 
   /** The handler is told first, by `lease.signal`; the exchange ends what the handler has not ended itself. */

@@ -25,7 +25,9 @@ export function flowControl<Req extends NodeRequest = NodeRequest>(
 ): FlowControlMiddleware<Req> {
   const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
   return function flowControlMiddleware(req: WithFlow<Req>, res, next) {
-    control.enter(req, new NodeExchange<NodeRequest>(req, res, req, req.flow), (verdict) => follow(verdict, req, res, next));
+    const verdict = control.judge(req, new NodeExchange<NodeRequest>(req, res, req, req.flow));
+    if ('then' in verdict) void verdict.then((awaited) => follow(awaited, req, res, next));
+    else follow(verdict, req, res, next);
   };
 }
 
@@ -38,7 +40,7 @@ function follow(verdict: Verdict, req: WithFlow<NodeRequest>, res: NodeResponse,
       }
       next();
       return;
-    case 'refuse':
+    case 'reject':
       respond(req, res, verdict.response);
       return;
     case 'fail':

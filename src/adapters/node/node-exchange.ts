@@ -7,7 +7,8 @@ import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
-import { bodyBytes, continueUpload, mustCloseToRefuse, readAhead } from './request-body.js';
+import { bodyBytes, continueUpload, mustCloseToReject, readAhead } from './request-body.js';
+import { RequestHead } from './request-head.js';
 import { respond } from './respond.js';
 import { stripRequestHeaders } from './strip-request-headers.js';
 
@@ -20,12 +21,14 @@ export class NodeExchange<Req> implements Exchange<Req> {
   readonly flow: RequestFlow | undefined;
   protected readonly incoming: NodeRequest;
   protected readonly outgoing: NodeResponse;
+  private readonly head: RequestHead;
 
   constructor(incoming: NodeRequest, outgoing: NodeResponse, req: Req, flow: RequestFlow | undefined) {
     this.incoming = incoming;
     this.outgoing = outgoing;
     this.req = req;
     this.flow = flow;
+    this.head = new RequestHead(incoming);
   }
 
   get headers(): HeaderSource {
@@ -33,7 +36,8 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   get isAnswered(): boolean {
-    return this.outgoing.writableEnded;
+    // What has ended has begun; that is asked first, because the response has to be asked for it anyhow (bench: http).
+    return this.outgoing.headersSent && this.outgoing.writableEnded;
   }
 
   get hasBegun(): boolean {
@@ -41,11 +45,11 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   stripHeaders(): void {
-    stripRequestHeaders(this.incoming);
+    if (this.head.hasFlowHeaders) stripRequestHeaders(this.incoming);
   }
 
   bodyBytes(unknownBodyBytes: number): number {
-    return bodyBytes(this.incoming, unknownBodyBytes);
+    return bodyBytes(this.incoming, this.head, unknownBodyBytes);
   }
 
   onEnd(done: (isSent: boolean) => void): void {
@@ -61,12 +65,12 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   proceed(): void {
-    continueUpload(this.incoming, this.outgoing);
+    if (this.head.hasExpectation) continueUpload(this.incoming, this.outgoing);
   }
 
   /** A gateway that shuts down has no use for idle connections either. */
   mustClose(isShuttingDown: boolean): boolean {
-    return isShuttingDown ? this.incoming.httpVersionMajor === 1 : mustCloseToRefuse(this.incoming);
+    return isShuttingDown ? this.incoming.httpVersionMajor === 1 : mustCloseToReject(this.incoming, this.head);
   }
 
   /** In the next turn of the event loop: what is still open then is answered, or broken off when part of it was sent. */

@@ -6,14 +6,31 @@
  * - HTTP/2: a response without a body to a request whose upload goes on; and a stream that the client closed without an error
  *   while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
+import type { ServerHttp2Stream } from 'node:http2';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import { destroyIfStuck } from './stuck-streams.js';
 
+type Done = (isSent: boolean) => void;
+
 /**
  * Calls `done` exactly once when the response ends: sent to its last byte, failed, or abandoned because the client left.
- * `isSent` is true only for the first. If it is over already, `done` is called before this returns.
+ * `isSent` is true only for the first. If it is over already, `done` is called before this returns. HTTP/2 tells one turn of the
+ * event loop late.
  */
-export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: (isSent: boolean) => void): void {
+export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): void {
+  const stream = http2StreamOf(req);
+  if (stream === undefined) onHttp1End(req, res, done);
+  else onHttp2End(req, res, stream, done);
+}
+
+/** Express gives each response a hidden class of its own, so that each property costs a lookup: few are read here (bench: http). */
+function onHttp1End(req: NodeRequest, res: NodeResponse, done: Done): void {
+  const { socket } = req;
+  // A response that is closed is also destroyed.
+  if (res.destroyed || socket.destroyed) {
+    done(res.writableFinished);
+    return;
+  }
   let waiters: Set<() => void> | undefined;
   let isOver = false;
   const finish = (): void => {
@@ -21,23 +38,35 @@ export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: (isSent
     isOver = true;
     res.removeListener('close', finish);
     waiters?.delete(finish);
-    // HTTP/2 says writableFinished of a stream that the client reset; writableEnded tells the two apart.
-    done(res.writableEnded && res.writableFinished);
+    done(res.writableFinished);
   };
-  if (res.closed || res.destroyed || req.socket.destroyed) {
-    finish();
-    return;
-  }
   // Not `once`: its wrapper would cost three times the listener (bench: http).
   res.on('close', finish);
-  const stream = http2StreamOf(req);
-  if (stream !== undefined) {
-    stream.once('finish', finish).once('aborted', finish);
-    destroyIfStuck(stream);
-  } else if (res.socket === null) {
-    waiters = waitersOf(req.socket);
-    waiters.add(finish);
+  if (res.socket !== null) return;
+  waiters = waitersOf(socket);
+  waiters.add(finish);
+}
+
+/**
+ * Node sends these events from inside nghttp2, on the stack of the frame that ended the stream. Whoever is told there releases a lease,
+ * and the next handler then opens, resets and writes streams of the same session while nghttp2 is at work on it: Node 20 can spin there
+ * for ever. So `done` runs in a later turn.
+ */
+function onHttp2End(req: NodeRequest, res: NodeResponse, stream: ServerHttp2Stream, done: Done): void {
+  // HTTP/2 says writableFinished of a stream that the client reset; writableEnded tells the two apart.
+  const isSent = (): boolean => res.writableEnded && res.writableFinished;
+  if (res.closed || res.destroyed || req.socket.destroyed) {
+    done(isSent());
+    return;
   }
+  const finish = (): void => {
+    res.removeListener('close', finish);
+    stream.removeListener('finish', finish).removeListener('aborted', finish);
+    setImmediate(done, isSent());
+  };
+  res.on('close', finish);
+  stream.on('finish', finish).on('aborted', finish);
+  destroyIfStuck(stream);
 }
 
 type Socket = NodeRequest['socket'];

@@ -1,16 +1,15 @@
-/** What is known of a request's body before it is read. Nothing here reads it. */
+/** What is known of a request's body before it is read, and what may happen to it meanwhile. Nothing here takes a byte of it. */
 import type { Server } from 'node:http';
-import { headerOf } from './header-of.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
+import type { RequestHead } from './request-head.js';
 
 /** Content-Length; 0 without a body; `unknownBodyBytes` for a body of unknown length. */
-export function bodyBytes(req: NodeRequest, unknownBodyBytes: number): number {
-  const declared = headerOf(req, 'content-length');
-  if (declared !== undefined) {
-    const bytes = Number(declared);
+export function bodyBytes(req: NodeRequest, head: RequestHead, unknownBodyBytes: number): number {
+  if (head.contentLength !== undefined) {
+    const bytes = Number(head.contentLength);
     return Number.isSafeInteger(bytes) && bytes >= 0 ? bytes : unknownBodyBytes;
   }
-  const isOpen = headerOf(req, 'transfer-encoding') !== undefined || http2StreamOf(req)?.endAfterHeaders === false;
+  const isOpen = head.isChunked || http2StreamOf(req)?.endAfterHeaders === false;
   return isOpen ? unknownBodyBytes : 0;
 }
 
@@ -31,21 +30,21 @@ export function readAhead(req: NodeRequest, bookedBytes: number): void {
 }
 
 /**
- * Whether a refusal must close the connection, because the client would go on uploading into it. HTTP/2 resets the stream instead.
+ * Whether a rejection must close the connection, because the client would go on uploading into it. HTTP/2 resets the stream instead.
  * A small body of known length is not worth a reconnect: Node drains it, and most of it has arrived together with the headers.
  */
-export function mustCloseToRefuse(req: NodeRequest): boolean {
-  return req.httpVersionMajor === 1 && !req.complete && bodyBytes(req, Number.POSITIVE_INFINITY) > drainableBytes;
+export function mustCloseToReject(req: NodeRequest, head: RequestHead): boolean {
+  return req.httpVersionMajor === 1 && !req.complete && bodyBytes(req, head, Number.POSITIVE_INFINITY) > drainableBytes;
 }
 
 const drainableBytes = 16 * 1024;
 
 /**
  * Tells a client that sent `Expect: 100-continue` to go on. Does something only where the host gave `checkContinue` to the handler
- * behind this adapter; otherwise Node has answered before anybody was asked.
+ * behind this adapter; otherwise Node has told the client before any handler ran.
  */
 export function continueUpload(req: NodeRequest, res: NodeResponse): void {
-  if (headerOf(req, 'expect') === undefined || res.headersSent || continued.has(res)) return;
+  if (res.headersSent || continued.has(res)) return;
   const { server } = req.socket as { server?: Pick<Server, 'listenerCount'> };
   if ((server?.listenerCount('checkContinue') ?? 0) === 0) return;
   continued.add(res);

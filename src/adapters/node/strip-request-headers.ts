@@ -1,13 +1,15 @@
 /** Takes the flow headers off a request in place, so that a proxy behind the adapter cannot forward them. */
 import { controlHeaders } from '../../base/headers/header-names.js';
 import type { NodeRequest } from './node-request.js';
+import { isFlowHeader } from './request-head.js';
 
 /** Removes them from `headers`, `headersDistinct` and `rawHeaders`; costs one pass over `rawHeaders` when there are none. */
 export function stripRequestHeaders(req: NodeRequest): void {
   const { rawHeaders } = req;
   let i = 0;
-  while (i < rawHeaders.length && !isControlHeader(rawHeaders[i]!)) i += 2;
-  if (i >= rawHeaders.length) return;
+  while (i < rawHeaders.length && !isFlowHeader(rawHeaders[i]!)) i += 2;
+  // Without raw headers the request never was on a wire: its `headers` were made by hand.
+  if (i >= rawHeaders.length && rawHeaders.length > 0) return;
 
   // First the derived forms: Node makes them when they are first read, out of all of rawHeaders or not at all.
   const { headers } = req;
@@ -18,15 +20,10 @@ export function stripRequestHeaders(req: NodeRequest): void {
   }
   let kept = i;
   for (; i < rawHeaders.length; i += 2) {
-    if (isControlHeader(rawHeaders[i]!)) continue;
+    if (isFlowHeader(rawHeaders[i]!)) continue;
     rawHeaders[kept] = rawHeaders[i]!;
     rawHeaders[kept + 1] = rawHeaders[i + 1]!;
     kept += 2;
   }
   rawHeaders.length = kept;
-}
-
-/** All begin with an x, and most other headers do not: that spares the lower-casing. */
-function isControlHeader(name: string): boolean {
-  return (name[0] === 'x' || name[0] === 'X') && controlHeaders.has(name.toLowerCase());
 }

@@ -32,7 +32,9 @@ export function flowControl(
   return (dispatch) =>
     function flowControlDispatch(opts, handler) {
       const call = new OutboundCall(opts, handler, dispatch);
-      control.enter(call.req, call, (verdict) => call.follow(verdict));
+      const verdict = control.judge(call.req, call);
+      if ('then' in verdict) void verdict.then((awaited) => call.follow(awaited));
+      else call.follow(verdict);
       return call.hasRoom;
     };
 }

@@ -95,7 +95,7 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
         if (verdict.flow === undefined) this.hasRoom = this.dispatch(this.req, this.handler);
         else this.start(verdict.flow);
         return;
-      case 'refuse':
+      case 'reject':
         this.respond(verdict.response);
         return;
       case 'fail':
