@@ -1,7 +1,9 @@
 /** What a client sees of a request that is evicted while it runs, over real sockets. */
+import type { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import type { RequestFlow } from '../../src/adapters/node/index.js';
 import type { Host, Io } from './support/application.js';
+import { rawConnection } from './support/clients.js';
 import { countingGate } from './support/counting-gate.js';
 import { hosts } from './support/hosts.js';
 import { type Running, start } from './support/start.js';
@@ -10,11 +12,11 @@ import { until } from './support/until.js';
 const priorities = { batch: -10, premium: 100 } as const;
 
 describe.each(hosts)('$name', (host: Host) => {
-  /** One seat. `/batch` runs `batch`, `/premium` is answered at once. */
-  async function evicting(batch: (io: Io) => Promise<void> | void): Promise<Running & { running: RequestFlow[] }> {
+  /** One seat unless told. `/batch` runs `batch`, `/premium` is answered at once. */
+  async function evicting(batch: (io: Io) => Promise<void> | void, seats = 1): Promise<Running & { running: RequestFlow[] }> {
     const running: RequestFlow[] = [];
     const started = await start(host, {
-      gate: countingGate(1, { eviction: {} }),
+      gate: countingGate(seats, { eviction: {} }),
       options: {
         trust: true,
         objectives: priorities,
@@ -70,5 +72,42 @@ describe.each(hosts)('$name', (host: Host) => {
     expect(await premium.text).toBe('premium');
     await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
     expect(server.gate.releases.every((count) => count === 1)).toBe(true);
+  });
+
+  // Behind a response that is not over yet, an answer is not sent, and its response not destroyed: late writes are seen.
+  it.runIf(host.protocol === 'http1')('outlives a handler that writes after it was answered for, to a client that pipelines', async () => {
+    let first: Writable | undefined;
+    let late: (() => void) | undefined;
+    let hasWritten = false;
+    const server = await evicting(async (io) => {
+      if (first === undefined) {
+        first = io.stream();
+        first.write('data: 1\n\n');
+        return;
+      }
+      const resumed = new Promise<void>((resolve) => {
+        late = resolve;
+      });
+      await resumed;
+      hasWritten = true;
+      const stream = io.stream();
+      stream.write('data: late\n\n');
+      stream.end('data: later\n\n');
+    }, 2);
+    const { socket, received } = rawConnection(server.port);
+    const get = 'GET /batch HTTP/1.1\r\nHost: localhost\r\nx-gateway-inference-objective: batch\r\n\r\n';
+    socket.write(get + get);
+    await until('both run', () => server.running.length === 2 && late !== undefined);
+    const premium = ask(server, 'premium');
+    await until('the later one is evicted', () => server.running[1]!.lease.isEvicted);
+    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise((resolve) => setImmediate(resolve));
+    late!();
+    await until('the handler went on', () => hasWritten);
+    first!.end();
+    expect(await premium.text).toBe('premium');
+    await until('the eviction was told', () => received().includes('429'));
+    expect(received()).not.toContain('late');
+    socket.destroy();
   });
 });

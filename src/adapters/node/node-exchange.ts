@@ -5,6 +5,7 @@ import { clientLeft } from '../http/client-left.js';
 import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
+import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
 import { bodyBytes, continueUpload, mustCloseToReject, readAhead } from './request-body.js';
@@ -78,6 +79,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     const { outgoing } = this;
     setImmediate(() => {
       if (outgoing.writableEnded || outgoing.destroyed) return;
+      ignoreLateErrors(outgoing);
       if (outgoing.headersSent) breakOff(outgoing);
       else this.answer(answer());
     });
@@ -86,6 +88,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   /** For frameworks that want to write their responses themselves. */
   protected answer(response: HttpErrorResponse): void {
     respond(this.incoming, this.outgoing, response);
+    dropLateWrites(this.outgoing);
   }
 }
 
