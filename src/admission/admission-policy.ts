@@ -1,5 +1,7 @@
 /** May a request come in at all? The contract of what stands before the queue. */
+
 import type { PluginShape } from '../base/plugin-shape.js';
+import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Usage } from '../tiers/views.js';
 
@@ -53,3 +55,6 @@ export const admissionPolicyShape: PluginShape<AdmissionPolicy> = {
   required: ['admit'],
   optional: ['released'],
 };
+
+/** How files get one. */
+export type AdmissionDefinition<P = object> = PolicyDefinition<'admission', P, AdmissionPolicy>;

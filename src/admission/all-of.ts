@@ -1,7 +1,7 @@
 /** Several policies in a row: a request comes in when all of them admit it. */
 
-import * as z from 'zod/mini';
 import { pluginOfShape } from '../base/plugin-shape.js';
+import { list } from '../base/schema/containers.js';
 import { parse } from '../base/schema/parse.js';
 import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
 
@@ -12,7 +12,7 @@ import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admi
  * @throws FlowConfigError
  */
 export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {
-  parse(z.array(pluginOfShape(admissionPolicyShape)), policies, 'allOf');
+  parse(list(pluginOfShape(admissionPolicyShape)), policies, 'allOf');
   return {
     type: 'all-of',
     admit(request, key, view) {

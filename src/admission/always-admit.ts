@@ -1,7 +1,12 @@
 /** Everybody comes in: the queue alone decides. */
-import type { AdmissionPolicy } from './admission-policy.js';
+import { noParameters } from '../base/policy-definition.js';
+import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
+
+const type = 'always-admit';
 
 /** Admits every request. Source: BLIS, always-admit. */
 export function alwaysAdmit(): AdmissionPolicy {
-  return { type: 'always-admit', admit: () => 'admit' };
+  return { type, admit: () => 'admit' };
 }
+
+export const alwaysAdmitPlugin: AdmissionDefinition = { kind: 'admission', type, parameters: noParameters, create: alwaysAdmit };

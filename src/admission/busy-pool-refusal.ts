@@ -1,5 +1,8 @@
 /** Nothing waits for a busy pool: while every worker is busy, requests are told so at once, whatever their priority. */
-import type { AdmissionPolicy, Refusal } from './admission-policy.js';
+import { noParameters } from '../base/policy-definition.js';
+import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
+
+const type = 'all-workers-busy';
 
 const refusal: Refusal = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
@@ -10,10 +13,17 @@ const refusal: Refusal = { reason: 'All workers are busy, please retry later', c
  */
 export function refuseWhenAllBusy(): AdmissionPolicy {
   return {
-    type: 'all-workers-busy',
+    type,
     admit(_request, _key, view) {
       // NaN is no reason to let anybody in.
       return view.pool.endpoints.length === 0 || view.saturation() < 1 ? 'admit' : refusal;
     },
   };
 }
+
+export const refuseWhenAllBusyPlugin: AdmissionDefinition = {
+  kind: 'admission',
+  type,
+  parameters: noParameters,
+  create: refuseWhenAllBusy,
+};

@@ -1,8 +1,9 @@
 /** What gateways did before they queued: a full pool refuses sheddable requests, and nothing else is ever refused. */
-import { object, optional, type Schema } from '../base/schema/element.js';
+import { object } from '../base/schema/containers.js';
+import { optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { aboveZero, ratioAboveZero } from '../base/schema/types.js';
-import type { AdmissionPolicy, AdmissionView } from './admission-policy.js';
+import type { AdmissionDefinition, AdmissionPolicy, AdmissionView } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 
 /** Without either threshold, the controller's saturation detector says how full the pool is. */
@@ -13,7 +14,7 @@ export interface GaieLegacyOptions {
   kvCacheUtilThreshold?: number | undefined;
 }
 
-export const gaieLegacyOptions: Schema<GaieLegacyOptions> = object({
+const parameters: Schema<GaieLegacyOptions> = object({
   queueDepthThreshold: optional(aboveZero()),
   kvCacheUtilThreshold: optional(ratioAboveZero()),
 });
@@ -25,7 +26,7 @@ export const gaieLegacyOptions: Schema<GaieLegacyOptions> = object({
  * @throws FlowConfigError
  */
 export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
-  const saturationOf = reading(parse(gaieLegacyOptions, options, 'gaieLegacy'));
+  const saturationOf = reading(parse(parameters, options, 'gaieLegacy'));
   return {
     type: 'gaie-legacy',
     admit(_request, { priority }, view) {
@@ -42,3 +43,10 @@ function reading({ queueDepthThreshold, kvCacheUtilThreshold }: GaieLegacyOption
   if (queueDepthThreshold === undefined && kvCacheUtilThreshold === undefined) return (view) => view.saturation();
   return ({ pool }) => meanUtilization(pool, queueDepthThreshold ?? 5, kvCacheUtilThreshold ?? 0.8);
 }
+
+export const gaieLegacyPlugin: AdmissionDefinition<GaieLegacyOptions> = {
+  kind: 'admission',
+  type: 'gaie-legacy',
+  parameters,
+  create: gaieLegacy,
+};

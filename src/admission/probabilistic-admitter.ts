@@ -1,8 +1,11 @@
 /** Sheddable requests are thinned out before the pool is full: the fuller, the fewer come in. */
-import { object, optional, type Schema, value } from '../base/schema/element.js';
+
+import { object } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
-import { aboveZero } from '../base/schema/types.js';
-import type { AdmissionPolicy } from './admission-policy.js';
+import { aboveZero, randomSource } from '../base/schema/types.js';
+import { seededRandom } from '../base/seeded-random.js';
+import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 import { meanUtilization } from './mean-utilization.js';
 
 /** Parameters that a configuration file can hold. */
@@ -22,19 +25,14 @@ export interface ProbabilisticAdmitterOptions extends ProbabilisticAdmitterParam
   random: () => number;
 }
 
-const parameters = {
-  queueDepthThreshold: optional(aboveZero()),
-  kvCacheUtilThreshold: optional(aboveZero()),
-  power: optional(aboveZero()),
-  k: optional(aboveZero()),
+const shape = {
+  queueDepthThreshold: optional(aboveZero(), 5),
+  kvCacheUtilThreshold: optional(aboveZero(), 0.8),
+  power: optional(aboveZero(), 5),
+  k: optional(aboveZero(), 300),
 };
 
-export const probabilisticAdmitterParameters: Schema<ProbabilisticAdmitterParameters> = object(parameters);
-
-const probabilisticAdmitterOptions: Schema<ProbabilisticAdmitterOptions> = object({
-  ...parameters,
-  random: value('a function that returns a number from 0 to less than 1', (given): given is () => number => typeof given === 'function'),
-});
+const optionsSchema = object({ ...shape, random: randomSource() });
 
 /**
  * Refuses priority < 0 with the probability `min(1, k · saturation^power)`, the saturation as the mean over endpoints of
@@ -45,13 +43,7 @@ const probabilisticAdmitterOptions: Schema<ProbabilisticAdmitterOptions> = objec
  * @throws FlowConfigError
  */
 export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): AdmissionPolicy {
-  const {
-    queueDepthThreshold = 5,
-    kvCacheUtilThreshold = 0.8,
-    power = 5,
-    k = 300,
-    random,
-  } = parse(probabilisticAdmitterOptions, options, 'probabilisticAdmitter');
+  const { queueDepthThreshold, kvCacheUtilThreshold, power, k, random } = parse(optionsSchema, options, 'probabilisticAdmitter');
   return {
     type: 'probabilistic-admitter',
     admit(_request, { priority }, { pool }) {
@@ -63,3 +55,11 @@ export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): Ad
     },
   };
 }
+
+export const probabilisticAdmitterPlugin: AdmissionDefinition<ProbabilisticAdmitterParameters> = {
+  kind: 'admission',
+  type: 'probabilistic-admitter',
+  parameters: object(shape),
+  // A file cannot hold a source of randomness; a fixed one makes the same file decide the same.
+  create: (parameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),
+};

@@ -1,9 +1,14 @@
 /** Nobody comes in: for drills, maintenance, and tests of what clients do when they are refused. */
-import type { AdmissionPolicy, Refusal } from './admission-policy.js';
+import { noParameters } from '../base/policy-definition.js';
+import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
+
+const type = 'reject-all';
 
 const refusal: Refusal = { reason: 'every request is refused' };
 
 /** Refuses every request, whatever its priority. Source: BLIS, reject-all. */
 export function rejectAll(): AdmissionPolicy {
-  return { type: 'reject-all', admit: () => refusal };
+  return { type, admit: () => refusal };
 }
+
+export const rejectAllPlugin: AdmissionDefinition = { kind: 'admission', type, parameters: noParameters, create: rejectAll };

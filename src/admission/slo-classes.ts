@@ -1,6 +1,6 @@
 /** Names of service classes, and the priority that each stands for. */
-import * as z from 'zod/mini';
-import { object, optional, type Schema } from '../base/schema/element.js';
+import { object, record } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { integer } from '../base/schema/types.js';
 
@@ -23,12 +23,7 @@ const defaults: Readonly<Record<string, number>> = { critical: 4, standard: 3, b
 /** Of empty and unknown classes; overriding `standard` does not move it. */
 const otherwise = 3;
 
-/** Of an override. */
-const sloPriority: Schema<number> = integer({ from: -100, to: 100 });
-
-const sloClassesOptions: Schema<SloClassesOptions> = object({
-  overrides: optional(z.record(z.string(), sloPriority) as Schema<Record<string, number>>),
-});
+const optionsSchema = object({ overrides: optional(record(integer({ from: -100, to: 100 })), {}) });
 
 /**
  * `critical` 4, `standard` 3, `batch` −1, `sheddable` −2, `background` −3, with the overrides on top.
@@ -36,7 +31,7 @@ const sloClassesOptions: Schema<SloClassesOptions> = object({
  * @throws FlowConfigError
  */
 export function sloClasses(options: SloClassesOptions = {}): SloClasses {
-  const { overrides } = parse(sloClassesOptions, options, 'sloClasses');
+  const { overrides } = parse(optionsSchema, options, 'sloClasses');
   const priorities = new Map(Object.entries({ ...defaults, ...overrides }));
   const highest = Math.max(otherwise, ...priorities.values());
   const priorityOf = (sloClass: string | undefined): number => priorities.get(sloClass ?? '') ?? otherwise;

@@ -4,12 +4,12 @@
  * Invariant: what a tenant holds = its requests admitted − given back, never below 0.
  */
 
-import * as z from 'zod/mini';
 import { pluginOfShape } from '../base/plugin-shape.js';
-import { object, optional, type Schema } from '../base/schema/element.js';
+import { object, record } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { oneOf, positiveInteger, ratio } from '../base/schema/types.js';
-import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
+import { type AdmissionDefinition, type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
 
 export interface TenantBudgetsOptions {
   /** Fairness ID → share of the capacity, 0…1. Fairness IDs without an entry are not limited. */
@@ -29,10 +29,10 @@ export interface TenantBudgets<R = unknown> extends AdmissionPolicy<R> {
   held(fairnessId: string): number;
 }
 
-export const tenantBudgetsOptions: Schema<TenantBudgetsOptions> = object({
-  budgets: z.record(z.string(), ratio()) as Schema<Record<string, number>>,
+const parameters = object({
+  budgets: record(ratio()),
   capacity: positiveInteger(),
-  counting: optional(oneOf('reserve', 'blis')),
+  counting: optional(oneOf('reserve', 'blis'), 'reserve'),
 });
 
 interface Budget {
@@ -47,7 +47,7 @@ interface Budget {
  * @throws FlowConfigError
  */
 export function tenantBudgets<R = unknown>(options: TenantBudgetsOptions, inner?: AdmissionPolicy<R>): TenantBudgets<R> {
-  const { budgets, capacity, counting = 'reserve' } = parse(tenantBudgetsOptions, options, 'tenantBudgets');
+  const { budgets, capacity, counting } = parse(parameters, options, 'tenantBudgets');
   if (inner !== undefined) parse(object({ inner: pluginOfShape(admissionPolicyShape) }), { inner }, 'tenantBudgets');
   const ofTenant = new Map<string, Budget>();
   for (const [tenant, share] of Object.entries(budgets)) ofTenant.set(tenant, { maxRequests: rounded(share * capacity), held: 0 });
@@ -88,3 +88,10 @@ function refusal({ held, maxRequests }: Budget): Refusal {
 function rounded(requests: number): number {
   return Math.round(requests * 1e6) / 1e6;
 }
+
+export const tenantBudgetsPlugin: AdmissionDefinition<TenantBudgetsOptions> = {
+  kind: 'admission',
+  type: 'tenant-budgets',
+  parameters,
+  create: (given) => tenantBudgets(given),
+};

@@ -1,10 +1,11 @@
 /** Under overload, only requests of a minimum priority. */
 
-import { object, optional, type Schema } from '../base/schema/element.js';
+import { object } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { integer } from '../base/schema/types.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
-import type { AdmissionPolicy } from './admission-policy.js';
+import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 
 export interface TierShedOptions {
   /** The load of an endpoint above which the pool is overloaded, an integer from 0 up. @default 0: any load at all */
@@ -13,10 +14,7 @@ export interface TierShedOptions {
   minAdmitPriority?: number | undefined;
 }
 
-export const tierShedOptions: Schema<TierShedOptions> = object({
-  overloadThreshold: optional(integer({ from: 0 })),
-  minAdmitPriority: optional(integer()),
-});
+const parameters = object({ overloadThreshold: optional(integer({ from: 0 }), 0), minAdmitPriority: optional(integer(), 0) });
 
 /**
  * Overload means that the busiest endpoint's load is strictly above the threshold. Load = waiting + running, as reported, + in flight
@@ -26,7 +24,7 @@ export const tierShedOptions: Schema<TierShedOptions> = object({
  * @throws FlowConfigError
  */
 export function tierShed(options: TierShedOptions = {}): AdmissionPolicy {
-  const { overloadThreshold = 0, minAdmitPriority = 0 } = parse(tierShedOptions, options, 'tierShed');
+  const { overloadThreshold, minAdmitPriority } = parse(parameters, options, 'tierShed');
   return {
     type: 'tier-shed',
     admit(_request, { priority }, { pool }) {
@@ -47,3 +45,5 @@ function highestLoad(pool: PoolView): number {
 function loadOf({ metrics, inFlightRequests }: EndpointView): number {
   return inFlightRequests + (metrics === undefined ? 0 : metrics.waitingQueueSize + metrics.runningRequests);
 }
+
+export const tierShedPlugin: AdmissionDefinition<TierShedOptions> = { kind: 'admission', type: 'tier-shed', parameters, create: tierShed };

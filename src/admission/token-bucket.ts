@@ -3,11 +3,12 @@
  *
  * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling charged later.
  */
-import { element, object, optional, type Schema, value } from '../base/schema/element.js';
+import { object } from '../base/schema/containers.js';
+import { callable, optional, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { aboveZero, oneOf } from '../base/schema/types.js';
 import type { Usage } from '../tiers/views.js';
-import type { AdmissionKey, AdmissionPolicy } from './admission-policy.js';
+import type { AdmissionDefinition, AdmissionKey, AdmissionPolicy } from './admission-policy.js';
 
 /** What the default cost reads of a request. */
 export interface TokenCosted {
@@ -43,19 +44,16 @@ export interface TokenBucket<R = unknown> extends AdmissionPolicy<R> {
   readonly tokens: number;
 }
 
-const parameters = {
-  capacity: optional(aboveZero()),
-  refillPerSecond: optional(aboveZero()),
-  oversized: optional(oneOf('refuse', 'borrow')),
-  settle: optional(
-    value(
-      'true, false, or a function of the usage',
-      (given): given is boolean | ((usage: Usage) => number) => typeof given === 'boolean' || typeof given === 'function',
-    ),
-  ),
-};
+function isSettlement(given: unknown): given is boolean | ((usage: Usage) => number) {
+  return typeof given === 'boolean' || typeof given === 'function';
+}
 
-export const tokenBucketParameters: Schema<TokenBucketParameters> = object(parameters);
+const shape = {
+  capacity: optional(aboveZero(), 10_000),
+  refillPerSecond: optional(aboveZero(), 1000),
+  oversized: optional(oneOf('refuse', 'borrow'), 'refuse'),
+  settle: optional(value('true, false, or a function of the usage', isSettlement), false),
+};
 
 /** Share of the capacity by which a balance may miss a cost: less than a rounding error of the refill can make. */
 const rounding = 1e-12;
@@ -67,13 +65,9 @@ const rounding = 1e-12;
  * @throws FlowConfigError
  */
 export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}): TokenBucket<R> {
-  const {
-    capacity = 10_000,
-    refillPerSecond = 1000,
-    oversized = 'refuse',
-    settle = false,
-    cost: costOf = bookedTokens,
-  } = parse(object({ ...parameters, cost: optional(costFunction<R>()) }), options, 'tokenBucket');
+  const cost = callable<NonNullable<TokenBucketOptions<R>['cost']>>('a function of request and key that returns tokens');
+  const schema = object({ ...shape, cost: optional(cost, bookedTokens) });
+  const { capacity, refillPerSecond, oversized, settle, cost: costOf } = parse(schema, options, 'tokenBucket');
   const actualCost = typeof settle === 'function' ? settle : totalTokens;
   const slack = capacity * rounding;
   let tokens = capacity;
@@ -110,18 +104,6 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
   };
 }
 
-function costFunction<R>(): Schema<(request: R, key: AdmissionKey) => number> {
-  return element((candidate, report) => {
-    if (isCostFunction<R>(candidate)) return candidate;
-    report('a function of request and key that returns tokens');
-    return undefined;
-  });
-}
-
-function isCostFunction<R>(candidate: unknown): candidate is (request: R, key: AdmissionKey) => number {
-  return typeof candidate === 'function';
-}
-
 function bookedTokens(request: unknown): number {
   const tokens: unknown = typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
   return typeof tokens === 'number' ? tokens : 0;
@@ -136,3 +118,10 @@ function checked(cost: number): number {
   if (cost >= 0 && cost < Number.POSITIVE_INFINITY) return cost;
   throw new RangeError(`a cost must be a finite number from 0 up; got ${String(cost)}`);
 }
+
+export const tokenBucketPlugin: AdmissionDefinition<TokenBucketParameters> = {
+  kind: 'admission',
+  type: 'token-bucket',
+  parameters: object(shape),
+  create: tokenBucket,
+};

@@ -9,10 +9,10 @@
  */
 import { type Clock, realClock } from '../base/clock.js';
 import { LinkedList } from '../base/queues/linked-list.js';
-import { parseDuration } from '../base/schema/duration.js';
-import { element, object, optional, type Schema } from '../base/schema/element.js';
+import { object } from '../base/schema/containers.js';
+import { optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
-import { flag, integer, positiveInteger } from '../base/schema/types.js';
+import { clock, durationAboveZero, flag, integer, positiveInteger } from '../base/schema/types.js';
 
 export interface WorkerAdmissionOptions {
   /** N: requests that may run, an integer from 1 up. @default 10,000 */
@@ -68,34 +68,18 @@ export interface WorkerAdmissionStats {
 /** What may change while requests run and wait. */
 export type WorkerLimits = Pick<WorkerAdmissionOptions, 'engineRequestLimit' | 'requestQueueLimit'>;
 
-const limitSchemas = { engineRequestLimit: optional(positiveInteger()), requestQueueLimit: optional(integer({ from: 0 })) };
-
-const workerLimits: Schema<WorkerLimits> = object(limitSchemas);
-
-const workerAdmissionOptions: Schema<WorkerAdmissionOptions & { maxQueueDelay?: number | undefined }> = object({
-  ...limitSchemas,
-  maxQueueDelay: optional(
-    element((given, report) => {
-      const ms = typeof given === 'number' || typeof given === 'string' ? parseDuration(given) : Number.NaN;
-      if (ms > 0) return ms;
-      report('ms above 0, Infinity, or a duration like "5s"');
-      return Number.NaN;
-    }),
-  ),
-  adaptiveLifo: optional(flag()),
-  clock: optional(element((given, report) => readClock(given, report))),
+const workerLimits: Schema<WorkerLimits> = object({
+  engineRequestLimit: optional(positiveInteger()),
+  requestQueueLimit: optional(integer({ from: 0 })),
 });
 
-function readClock(given: unknown, report: (expected: string) => void): Clock | undefined {
-  if (isClock(given)) return given;
-  report('a clock with now, setTimeout and clearTimeout');
-  return undefined;
-}
-
-function isClock(given: unknown): given is Clock {
-  if (typeof given !== 'object' || given === null) return false;
-  return ['now', 'setTimeout', 'clearTimeout'].every((name) => typeof Reflect.get(given, name) === 'function');
-}
+const optionsSchema = object({
+  engineRequestLimit: optional(positiveInteger(), 10_000),
+  requestQueueLimit: optional(integer({ from: 0 }), 40_000),
+  maxQueueDelay: optional(durationAboveZero('5s'), 5000),
+  adaptiveLifo: optional(flag(), true),
+  clock: optional(clock(), realClock),
+});
 
 /**
  * A cap for one worker process. O(1) for each request.
@@ -151,12 +135,12 @@ export class WorkerAdmission {
   };
 
   constructor(options: WorkerAdmissionOptions) {
-    const parsed = parse(workerAdmissionOptions, options, 'workerAdmission');
-    this.engineRequestLimit = parsed.engineRequestLimit ?? 10_000;
-    this.requestQueueLimit = parsed.requestQueueLimit ?? 40_000;
-    this.maxQueueDelayMs = parsed.maxQueueDelay ?? 5000;
-    this.adaptiveLifo = parsed.adaptiveLifo ?? true;
-    this.clock = parsed.clock ?? realClock;
+    const parsed = parse(optionsSchema, options, 'workerAdmission');
+    this.engineRequestLimit = parsed.engineRequestLimit;
+    this.requestQueueLimit = parsed.requestQueueLimit;
+    this.maxQueueDelayMs = parsed.maxQueueDelay;
+    this.adaptiveLifo = parsed.adaptiveLifo;
+    this.clock = parsed.clock;
   }
 
   /** Resolves when the request may run or may not; never rejects. A cancelled request never gets a lease, not even a free one. */

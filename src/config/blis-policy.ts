@@ -1,12 +1,10 @@
 /** Policy bundles of the BLIS simulator: what was tried there, as the policies of a gateway. */
-import * as z from 'zod/mini';
 import {
   type AdmissionPolicy,
   alwaysAdmit,
   FlowConfigError,
   gaieLegacy,
   rejectAll,
-  type Schema,
   type SloClasses,
   schemas,
   sloClasses,
@@ -17,7 +15,7 @@ import {
 import { readRecord } from './documents.js';
 import { Problems } from './problems.js';
 
-const { aboveZero, atLeastZero, integer, object, optional, ratio, ratioAboveZero } = schemas;
+const { aboveZero, anything, atLeastZero, integer, object, optional, ratio, ratioAboveZero, record } = schemas;
 
 export interface LoadBlisPolicyOptions {
   /** Requests that the pool can hold, for `tenant_budgets`: endpoints × the longest batch of each. @default none: no budgets */
@@ -42,11 +40,7 @@ const policies = ['always-admit', 'gaie-legacy', 'reject-all', 'tier-shed', 'tok
 /** Sections of the simulator that say nothing about flow control. */
 const otherSections = ['priority', 'routing', 'scheduler'] as const;
 
-function record(element: Schema<number>): z.ZodMiniOptional<Schema<Record<string, number>>> {
-  return optional(z.record(z.string(), element) as Schema<Record<string, number>>);
-}
-
-const admissionSection = object({
+const sectionShape = {
   policy: optional(schemas.oneOf('', ...policies)),
   token_bucket_capacity: optional(atLeastZero()),
   token_bucket_refill_rate: optional(atLeastZero()),
@@ -54,26 +48,28 @@ const admissionSection = object({
   tier_shed_min_priority: optional(integer()),
   gaie_qd_threshold: optional(aboveZero()),
   gaie_kv_threshold: optional(ratioAboveZero()),
-  slo_priorities: record(integer({ from: -100, to: 100 })),
-  slo_targets: record(integer()),
-}).check(
-  schemas.rule((section, report) => {
-    if (section.policy !== 'token-bucket') return;
-    for (const name of ['token_bucket_capacity', 'token_bucket_refill_rate'] as const) {
-      if (section[name] === 0) report('a number above 0, as the policy is token-bucket', [name]);
-    }
-  }),
-);
+  slo_priorities: optional(record(integer({ from: -100, to: 100 }))),
+  slo_targets: optional(record(integer())),
+};
+
+type AdmissionSection = schemas.Output<typeof sectionShape>;
+
+const admissionSection = object(sectionShape, (section, report) => {
+  if (section.policy !== 'token-bucket') return;
+  for (const name of ['token_bucket_capacity', 'token_bucket_refill_rate'] as const) {
+    if (section[name] === 0) report('a number above 0, as the policy is token-bucket', [name]);
+  }
+});
 
 const bundleSchema = object({
   admission: optional(admissionSection),
-  tenant_budgets: record(ratio()),
-  ...Object.fromEntries(otherSections.map((name) => [name, z.optional(z.unknown())])),
-});
+  tenant_budgets: optional(record(ratio())),
+  priority: optional(anything()),
+  routing: optional(anything()),
+  scheduler: optional(anything()),
+} satisfies Record<'admission' | 'tenant_budgets' | (typeof otherSections)[number], unknown>);
 
-const optionsSchema: Schema<LoadBlisPolicyOptions> = object({ capacity: optional(schemas.positiveInteger()) });
-
-type AdmissionSection = z.output<typeof admissionSection>;
+const optionsSchema = object({ capacity: optional(schemas.positiveInteger()) });
 
 /**
  * Reads one policy bundle, as YAML text or parsed. Keys without a value are as good as absent.
@@ -91,7 +87,7 @@ export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyO
   const bundle = document === undefined ? undefined : problems.check(bundleSchema, document, '');
   if (bundle === undefined) throw new FlowConfigError('BLIS policy bundle', problems.toError().issues);
   const { admission = {}, tenant_budgets: budgets = {} } = bundle;
-  const ignored = otherSections.filter((name) => Reflect.get(bundle, name) !== undefined);
+  const ignored = otherSections.filter((name) => bundle[name] !== undefined);
   if (ignored.length > 0) problems.warn('', `sections that are not flow control's are ignored: ${ignored.join(', ')}`);
   const hasBudgets = Object.keys(budgets).length > 0;
   if (hasBudgets && capacity === undefined) problems.warn('tenant_budgets', ': ignored, as no capacity was given to take shares of');

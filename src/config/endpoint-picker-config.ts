@@ -1,5 +1,4 @@
 /** An EndpointPickerConfig document: feature gates, plugins, and what they and the `flowControl` section make of the options. */
-import * as z from 'zod/mini';
 import { type FlowControllerOptions, type PluginRegistry, schemas } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
@@ -12,12 +11,12 @@ const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha
 /** The keys that are read here; the other sections of a document are the scheduler's. */
 const ownKeys = {
   apiVersion: schemas.oneOf(...apiVersions),
-  kind: z.unknown(),
-  metadata: z.optional(z.unknown()),
-  featureGates: schemas.optional(z.array(featureGate)),
-  plugins: schemas.optional(z.array(z.unknown())),
-  saturationDetector: z.optional(z.unknown()),
-  flowControl: z.optional(z.unknown()),
+  kind: schemas.anything(),
+  metadata: schemas.anything(),
+  featureGates: schemas.optional(schemas.list(featureGate), []),
+  plugins: schemas.optional(schemas.list(schemas.anything())),
+  saturationDetector: schemas.anything(),
+  flowControl: schemas.anything(),
 };
 
 /** What stands for a configuration when no document does. */
@@ -39,7 +38,7 @@ export function readEndpointPickerConfig(
   registry: PluginRegistry,
   problems: Problems,
 ): EndpointPickerConfig | undefined {
-  const own = problems.check(z.looseObject(ownKeys), body, at);
+  const own = problems.check(schemas.openObject(ownKeys), body, at);
   noteOtherSections(Object.keys(body), problems, at);
   const { enabled, others } = readFeatureGates(own?.featureGates ?? []);
   if (others.length > 0) problems.warn(at, `featureGates: not headgate's, ignored: ${others.join(', ')}`);

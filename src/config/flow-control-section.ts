@@ -1,11 +1,10 @@
 /** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
-import * as z from 'zod/mini';
 import { type BandTemplate, type FlowControllerOptions, schemas } from '../index.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
 
-const { atLeastZero, aboveZero, flag, integer, object, oneOf, optional, positiveInteger, ratio } = schemas;
+const { atLeastZero, aboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, ratio, record } = schemas;
 
 /** What a band may hold where its limit is absent or 0, as in llm-d. */
 const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
@@ -37,20 +36,20 @@ function sectionSchema(plugins: DeclaredPlugins) {
     flowLimits: optional(flowLimits()),
     minShare: optional(ratio()),
   };
-  const gate = object({
+  const gate = {
     closeAt: optional(aboveZero()),
     openAt: optional(atLeastZero()),
     failValue: optional(atLeastZero()),
     recheckInterval: optional(interval('10ms')),
-  }).check(schemas.opensBelowClosing());
-  return object({
+  };
+  const shape = {
     maxRequests: optional(quantity('unlimited', '1k')),
     maxBytes: optional(quantity('unlimited', '10Gi')),
     defaultRequestTTL: optional(ttl()),
     noEndpointRequestTTL: optional(ttl()),
-    defaultPriorityBand: z.prefault(object(band), {}),
+    defaultPriorityBand: schemas.orEmpty(object(band)),
     defaultNegativePriorityBand: optional(object(band)),
-    priorityBands: optional(z.array(object({ priority: integer(), ...band }))),
+    priorityBands: optional(list(object({ priority: integer(), ...band }))),
     usageLimitPolicyPluginRef: plugins.reference('usageLimit', 'static-usage-limit-policy'),
     saturationDetector: optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
     enableEviction: optional(flag()),
@@ -62,22 +61,23 @@ function sectionSchema(plugins: DeclaredPlugins) {
     mode: optional(oneOf('queue', 'admission')),
     admissionPolicyPluginRef: optional(plugins.reference('admission')),
     endpointPickerPluginRef: optional(plugins.reference('endpointPicker')),
-    endpointFilterPluginRefs: optional(z.array(plugins.reference('endpointFilter'))),
+    endpointFilterPluginRefs: optional(list(plugins.reference('endpointFilter'))),
     headroom: optional(oneOf('preferred', 'required')),
     holBlocking: optional(oneOf('band', 'flow', 'none')),
     overflow: optional(oneOf('reject', 'displace')),
     bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
     bandPromotion: optional(ttl()),
-    flows: optional(z.record(z.string(), object({ weight: optional(positiveInteger()), limits: optional(flowLimits()) }))),
-    gate: optional(gate),
+    flows: optional(record(object({ weight: optional(positiveInteger()), limits: optional(flowLimits()) }))),
+    gate: optional(object(gate, schemas.opensBelowClosing)),
     maxBands: optional(integer({ from: 1, to: schemas.mostBands })),
     maxFlows: optional(positiveInteger()),
     flowIdleTimeout: optional(interval('5m')),
     bandIdleTimeout: optional(interval('10m')),
-  }).check(schemas.distinctPriorities('priorityBands'), schemas.roomForBands('priorityBands'), schemas.bandOutlivesFlows());
+  };
+  return object(shape, schemas.distinctPriorities('priorityBands'), schemas.roomForBands('priorityBands'), schemas.bandOutlivesFlows);
 }
 
-type Section = z.output<ReturnType<typeof sectionSchema>>;
+type Section = ReturnType<ReturnType<typeof sectionSchema>['read']>;
 type Band = Section['defaultPriorityBand'];
 
 /** Constructor options without the detector, when the section names none. */

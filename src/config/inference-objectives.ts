@@ -1,14 +1,15 @@
 /** InferenceObjective documents: names that requests may carry, and the priority that each stands for. */
-import * as z from 'zod/mini';
 import { schemas } from '../index.js';
 import type { ConfigDocument } from './documents.js';
 import type { Problems } from './problems.js';
 
-const objective = z.looseObject({
+const { anything, integer, object, openObject, optional, text } = schemas;
+
+const objective = openObject({
   apiVersion: schemas.oneOf('inference.networking.x-k8s.io/v1alpha2', 'llm-d.ai/v1alpha2'),
-  metadata: z.looseObject({ name: schemas.text('the name of the objective') }),
+  metadata: openObject({ name: text('the name of the objective') }),
   // The pool is the deployment's business; here one controller stands for one pool.
-  spec: schemas.optional(schemas.object({ priority: schemas.optional(schemas.integer()), poolRef: schemas.optional(z.unknown()) })),
+  spec: optional(object({ priority: optional(integer()), poolRef: anything() })),
 });
 
 /** Objective name → priority; an objective without one has 0. */

@@ -2,10 +2,10 @@
  * From what people write to what the controller runs on: one schema for every option, then the defaults.
  * Either everything is right, or one error lists all that is wrong.
  */
-import * as z from 'zod/mini';
 import { gaieLegacy } from '../admission/gaie-legacy.js';
-import { type Clock, realClock } from '../base/clock.js';
+import { realClock } from '../base/clock.js';
 import { readPlugin } from '../base/plugin-shape.js';
+import { list, type Output, object, orEmpty, record } from '../base/schema/containers.js';
 import {
   bandOutlivesFlows,
   countBands,
@@ -16,11 +16,12 @@ import {
   opensBelowClosing,
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
-import { element, object, optional, type Report, rule, value } from '../base/schema/element.js';
+import { element, objectWith, optional, type Report, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import {
   aboveZero,
   atLeastZero,
+  clock,
   duration,
   integer,
   oneOf,
@@ -47,10 +48,8 @@ import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } fro
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
 const unlimited: Limits = { maxRequests: Infinity, maxBytes: Infinity };
-const defaultRequestTtlMs = 60_000;
 const defaultBandIdleTimeoutMs = 600_000;
 const defaultMaxBands = 64;
-const defaultMaxFlows = 100_000;
 /** One object each, so that a reconfiguration sees that they stayed. None keeps state. */
 const defaultFairness = globalStrict();
 const defaultOrdering = fcfs();
@@ -66,61 +65,70 @@ const template = {
   limits: optional(limits),
   flowLimits: optional(limits),
   requestTtl: optional(duration()),
-  fairness: optional(pluginOf('fairness')),
-  ordering: optional(pluginOf('ordering')),
+  fairness: optional(pluginOf('fairness'), defaultFairness),
+  ordering: optional(pluginOf('ordering'), defaultOrdering),
   saturationDetector: optional(element(readDetector)),
-  minShare: optional(ratio()),
+  minShare: optional(ratio(), 0),
 };
 
 const eviction = object({
-  filter: optional(pluginOf('evictionFilter')),
-  ordering: optional(pluginOf('evictionOrdering')),
-  maxPerDecision: optional(positiveInteger()),
+  filter: optional(pluginOf('evictionFilter'), defaultEvictionFilter),
+  ordering: optional(pluginOf('evictionOrdering'), defaultEvictionOrdering),
+  maxPerDecision: optional(positiveInteger(), 2),
   graceMs: optional(atLeastZero()),
-  timeoutMs: optional(aboveZero()),
+  timeoutMs: optional(aboveZero(), 10_000),
 });
 
-const flowProfile = object({ weight: optional(positiveInteger()), limits: optional(limits) });
+const flowProfile = object({ weight: optional(positiveInteger(), 1), limits: optional(limits) });
 
-const gate = object({
-  closeAt: optional(aboveZero()),
+const gateShape = {
+  closeAt: optional(aboveZero(), defaultCloseAt),
   openAt: optional(atLeastZero()),
-  failValue: optional(atLeastZero()),
-  recheckIntervalMs: optional(aboveZero()),
-}).check(opensBelowClosing());
+  failValue: optional(atLeastZero(), 1),
+  recheckIntervalMs: optional(aboveZero(), 10),
+};
 
-const options = object({
+const shape = {
   saturationDetector: element(readDetector),
-  gate: optional(gate),
-  mode: optional(oneOf('queue', 'admission')),
+  gate: orEmpty(object(gateShape, opensBelowClosing)),
+  mode: optional(oneOf('queue', 'admission'), 'queue'),
   admission: optional(pluginOf('admission')),
   eviction: optional(eviction),
-  overflow: optional(oneOf('reject', 'displace')),
-  bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
-  bandPromotion: optional(duration()),
-  flows: optional(z.record(z.string(), flowProfile)),
-  usageLimitPolicy: optional(pluginOf('usageLimit')),
+  overflow: optional(oneOf('reject', 'displace'), 'reject'),
+  bandOrder: optional(oneOf('strict', 'fifo', 'aging'), 'strict'),
+  bandPromotion: optional(duration(), 60_000),
+  flows: optional(record(flowProfile), {}),
+  usageLimitPolicy: optional(pluginOf('usageLimit'), defaultUsageLimit),
   limits: optional(limits),
-  bands: optional(z.array(object({ priority: integer(), ...template }))),
-  defaultBand: optional(object(template)),
+  bands: optional(list(object({ priority: integer(), ...template })), []),
+  defaultBand: orEmpty(object(template)),
   defaultNegativeBand: optional(object(template)),
   maxBands: optional(integer({ from: 1, to: mostBands })),
-  maxFlows: optional(positiveInteger()),
-  flowIdleTimeout: optional(positiveDuration('5m')),
+  maxFlows: optional(positiveInteger(), 100_000),
+  flowIdleTimeout: optional(positiveDuration('5m'), defaultFlowIdleTimeoutMs),
   bandIdleTimeout: optional(positiveDuration('10m')),
-  defaultRequestTtl: optional(duration()),
+  defaultRequestTtl: optional(duration(), 60_000),
   noEndpointRequestTtl: optional(duration()),
-  pool: optional(value('an EndpointPool', isPool)),
+  pool: optional(objectWith<EndpointPool>('an EndpointPool', 'add', 'report', 'attach', 'book', 'unbook')),
   endpointPicker: optional(pluginOf('endpointPicker')),
-  endpointFilters: optional(z.array(pluginOf('endpointFilter'))),
+  endpointFilters: optional(list(pluginOf('endpointFilter'))),
   headroom: optional(oneOf('preferred', 'required')),
-  holBlocking: optional(oneOf('band', 'flow', 'none')),
-  maxDispatchesPerTurn: optional(positiveInteger()),
-  clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
-}).check(distinctPriorities('bands'), roomForBands('bands'), bandOutlivesFlows(), rule(hasPoolWhereNeeded), rule(sharesLeaveRoom));
+  holBlocking: optional(oneOf('band', 'flow', 'none'), 'band'),
+  maxDispatchesPerTurn: optional(positiveInteger(), 1000),
+  clock: optional(clock(), realClock),
+};
 
-type Parsed = z.output<typeof options>;
-type ParsedBand = z.output<ReturnType<typeof object<typeof template>>>;
+type Parsed = Output<typeof shape>;
+type ParsedBand = Parsed['defaultBand'];
+
+const options: Schema<Parsed> = object(
+  shape,
+  distinctPriorities('bands'),
+  roomForBands('bands'),
+  bandOutlivesFlows,
+  hasPoolWhereNeeded,
+  sharesLeaveRoom,
+);
 
 /**
  * Every option with its unit resolved and its default filled in. O(bands). `subject` opens the error's message.
@@ -131,77 +139,64 @@ export function resolveOptions<R extends FlowRequest>(
   subject = 'FlowController options',
 ): ResolvedOptions {
   const parsed = parse(options, input, subject);
-  const bands = [...(parsed.bands ?? [])];
-  if (!bands.some((band) => band.priority === 0)) bands.push({ ...parsed.defaultBand, priority: 0 });
+  const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout } = parsed;
+  const bands = [...parsed.bands];
+  if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
   bands.sort((a, b) => b.priority - a.priority);
-  const { flowIdleTimeout = defaultFlowIdleTimeoutMs, closeAt = defaultCloseAt } = { ...parsed, ...parsed.gate };
   return {
     saturationDetector: parsed.saturationDetector,
-    gate: {
-      closeAt,
-      openAt: parsed.gate?.openAt ?? closeAt,
-      failValue: parsed.gate?.failValue ?? 1,
-      recheckIntervalMs: parsed.gate?.recheckIntervalMs ?? 10,
-    },
-    usageLimitPolicy: parsed.usageLimitPolicy ?? defaultUsageLimit,
-    mode: parsed.mode ?? 'queue',
-    admission: parsed.admission ?? (parsed.mode === 'admission' ? gaieLegacy() : undefined),
+    gate: { ...gate, openAt: gate.openAt ?? gate.closeAt },
+    usageLimitPolicy: parsed.usageLimitPolicy,
+    mode,
+    admission: parsed.admission ?? (mode === 'admission' ? gaieLegacy() : undefined),
     eviction: resolveEviction(parsed),
-    overflow: parsed.overflow ?? 'reject',
+    overflow: parsed.overflow,
     bandOrder: orderOf(parsed),
-    flows: new Map(Object.entries(parsed.flows ?? {}).map(([fairnessId, profile]) => [fairnessId, resolveFlow(profile)])),
+    flows: new Map(Object.entries(parsed.flows).map(([fairnessId, profile]) => [fairnessId, resolveFlow(profile)])),
     limits: fill(parsed.limits, defaultLimits),
     bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed) })),
-    defaultBand: resolveBand(parsed.defaultBand, parsed),
-    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? parsed.defaultBand, parsed),
+    defaultBand: resolveBand(defaultBand, parsed),
+    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed),
     maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, countBands(bands)),
-    maxFlows: parsed.maxFlows ?? defaultMaxFlows,
+    maxFlows: parsed.maxFlows,
     flowIdleTimeoutMs: flowIdleTimeout,
     bandIdleTimeoutMs: parsed.bandIdleTimeout ?? Math.max(defaultBandIdleTimeoutMs, flowIdleTimeout),
-    noEndpointRequestTtlMs: ttlMs(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
+    noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     pool: parsed.pool,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
-    endpointFilters: parsed.endpointFilters ?? noFilters,
-    headroom: parsed.headroom ?? (parsed.endpointFilters === undefined ? 'preferred' : 'required'),
-    holBlocking: parsed.holBlocking ?? 'band',
-    maxDispatchesPerTurn: parsed.maxDispatchesPerTurn ?? 1000,
-    clock: parsed.clock ?? realClock,
+    endpointFilters: endpointFilters ?? noFilters,
+    headroom: parsed.headroom ?? (endpointFilters === undefined ? 'preferred' : 'required'),
+    holBlocking: parsed.holBlocking,
+    maxDispatchesPerTurn: parsed.maxDispatchesPerTurn,
+    clock: parsed.clock,
   };
 }
 
-function resolveBand(band: ParsedBand = {}, { limits: global, defaultRequestTtl, holBlocking }: Parsed): ResolvedBand {
+function resolveBand(band: ParsedBand, { limits: global, defaultRequestTtl, holBlocking }: Parsed): ResolvedBand {
   return {
     limits: fill(band.limits, {
       maxRequests: Math.max(defaultBandLimits.maxRequests, global?.maxRequests ?? 0),
       maxBytes: Math.max(defaultBandLimits.maxBytes, global?.maxBytes ?? 0),
     }),
     flowLimits: fill(band.flowLimits, unlimited),
-    requestTtlMs: ttlMs(band.requestTtl ?? defaultRequestTtl),
-    fairness: band.fairness ?? defaultFairness,
-    ordering: band.ordering ?? defaultOrdering,
+    requestTtlMs: foreverAtZero(band.requestTtl ?? defaultRequestTtl),
+    fairness: band.fairness,
+    ordering: band.ordering,
     saturationDetector: band.saturationDetector,
-    holdsFlows: holBlocking === 'flow' || holBlocking === 'none',
-    minShare: band.minShare ?? 0,
+    holdsFlows: holBlocking !== 'band',
+    minShare: band.minShare,
   };
 }
 
 function resolveEviction({ eviction: given, saturationDetector }: Parsed): ResolvedOptions['eviction'] {
-  if (given === undefined) return undefined;
-  const { filter, ordering, maxPerDecision, graceMs, timeoutMs } = given;
-  return {
-    filter: filter ?? defaultEvictionFilter,
-    ordering: ordering ?? defaultEvictionOrdering,
-    maxPerDecision: maxPerDecision ?? 2,
-    graceMs: graceMs ?? (saturationDetector.needsPool ? 500 : 0),
-    timeoutMs: timeoutMs ?? 10_000,
-  };
+  return given && { ...given, graceMs: given.graceMs ?? (saturationDetector.needsPool ? 500 : 0) };
 }
 
-function orderOf({ bandOrder = 'strict', bandPromotion = 60_000 }: Parsed): BandOrder {
+function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {
   return { strict: strictOrder, fifo: fifoOrder, aging: agingOrder(bandPromotion) }[bandOrder];
 }
 
-function resolveFlow({ weight = 1, limits: given }: z.output<typeof flowProfile>): FlowProfile {
+function resolveFlow({ weight, limits: given }: Parsed['flows'][string]): FlowProfile {
   return { weight, limits: given === undefined ? undefined : fill(given, unlimited) };
 }
 
@@ -216,7 +211,7 @@ function fill(given: ParsedBand['limits'], otherwise: Limits): Limits {
 }
 
 /** 0 means for ever, as in configuration files. */
-function ttlMs(ms: number = defaultRequestTtlMs): number {
+function foreverAtZero(ms: number): number {
   return ms === 0 ? Infinity : ms;
 }
 
@@ -228,19 +223,6 @@ function readDetector(candidate: unknown, report: Report): SaturationDetector | 
 
 function isSaturationFunction(candidate: unknown): candidate is SaturationFunction {
   return typeof candidate === 'function';
-}
-
-/** By its shape: the pool may come from the package's other copy (ESM, CommonJS). */
-function isPool(candidate: unknown): candidate is EndpointPool {
-  return hasMethods(candidate, 'add', 'report', 'attach', 'book', 'unbook');
-}
-
-function isClock(candidate: unknown): candidate is Clock {
-  return hasMethods(candidate, 'now', 'setTimeout', 'clearTimeout');
-}
-
-function hasMethods(candidate: unknown, ...names: readonly string[]): boolean {
-  return typeof candidate === 'object' && candidate !== null && names.every((name) => typeof Reflect.get(candidate, name) === 'function');
 }
 
 function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {

@@ -7,7 +7,8 @@
 
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
-import { element, object, optional, type Schema } from '../base/schema/element.js';
+import { object } from '../base/schema/containers.js';
+import { element, optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { aboveZero } from '../base/schema/types.js';
 import type { EndpointMetrics, EndpointView, PoolView } from './endpoint.js';

@@ -1,5 +1,6 @@
 /** How many tokens to book for a request before anybody has run it. */
-import { object, optional, type Schema } from '../base/schema/element.js';
+import { object } from '../base/schema/containers.js';
+import { optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { atLeastZero, flag } from '../base/schema/types.js';
 

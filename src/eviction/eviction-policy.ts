@@ -1,5 +1,7 @@
 /** Who must give up a running request's seat, the contracts. */
+
 import type { PluginShape } from '../base/plugin-shape.js';
+import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView } from '../endpoints/endpoint.js';
 import type { Usage } from '../tiers/views.js';
 
@@ -51,3 +53,9 @@ export const evictionOrderingShape: PluginShape<EvictionOrdering> = {
   required: ['compare'],
   optional: [],
 };
+
+/** How files get one. */
+export type EvictionFilterDefinition = PolicyDefinition<'evictionFilter', object, EvictionFilter>;
+
+/** How files get one. */
+export type EvictionOrderingDefinition = PolicyDefinition<'evictionOrdering', object, EvictionOrdering>;

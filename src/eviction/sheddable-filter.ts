@@ -1,10 +1,20 @@
 /** Only requests of negative priority may be evicted. */
-import type { EvictionFilter } from './eviction-policy.js';
+import { noParameters } from '../base/policy-definition.js';
+import type { EvictionFilter, EvictionFilterDefinition } from './eviction-policy.js';
+
+const type = 'sheddable-eviction-filter';
 
 /**
  * Accepts priority < 0.
  * Source: llm-d-router, sheddable-eviction-filter.
  */
 export function sheddableOnly(): EvictionFilter {
-  return { type: 'sheddable-eviction-filter', accepts: (request) => request.priority < 0 };
+  return { type, accepts: (request) => request.priority < 0 };
 }
+
+export const sheddableOnlyPlugin: EvictionFilterDefinition = {
+  kind: 'evictionFilter',
+  type,
+  parameters: noParameters,
+  create: sheddableOnly,
+};

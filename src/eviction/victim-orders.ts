@@ -1,5 +1,6 @@
 /** Whose work is lost first. Every order begins with the lowest priority. */
-import type { EvictionOrdering, InFlightView } from './eviction-policy.js';
+import { noParameters } from '../base/policy-definition.js';
+import type { EvictionOrdering, EvictionOrderingDefinition, InFlightView } from './eviction-policy.js';
 
 function lowestPriority(a: InFlightView, b: InFlightView): number {
   return a.priority - b.priority;
@@ -36,3 +37,24 @@ export function largestFootprint(): EvictionOrdering {
     compare: (a, b) => lowestPriority(a, b) || b.tokens - a.tokens || newest(a, b),
   };
 }
+
+export const priorityThenTimePlugin: EvictionOrderingDefinition = {
+  kind: 'evictionOrdering',
+  type: 'priority-then-time-eviction-order-policy',
+  parameters: noParameters,
+  create: priorityThenTime,
+};
+
+export const leastProgressPlugin: EvictionOrderingDefinition = {
+  kind: 'evictionOrdering',
+  type: 'least-progress-eviction-order-policy',
+  parameters: noParameters,
+  create: leastProgress,
+};
+
+export const largestFootprintPlugin: EvictionOrderingDefinition = {
+  kind: 'evictionOrdering',
+  type: 'largest-footprint-eviction-order-policy',
+  parameters: noParameters,
+  create: largestFootprint,
+};

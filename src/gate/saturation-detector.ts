@@ -1,5 +1,7 @@
 /** The gate's question, the contract: how full is the pool? */
+
 import type { PluginShape } from '../base/plugin-shape.js';
+import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 
 /**
@@ -45,3 +47,12 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
   required: ['saturation'],
   optional: ['filter', 'subscribe', 'dispatched', 'released'],
 };
+
+/** Finds the detectors that the parameters of a composite name. */
+export interface DetectorReferences {
+  /** @throws FlowConfigError when there is none; without issues when it could not be made, which has been told already. */
+  resolve(kind: 'saturationDetector', name: string): SaturationDetector;
+}
+
+/** How files get one. */
+export type DetectorDefinition<P = object> = PolicyDefinition<'saturationDetector', P, SaturationDetector, DetectorReferences>;

@@ -1,5 +1,4 @@
 /** The sections of a gateway file and their defaults. `plugins` and `flowControl` are read by `headgate/config`. */
-import * as z from 'zod/mini';
 import { type Schema, schemas } from '../index.js';
 import { type MetricProfile, metricProfiles } from '../upstream/index.js';
 import { type SecretSources, secret } from './secrets.js';
@@ -57,7 +56,7 @@ export interface GatewayFile {
 
 type Numbers<K extends string> = { readonly [Name in K]?: number | undefined };
 
-const { aboveZero, flag, integer, object, oneOf, optional, positiveDuration, quantity, text, value } = schemas;
+const { aboveZero, anything, flag, integer, list, object, oneOf, optional, positiveDuration, quantity, record, text, value } = schemas;
 
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 
@@ -84,17 +83,13 @@ function parseUrl(candidate: string): URL | undefined {
   }
 }
 
-function records<T>(of: Schema<T>): z.ZodMiniOptional<Schema<Record<string, T>>> {
-  return optional(z.record(z.string(), of) as Schema<Record<string, T>>);
-}
-
 const port = integer({ from: 0, to: 65_535 });
 const address = object({ host: optional(text()), port });
 
 /** As much as limits a size: from 1 byte up, and not unlimited. */
 const size: Schema<number> = schemas.element((candidate, report) => {
-  const verdict = quantity('4Mi').safeParse(candidate);
-  if (verdict.success && verdict.data >= 1 && verdict.data < Infinity) return verdict.data;
+  const verdict = schemas.validate(quantity('4Mi'), candidate);
+  if (verdict.ok && verdict.value >= 1 && verdict.value < Infinity) return verdict.value;
   report('a size from 1 up, such as "4Mi"');
   return Number.NaN;
 });
@@ -113,11 +108,11 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   return object({
     listen: address,
     admin: optional(object({ host: optional(text()), port: optional(port), token: optional(aSecret) })),
-    upstreams: z.array(
+    upstreams: list(
       object({
         id: text('the name of a model server'),
         url,
-        labels: records(text()),
+        labels: optional(record(text())),
         weight: optional(aboveZero()),
         metrics: optional(oneOf(...profiles)),
         healthPath: optional(path),
@@ -146,17 +141,17 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     retry: optional(object({ enabled: optional(flag()), maxBodyBytes: optional(size), avoidFor: optional(positiveDuration('5s')) })),
     auth: optional(
       object({
-        keys: optional(z.array(object({ key: aSecret, ...sender }))),
+        keys: optional(list(object({ key: aSecret, ...sender }))),
         anonymous: optional(object(sender)),
       }),
     ),
-    objectives: records(integer()),
-    models: optional(object({ aliases: records(text('the name of a model')), list: optional(z.array(text('the name of a model'))) })),
+    objectives: optional(record(integer())),
+    models: optional(object({ aliases: optional(record(text('the name of a model'))), list: optional(list(text('the name of a model'))) })),
     drain: optional(object({ waiting: optional(positiveDuration('5s')), streams: optional(positiveDuration('20s')) })),
     log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()) })),
     contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
-    plugins: z.optional(z.unknown()),
-    saturationDetector: z.optional(z.unknown()),
-    flowControl: z.optional(z.unknown()),
+    plugins: anything(),
+    saturationDetector: anything(),
+    flowControl: anything(),
   });
 }

@@ -1,11 +1,11 @@
 /** How a plugin gets a type name, so that configuration files can ask for it. */
-import * as z from 'zod/mini';
-import { $ZodObject, $ZodType, clone } from 'zod/v4/core';
 import { FlowConfigError } from '../base/faults/flow-config-error.js';
-import { object, type Schema, value } from '../base/schema/element.js';
+import { object } from '../base/schema/containers.js';
+import { callable, type Schema, value } from '../base/schema/element.js';
 import { below, parse, validate } from '../base/schema/parse.js';
 import { oneOf, text } from '../base/schema/types.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './kinds.js';
+import { isZodSchema, readByZod, type ZodSchema } from './zod-parameters.js';
 
 /** What the parameters of one plugin may refer to: other plugins, by the names that a configuration file gives them. */
 export interface PluginReferences {
@@ -21,8 +21,8 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
   kind: K;
   /** The name in configuration files. */
   type: string;
-  /** A zod schema of the parameters; keys that it does not know are errors. */
-  parameters: z.core.$ZodType<P>;
+  /** What the parameters may be: a zod 4 schema, or one made with `schemas`. Keys that it does not know are errors. */
+  parameters: ZodSchema<P> | Schema<P>;
   /** Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that parameters name. */
   create(parameters: P, references: PluginReferences): Plugins[K];
 }
@@ -49,8 +49,8 @@ const noReferences: PluginReferences = {
 const blueprint: Schema<unknown> = object({
   kind: oneOf(...configurableKinds),
   type: text('the type name that configuration files use'),
-  parameters: value('a zod 4 schema', (candidate): candidate is z.core.$ZodType => candidate instanceof $ZodType),
-  create: value('a function', (candidate) => typeof candidate === 'function'),
+  parameters: value('a zod 4 schema', isSchema),
+  create: callable(),
 });
 
 /**
@@ -67,7 +67,7 @@ const blueprint: Schema<unknown> = object({
 export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>): PluginDefinition<K> {
   parse(blueprint, definition, 'definePlugin');
   const { kind, type } = definition;
-  const schema = withoutUnknownKeys(definition.parameters);
+  const schema = schemaOf(definition.parameters);
   const product = pluginOf(kind);
   return {
     kind,
@@ -95,8 +95,10 @@ function createInside<K extends ConfigurableKind, P>(
   }
 }
 
-/** Zod's plain objects drop the keys they do not know; a misspelt parameter must not vanish. */
-function withoutUnknownKeys<S extends z.core.$ZodType>(schema: S): S {
-  if (!(schema instanceof $ZodObject) || schema._zod.def.catchall !== undefined) return schema;
-  return clone(schema, { ...schema._zod.def, catchall: z.never() });
+function isSchema(candidate: unknown): candidate is ZodSchema<unknown> | Schema<unknown> {
+  return isZodSchema(candidate) || typeof (candidate as Partial<Schema<unknown>> | null)?.read === 'function';
+}
+
+function schemaOf<P>(parameters: ZodSchema<P> | Schema<P>): Schema<P> {
+  return isZodSchema(parameters) ? readByZod(parameters as ZodSchema<P>) : (parameters as Schema<P>);
 }

@@ -2,16 +2,19 @@
  * What schemas of options are built from, for authors of plugins and for the configuration loader: the package exports it as `schemas`.
  */
 export { describeValue } from '../base/faults/flow-config-error.js';
+export { list, type Output, object, openObject, orEmpty, record } from '../base/schema/containers.js';
 export { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from '../base/schema/cross-field-rules.js';
 export { parseDuration } from '../base/schema/duration.js';
-export { element, object, optional, rule, value } from '../base/schema/element.js';
+export { anything, callable, element, objectWith, optional, value } from '../base/schema/element.js';
 export { below, joinPath, parse, validate } from '../base/schema/parse.js';
 export { parseQuantity } from '../base/schema/quantity.js';
 export { didYouMean } from '../base/schema/suggest.js';
 export {
   aboveZero,
   atLeastZero,
+  clock,
   duration,
+  durationAboveZero,
   flag,
   integer,
   number,
@@ -19,6 +22,7 @@ export {
   positiveDuration,
   positiveInteger,
   quantity,
+  randomSource,
   ratio,
   ratioAboveZero,
   text,

@@ -94,7 +94,7 @@ budgets: {}
     }
     expect(message).toMatch(/BLIS policy bundle: 7 problems/);
     expect(message).toContain(
-      'admission.policy: expected one of "", "always-admit", "gaie-legacy", "reject-all", "tier-shed", "token-bucket"; got "token_bucket" (string)',
+      'admission.policy: expected one of "", "always-admit", "gaie-legacy", "reject-all", "tier-shed", "token-bucket" (did you mean "token-bucket"?); got "token_bucket" (string)',
     );
     for (const path of [
       'admission.token_bucket_refill_rate',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { FlowConfigError } from '../../src/base/faults/flow-config-error.js';
+import { value } from '../../src/base/schema/element.js';
 import { parse } from '../../src/base/schema/parse.js';
 import { definePlugin, type PluginBlueprint } from '../../src/plugins/definition.js';
 import type { Plugins } from '../../src/plugins/kinds.js';
@@ -55,6 +56,45 @@ describe('a defined plugin', () => {
     expect(messageOf(() => plugin(z.looseObject({})).create({ anything: 1 }))).toBe('no error');
   });
 
+  it('finds words for zod schemas that bring none', () => {
+    const foreign = z.strictObject({
+      a: z.number().min(1),
+      b: z.number().lt(5),
+      c: z.string().min(2),
+      d: z.array(z.string()).max(1),
+      e: z.enum(['x', 'y']),
+      f: z.literal(7),
+      g: z.int(),
+      h: z.boolean(),
+      i: z.union([z.string(), z.number(), z.object({ deep: z.string() })]),
+      j: z.string().regex(/^a/),
+      k: z.number().multipleOf(3),
+      l: z.number({ error: 'a lucky number' }),
+      m: z.date(),
+      n: z.custom(() => false),
+    });
+    const input = { a: 0, b: 5, c: 'x', d: ['1', '2'], e: 'z', f: 8, g: 1.5, h: 1, i: { deep: 1 }, j: 'b', k: 4, l: 'x', m: 1, n: 1, o: 1 };
+    const plugin = definePlugin({ kind: 'ordering', type: 'p', parameters: foreign, create: () => ({ type: 'p', compare: () => 0 }) });
+    expect(messageOf(() => plugin.create(input)).split('\n  ')).toEqual([
+      'p: 15 problems',
+      'parameters.a: expected at least 1; got 0 (number)',
+      'parameters.b: expected less than 5; got 5 (number)',
+      'parameters.c: expected at least 2 characters; got "x" (string)',
+      'parameters.d: expected at most 1 entries; got an array of 2',
+      'parameters.e: expected one of "x", "y"; got "z" (string)',
+      'parameters.f: expected 7; got 8 (number)',
+      'parameters.g: expected an integer; got 1.5 (number)',
+      'parameters.h: expected true or false; got 1 (number)',
+      'parameters.i: expected text or a number or at deep text; got an object with keys deep',
+      'parameters.j: expected text in the form /^a/; got "b" (string)',
+      'parameters.k: expected a multiple of 3; got 4 (number)',
+      'parameters.l: expected a lucky number; got "x" (string)',
+      'parameters.m: expected a date; got 1 (number)',
+      'parameters.n: expected a valid value; got 1 (number)',
+      'parameters.o: expected one of the keys a, b, c, d, e, f, g, h, i, j, k, l, m, n; got an unknown key',
+    ]);
+  });
+
   it('tells what its factory finds wrong with paths below parameters', () => {
     const strict = definePlugin({
       kind: 'ordering',
@@ -62,7 +102,7 @@ describe('a defined plugin', () => {
       parameters: z.object({ weight: z.number() }),
       create: (parameters) =>
         parse(
-          z.custom<Plugins['ordering']>(() => false, 'something else'),
+          value('something else', (_): _ is Plugins['ordering'] => false),
           parameters,
           'strictOrdering',
         ),
@@ -97,7 +137,7 @@ describe('definePlugin', () => {
     const definition = { kind: 'fairnes', type: '', parameters: {}, crate: () => undefined };
     expect(messageOf(() => definePlugin(definition as unknown as PluginBlueprint<'fairness', object>))).toBe(
       `definePlugin: 5 problems
-  kind: expected one of "fairness", "ordering", "saturationDetector", "usageLimit", "endpointPicker", "endpointFilter", "admission", "evictionFilter", "evictionOrdering"; got "fairnes" (string)
+  kind: expected one of "fairness", "ordering", "saturationDetector", "usageLimit", "endpointPicker", "endpointFilter", "admission", "evictionFilter", "evictionOrdering" (did you mean "fairness"?); got "fairnes" (string)
   type: expected the type name that configuration files use; got "" (string)
   parameters: expected a zod 4 schema; got an object with keys (none)
   create: expected a function; got nothing

@@ -1,6 +1,6 @@
 /** Conditions over several options at once, shared by the constructor's schema and the configuration files'. */
-import type * as z from 'zod/mini';
-import { rule } from './element.js';
+import type { Rule } from './containers.js';
+import type { Report } from './element.js';
 
 /** Bands that a controller may have at most. */
 export const mostBands = 1024;
@@ -20,8 +20,8 @@ function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (n
 }
 
 /** Every band has a priority of its own; `key` names the list. */
-export function distinctPriorities<const K extends string>(key: K): z.core.$ZodCheck<BandList<K>> {
-  return rule((options, report) => {
+export function distinctPriorities<const K extends string>(key: K): Rule<BandList<K>> {
+  return (options, report) => {
     const firstAt = new Map<number, number>();
     prioritiesOf(options[key]).forEach((priority, index) => {
       if (priority === undefined) return;
@@ -29,18 +29,18 @@ export function distinctPriorities<const K extends string>(key: K): z.core.$ZodC
       if (first === undefined) firstAt.set(priority, index);
       else report('a priority that no other band has', [key, index, 'priority'], `${priority} (number), the priority of ${key}[${first}]`);
     });
-  });
+  };
 }
 
 /** The configured bands fit into `maxBands`; `key` names the list. */
-export function roomForBands<const K extends string>(key: K): z.core.$ZodCheck<BandList<K> & { readonly maxBands?: number | undefined }> {
-  return rule((options, report) => {
+export function roomForBands<const K extends string>(key: K): Rule<BandList<K> & { readonly maxBands?: number | undefined }> {
+  return (options, report) => {
     const configured = countBands(options[key]);
     const counted = `the ${configured} configured bands, priority 0 included`;
     if (configured > mostBands) report(`at most ${mostBands} bands`, [key], counted);
     else if (options.maxBands !== undefined && options.maxBands < configured)
       report(`at least ${configured}, for ${counted}`, ['maxBands']);
-  });
+  };
 }
 
 /** How many bands the list makes; priority 0 exists always. */
@@ -54,10 +54,8 @@ interface GateLevels {
 }
 
 /** The gate opens no later than it closes. */
-export function opensBelowClosing(): z.core.$ZodCheck<GateLevels> {
-  return rule(({ closeAt = defaultCloseAt, openAt = closeAt }, report) => {
-    if (openAt > closeAt) report(`a number of at most closeAt (${closeAt})`, ['openAt']);
-  });
+export function opensBelowClosing({ closeAt = defaultCloseAt, openAt = closeAt }: GateLevels, report: Report): void {
+  if (openAt > closeAt) report(`a number of at most closeAt (${closeAt})`, ['openAt']);
 }
 
 interface IdleTimeouts {
@@ -66,8 +64,7 @@ interface IdleTimeouts {
 }
 
 /** A band outlives its flows. */
-export function bandOutlivesFlows(): z.core.$ZodCheck<IdleTimeouts> {
-  return rule(({ flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout }, report) => {
-    if (bandIdleTimeout < flowIdleTimeout) report(`at least flowIdleTimeout (${flowIdleTimeout} ms)`, ['bandIdleTimeout']);
-  });
+export function bandOutlivesFlows(timeouts: IdleTimeouts, report: Report): void {
+  const { flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout } = timeouts;
+  if (bandIdleTimeout < flowIdleTimeout) report(`at least flowIdleTimeout (${flowIdleTimeout} ms)`, ['bandIdleTimeout']);
 }

@@ -1,11 +1,9 @@
 /**
- * What option schemas are made of. Every element says in its own words what it expects; the words complete the sentence
- * "expected …; got …", and an element that fails says so once, however many forms it takes.
+ * What schemas of options are made of: functions that read a value or report what is wrong with it. Every element says in its own words
+ * what it expects; the words complete the sentence "expected …; got …".
+ *
+ * The functions that make elements have no side effects and say so, so that a bundler drops the schemas of policies that nobody imports.
  */
-import * as z from 'zod/mini';
-
-/** A schema whose input may be anything. */
-export type Schema<T> = z.ZodMiniType<T, unknown>;
 
 /**
  * Reports a problem: what would have been right; below the value, where; and what came, when the value itself does not say it.
@@ -13,52 +11,58 @@ export type Schema<T> = z.ZodMiniType<T, unknown>;
  */
 export type Report = (expected: string, path?: readonly PropertyKey[], got?: string) => void;
 
-interface Payload<T> {
-  value: T;
-  issues: z.core.$ZodRawIssue[];
+/**
+ * Reads a value of any type. When `read` reports, the reading fails as a whole, and only rules over several fields see what it returned:
+ * NaN in place of a number, the raw value in place of anything else.
+ */
+export interface Schema<out T> {
+  read(value: unknown, report: Report): T;
+  /** The keys that an object may have, and what each stands for. */
+  readonly shape?: Shape | undefined;
 }
 
-function reporterOf({ value, issues }: Payload<unknown>): Report {
-  return (expected, path = [], got) => {
-    issues.push({ code: 'custom', message: expected, path: [...path], input: value, params: got === undefined ? {} : { got } });
-  };
-}
+export type Shape = Readonly<Record<string, Schema<unknown>>>;
 
 /** A schema made of one function: it returns what the value stands for, or reports what is wrong and returns undefined. */
+// @__NO_SIDE_EFFECTS__
 export function element<T>(read: (value: unknown, report: Report) => T | undefined): Schema<T> {
-  return z.transform<unknown, T>((candidate, payload) => {
-    // A report makes the parse fail, so that nobody but a rule ever sees the raw value.
-    return (read(candidate, reporterOf({ value: candidate, issues: payload.issues })) ?? candidate) as T;
-  }) as Schema<T>;
+  return { read: (given, report) => (read(given, report) ?? given) as T };
 }
 
-/** A schema for whatever passes `isRight`. */
+/** Whatever passes `isRight`. */
+// @__NO_SIDE_EFFECTS__
 export function value<T>(expected: string, isRight: (value: unknown) => value is T): Schema<T> {
-  return element((candidate, report) => {
-    if (isRight(candidate)) return candidate;
+  return element((given, report) => {
+    if (isRight(given)) return given;
     report(expected);
     return undefined;
   });
 }
 
-type Shape = Readonly<Record<string, z.core.$ZodType>>;
-
-/** An object with these keys and no others. */
-export function object<S extends Shape>(shape: S): Schema<z.output<z.ZodMiniObject<S, z.core.$strict>>> {
-  return z.strictObject(shape);
+/** Any value; nobody looks at it here. */
+// @__NO_SIDE_EFFECTS__
+export function anything(): Schema<unknown> {
+  return { read: (given) => given };
 }
 
-/** A key that may be left out. */
-export function optional<T>(schema: Schema<T>): z.ZodMiniOptional<Schema<T>> {
-  return z.optional(schema);
+/** A function; its parameters and its result cannot be checked. */
+// @__NO_SIDE_EFFECTS__
+export function callable<F>(expected = 'a function'): Schema<F> {
+  return value(expected, (given): given is F => typeof given === 'function');
 }
 
-/**
- * A condition over several fields of an object, for `schema.check(rule(…))`. It runs also when fields failed, so that all problems are
- * told at once; a field that failed is then NaN (numbers) or the raw value (anything else).
- */
-export function rule<T>(test: (value: T, report: Report) => void): z.core.$ZodCheck<T> {
-  return z.check<T>((payload) => test(payload.value, reporterOf(payload)), {
-    when: (payload) => typeof payload.value === 'object' && payload.value !== null,
+/** An object that has these methods: it may come from the package's other copy (ESM, CommonJS) or be the host's own. */
+// @__NO_SIDE_EFFECTS__
+export function objectWith<T extends object>(expected: string, ...methods: readonly (keyof T & string)[]): Schema<T> {
+  return value(expected, (given): given is T => {
+    return typeof given === 'object' && given !== null && methods.every((name) => typeof Reflect.get(given, name) === 'function');
   });
+}
+
+/** A value that may be left out, and then is `otherwise`. */
+export function optional<T>(schema: Schema<T>): Schema<T | undefined>;
+export function optional<T>(schema: Schema<T>, otherwise: T): Schema<T>;
+// @__NO_SIDE_EFFECTS__
+export function optional<T>(schema: Schema<T>, otherwise?: T): Schema<T | undefined> {
+  return { shape: schema.shape, read: (given, report) => (given === undefined ? otherwise : schema.read(given, report)) };
 }

@@ -1,4 +1,5 @@
-/** "Did you mean …?" */
+/** "Did you mean …?" for words and keys that are nearly right. */
+import type { Schema, Shape } from './element.js';
 
 /** Letters to insert, delete, replace or swap with their neighbour to make `b` of `a`. O(|a|·|b|). */
 function editDistance(a: string, b: string): number {
@@ -47,4 +48,31 @@ export function closest(word: string, candidates: readonly string[]): string | u
 export function didYouMean(word: string, candidates: readonly string[]): string {
   const suggestion = closest(word, candidates);
   return suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`;
+}
+
+/** The words of a closed set, and the one that was probably meant. */
+export function expectedWord(word: unknown, words: readonly string[]): string {
+  const known = words.map((each) => `"${each}"`).join(', ');
+  return `one of ${known}${typeof word === 'string' ? didYouMean(word, words) : ''}`;
+}
+
+/** What an unknown key should have been: a key of the shape, or the key of the same name further down. */
+export function expectedKeys(key: string, shape: Shape): string {
+  const keys = Object.keys(shape);
+  if (keys.length === 0) return 'no keys';
+  const suggestion = closest(key, keys) ?? closestBelow(key, shape);
+  return `one of the keys ${keys.join(', ')}${suggestion === undefined ? '' : ` (did you mean "${suggestion}"?)`}`;
+}
+
+/** The key further down that was probably meant, e.g. `limits.maxRequests`. */
+function closestBelow(key: string, shape: Shape): string | undefined {
+  const known = keysBelow({ read: () => undefined, shape });
+  const leafOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
+  const leaf = closest(key, [...new Set(known.map(leafOf))]);
+  return known.find((path) => leafOf(path) === leaf);
+}
+
+/** The keys of an object schema, and below them those of the objects inside, as `limits.maxRequests`. */
+function keysBelow({ shape = {} }: Schema<unknown>): string[] {
+  return Object.entries(shape).flatMap(([key, inner]) => [key, ...keysBelow(inner).map((path) => `${key}.${path}`)]);
 }

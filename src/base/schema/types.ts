@@ -2,9 +2,11 @@
  * The elements that option schemas share: numbers, quantities, durations, choices.
  * A numeric element that failed leaves NaN for the rules over several fields: every comparison with it is false.
  */
+import type { Clock } from '../clock.js';
 import { type Duration, parseDuration } from './duration.js';
-import { element, type Schema, value } from './element.js';
+import { callable, element, objectWith, type Schema, value } from './element.js';
 import { parseQuantity, type Quantity } from './quantity.js';
+import { expectedWord } from './suggest.js';
 
 /** Bounds of a number: `from` and `to` belong to the range, `above` does not. */
 export interface Range {
@@ -24,11 +26,13 @@ function rangeText({ from, above, to }: Range): string {
 }
 
 /** A finite number. */
+// @__NO_SIDE_EFFECTS__
 export function number(range: Range = {}): Schema<number> {
   return numeric(`a number${rangeText(range)}`, (candidate) => Number.isFinite(candidate) && isIn(candidate, range));
 }
 
 /** A safe integer. */
+// @__NO_SIDE_EFFECTS__
 export function integer(range: Range = {}): Schema<number> {
   return numeric(
     `${Object.keys(range).length > 0 ? 'an' : 'a safe'} integer${rangeText(range)}`,
@@ -36,6 +40,7 @@ export function integer(range: Range = {}): Schema<number> {
   );
 }
 
+// @__NO_SIDE_EFFECTS__
 function numeric(expected: string, isRight: (candidate: number) => boolean): Schema<number> {
   return element((candidate, report) => {
     if (typeof candidate === 'number' && isRight(candidate)) return candidate + 0;
@@ -45,44 +50,54 @@ function numeric(expected: string, isRight: (candidate: number) => boolean): Sch
 }
 
 /** An integer from 1 up. */
+// @__NO_SIDE_EFFECTS__
 export function positiveInteger(): Schema<number> {
   return integer({ from: 1 });
 }
 
 /** A finite number from 0 up. */
+// @__NO_SIDE_EFFECTS__
 export function atLeastZero(): Schema<number> {
   return number({ from: 0 });
 }
 
 /** A finite number above 0. */
+// @__NO_SIDE_EFFECTS__
 export function aboveZero(): Schema<number> {
   return number({ above: 0 });
 }
 
 /** A number from 0 to 1. */
+// @__NO_SIDE_EFFECTS__
 export function ratio(): Schema<number> {
   return number({ from: 0, to: 1 });
 }
 
 /** A number above 0, at most 1. */
+// @__NO_SIDE_EFFECTS__
 export function ratioAboveZero(): Schema<number> {
   return number({ above: 0, to: 1 });
 }
 
+// @__NO_SIDE_EFFECTS__
 export function flag(): Schema<boolean> {
   return value('true or false', (candidate) => typeof candidate === 'boolean');
 }
 
 /** Text that is not empty. */
+// @__NO_SIDE_EFFECTS__
 export function text(expected = 'text that is not empty'): Schema<string> {
   return value(expected, (candidate): candidate is string => typeof candidate === 'string' && candidate !== '');
 }
 
 /** One of these words. */
+// @__NO_SIDE_EFFECTS__
 export function oneOf<const T extends string>(...words: readonly T[]): Schema<T> {
-  return value(`one of ${words.map((word) => `"${word}"`).join(', ')}`, (candidate): candidate is T =>
-    words.some((word) => word === candidate),
-  );
+  return element((candidate, report) => {
+    const word = words.find((each) => each === candidate);
+    if (word === undefined) report(expectedWord(candidate, words));
+    return word;
+  });
 }
 
 function isNumberOrText(candidate: unknown): candidate is number | string {
@@ -90,6 +105,7 @@ function isNumberOrText(candidate: unknown): candidate is number | string {
 }
 
 /** A count or a size, Infinity for unlimited. `example` is what the message shows. */
+// @__NO_SIDE_EFFECTS__
 export function quantity(example: Quantity = '1k'): Schema<number> {
   return element((candidate, report) => {
     const amount = isNumberOrText(candidate) ? parseQuantity(candidate) : Number.NaN;
@@ -101,6 +117,7 @@ export function quantity(example: Quantity = '1k'): Schema<number> {
 }
 
 /** A span of time in ms; Infinity for ever. */
+// @__NO_SIDE_EFFECTS__
 export function duration(example: Duration = '60s'): Schema<number> {
   return element((candidate, report) => {
     const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
@@ -111,6 +128,7 @@ export function duration(example: Duration = '60s'): Schema<number> {
 }
 
 /** A span of time in ms, above 0 and finite. */
+// @__NO_SIDE_EFFECTS__
 export function positiveDuration(example: Duration = '5m'): Schema<number> {
   return element((candidate, report) => {
     const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
@@ -118,4 +136,27 @@ export function positiveDuration(example: Duration = '5m'): Schema<number> {
     report(`ms above 0, or a duration like "${example}"`);
     return Number.NaN;
   });
+}
+
+/** A span of time in ms, above 0; Infinity for ever. */
+// @__NO_SIDE_EFFECTS__
+export function durationAboveZero(example: Duration = '5s'): Schema<number> {
+  return element((candidate, report) => {
+    const ms = isNumberOrText(candidate) ? parseDuration(candidate) : Number.NaN;
+    if (ms > 0) return ms;
+    report(`ms above 0, Infinity, or a duration like "${example}"`);
+    return Number.NaN;
+  });
+}
+
+/** A `Clock`; its members must be functions. */
+// @__NO_SIDE_EFFECTS__
+export function clock(): Schema<Clock> {
+  return objectWith<Clock>('a clock with now, setTimeout and clearTimeout', 'now', 'setTimeout', 'clearTimeout');
+}
+
+/** A source of random numbers, as `Math.random`. */
+// @__NO_SIDE_EFFECTS__
+export function randomSource(): Schema<() => number> {
+  return callable('a function that returns a number from 0 to less than 1');
 }

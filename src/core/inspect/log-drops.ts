@@ -2,9 +2,10 @@
 
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { type Clock, realClock } from '../../base/clock.js';
-import { object, optional, type Schema, value } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { aboveZero, flag } from '../../base/schema/types.js';
+import { aboveZero, clock, flag } from '../../base/schema/types.js';
 import type { DroppedEvent, FlowEvents } from '../events.js';
 
 export interface LogDropsOptions {
@@ -28,12 +29,12 @@ export interface DropSummary {
   readonly fairnessIds?: Readonly<Record<string, number>>;
 }
 
-const optionsSchema: Schema<object> = object({
-  onLine: value('a function', (given): given is LogDropsOptions['onLine'] => typeof given === 'function'),
-  everyMs: optional(aboveZero()),
-  fairnessIds: optional(flag()),
-  clock: optional(value('a clock with now, setTimeout and clearTimeout', isClock)),
-} satisfies Record<keyof LogDropsOptions, unknown>);
+const optionsSchema = object({
+  onLine: callable<LogDropsOptions['onLine']>(),
+  everyMs: optional(aboveZero(), 10_000),
+  fairnessIds: optional(flag(), false),
+  clock: optional(clock(), realClock),
+});
 
 /** Names that one period tells apart; the rest is `other`. */
 const mostNames = 100;
@@ -51,8 +52,7 @@ interface Source {
  * logDrops(flow, { onLine: (line, summary) => logger.warn(summary, line) });
  */
 export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void } {
-  parse(optionsSchema, options, 'logDrops');
-  const { onLine, everyMs = 10_000, fairnessIds = false, clock = realClock } = options;
+  const { onLine, everyMs, fairnessIds, clock } = parse(optionsSchema, options, 'logDrops');
   let period: Period | undefined;
   let timer: unknown;
 
@@ -134,9 +134,4 @@ function plain(name: string): string {
 /** A line that is due keeps no process alive. */
 function letExit(timer: unknown): void {
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
-}
-
-function isClock(given: unknown): given is Clock {
-  if (typeof given !== 'object' || given === null) return false;
-  return ['now', 'setTimeout', 'clearTimeout'].every((name) => typeof Reflect.get(given, name) === 'function');
 }

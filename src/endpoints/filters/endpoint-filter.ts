@@ -1,5 +1,7 @@
 /** Which endpoints a request may go to at all, the contract. */
+
 import type { PluginShape } from '../../base/plugin-shape.js';
+import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 
@@ -22,3 +24,6 @@ export const endpointFilterShape: PluginShape<EndpointFilter> = {
   required: ['classOf', 'keep'],
   optional: [],
 };
+
+/** How files get one. */
+export type EndpointFilterDefinition<P = object> = PolicyDefinition<'endpointFilter', P, EndpointFilter>;

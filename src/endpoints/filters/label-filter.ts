@@ -1,10 +1,10 @@
 /** Requests go to the endpoints whose label says that they serve them: a model, an adapter, a role. */
-import * as z from 'zod/mini';
-import { object, optional, type Report, rule, type Schema, value } from '../../base/schema/element.js';
+import { list, object } from '../../base/schema/containers.js';
+import { callable, optional, type Report } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { flag, text } from '../../base/schema/types.js';
 import { requestField } from '../request-field.js';
-import type { EndpointFilter } from './endpoint-filter.js';
+import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 
 /** Parameters that a configuration file can hold. */
 export interface LabelFilterParameters {
@@ -23,11 +23,11 @@ export interface LabelFilterOptions<R = unknown> extends LabelFilterParameters {
   of?: ((request: R) => string | undefined) | undefined;
 }
 
-const parameters = {
+const shape = {
   label: text('the name of a label'),
   field: optional(text('the name of a field of the request')),
-  validValues: optional(z.array(text())),
-  allowsNoLabel: optional(flag()),
+  validValues: optional(list(text())),
+  allowsNoLabel: optional(flag(), false),
 };
 
 type Sources = Partial<Record<'field' | 'validValues' | 'of', unknown>>;
@@ -37,8 +37,6 @@ function comparesWithOneThing({ field, validValues, of }: Sources, report: Repor
   const given = [field, validValues, of].filter((source) => source !== undefined);
   if (given.length > 1) report('only one of "field", "validValues" and "of"');
 }
-
-export const labelFilterParameters: Schema<LabelFilterParameters> = object(parameters).check(rule(comparesWithOneThing));
 
 function serves(label: string | undefined, values: readonly string[], allowsNoLabel: boolean): boolean {
   if (label === undefined) return allowsNoLabel;
@@ -54,9 +52,9 @@ function serves(label: string | undefined, values: readonly string[], allowsNoLa
  * labelFilter({ label: 'model', of: ({ req }) => req.body.model })
  */
 export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): EndpointFilter<R> {
-  const ofRequest = value('a function of the request', (given): given is (request: R) => unknown => typeof given === 'function');
-  const schema = object({ ...parameters, of: optional(ofRequest) }).check(rule(comparesWithOneThing));
-  const { label, field = label, of, validValues, allowsNoLabel = false } = parse(schema, options, 'labelFilter');
+  const ofRequest = callable<(request: R) => unknown>('a function of the request');
+  const schema = object({ ...shape, of: optional(ofRequest) }, comparesWithOneThing);
+  const { label, field = label, of, validValues, allowsNoLabel } = parse(schema, options, 'labelFilter');
   return {
     type: 'label-filter',
     classOf({ request }) {
@@ -70,3 +68,10 @@ export function labelFilter<R = unknown>(options: LabelFilterOptions<R>): Endpoi
     },
   };
 }
+
+export const labelFilterPlugin: EndpointFilterDefinition<LabelFilterParameters> = {
+  kind: 'endpointFilter',
+  type: 'label-filter',
+  parameters: object(shape, comparesWithOneThing),
+  create: (parameters) => labelFilter(parameters),
+};

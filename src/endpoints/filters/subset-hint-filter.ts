@@ -1,8 +1,10 @@
 /** Requests go to the endpoints that a load balancer in front allows. */
-import { object, optional, type Schema, value } from '../../base/schema/element.js';
+import { noParameters } from '../../base/policy-definition.js';
+import { object } from '../../base/schema/containers.js';
+import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { requestField } from '../request-field.js';
-import type { EndpointFilter } from './endpoint-filter.js';
+import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 import { endpointsInSubset, subsetHintFromText } from './subset-hint.js';
 
 /** Addresses, as a list or as one text with commas. Undefined and null are no hint; no addresses at all allow nothing. */
@@ -25,9 +27,9 @@ function addressesOf(hint: unknown): readonly string[] | undefined {
  * @throws FlowConfigError
  */
 export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): EndpointFilter<R> {
-  const ofRequest = value('a function of the request', (given): given is (request: R) => unknown => typeof given === 'function');
-  const schema: Schema<{ of?: ((request: R) => unknown) | undefined }> = object({ of: optional(ofRequest) });
-  const { of = (request: R) => requestField(request, 'endpointSubset') } = parse(schema, options, 'subsetHint');
+  const hintOf = callable<(request: R) => unknown>('a function of the request');
+  const schema = object({ of: optional(hintOf, (request) => requestField(request, 'endpointSubset')) });
+  const { of } = parse(schema, options, 'subsetHint');
   return {
     type: 'subset-hint-filter',
     classOf({ request }) {
@@ -37,3 +39,10 @@ export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): End
     keep: (endpoints, requestClass) => endpointsInSubset(endpoints, subsetHintFromText(requestClass)),
   };
 }
+
+export const subsetHintPlugin: EndpointFilterDefinition = {
+  kind: 'endpointFilter',
+  type: 'subset-hint-filter',
+  parameters: noParameters,
+  create: () => subsetHint(),
+};

@@ -3,14 +3,15 @@
  *
  * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests in flight⌉.
  */
-import { element, object, optional, type Report, type Schema } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { element, optional, type Report } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { number, oneOf } from '../../base/schema/types.js';
 import { textHash } from '../../base/text-hash.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 import { requestField } from '../request-field.js';
-import type { EndpointPicker } from './endpoint-picker.js';
+import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 import { leastLoadedOf } from './load-order.js';
 
 /** Parameters that a configuration file can hold. */
@@ -28,10 +29,7 @@ export interface AffinityOptions<R = unknown> extends Omit<AffinityParameters, '
 
 const names = ['affinityKey', 'fairnessId'] as const;
 
-export const affinityParameters: Schema<AffinityParameters> = object({
-  by: optional(oneOf(...names)),
-  loadCap: optional(number({ from: 1 })),
-});
+const loadCapSchema = optional(number({ from: 1 }), 1.25);
 
 type KeyOf<R> = (item: ItemView<R>) => unknown;
 
@@ -59,12 +57,12 @@ function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number 
  * @throws FlowConfigError
  */
 export function affinity<R = unknown>(options: AffinityOptions<R> = {}): EndpointPicker<R> {
-  const schema = object({ by: optional(element(readKeyOf<R>)), loadCap: optional(number({ from: 1 })) });
-  const { by: keyOf, loadCap = 1.25 } = parse(schema, { ...options, by: options.by ?? 'affinityKey' }, 'affinity');
+  const schema = object({ by: element(readKeyOf<R>), loadCap: loadCapSchema });
+  const { by: keyOf, loadCap } = parse(schema, { ...options, by: options.by ?? 'affinityKey' }, 'affinity');
   return {
     type: 'affinity-picker',
     pick(endpoints, item) {
-      const key = keyOf?.(item);
+      const key = keyOf(item);
       if (typeof key !== 'string' || key === '') return leastLoadedOf(endpoints);
       let requests = 1;
       let weights = 0;
@@ -87,3 +85,10 @@ export function affinity<R = unknown>(options: AffinityOptions<R> = {}): Endpoin
     },
   };
 }
+
+export const affinityPlugin: EndpointPickerDefinition<AffinityParameters> = {
+  kind: 'endpointPicker',
+  type: 'affinity-picker',
+  parameters: object({ by: optional(oneOf(...names)), loadCap: loadCapSchema }),
+  create: (parameters) => affinity(parameters),
+};

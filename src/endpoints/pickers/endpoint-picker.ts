@@ -1,5 +1,7 @@
 /** Where a dispatched request goes, the contract. */
+
 import type { PluginShape } from '../../base/plugin-shape.js';
+import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { EndpointView } from '../endpoint.js';
 
@@ -20,3 +22,6 @@ export const endpointPickerShape: PluginShape<EndpointPicker> = {
   required: ['pick'],
   optional: [],
 };
+
+/** How files get one. */
+export type EndpointPickerDefinition<P = object> = PolicyDefinition<'endpointPicker', P, EndpointPicker>;

@@ -1,7 +1,10 @@
 /** Sends a request where the KV cache has the most room. */
+import { noParameters } from '../../base/policy-definition.js';
 import type { EndpointView } from '../endpoint.js';
-import type { EndpointPicker } from './endpoint-picker.js';
+import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 import { isLessLoaded } from './load-order.js';
+
+const type = 'least-kv-picker';
 
 /** Share of a cache that a request is taken to need where no report tells: a hundred fill it. */
 const unknownShare = 0.01;
@@ -24,7 +27,7 @@ function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: Endpoin
  */
 export function leastKvUsage(): EndpointPicker {
   return {
-    type: 'least-kv-picker',
+    type,
     pick(endpoints) {
       let best: EndpointView | undefined;
       let least = Number.POSITIVE_INFINITY;
@@ -38,3 +41,10 @@ export function leastKvUsage(): EndpointPicker {
     },
   };
 }
+
+export const leastKvUsagePlugin: EndpointPickerDefinition = {
+  kind: 'endpointPicker',
+  type,
+  parameters: noParameters,
+  create: leastKvUsage,
+};

@@ -1,11 +1,16 @@
 /** Sends a request where the fewest are running. */
-import type { EndpointPicker } from './endpoint-picker.js';
+import { noParameters } from '../../base/policy-definition.js';
+import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 import { leastLoadedOf } from './load-order.js';
+
+const type = 'least-loaded-picker';
 
 /**
  * The endpoint with the fewest requests in flight for its weight; ties by fewest tokens in flight, then by fewest requests ever sent,
  * both for its weight, then in the order of the pool. O(endpoints).
  */
 export function leastLoaded(): EndpointPicker {
-  return { type: 'least-loaded-picker', pick: leastLoadedOf };
+  return { type, pick: leastLoadedOf };
 }
+
+export const leastLoadedPlugin: EndpointPickerDefinition = { kind: 'endpointPicker', type, parameters: noParameters, create: leastLoaded };

@@ -1,10 +1,11 @@
 /** Draws two endpoints and sends the request to the less loaded one. */
-import { object, optional, type Schema, value } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { integer } from '../../base/schema/types.js';
+import { integer, randomSource } from '../../base/schema/types.js';
 import { seededRandom } from '../../base/seeded-random.js';
 import type { EndpointView } from '../endpoint.js';
-import type { EndpointPicker } from './endpoint-picker.js';
+import type { EndpointPicker, EndpointPickerDefinition } from './endpoint-picker.js';
 import { isLessLoaded } from './load-order.js';
 
 /** Parameters that a configuration file can hold. */
@@ -18,16 +19,9 @@ export interface PowerOfTwoChoicesOptions extends PowerOfTwoChoicesParameters {
   random?: (() => number) | undefined;
 }
 
-const parameters = { seed: optional(integer()) };
+const shape = { seed: optional(integer(), 1) };
 
-export const powerOfTwoChoicesParameters: Schema<PowerOfTwoChoicesParameters> = object(parameters);
-
-const powerOfTwoChoicesOptions: Schema<PowerOfTwoChoicesOptions> = object({
-  ...parameters,
-  random: optional(
-    value('a function that returns a number from 0 to less than 1', (given): given is () => number => typeof given === 'function'),
-  ),
-});
+const optionsSchema = object({ ...shape, random: optional(randomSource()) });
 
 /** One endpoint by weight, `without` excepted; undefined when there is no other. */
 function drawByWeight(endpoints: readonly EndpointView[], number: number, without?: EndpointView): EndpointView | undefined {
@@ -51,7 +45,7 @@ function drawByWeight(endpoints: readonly EndpointView[], number: number, withou
  * @throws FlowConfigError
  */
 export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): EndpointPicker {
-  const { seed = 1, random = seededRandom(seed) } = parse(powerOfTwoChoicesOptions, options, 'powerOfTwoChoices');
+  const { seed, random = seededRandom(seed) } = parse(optionsSchema, options, 'powerOfTwoChoices');
   return {
     type: 'weighted-random-two-picker',
     pick(endpoints) {
@@ -61,3 +55,10 @@ export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): Endpo
     },
   };
 }
+
+export const powerOfTwoChoicesPlugin: EndpointPickerDefinition<PowerOfTwoChoicesParameters> = {
+  kind: 'endpointPicker',
+  type: 'weighted-random-two-picker',
+  parameters: object(shape),
+  create: powerOfTwoChoices,
+};

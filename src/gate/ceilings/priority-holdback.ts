@@ -1,8 +1,9 @@
 /** Ceilings that fall with priority: capacity that lower bands must leave to higher ones. */
-import { element, object, optional, rule, type Schema } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { element, optional, type Schema } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { oneOf, ratioAboveZero } from '../../base/schema/types.js';
-import type { UsageLimitPolicy } from './usage-limit-policy.js';
+import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 
 export interface PriorityHoldbackOptions {
   /** How ceilings fall from the highest band to the lowest. @default 'linear' */
@@ -24,15 +25,16 @@ function belowOne(name: string): Schema<number> {
   });
 }
 
-export const priorityHoldbackOptions: Schema<PriorityHoldbackOptions> = object({
-  shape: optional(oneOf('linear')),
-  domain: optional(oneOf('rank', 'value')),
-  minCeiling: belowOne('minCeiling'),
-  maxCeiling: optional(ratioAboveZero()),
-}).check(
-  rule(({ minCeiling, maxCeiling = 1 }, report) => {
+const holdbackParameters = object(
+  {
+    shape: optional(oneOf('linear')),
+    domain: optional(oneOf('rank', 'value'), 'rank'),
+    minCeiling: /* @__PURE__ */ belowOne('minCeiling'),
+    maxCeiling: optional(ratioAboveZero(), 1),
+  },
+  ({ minCeiling, maxCeiling }, report) => {
     if (minCeiling >= maxCeiling) report(`a number below maxCeiling (${maxCeiling})`, ['minCeiling']);
-  }),
+  },
 );
 
 /**
@@ -43,7 +45,7 @@ export const priorityHoldbackOptions: Schema<PriorityHoldbackOptions> = object({
  * @throws FlowConfigError
  */
 export function priorityHoldback(options: PriorityHoldbackOptions): UsageLimitPolicy {
-  const { domain = 'rank', minCeiling, maxCeiling = 1 } = parse(priorityHoldbackOptions, options, 'priorityHoldback');
+  const { domain, minCeiling, maxCeiling } = parse(holdbackParameters, options, 'priorityHoldback');
   const fill = domain === 'rank' ? fallByRank : fallByValue;
   return {
     type: 'priority-holdback-policy',
@@ -57,7 +59,7 @@ export interface InterpolatedUsageLimitOptions {
   threshold?: number | undefined;
 }
 
-export const interpolatedUsageLimitOptions: Schema<InterpolatedUsageLimitOptions> = object({ threshold: optional(ratioAboveZero()) });
+const interpolatedParameters = object({ threshold: optional(ratioAboveZero(), 1) });
 
 /**
  * Ceilings from 1 for the highest band down to `threshold` for the lowest, by rank: `priorityHoldback` with one number to set. At the
@@ -67,7 +69,7 @@ export const interpolatedUsageLimitOptions: Schema<InterpolatedUsageLimitOptions
  * @throws FlowConfigError
  */
 export function interpolatedUsageLimit(options: InterpolatedUsageLimitOptions = {}): UsageLimitPolicy {
-  const { threshold = 1 } = parse(interpolatedUsageLimitOptions, options, 'interpolatedUsageLimit');
+  const { threshold } = parse(interpolatedParameters, options, 'interpolatedUsageLimit');
   return {
     type: 'interpolated-usage-limit-policy',
     constant: true,
@@ -87,3 +89,17 @@ function fallByValue(priorities: readonly number[], ceilings: number[], min: num
     ceilings[i] = range === 0 ? max : min + (((priorities[i] as number) - lowest) / range) * (max - min);
   }
 }
+
+export const priorityHoldbackPlugin: UsageLimitDefinition<PriorityHoldbackOptions> = {
+  kind: 'usageLimit',
+  type: 'priority-holdback-policy',
+  parameters: holdbackParameters,
+  create: priorityHoldback,
+};
+
+export const interpolatedUsageLimitPlugin: UsageLimitDefinition<InterpolatedUsageLimitOptions> = {
+  kind: 'usageLimit',
+  type: 'interpolated-usage-limit-policy',
+  parameters: interpolatedParameters,
+  create: interpolatedUsageLimit,
+};

@@ -1,10 +1,10 @@
 /** Ceilings that mirror the saturation: the fuller the pool, the rarer the turns of lower bands. */
 import { element, type Schema } from '../../base/schema/element.js';
-import type { UsageLimitPolicy } from './usage-limit-policy.js';
+import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 
 const type = 'soft-reflective-ceiling-policy';
 
-export const softReflectiveCeilingOptions: Schema<object> = element((candidate, report) => {
+const parameters: Schema<object> = element((candidate, report) => {
   const isObject = typeof candidate === 'object' && candidate !== null && !Array.isArray(candidate);
   if (!isObject) report('an object without keys');
   for (const key of isObject ? Object.keys(candidate) : []) report(`nothing: ${type} takes no parameters`, [key]);
@@ -60,3 +60,5 @@ export function softReflectiveCeiling(): UsageLimitPolicy {
     },
   };
 }
+
+export const softReflectiveCeilingPlugin: UsageLimitDefinition = { kind: 'usageLimit', type, parameters, create: softReflectiveCeiling };

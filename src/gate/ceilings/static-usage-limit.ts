@@ -1,15 +1,16 @@
 /** One ceiling for every band. */
-import { object, optional, type Schema } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero } from '../../base/schema/types.js';
-import type { UsageLimitPolicy } from './usage-limit-policy.js';
+import type { UsageLimitDefinition, UsageLimitPolicy } from './usage-limit-policy.js';
 
 export interface StaticUsageLimitOptions {
   /** Saturation below which every band dispatches, above 0; more than 1 overcommits the pool. @default 1 */
   threshold?: number | undefined;
 }
 
-export const staticUsageLimitOptions: Schema<StaticUsageLimitOptions> = object({ threshold: optional(aboveZero()) });
+const parameters = object({ threshold: optional(aboveZero(), 1) });
 
 /**
  * The same ceiling for all: strict priority alone decides who goes.
@@ -18,7 +19,7 @@ export const staticUsageLimitOptions: Schema<StaticUsageLimitOptions> = object({
  * @throws FlowConfigError
  */
 export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLimitPolicy {
-  const { threshold = 1 } = parse(staticUsageLimitOptions, options, 'staticUsageLimit');
+  const { threshold } = parse(parameters, options, 'staticUsageLimit');
   return {
     type: 'static-usage-limit-policy',
     constant: true,
@@ -27,3 +28,10 @@ export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLi
     },
   };
 }
+
+export const staticUsageLimitPlugin: UsageLimitDefinition<StaticUsageLimitOptions> = {
+  kind: 'usageLimit',
+  type: 'static-usage-limit-policy',
+  parameters,
+  create: staticUsageLimit,
+};

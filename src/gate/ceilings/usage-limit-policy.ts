@@ -1,5 +1,7 @@
 /** Ceilings, the contract: up to which saturation may each band dispatch? */
+
 import type { PluginShape } from '../../base/plugin-shape.js';
+import type { PolicyDefinition } from '../../base/policy-definition.js';
 
 /**
  * Computes one ceiling for each band: the band dispatches while saturation < ceiling.
@@ -30,3 +32,6 @@ export const usageLimitPolicyShape: PluginShape<UsageLimitPolicy> = {
   required: ['computeLimits'],
   optional: ['dispatched'],
 };
+
+/** How files get one. */
+export type UsageLimitDefinition<P = object> = PolicyDefinition<'usageLimit', P, UsageLimitPolicy>;

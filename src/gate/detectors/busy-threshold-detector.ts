@@ -1,10 +1,11 @@
 /** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
 
-import { element, object, optional, type Schema } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { optional, type Schema } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { atLeastZero, integer, ratio } from '../../base/schema/types.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
-import type { SaturationDetector } from '../saturation-detector.js';
+import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 /** A threshold that is left out is not looked at; all are exceeded by more, never by the same. */
 export interface BusyThresholds {
@@ -19,33 +20,32 @@ export interface BusyThresholds {
 /** A change of thresholds: what is left out stays, null switches a threshold off. */
 export type BusyThresholdsUpdate = { readonly [K in keyof BusyThresholds]?: BusyThresholds[K] | null };
 
-const shape = {
+const thresholdSchemas = {
   activeDecodeBlocksThreshold: ratio(),
   activePrefillTokensThreshold: integer({ from: 0 }),
   activePrefillTokensThresholdFrac: atLeastZero(),
 };
 
 function orNull(schema: Schema<number>): Schema<number | null> {
-  return element((candidate, report) => {
-    if (candidate === null) return null;
-    const verdict = schema.safeParse(candidate);
-    if (verdict.success) return verdict.data;
-    for (const { message } of verdict.error.issues) report(`${message}, or null`);
-    return null;
-  });
+  return {
+    read: (given, report) => (given === null ? null : schema.read(given, (expected, ...where) => report(`${expected}, or null`, ...where))),
+  };
 }
 
-export const busyThresholdDetectorOptions: Schema<BusyThresholds> = object({
-  activeDecodeBlocksThreshold: optional(shape.activeDecodeBlocksThreshold),
-  activePrefillTokensThreshold: optional(shape.activePrefillTokensThreshold),
-  activePrefillTokensThresholdFrac: optional(shape.activePrefillTokensThresholdFrac),
+const parameters: Schema<BusyThresholds> = object({
+  activeDecodeBlocksThreshold: optional(thresholdSchemas.activeDecodeBlocksThreshold),
+  activePrefillTokensThreshold: optional(thresholdSchemas.activePrefillTokensThreshold),
+  activePrefillTokensThresholdFrac: optional(thresholdSchemas.activePrefillTokensThresholdFrac),
 });
 
-const updateSchema: Schema<BusyThresholdsUpdate> = object({
-  activeDecodeBlocksThreshold: optional(orNull(shape.activeDecodeBlocksThreshold)),
-  activePrefillTokensThreshold: optional(orNull(shape.activePrefillTokensThreshold)),
-  activePrefillTokensThresholdFrac: optional(orNull(shape.activePrefillTokensThresholdFrac)),
-});
+/** Made for each update: updates are rare, and detectors that are never moved need none. */
+function updateSchema(): Schema<BusyThresholdsUpdate> {
+  return object({
+    activeDecodeBlocksThreshold: optional(orNull(thresholdSchemas.activeDecodeBlocksThreshold)),
+    activePrefillTokensThreshold: optional(orNull(thresholdSchemas.activePrefillTokensThreshold)),
+    activePrefillTokensThresholdFrac: optional(orNull(thresholdSchemas.activePrefillTokensThresholdFrac)),
+  });
+}
 
 /** Stands for a `maxNumBatchedTokens` that was never reported. */
 const unknownBatchedTokens = 10_000_000;
@@ -71,7 +71,7 @@ export interface BusyThresholdDetector extends SaturationDetector {
  * @throws FlowConfigError
  */
 export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresholdDetector {
-  let thresholds: Readonly<BusyThresholds> = Object.freeze({ ...parse(busyThresholdDetectorOptions, options, 'busyThresholdDetector') });
+  let thresholds: Readonly<BusyThresholds> = Object.freeze({ ...parse(parameters, options, 'busyThresholdDetector') });
   const listeners = new Set<() => void>();
 
   function isRankBusy({ activePrefillTokens, totalBlocks, maxNumBatchedTokens, ...blocks }: RankLoad): boolean {
@@ -97,7 +97,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
     },
     isBusy,
     update(change) {
-      const moved = parse(updateSchema, change, 'busyThresholdDetector.update');
+      const moved = parse(updateSchema(), change, 'busyThresholdDetector.update');
       const given = Object.entries(moved).filter(([, threshold]) => threshold !== undefined);
       const next = Object.entries({ ...thresholds, ...Object.fromEntries(given) }).filter(([, threshold]) => threshold !== null);
       thresholds = Object.freeze(Object.fromEntries(next));
@@ -119,3 +119,10 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
     },
   };
 }
+
+export const busyThresholdDetectorPlugin: DetectorDefinition<BusyThresholds> = {
+  kind: 'saturationDetector',
+  type: 'busy-threshold-detector',
+  parameters,
+  create: busyThresholdDetector,
+};

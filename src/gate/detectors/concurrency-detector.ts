@@ -1,10 +1,11 @@
 /** Saturation from what the controller itself has in flight. */
 
-import { object, optional, type Schema } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { element, optional, type Schema } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { atLeastZero, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { SaturationDetector } from '../saturation-detector.js';
+import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 /** Limits are per endpoint, and the same for all endpoints. */
 export interface ConcurrencyDetectorOptions {
@@ -18,11 +19,11 @@ export interface ConcurrencyDetectorOptions {
   headroom?: number | undefined;
 }
 
-export const concurrencyDetectorOptions: Schema<ConcurrencyDetectorOptions> = object({
-  concurrencyMode: optional(oneOf('requests', 'tokens', 'hybrid')),
-  maxConcurrency: optional(positiveInteger()),
-  maxTokenConcurrency: optional(positiveInteger()),
-  headroom: optional(atLeastZero()),
+const optionsSchema = object({
+  concurrencyMode: optional(oneOf('requests', 'tokens', 'hybrid'), 'requests'),
+  maxConcurrency: optional(positiveInteger(), 100),
+  maxTokenConcurrency: optional(positiveInteger(), 1_000_000),
+  headroom: optional(atLeastZero(), 0),
 });
 
 /**
@@ -33,12 +34,7 @@ export const concurrencyDetectorOptions: Schema<ConcurrencyDetectorOptions> = ob
  * @throws FlowConfigError
  */
 export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): SaturationDetector {
-  const {
-    concurrencyMode = 'requests',
-    maxConcurrency = 100,
-    maxTokenConcurrency = 1_000_000,
-    headroom = 0,
-  } = parse(concurrencyDetectorOptions, options, 'concurrencyDetector');
+  const { concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom } = parse(optionsSchema, options, 'concurrencyDetector');
   const requestBurst = Math.floor(maxConcurrency * (1 + headroom));
   const tokenBurst = Math.floor(maxTokenConcurrency * (1 + headroom));
 
@@ -66,3 +62,19 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
     subscribe: () => () => {},
   };
 }
+
+/** In llm-d the detector reads its counters from a producer plugin that a parameter names; here the controller counts. */
+function withoutProducer<T>(schema: Schema<T>): Schema<T> {
+  return element((given, report) => {
+    if (typeof given !== 'object' || given === null || !('inFlightLoadProducerName' in given)) return schema.read(given, report);
+    const { inFlightLoadProducerName: _, ...parameters } = given;
+    return schema.read(parameters, report);
+  });
+}
+
+export const concurrencyDetectorPlugin: DetectorDefinition<ConcurrencyDetectorOptions> = {
+  kind: 'saturationDetector',
+  type: 'concurrency-detector',
+  parameters: /* @__PURE__ */ withoutProducer(optionsSchema),
+  create: concurrencyDetector,
+};

@@ -1,10 +1,11 @@
 /** Saturation from what the model servers report, corrected for what they cannot have reported yet. */
 
-import { object, optional, type Schema } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { atLeastZero, flag, oneOf, positiveDuration, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { SaturationDetector } from '../saturation-detector.js';
+import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 export interface UtilizationDetectorOptions {
   /** Requests waiting in a server's own queue at which it is full. @default 5 */
@@ -24,13 +25,13 @@ export interface UtilizationDetectorOptions {
   lagCompensation?: boolean | undefined;
 }
 
-export const utilizationDetectorOptions: Schema<UtilizationDetectorOptions & { metricsStalenessThreshold?: number | undefined }> = object({
-  queueDepthThreshold: optional(positiveInteger()),
-  kvCacheUtilThreshold: optional(ratioAboveZero()),
-  metricsStalenessThreshold: optional(positiveDuration('200ms')),
-  stalenessPolicy: optional(oneOf('saturated', 'ignore', 'last-known')),
-  headroom: optional(atLeastZero()),
-  lagCompensation: optional(flag()),
+const parameters = object({
+  queueDepthThreshold: optional(positiveInteger(), 5),
+  kvCacheUtilThreshold: optional(ratioAboveZero(), 0.8),
+  metricsStalenessThreshold: optional(positiveDuration('200ms'), 200),
+  stalenessPolicy: optional(oneOf('saturated', 'ignore', 'last-known'), 'saturated'),
+  headroom: optional(atLeastZero(), 0),
+  lagCompensation: optional(flag(), true),
 });
 
 /** A detector that also tells how many endpoints it was blind to. */
@@ -55,14 +56,8 @@ interface Load {
  * @throws FlowConfigError
  */
 export function utilizationDetector(options: UtilizationDetectorOptions = {}): UtilizationDetector {
-  const {
-    queueDepthThreshold = 5,
-    kvCacheUtilThreshold = 0.8,
-    metricsStalenessThreshold = 200,
-    stalenessPolicy = 'saturated',
-    headroom = 0,
-    lagCompensation = true,
-  } = parse(utilizationDetectorOptions, options, 'utilizationDetector');
+  const parsed = parse(parameters, options, 'utilizationDetector');
+  const { queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold, stalenessPolicy, headroom, lagCompensation } = parsed;
   const queueBurst = queueDepthThreshold * (1 + headroom);
   const kvBurst = kvCacheUtilThreshold * (1 + headroom);
   let staleEndpoints = 0;
@@ -114,3 +109,10 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     },
   };
 }
+
+export const utilizationDetectorPlugin: DetectorDefinition<UtilizationDetectorOptions> = {
+  kind: 'saturationDetector',
+  type: 'utilization-detector',
+  parameters,
+  create: utilizationDetector,
+};

@@ -39,35 +39,28 @@ export interface ResolvedInspectorOptions {
   readonly clock: Clock;
 }
 
-const { integer, number, object, oneOf, optional, parse, positiveInteger, value } = schemas;
+const { callable, clock, integer, number, object, oneOf, optional, parse, positiveInteger } = schemas;
 
 /** Frames stay small whatever is asked for. */
 const upTo = (to: number) => optional(integer({ from: 0, to }));
 
 const optionsSchema = object({
-  authorize: optional(
-    value('a function that tells whether a request may look', (given): given is () => boolean => typeof given === 'function'),
-  ),
-  fairnessIds: optional(oneOf('shown', 'hidden')),
-  intervalMs: optional(number({ from: 100, to: 5_000 })),
-  maxWatchers: optional(positiveInteger()),
+  authorize: optional(callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look')),
+  fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
+  intervalMs: optional(number({ from: 100, to: 5_000 }), 500),
+  maxWatchers: optional(positiveInteger(), 16),
   bounds: optional(
     object({ bands: upTo(128), flows: upTo(50), slowest: upTo(50), endpoints: upTo(500), examined: upTo(1_000_000) } satisfies Record<
       keyof OverviewBounds,
       unknown
     >),
+    {},
   ),
-  clock: optional(
-    value(
-      'a clock with now, setTimeout and clearTimeout',
-      (given): given is Clock => typeof given === 'object' && given !== null && 'now' in given && 'setTimeout' in given,
-    ),
-  ),
+  clock: optional(clock(), realClock),
 } satisfies Record<keyof InspectorOptions, unknown>);
 
 /** @throws FlowConfigError that lists every problem */
 export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
-  parse(optionsSchema, options, 'inspector');
-  const { authorize, fairnessIds, intervalMs = 500, maxWatchers = 16, bounds = {}, clock = realClock } = options;
-  return { authorize, hidesFairnessIds: fairnessIds === 'hidden', intervalMs, maxWatchers, bounds, clock };
+  const { fairnessIds, ...others } = parse(optionsSchema, options, 'inspector');
+  return { ...others, authorize: others.authorize, hidesFairnessIds: fairnessIds === 'hidden' };
 }

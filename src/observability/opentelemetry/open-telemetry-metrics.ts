@@ -3,13 +3,12 @@ import { type Attributes, type BatchObservableResult, type Meter, type MeterProv
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { type Drop, type FlowRequest, schemas } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
-import { hasMethods } from './has-methods.js';
 import * as instruments from './instruments.js';
 import { LastingRows } from './lasting-rows.js';
 import { observables, type Readings } from './observables.js';
 
 const { attributes } = instruments;
-const { flag, object, optional, parse, positiveInteger, value } = schemas;
+const { flag, object, objectWith, optional, parse, positiveInteger, value } = schemas;
 
 /** Priorities kept apart; the rest is `other`. */
 const mostPriorities = 100;
@@ -28,8 +27,8 @@ export interface OpenTelemetryMetricsOptions {
 }
 
 const optionsSchema = object({
-  meter: optional(value('a Meter', hasMethods<Meter>('createHistogram', 'addBatchObservableCallback'))),
-  meterProvider: optional(value('a MeterProvider', hasMethods<MeterProvider>('getMeter'))),
+  meter: optional(objectWith<Meter>('a Meter', 'createHistogram', 'addBatchObservableCallback')),
+  meterProvider: optional(objectWith<MeterProvider>('a MeterProvider', 'getMeter')),
   pool: optional(value('text', (given): given is string => typeof given === 'string')),
   fairnessIdAttribute: optional(flag()),
   maxFairnessIds: optional(positiveInteger()),

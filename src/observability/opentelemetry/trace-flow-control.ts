@@ -7,10 +7,9 @@
 import { type Context, context, type Span, SpanKind, SpanStatusCode, type Tracer } from '@opentelemetry/api';
 import { type FlowRequest, type ItemView, schemas } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
-import { hasMethods } from './has-methods.js';
 import { attributes, waitSpan } from './instruments.js';
 
-const { flag, object, optional, parse, value } = schemas;
+const { callable, flag, object, objectWith, optional, parse } = schemas;
 
 export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
   /** Makes the spans. */
@@ -25,8 +24,8 @@ export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
 }
 
 const optionsSchema = object({
-  tracer: value('a Tracer', hasMethods<Tracer>('startSpan')),
-  contextOf: optional(value('a function', (given): given is (request: never) => Context => typeof given === 'function')),
+  tracer: objectWith<Tracer>('a Tracer', 'startSpan'),
+  contextOf: optional(callable<(request: never) => Context>()),
   fairnessIdAttribute: optional(flag()),
 } satisfies Record<keyof TraceFlowControlOptions, unknown>);
 

@@ -30,22 +30,16 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
 
 type Checked = Record<keyof PrometheusMetricsOptions, unknown>;
 
-const { flag, object, optional, parse, positiveInteger, value } = schemas;
+const { callable, flag, object, objectWith, optional, parse, positiveInteger, value } = schemas;
 
-const registerMethods = ['registerMetric', 'removeSingleMetric', 'getSingleMetric'] as const;
-
-const aFunction = value('a function', (given): given is (request: never) => string => typeof given === 'function');
+const aFunction = callable<(request: never) => string>();
 const texts = value(
   'a list of texts',
   (given): given is string[] => Array.isArray(given) && given.every((text) => typeof text === 'string'),
 );
 
 const optionsSchema = object({
-  register: value(
-    'a Registry of prom-client',
-    (given): given is MetricsRegister =>
-      typeof given === 'object' && given !== null && registerMethods.every((name) => typeof Reflect.get(given, name) === 'function'),
-  ),
+  register: objectWith<MetricsRegister>('a Registry of prom-client', 'registerMetric', 'removeSingleMetric', 'getSingleMetric'),
   prefix: optional(
     value(
       'letters, digits and underscores, no digit first',

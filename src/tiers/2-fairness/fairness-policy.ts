@@ -1,5 +1,7 @@
 /** Tier 2, the contract: which flow of a band goes next. */
+
 import type { PluginShape } from '../../base/plugin-shape.js';
+import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 
 /**
@@ -62,3 +64,6 @@ export const fairnessPolicyShape: PluginShape<FairnessPolicy> = {
   optional: [],
   unless: 'sharedQueue',
 };
+
+/** How files get one. */
+export type FairnessDefinition<P = object> = PolicyDefinition<'fairness', P, FairnessPolicy>;

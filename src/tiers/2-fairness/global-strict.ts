@@ -1,5 +1,8 @@
 /** Serves the whole band in the order of its ordering policy, whoever asks. */
-import type { SharedQueuePolicy } from './fairness-policy.js';
+import { noParameters } from '../../base/policy-definition.js';
+import type { FairnessDefinition, SharedQueuePolicy } from './fairness-policy.js';
+
+const type = 'global-strict-fairness-policy';
 
 /**
  * The band as one queue: flows are labels, and the best request of the band under its ordering policy goes next.
@@ -10,5 +13,7 @@ import type { SharedQueuePolicy } from './fairness-policy.js';
  * Source: llm-d-router, global-strict-fairness-policy.
  */
 export function globalStrict(): SharedQueuePolicy {
-  return { type: 'global-strict-fairness-policy', sharedQueue: true };
+  return { type, sharedQueue: true };
 }
+
+export const globalStrictPlugin: FairnessDefinition = { kind: 'fairness', type, parameters: noParameters, create: globalStrict };

@@ -1,9 +1,10 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
-import { object, optional, type Schema } from '../../base/schema/element.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
-import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 import { jainIndex } from './jain-index.js';
 import { leastAttainedService } from './las.js';
 import type { ProgramStrategy } from './program-strategy.js';
@@ -34,18 +35,20 @@ export interface ProgramAwareOptions {
   completionTokenWeight?: number | undefined;
 }
 
-export const programAwareOptions: Schema<ProgramAwareOptions> = object({
-  strategy: optional(oneOf('las', 'turn-priority')),
-  lasWeightService: optional(atLeastZero()),
-  lasWeightHeadWait: optional(atLeastZero()),
-  lasHalfLifeSeconds: optional(atLeastZero()),
-  turnPriorityTimeWeight: optional(atLeastZero()),
-  turnPriorityInactivitySeconds: optional(atLeastZero()),
-  evictionTtlSeconds: optional(atLeastZero()),
-  evictionSweepSeconds: optional(aboveZero()),
-  promptTokenWeight: optional(atLeastZero()),
-  completionTokenWeight: optional(atLeastZero()),
+const parameters = object({
+  strategy: optional(oneOf('las', 'turn-priority'), 'las'),
+  lasWeightService: optional(atLeastZero(), 0.8),
+  lasWeightHeadWait: optional(atLeastZero(), 0.2),
+  lasHalfLifeSeconds: optional(atLeastZero(), 60),
+  turnPriorityTimeWeight: optional(atLeastZero(), 0.05),
+  turnPriorityInactivitySeconds: optional(atLeastZero(), 120),
+  evictionTtlSeconds: optional(atLeastZero(), 3600),
+  evictionSweepSeconds: optional(aboveZero(), 300),
+  promptTokenWeight: optional(atLeastZero(), 1),
+  completionTokenWeight: optional(atLeastZero(), 2),
 });
+
+type Settings = ReturnType<typeof parameters.read>;
 
 /** The policy, with figures for dashboards. */
 export interface ProgramAwarePolicy extends FlowFairnessPolicy {
@@ -121,14 +124,12 @@ class ProgramAwareSelector implements FlowSelector {
  * @throws FlowConfigError
  */
 export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePolicy {
-  const parsed = parse(programAwareOptions, options, 'programAware');
-  const { evictionTtlSeconds = 3600, evictionSweepSeconds = 300, promptTokenWeight = 1, completionTokenWeight = 2 } = parsed;
-  const programs = new ProgramTable(evictionTtlSeconds * 1000, evictionSweepSeconds * 1000);
-  const strategy = strategyOf(parsed);
-  const prices: Prices = { promptTokenWeight, completionTokenWeight };
+  const settings = parse(parameters, options, 'programAware');
+  const programs = new ProgramTable(settings.evictionTtlSeconds * 1000, settings.evictionSweepSeconds * 1000);
+  const strategy = strategyOf(settings);
   return {
     type: 'program-aware-fairness',
-    createSelector: (band) => new ProgramAwareSelector(band, programs, strategy, prices),
+    createSelector: (band) => new ProgramAwareSelector(band, programs, strategy, settings),
     get programs() {
       return programs.size;
     },
@@ -139,15 +140,18 @@ export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePol
   };
 }
 
-function strategyOf(options: ProgramAwareOptions): ProgramStrategy {
-  const { strategy = 'las', lasWeightService = 0.8, lasWeightHeadWait = 0.2, lasHalfLifeSeconds = 60 } = options;
-  const { turnPriorityTimeWeight = 0.05, turnPriorityInactivitySeconds = 120 } = options;
-  if (strategy === 'turn-priority') {
-    return turnPriority({ timeWeight: turnPriorityTimeWeight, inactivityMs: turnPriorityInactivitySeconds * 1000 });
+function strategyOf(settings: Settings): ProgramStrategy {
+  if (settings.strategy === 'turn-priority') {
+    const { turnPriorityTimeWeight: timeWeight, turnPriorityInactivitySeconds: inactivitySeconds } = settings;
+    return turnPriority({ timeWeight, inactivityMs: inactivitySeconds * 1000 });
   }
-  return leastAttainedService({
-    weightService: lasWeightService,
-    weightHeadWait: lasWeightHeadWait,
-    halfLifeMs: lasHalfLifeSeconds * 1000,
-  });
+  const { lasWeightService: weightService, lasWeightHeadWait: weightHeadWait, lasHalfLifeSeconds: halfLifeSeconds } = settings;
+  return leastAttainedService({ weightService, weightHeadWait, halfLifeMs: halfLifeSeconds * 1000 });
 }
+
+export const programAwarePlugin: FairnessDefinition<ProgramAwareOptions> = {
+  kind: 'fairness',
+  type: 'program-aware-fairness',
+  parameters,
+  create: programAware,
+};

@@ -1,7 +1,10 @@
 /** Gives each flow with waiting requests one turn in each round. */
+import { noParameters } from '../../base/policy-definition.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { FlowView } from '../views.js';
-import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+
+const type = 'round-robin-fairness-policy';
 
 /** A flow's place in the rounds; it is in a list while the flow is active. */
 class Turn implements Linked<Turn> {
@@ -94,5 +97,7 @@ class RoundRobinSelector implements FlowSelector {
  * Source: llm-d-router, round-robin-fairness-policy.
  */
 export function roundRobin(): FlowFairnessPolicy {
-  return { type: 'round-robin-fairness-policy', createSelector: () => new RoundRobinSelector() };
+  return { type, createSelector: () => new RoundRobinSelector() };
 }
+
+export const roundRobinPlugin: FairnessDefinition = { kind: 'fairness', type, parameters: noParameters, create: roundRobin };

@@ -1,6 +1,9 @@
 /** Earliest deadline first, the deadline being the end of the request's time to wait. */
+import { noParameters } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';
-import type { OrderingPolicy } from './ordering-policy.js';
+import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+
+const type = 'edf-ordering-policy';
 
 function compareDeadlines(a: ItemView, b: ItemView): number {
   const deadlineA = a.enqueuedAtMs + a.ttlMs;
@@ -15,5 +18,7 @@ function compareDeadlines(a: ItemView, b: ItemView): number {
  * Source: llm-d-router, edf-ordering-policy.
  */
 export function edf(): OrderingPolicy {
-  return { type: 'edf-ordering-policy', compare: compareDeadlines };
+  return { type, compare: compareDeadlines };
 }
+
+export const edfPlugin: OrderingDefinition = { kind: 'ordering', type, parameters: noParameters, create: edf };

@@ -1,10 +1,15 @@
 /** First come, first served. */
-import type { OrderingPolicy } from './ordering-policy.js';
+import { noParameters } from '../../base/policy-definition.js';
+import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+
+const type = 'fcfs-ordering-policy';
 
 /**
  * Arrival order. O(1).
  * Source: llm-d-router, fcfs-ordering-policy.
  */
 export function fcfs(): OrderingPolicy {
-  return { type: 'fcfs-ordering-policy', arrivalOrder: true, compare: (a, b) => a.sequence - b.sequence };
+  return { type, arrivalOrder: true, compare: (a, b) => a.sequence - b.sequence };
 }
+
+export const fcfsPlugin: OrderingDefinition = { kind: 'ordering', type, parameters: noParameters, create: fcfs };

@@ -1,5 +1,7 @@
 /** Tier 3, the contract: which request of a flow goes next. */
+
 import type { PluginShape } from '../../base/plugin-shape.js';
+import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';
 
 /**
@@ -24,3 +26,6 @@ export const orderingPolicyShape: PluginShape<OrderingPolicy> = {
   required: ['compare'],
   optional: [],
 };
+
+/** How files get one. */
+export type OrderingDefinition<P = object> = PolicyDefinition<'ordering', P, OrderingPolicy>;

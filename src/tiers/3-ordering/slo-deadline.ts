@@ -1,6 +1,9 @@
 /** Earliest time-to-first-token deadline first. */
+import { noParameters } from '../../base/policy-definition.js';
 import type { ItemView } from '../views.js';
-import type { OrderingPolicy } from './ordering-policy.js';
+import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+
+const type = 'slo-deadline-ordering-policy';
 
 function compareSloDeadlines(a: ItemView, b: ItemView): number {
   if (a.ttftDeadlineAtMs !== b.ttftDeadlineAtMs) return a.ttftDeadlineAtMs < b.ttftDeadlineAtMs ? -1 : 1;
@@ -14,5 +17,7 @@ function compareSloDeadlines(a: ItemView, b: ItemView): number {
  * Source: llm-d-router, slo-deadline-ordering-policy.
  */
 export function sloDeadline(): OrderingPolicy {
-  return { type: 'slo-deadline-ordering-policy', compare: compareSloDeadlines };
+  return { type, compare: compareSloDeadlines };
 }
+
+export const sloDeadlinePlugin: OrderingDefinition = { kind: 'ordering', type, parameters: noParameters, create: sloDeadline };

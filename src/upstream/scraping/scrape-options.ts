@@ -1,5 +1,5 @@
 /** What `scrape` takes, and what it becomes. */
-import { type Clock, type EndpointView, FlowConfigError, realClock, schemas } from '../../index.js';
+import { type Clock, type EndpointView, FlowConfigError, realClock, type Schema, schemas } from '../../index.js';
 import type { MetricsFetch } from './read-exposition.js';
 import { type ProfileOption, resolveChoice } from './resolve-sources.js';
 
@@ -48,74 +48,36 @@ export type ScrapeSettings = {
   readonly [K in Exclude<keyof ScrapeOptions, 'urlOf' | 'profile' | 'onWarning'>]-?: NonNullable<ScrapeOptions[K]>;
 } & Pick<ScrapeOptions, 'urlOf' | 'profile' | 'onWarning'>;
 
-const { aboveZero, object, optional, positiveInteger, ratio, text, value } = schemas;
-
-function callable<F>(): ReturnType<typeof value<F>> {
-  return value('a function', (candidate): candidate is F => typeof candidate === 'function');
-}
+const { aboveZero, anything, callable, clock, object, optional, positiveInteger, randomSource, ratio, text, value } = schemas;
 
 const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<string, string>> =>
   typeof candidate === 'object' && candidate !== null && Object.values(candidate).every((entry) => typeof entry === 'string');
 
-const isClock = (candidate: unknown): candidate is Clock =>
-  typeof candidate === 'object' && candidate !== null && 'setTimeout' in candidate && 'clearTimeout' in candidate && 'now' in candidate;
-
 const scrapeOptions = object({
-  intervalMs: optional(aboveZero()),
-  timeoutMs: optional(aboveZero()),
-  concurrency: optional(positiveInteger()),
-  jitter: optional(ratio()),
-  maxBackoffMs: optional(aboveZero()),
-  maxResponseBytes: optional(positiveInteger()),
-  path: optional(text('a path such as "/metrics"')),
+  intervalMs: optional(aboveZero(), 50),
+  timeoutMs: optional(aboveZero(), 1000),
+  concurrency: optional(positiveInteger(), 64),
+  jitter: optional(ratio(), 0.1),
+  maxBackoffMs: optional(aboveZero(), 1000),
+  maxResponseBytes: optional(positiveInteger(), 4_194_304),
+  path: optional(text('a path such as "/metrics"'), '/metrics'),
   urlOf: optional(callable<NonNullable<ScrapeOptions['urlOf']>>()),
-  headers: optional(value('an object of texts', isRecordOfTexts)),
-  profile: optional(value('a profile', (_candidate): _candidate is ProfileOption => true)),
-  stalenessThresholdMs: optional(aboveZero()),
+  headers: optional(value('an object of texts', isRecordOfTexts), {}),
+  profile: optional(anything() as Schema<ProfileOption>),
+  stalenessThresholdMs: optional(aboveZero(), 200),
   onWarning: optional(callable<NonNullable<ScrapeOptions['onWarning']>>()),
   fetch: optional(callable<MetricsFetch>()),
-  clock: optional(value('a clock', isClock)),
-  random: optional(callable<() => number>()),
+  clock: optional(clock(), realClock),
+  random: optional(randomSource(), Math.random),
 });
 
 /** @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
-  const {
-    intervalMs = 50,
-    timeoutMs = 1000,
-    concurrency = 64,
-    jitter = 0.1,
-    maxBackoffMs = 1000,
-    maxResponseBytes = 4_194_304,
-    path = '/metrics',
-    headers = {},
-    stalenessThresholdMs = 200,
-    fetch = globalThis.fetch,
-    clock = realClock,
-    random = Math.random,
-    urlOf,
-    profile,
-    onWarning,
-  } = schemas.parse(scrapeOptions, options, 'scrape');
+  const settings = schemas.parse(scrapeOptions, options, 'scrape');
+  const { fetch = globalThis.fetch, profile } = settings;
   if (typeof fetch !== 'function') {
     throw new FlowConfigError('scrape', [{ path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' }]);
   }
   if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');
-  return {
-    intervalMs,
-    timeoutMs,
-    concurrency,
-    jitter,
-    maxBackoffMs,
-    maxResponseBytes,
-    path,
-    headers,
-    stalenessThresholdMs,
-    fetch,
-    clock,
-    random,
-    urlOf,
-    profile,
-    onWarning,
-  };
+  return { ...settings, fetch };
 }

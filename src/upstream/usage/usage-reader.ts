@@ -26,7 +26,7 @@ const options = object({
   ),
   reportEveryTokens: optional(positiveInteger()),
   longestEvent: optional(positiveInteger()),
-  now: optional(value('a function', (now): now is () => number => typeof now === 'function')),
+  now: optional(schemas.callable<() => number>()),
 });
 
 /** Bytes in, figures out. What it cannot make sense of it passes over; it never throws. */

@@ -3,9 +3,8 @@
  *
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
-import type * as z from 'zod/mini';
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { optional, rule, type Schema } from '../../../base/schema/element.js';
+import { optional, type Report, type Schema } from '../../../base/schema/element.js';
 import { aboveZero, oneOf, positiveInteger } from '../../../base/schema/types.js';
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
@@ -65,9 +64,9 @@ export interface AdaptiveLimitOptions {
 
 export const defaultMaxLimit = 1000;
 
-type Shape<T> = { [K in keyof T]-?: z.ZodMiniOptional<Schema<Exclude<T[K], undefined>>> };
+type ShapeOf<T> = { readonly [K in keyof T]-?: Schema<T[K]> };
 
-export const adaptiveLimitShape: Shape<AdaptiveLimitOptions> = {
+export const adaptiveLimitShape: ShapeOf<AdaptiveLimitOptions> = {
   initialLimit: optional(positiveInteger()),
   minLimit: optional(positiveInteger()),
   maxLimit: optional(positiveInteger()),
@@ -78,12 +77,10 @@ export const adaptiveLimitShape: Shape<AdaptiveLimitOptions> = {
 };
 
 /** The limits that were given are in order. */
-export function limitsInOrder(): z.core.$ZodCheck<AdaptiveLimitOptions> {
-  return rule(({ initialLimit, minLimit = 1, maxLimit = defaultMaxLimit }, report) => {
-    if (minLimit > maxLimit) report(`an integer of at most maxLimit (${maxLimit})`, ['minLimit']);
-    else if (initialLimit !== undefined && initialLimit < minLimit) report(`at least minLimit (${minLimit})`, ['initialLimit']);
-    else if (initialLimit !== undefined && initialLimit > maxLimit) report(`at most maxLimit (${maxLimit})`, ['initialLimit']);
-  });
+export function limitsInOrder({ initialLimit, minLimit = 1, maxLimit = defaultMaxLimit }: AdaptiveLimitOptions, report: Report): void {
+  if (minLimit > maxLimit) report(`an integer of at most maxLimit (${maxLimit})`, ['minLimit']);
+  else if (initialLimit !== undefined && initialLimit < minLimit) report(`at least minLimit (${minLimit})`, ['initialLimit']);
+  else if (initialLimit !== undefined && initialLimit > maxLimit) report(`at most maxLimit (${maxLimit})`, ['initialLimit']);
 }
 
 /** What a rule judges. `limit` may hold a fraction, which is carried on and not used. */

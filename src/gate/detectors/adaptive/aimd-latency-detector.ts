@@ -1,15 +1,11 @@
 /** Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not. */
-import { object, optional, type Schema } from '../../../base/schema/element.js';
+
+import { object } from '../../../base/schema/containers.js';
+import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, number } from '../../../base/schema/types.js';
-import {
-  type AdaptiveDetector,
-  type AdaptiveLimitOptions,
-  adaptiveDetector,
-  adaptiveLimitShape,
-  defaultMaxLimit,
-  limitsInOrder,
-} from './adaptive-limit.js';
+import type { DetectorDefinition } from '../../saturation-detector.js';
+import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
 export interface AimdLatencyOptions extends AdaptiveLimitOptions {
@@ -19,11 +15,10 @@ export interface AimdLatencyOptions extends AdaptiveLimitOptions {
   backoffRatio?: number | undefined;
 }
 
-export const aimdLatencyOptions: Schema<AimdLatencyOptions> = object({
-  ...adaptiveLimitShape,
-  targetMs: aboveZero(),
-  backoffRatio: optional(number({ from: 0.5, to: 0.99 })),
-}).check(limitsInOrder());
+const parameters = object(
+  { ...adaptiveLimitShape, targetMs: aboveZero(), backoffRatio: optional(number({ from: 0.5, to: 0.99 }), 0.9) },
+  limitsInOrder,
+);
 
 /**
  * Additive increase, multiplicative decrease: a window with a drop, or slower than `targetMs`, multiplies the limit by `backoffRatio`,
@@ -36,9 +31,16 @@ export const aimdLatencyOptions: Schema<AimdLatencyOptions> = object({
  * @throws FlowConfigError
  */
 export function aimdLatency(options: AimdLatencyOptions): AdaptiveDetector {
-  const { targetMs, backoffRatio = 0.9, maxLimit = defaultMaxLimit, ...limits } = parse(aimdLatencyOptions, options, 'aimdLatency');
-  return adaptiveDetector('aimd-latency-detector', { ...limits, maxLimit }, ({ limit, latency = 0, drops, peakInFlight }) => {
+  const { targetMs, backoffRatio, ...limits } = parse(parameters, options, 'aimdLatency');
+  return adaptiveDetector('aimd-latency-detector', limits, ({ limit, latency = 0, drops, peakInFlight }) => {
     if (drops > 0 || latency > targetMs) return Math.floor(backoffRatio * limit);
     return peakInFlight * 2 >= limit ? limit + 1 : limit;
   });
 }
+
+export const aimdLatencyPlugin: DetectorDefinition<AimdLatencyOptions> = {
+  kind: 'saturationDetector',
+  type: 'aimd-latency-detector',
+  parameters,
+  create: aimdLatency,
+};

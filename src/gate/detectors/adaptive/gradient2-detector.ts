@@ -1,7 +1,10 @@
 /** Saturation from a limit that follows the ratio of long-term to recent latency. */
-import { object, optional, type Schema } from '../../../base/schema/element.js';
+
+import { object } from '../../../base/schema/containers.js';
+import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { atLeastZero, number, positiveInteger, ratioAboveZero } from '../../../base/schema/types.js';
+import type { DetectorDefinition } from '../../saturation-detector.js';
 import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
@@ -25,15 +28,18 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
   queueSize?: number | undefined;
 }
 
-export const gradient2Options: Schema<Gradient2Options> = object({
-  ...adaptiveLimitShape,
-  maxLimit: positiveInteger(),
-  maxFactor: optional(number({ from: 1.2 })),
-  tolerance: optional(number({ from: 1 })),
-  longWindows: optional(positiveInteger()),
-  smoothing: optional(ratioAboveZero()),
-  queueSize: optional(atLeastZero()),
-}).check(limitsInOrder());
+const parameters = object(
+  {
+    ...adaptiveLimitShape,
+    maxLimit: positiveInteger(),
+    maxFactor: optional(number({ from: 1.2 }), 5),
+    tolerance: optional(number({ from: 1 }), 1.5),
+    longWindows: optional(positiveInteger(), 600),
+    smoothing: optional(ratioAboveZero(), 0.2),
+    queueSize: optional(atLeastZero(), 4),
+  },
+  limitsInOrder,
+);
 
 /** Windows until the long run is an exponential average; before, it is the mean. */
 const warmUp = 10;
@@ -52,14 +58,7 @@ const steepest = 0.5;
  * @throws FlowConfigError
  */
 export function gradient2(options: Gradient2Options): AdaptiveDetector {
-  const {
-    maxFactor = 5,
-    tolerance = 1.5,
-    longWindows = 600,
-    smoothing = 0.2,
-    queueSize = 4,
-    ...limits
-  } = parse(gradient2Options, options, 'gradient2');
+  const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = parse(parameters, options, 'gradient2');
   const minLimit = limits.minLimit ?? Math.min(20, limits.maxLimit, limits.initialLimit ?? 20);
   let long = 0;
   let windows = 0;
@@ -82,3 +81,10 @@ export function gradient2(options: Gradient2Options): AdaptiveDetector {
     return Math.min(limit + (target - limit) * smoothing, peak * Math.max(1.2, maxFactor - Math.log10(peak)));
   });
 }
+
+export const gradient2Plugin: DetectorDefinition<Gradient2Options> = {
+  kind: 'saturationDetector',
+  type: 'gradient2-detector',
+  parameters,
+  create: gradient2,
+};

@@ -1,7 +1,10 @@
 /** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
-import { object, optional, type Schema, value } from '../../../base/schema/element.js';
+
+import { object } from '../../../base/schema/containers.js';
+import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
-import { aboveZero, positiveInteger } from '../../../base/schema/types.js';
+import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/types.js';
+import type { DetectorDefinition } from '../../saturation-detector.js';
 import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
 
 /** What a configuration file can hold. Limits are for the whole pool. */
@@ -20,20 +23,9 @@ export interface VegasOptions extends VegasParameters {
   random?: (() => number) | undefined;
 }
 
-const parameters = {
-  ...adaptiveLimitShape,
-  maxLimit: positiveInteger(),
-  probeMultiplier: optional(aboveZero()),
-};
+const shape = { ...adaptiveLimitShape, maxLimit: positiveInteger(), probeMultiplier: optional(aboveZero(), 30) };
 
-export const vegasParameters: Schema<VegasParameters> = object(parameters).check(limitsInOrder());
-
-const vegasOptions: Schema<VegasOptions> = object({
-  ...parameters,
-  random: optional(
-    value('a function that returns a number from 0 to less than 1', (given): given is () => number => typeof given === 'function'),
-  ),
-}).check(limitsInOrder());
+const optionsSchema = object({ ...shape, random: optional(randomSource(), () => 1) }, limitsInOrder);
 
 /**
  * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since the last probe. With
@@ -46,7 +38,7 @@ const vegasOptions: Schema<VegasOptions> = object({
  * @throws FlowConfigError
  */
 export function vegas(options: VegasOptions): AdaptiveDetector {
-  const { probeMultiplier = 30, random = () => 1, ...limits } = parse(vegasOptions, options, 'vegas');
+  const { probeMultiplier, random, ...limits } = parse(optionsSchema, options, 'vegas');
   let fastest = Number.POSITIVE_INFINITY;
   let windows = 0;
   let jitter = nextJitter();
@@ -76,3 +68,10 @@ export function vegas(options: VegasOptions): AdaptiveDetector {
     return queue > 6 * step ? limit - step : limit;
   });
 }
+
+export const vegasPlugin: DetectorDefinition<VegasParameters> = {
+  kind: 'saturationDetector',
+  type: 'vegas-detector',
+  parameters: object(shape, limitsInOrder),
+  create: (parameters) => vegas(parameters),
+};

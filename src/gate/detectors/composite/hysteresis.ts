@@ -3,14 +3,15 @@
  *
  * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any T ms.
  */
-import type * as z from 'zod/mini';
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { object } from '../../../base/schema/containers.js';
 import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
-import { object, optional, type Schema } from '../../../base/schema/element.js';
+import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
-import { aboveZero, atLeastZero } from '../../../base/schema/types.js';
-import type { SaturationDetector } from '../../saturation-detector.js';
+import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
+import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
+import { NamedDetectors } from './named-detector.js';
 
 export interface HysteresisOptions {
   /** The reading from which on it is full, above 0. @default 1 */
@@ -21,15 +22,9 @@ export interface HysteresisOptions {
   minDwellMs?: number | undefined;
 }
 
-type HysteresisShape = Record<keyof HysteresisOptions, z.ZodMiniOptional<Schema<number>>>;
+const shape = { closeAt: optional(aboveZero(), 1), openAt: optional(atLeastZero()), minDwellMs: optional(atLeastZero(), 0) };
 
-export const hysteresisShape: HysteresisShape = {
-  closeAt: optional(aboveZero()),
-  openAt: optional(atLeastZero()),
-  minDwellMs: optional(atLeastZero()),
-};
-
-const hysteresisOptions: Schema<HysteresisOptions> = object(hysteresisShape).check(opensBelowClosing());
+const optionsSchema = object(shape, opensBelowClosing);
 
 const type = 'hysteresis-saturation-detector';
 const justBelowFull = 1 - Number.EPSILON / 2;
@@ -54,7 +49,7 @@ export interface HysteresisDetector<D extends SaturationDetector = SaturationDet
  * @throws FlowConfigError
  */
 export function withHysteresis<D extends SaturationDetector>(detector: D, options: HysteresisOptions = {}): HysteresisDetector<D> {
-  const { closeAt = 1, openAt = 0.9 * closeAt, minDwellMs = 0 } = parse(hysteresisOptions, options, 'withHysteresis');
+  const { closeAt, openAt = 0.9 * closeAt, minDwellMs } = parse(optionsSchema, options, 'withHysteresis');
   if (typeof detector?.saturation !== 'function') {
     throw new FlowConfigError('withHysteresis', [{ path: 'detector', expected: 'a saturation detector', got: describeValue(detector) }]);
   }
@@ -99,3 +94,15 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
     ...(released && { released: released.bind(detector) }),
   };
 }
+
+export const hysteresisPlugin: DetectorDefinition<HysteresisOptions & { detector: string }> = {
+  kind: 'saturationDetector',
+  type,
+  parameters: object({ detector: text('the name of a saturation detector'), ...shape }, opensBelowClosing),
+  create({ detector, ...options }, references) {
+    const named = new NamedDetectors(references);
+    const inner = named.find(detector, 'detector');
+    if (inner === undefined) throw named.toError(type);
+    return withHysteresis(inner, options);
+  },
+};

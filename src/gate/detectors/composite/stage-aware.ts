@@ -5,12 +5,18 @@
  */
 
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
+import { object } from '../../../base/schema/containers.js';
+import { optional, type Report, type Schema } from '../../../base/schema/element.js';
+import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
-import type { SaturationDetector } from '../../saturation-detector.js';
+import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
+import { NamedDetectors } from './named-detector.js';
 
 /** The label that names an endpoint's part. */
 export const roleLabel = 'llm-d.ai/role';
+
+const type = 'stage-aware-saturation-detector';
 
 const stages: readonly Stage[] = ['prefill', 'decode'];
 const prefillOnly: readonly Stage[] = ['prefill'];
@@ -116,7 +122,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
   }
 
   return {
-    type: 'stage-aware-saturation-detector',
+    type,
     ...(distinct.some((child) => child.needsPool === true) ? { needsPool: true } : {}),
     ...mergeSubscriptions(distinct),
     get isGuessing() {
@@ -157,3 +163,34 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
     },
   };
 }
+
+/** The names of the detectors: one for both stages, or one for each. */
+interface StageParameters {
+  detector?: string | undefined;
+  prefill?: string | undefined;
+  decode?: string | undefined;
+}
+
+function namesOneOrBoth({ detector, prefill, decode }: StageParameters, report: Report): void {
+  const isOne = detector !== undefined && prefill === undefined && decode === undefined;
+  const isTwo = detector === undefined && prefill !== undefined && decode !== undefined;
+  if (!isOne && !isTwo) report('either "detector", or both "prefill" and "decode"');
+}
+
+const parameters: Schema<StageParameters> = object(
+  { detector: optional(text()), prefill: optional(text()), decode: optional(text()) },
+  namesOneOrBoth,
+);
+
+export const stageAwarePlugin: DetectorDefinition<StageParameters> = {
+  kind: 'saturationDetector',
+  type,
+  parameters,
+  create({ detector = '', prefill = detector, decode = detector }, references) {
+    const named = new NamedDetectors(references);
+    const inPrefill = named.find(prefill, detector === '' ? 'prefill' : 'detector');
+    const inDecode = decode === prefill ? inPrefill : named.find(decode, 'decode');
+    if (inPrefill === undefined || inDecode === undefined) throw named.toError(type);
+    return byStage({ prefill: inPrefill, decode: inDecode });
+  },
+};

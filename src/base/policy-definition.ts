@@ -1,0 +1,17 @@
+/**
+ * How configuration files get a policy. Every built-in policy has its definition beside its code; `plugins/built-ins.ts` lists them all.
+ */
+import { object } from './schema/containers.js';
+import type { Schema } from './schema/element.js';
+
+/** `R` is what `create` may look up: the plugins that parameters name, for policies that are made of others. */
+export interface PolicyDefinition<K extends string, P, T, R = unknown> {
+  readonly kind: K;
+  /** The name in configuration files; the policies that `create` makes bear it too. */
+  readonly type: string;
+  readonly parameters: Schema<P>;
+  create(parameters: P, references: R): T;
+}
+
+/** For policies without parameters: any key is an error. */
+export const noParameters: Schema<object> = /* @__PURE__ */ object({});

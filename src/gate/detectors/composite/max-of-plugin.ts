@@ -1,0 +1,57 @@
+/** How files get `maxOf` and `meanOf`: the children are names, and whoever reads the file makes the detectors that they stand for. */
+import { list, object, record } from '../../../base/schema/containers.js';
+import { optional, type Report, type Schema } from '../../../base/schema/element.js';
+import { oneOf, text } from '../../../base/schema/types.js';
+import type { Stage } from '../../../endpoints/endpoint.js';
+import type { DetectorDefinition } from '../../saturation-detector.js';
+import { type CompositeChild, type CompositeDetector, maxOf, meanOf } from './max-of.js';
+import { NamedDetectors } from './named-detector.js';
+
+interface CompositeParameters {
+  detectors: readonly string[];
+  /** Child → the stages that it judges; a child that is not in it judges both. */
+  stages?: Readonly<Record<string, readonly Stage[]>> | undefined;
+}
+
+const atLeastOne = 'at least one entry';
+
+const parameters: Schema<CompositeParameters> = object(
+  {
+    detectors: list(text('the name of a saturation detector'), `an array of names, ${atLeastOne}`),
+    stages: optional(record(list(oneOf('prefill', 'decode')))),
+  },
+  checkNames,
+);
+
+function checkNames({ detectors, stages = {} }: CompositeParameters, report: Report): void {
+  if (!Array.isArray(detectors)) return;
+  if (detectors.length === 0) report(atLeastOne, ['detectors']);
+  detectors.forEach((name, index) => {
+    if (detectors.indexOf(name) < index) report('a name that is not in the list yet', ['detectors', index]);
+  });
+  for (const [name, scope] of Object.entries(stages)) {
+    if (!detectors.includes(name)) report('only names that are in detectors', ['stages', name], 'a name that is not');
+    else if (scope?.length === 0) report(atLeastOne, ['stages', name]);
+  }
+}
+
+// @__NO_SIDE_EFFECTS__
+function definition(type: string, combine: (...children: CompositeChild[]) => CompositeDetector): DetectorDefinition<CompositeParameters> {
+  return {
+    kind: 'saturationDetector',
+    type,
+    parameters,
+    create({ detectors, stages = {} }, references) {
+      const named = new NamedDetectors(references);
+      const children = detectors.flatMap((name, index) => {
+        const detector = named.find(name, `detectors[${index}]`);
+        return detector === undefined ? [] : [{ name, detector, stages: stages[name] }];
+      });
+      if (children.length < detectors.length) throw named.toError(type);
+      return combine(...children);
+    },
+  };
+}
+
+export const maxOfPlugin: DetectorDefinition<CompositeParameters> = definition('max-saturation-detector', maxOf);
+export const meanOfPlugin: DetectorDefinition<CompositeParameters> = definition('mean-saturation-detector', meanOf);
