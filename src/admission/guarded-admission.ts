@@ -1,12 +1,18 @@
-/** The controller's side of admission: asks the policy, contains its faults, and gives back what it admitted. */
-
+/** The admission policy as the controller asks it: its faults are contained, and it hears of the end of every request that it admitted. */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Gate } from '../gate/gate.js';
 import type { Usage } from '../tiers/views.js';
 import type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission-policy.js';
 
-/** What one decision may look at; made once and used for every decision. */
+/** An admitted request. */
+export interface AdmittedItem extends AdmissionKey {
+  readonly request: unknown;
+  /** The policy that hears of its end; cleared when it has heard. */
+  admittedBy: AdmissionPolicy | undefined;
+}
+
+/** The view of one decision; made once and used for every decision. */
 class DecisionView implements AdmissionView {
   nowMs = 0;
   waiting = 0;
@@ -64,10 +70,13 @@ export class GuardedAdmission {
     return undefined;
   }
 
-  /** Tells `policy`, which admitted the request, that it ended. */
-  released(policy: AdmissionPolicy, request: unknown, key: AdmissionKey, usage: Usage | undefined): void {
+  /** Tells the policy that admitted the request of its end, once. */
+  ended(item: AdmittedItem, usage: Usage | undefined): void {
+    const policy = item.admittedBy;
+    if (policy === undefined) return;
+    item.admittedBy = undefined;
     try {
-      policy.released?.(request, key, usage);
+      policy.released?.(item.request, item, usage);
     } catch (error) {
       this.failed(policy, error);
     }

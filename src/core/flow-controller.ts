@@ -58,7 +58,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
     const error = argumentError('enqueue', request, key);
-    return error === undefined ? this.dispatcher.enqueue(request, key.fairnessId, key.priority ?? 0) : Promise.reject(error);
+    return error === undefined ? this.dispatcher.enqueue(request, key) : Promise.reject(error);
   }
 
   /**
@@ -69,7 +69,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
     const error = argumentError('tryEnqueue', request, key);
     if (error !== undefined) throw error;
-    return this.dispatcher.tryEnqueue(request, key.fairnessId, key.priority ?? 0);
+    return this.dispatcher.tryEnqueue(request, key);
   }
 
   /**

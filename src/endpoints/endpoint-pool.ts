@@ -48,7 +48,6 @@ export interface PoolEvents extends ListenerErrors {
 
 /** A seat as the pool books it. */
 export interface Seat {
-  readonly tokens: number;
   /** When it was taken at this endpoint. */
   readonly seatedAtMs: number;
 }
@@ -79,16 +78,16 @@ export class Endpoint implements EndpointView {
     return this.unsampled.size;
   }
 
-  book(seat: Seat): void {
+  take(seat: Seat, tokens: number): void {
     this.inFlightRequests++;
-    this.inFlightTokens += seat.tokens;
+    this.inFlightTokens += tokens;
     this.dispatchedRequests++;
     if (this.metrics !== undefined) this.unsampled.add(seat);
   }
 
-  unbook(seat: Seat): void {
+  giveBack(seat: Seat, tokens: number): void {
     this.inFlightRequests--;
-    this.inFlightTokens -= seat.tokens;
+    this.inFlightTokens -= tokens;
     if (this.unsampled.size > 0) this.unsampled.delete(seat);
   }
 
@@ -108,20 +107,17 @@ export class Endpoint implements EndpointView {
  * the same name since. Methods that change one server return false when the pool has none such.
  */
 export class EndpointPool implements PoolView {
+  /** Members in the order in which they were added; replaced, never changed. Written by the pool alone. */
+  endpoints: readonly Endpoint[] = [];
   inFlightRequests = 0;
   inFlightTokens = 0;
   private readonly members = new Map<string, Endpoint>();
-  private inOrder: readonly Endpoint[] = [];
   private listeners: readonly (() => void)[] = [];
   private readonly events = new GuardedEvents<PoolEvents>();
   private changes = 0;
   private clock: () => number = () => performance.now();
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
-
-  get endpoints(): readonly Endpoint[] {
-    return this.inOrder;
-  }
 
   /** Rises with every change of members, labels, weights and overload marks; not with metrics and seats, nor when a mark runs out. */
   get version(): number {
@@ -163,7 +159,7 @@ export class EndpointPool implements PoolView {
     if (endpoint === undefined) return false;
     endpoint.isMember = false;
     this.members.delete(endpoint.id);
-    this.inOrder = Object.freeze([...this.members.values()]);
+    this.endpoints = Object.freeze([...this.members.values()]);
     this.inFlightRequests -= endpoint.inFlightRequests;
     this.inFlightTokens -= endpoint.inFlightTokens;
     this.changedFor(endpoint, 'removed');
@@ -247,20 +243,20 @@ export class EndpointPool implements PoolView {
   }
 
   /** @internal Takes a seat. */
-  book(endpoint: Endpoint, seat: Seat): void {
-    endpoint.book(seat);
+  book(endpoint: Endpoint, seat: Seat, tokens: number): void {
+    endpoint.take(seat, tokens);
     if (!endpoint.isMember) return;
     this.inFlightRequests++;
-    this.inFlightTokens += seat.tokens;
+    this.inFlightTokens += tokens;
   }
 
-  /** @internal Gives a seat back, and wakes whoever waits for one, `except` the listener that knows. */
-  unbook(endpoint: Endpoint, seat: Seat, except?: () => void): void {
-    endpoint.unbook(seat);
+  /** @internal Gives a seat back, and wakes every controller that may wait for it, `except` the one that knows. */
+  unbook(endpoint: Endpoint, seat: Seat, tokens: number, except?: () => void): void {
+    endpoint.giveBack(seat, tokens);
     if (!endpoint.isMember) return;
     this.inFlightRequests--;
-    this.inFlightTokens -= seat.tokens;
-    this.changed(except);
+    this.inFlightTokens -= tokens;
+    if (this.listeners.length > 1 || this.listeners[0] !== except) this.changed(except);
   }
 
   private member(server: string | EndpointView): Endpoint | undefined {
@@ -270,7 +266,7 @@ export class EndpointPool implements PoolView {
 
   private join(endpoint: Endpoint): Endpoint {
     this.members.set(endpoint.id, endpoint);
-    this.inOrder = Object.freeze([...this.members.values()]);
+    this.endpoints = Object.freeze([...this.members.values()]);
     this.changedFor(endpoint, 'added');
     return endpoint;
   }

@@ -1,12 +1,12 @@
 /**
- * May a band dispatch now? Saturation against the band's ceiling, with everything that foreign code can get wrong contained.
+ * May a band dispatch now? The gate compares the saturation with the band's ceiling, and contains every fault of foreign code.
  *
  * Invariant: an empty pool dispatches nothing; ceilings never rise as priority falls.
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
-import type { BandTable } from '../tiers/band-table.js';
+import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import type { UsageLimitPolicy } from './ceilings/usage-limit-policy.js';
 import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
@@ -22,7 +22,7 @@ export interface GateOptions {
   /** Judges the bands that have no detector of their own. */
   readonly saturationDetector: SaturationDetector;
   readonly usageLimitPolicy: UsageLimitPolicy;
-  readonly bands: readonly DetectedBand[];
+  readonly bands: readonly (DetectedBand & { readonly priority: number })[];
   readonly defaultBand: DetectedBand;
   readonly defaultNegativeBand: DetectedBand;
 }
@@ -31,37 +31,49 @@ interface DetectedBand {
   readonly saturationDetector: SaturationDetector | undefined;
 }
 
+/** Detectors of single bands; a band without one of its own is judged by the shared detector. */
+interface OwnDetectors {
+  /** Without the shared one. */
+  readonly all: readonly GuardedDetector[];
+  readonly byPriority: ReadonlyMap<number, GuardedDetector>;
+  readonly ofTemplate: GuardedDetector;
+  readonly ofNegativeTemplate: GuardedDetector;
+}
+
 export class Gate {
+  /** True when a detector or the usage-limit policy hears of dispatches. */
+  hearsDispatches = false;
+  /** True when a detector hears when a seat is given back. */
+  hearsReleases = false;
   private ceilingsVersion = -1;
   private readonly pool: PoolView;
-  private readonly bands: BandTable;
+  private readonly bands: BandRegistry;
   private readonly errors: PluginErrorSink;
   private readonly onAnnounced: () => void;
   private options: GateOptions;
   private shared: GuardedDetector;
-  /** Those of the bands that have a detector of their own; undefined while none has. */
-  private own: Map<SaturationDetector, GuardedDetector> | undefined = undefined;
+  /** Detectors that judge single bands; undefined while no band has its own. */
+  private own: OwnDetectors | undefined = undefined;
 
-  constructor(pool: PoolView, bands: BandTable, errors: PluginErrorSink, options: GateOptions, onAnnounced: () => void) {
+  constructor(pool: PoolView, bands: BandRegistry, errors: PluginErrorSink, options: GateOptions, onAnnounced: () => void) {
     this.pool = pool;
     this.bands = bands;
     this.errors = errors;
     this.options = options;
     this.onAnnounced = onAnnounced;
-    this.shared = this.makeSensor(options.saturationDetector);
-    this.own = this.ownSensors();
+    this.shared = this.guarded(options.saturationDetector, []);
+    this.install([]);
   }
 
   configure(options: GateOptions): void {
     this.options = options;
     this.ceilingsVersion = -1;
-    const before = this.sensors();
-    const kept = before.find(({ detector }) => detector === options.saturationDetector);
-    this.shared = kept ?? this.makeSensor(options.saturationDetector);
-    this.own = this.ownSensors(before);
-    const now = new Set(this.sensors());
-    for (const sensor of before) if (!now.has(sensor)) sensor.stop();
-    for (const sensor of now) sensor.configure(options.gate);
+    const before = this.detectors();
+    this.shared = this.guarded(options.saturationDetector, before);
+    this.install(before);
+    const now = new Set(this.detectors());
+    for (const detector of before) if (!now.has(detector)) detector.stop();
+    for (const detector of now) detector.configure(options.gate);
   }
 
   /** The last reading of the shared detector, scaled so that 1 is full; 0 before the first. */
@@ -71,38 +83,39 @@ export class Gate {
 
   /** The last reading that a band is judged by. */
   saturationFor(band: PriorityBand): number {
-    return this.sensorOf(band).saturation;
+    return this.detectorOf(band).saturation;
   }
 
-  /** The same, undefined when the detector failed. */
+  /** The same; undefined when the detector failed. */
   measured(band: PriorityBand): number | undefined {
-    const sensor = this.sensorOf(band);
-    return sensor.isFailing ? undefined : sensor.saturation;
+    const detector = this.detectorOf(band);
+    return detector.isFailing ? undefined : detector.saturation;
   }
 
-  /** What a band was judged by last. */
+  /** The reading and the ceiling that a band was last judged by. */
   readingFor(band: PriorityBand): { saturation: number; ceiling: number } {
     return { saturation: this.saturationFor(band), ceiling: band.ceiling };
   }
 
   /** Ends the detectors' announcements. */
   stop(): void {
-    for (const sensor of this.sensors()) sensor.stop();
+    for (const detector of this.detectors()) detector.stop();
   }
 
   /** Reads the detectors and judges one band. */
   admits(band: PriorityBand, nowMs: number): boolean {
     if (this.pool.endpoints.length === 0) return false;
     this.shared.read(this.pool, nowMs);
-    if (this.own !== undefined) for (const sensor of this.own.values()) sensor.read(this.pool, nowMs);
-    const areConstant = this.options.usageLimitPolicy.constant === true;
-    if (!areConstant || this.ceilingsVersion !== this.bands.version || !isRanked(band)) this.setCeilings(band);
+    if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs);
+    const areConstant = this.options.usageLimitPolicy.constant === true && (band.isConfigured || band.waiting > 0);
+    if (!areConstant || this.ceilingsVersion !== this.bands.version) this.setCeilings(band);
     return this.isOpenFor(band);
   }
 
   /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */
   isOpenFor(band: PriorityBand): boolean {
-    return this.sensorOf(band).isBelow(band.ceiling);
+    const detector = this.own === undefined ? this.shared : this.detectorOf(band);
+    return detector.saturation < band.ceiling && !(detector.isFailing && detector.holdsBackAll);
   }
 
   /** How full the pool is; 1 when it is empty. */
@@ -117,13 +130,14 @@ export class Gate {
     return this.options.gate.recheckIntervalMs;
   }
 
-  /** Those of `endpoints` that the band's detector would send one more request to. */
+  /** The part of `endpoints` that the band's detector would send one more request to. */
   withRoom(endpoints: readonly EndpointView[], band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
-    return (band === undefined ? this.shared : this.sensorOf(band)).withRoom(endpoints, nowMs);
+    return (band === undefined ? this.shared : this.detectorOf(band)).withRoom(endpoints, nowMs);
   }
 
-  /** Tells the usage-limit policy of a dispatch. */
-  passed(priority: number): void {
+  /** Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
+  dispatched(endpoint: EndpointView, priority: number, nowMs: number): void {
+    this.seatTaken(endpoint, nowMs);
     const { usageLimitPolicy } = this.options;
     if (usageLimitPolicy.dispatched === undefined) return;
     try {
@@ -133,20 +147,14 @@ export class Gate {
     }
   }
 
-  /** Every detector hears of every seat: all of them judge the same pool. */
-  dispatched(endpoint: EndpointView, nowMs: number): void {
-    this.shared.dispatched(endpoint, nowMs);
-    if (this.own !== undefined) for (const sensor of this.own.values()) sensor.dispatched(endpoint, nowMs);
+  /** Tells the detectors that a seat was taken at an endpoint. */
+  seatTaken(endpoint: EndpointView, nowMs: number): void {
+    for (const detector of this.detectors()) detector.dispatched(endpoint, nowMs);
   }
 
+  /** Tells the detectors that a seat was given back. */
   released(endpoint: EndpointView, nowMs: number): void {
-    this.shared.released(endpoint, nowMs);
-    if (this.own !== undefined) for (const sensor of this.own.values()) sensor.released(endpoint, nowMs);
-  }
-
-  /** True when a detector wants to know when a seat was given back. */
-  get hearsReleases(): boolean {
-    return this.own !== undefined || this.shared.detector.released !== undefined;
+    for (const detector of this.detectors()) detector.released(endpoint, nowMs);
   }
 
   /** True when the gate may be closed for a band and open for one below it. False while the pool is empty. */
@@ -155,31 +163,44 @@ export class Gate {
   }
 
   private get announces(): boolean {
-    return this.own === undefined ? this.shared.announces : this.sensors().every((sensor) => sensor.announces);
+    return this.own === undefined ? this.shared.announces : this.detectors().every((detector) => detector.announces);
   }
 
-  private sensorOf(band: PriorityBand): GuardedDetector {
-    const { own } = this;
-    const detector = own === undefined ? undefined : band.settings.saturationDetector;
-    return detector === undefined ? this.shared : (own?.get(detector) ?? this.shared);
+  private detectorOf(band: PriorityBand): GuardedDetector {
+    if (this.own === undefined) return this.shared;
+    const { byPriority, ofTemplate, ofNegativeTemplate } = this.own;
+    return byPriority.get(band.priority) ?? (band.priority < 0 ? ofNegativeTemplate : ofTemplate);
   }
 
-  private sensors(): GuardedDetector[] {
-    return [this.shared, ...(this.own?.values() ?? [])];
+  private detectors(): readonly GuardedDetector[] {
+    return this.own === undefined ? [this.shared] : [this.shared, ...this.own.all];
   }
 
-  private ownSensors(reusable: readonly GuardedDetector[] = []): Map<SaturationDetector, GuardedDetector> | undefined {
-    const sensors = new Map<SaturationDetector, GuardedDetector>();
-    const { bands, defaultBand, defaultNegativeBand } = this.options;
-    for (const { saturationDetector: detector } of [...bands, defaultBand, defaultNegativeBand]) {
-      if (detector === undefined || detector === this.shared.detector || sensors.has(detector)) continue;
-      sensors.set(detector, reusable.find((sensor) => sensor.detector === detector) ?? this.makeSensor(detector));
-    }
-    return sensors.size > 0 ? sensors : undefined;
+  /** Sets up the detectors of single bands, where there are any; `reusable` ones keep their state. */
+  private install(reusable: readonly GuardedDetector[]): void {
+    const { bands, defaultBand, defaultNegativeBand, usageLimitPolicy } = this.options;
+    const known = [this.shared, ...reusable];
+    const detectorFor = ({ saturationDetector }: DetectedBand): GuardedDetector => {
+      if (saturationDetector === undefined) return this.shared;
+      const detector = this.guarded(saturationDetector, known);
+      known.push(detector);
+      return detector;
+    };
+    const byPriority = new Map(bands.map((band) => [band.priority, detectorFor(band)]));
+    const ofTemplate = detectorFor(defaultBand);
+    const ofNegativeTemplate = detectorFor(defaultNegativeBand);
+    const all = new Set([...byPriority.values(), ofTemplate, ofNegativeTemplate]);
+    all.delete(this.shared);
+    this.own = all.size === 0 ? undefined : { all: [...all], byPriority, ofTemplate, ofNegativeTemplate };
+    const hear = (hook: 'dispatched' | 'released'): boolean => this.detectors().some(({ detector }) => detector[hook] !== undefined);
+    this.hearsDispatches = usageLimitPolicy.dispatched !== undefined || hear('dispatched');
+    this.hearsReleases = hear('released');
   }
 
-  private makeSensor(detector: SaturationDetector): GuardedDetector {
-    return new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced);
+  private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {
+    return (
+      known.find((each) => each.detector === detector) ?? new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced)
+    );
   }
 
   /** Ranks the configured bands, those with requests waiting, and the one that is judged. */

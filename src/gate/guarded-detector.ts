@@ -1,4 +1,7 @@
-/** One detector as the gate reads it: what it throws, or answers out of range, is reported and contained, and hysteresis is applied. */
+/**
+ * One detector as the gate reads it: an exception, or an answer out of range, is reported and read as the fail value; hysteresis is
+ * applied to the rest.
+ */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
@@ -43,13 +46,31 @@ export class GuardedDetector {
 
   /** Asks the detector. An empty pool is full. */
   read(pool: PoolView, nowMs: number): number {
-    this.saturation = pool.endpoints.length === 0 ? 1 : this.latch(this.ask(pool, nowMs));
+    if (pool.endpoints.length === 0) {
+      this.saturation = 1;
+      return 1;
+    }
+    const { settings } = this;
+    let saturation = settings.failValue;
+    this.isReading = true;
+    try {
+      const reading = this.detector.saturation(pool, nowMs);
+      this.isFailing = !(typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY);
+      if (this.isFailing) this.failed(new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
+      else saturation = reading / settings.closeAt;
+    } catch (error) {
+      this.isFailing = true;
+      this.failed(error);
+    } finally {
+      this.isReading = false;
+    }
+    this.saturation = settings.openAt === settings.closeAt ? saturation : this.latch(saturation);
     return this.saturation;
   }
 
-  /** May a band with this ceiling dispatch? A fail value from 1 up means full, also to a ceiling above it. */
-  isBelow(ceiling: number): boolean {
-    return this.saturation < ceiling && !(this.isFailing && this.settings.failValue >= 1);
+  /** True while the detector fails and its fail value says full, which holds back every band, whatever its ceiling. */
+  get holdsBackAll(): boolean {
+    return this.isFailing && this.settings.failValue >= 1;
   }
 
   /** Those of `endpoints` that the detector would send one more request to. */
@@ -96,7 +117,7 @@ export class GuardedDetector {
   private subscribe(onAnnounced: () => void): void {
     if (this.detector.subscribe === undefined) return;
     try {
-      // What it announces while it is being read, it answers anyway.
+      // An announcement during a reading is part of the answer.
       this.unsubscribe = this.detector.subscribe(() => {
         if (!this.isReading) onAnnounced();
       });
@@ -105,29 +126,9 @@ export class GuardedDetector {
     }
   }
 
-  private ask(pool: PoolView, nowMs: number): number {
-    const { closeAt, failValue } = this.settings;
-    this.isReading = true;
-    try {
-      const reading = this.detector.saturation(pool, nowMs);
-      if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
-        this.isFailing = false;
-        return closeAt === 1 ? reading : reading / closeAt;
-      }
-      this.failed(new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
-    } catch (error) {
-      this.failed(error);
-    } finally {
-      this.isReading = false;
-    }
-    this.isFailing = true;
-    return failValue;
-  }
-
   /** Hysteresis: once full, full until the reading has fallen to `openAt`. */
   private latch(saturation: number): number {
     const { closeAt, openAt } = this.settings;
-    if (openAt === closeAt) return saturation;
     if (saturation >= 1) this.isLatched = true;
     else if (saturation <= openAt / closeAt) this.isLatched = false;
     return this.isLatched ? Math.max(saturation, 1) : saturation;

@@ -1,130 +1,198 @@
 /**
- * Which bands and flows exist: bands are configured or made on first use, both are forgotten when idle, and neither can be multiplied
- * without bound.
+ * The bands: made from the configuration or on first use, forgotten when idle, and those of them that have requests waiting.
  *
- * Invariant: at most `maxBands` bands, the configured ones included.
+ * Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting` holds exactly the bands with waiting requests;
+ * lists of bands are in descending order of priority.
  */
-
-import type { QueueItem } from '../core/engine/queue-item.js';
-import type { EventHub } from '../core/event-hub.js';
-import type { ResolvedOptions } from '../core/options.js';
+import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { position } from './1-priority/band-position.js';
 import { BandShares } from './1-priority/band-shares.js';
-import { BandTable } from './band-table.js';
 import type { Flow } from './flow.js';
-import { FlowTable } from './flow-table.js';
+import { FlowTable, type FlowTableSettings } from './flow-table.js';
 import { type BandSettings, PriorityBand } from './priority-band.js';
+import type { WaitingItem } from './waiting-item.js';
 
-/** How often idle flows and bands are looked for, at most. */
-const collectEveryMs = 1000;
+/** How often idle flows and bands are collected and rates are sampled, at most. */
+const tendEveryMs = 1000;
+
+export interface BandRegistrySettings extends FlowTableSettings {
+  readonly bands: readonly (BandSettings & { readonly priority: number })[];
+  readonly defaultBand: BandSettings;
+  readonly defaultNegativeBand: BandSettings;
+  readonly maxBands: number;
+  readonly bandIdleTimeoutMs: number;
+  readonly bandOrder: { readonly needsOldest: boolean };
+  readonly overflow: 'reject' | 'displace';
+}
+
+/** Hears of what is made and forgotten. */
+export interface BandRegistryListener extends PluginErrorSink {
+  bandAdded(band: PriorityBand): void;
+  bandRemoved(band: PriorityBand): void;
+  flowRemoved(flow: Flow): void;
+}
 
 export class BandRegistry {
-  readonly table: BandTable = new BandTable();
+  /** Rises whenever the set of bands that the ceilings are computed for may have changed. */
+  version = 0;
+  /** A field of its own, because an array that may be empty is slow to ask for its first member (bench: try). */
+  highestWaiting: PriorityBand | undefined = undefined;
   readonly flows: FlowTable;
   readonly shares: BandShares = new BandShares();
-  private collectAtMs: number;
-  private options: ResolvedOptions;
-  private readonly events: EventHub;
+  private readonly byPriority = new Map<number, PriorityBand>();
+  private readonly ordered: PriorityBand[] = [];
+  private readonly waiting: PriorityBand[] = [];
+  private tendAtMs: number;
+  private settings: BandRegistrySettings;
+  private readonly listener: BandRegistryListener;
 
-  constructor(options: ResolvedOptions, events: EventHub, nowMs: number) {
-    this.options = options;
-    this.events = events;
-    this.collectAtMs = nowMs + collectEveryMs;
-    this.flows = new FlowTable(options, (flow) => this.flowRemoved(flow));
-    for (const band of options.bands) this.add(band.priority, true, band, nowMs);
-    this.shares.configure(this.table.all());
+  constructor(settings: BandRegistrySettings, listener: BandRegistryListener, nowMs: number) {
+    this.settings = settings;
+    this.listener = listener;
+    this.tendAtMs = nowMs + tendEveryMs;
+    this.flows = new FlowTable(settings, (flow) => listener.flowRemoved(flow));
+    for (const band of settings.bands) this.add(band.priority, true, band, nowMs);
+    this.shares.configure(this.ordered);
   }
 
-  /** What a priority is given, whether its band exists or not. */
+  get size(): number {
+    return this.ordered.length;
+  }
+
+  get(priority: number): PriorityBand | undefined {
+    return this.byPriority.get(priority);
+  }
+
+  /** Highest priority first. */
+  all(): readonly PriorityBand[] {
+    return this.ordered;
+  }
+
+  /** The bands with waiting requests, highest priority first. */
+  allWaiting(): readonly PriorityBand[] {
+    return this.waiting;
+  }
+
+  get lowestWaiting(): PriorityBand | undefined {
+    return this.waiting[this.waiting.length - 1];
+  }
+
+  /** Every waiting request, oldest first. O(waiting · log). */
+  waitingItems(): WaitingItem[] {
+    return this.waiting.flatMap((band) => band.waitingItems()).sort((a, b) => a.sequence - b.sequence);
+  }
+
+  /** Counts an arrival; the band of its priority, if it exists. Once a second it also collects and samples. */
+  arrived(priority: number, nowMs: number): PriorityBand | undefined {
+    if (nowMs >= this.tendAtMs) this.tend(nowMs);
+    const band = this.byPriority.get(priority);
+    if (band !== undefined) {
+      band.arrived++;
+      band.lastUsedMs = nowMs;
+    }
+    return band;
+  }
+
+  /** The settings of a priority, whether its band exists or not. */
   settingsOf(priority: number): BandSettings {
-    return this.table.get(priority)?.settings ?? this.templateFor(priority);
+    return this.byPriority.get(priority)?.settings ?? this.templateFor(priority);
   }
 
   /**
-   * The band of a priority, made when missing; undefined when there are too many. When all are taken, the band idle longest makes room:
-   * O(bands) then, which `maxBands` bounds.
+   * The band of a priority, made when missing; undefined when there are too many. When all are taken, the band that is idle longest
+   * makes room: O(bands) then, which `maxBands` bounds.
    */
   bandOf(priority: number, nowMs: number): PriorityBand | undefined {
-    const band = this.table.get(priority);
+    const band = this.byPriority.get(priority);
     if (band !== undefined) return band;
-    while (this.table.size >= this.options.maxBands) {
+    while (this.ordered.length >= this.settings.maxBands) {
       const longest = this.longestIdle();
       if (longest === undefined) return undefined;
       this.remove(longest);
     }
-    return this.add(priority, false, this.templateFor(priority), nowMs);
+    const made = this.add(priority, false, this.templateFor(priority), nowMs);
+    made.arrived++;
+    return made;
   }
 
-  /** Forgets what has been idle too long, now and then. */
-  collectWhenDue(nowMs: number): void {
-    if (nowMs >= this.collectAtMs) this.collect(nowMs);
+  /** The band got its first waiting request. */
+  activated(band: PriorityBand): void {
+    this.waiting.splice(position(this.waiting, band.priority), 0, band);
+    this.highestWaiting = this.waiting[0];
+    if (!band.isConfigured) this.version++;
   }
 
-  collect(nowMs: number): void {
-    this.collectAtMs = nowMs + collectEveryMs;
+  /** The band's last waiting request left. */
+  deactivated(band: PriorityBand): void {
+    this.waiting.splice(position(this.waiting, band.priority), 1);
+    this.highestWaiting = this.waiting[0];
+    if (!band.isConfigured) this.version++;
+    if (this.shares.isUsed) this.shares.emptied(band);
+  }
+
+  /** Collects bands and flows that have been idle too long, and samples the rates. O(bands). */
+  tend(nowMs: number): void {
+    this.tendAtMs = nowMs + tendEveryMs;
     this.flows.collect(nowMs);
-    for (const band of [...this.table.all()]) {
-      if (isIdle(band) && nowMs - band.lastUsedMs >= this.options.bandIdleTimeoutMs) this.remove(band);
+    for (const band of [...this.ordered]) {
+      if (isIdle(band) && nowMs - band.lastUsedMs >= this.settings.bandIdleTimeoutMs) this.remove(band);
+      else band.sampleRates(nowMs);
     }
   }
 
-  /** Takes new options. A band that is configured no longer keeps what waits in it, under the template, until it is idle. */
-  configure(options: ResolvedOptions, nowMs: number): void {
-    this.options = options;
-    this.flows.configure(options, this.table.all());
-    const configured = new Map(options.bands.map((band) => [band.priority, band]));
-    for (const band of this.table.all()) {
-      const settings = configured.get(band.priority);
-      band.isConfigured = settings !== undefined;
-      band.configure(settings ?? this.templateFor(band.priority));
+  /** Takes new settings. A band that is configured no longer keeps its requests, under the template, until it is idle. */
+  configure(settings: BandRegistrySettings, nowMs: number): void {
+    this.settings = settings;
+    this.flows.configure(settings, this.ordered);
+    const configured = new Map(settings.bands.map((band) => [band.priority, band]));
+    for (const band of this.ordered) {
+      const own = configured.get(band.priority);
+      band.isConfigured = own !== undefined;
+      band.configure(own ?? this.templateFor(band.priority));
       band.trackArrivals(this.needsArrivals(band.priority));
       configured.delete(band.priority);
     }
-    for (const settings of configured.values()) this.add(settings.priority, true, settings, nowMs);
-    this.table.version++;
-    this.shares.configure(this.table.all());
-  }
-
-  /** Everything that waits, oldest first. */
-  allWaiting(): QueueItem[] {
-    const items = this.table.allWaiting().flatMap((band) => band.waitingItems() as QueueItem[]);
-    return items.sort((a, b) => a.sequence - b.sequence);
+    for (const own of configured.values()) this.add(own.priority, true, own, nowMs);
+    this.version++;
+    this.shares.configure(this.ordered);
   }
 
   /** Of those idle equally long, the highest. */
   private longestIdle(): PriorityBand | undefined {
     let longest: PriorityBand | undefined;
-    for (const band of this.table.all()) {
+    for (const band of this.ordered) {
       if (isIdle(band) && (longest === undefined || band.lastUsedMs < longest.lastUsedMs)) longest = band;
     }
     return longest;
   }
 
   private templateFor(priority: number): BandSettings {
-    return priority < 0 ? this.options.defaultNegativeBand : this.options.defaultBand;
+    return priority < 0 ? this.settings.defaultNegativeBand : this.settings.defaultBand;
   }
 
   private add(priority: number, isConfigured: boolean, settings: BandSettings, nowMs: number): PriorityBand {
-    const band = new PriorityBand(priority, isConfigured, settings, this.events, nowMs);
+    const band = new PriorityBand(priority, isConfigured, settings, this.listener, nowMs);
     band.trackArrivals(this.needsArrivals(priority));
-    this.table.add(band);
-    if (this.events.heard.bandAdded) this.events.emit('bandAdded', { priority });
+    this.byPriority.set(priority, band);
+    this.ordered.splice(position(this.ordered, priority), 0, band);
+    this.version++;
+    this.listener.bandAdded(band);
     return band;
   }
 
+  /** The band must be empty. */
   private remove(band: PriorityBand): void {
     this.flows.removeAll(band);
-    this.table.remove(band);
+    this.byPriority.delete(band.priority);
+    this.ordered.splice(position(this.ordered, band.priority), 1);
+    this.version++;
     this.shares.removed(band);
-    if (this.events.heard.bandRemoved) this.events.emit('bandRemoved', { priority: band.priority });
+    this.listener.bandRemoved(band);
   }
 
-  /** Who asks for the oldest or the newest request of a band: some orders of bands, and displacement. */
+  /** Some orders of bands ask for the oldest request of a band, and displacement asks for the newest. */
   private needsArrivals(priority: number): boolean {
-    return this.options.bandOrder.needsOldest || (this.options.overflow === 'displace' && priority < 0);
-  }
-
-  private flowRemoved(flow: Flow): void {
-    if (this.events.heard.flowRemoved) this.events.emit('flowRemoved', { fairnessId: flow.fairnessId, priority: flow.priority });
+    return this.settings.bandOrder.needsOldest || (this.settings.overflow === 'displace' && priority < 0);
   }
 }
 

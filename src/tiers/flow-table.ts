@@ -50,16 +50,17 @@ export class FlowTable {
   }
 
   /** The flow got work. */
-  becameBusy(flow: Flow): void {
+  markBusy(flow: Flow): void {
     if (!flow.isIdle) return;
     flow.isIdle = false;
     this.idle.remove(flow);
   }
 
-  /** Nothing of the flow waits or is tracked in flight. */
-  becameIdle(flow: Flow, nowMs: number): void {
-    this.markIdle(flow, nowMs);
-    this.collect(nowMs);
+  /** Nothing of the flow waits or is tracked in flight any more. */
+  markIdle(flow: Flow, nowMs: number): void {
+    this.linkIdle(flow, nowMs);
+    const longest = this.idle.first as Flow;
+    if (nowMs - longest.idleSinceMs >= this.settings.flowIdleTimeoutMs) this.collect(nowMs);
   }
 
   /** Forgets flows that have been idle for the timeout. O(1): a few at a time. */
@@ -96,19 +97,19 @@ export class FlowTable {
     flow.profile = this.settings.flows.get(fairnessId);
     band.flows.set(name, flow);
     this.size++;
-    this.markIdle(flow, nowMs);
+    this.linkIdle(flow, nowMs);
     return flow;
   }
 
-  private markIdle(flow: Flow, nowMs: number): void {
+  private linkIdle(flow: Flow, nowMs: number): void {
     flow.isIdle = true;
     flow.idleSinceMs = nowMs;
     this.idle.push(flow);
   }
 
   private remove(flow: Flow): void {
-    this.becameBusy(flow);
-    flow.band.forget(flow);
+    this.markBusy(flow);
+    flow.band.removeFlow(flow);
     this.size--;
     this.onRemoved(flow);
   }

@@ -26,14 +26,14 @@ export class Flow implements FlowView, Linked<Flow> {
   waiting = 0;
   waitingBytes = 0;
   profile: FlowProfile | undefined = undefined;
-  /** Leases whose end the fairness policy wants to hear of. */
+  /** Leases whose end the fairness policy hears of: owned by Seats. */
   trackedInFlight = 0;
   /** True while it is linked into the idle flows. */
   isIdle = false;
   idleSinceMs = 0;
-  /** Where it stands while it is held back, and whom it tries for once it is let out: owned by HeldFlows. */
+  /** The class that it is held in, and the class that it retries for once it is released: owned by HeldFlows. */
   heldIn: HeldClass | undefined = undefined;
-  triesFor: HeldClass | undefined = undefined;
+  retriesFor: HeldClass | undefined = undefined;
   /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
   readonly name: string;
   readonly fairnessId: string;

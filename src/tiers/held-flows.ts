@@ -1,8 +1,8 @@
 /**
- * Flows of one band whose first request could go but for the endpoints it may go to, by the class of that request.
+ * Flows of one band whose first request could go but for the endpoints that it may go to, by the class of that request.
  *
- *     class 'model=a':  trying flow │ flow ⇄ flow ⇄ flow      one at a time is let out, in turn, when its endpoints have room;
- *                                                            where flows are mere labels, the one whose request comes first
+ *     class 'model=a':  retrying flow │ flow ⇄ flow ⇄ flow     when the class has room, one flow at a time retries, in turn;
+ *                                                             where flows are mere labels, the one whose request comes first
  *
  * Invariant: a held flow is not among its band's active flows; `waiting` is the sum over the held flows.
  */
@@ -12,8 +12,8 @@ import type { Flow } from './flow.js';
 
 export class HeldClass {
   readonly flows: LinkedList<Flow> = new LinkedList<Flow>();
-  /** The last to be let out, while it is neither served nor held again yet. */
-  trying: Flow | undefined = undefined;
+  /** The flow that was released last, until it is served or held again. */
+  retrying: Flow | undefined = undefined;
   readonly requestClass: string | undefined;
   /** Says whose request comes first; undefined where flows take turns. */
   readonly order: FlowSelector | undefined;
@@ -23,7 +23,7 @@ export class HeldClass {
     this.order = order;
   }
 
-  /** The flow to be let out next. */
+  /** The flow to release next. */
   first(nowMs: number): Flow | undefined {
     return (this.order?.pick(nowMs) as Flow | undefined) ?? this.flows.first;
   }
@@ -34,7 +34,7 @@ export class HeldFlows {
   waiting = 0;
   private readonly classes = new Map<string | undefined, HeldClass>();
 
-  /** Classes with flows to let out. */
+  /** Every class with held flows, or with one that retries. */
   all(): readonly HeldClass[] {
     return [...this.classes.values()];
   }
@@ -61,7 +61,7 @@ export class HeldFlows {
     this.waiting += flow.waiting;
   }
 
-  /** Lets a held flow out. */
+  /** Releases a held flow. */
   release(flow: Flow): void {
     const held = flow.heldIn;
     if (held === undefined) return;
@@ -69,36 +69,36 @@ export class HeldFlows {
     held.order?.flowDeactivated?.(flow);
     flow.heldIn = undefined;
     this.waiting -= flow.waiting;
-    this.forgetIfDone(held);
+    this.removeIfDone(held);
   }
 
-  /** Lets the flow out whose turn it is to try. */
-  letTry(held: HeldClass, nowMs: number): Flow | undefined {
+  /** Releases the flow that retries next. */
+  retryOne(held: HeldClass, nowMs: number): Flow | undefined {
     const flow = held.first(nowMs);
     if (flow === undefined) return undefined;
-    held.trying = flow;
-    flow.triesFor = held;
+    held.retrying = flow;
+    flow.retriesFor = held;
     this.release(flow);
     return flow;
   }
 
-  /** The flow was served, is held again, or has nothing left: the next one may try. */
-  tried(flow: Flow): void {
-    const held = flow.triesFor;
+  /** Ends a retry, because the flow was served, is held again, or has nothing left: the next one may retry. */
+  retried(flow: Flow): void {
+    const held = flow.retriesFor;
     if (held === undefined) return;
-    flow.triesFor = undefined;
-    if (held.trying === flow) held.trying = undefined;
-    this.forgetIfDone(held);
+    flow.retriesFor = undefined;
+    if (held.retrying === flow) held.retrying = undefined;
+    this.removeIfDone(held);
   }
 
-  /** Nobody is held back any more. */
+  /** Forgets every class. The held flows must have been released. */
   clear(): void {
-    for (const { trying } of this.classes.values()) if (trying !== undefined) trying.triesFor = undefined;
+    for (const { retrying } of this.classes.values()) if (retrying !== undefined) retrying.retriesFor = undefined;
     this.classes.clear();
   }
 
-  private forgetIfDone(held: HeldClass): void {
-    const isDone = held.flows.size === 0 && held.trying === undefined;
+  private removeIfDone(held: HeldClass): void {
+    const isDone = held.flows.size === 0 && held.retrying === undefined;
     if (isDone && this.classes.get(held.requestClass) === held) this.classes.delete(held.requestClass);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * One priority band: its flows, their queues, and the policies that say which request is next. Larger than most files because every way
+ * One priority band: its flows, their queues, and the policies that say which request is next. Larger than most files, because every way
  * in and out keeps the same counts.
  *
  *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
@@ -13,7 +13,6 @@ import { FifoQueue } from '../base/queues/fifo-queue.js';
 import { HeapQueue } from '../base/queues/heap-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';
 import { LinkedList } from '../base/queues/linked-list.js';
-import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
 import type { FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
 import { GuardedSelector } from './2-fairness/guarded-selector.js';
@@ -32,8 +31,6 @@ export interface BandSettings {
   readonly requestTtlMs: number;
   readonly fairness: FairnessPolicy;
   readonly ordering: OrderingPolicy;
-  /** Judges this band instead of the shared detector. */
-  readonly saturationDetector: SaturationDetector | undefined;
   /** True when single flows may be held back, so that each needs a queue of its own. */
   readonly holdsFlows: boolean;
   /** Part of all dispatches guaranteed to the band while it waits. */
@@ -46,15 +43,22 @@ export class PriorityBand implements BandView {
   waitingTokens = 0;
   /** The band dispatches while saturation is below it. SerialHost by the gate. */
   ceiling = 1;
-  /** When it last had something to do; what collects idle bands goes by it. */
+  /** When a request last came or left; idle bands are collected by it. */
   lastUsedMs: number;
-  /** Leases whose end the fairness policy wants to hear of. */
+  /** Leases whose end the fairness policy hears of. Written by Seats. */
   trackedInFlight = 0;
   readonly flows: Map<string, Flow> = new Map();
-  /** Requests handed in, whatever became of them, and requests dispatched. */
-  readonly arrivalRate: EventRate;
-  readonly drainRate: EventRate;
-  /** Arrival order across flows, for those who ask for the oldest or the newest; kept only then. */
+  /** Requests that were handed in, whatever became of them. Written by BandRegistry. */
+  arrived = 0;
+  /** Requests that were dispatched. Written by Seats. */
+  dispatched = 0;
+  /** True when the fairness policy hears of dispatches, also of requests that never waited. */
+  hearsDispatches = false;
+  /** True when the fairness policy hears of the end of requests, so that leases remember their flow. */
+  hearsSettlements = false;
+  private readonly arrivalRate: EventRate;
+  private readonly dispatchRate: EventRate;
+  /** Arrival order across flows; kept only while somebody asks for the oldest or the newest request. */
   private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
   readonly held: HeldFlows = new HeldFlows();
@@ -74,9 +78,7 @@ export class PriorityBand implements BandView {
     this.errors = errors;
     this.lastUsedMs = nowMs;
     this.arrivalRate = new EventRate(nowMs);
-    // A band that is made on first use is made for an arrival.
-    if (!isConfigured) this.arrivalRate.record(nowMs);
-    this.drainRate = new EventRate(nowMs);
+    this.dispatchRate = new EventRate(nowMs);
     this.compare = guardedCompare(settings.ordering, errors);
     this.selector = this.makeSelector();
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
@@ -100,13 +102,20 @@ export class PriorityBand implements BandView {
     return this.waiting - this.held.waiting;
   }
 
-  /** True when a dispatch must be told to the fairness policy although the request never waited. */
-  get hearsDispatches(): boolean {
-    return this.selector?.hearsDispatches === true || this.selector?.hearsSettlements === true;
+  /** Undefined when nothing was measured. */
+  arrivedPerSecond(nowMs: number): number | undefined {
+    return this.arrivalRate.perSecond(this.arrived, nowMs);
   }
 
-  get hearsSettlements(): boolean {
-    return this.selector?.hearsSettlements === true;
+  /** Undefined when nothing was measured. */
+  dispatchedPerSecond(nowMs: number): number | undefined {
+    return this.dispatchRate.perSecond(this.dispatched, nowMs);
+  }
+
+  /** Call it about once a second. */
+  sampleRates(nowMs: number): void {
+    this.arrivalRate.sample(this.arrived, nowMs);
+    this.dispatchRate.sample(this.dispatched, nowMs);
   }
 
   /** A queue for a new flow; undefined while one queue serves all. */
@@ -130,30 +139,30 @@ export class PriorityBand implements BandView {
   }
 
   add(item: WaitingItem, flow: Flow): void {
-    this.arrivals?.push(item);
+    if (this.arrivals !== undefined) this.arrivals.push(item);
     this.waiting++;
     this.waitingBytes += item.byteSize;
     this.waitingTokens += item.tokens;
     this.enter(item, flow);
-    this.reviewHeld(flow);
+    if (flow.heldIn !== undefined) this.reviewHeld(flow);
   }
 
-  /** The flow's first request has nowhere to go: until there is room, the flow is as if nothing of it waited. */
+  /** Holds the flow back, because its first request has nowhere to go: until there is room, tier 2 does not see it. */
   hold(flow: Flow): void {
-    this.held.tried(flow);
+    this.held.retried(flow);
     this.deactivate(flow);
     this.held.hold(flow, flow.head?.requestClass, this.heldOrder);
   }
 
-  /** Lets one flow of a class out, to try. */
-  letTry(held: HeldClass, nowMs: number): void {
-    const flow = this.held.letTry(held, nowMs);
+  /** Releases one flow of a class, to retry. */
+  retryOne(held: HeldClass, nowMs: number): void {
+    const flow = this.held.retryOne(held, nowMs);
     if (flow !== undefined) this.activate(flow);
   }
 
-  /** True when no flow of the class tries yet, or a held one has come before it by the order of requests. */
-  wantsTry(held: HeldClass, nowMs: number): boolean {
-    const rival = held.trying?.head;
+  /** True when no flow of the class retries yet, or a held one has come before it by the order of requests. */
+  wantsRetry(held: HeldClass, nowMs: number): boolean {
+    const rival = held.retrying?.head;
     if (rival === undefined) return true;
     const first = held.order?.pick(nowMs)?.head;
     return first !== undefined && this.compare(first, rival) < 0;
@@ -165,28 +174,26 @@ export class PriorityBand implements BandView {
     return this.pickFlow(nowMs)?.queue?.peek();
   }
 
-  /** Removes what `next` returned, as dispatched. */
+  /** Removes the request that `next` returned, for its dispatch. */
   take(item: WaitingItem, nowMs: number): void {
-    const flow = item.flow;
-    if (flow === undefined) return;
+    const flow = item.flow as Flow;
     (this.sharedQueue ?? flow.queue)?.shift();
-    this.leave(item, flow);
-    this.held.tried(flow);
-    this.selector?.dispatched(flow, item, nowMs);
+    this.leave(item, flow, nowMs);
+    if (flow.retriesFor !== undefined) this.held.retried(flow);
+    if (this.selector !== undefined) this.selector.dispatched(flow, item, nowMs);
   }
 
-  /** Removes a waiting request that is not to be dispatched, wherever it stands; its `isWaiting` must be false by now. */
-  discard(item: WaitingItem): void {
-    const flow = item.flow;
-    if (flow === undefined) return;
+  /** Removes a waiting request without a dispatch, wherever it stands; its `isWaiting` must be false by now. */
+  discard(item: WaitingItem, nowMs: number): void {
+    const flow = item.flow as Flow;
     (this.sharedQueue ?? flow.queue)?.discard();
-    this.leave(item, flow);
-    this.selector?.itemRemoved(flow, item);
-    this.reviewHeld(flow);
+    this.leave(item, flow, nowMs);
+    if (this.selector !== undefined) this.selector.itemRemoved(flow, item);
+    if (flow.heldIn !== undefined) this.reviewHeld(flow);
   }
 
-  /** Tells the fairness policy of a dispatch that never waited. */
-  passedThrough(item: WaitingItem, flow: Flow, nowMs: number): void {
+  /** Tells the fairness policy that a request was dispatched which never waited. */
+  dispatchedUnqueued(item: WaitingItem, flow: Flow, nowMs: number): void {
     this.selector?.dispatched(flow, item, nowMs);
   }
 
@@ -198,7 +205,8 @@ export class PriorityBand implements BandView {
     this.selector?.settled(flow, usage, nowMs, tokens);
   }
 
-  forget(flow: Flow): void {
+  /** Removes a flow that is collected. */
+  removeFlow(flow: Flow): void {
     this.flows.delete(flow.name);
     this.selector?.flowRemoved(flow);
   }
@@ -228,10 +236,10 @@ export class PriorityBand implements BandView {
     return this.sharedQueue ?? flow.queue;
   }
 
-  /** Takes new settings; when a policy changed, everything that waits is lined up anew. O(waiting · log) then. */
+  /** Takes new settings; when a policy changed, every waiting request is lined up anew. O(waiting · log) then. */
   configure(settings: BandSettings): void {
     const { fairness, ordering, holdsFlows } = this.settings;
-    for (const flow of [...this.held.flows()]) this.letGo(flow);
+    for (const flow of [...this.held.flows()]) this.releaseHeld(flow);
     this.held.clear();
     this.settings = settings;
     if (settings.fairness === fairness && settings.ordering === ordering && settings.holdsFlows === holdsFlows) return;
@@ -248,7 +256,7 @@ export class PriorityBand implements BandView {
   }
 
   /**
-   * Files what waits under other flows, while nothing is held back. `emptied` hears of every flow before the first is filled again.
+   * Files every waiting request under another flow, while nothing is held back. `emptied` hears of every flow before the first is filled.
    * O(waiting · log).
    */
   refile(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
@@ -273,11 +281,12 @@ export class PriorityBand implements BandView {
     flow.waitingBytes += item.byteSize;
     if (flow.waiting === 1) this.activate(flow);
     else if (flow.heldIn !== undefined) this.held.waiting++;
-    this.selector?.itemAdded(flow, item);
+    if (this.selector !== undefined) this.selector.itemAdded(flow, item);
   }
 
-  private leave(item: WaitingItem, flow: Flow): void {
-    this.arrivals?.discard();
+  private leave(item: WaitingItem, flow: Flow, nowMs: number): void {
+    if (this.arrivals !== undefined) this.arrivals.discard();
+    this.lastUsedMs = nowMs;
     this.waiting--;
     this.waitingBytes -= item.byteSize;
     this.waitingTokens -= item.tokens;
@@ -287,28 +296,27 @@ export class PriorityBand implements BandView {
     if (flow.waiting > 0) return;
     if (flow.heldIn !== undefined) this.held.release(flow);
     else this.deactivate(flow);
-    this.held.tried(flow);
+    if (flow.retriesFor !== undefined) this.held.retried(flow);
   }
 
   private activate(flow: Flow): void {
     this.active.push(flow);
-    this.selector?.flowActivated(flow);
+    if (this.selector !== undefined) this.selector.flowActivated(flow);
   }
 
   private deactivate(flow: Flow): void {
     this.active.remove(flow);
-    this.selector?.flowDeactivated(flow);
+    if (this.selector !== undefined) this.selector.flowDeactivated(flow);
   }
 
-  /** A held flow whose first request is of another class now was held for nothing; one of the same class may have another place. */
+  /** Releases a held flow whose first request is of another class now; one of the same class may have another place in the order. */
   private reviewHeld(flow: Flow): void {
-    const { heldIn } = flow;
-    if (heldIn === undefined) return;
+    const heldIn = flow.heldIn as HeldClass;
     if (flow.head?.requestClass === heldIn.requestClass) heldIn.order?.itemAdded?.(flow, flow.head as WaitingItem);
-    else this.letGo(flow);
+    else this.releaseHeld(flow);
   }
 
-  private letGo(flow: Flow): void {
+  private releaseHeld(flow: Flow): void {
     this.held.release(flow);
     this.activate(flow);
   }
@@ -321,7 +329,7 @@ export class PriorityBand implements BandView {
     return this.longestActive();
   }
 
-  /** What a failing policy is replaced by: the flow that is active longest, which then goes to the end. */
+  /** The fallback for a failing policy: the flow that is active longest, which then goes to the end. */
   private longestActive(): Flow | undefined {
     const flow = this.active.first;
     if (flow !== undefined) {
@@ -331,13 +339,17 @@ export class PriorityBand implements BandView {
     return flow;
   }
 
+  /** Undefined where one queue serves all flows. */
   private makeSelector(): GuardedSelector | undefined {
     const { fairness, holdsFlows } = this.settings;
-    if (!('sharedQueue' in fairness)) return new GuardedSelector(fairness, this, this.errors);
-    return holdsFlows ? new GuardedSelector(earliestHead(fairness.type, this.compare), this, this.errors) : undefined;
+    const policy = 'sharedQueue' in fairness ? (holdsFlows ? earliestHead(fairness.type, this.compare) : undefined) : fairness;
+    const selector = policy && new GuardedSelector(policy, this, this.errors);
+    this.hearsSettlements = selector?.hearsSettlements === true;
+    this.hearsDispatches = this.hearsSettlements || selector?.hearsDispatches === true;
+    return selector;
   }
 
-  /** Where flows are mere labels, those that are held back go by their first requests as well. */
+  /** Where flows are mere labels, held flows are ordered by their first requests as well. */
   private get heldOrder(): (() => FlowSelector) | undefined {
     const { fairness } = this.settings;
     return 'sharedQueue' in fairness ? () => earliestHead(fairness.type, this.compare).createSelector(this) : undefined;

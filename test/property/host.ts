@@ -17,7 +17,7 @@ import {
 import type { ManualClock } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { CountedSignal } from './counted-signal.js';
-import { brokenTables, dispatcherOf, isPaused, optionsOf } from './inside.js';
+import { brokenTables, dispatcherOf, isPaused, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
 
 export interface TestRequest extends FlowRequest {
@@ -295,7 +295,7 @@ export class Host {
 
   /** Accepted: it must have fitted. */
   private expectRoomFor({ key, request }: Ticket, item: ItemView): void {
-    const band = dispatcherOf(this.flow).keeper.table.get(key.priority);
+    const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
     if (band === undefined) return this.fail(`no band for priority ${key.priority}`);
     const inBand = [...this.waiting].filter((other) => other.key.priority === key.priority);
     const flow = Reflect.get(item, 'flow') as unknown;
@@ -324,7 +324,7 @@ export class Host {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
       if (overtaken) this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
     }
-    const settings = dispatcherOf(this.flow).keeper.table.get(priority)?.settings;
+    const settings = dispatcherOf(this.flow).backlog.bands.get(priority)?.settings;
     const order = orders[settings?.ordering.type ?? ''];
     if (settings === undefined || order === undefined || !waited) return;
     const isShared = 'sharedQueue' in settings.fairness;
@@ -343,7 +343,7 @@ export class Host {
 
   /** Bands go strictly by priority. */
   private get isStrict(): boolean {
-    const bands = dispatcherOf(this.flow).keeper.table.all();
+    const bands = dispatcherOf(this.flow).backlog.bands.all();
     return optionsOf(this.flow).bandOrder === strictOrder && bands.every((band) => band.settings.minShare === 0);
   }
 
@@ -533,7 +533,7 @@ export class Host {
 
   /** The first request of each flow; of the whole band where there is one queue. */
   private headsOf(priority: number): ItemView[] {
-    const band = dispatcherOf(this.flow).keeper.table.get(priority);
+    const band = dispatcherOf(this.flow).backlog.bands.get(priority);
     if (band === undefined) return [];
     const first = band.sharesQueue ? [band.next(this.clock.now())] : band.waitingFlows().map((flow) => flow.head);
     return first.filter((item) => item !== undefined);
@@ -544,7 +544,7 @@ export class Host {
     const { closeAt, openAt } = optionsOf(this.flow).gate;
     const { ceilings, saturation: read } = this.gate;
     if (read === undefined || ceilings === undefined) return undefined;
-    const own = dispatcherOf(this.flow).keeper.table.get(priority)?.settings.saturationDetector;
+    const own = ownDetectorOf(this.flow, priority);
     const shared = read() / closeAt;
     const saturation = own === undefined ? shared : Number(Reflect.get(own, 'value')) / closeAt;
     const isLatchable = (reading: number): boolean => openAt < closeAt && reading > openAt / closeAt;

@@ -2,8 +2,8 @@
 
 import type { LinkedList } from '../../src/base/queues/linked-list.js';
 import type { Dispatcher } from '../../src/core/engine/dispatcher.js';
-import type { Turn } from '../../src/core/engine/turn.js';
 import type { ResolvedOptions } from '../../src/core/options.js';
+import type { SaturationDetector } from '../../src/gate/saturation-detector.js';
 import type { Flow } from '../../src/tiers/flow.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
 
@@ -16,15 +16,22 @@ export function optionsOf(flow: object): ResolvedOptions {
   return Reflect.get(dispatcherOf(flow), 'options') as ResolvedOptions;
 }
 
+/** The detector of a band's own, by the options in force. */
+export function ownDetectorOf(flow: object, priority: number): SaturationDetector | undefined {
+  const { bands, defaultBand, defaultNegativeBand } = optionsOf(flow);
+  const settings = bands.find((band) => band.priority === priority) ?? (priority < 0 ? defaultNegativeBand : defaultBand);
+  return settings.saturationDetector;
+}
+
 /** True from a walk that stopped to let the event loop turn until the next turn. */
 export function isPaused(flow: object): boolean {
-  return (Reflect.get(dispatcherOf(flow), 'turn') as Turn).isSpent;
+  return dispatcherOf(flow).isPaused;
 }
 
 /** What is wrong with the tables behind the tiers. */
 export function brokenTables(flow: object): string[] {
-  const { keeper, waiting, waitingBytes } = dispatcherOf(flow);
-  const { table: bands, flows } = keeper;
+  const { bands, waiting, waitingBytes } = dispatcherOf(flow).backlog;
+  const { flows } = bands;
   const faults: string[] = [];
   const expect = (isRight: boolean, fault: string): void => {
     if (!isRight) faults.push(fault);

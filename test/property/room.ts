@@ -1,7 +1,7 @@
 /** Where may a request go, and under which name does it wait? The filters, marks and headroom once more, in plain words. */
 import type { EndpointFilter, EndpointPool, EndpointView, ItemView } from '../../src/index.js';
 import type { TestRequest } from './host.js';
-import { dispatcherOf, optionsOf } from './inside.js';
+import { optionsOf, ownDetectorOf } from './inside.js';
 
 /** Requests without a model may go anywhere, and to endpoints without one all may. */
 export const byModel: EndpointFilter = {
@@ -28,7 +28,7 @@ export function room(flow: object, pool: EndpointPool | undefined, item: ItemVie
   const reachable = pool.endpoints.filter((endpoint, i) => served[i] === true && endpoint.overloadedUntilMs <= nowMs);
   const { headroom, saturationDetector } = optionsOf(flow);
   if (headroom !== 'required') return reachable.length > 0;
-  const detector = dispatcherOf(flow).keeper.settingsOf(item.priority).saturationDetector ?? saturationDetector;
+  const detector = ownDetectorOf(flow, item.priority) ?? saturationDetector;
   return (detector.filter?.(reachable, nowMs) ?? reachable).length > 0;
 }
 

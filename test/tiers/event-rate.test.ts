@@ -2,19 +2,38 @@ import { describe, expect, it } from 'vitest';
 import { EventRate } from '../../src/tiers/event-rate.js';
 import { dial, dropOf, key, makeFlow, request, runNow } from '../support/flow.js';
 
-function measure(perSecond: number, seconds: number): EventRate {
-  const rate = new EventRate(0);
+/** A rate with its counter, sampled at each event. */
+class Counted {
+  count = 0;
+  private readonly rate: EventRate;
+
+  constructor(nowMs: number) {
+    this.rate = new EventRate(nowMs);
+  }
+
+  record(nowMs: number): void {
+    this.rate.sample(this.count, nowMs);
+    this.count++;
+  }
+
+  perSecond(nowMs: number): number | undefined {
+    return this.rate.perSecond(this.count, nowMs);
+  }
+}
+
+function measure(perSecond: number, seconds: number): Counted {
+  const rate = new Counted(0);
   for (let i = 0; i < perSecond * seconds; i++) rate.record((i * 1000) / perSecond);
   return rate;
 }
 
 describe('EventRate', () => {
   it('knows nothing before the first dispatch', () => {
-    expect(new EventRate(0).perSecond(5000)).toBeUndefined();
+    expect(new Counted(0).perSecond(5000)).toBeUndefined();
   });
 
   it('counts the dispatches of its first second at once', () => {
-    const rate = new EventRate(100);
+    const rate = new Counted(100);
     rate.record(200);
     rate.record(300);
     expect(rate.perSecond(300)).toBe(2);

@@ -56,6 +56,21 @@ export class Expiry {
     return nowMs >= this.noneBeforeMs && this.deadlineOf(item) <= nowMs;
   }
 
+  /** False when no request's time is up; true is a guess. */
+  mayBeDue(nowMs: number): boolean {
+    return nowMs >= this.noneBeforeMs;
+  }
+
+  /** True when `arm` has something to do. */
+  get isTimerLate(): boolean {
+    return this.timer === undefined || this.noneBeforeMs < this.armedForMs;
+  }
+
+  /** True while `disarm` has something to do. */
+  get isUsed(): boolean {
+    return this.noneBeforeMs !== Number.POSITIVE_INFINITY || this.timer !== undefined || this.calendar.hasGrown;
+  }
+
   /** The request whose time was up first, if any. */
   due(nowMs: number): QueueItem | undefined {
     if (nowMs < this.noneBeforeMs) return undefined;
@@ -75,9 +90,18 @@ export class Expiry {
     }
   }
 
-  /** Called after every change: sets the timer when it is missing or late. Nothing to do for most requests. */
+  /** Sets the timer for the earliest deadline. Call it when `isTimerLate`. */
   arm(nowMs: number): void {
-    if (this.timer === undefined || this.noneBeforeMs < this.armedForMs) this.rearm(nowMs);
+    this.clearTimer();
+    this.armedForMs = this.noneBeforeMs;
+    this.timer = this.clock.setTimeout(
+      () => {
+        this.timer = undefined;
+        this.armedForMs = Number.POSITIVE_INFINITY;
+        this.onTimer();
+      },
+      Math.max(Math.ceil(this.armedForMs - nowMs), 0),
+    );
   }
 
   /** Called when nothing waits. */
@@ -90,19 +114,6 @@ export class Expiry {
 
   private makeCalendar(): CalendarQueue {
     return new CalendarQueue((item) => this.deadlineOf(item));
-  }
-
-  private rearm(nowMs: number): void {
-    this.clearTimer();
-    this.armedForMs = this.noneBeforeMs;
-    this.timer = this.clock.setTimeout(
-      () => {
-        this.timer = undefined;
-        this.armedForMs = Number.POSITIVE_INFINITY;
-        this.onTimer();
-      },
-      Math.max(Math.ceil(this.armedForMs - nowMs), 0),
-    );
   }
 
   private clearTimer(): void {

@@ -12,6 +12,10 @@ export class GatePoller {
     this.onTime = onTime;
   }
 
+  get isSet(): boolean {
+    return this.timer !== undefined;
+  }
+
   /** Looks again in at most `delayMs`; Infinity for not at all. A timer that is set to an earlier time stays. */
   in(delayMs: number, nowMs: number): void {
     if (delayMs === Number.POSITIVE_INFINITY) this.stop();

@@ -23,6 +23,8 @@ const rememberedClasses = 1000;
 type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
 
 export class Placement {
+  /** The one endpoint of a controller without a pool, where every request goes. */
+  readonly implicitEndpoint: Endpoint | undefined;
   private readonly pool: EndpointPool;
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
@@ -34,6 +36,7 @@ export class Placement {
 
   constructor(pool: EndpointPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
     this.pool = pool;
+    this.implicitEndpoint = pool.implicitEndpoint;
     this.gate = gate;
     this.errors = errors;
     this.options = options;
@@ -75,8 +78,7 @@ export class Placement {
 
   /** The endpoint that gets the request; undefined when there is none now. */
   choose(item: QueueItem, nowMs: number): Endpoint | undefined {
-    const { implicitEndpoint } = this.pool;
-    if (implicitEndpoint !== undefined) return implicitEndpoint;
+    if (this.implicitEndpoint !== undefined) return this.implicitEndpoint;
     const candidates = this.candidates(item.requestClass, item.band, nowMs);
     if (candidates.length === 0) return undefined;
     return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);

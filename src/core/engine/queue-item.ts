@@ -12,7 +12,7 @@ import type { AbortGroup } from './cancellation.js';
 /** The promise's end. */
 export type Settle = (outcome: Outcome) => void;
 
-/** What few requests have; apart, so that the others do not carry it (bench: backlog). */
+/** Fields that few requests need; apart, so that the others do not carry them (bench: backlog). */
 class Particulars {
   receivedAtMs: number;
   ttftDeadlineAtMs: number = Number.POSITIVE_INFINITY;
@@ -33,7 +33,7 @@ export class QueueItem implements WaitingItem {
   deadlines: ItemQueue<QueueItem> | undefined = undefined;
   /** Who shares its signal: owned by Cancellation. */
   abortGroup: AbortGroup | undefined = undefined;
-  /** Given up when the request is settled, so that a tombstone retains no payload. */
+  /** The host's request, until the payload is released: a tombstone retains none. */
   request: FlowRequest | undefined;
   /** Undefined until its band exists. */
   band: PriorityBand | undefined;
@@ -42,7 +42,7 @@ export class QueueItem implements WaitingItem {
   readonly byteSize: number;
   readonly tokens: number;
   readonly sequence: number;
-  /** Never undefined once made. A field that may be refers to the number that a rush shares; one that may not copies it (bench: backlog). */
+  /** Never undefined once made: a field that may be undefined refers to the number that a rush shares, another copies it (bench: backlog). */
   private readonly arrivedAtMs: number | undefined = undefined;
   readonly ttlMs: number;
   private particulars: Particulars | undefined = undefined;
@@ -84,7 +84,7 @@ export class QueueItem implements WaitingItem {
     return this.particulars === undefined ? Number.POSITIVE_INFINITY : this.particulars.ttftDeadlineAtMs;
   }
 
-  /** Requests of one class may go to the same endpoints; undefined: to all. */
+  /** Requests of one class may go to the same endpoints; undefined: to every endpoint. */
   get requestClass(): string | undefined {
     return this.particulars === undefined ? undefined : this.particulars.requestClass;
   }
@@ -93,7 +93,7 @@ export class QueueItem implements WaitingItem {
     if (requestClass !== this.requestClass) this.own().requestClass = requestClass;
   }
 
-  /** The policy that must hear of its end; undefined when nobody must. */
+  /** The admission policy that hears of its end, if any. */
   get admittedBy(): AdmissionPolicy | undefined {
     return this.particulars === undefined ? undefined : this.particulars.admittedBy;
   }
@@ -120,6 +120,11 @@ export class QueueItem implements WaitingItem {
     item.requestClass = this.requestClass;
     item.admittedBy = this.admittedBy;
     return item;
+  }
+
+  /** Gives up the host's request, unless an ordering policy may meet it once more, as a tombstone. */
+  releasePayload(): void {
+    if (this.band === undefined || this.band.settings.ordering.arrivalOrder === true) this.request = undefined;
   }
 
   private noteTimes({ receivedAtMs = this.enqueuedAtMs, sloTtftMs = Number.POSITIVE_INFINITY }: FlowRequest): void {

@@ -38,7 +38,7 @@ export class SingleWriter {
       this.deferred.push(operation);
       return;
     }
-    this.enter();
+    this.isBusy = true;
     this.written.begin();
     try {
       operation();
@@ -47,11 +47,12 @@ export class SingleWriter {
     }
   }
 
-  /** For operations that cannot afford a closure: `enter`, `begin` if they need it, the operation, and `leave` in a finally. Only while not busy. */
-  enter(): void {
-    this.isBusy = true;
+  /** True when operations are put off until the running one ends. */
+  get hasDeferred(): boolean {
+    return this.deferred.length > 0;
   }
 
+  /** Ends the operation that is running, and does everything that it left to do. */
   leave(): void {
     try {
       for (let turns = 0; turns < longestRun; turns++) {

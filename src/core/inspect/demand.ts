@@ -37,22 +37,22 @@ const leastPerSecond = 0.001;
 
 /** O(bands), and one question to the detector. */
 export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
-  const { waiting, waitingBytes, ledger } = dispatcher;
-  const bands = dispatcher.keeper.table.all().map((band) => bandDemand(band, nowMs));
+  const { backlog, seats } = dispatcher;
+  const bands = backlog.bands.all().map((band) => bandDemand(band, nowMs));
   const sum = (figure: 'waitingTokens' | 'arrivedPerSecond' | 'dispatchedPerSecond'): number =>
     bands.reduce((total, band) => total + band[figure], 0);
-  const { pool } = ledger;
+  const { pool } = seats;
   const dispatchedPerSecond = sum('dispatchedPerSecond');
   return {
-    requests: waiting + ledger.inFlight,
-    waiting,
+    requests: backlog.waiting + seats.inFlight,
+    waiting: backlog.waiting,
     waitingTokens: sum('waitingTokens'),
-    waitingBytes,
-    inFlight: ledger.inFlight,
-    inFlightTokens: ledger.inFlightTokens,
+    waitingBytes: backlog.waitingBytes,
+    inFlight: seats.inFlight,
+    inFlightTokens: seats.inFlightTokens,
     arrivedPerSecond: sum('arrivedPerSecond'),
     dispatchedPerSecond,
-    timeToDrainMs: drainTimeMs(waiting, dispatchedPerSecond),
+    timeToDrainMs: drainTimeMs(backlog.waiting, dispatchedPerSecond),
     saturation: dispatcher.measure(),
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
     bands,
@@ -61,8 +61,8 @@ export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
 
 function bandDemand(band: PriorityBand, nowMs: number): BandDemand {
   const { priority, waiting, waitingTokens, waitingBytes } = band;
-  const dispatchedPerSecond = rounded(band.drainRate.perSecond(nowMs));
-  const arrivedPerSecond = rounded(band.arrivalRate.perSecond(nowMs));
+  const dispatchedPerSecond = rounded(band.dispatchedPerSecond(nowMs));
+  const arrivedPerSecond = rounded(band.arrivedPerSecond(nowMs));
   const timeToDrainMs = drainTimeMs(waiting, dispatchedPerSecond);
   return { priority, waiting, waitingTokens, waitingBytes, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs };
 }

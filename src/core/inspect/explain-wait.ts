@@ -9,10 +9,10 @@ import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explana
 /** A decision with its half of the sentence. */
 type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
 
-/** The waiting request that is meant: by its arrival number, its view, or what the host passed to `enqueue`. O(waiting), with a view O(1). */
+/** The waiting request by its arrival number, its view, or the object that the host passed to `enqueue`. O(waiting), with a view O(1). */
 export function findWaiting(dispatcher: Dispatcher, wanted: unknown): QueueItem | undefined {
   if (wanted instanceof QueueItem) return wanted.isWaiting ? wanted : undefined;
-  for (const band of dispatcher.keeper.table.allWaiting()) {
+  for (const band of dispatcher.backlog.bands.allWaiting()) {
     for (const item of band.members()) {
       if (item.sequence === wanted || item.request === wanted) return item as QueueItem;
     }
@@ -37,11 +37,11 @@ export function explainWait(
   const ahead = band.queueOf(flow)?.ahead(item, most);
   const turns = (ahead ?? flow.waiting - 1) + 1;
   const aheadInOtherFlows = band.sharesQueue ? 0 : othersBefore(turns, flow, band, most);
-  const higher = dispatcher.keeper.table.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
+  const higher = dispatcher.backlog.bands.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
-  const isPoolEmpty = dispatcher.ledger.pool.endpoints.length === 0;
+  const isPoolEmpty = dispatcher.seats.pool.endpoints.length === 0;
   const estimatedWaitMs = isPoolEmpty ? undefined : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
-  const deadlineMs = dispatcher.expiry.deadlineOf(item);
+  const deadlineMs = dispatcher.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
   const { text, ...verdict } = judge(dispatcher, item, higher, ahead, nowMs);
   const clauses = [
@@ -70,7 +70,7 @@ export function explainWait(
 
 /** The first thing that holds it back. */
 function judge(
-  { gate, ledger, placement, choice }: Dispatcher,
+  { gate, seats, placement, selector }: Dispatcher,
   item: QueueItem,
   higher: readonly PriorityBand[],
   ahead: number | undefined,
@@ -80,7 +80,7 @@ function judge(
   const flow = item.flow as Flow;
   const name = `band ${band.priority}`;
   const next = higher[higher.length - 1];
-  if (ledger.pool.endpoints.length === 0) return { decidedBy: 'pool', text: `${name} waits: the pool has no endpoints` };
+  if (seats.pool.endpoints.length === 0) return { decidedBy: 'pool', text: `${name} waits: the pool has no endpoints` };
   if (flow.heldIn !== undefined) {
     return { decidedBy: 'endpoints', text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}` };
   }
@@ -89,13 +89,13 @@ function judge(
     if (saturation === undefined) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
     return { decidedBy: 'gate', text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}` };
   }
-  if (next !== undefined && choice.isStrict) {
+  if (next !== undefined && selector.isStrict) {
     const waiting = higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;
     return { decidedBy: 'priority', text: `${name} waits for ${waiting}` };
   }
   const obstacle = placement.obstacle(item.requestClass, band, nowMs);
   if (obstacle !== undefined) return { decidedBy: 'endpoints', text: `${name}: ${obstacles[obstacle]}` };
-  if (!choice.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
+  if (!selector.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
   if (ahead === 0 && !band.sharesQueue) {
     return { decidedBy: 'fairness', policy: band.settings.fairness.type, text: `${name}: it is the turn of other flows` };
   }
@@ -108,10 +108,10 @@ const obstacles = {
 } as const;
 
 /** By the band's own rate; where higher bands go first, no sooner than the rate of all takes for them as well. */
-function estimate({ keeper }: Dispatcher, band: PriorityBand, inBand: number, inHigherBands: number, nowMs: number): number | undefined {
-  const own = drainTimeMs(inBand, band.drainRate.perSecond(nowMs));
+function estimate({ backlog }: Dispatcher, band: PriorityBand, inBand: number, inHigherBands: number, nowMs: number): number | undefined {
+  const own = drainTimeMs(inBand, band.dispatchedPerSecond(nowMs));
   if (inHigherBands === 0) return own;
-  const perSecond = keeper.table.all().reduce((sum, { drainRate }) => sum + (drainRate.perSecond(nowMs) ?? 0), 0);
+  const perSecond = backlog.bands.all().reduce((sum, each) => sum + (each.dispatchedPerSecond(nowMs) ?? 0), 0);
   const together = drainTimeMs(inHigherBands + inBand, perSecond);
   return together === undefined ? own : Math.max(together, own ?? 0);
 }

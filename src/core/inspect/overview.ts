@@ -82,7 +82,7 @@ export function takeOverview(
   nowMs: number,
 ): ControllerOverview {
   const { bands: demands, ...demand } = takeDemand(dispatcher, nowMs);
-  const shown = mostRelevant(dispatcher.keeper.table.all(), bandCount);
+  const shown = mostRelevant(dispatcher.backlog.bands.all(), bandCount);
   const oldest = new Top<QueueItem>(slowest, (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence);
   let left = examined;
   const bands = shown.map((band) => {
@@ -91,13 +91,13 @@ export function takeOverview(
     const rates = demands.find(({ priority }) => priority === band.priority);
     return bandOverview(band, largest.members, dispatcher, rates as FlowDemand['bands'][number]);
   });
-  const members = endpointSnapshots(dispatcher.ledger.pool, endpoints);
+  const members = endpointSnapshots(dispatcher.seats.pool, endpoints);
   return {
     atMs: nowMs,
     stats: takeStats(dispatcher, pluginErrors),
     demand,
     bands,
-    otherBands: dispatcher.keeper.table.size - shown.length,
+    otherBands: dispatcher.backlog.bands.size - shown.length,
     endpoints: members,
     otherEndpoints: (demand.endpoints ?? 0) - members.length,
     slowest: oldest.members.map((item) => ({ fairnessId: item.fairnessId, ...explainWait(dispatcher, item, nowMs, mostMembers) })),

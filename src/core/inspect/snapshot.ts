@@ -87,23 +87,24 @@ export interface ControllerSnapshot {
 }
 
 export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowStats {
-  const { outcomes, ledger } = dispatcher;
+  const { backlog, drops, seats } = dispatcher;
+  const outcomes = { Dispatched: seats.dispatched, ...drops.counts };
   return {
     state: dispatcher.state,
     enqueued: dispatcher.enqueued,
-    dispatched: outcomes.Dispatched,
+    dispatched: seats.dispatched,
     rejected: outcomes.RejectedCapacity + outcomes.RejectedNoEndpoints + outcomes.RejectedOther,
     evicted: outcomes.EvictedTTL + outcomes.EvictedNoEndpoints + outcomes.EvictedContextCancelled + outcomes.EvictedOther,
-    outcomes: { ...outcomes },
-    waiting: dispatcher.waiting,
-    waitingBytes: dispatcher.waitingBytes,
-    inFlight: ledger.inFlight,
-    inFlightTokens: ledger.inFlightTokens,
-    released: dispatcher.released,
-    evictedInFlight: dispatcher.evictedInFlight,
+    outcomes,
+    waiting: backlog.waiting,
+    waitingBytes: backlog.waitingBytes,
+    inFlight: seats.inFlight,
+    inFlightTokens: seats.inFlightTokens,
+    released: seats.released,
+    evictedInFlight: seats.evicted,
     reclaim: dispatcher.reclaimFigures,
-    bands: dispatcher.keeper.table.size,
-    flows: dispatcher.keeper.flows.size,
+    bands: backlog.bands.size,
+    flows: backlog.bands.flows.size,
     saturation: dispatcher.gate.saturation,
     isGateClosed: dispatcher.isGateClosed,
     fairnessIndex: fairnessIndexOf(dispatcher),
@@ -112,7 +113,7 @@ export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowSta
 }
 
 function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
-  const policies = new Set(dispatcher.keeper.table.all().map((band) => band.settings.fairness));
+  const policies = new Set(dispatcher.backlog.bands.all().map((band) => band.settings.fairness));
   let least: number | undefined;
   for (const policy of policies) {
     const index = 'fairnessIndex' in policy ? policy.fairnessIndex : undefined;
@@ -126,8 +127,8 @@ export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginError
     atMs: nowMs,
     stats: takeStats(dispatcher, pluginErrors),
     limits,
-    bands: dispatcher.keeper.table.all().map((band) => bandSnapshot(band, nowMs)),
-    endpoints: endpointSnapshots(dispatcher.ledger.pool),
+    bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(band, nowMs)),
+    endpoints: endpointSnapshots(dispatcher.seats.pool),
   };
 }
 
@@ -156,7 +157,7 @@ function bandSnapshot(band: PriorityBand, nowMs: number): BandSnapshot {
     ceiling,
     fairness: fairness.type,
     ordering: ordering.type,
-    dispatchedPerSecond: band.drainRate.perSecond(nowMs),
+    dispatchedPerSecond: band.dispatchedPerSecond(nowMs),
     flows: band.flows.size,
     activeFlows: flowSnapshots(band, nowMs),
   };

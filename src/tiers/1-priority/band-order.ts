@@ -1,6 +1,7 @@
 /** Tier 1's question: of the bands that may dispatch now, which goes next? */
-import { position } from '../band-table.js';
+
 import type { PriorityBand } from '../priority-band.js';
+import { position } from './band-position.js';
 
 /**
  * An order of bands.

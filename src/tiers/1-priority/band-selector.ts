@@ -1,51 +1,64 @@
-/** Tier 1 at work: which band goes next, among those that the gate is open for and that have requests which are not held back. */
-
-import type { Placement } from '../../core/engine/placement.js';
-import type { ResolvedOptions } from '../../core/options.js';
-import type { Gate } from '../../gate/gate.js';
+/**
+ * Tier 1: which band goes next, among the bands that the gate is open for and that have requests which are not held back.
+ *
+ * The gate and the endpoints answer through interfaces of this file, because the tiers know neither.
+ */
 import type { BandRegistry } from '../band-registry.js';
 import type { Flow } from '../flow.js';
 import type { PriorityBand } from '../priority-band.js';
-import { strictOrder } from './band-order.js';
+import { type BandOrder, strictOrder } from './band-order.js';
+
+/** The gate, as the selector asks it. */
+export interface BandGate {
+  /** Reads the detectors and judges one band. */
+  admits(band: PriorityBand, nowMs: number): boolean;
+  /** Judges one more band by the same reading. */
+  isOpenFor(band: PriorityBand): boolean;
+  /** True when the gate may be closed for a band and open for one below it. */
+  readonly judgesApart: boolean;
+}
+
+/** The endpoints of classes of requests, as the selector asks for them. */
+export interface ClassPlaces {
+  /** True when a request of the class has somewhere to go now. */
+  hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number): boolean;
+  /** False when no endpoint may ever take a request of the class. */
+  isServed(requestClass: string | undefined): boolean;
+}
 
 export class BandSelector {
+  /** True when the highest band simply goes first: the order is strict, and no flow is held back. */
+  isPlain: boolean;
   /** Bands that hold flows back. */
   private readonly holding = new Set<PriorityBand>();
-  private readonly keeper: BandRegistry;
-  private readonly gate: Gate;
-  private readonly placement: Placement;
-  private order: ResolvedOptions['bandOrder'];
+  private readonly bands: BandRegistry;
+  private readonly gate: BandGate;
+  private readonly places: ClassPlaces;
+  private order: BandOrder;
 
-  constructor(keeper: BandRegistry, gate: Gate, placement: Placement, { bandOrder }: ResolvedOptions) {
-    this.keeper = keeper;
+  constructor(bands: BandRegistry, gate: BandGate, places: ClassPlaces, order: BandOrder) {
+    this.bands = bands;
     this.gate = gate;
-    this.placement = placement;
-    this.order = bandOrder;
+    this.places = places;
+    this.order = order;
+    this.isPlain = this.isStrict;
   }
 
-  configure({ bandOrder }: ResolvedOptions): void {
-    this.order = bandOrder;
-  }
-
-  /** True when the highest band goes first, whatever waits below. */
-  get isStrict(): boolean {
-    return this.order === strictOrder && !this.keeper.shares.isUsed;
+  /** Takes another order, after the bands took new settings. */
+  configure(order: BandOrder): void {
+    this.order = order;
+    this.isPlain = this.isStrict && this.holding.size === 0;
   }
 
   /** The highest band with requests that are not held back. */
   get highestReady(): PriorityBand | undefined {
-    if (this.holding.size === 0) return this.keeper.table.highestWaiting;
-    return this.keeper.table.allWaiting().find((band) => band.ready > 0);
-  }
-
-  /** True while flows are held back. */
-  get holds(): boolean {
-    return this.holding.size > 0;
+    if (this.holding.size === 0) return this.bands.highestWaiting;
+    return this.bands.allWaiting().find((band) => band.ready > 0);
   }
 
   /** A band above `floor`; undefined while the gate is closed for all of them. Reads the detectors. */
   next(nowMs: number, floor: number): PriorityBand | undefined {
-    if (this.holds) this.letHeldTry(nowMs);
+    if (this.holding.size > 0) this.retryHeld(nowMs);
     const highest = this.highestReady;
     if (highest === undefined || highest.priority <= floor) return undefined;
     const isOpen = this.gate.admits(highest, nowMs);
@@ -53,33 +66,40 @@ export class BandSelector {
     return isOpen ? highest : undefined;
   }
 
-  /** The flow's first request has nowhere to go: others may pass it. False when the band lets nothing pass. */
+  /** Holds the flow back, because its first request has nowhere to go, so that others may pass. False when its band lets nothing pass. */
   holdBack(flow: Flow): boolean {
     const { band } = flow;
     if (!band.settings.holdsFlows) return false;
     band.hold(flow);
     this.holding.add(band);
+    this.isPlain = false;
     return true;
   }
 
-  /** Where the highest band does not simply go first. */
-  private byOrder(isOpenForHighest: boolean, floor: number): PriorityBand | undefined {
-    // What is closed for the highest band is closed for all, unless bands have detectors of their own.
-    if (!isOpenForHighest && !this.gate.judgesApart) return undefined;
-    const open = this.keeper.table.allWaiting().filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
-    if (open.length === 0) return undefined;
-    return this.keeper.shares.due(open) ?? this.order.choose(open, this.keeper.table.all());
+  /** True when the highest band goes first, whatever waits below. */
+  get isStrict(): boolean {
+    return this.order === strictOrder && !this.bands.shares.isUsed;
   }
 
-  /** Of each class of held requests that has room now, or no endpoint left, one flow may try. O(classes · endpoints). */
-  private letHeldTry(nowMs: number): void {
+  /** The choice where the highest band does not simply go first. */
+  private byOrder(isOpenForHighest: boolean, floor: number): PriorityBand | undefined {
+    // Ceilings never rise as priority falls: closed for the highest is closed for all, unless bands have detectors of their own.
+    if (!isOpenForHighest && !this.gate.judgesApart) return undefined;
+    const open = this.bands.allWaiting().filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
+    if (open.length === 0) return undefined;
+    return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all());
+  }
+
+  /** Lets one flow of each class retry whose requests have room now, or no endpoint left. O(classes · endpoints). */
+  private retryHeld(nowMs: number): void {
     for (const band of this.holding) {
       for (const held of band.held.all()) {
         const { requestClass } = held;
-        const mayTry = this.placement.hasRoom(requestClass, band, nowMs) || !this.placement.isServed(requestClass);
-        if (mayTry && band.wantsTry(held, nowMs)) band.letTry(held, nowMs);
+        const mayRetry = this.places.hasRoom(requestClass, band, nowMs) || !this.places.isServed(requestClass);
+        if (mayRetry && band.wantsRetry(held, nowMs)) band.retryOne(held, nowMs);
       }
       if (band.held.waiting === 0) this.holding.delete(band);
     }
+    this.isPlain = this.isStrict && this.holding.size === 0;
   }
 }

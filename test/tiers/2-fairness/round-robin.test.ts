@@ -156,7 +156,7 @@ describe('roundRobin', () => {
       clock.advance(60_000);
       flow.stats();
     }
-    const band = dispatcherOf(flow).keeper.table.get(0) as object;
+    const band = dispatcherOf(flow).backlog.bands.get(0) as object;
     const selector = Reflect.get(Reflect.get(band, 'selector') as object, 'selector') as object;
     expect((Reflect.get(selector, 'turns') as Map<unknown, unknown>).size).toBeLessThan(5);
   });

@@ -1,0 +1,140 @@
+/**
+ * What waits: its counts, bands and flows, deadlines and signals. Only this file adds a request to a band or takes one out.
+ *
+ * Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its deadline and its signal watched, and
+ * no other request has.
+ */
+import type { Clock } from '../../base/clock.js';
+import { BandRegistry } from '../../tiers/band-registry.js';
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
+import type { EventHub } from '../event-hub.js';
+import type { ResolvedOptions } from '../options.js';
+import { BandEvents } from './band-events.js';
+import { Cancellation } from './cancellation.js';
+import { type Budgets, Expiry } from './expiry.js';
+import type { QueueItem, Settle } from './queue-item.js';
+
+/** Hears when requests have to leave. */
+export interface BacklogListener {
+  /** The time of some request is up. */
+  expired(): void;
+  /** A signal aborted that these requests carry. */
+  cancelled(items: readonly QueueItem[]): void;
+}
+
+export class Backlog implements Budgets {
+  waiting = 0;
+  waitingBytes = 0;
+  readonly bands: BandRegistry;
+  readonly expiry: Expiry;
+  /** True while the pool has no endpoints: every waiting request has `noEndpointRequestTtl` then. */
+  isPoolEmpty: boolean;
+  private readonly cancellation: Cancellation;
+  private options: ResolvedOptions;
+  /** When the pool was last emptied or filled. */
+  private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: ResolvedOptions, events: EventHub, clock: Clock, listener: BacklogListener, isPoolEmpty: boolean, nowMs: number) {
+    this.options = options;
+    this.isPoolEmpty = isPoolEmpty;
+    this.bands = new BandRegistry(options, new BandEvents(events), nowMs);
+    this.expiry = new Expiry(clock, this, () => listener.expired());
+    this.cancellation = new Cancellation((items) => listener.cancelled(items));
+  }
+
+  /** Takes new options; the classes of waiting requests must be right already. */
+  configure(options: ResolvedOptions, nowMs: number): void {
+    const queuedApart = this.options.holBlocking === 'none' || options.holBlocking === 'none';
+    this.options = options;
+    this.bands.configure(options, nowMs);
+    if (queuedApart) this.refile(nowMs);
+    this.expiry.restart(this.regimeBeganAtMs, this.items());
+  }
+
+  /** Every waiting request, oldest first. O(waiting · log). */
+  items(): QueueItem[] {
+    return this.bands.waitingItems() as QueueItem[];
+  }
+
+  /** The flow that the request belongs to, made when missing. */
+  flowOf(item: QueueItem, band: PriorityBand, nowMs: number): Flow {
+    const requestClass = this.options.holBlocking === 'none' ? item.requestClass : undefined;
+    return this.bands.flows.flowOf(band, item.fairnessId, nowMs, requestClass);
+  }
+
+  /** Lets the request wait, until `settle` is called with its outcome. */
+  add(item: QueueItem, settle: Settle, nowMs: number): void {
+    const band = item.band as PriorityBand;
+    const flow = item.flow ?? this.flowOf(item, band, nowMs);
+    if (flow.isIdle) this.bands.flows.markBusy(flow);
+    item.settle = settle;
+    this.waiting++;
+    this.waitingBytes += item.byteSize;
+    if (band.waiting === 0) this.bands.activated(band);
+    band.add(item, flow);
+    this.expiry.add(item);
+    const signal = item.request?.signal;
+    if (signal !== undefined) this.cancellation.watch(item, signal);
+  }
+
+  /** Takes the request out for its dispatch; returns the end of its promise. */
+  take(item: QueueItem, band: PriorityBand, nowMs: number): Settle {
+    const settle = item.settle as Settle;
+    item.settle = undefined;
+    band.take(item, nowMs);
+    this.left(item, band);
+    if (!band.hearsSettlements) this.rest(item.flow as Flow, nowMs);
+    return settle;
+  }
+
+  /** Takes the request out, wherever it stands; returns the end of its promise. */
+  discard(item: QueueItem, nowMs: number): Settle {
+    const band = item.band as PriorityBand;
+    const settle = item.settle as Settle;
+    item.settle = undefined;
+    band.discard(item, nowMs);
+    this.left(item, band);
+    this.rest(item.flow as Flow, nowMs);
+    return settle;
+  }
+
+  /** Marks the flow idle when nothing of it waits or is tracked in flight. */
+  rest(flow: Flow, nowMs: number): void {
+    if (flow.waiting === 0 && flow.trackedInFlight === 0) this.bands.flows.markIdle(flow, nowMs);
+  }
+
+  /** Notes whether the pool has endpoints. A change gives every waiting request a fresh budget: O(waiting · log) then. True for a change. */
+  enterRegime(isPoolEmpty: boolean, nowMs: number): boolean {
+    if (isPoolEmpty === this.isPoolEmpty) return false;
+    this.isPoolEmpty = isPoolEmpty;
+    this.regimeBeganAtMs = nowMs;
+    this.expiry.restart(nowMs, this.items());
+    return true;
+  }
+
+  budgetOf(item: QueueItem): number {
+    return this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs;
+  }
+
+  private left(item: QueueItem, band: PriorityBand): void {
+    this.waiting--;
+    this.waitingBytes -= item.byteSize;
+    if (band.waiting === 0) this.bands.deactivated(band);
+    this.expiry.remove(item);
+    if (item.abortGroup !== undefined) this.cancellation.unwatch(item);
+  }
+
+  /** Files every waiting request anew: which classes there are, or whether they queue apart, may have changed. */
+  private refile(nowMs: number): void {
+    for (const band of this.bands.allWaiting()) {
+      const flowOf = (item: WaitingItem): Flow => {
+        const flow = this.flowOf(item as QueueItem, band, nowMs);
+        if (flow.isIdle) this.bands.flows.markBusy(flow);
+        return flow;
+      };
+      band.refile(flowOf, (flow) => this.rest(flow, nowMs));
+    }
+  }
+}

@@ -1,0 +1,189 @@
+/**
+ * Decides what becomes of one request that comes in: dropped, dispatched at once, or left to wait.
+ *
+ *     admission policy ──► band ──► class of endpoints ──► limits ──► do others go first? ──► gate ──► endpoint
+ *
+ * It resolves band and flow once, and undoes nothing, because it does nothing before it has decided: whoever asks books the answer.
+ */
+import type { Refusal } from '../../admission/admission-policy.js';
+import type { GuardedAdmission } from '../../admission/guarded-admission.js';
+import type { Endpoint } from '../../endpoints/endpoint-pool.js';
+import type { Gate } from '../../gate/gate.js';
+import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { FlowKey, FlowRequest } from '../flow-request.js';
+import type { ResolvedOptions } from '../options.js';
+import type { LimitHit } from '../outcome/limit-hit.js';
+import type { Drop, DropType } from '../outcome/outcome.js';
+import type { Backlog } from './backlog.js';
+import { exceededLimit, isUnlimited } from './capacity-limits.js';
+import type { Drops } from './drops.js';
+import type { Placement } from './placement.js';
+import { QueueItem } from './queue-item.js';
+import type { Shutdown } from './shutdown.js';
+
+export interface IntakeParts {
+  readonly backlog: Backlog;
+  readonly gate: Gate;
+  readonly placement: Placement;
+  readonly selector: BandSelector;
+  readonly admission: GuardedAdmission;
+  readonly drops: Drops;
+  readonly shutdown: Shutdown;
+}
+
+export class Intake {
+  /** After an answer: the limit that lower requests must be displaced for, before the answer is carried out. */
+  displaces: LimitHit | undefined = undefined;
+  /** After the answer to wait: true when the walk must look at the request, because the gate was not asked, or is open. */
+  wantsWalk = false;
+  /** Arrival numbers. */
+  private sequence = 0;
+  private readonly parts: IntakeParts;
+  private options: ResolvedOptions;
+
+  constructor(parts: IntakeParts, options: ResolvedOptions) {
+    this.parts = parts;
+    this.options = options;
+  }
+
+  configure(options: ResolvedOptions): void {
+    this.options = options;
+  }
+
+  /** The request as it is handled from here on, with its band where that exists. Counts the arrival. */
+  read(request: FlowRequest, { fairnessId, priority = 0 }: FlowKey, nowMs: number): QueueItem {
+    const { bands } = this.parts.backlog;
+    const band = bands.arrived(priority, nowMs);
+    const { ttlMs = (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs } = request;
+    return new QueueItem(request, band, fairnessId, priority, this.sequence++, nowMs, ttlMs === 0 ? Number.POSITIVE_INFINITY : ttlMs);
+  }
+
+  /**
+   * The drop of a request that may not come in, the endpoint of one that may go at once, undefined for one that has to wait.
+   * `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
+   */
+  decide(item: QueueItem, nowMs: number, isPaused: boolean): Drop | Endpoint | undefined {
+    const { placement, gate } = this.parts;
+    this.displaces = undefined;
+    this.wantsWalk = false;
+    const rejection = this.precheck(item, nowMs);
+    if (rejection !== undefined) return rejection;
+    const band = item.band as PriorityBand;
+    if (this.options.mode === 'admission') return placement.choose(item, nowMs) ?? this.noEndpoint(item, nowMs);
+    if (!this.fits(item, band, nowMs)) {
+      const drop = this.overLimit(item, band, nowMs);
+      if (drop !== undefined) return drop;
+    }
+    if (this.othersGoFirst(item, band, isPaused, nowMs) || !gate.admits(band, nowMs)) return undefined;
+    const endpoint = placement.implicitEndpoint ?? placement.choose(item, nowMs);
+    // An open gate and no endpoint: the walk holds the request back or drops it.
+    if (endpoint === undefined) this.wantsWalk = true;
+    return endpoint;
+  }
+
+  /** The drop of a request that may not come in, whatever waits; otherwise its band is known afterwards. */
+  private precheck(item: QueueItem, nowMs: number): Drop | undefined {
+    const { admission, backlog, drops, placement, shutdown } = this.parts;
+    if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
+    if (item.request?.signal?.aborted === true) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
+    if (admission.policy !== undefined) {
+      const refusal = admission.refusal(item.request, item, nowMs, backlog.waiting);
+      if (refusal !== undefined) return this.rejectedBy(refusal, item, nowMs);
+      item.admittedBy = admission.admittedBy;
+    }
+    if (item.band === undefined) item.band = backlog.bands.bandOf(item.priority, nowMs);
+    if (item.band === undefined) return drops.drop(item, this.capacityType, 'max-bands', nowMs);
+    if (!placement.tellsClasses) return undefined;
+    item.requestClass = placement.classOf(item);
+    return placement.isServed(item.requestClass) ? undefined : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
+  }
+
+  private rejectedBy(
+    { reason, cause, retryAfterMs, policy = this.parts.admission.policy?.type }: Refusal,
+    item: QueueItem,
+    nowMs: number,
+  ): Drop {
+    const details = { policy, detail: reason, retryAfterMs };
+    return this.parts.drops.drop(item, 'RejectedCapacity', cause === 'overloaded' ? 'overloaded' : 'refused', nowMs, details);
+  }
+
+  /** Mode `admission`: an admitted request with nowhere to go does not wait. */
+  private noEndpoint(item: QueueItem, nowMs: number): Drop {
+    const { backlog, drops } = this.parts;
+    if (backlog.isPoolEmpty) return drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
+    return drops.drop(item, 'RejectedCapacity', 'overloaded', nowMs);
+  }
+
+  /** True within all limits. It resolves the flow where the flow has limits. */
+  private fits(item: QueueItem, band: PriorityBand, nowMs: number): boolean {
+    const { waiting, waitingBytes } = this.parts.backlog;
+    const { limits, flows } = this.options;
+    const { byteSize } = item;
+    if (waiting >= limits.maxRequests || waitingBytes + byteSize > limits.maxBytes) return false;
+    const { limits: own, flowLimits } = band.settings;
+    if (band.waiting >= own.maxRequests || band.waitingBytes + byteSize > own.maxBytes) return false;
+    const isBare =
+      flows.size === 0 && flowLimits.maxRequests === Number.POSITIVE_INFINITY && flowLimits.maxBytes === Number.POSITIVE_INFINITY;
+    return isBare || this.limitHitBy(item, band, nowMs) === undefined;
+  }
+
+  /** The drop of a request over a limit, unless displacing lower requests makes room. */
+  private overLimit(item: QueueItem, band: PriorityBand, nowMs: number): Drop | undefined {
+    const limit = this.limitHitBy(item, band, nowMs);
+    if (limit === undefined) return undefined;
+    if (this.canDisplace(item, band, limit, nowMs)) {
+      this.displaces = limit;
+      return undefined;
+    }
+    return this.parts.drops.drop(item, this.capacityType, `${limit.scope}-max-${limit.resource}`, nowMs, { limit });
+  }
+
+  private limitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
+    return exceededLimit('global', this.parts.backlog, this.options.limits, item.byteSize) ?? this.ownLimitHitBy(item, band, nowMs);
+  }
+
+  /** The limits of its band and of its flow. */
+  private ownLimitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
+    const hit = exceededLimit('band', band, band.settings.limits, item.byteSize);
+    const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
+    if (hit !== undefined || isUnlimited(flowLimits)) return hit;
+    item.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
+    return exceededLimit('flow', item.flow, flowLimits, item.byteSize);
+  }
+
+  /** True when the requests of lower sheddable bands, all together, would make room within the global limits. O(waiting bands). */
+  private canDisplace(item: QueueItem, band: PriorityBand, limit: LimitHit, nowMs: number): boolean {
+    if (this.options.overflow !== 'displace' || limit.scope !== 'global' || this.ownLimitHitBy(item, band, nowMs) !== undefined)
+      return false;
+    const { backlog } = this.parts;
+    const rest = { waiting: backlog.waiting, waitingBytes: backlog.waitingBytes };
+    for (const lower of backlog.bands.allWaiting()) {
+      if (lower.priority >= 0 || lower.priority >= item.priority) continue;
+      rest.waiting -= lower.waiting;
+      rest.waitingBytes -= lower.waitingBytes;
+    }
+    return exceededLimit('global', rest, this.options.limits, item.byteSize) === undefined;
+  }
+
+  /** True when a request that waits already goes before this one, so that the gate need not be asked. */
+  private othersGoFirst(item: QueueItem, band: PriorityBand, isPaused: boolean, nowMs: number): boolean {
+    const { backlog, selector, gate } = this.parts;
+    if (backlog.waiting === 0) return false;
+    // In a pause, held flows have not retried yet.
+    const highest = isPaused ? backlog.bands.highestWaiting : selector.highestReady;
+    if (highest !== undefined && highest.priority >= item.priority) {
+      // Where every change announces itself, the gate is as closed as it was (bench: burst).
+      this.wantsWalk = !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY;
+      return true;
+    }
+    if (band.held.waiting === 0) return false;
+    item.flow ??= backlog.flowOf(item, band, nowMs);
+    this.wantsWalk = item.flow.heldIn !== undefined;
+    return this.wantsWalk;
+  }
+
+  private get capacityType(): DropType {
+    return this.parts.backlog.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity';
+  }
+}
