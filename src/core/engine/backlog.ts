@@ -31,7 +31,7 @@ export class Backlog implements Budgets {
   readonly expiry: Expiry;
   /** True while the pool has no endpoints: every waiting request has `noEndpointRequestTtl` then. */
   isPoolEmpty: boolean;
-  private readonly cancellation: Cancellation;
+  private readonly cancellation: Cancellation<QueueItem>;
   private options: ResolvedOptions;
   /** When the pool was last emptied or filled. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
@@ -41,7 +41,7 @@ export class Backlog implements Budgets {
     this.isPoolEmpty = isPoolEmpty;
     this.bands = new BandRegistry(options, new BandEvents(events), nowMs);
     this.expiry = new Expiry(clock, this, () => listener.expired());
-    this.cancellation = new Cancellation((items) => listener.cancelled(items));
+    this.cancellation = new Cancellation<QueueItem>((items) => listener.cancelled(items));
   }
 
   /** Takes new options; the classes of waiting requests must be right already. */

@@ -1,30 +1,30 @@
 /**
- * The deadlines of what waits, for the many requests that leave long before theirs.
+ * A calendar queue of deadlines, made for requests that leave long before theirs: these cost O(1), and are never sorted.
  *
- *     pages:    256 ms each, as they came
- *     current:  the page that was turned last, put into order then; most of its requests are gone by that time
- *     late:     a heap of what came for pages that were turned before
+ *     buckets:  256 ms each, in the order of arrival
+ *     current:  the bucket that was opened last, sorted then; most of its requests have left by that time
+ *     late:     a heap of requests whose bucket was opened before they came
  *
- * Source: R. Brown, "CalendarQueue queues: a fast O(1) priority queue implementation for the simulation event set problem", 1988; with a heap of
- * page numbers, and one of latecomers.
+ * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem", 1988; with a heap of
+ * bucket numbers, and one of latecomers.
  */
 import TinyQueue from 'tinyqueue';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { QueueItem } from './queue-item.js';
 
-const pageMs = 256;
-/** Pages that are kept while nothing waits. */
-const fewPages = 16;
+const bucketMs = 256;
+/** Buckets that are kept while nothing waits. */
+const fewBuckets = 16;
 
 export class CalendarQueue {
   private current = new FifoQueue<QueueItem>();
   private readonly late: HeapQueue<QueueItem>;
-  private readonly pages = new Map<number, FifoQueue<QueueItem>>();
+  private readonly buckets = new Map<number, FifoQueue<QueueItem>>();
   private readonly upcoming = new TinyQueue<number>();
-  /** The last page that was turned. */
-  private turned = Number.NEGATIVE_INFINITY;
-  /** The page that was written on last, often the next to be (bench: burst). */
+  /** The number of the bucket that was opened last. */
+  private opened = Number.NEGATIVE_INFINITY;
+  /** The bucket that got the last request, and often gets the next (bench: burst). */
   private latest: FifoQueue<QueueItem> | undefined = undefined;
   private latestNumber = Number.NaN;
   private readonly compare: (a: QueueItem, b: QueueItem) => number;
@@ -37,8 +37,8 @@ export class CalendarQueue {
 
   /** O(1) amortized; O(log n) for latecomers. */
   add(item: QueueItem, deadlineMs: number): void {
-    const number = Math.floor(deadlineMs / pageMs);
-    const deadlines = number <= this.turned ? this.late : this.pageOf(number);
+    const number = Math.floor(deadlineMs / bucketMs);
+    const deadlines = number <= this.opened ? this.late : this.bucketOf(number);
     deadlines.push(item);
     item.deadlines = deadlines;
   }
@@ -49,40 +49,40 @@ export class CalendarQueue {
     item.deadlines = undefined;
   }
 
-  /** What is due first; ties in arrival order. */
+  /** The earliest deadline; ties in arrival order. */
   first(): QueueItem | undefined {
     const late = this.late.peek();
     let first = this.current.peek();
-    while (first === undefined && late === undefined && this.upcoming.length > 0) first = this.turnPage();
+    while (first === undefined && late === undefined && this.upcoming.length > 0) first = this.openBucket();
     if (first === undefined || late === undefined) return first ?? late;
     return this.compare(first, late) < 0 ? first : late;
   }
 
   /** True when a new one would be smaller, once nothing waits. */
   get hasGrown(): boolean {
-    return this.pages.size > fewPages;
+    return this.buckets.size > fewBuckets;
   }
 
-  private pageOf(number: number): FifoQueue<QueueItem> {
+  private bucketOf(number: number): FifoQueue<QueueItem> {
     if (this.latest !== undefined && this.latestNumber === number) return this.latest;
-    let page = this.pages.get(number);
-    if (page === undefined) {
-      page = new FifoQueue<QueueItem>();
-      this.pages.set(number, page);
+    let bucket = this.buckets.get(number);
+    if (bucket === undefined) {
+      bucket = new FifoQueue<QueueItem>();
+      this.buckets.set(number, bucket);
       this.upcoming.push(number);
     }
-    this.latest = page;
+    this.latest = bucket;
     this.latestNumber = number;
-    return page;
+    return bucket;
   }
 
-  private turnPage(): QueueItem | undefined {
-    this.turned = this.upcoming.pop() as number;
-    const page = this.pages.get(this.turned);
-    this.pages.delete(this.turned);
+  private openBucket(): QueueItem | undefined {
+    this.opened = this.upcoming.pop() as number;
+    const bucket = this.buckets.get(this.opened);
+    this.buckets.delete(this.opened);
     this.latest = undefined;
     this.current = new FifoQueue<QueueItem>();
-    for (const item of page?.members().sort(this.compare) ?? []) {
+    for (const item of bucket?.members().sort(this.compare) ?? []) {
       this.current.append(item);
       item.deadlines = this.current;
     }

@@ -3,16 +3,21 @@
  *
  * Invariant: one listener for each distinct signal that a waiting request carries, however many share it, and none for any other.
  */
-import type { QueueItem } from './queue-item.js';
+
+/** A request as its signal is watched. */
+export interface Abortable<T> {
+  /** The requests that share its signal: owned by Cancellation. */
+  abortGroup: AbortGroup<T> | undefined;
+}
 
 /** The waiting requests that share one signal: most often a single one, for which a set would be larger than its record (bench: cancel). */
-export class AbortGroup {
+export class AbortGroup<T> {
   readonly signal: AbortSignal;
-  private single: QueueItem | undefined = undefined;
-  private several: Set<QueueItem> | undefined = undefined;
-  private readonly onAbort: (items: QueueItem[]) => void;
+  private single: T | undefined = undefined;
+  private several: Set<T> | undefined = undefined;
+  private readonly onAbort: (items: T[]) => void;
 
-  constructor(signal: AbortSignal, onAbort: (items: QueueItem[]) => void) {
+  constructor(signal: AbortSignal, onAbort: (items: T[]) => void) {
     this.signal = signal;
     this.onAbort = onAbort;
   }
@@ -21,16 +26,16 @@ export class AbortGroup {
     return this.single === undefined && (this.several === undefined || this.several.size === 0);
   }
 
-  add(item: QueueItem): void {
+  add(item: T): void {
     if (this.several !== undefined) this.several.add(item);
     else if (this.single === undefined) this.single = item;
     else {
-      this.several = new Set([this.single, item]);
+      this.several = new Set<T>([this.single, item]);
       this.single = undefined;
     }
   }
 
-  remove(item: QueueItem): void {
+  remove(item: T): void {
     if (this.single === item) this.single = undefined;
     else this.several?.delete(item);
   }
@@ -40,29 +45,29 @@ export class AbortGroup {
   }
 }
 
-export class Cancellation {
-  private readonly groups = new WeakMap<AbortSignal, AbortGroup>();
-  private readonly onAbort: (items: QueueItem[]) => void;
+export class Cancellation<T extends Abortable<T>> {
+  private readonly groups = new WeakMap<AbortSignal, AbortGroup<T>>();
+  private readonly onAbort: (items: T[]) => void;
 
   /** `onAbort` gets the requests to drop; it must `unwatch` each. */
-  constructor(onAbort: (items: QueueItem[]) => void) {
+  constructor(onAbort: (items: T[]) => void) {
     this.onAbort = onAbort;
   }
 
-  watch(item: QueueItem, signal: AbortSignal): void {
+  watch(item: T, signal: AbortSignal): void {
     let group = this.groups.get(signal);
     if (group === undefined) {
-      group = new AbortGroup(signal, this.onAbort);
+      group = new AbortGroup<T>(signal, this.onAbort);
       this.groups.set(signal, group);
     }
     if (group.isEmpty) signal.addEventListener('abort', group);
     group.add(item);
     item.abortGroup = group;
-    // Foreign code may have aborted it since the request was judged.
+    // Foreign code may have aborted it since the decision.
     if (signal.aborted) this.onAbort([item]);
   }
 
-  unwatch(item: QueueItem): void {
+  unwatch(item: T): void {
     const group = item.abortGroup;
     if (group === undefined) return;
     item.abortGroup = undefined;

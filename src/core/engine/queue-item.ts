@@ -7,7 +7,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { FlowRequest } from '../flow-request.js';
 import type { Outcome } from '../outcome/outcome.js';
-import type { AbortGroup } from './cancellation.js';
+import type { Abortable, AbortGroup } from './cancellation.js';
 
 /** The promise's end. */
 export type Settle = (outcome: Outcome) => void;
@@ -25,14 +25,14 @@ class Particulars {
   }
 }
 
-export class QueueItem implements WaitingItem {
+export class QueueItem implements WaitingItem, Abortable<QueueItem> {
   flow: Flow | undefined = undefined;
   /** Ends the wait; undefined while the request does not wait. */
   settle: Settle | undefined = undefined;
-  /** Where its deadline is kept: owned by CalendarQueue. */
+  /** The bucket that its deadline stands in: owned by CalendarQueue. */
   deadlines: ItemQueue<QueueItem> | undefined = undefined;
-  /** Who shares its signal: owned by Cancellation. */
-  abortGroup: AbortGroup | undefined = undefined;
+  /** The requests that share its signal: owned by Cancellation. */
+  abortGroup: AbortGroup<QueueItem> | undefined = undefined;
   /** The host's request, until the payload is released: a tombstone retains none. */
   request: FlowRequest | undefined;
   /** Undefined until its band exists. */
