@@ -62,7 +62,10 @@ function extract(name) {
       message.handled = message.logLevel !== 'error';
     },
   });
-  return readFileSync(join(scratch, reportOf(name)), 'utf8').replace('for "headgate"', `for "headgate${name === 'index' ? '' : `/${name}`}"`);
+  return readFileSync(join(scratch, reportOf(name)), 'utf8').replace(
+    'for "headgate"',
+    `for "headgate${name === 'index' ? '' : `/${name}`}"`,
+  );
 }
 
 /** A declaration with the tag above it: they stand apart by empty lines. */

@@ -30,15 +30,15 @@ function makeCalendar(): { calendar: CalendarQueue; add(deadlineMs: number): Que
 
 /** The requests that the calendar still refers to, whether they wait or not. */
 function held(calendar: CalendarQueue): number {
-  const pages: Map<number, FifoQueue<QueueItem>> = Reflect.get(calendar, 'pages');
-  const rest = [...pages.values()].map((page) => Reflect.get(page, 'rest') as { length: number } | undefined);
-  return pages.size + rest.reduce((sum, line) => sum + (line?.length ?? 0), 0);
+  const buckets: Map<number, FifoQueue<QueueItem>> = Reflect.get(calendar, 'buckets');
+  const rest = [...buckets.values()].map((bucket) => Reflect.get(bucket, 'rest') as { length: number } | undefined);
+  return buckets.size + rest.reduce((sum, line) => sum + (line?.length ?? 0), 0);
 }
 
 describe('a calendar', () => {
   it.each([
     ['within a page', 200],
-    ['over a few pages', 3000],
+    ['over a few buckets', 3000],
     ['over hours', 1e8],
   ])('tells the first deadline, whatever comes and goes, with deadlines %s', (_, spanMs) => {
     const random = new Random(spanMs);
@@ -79,7 +79,7 @@ describe('a calendar', () => {
     expect(held(calendar)).toBeLessThanOrEqual(few);
   });
 
-  it('tells when it keeps more pages than a few', () => {
+  it('tells when it keeps more buckets than a few', () => {
     const { calendar, add, leave } = makeCalendar();
     for (let i = 0; i < 16; i++) leave(add(i * 1000));
     expect(calendar.hasGrown).toBe(false);
