@@ -12,8 +12,8 @@ import {
   tierShed,
   tokenBucket,
 } from '../index.js';
-import { readRecord } from './documents.js';
 import { Problems } from './problems.js';
+import { readOneObject } from './read-yaml.js';
 
 const { aboveZero, anything, atLeastZero, integer, object, optional, ratio, ratioAboveZero, record } = schemas;
 
@@ -83,7 +83,7 @@ const optionsSchema = object({ capacity: optional(schemas.positiveInteger()) });
 export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyOptions = {}): BlisPolicy {
   const { capacity } = schemas.parse(optionsSchema, options, 'loadBlisPolicy');
   const problems = new Problems();
-  const document = readRecord(source, problems);
+  const document = readOneObject(source, problems.sink);
   const bundle = document === undefined ? undefined : problems.check(bundleSchema, document, '');
   if (bundle === undefined) throw new FlowConfigError('BLIS policy bundle', problems.toError().issues);
   const { admission = {}, tenant_budgets: budgets = {} } = bundle;

@@ -21,6 +21,9 @@ export class Problems {
     return undefined;
   }
 
+  /** `add`, to be passed on. */
+  readonly sink = (issue: ConfigIssue): void => this.add(issue);
+
   get hasIssues(): boolean {
     return this.issues.length > 0;
   }

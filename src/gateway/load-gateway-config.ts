@@ -1,7 +1,7 @@
 /** From a gateway file to what a gateway is made with, or to everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
-import { LineCounter, parseDocument } from 'yaml';
 import { loadConfig } from '../config/index.js';
+import { readOneObject } from '../config/read-yaml.js';
 import {
   type ConfigIssue,
   defaultRegistry,
@@ -32,8 +32,9 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   const warnings: string[] = [];
   const issues: ConfigIssue[] = [];
   const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry = defaultRegistry(), onMissing } = options;
-  const parsed = typeof source === 'string' ? parseYaml(source) : source;
-  const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), withoutNulls(parsed));
+  const parsed = readOneObject(source, (issue) => issues.push(issue));
+  if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
+  const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), parsed);
   if (!verdict.ok) issues.push(...verdict.issues);
   const flow = readFlow(parsed, registry, issues, warnings);
   if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
@@ -44,22 +45,6 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   return config;
 }
 
-function parseYaml(text: string): unknown {
-  const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
-  const [error] = document.errors;
-  if (error === undefined) return document.toJS();
-  const { line, col } = lines.linePos(error.pos[0]);
-  throw new FlowConfigError('gateway file', [{ path: `line ${line}, column ${col}`, expected: 'valid YAML', got: error.message }]);
-}
-
-/** Keys without a value are as good as absent. */
-function withoutNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutNulls);
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).flatMap(([key, of]) => (of === null ? [] : [[key, withoutNulls(of)]])));
-}
-
 interface Flow {
   readonly options: FlowControllerOptions;
   readonly detectors: readonly SaturationDetector[];
@@ -67,8 +52,8 @@ interface Flow {
 }
 
 /** The sections that an EndpointPickerConfig has as well, read as one. With issues, what is returned is not used. */
-function readFlow(file: unknown, registry: PluginRegistry, issues: ConfigIssue[], warnings: string[]): Flow {
-  const { plugins, saturationDetector, flowControl } = Object(file) as Record<string, unknown>;
+function readFlow(file: Record<string, unknown>, registry: PluginRegistry, issues: ConfigIssue[], warnings: string[]): Flow {
+  const { plugins, saturationDetector, flowControl } = file;
   const heading = 'EndpointPickerConfig: ';
   const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
   const sections = { plugins, saturationDetector, flowControl };

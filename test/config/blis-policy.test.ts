@@ -117,7 +117,7 @@ budgets: {}
 
   it('refuses what is not one object', () => {
     expect(() => loadBlisPolicy('')).toThrow('BLIS policy bundle: expected one object; got an empty text');
-    expect(() => loadBlisPolicy('{}\n---\n{}')).toThrow('got 2 documents');
+    expect(() => loadBlisPolicy('{}\n---\n{}')).toThrow('line 3, column 1: expected one document; got another one');
     expect(() => loadBlisPolicy('- 1')).toThrow('expected one object; got an array of 1');
     expect(() => loadBlisPolicy('a: [')).toThrow('expected valid YAML');
     expect(() => loadBlisPolicy('{}', { capacity: 0 })).toThrow('loadBlisPolicy: capacity: expected an integer from 1 up');

@@ -125,9 +125,7 @@ flowControl:
       'line 1, column 7: expected valid YAML; got Nested mappings are not allowed in compact mappings',
       'line 5, column 1: expected valid YAML; got Flow sequence in block collection must be sufficiently indented and end with a ]',
     ]);
-    expect(problems('kind: *nobody')).toEqual([
-      ': expected valid YAML; got Unresolved alias (the anchor must be set before the alias): nobody',
-    ]);
+    expect(problems('kind: *nobody')).toEqual(['line 1, column 7: expected an alias of an anchor that stands before it; got *nobody']);
   });
 
   it.each<[string, ConfigSource, string]>([

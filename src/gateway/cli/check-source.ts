@@ -17,7 +17,7 @@ export interface CheckResult {
 
 /** A file whose documents have kinds is read as an EndpointPickerConfig, any other as a gateway file. */
 export function checkSource(text: string): CheckResult {
-  const isDocument = /^kind:/m.test(text) && !/^(listen|upstreams):/m.test(text);
+  const isDocument = /^\uFEFF?kind:/m.test(text) && !/^\uFEFF?(listen|upstreams):/m.test(text);
   const kind = isDocument ? 'EndpointPickerConfig' : 'gateway file';
   try {
     return { kind, faults: [], ...(isDocument ? checkDocument(text) : checkGateway(text)) };

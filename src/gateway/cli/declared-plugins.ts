@@ -1,14 +1,15 @@
 /** The `plugins` lists of a file as they stand there, for checks that the made plugins cannot answer. */
-import { parseAllDocuments } from 'yaml';
+import { readYaml } from '../../config/read-yaml.js';
 
 export interface DeclaredPlugin {
   readonly type: string;
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
+/** Of a file without faults. */
 export function declaredPlugins(text: string): DeclaredPlugin[] {
-  return [...parseAllDocuments(text, { merge: true })].flatMap((document) => {
-    const plugins: unknown = Reflect.get(Object(document.toJS()), 'plugins');
+  return readYaml(text, () => {}).flatMap(({ value }) => {
+    const plugins: unknown = Reflect.get(Object(value), 'plugins');
     return Array.isArray(plugins) ? plugins.flatMap(read) : [];
   });
 }
