@@ -8,7 +8,7 @@ const longestValue = 256;
 
 /**
  * The first `max` values stand for themselves, for ever; the rest is `other`. Pinned values stand for themselves and take no place; the
- * empty value passes. O(1).
+ * empty value passes, and `other` takes no place. O(1).
  * Source: llm-d-router, the cardinality guard of its metrics.
  */
 export class BoundedLabel {
@@ -21,8 +21,19 @@ export class BoundedLabel {
     this.pinned = new Set(pinned);
   }
 
+  /** True when no other value will be kept apart. */
+  get isFull(): boolean {
+    return this.admitted.size >= this.max;
+  }
+
+  /** The values that are kept apart so far, and the pinned ones. */
+  *kept(): Generator<string, void, undefined> {
+    for (const value of this.pinned) yield value;
+    for (const value of this.admitted) if (!this.pinned.has(value)) yield value;
+  }
+
   of(value: string): string {
-    if (value === '' || this.admitted.has(value) || this.pinned.has(value)) return value;
+    if (value === '' || value === otherLabel || this.admitted.has(value) || this.pinned.has(value)) return value;
     if (this.admitted.size >= this.max || value.length > longestValue || isOverflowFlow(value)) return otherLabel;
     this.admitted.add(value);
     return value;

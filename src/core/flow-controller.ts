@@ -9,6 +9,7 @@ import type { FlowGate } from './flow-gate.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 import { type FlowDemand, takeDemand } from './inspect/demand.js';
 import { explainWait, findWaiting } from './inspect/explain-wait.js';
+import { type ControllerFigures, takeFigures } from './inspect/figures.js';
 import { type ControllerOverview, type OverviewBounds, takeOverview } from './inspect/overview.js';
 import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './inspect/snapshot.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
@@ -163,7 +164,17 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return takeStats(this.dispatcher, this.events.pluginErrors);
   }
 
-  /** Everything at one instant. O(waiting). */
+  /** Counters for exporters: figures, limits, and what waits in each band and flow. O(bands), and one reading of the detector. */
+  figures(): ControllerFigures {
+    this.dispatcher.collectIdle();
+    this.dispatcher.measure();
+    return takeFigures(this.dispatcher, this.options, this.events.pluginErrors);
+  }
+
+  /**
+   * Everything at one instant, every flow included. O(waiting · log waiting), in one go: 30 ms and more with 100,000 waiting requests.
+   * Exporters read `figures`, and pages `overview`.
+   */
   snapshot(): ControllerSnapshot {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();

@@ -1,4 +1,4 @@
-/** What the controller shows of itself: cheap figures for every scrape, and a full picture for an inspector. */
+/** Totals, which are cheap, and the full picture of one moment, which is not. */
 import type { EndpointMetrics } from '../../endpoints/endpoint.js';
 import type { EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
@@ -76,7 +76,7 @@ export interface EndpointSnapshot {
   readonly metrics: EndpointMetrics | undefined;
 }
 
-/** Everything at one instant. Costs O(waiting). */
+/** Everything at one instant. Costs O(waiting · log waiting): every waiting request is looked at and put in order. */
 export interface ControllerSnapshot {
   readonly atMs: number;
   readonly stats: FlowStats;

@@ -1,7 +1,7 @@
 /** What observers need of a controller. `enqueue` is not called: it tells the compiler the type of the requests. */
 import type { FlowController, FlowRequest } from '../../index.js';
 
-export type ObservedFlow<R extends FlowRequest = FlowRequest> = Pick<FlowController<R>, 'enqueue' | 'on' | 'stats' | 'snapshot' | 'demand'>;
+export type ObservedFlow<R extends FlowRequest = FlowRequest> = Pick<FlowController<R>, 'enqueue' | 'on' | 'figures'>;
 
 /** The way to end what observes a controller. */
 export interface Observation {

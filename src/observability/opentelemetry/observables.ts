@@ -1,6 +1,8 @@
 /** The instruments that are read when somebody collects, and where their figures come from. */
 import type { Attributes, Meter, Observable } from '@opentelemetry/api';
-import type { ControllerSnapshot } from '../../index.js';
+import type { BoundedLabel } from '../../base/bounded-label.js';
+import type { ControllerFigures } from '../../index.js';
+import { type BandFigures, eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import { utilization } from '../metrics/utilization.js';
 import * as instruments from './instruments.js';
 import type { Figure } from './lasting-rows.js';
@@ -10,7 +12,8 @@ const { attributes } = instruments;
 /** What figures are told with. */
 export interface Readings {
   readonly constant: Attributes;
-  readonly hasFairnessIds: boolean;
+  /** Undefined: fairness IDs are not told. */
+  readonly fairnessIds: BoundedLabel | undefined;
   bandAttributes(priority: number): Attributes;
   flowAttributes(fairnessId: string, priority: number): Attributes;
 }
@@ -20,13 +23,11 @@ interface ObservableFigure {
   readonly hasRows: boolean;
   make(meter: Meter): Observable;
   /** Rows with the same attributes add up. */
-  read(snapshot: ControllerSnapshot, readings: Readings): Figure[];
+  read(figures: ControllerFigures, readings: Readings): Figure[];
 }
 
 type Kind = 'createObservableGauge' | 'createObservableCounter' | 'createObservableUpDownCounter';
 type Read = ObservableFigure['read'];
-type BandSnapshot = ControllerSnapshot['bands'][number];
-type Waiting = Pick<BandSnapshot, 'waiting' | 'waitingBytes'>;
 
 function single(kind: Kind, { name, ...options }: instruments.Instrument, read: Read): ObservableFigure {
   return { hasRows: false, make: (meter) => meter[kind](name, options), read };
@@ -37,23 +38,25 @@ function rows(kind: Kind, { name, ...options }: instruments.Instrument, read: Re
 }
 
 /** By band; by flow where fairness IDs are told. */
-function queue(figureOf: (of: Waiting) => number): Read {
-  return ({ bands }, { hasFairnessIds, bandAttributes, flowAttributes }) =>
+function queue(figureOf: (of: WaitingFigures) => number): Read {
+  return ({ bands }, { fairnessIds, bandAttributes, flowAttributes }) =>
     bands.flatMap((band): Figure[] => {
-      if (!hasFairnessIds) return [[figureOf(band), bandAttributes(band.priority)]];
-      return band.activeFlows.map((flow) => [figureOf(flow), flowAttributes(flow.fairnessId, band.priority)]);
+      if (fairnessIds === undefined) return [[figureOf(band), bandAttributes(band.priority)]];
+      const rows: Figure[] = [];
+      eachLabelledFlow(band, fairnessIds, (label, of) => rows.push([figureOf(of), flowAttributes(label, band.priority)]));
+      return rows;
     });
 }
 
 /** Requests and bytes of one scope, where they are limited. */
-function shares({ waiting, waitingBytes }: Waiting, limits: BandSnapshot['limits'], of: Attributes): Figure[] {
+function shares({ waiting, waitingBytes }: WaitingFigures, limits: BandFigures['limits'], of: Attributes): Figure[] {
   const both = { requests: utilization(waiting, limits.maxRequests), bytes: utilization(waitingBytes, limits.maxBytes) };
   return Object.entries(both).flatMap(([resource, share]): Figure[] =>
     share === undefined ? [] : [[share, { ...of, [attributes.resource]: resource }]],
   );
 }
 
-function total(figureOf: (stats: ControllerSnapshot['stats']) => number | undefined): Read {
+function total(figureOf: (stats: ControllerFigures['stats']) => number | undefined): Read {
   return ({ stats }, { constant }) => {
     const value = figureOf(stats);
     return value === undefined ? [] : [[value, constant]];

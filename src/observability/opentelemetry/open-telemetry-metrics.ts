@@ -68,16 +68,16 @@ export function openTelemetryMetrics<R extends FlowRequest>(flow: ObservedFlow<R
     requests.add(1, { ...bandAttributes(priority), ...ending });
   };
 
-  const readings: Readings = { constant, hasFairnessIds: fairnessIdAttribute, bandAttributes, flowAttributes };
+  const readings: Readings = { constant, fairnessIds, bandAttributes, flowAttributes };
   const made = observables.map(({ make, read, hasRows }) => ({
     instrument: make(meter),
     read,
     rows: hasRows ? new LastingRows() : undefined,
   }));
   const observe = (result: BatchObservableResult): void => {
-    const snapshot = flow.snapshot();
+    const taken = flow.figures();
     for (const { instrument, read, rows } of made) {
-      const figures = read(snapshot, readings);
+      const figures = read(taken, readings);
       for (const [figure, of] of rows?.with(figures) ?? figures) result.observe(instrument, figure, of);
     }
   };

@@ -1,6 +1,18 @@
 /** One series of a histogram. prom-client's own validates and hashes its labels at every observation; this one costs an increment. */
 import type { Labels, Sample } from './scraped-metric.js';
 
+/** The label `le` of each bound and of +Inf, made once for each list of bounds. */
+const bucketLabels = new WeakMap<readonly number[], readonly Labels[]>();
+
+function bucketLabelsOf(bounds: readonly number[]): readonly Labels[] {
+  let labels = bucketLabels.get(bounds);
+  if (labels === undefined) {
+    labels = [...bounds.map(String), '+Inf'].map((le) => ({ le }));
+    bucketLabels.set(bounds, labels);
+  }
+  return labels;
+}
+
 export class DurationHistogram {
   private readonly labels: Labels;
   private readonly bounds: readonly number[];
@@ -30,14 +42,15 @@ export class DurationHistogram {
 
   /** Buckets are cumulative, as the exposition format has them. */
   *samples(name: string): Iterable<Sample> {
-    const { labels } = this;
+    const { labels: sharedLabels, counts } = this;
+    const bucketName = `${name}_bucket`;
     let count = 0;
-    for (const [index, own] of this.counts.entries()) {
-      count += own;
-      const le = index < this.bounds.length ? String(this.bounds[index]) : '+Inf';
-      yield { metricName: `${name}_bucket`, labels: { ...labels, le }, value: count };
+    let index = 0;
+    for (const labels of bucketLabelsOf(this.bounds)) {
+      count += counts[index++]!;
+      yield { metricName: bucketName, labels, sharedLabels, value: count };
     }
-    yield { metricName: `${name}_sum`, labels, value: this.sum };
-    yield { metricName: `${name}_count`, labels, value: count };
+    yield { metricName: `${name}_sum`, sharedLabels, value: this.sum };
+    yield { metricName: `${name}_count`, sharedLabels, value: count };
   }
 }

@@ -1,17 +1,17 @@
 /** Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is held against it. */
 import { utilization } from '../metrics/utilization.js';
 import type { FlowReadings } from './flow-meter.js';
-import type { Family, Sample } from './scraped-metric.js';
+import type { Family, Labels, Sample } from './scraped-metric.js';
 
 const flowLabels = ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'];
 
 /** One sample, or none where there is nothing to tell. */
-function one(labels: Sample['labels'], value: number | undefined): Sample[] {
+function one(labels: Labels, value: number | undefined): Sample[] {
   return value === undefined ? [] : [{ labels, value }];
 }
 
 function queue(flow: FlowReadings, figure: 'requests' | 'bytes'): Sample[] {
-  return [...flow.queueRows()].map((row) => ({ labels: row.labels, value: row[figure] }));
+  return Array.from(flow.queueRows(), (row) => ({ sharedLabels: row.labels, value: row[figure] }));
 }
 
 /** Endpoints that detectors are blind to. Detectors of one type, such as those of two stages, are counted together. */
@@ -37,8 +37,8 @@ function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
 }
 
 /** Of every band that has a limit. */
-function ofBands({ snapshot, pool }: FlowReadings, used: 'waiting' | 'waitingBytes', max: 'maxRequests' | 'maxBytes'): Sample[] {
-  return snapshot.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, utilization(band[used], band.limits[max])));
+function ofBands({ figures, pool }: FlowReadings, used: 'waiting' | 'waitingBytes', max: 'maxRequests' | 'maxBytes'): Sample[] {
+  return figures.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, utilization(band[used], band.limits[max])));
 }
 
 export const families: readonly Family<FlowReadings>[] = [
@@ -89,7 +89,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Saturation of the pool when it was last read; 1 is full.',
     labels: ['inference_pool'],
     aggregator: 'max',
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.saturation),
+    samples: ({ figures, pool }) => one(pool, figures.stats.saturation),
   },
   {
     name: 'flow_control_stage_saturation',
@@ -133,7 +133,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Waiting requests as a share of the global limit; absent without a limit.',
     labels: ['inference_pool'],
     aggregator: 'max',
-    samples: ({ snapshot, pool }) => one(pool, utilization(snapshot.stats.waiting, snapshot.limits.maxRequests)),
+    samples: ({ figures, pool }) => one(pool, utilization(figures.stats.waiting, figures.limits.maxRequests)),
   },
   {
     name: 'flow_control_global_capacity_utilization_bytes',
@@ -141,7 +141,7 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Waiting bytes as a share of the global limit; absent without a limit.',
     labels: ['inference_pool'],
     aggregator: 'max',
-    samples: ({ snapshot, pool }) => one(pool, utilization(snapshot.stats.waitingBytes, snapshot.limits.maxBytes)),
+    samples: ({ figures, pool }) => one(pool, utilization(figures.stats.waitingBytes, figures.limits.maxBytes)),
   },
   {
     name: 'flow_control_stale_endpoints',
@@ -156,7 +156,7 @@ export const families: readonly Family<FlowReadings>[] = [
     type: 'counter',
     help: 'Running requests that were asked to leave for one of higher priority.',
     labels: ['inference_pool'],
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.evictedInFlight),
+    samples: ({ figures, pool }) => one(pool, figures.stats.evictedInFlight),
   },
   {
     name: 'flow_control_revocations_total',
@@ -170,14 +170,14 @@ export const families: readonly Family<FlowReadings>[] = [
     type: 'gauge',
     help: 'Saturation above the ceiling of the waiting band that lacks most. Absent without eviction.',
     labels: ['inference_pool'],
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.reclaim?.target),
+    samples: ({ figures, pool }) => one(pool, figures.stats.reclaim?.target),
   },
   {
     name: 'flow_control_pending_reclaim',
     type: 'gauge',
     help: 'Saturation that running requests which were asked to leave will free. Absent without eviction.',
     labels: ['inference_pool'],
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.reclaim?.pending),
+    samples: ({ figures, pool }) => one(pool, figures.stats.reclaim?.pending),
   },
   {
     name: 'program_aware_jains_fairness_index',
@@ -185,35 +185,35 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'The least fairness index of the policies that keep one; 1 is fair. Absent when none does.',
     labels: [],
     aggregator: 'min',
-    samples: ({ snapshot, poolIfNamed }) => one(poolIfNamed, snapshot.stats.fairnessIndex),
+    samples: ({ figures, poolIfNamed }) => one(poolIfNamed, figures.stats.fairnessIndex),
   },
   {
     name: 'flow_control_in_flight_requests',
     type: 'gauge',
     help: 'Leases not yet released.',
     labels: ['inference_pool'],
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.inFlight),
+    samples: ({ figures, pool }) => one(pool, figures.stats.inFlight),
   },
   {
     name: 'flow_control_in_flight_tokens',
     type: 'gauge',
     help: 'Tokens booked by leases not yet released.',
     labels: ['inference_pool'],
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.inFlightTokens),
+    samples: ({ figures, pool }) => one(pool, figures.stats.inFlightTokens),
   },
   {
     name: 'flow_control_enqueued_total',
     type: 'counter',
     help: 'Requests handed to flow control, those that still wait included.',
     labels: ['inference_pool'],
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.enqueued),
+    samples: ({ figures, pool }) => one(pool, figures.stats.enqueued),
   },
   {
     name: 'flow_control_queue_tokens',
     type: 'gauge',
     help: 'Estimated tokens of the requests that wait.',
     labels: ['inference_pool'],
-    samples: ({ demand, pool }) => one(pool, demand.waitingTokens),
+    samples: ({ figures, pool }) => one(pool, figures.waitingTokens),
   },
   {
     name: 'flow_control_endpoints',
@@ -221,14 +221,14 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Model servers in the pool; absent for a controller without one.',
     labels: ['inference_pool'],
     aggregator: 'max',
-    samples: ({ demand, pool }) => one(pool, demand.endpoints),
+    samples: ({ figures, pool }) => one(pool, figures.endpoints),
   },
   {
     name: 'flow_control_plugin_errors_total',
     type: 'counter',
     help: 'Faults of policies, detectors, pickers and listeners.',
     labels: ['inference_pool'],
-    samples: ({ snapshot, pool }) => one(pool, snapshot.stats.pluginErrors),
+    samples: ({ figures, pool }) => one(pool, figures.stats.pluginErrors),
   },
 ];
 

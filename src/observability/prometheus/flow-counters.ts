@@ -1,5 +1,6 @@
 /**
- * Counts what events tell, by priority, flow and outcome. O(1) for each event: for most of them one map lookup and two increments.
+ * Counts what events tell, by priority, flow and outcome, and keeps the rows of what waits. O(1) for each event: for most of them one map
+ * lookup and two increments.
  *
  * Invariant: at most 100 priorities beside the configured ones, and in each as many flows as the guard admits; the rest is `other`.
  */
@@ -27,6 +28,13 @@ const noOutcomes: OutcomeCounts = {
 /** Priorities that clients may bring up beside the configured ones. */
 const mostPriorities = 100;
 
+/** What waits under one set of labels. */
+export interface QueueRow {
+  readonly labels: Labels;
+  requests: number;
+  bytes: number;
+}
+
 /** One flow of one priority. */
 class FlowCell {
   readonly fairnessId: string;
@@ -35,13 +43,21 @@ class FlowCell {
   readonly durations: Map<string, DurationHistogram> = new Map();
   /** By outcome, `NotYetFinalized` for requests that wait. */
   readonly enqueueDurations: Map<string, DurationHistogram> = new Map();
-  readonly models: Map<string, Models> = new Map();
+  /** By models: a row for each that was heard of, or has something waiting. */
+  readonly rows: Map<string, QueueRow> = new Map();
   /** The one of `durations` that nearly every request goes to: dispatched, no model named. */
   dispatched: DurationHistogram | undefined = undefined;
 
   constructor(fairnessId: string, priority: string) {
     this.fairnessId = fairnessId;
     this.priority = priority;
+  }
+
+  forgetDurations(): void {
+    this.durations.clear();
+    this.enqueueDurations.clear();
+    this.dispatched = undefined;
+    for (const [models, { requests }] of this.rows) if (requests === 0) this.rows.delete(models);
   }
 }
 
@@ -121,25 +137,30 @@ export class FlowCounters {
     for (const { flows } of this.allCells()) for (const { enqueueDurations } of flows.values()) yield* enqueueDurations.values();
   }
 
-  /** The labels of every flow that was heard of, once for each of its models. */
-  *knownFlows(): Iterable<Labels> {
-    for (const { flows } of this.allCells()) {
-      for (const flow of flows.values()) for (const models of flow.models.values()) yield this.labelsOfCell(flow, models);
-    }
+  /** What waits of every flow that was heard of, by models. */
+  *rows(): Iterable<QueueRow> {
+    for (const { flows } of this.allCells()) for (const { rows } of flows.values()) yield* rows.values();
   }
 
-  /** The labels of a flow that the controller names. */
-  labelsOf(fairnessId: string, priority: number, models: Models): Labels {
-    const label = this.fairnessIds?.of(fairnessId) ?? '';
-    return this.labelsOfCell(new FlowCell(label, this.cellOf(priority).label), models);
+  /** The row of a flow under its label, made when missing. */
+  rowOf(label: string, priority: number, models: Models): QueueRow {
+    const cell = this.cellOf(priority);
+    const flow = cell.flows.get(label) ?? this.newFlow(cell.flows, label, cell.label);
+    return flow.rows.get(models.key) ?? this.newRow(flow, models);
   }
 
   resetOutcomes(): void {
     for (const { outcomes } of this.allCells()) Object.assign(outcomes, noOutcomes);
   }
 
+  /** Forgets the flows, except the rows of what waits. */
   resetDurations(): void {
-    for (const { flows } of this.allCells()) flows.clear();
+    for (const { flows } of this.allCells()) {
+      for (const [label, flow] of flows) {
+        flow.forgetDurations();
+        if (flow.rows.size === 0) flows.delete(label);
+      }
+    }
   }
 
   private *allCells(): Iterable<PriorityCell> {
@@ -176,8 +197,8 @@ export class FlowCounters {
   }
 
   private newSeries(flow: FlowCell, key: string, outcome: OutcomeType, models: Models): DurationHistogram {
-    const series = new DurationHistogram({ ...this.labelsOfCell(flow, models), outcome }, queueDurationBuckets);
-    flow.models.set(models.key, models);
+    const { labels } = flow.rows.get(models.key) ?? this.newRow(flow, models);
+    const series = new DurationHistogram({ ...labels, outcome }, queueDurationBuckets);
     flow.durations.set(key, series);
     if (models === noModels && outcome === 'Dispatched') flow.dispatched = series;
     return series;
@@ -191,8 +212,11 @@ export class FlowCounters {
     return series;
   }
 
-  private labelsOfCell({ fairnessId, priority }: FlowCell, { model, target }: Models): Labels {
-    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: fairnessId };
-    return { ...fairness, priority, ...this.constant, model_name: model, target_model_name: target };
+  private newRow(flow: FlowCell, { key, model, target }: Models): QueueRow {
+    const fairness = this.fairnessIds === undefined ? {} : { fairness_id: flow.fairnessId };
+    const labels = { ...fairness, priority: flow.priority, ...this.constant, model_name: model, target_model_name: target };
+    const row = { labels, requests: 0, bytes: 0 };
+    flow.rows.set(key, row);
+    return row;
   }
 }

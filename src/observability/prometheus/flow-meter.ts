@@ -1,25 +1,19 @@
 /**
- * One controller as a scrape sees it: its tally of events, and its state, read once for all metrics of a scrape.
+ * One controller as a scrape sees it: its tally of events, and its counters, read once for all metrics of a scrape.
  *
- * Invariant: gauges are what the controller says of itself, so that they cannot drift.
+ * Invariant: gauges are what the controller says of itself, so that they cannot drift; a scrape looks at series, and never at what waits.
  */
 
 import { BoundedLabel } from '../../base/bounded-label.js';
-import type { ControllerSnapshot, FlowDemand, FlowRequest, ItemView, SaturationDetector } from '../../index.js';
+import type { ControllerFigures, FlowRequest, ItemView, SaturationDetector } from '../../index.js';
+import { eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
-import { FlowCounters } from './flow-counters.js';
-import { ModelLabels, type Models, noModels } from './model-labels.js';
+import { FlowCounters, type QueueRow } from './flow-counters.js';
+import { ModelLabels, noModels } from './model-labels.js';
 import { ModelRejections } from './model-rejections.js';
 import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels } from './scraped-metric.js';
 import { Victims } from './victims.js';
-
-/** What waits under one set of labels. */
-export interface QueueRow {
-  readonly labels: Labels;
-  requests: number;
-  bytes: number;
-}
 
 /** What metrics are made from. */
 export interface FlowReadings {
@@ -31,8 +25,8 @@ export interface FlowReadings {
   readonly tally: FlowCounters;
   readonly victims: Victims;
   readonly modelRejections: ModelRejections | undefined;
-  readonly snapshot: ControllerSnapshot;
-  readonly demand: FlowDemand;
+  readonly figures: ControllerFigures;
+  /** 0 for flows that were heard of and have nothing waiting. */
   queueRows(): Iterable<QueueRow>;
 }
 
@@ -44,11 +38,12 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   readonly victims: Victims;
   private readonly flow: ObservedFlow<R>;
   private readonly models: ModelLabels<R>;
-  private readonly waitingModels = new Map<ItemView, Models>();
-  private readonly hasFairnessIds: boolean;
+  /** The rows that waiting requests are counted in, where models are named. */
+  private readonly rowsOfItems = new Map<ItemView, QueueRow>();
+  private readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
-  private state: { readonly snapshot: ControllerSnapshot; readonly demand: FlowDemand } | undefined;
+  private taken: ControllerFigures | undefined;
 
   constructor(flow: ObservedFlow<R>, options: Omit<PrometheusMetricsOptions<R>, 'register'>) {
     const { inferencePool = '', fairnessIdLabel = true, maxFairnessIds = 1000, pinnedFairnessIds, dynamo } = options;
@@ -57,10 +52,10 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     this.poolIfNamed = inferencePool === '' ? {} : this.pool;
     const { detectors = [] } = options;
     this.listDetectors = typeof detectors === 'function' ? detectors : () => detectors;
-    this.hasFairnessIds = fairnessIdLabel;
-    const configured = flow.snapshot().bands.filter(({ isConfigured }) => isConfigured);
+    this.fairnessIds = fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined;
+    const configured = flow.figures().bands.filter(({ isConfigured }) => isConfigured);
     this.tally = new FlowCounters({
-      fairnessIds: fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined,
+      fairnessIds: this.fairnessIds,
       constant: this.pool,
       constantIfNamed: this.poolIfNamed,
       configured: configured.map(({ priority }) => priority),
@@ -85,45 +80,39 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     return this.listDetectors();
   }
 
-  get snapshot(): ControllerSnapshot {
-    return this.read().snapshot;
-  }
-
-  get demand(): FlowDemand {
-    return this.read().demand;
-  }
-
-  /** The same for everything that is read in this turn; a registry reads all its metrics in one. O(waiting). */
-  private read(): NonNullable<typeof this.state> {
-    if (this.state === undefined) {
-      const demand = this.flow.demand(); // asks the detector, so it comes first
-      this.state = { demand, snapshot: this.flow.snapshot() };
+  /** The same for everything that is read in this turn; a registry reads all its metrics in one. O(bands + labels). */
+  get figures(): ControllerFigures {
+    if (this.taken === undefined) {
+      this.taken = this.flow.figures();
+      if (!this.models.areNamed) this.fillRows(this.taken);
       queueMicrotask(() => {
-        this.state = undefined;
+        this.taken = undefined;
       });
     }
-    return this.state;
+    return this.taken;
   }
 
-  /** 0 for flows that were heard of and have nothing waiting. */
   queueRows(): Iterable<QueueRow> {
-    const rows = new Map<string, QueueRow>();
-    const add = (labels: Labels, requests: number, bytes: number): void => {
-      const key = Object.values(labels).join('\u0000');
-      const row = rows.get(key) ?? { labels, requests: 0, bytes: 0 };
-      row.requests += requests;
-      row.bytes += bytes;
-      rows.set(key, row);
-    };
-    const { tally, hasFairnessIds } = this;
-    for (const labels of tally.knownFlows()) add(labels, 0, 0);
-    for (const [item, models] of this.waitingModels) add(tally.labelsOf(item.fairnessId, item.priority, models), 1, item.byteSize);
-    if (this.models.areNamed) return rows.values();
-    for (const { priority, waiting, waitingBytes, activeFlows } of this.snapshot.bands) {
-      if (!hasFairnessIds) add(tally.labelsOf('', priority, noModels), waiting, waitingBytes);
-      else for (const flow of activeFlows) add(tally.labelsOf(flow.fairnessId, priority, noModels), flow.waiting, flow.waitingBytes);
+    void this.figures; // fills the rows
+    return this.tally.rows();
+  }
+
+  /** Where models are named, the events keep the rows. */
+  private fillRows({ bands }: ControllerFigures): void {
+    const { tally, fairnessIds } = this;
+    for (const row of tally.rows()) {
+      row.requests = 0;
+      row.bytes = 0;
     }
-    return rows.values();
+    for (const band of bands) {
+      const add = (label: string, { waiting, waitingBytes }: WaitingFigures): void => {
+        const row = tally.rowOf(label, band.priority, noModels);
+        row.requests += waiting;
+        row.bytes += waitingBytes;
+      };
+      if (fairnessIds === undefined) add('', band);
+      else eachLabelledFlow(band, fairnessIds, add);
+    }
   }
 
   private count(): (() => void)[] {
@@ -144,13 +133,25 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     ];
   }
 
-  /** The controller knows flows, not models: who waits for which is remembered here. */
+  /** The controller knows flows, not models: which row a waiting request is counted in is remembered here. */
   private followModels(): (() => void)[] {
-    const { flow, models, waitingModels } = this;
+    const { flow, models, tally, fairnessIds, rowsOfItems } = this;
+    const left = ({ item }: { readonly item: ItemView }): void => {
+      const row = rowsOfItems.get(item);
+      if (row === undefined) return;
+      rowsOfItems.delete(item);
+      row.requests--;
+      row.bytes -= item.byteSize;
+    };
     return [
-      flow.on('queued', ({ item }) => waitingModels.set(item, models.of(item.request))),
-      flow.on('dispatched', ({ item }) => waitingModels.delete(item)),
-      flow.on('dropped', ({ item }) => waitingModels.delete(item)),
+      flow.on('queued', ({ item }) => {
+        const row = tally.rowOf(fairnessIds?.of(item.fairnessId) ?? '', item.priority, models.of(item.request));
+        rowsOfItems.set(item, row);
+        row.requests++;
+        row.bytes += item.byteSize;
+      }),
+      flow.on('dispatched', left),
+      flow.on('dropped', left),
     ];
   }
 }

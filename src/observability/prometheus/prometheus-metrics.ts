@@ -8,7 +8,7 @@ import { expose } from './scraped-metric.js';
 
 /**
  * Registers the metrics of llm-d's flow control for a controller. Counts begin now; gauges are read from the controller when somebody
- * scrapes. Costs O(1) for each request, and O(waiting) for each scrape.
+ * scrapes. Costs O(1) for each request, and O(series) for each scrape, however much waits.
  * Source of names, labels and buckets: llm-d's flow control document; llm-d-router, its metrics.
  * @throws FlowConfigError that lists every problem
  *

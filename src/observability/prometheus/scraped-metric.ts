@@ -9,7 +9,9 @@ import { FlowConfigError } from '../../index.js';
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Sample {
-  readonly labels: Labels;
+  readonly labels?: Labels;
+  /** Labels beside those, in an object that lives as long as its series: prom-client prints it once and keeps the text. */
+  readonly sharedLabels?: Labels;
   readonly value: number;
   /** Where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
   readonly metricName?: string;
@@ -67,9 +69,24 @@ class ScrapedMetric<S> implements RegisteredMetric {
   }
 
   async get(): Promise<object> {
+    const values = this.samples().map(({ sharedLabels, labels, ...sample }) => ({ ...sample, labels: { ...sharedLabels, ...labels } }));
+    return this.described(values);
+  }
+
+  /** What prom-client prints from, where it knows this method; otherwise it takes `get`. */
+  async getForPromString(): Promise<object> {
+    return this.described(this.samples());
+  }
+
+  private described(values: readonly object[]): object {
     const { name, help, type, aggregator } = this;
-    const values = [...this.sources.values()].flatMap((source) => [...this.family.samples(source, name)]);
     return { name, help, type, aggregator, values };
+  }
+
+  private samples(): Sample[] {
+    const samples: Sample[] = [];
+    for (const source of this.sources.values()) for (const sample of this.family.samples(source, this.name)) samples.push(sample);
+    return samples;
   }
 
   /** For `registry.resetMetrics()`. What is read from the state of a controller stays what it is. */

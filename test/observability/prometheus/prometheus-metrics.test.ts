@@ -252,9 +252,7 @@ describe('prometheusMetrics', () => {
     let listeners = 0;
     const observed: ObservedFlow = {
       enqueue: (...call) => flow.enqueue(...call),
-      stats: () => flow.stats(),
-      snapshot: () => flow.snapshot(),
-      demand: () => flow.demand(),
+      figures: () => flow.figures(),
       on: (event, listener) => {
         const stop = flow.on(event, listener);
         listeners++;

@@ -1,0 +1,109 @@
+/**
+ * Counters for exporters. What a reader takes is what it costs: nothing is copied, nothing is sorted, and no waiting request is looked at.
+ *
+ *     figures ── stats, limits
+ *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
+ */
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Limits, ResolvedOptions } from '../options.js';
+import { type FlowStats, takeStats } from './snapshot.js';
+
+/** What waits somewhere. */
+export interface WaitingFigures {
+  readonly waiting: number;
+  readonly waitingBytes: number;
+}
+
+/** One band, as it was when the figures were taken; its flows are read when they are asked for. */
+export interface BandFigures extends WaitingFigures {
+  readonly priority: number;
+  readonly isConfigured: boolean;
+  /** Infinity = unlimited. */
+  readonly limits: Limits;
+  /**
+   * What waits of one fairness ID; undefined when nothing does. O(1). Only where requests of one fairness ID queue by class
+   * (`holBlocking: 'none'` with endpoint filters) does the first question to a band cost O(flows that wait).
+   */
+  waitingOf(fairnessId: string): WaitingFigures | undefined;
+  /** Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. Costs what is taken. */
+  waitingIds(): Iterable<string>;
+}
+
+/** What exporters read. Taken in O(bands), with one reading of the detector. */
+export interface ControllerFigures {
+  readonly stats: FlowStats;
+  readonly limits: Limits;
+  /** Estimated tokens of the requests that wait. */
+  readonly waitingTokens: number;
+  /** Model servers in the pool; undefined for a controller without one. */
+  readonly endpoints: number | undefined;
+  /** Highest priority first. */
+  readonly bands: readonly BandFigures[];
+}
+
+export function takeFigures(
+  dispatcher: Dispatcher,
+  { limits, holBlocking, endpointFilters }: ResolvedOptions,
+  pluginErrors: number,
+): ControllerFigures {
+  const { pool } = dispatcher.ledger;
+  const bands = dispatcher.keeper.table.all();
+  const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
+  return {
+    stats: takeStats(dispatcher, pluginErrors),
+    limits,
+    waitingTokens: bands.reduce((sum, band) => sum + band.waitingTokens, 0),
+    endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
+    bands: bands.map((band) => new BandCounters(band, queuesByClass)),
+  };
+}
+
+class BandCounters implements BandFigures {
+  readonly priority: number;
+  readonly isConfigured: boolean;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  readonly limits: Limits;
+  private readonly band: PriorityBand;
+  private readonly queuesByClass: boolean;
+  private sums: ReadonlyMap<string, WaitingFigures> | undefined = undefined;
+
+  constructor(band: PriorityBand, queuesByClass: boolean) {
+    this.band = band;
+    this.queuesByClass = queuesByClass;
+    this.priority = band.priority;
+    this.isConfigured = band.isConfigured;
+    this.waiting = band.waiting;
+    this.waitingBytes = band.waitingBytes;
+    this.limits = band.settings.limits;
+  }
+
+  waitingOf(fairnessId: string): WaitingFigures | undefined {
+    if (this.queuesByClass) {
+      this.sums ??= sumByFairnessId(this.band);
+      return this.sums.get(fairnessId);
+    }
+    const flow = this.band.flows.get(fairnessId);
+    return flow === undefined || flow.waiting === 0 ? undefined : flow;
+  }
+
+  *waitingIds(): Generator<string, void, undefined> {
+    for (let flow = this.band.firstActive; flow !== undefined; flow = flow.next) yield flow.fairnessId;
+    for (const { fairnessId } of this.band.held.flows()) yield fairnessId;
+  }
+}
+
+function sumByFairnessId(band: PriorityBand): Map<string, WaitingFigures> {
+  const sums = new Map<string, { waiting: number; waitingBytes: number }>();
+  for (const { fairnessId, waiting, waitingBytes } of band.waitingFlows()) {
+    const sum = sums.get(fairnessId);
+    if (sum === undefined) {
+      sums.set(fairnessId, { waiting, waitingBytes });
+    } else {
+      sum.waiting += waiting;
+      sum.waitingBytes += waitingBytes;
+    }
+  }
+  return sums;
+}

@@ -1,0 +1,33 @@
+/** What waits in a band by fairness ID, as a bounded label tells them apart. */
+import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
+import type { ControllerFigures } from '../../index.js';
+
+export type BandFigures = ControllerFigures['bands'][number];
+export type WaitingFigures = NonNullable<ReturnType<BandFigures['waitingOf']>>;
+
+/**
+ * Tells each label of which something waits, and the rest in one sum as `other`. Fairness IDs that wait get a label while there are labels
+ * left. O(labels), however many flows wait.
+ */
+export function eachLabelledFlow(band: BandFigures, labels: BoundedLabel, tell: (label: string, figures: WaitingFigures) => void): void {
+  if (band.waiting === 0) return;
+  if (!labels.isFull) admitWaiting(band, labels);
+  let { waiting, waitingBytes } = band;
+  for (const label of labels.kept()) {
+    const figures = band.waitingOf(label);
+    if (figures === undefined) continue;
+    tell(label, figures);
+    waiting -= figures.waiting;
+    waitingBytes -= figures.waitingBytes;
+    if (waiting === 0) return;
+  }
+  tell(otherLabel, { waiting, waitingBytes });
+}
+
+/** Ends when the labels are used up, so it looks at no more flows than there are labels, and the few that never get one. */
+function admitWaiting(band: BandFigures, labels: BoundedLabel): void {
+  for (const fairnessId of band.waitingIds()) {
+    labels.of(fairnessId);
+    if (labels.isFull) return;
+  }
+}
