@@ -47,8 +47,8 @@ export function takeFigures(
   { limits, holBlocking, endpointFilters }: ResolvedOptions,
   pluginErrors: number,
 ): ControllerFigures {
-  const { pool } = dispatcher.ledger;
-  const bands = dispatcher.keeper.table.all();
+  const { pool } = dispatcher.seats;
+  const bands = dispatcher.backlog.bands.all();
   const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
   return {
     stats: takeStats(dispatcher, pluginErrors),
