@@ -35,7 +35,8 @@ const library = defineConfig({
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
   noExternal: ['tinyqueue'], // leaves the decision to the plugin
   esbuildPlugins: [sharedEntries],
-  dts: { compilerOptions: { ignoreDeprecations: '6.0' } }, // tsup 8 sets baseUrl, deprecated in TypeScript 6
+  // tsup 8 sets baseUrl, deprecated in TypeScript 6. What is marked as internal is not declared to users.
+  dts: { compilerOptions: { ignoreDeprecations: '6.0', stripInternal: true } },
 });
 
 /** ESM only: nobody requires a command. */

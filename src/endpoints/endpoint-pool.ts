@@ -46,7 +46,7 @@ export interface PoolEvents extends ListenerErrors {
   overloaded: EndpointView;
 }
 
-/** A seat as the pool books it. */
+/** @internal A seat as the pool books it. */
 export interface Seat {
   /** When it was taken at this endpoint. */
   readonly seatedAtMs: number;
@@ -78,6 +78,7 @@ export class Endpoint implements EndpointView {
     return this.unsampled.size;
   }
 
+  /** @internal */
   take(seat: Seat, tokens: number): void {
     this.inFlightRequests++;
     this.inFlightTokens += tokens;
@@ -85,12 +86,14 @@ export class Endpoint implements EndpointView {
     if (this.metrics !== undefined) this.unsampled.add(seat);
   }
 
+  /** @internal */
   giveBack(seat: Seat, tokens: number): void {
     this.inFlightRequests--;
     this.inFlightTokens -= tokens;
     if (this.unsampled.size > 0) this.unsampled.delete(seat);
   }
 
+  /** @internal */
   report(metrics: EndpointMetrics): void {
     this.metrics = metrics;
     for (const seat of this.unsampled) {

@@ -63,7 +63,7 @@ export class Scraper {
   private scrapes = 0;
   private failures = 0;
 
-  /** @internal `scrape` makes it. */
+  /** `scrape` makes it. */
   constructor(pool: EndpointPool, settings: ScrapeSettings) {
     this.pool = pool;
     this.settings = settings;

@@ -46,7 +46,7 @@ export class UsageReader {
   private readonly longestEvent: number;
   private readonly now: () => number;
 
-  /** @internal `usageReader` makes it. */
+  /** `usageReader` makes it. */
   constructor(lease: Pick<Lease, 'report'> | undefined, reportEveryTokens: number, longestEvent: number, now: () => number) {
     this.lease = lease;
     this.reportEveryTokens = reportEveryTokens;
