@@ -92,7 +92,7 @@ export { defaultRegistry } from './plugins/built-ins.js';
 export { definePlugin, type PluginDefinition, type PluginReferences } from './plugins/definition.js';
 export type { ConfigurableKind, Plugins } from './plugins/kinds.js';
 export { PluginRegistry } from './plugins/registry.js';
-export * as schemas from './plugins/schemas.js';
+export { schemas } from './plugins/schemas.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './tiers/2-fairness/fairness-policy.js';
 export { globalStrict } from './tiers/2-fairness/global-strict.js';
 export { type ProgramAwarePolicy, programAware } from './tiers/2-fairness/program-aware.js';

@@ -1,6 +1,6 @@
 /** Sheddable requests are thinned out before the pool is full: the fuller, the fewer come in. */
 
-import { object } from '../base/schema/containers.js';
+import { object, withKeys } from '../base/schema/containers.js';
 import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { aboveZero, randomSource } from '../base/schema/types.js';
@@ -32,7 +32,7 @@ const shape = {
   k: optional(aboveZero(), 300),
 };
 
-const optionsSchema = object({ ...shape, random: randomSource() });
+const optionsSchema = object(withKeys(shape, { random: randomSource() }));
 
 /**
  * Refuses priority < 0 with the probability `min(1, k · saturation^power)`, the saturation as the mean over endpoints of

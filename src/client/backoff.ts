@@ -1,5 +1,7 @@
 /** How long to wait before the next attempt when nobody says how long. */
-import { check, isAboveZero } from './check-options.js';
+import { object } from '../base/schema/containers.js';
+import { parse } from '../base/schema/parse.js';
+import { msAboveZero } from './option-schemas.js';
 
 /** The pause in ms after `attempt` failed; attempts count from 0. `random` is a source of 0 <= value < 1. */
 export type Backoff = (attempt: number, random: () => number) => number;
@@ -18,8 +20,7 @@ export interface FullJitterOptions {
  * @throws FlowConfigError
  */
 export function fullJitter(options: FullJitterOptions): Backoff {
-  check('fullJitter', options, { initialMs: ['ms above 0', isAboveZero], maxMs: ['ms above 0', isAboveZero] });
-  const { initialMs, maxMs } = options;
+  const { initialMs, maxMs } = parse(object({ initialMs: msAboveZero(), maxMs: msAboveZero() }), options, 'fullJitter');
   return (attempt, random) => random() * Math.min(maxMs, initialMs * 2 ** attempt);
 }
 

@@ -3,7 +3,11 @@
  *
  * Invariant: over any span, retries <= capacity + ratio · requests + minPerSecond · seconds.
  */
-import { check, isAboveZero, isAtLeastZero, optional } from './check-options.js';
+import { object } from '../base/schema/containers.js';
+import { optional } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { number } from '../base/schema/types.js';
+import { numberFrom } from './option-schemas.js';
 
 export interface RetryBudgetOptions {
   /** Retries that every request earns, from 0 up. @default 0.1: one retry for ten requests */
@@ -13,6 +17,12 @@ export interface RetryBudgetOptions {
   /** Retries that can be saved up, 1 or more; the budget starts with that many. @default 10 */
   capacity?: number | undefined;
 }
+
+const optionsSchema = object({
+  ratio: optional(numberFrom(0), 0.1),
+  minPerSecond: optional(number({ from: 0 }), 1),
+  capacity: optional(numberFrom(1), 10),
+});
 
 /** One budget may serve several fetches that go to the same gateway. */
 export interface RetryBudget {
@@ -31,12 +41,7 @@ const rounding = 1e-9;
  * @throws FlowConfigError
  */
 export function retryBudget(options: RetryBudgetOptions = {}): RetryBudget {
-  check('retryBudget', options, {
-    ratio: optional(['a number from 0 up', isAtLeastZero]),
-    minPerSecond: optional(['a finite number from 0 up', (value) => isAtLeastZero(value) && Number.isFinite(value)]),
-    capacity: optional(['a number from 1 up', (value) => isAboveZero(value) && Number(value) >= 1]),
-  });
-  const { ratio = 0.1, minPerSecond = 1, capacity = 10 } = options;
+  const { ratio, minPerSecond, capacity } = parse(optionsSchema, options, 'retryBudget');
   let tokens = capacity;
   let refilledAtMs = Number.POSITIVE_INFINITY;
 

@@ -1,8 +1,12 @@
 /** A fetch that tries again while the gateway says so. */
 import { realClock } from '../base/clock.js';
+import { object } from '../base/schema/containers.js';
+import { callable, objectWith, optional } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
-import { check, type Expectation, hasMethods, isAtLeastZero, isFunction, optional } from './check-options.js';
 import { discardBody } from './discard-body.js';
+import { msFromZero } from './option-schemas.js';
 import { pause } from './pause.js';
 import { isReplayable, replayableInput, signalOf } from './replay.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
@@ -22,20 +26,19 @@ export interface RetryOptions extends RetryPolicy {
   clock?: Clock | undefined;
 }
 
-const aFunction = optional(['a function', isFunction]);
-const ms = optional(['ms from 0 up', isAtLeastZero]);
+const aFunction = optional(callable());
 
-const expectations: Readonly<Record<keyof RetryOptions, Expectation>> = {
-  maxAttempts: optional(['an integer from 1 up', (value) => Number.isSafeInteger(value) && Number(value) >= 1]),
-  deadlineMs: ms,
-  maxRetryAfterMs: ms,
+const optionsSchema = object({
+  maxAttempts: optional(positiveInteger(), 4),
+  deadlineMs: optional(msFromZero(), 120_000),
+  maxRetryAfterMs: optional(msFromZero()),
   rejected: aFunction,
   evicted: aFunction,
   random: aFunction,
   nowEpochMs: aFunction,
-  budget: optional(['an object with requested and tryRetry', (value) => hasMethods(value, 'requested', 'tryRetry')]),
-  clock: optional(['a clock', (value) => hasMethods(value, 'now', 'setTimeout', 'clearTimeout')]),
-};
+  budget: optional(objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
+  clock: optional(clockSchema(), realClock),
+} satisfies Record<keyof RetryOptions, unknown>);
 
 /**
  * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller gets the last
@@ -44,8 +47,7 @@ const expectations: Readonly<Record<keyof RetryOptions, Expectation>> = {
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  check('retrying options', options, expectations);
-  const { maxAttempts = 4, deadlineMs = 120_000, budget = retryBudget(), clock = realClock } = options;
+  const { maxAttempts, deadlineMs, budget = retryBudget(), clock } = parse(optionsSchema, options, 'retrying options');
 
   return async function fetchWithRetries(input, init) {
     const mostAttempts = isReplayable(init?.body) ? maxAttempts : 1;

@@ -52,14 +52,14 @@ const sectionShape = {
   slo_targets: optional(record(integer())),
 };
 
-type AdmissionSection = schemas.Output<typeof sectionShape>;
-
 const admissionSection = object(sectionShape, (section, report) => {
   if (section.policy !== 'token-bucket') return;
   for (const name of ['token_bucket_capacity', 'token_bucket_refill_rate'] as const) {
     if (section[name] === 0) report('a number above 0, as the policy is token-bucket', [name]);
   }
 });
+
+type AdmissionSection = ReturnType<typeof admissionSection.read>;
 
 const bundleSchema = object({
   admission: optional(admissionSection),

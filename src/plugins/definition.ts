@@ -46,12 +46,13 @@ const noReferences: PluginReferences = {
   },
 };
 
-const blueprint: Schema<unknown> = object({
-  kind: oneOf(...configurableKinds),
-  type: text('the type name that configuration files use'),
-  parameters: value('a zod 4 schema', isSchema),
-  create: callable(),
-});
+const blueprint = (): Schema<unknown> =>
+  object({
+    kind: oneOf(...configurableKinds),
+    type: text('the type name that configuration files use'),
+    parameters: value('a zod 4 schema', isSchema),
+    create: callable(),
+  });
 
 /**
  * A plugin for `PluginRegistry.add`.
@@ -65,7 +66,7 @@ const blueprint: Schema<unknown> = object({
  * });
  */
 export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBlueprint<K, P>): PluginDefinition<K> {
-  parse(blueprint, definition, 'definePlugin');
+  parse(blueprint(), definition, 'definePlugin');
   const { kind, type } = definition;
   const schema = schemaOf(definition.parameters);
   const product = pluginOf(kind);

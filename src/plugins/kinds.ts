@@ -38,7 +38,7 @@ const shapes: { readonly [K in ConfigurableKind]: PluginShape<Plugins[K]> } = {
 };
 
 /** All of them, in the order above. */
-export const configurableKinds: readonly ConfigurableKind[] = Object.keys(shapes) as ConfigurableKind[];
+export const configurableKinds: readonly ConfigurableKind[] = /* @__PURE__ */ Object.keys(shapes) as ConfigurableKind[];
 
 /** The kind with its article: `an ordering policy`. */
 export function nounOf(kind: ConfigurableKind): string {

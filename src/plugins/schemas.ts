@@ -1,15 +1,13 @@
-/**
- * What schemas of options are built from, for authors of plugins and for the configuration loader: the package exports it as `schemas`.
- */
-export { describeValue } from '../base/faults/flow-config-error.js';
-export { list, type Output, object, openObject, orEmpty, record } from '../base/schema/containers.js';
-export { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from '../base/schema/cross-field-rules.js';
-export { parseDuration } from '../base/schema/duration.js';
-export { anything, callable, element, objectWith, optional, value } from '../base/schema/element.js';
-export { below, joinPath, parse, validate } from '../base/schema/parse.js';
-export { parseQuantity } from '../base/schema/quantity.js';
-export { didYouMean } from '../base/schema/suggest.js';
-export {
+/** What schemas of options are built from, for authors of plugins and for the subpaths of the package. */
+import { describeValue } from '../base/faults/flow-config-error.js';
+import { list, object, openObject, orEmpty, record, withKeys } from '../base/schema/containers.js';
+import { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from '../base/schema/cross-field-rules.js';
+import { parseDuration } from '../base/schema/duration.js';
+import { anything, callable, element, objectWith, optional, value } from '../base/schema/element.js';
+import { below, joinPath, parse, validate } from '../base/schema/parse.js';
+import { parseQuantity } from '../base/schema/quantity.js';
+import { didYouMean } from '../base/schema/suggest.js';
+import {
   aboveZero,
   atLeastZero,
   clock,
@@ -27,4 +25,52 @@ export {
   ratioAboveZero,
   text,
 } from '../base/schema/types.js';
-export { nounOf, pluginOf } from './kinds.js';
+import { nounOf, pluginOf } from './kinds.js';
+import type * as kit from './schema-kit.js';
+
+/** An object, not a namespace: a bundler drops it where nobody uses it. */
+export const schemas: typeof kit = {
+  aboveZero,
+  anything,
+  atLeastZero,
+  bandOutlivesFlows,
+  below,
+  callable,
+  clock,
+  describeValue,
+  didYouMean,
+  distinctPriorities,
+  duration,
+  durationAboveZero,
+  element,
+  flag,
+  integer,
+  joinPath,
+  list,
+  mostBands,
+  nounOf,
+  number,
+  object,
+  objectWith,
+  oneOf,
+  openObject,
+  opensBelowClosing,
+  optional,
+  orEmpty,
+  parse,
+  parseDuration,
+  parseQuantity,
+  pluginOf,
+  positiveDuration,
+  positiveInteger,
+  quantity,
+  randomSource,
+  ratio,
+  ratioAboveZero,
+  record,
+  roomForBands,
+  text,
+  validate,
+  value,
+  withKeys,
+};

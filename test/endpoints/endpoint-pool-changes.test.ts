@@ -211,7 +211,7 @@ describe('a sample', () => {
   it.each<[string, unknown, string[]]>([
     ['no object', 'sql', ['loraAdapters']],
     ['no lists', { running: 'sql', waiting: undefined }, ['loraAdapters.running', 'loraAdapters.waiting']],
-    ['names that are no text', { running: [1], waiting: [] }, ['loraAdapters.running']],
+    ['names that are no text', { running: [1], waiting: [] }, ['loraAdapters.running[0]']],
     ['a negative most', { running: [], waiting: [], max: -1 }, ['loraAdapters.max']],
   ])('is refused when its adapters are %s', (_, loraAdapters, paths) => {
     const { pool } = poolAt();

@@ -1,6 +1,6 @@
 /** The options that every framework adapter takes, and what they become. */
 import type { FlowGate, FlowKey, FlowRequest, Outcome } from '../../index.js';
-import { FlowConfigError } from '../../index.js';
+import { type Schema, schemas } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
@@ -47,44 +47,44 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
-type Expectation = readonly [expected: string, isValid: (value: unknown) => boolean];
+const { callable, integer, object, oneOf, optional, positiveInteger, value } = schemas;
 
-/** What each option must be; `undefined` always passes, and stands for the default. */
-const expectations: Record<keyof FlowControlOptions<never>, Expectation> = {
-  trust: ['true, false or a function', (value) => typeof value === 'boolean' || isFunction(value)],
-  objectives: ['a Map or an object of priorities by name', (value) => typeof value === 'object' && value !== null],
-  defaultFairnessId: ['a string that is not empty', (value) => typeof value === 'string' && value !== ''],
-  sessionHeaders: ['true, false or a list of header names', (value) => typeof value === 'boolean' || isListOfNames(value)],
-  classify: ['a function', isFunction],
-  byteSize: ['a function', isFunction],
-  unknownBodyBytes: ['an integer from 0 up', (value) => Number.isSafeInteger(value) && Number(value) >= 0],
-  onDrop: ['"respond" or "throw"', (value) => value === 'respond' || value === 'throw'],
-  releaseOn: ['"response-end" or "manual"', (value) => value === 'response-end' || value === 'manual'],
-  skip: ['a function', isFunction],
-  contract: oneOfOr('gateway-api', 'llm-d', 'dynamo'),
-  body: oneOfOr('problem', 'openai'),
-  maxRetryAfterSeconds: ['an integer from 1 up', (value) => Number.isSafeInteger(value) && Number(value) >= 1],
-  hasEndpoints: ['a function', isFunction],
-  random: ['a function', isFunction],
-};
+const aFunction = optional(callable());
+
+const optionsSchema = object({
+  trust: optional(value('true, false or a function', (given): given is unknown => typeof given === 'boolean' || isFunction(given))),
+  objectives: optional(value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null)),
+  defaultFairnessId: optional(schemas.text('a string that is not empty')),
+  sessionHeaders: optional(
+    value('true, false or a list of header names', (given): given is unknown => typeof given === 'boolean' || isListOfNames(given)),
+  ),
+  classify: aFunction,
+  byteSize: aFunction,
+  unknownBodyBytes: optional(integer({ from: 0 })),
+  onDrop: optional(oneOf('respond', 'throw')),
+  releaseOn: optional(oneOf('response-end', 'manual')),
+  skip: aFunction,
+  contract: optional(wordOrFunction('gateway-api', 'llm-d', 'dynamo')),
+  body: optional(wordOrFunction('problem', 'openai')),
+  maxRetryAfterSeconds: optional(positiveInteger()),
+  hasEndpoints: aFunction,
+  random: aFunction,
+} satisfies Record<keyof FlowControlOptions<never>, unknown>);
 
 /**
  * Checks an adapter's options when it is made, so that a misspelt `trust` is not found by an attacker.
  * @throws FlowConfigError that lists every problem.
  */
 export function checkAdapterOptions(options: object): void {
-  const issues = Object.entries(options).flatMap(([path, value]) => {
-    if (!Object.hasOwn(expectations, path))
-      return [{ path, expected: `one of ${Object.keys(expectations).join(', ')}`, got: 'an unknown option' }];
-    const [expected, isValid] = expectations[path as keyof typeof expectations];
-    return value === undefined || isValid(value) ? [] : [{ path, expected, got: describe(value) }];
-  });
-  if (issues.length > 0) throw new FlowConfigError('flowControl options', issues);
+  schemas.parse(optionsSchema, options, 'flowControl options');
 }
 
-function oneOfOr(...words: readonly string[]): Expectation {
-  const names = words.map((word) => `"${word}"`).join(', ');
-  return [`${names} or a function`, (value) => isFunction(value) || words.includes(value as string)];
+function wordOrFunction(...words: readonly string[]): Schema<unknown> {
+  const word = oneOf(...words);
+  return schemas.element((given, report) => {
+    if (isFunction(given)) return given;
+    return word.read(given, (expected) => report(`${expected}, or a function`));
+  });
 }
 
 /** Names that `Headers.get` takes; it throws at others. */
@@ -94,8 +94,4 @@ function isListOfNames(value: unknown): boolean {
 
 function isFunction(value: unknown): boolean {
   return typeof value === 'function';
-}
-
-function describe(value: unknown): string {
-  return typeof value === 'string' ? `${JSON.stringify(value)} (string)` : `${String(value)} (${typeof value})`;
 }

@@ -2,7 +2,7 @@
 
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../index.js';
-import { FlowConfigError, schemas } from '../../index.js';
+import { schemas } from '../../index.js';
 
 export interface HandlerRequest {
   readonly method: string;
@@ -29,6 +29,12 @@ export interface BusyThresholdHandlerOptions {
   /** Longest body, in characters. @default 65536 */
   maxBodyLength?: number | undefined;
 }
+
+const optionsSchema = schemas.object({
+  models: schemas.value('a Map or an object of detectors by model name', isTable),
+  authorize: schemas.callable<BusyThresholdHandlerOptions['authorize']>('a function that tells whether a request may move thresholds'),
+  maxBodyLength: schemas.optional(schemas.positiveInteger(), 65_536),
+});
 
 export type BusyThresholdHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
 
@@ -74,8 +80,8 @@ class Refusal {
  * const handle = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => isOperator(headers) });
  * const { status, headers, body } = await handle({ method: request.method, headers: request.headers, body: await request.text() });
  */
-export function busyThresholdHandler({ models, authorize, maxBodyLength = 65_536 }: BusyThresholdHandlerOptions): BusyThresholdHandler {
-  checkOptions({ models, authorize, maxBodyLength });
+export function busyThresholdHandler(options: BusyThresholdHandlerOptions): BusyThresholdHandler {
+  const { models, authorize, maxBodyLength } = schemas.parse(optionsSchema, options, 'busyThresholdHandler');
   const entries = (): Iterable<[string, Detectors]> => (models instanceof Map ? models.entries() : Object.entries(models));
   const detectorsOf = (model: string): readonly BusyThresholdDetector[] => {
     for (const [name, detectors] of entries()) if (name === model) return listOf(detectors);
@@ -163,12 +169,6 @@ function listOf(detectors: Detectors): readonly BusyThresholdDetector[] {
   return 'update' in detectors ? [detectors] : detectors;
 }
 
-function checkOptions({ models, authorize, maxBodyLength }: Required<{ [K in keyof BusyThresholdHandlerOptions]: unknown }>): void {
-  const checks: readonly [path: string, isRight: boolean, expected: string, got: unknown][] = [
-    ['models', typeof models === 'object' && models !== null, 'a Map or an object of detectors by model name', models],
-    ['authorize', typeof authorize === 'function', 'a function that tells whether a request may move thresholds', authorize],
-    ['maxBodyLength', Number.isSafeInteger(maxBodyLength) && Number(maxBodyLength) > 0, 'an integer from 1 up', maxBodyLength],
-  ];
-  const issues = checks.flatMap(([path, isRight, expected, got]) => (isRight ? [] : [{ path, expected, got: schemas.describeValue(got) }]));
-  if (issues.length > 0) throw new FlowConfigError('busyThresholdHandler', issues);
+function isTable(given: unknown): given is BusyThresholdHandlerOptions['models'] {
+  return typeof given === 'object' && given !== null;
 }

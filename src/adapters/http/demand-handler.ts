@@ -1,5 +1,5 @@
 /** What a controller is asked for, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
-import { FlowConfigError, type FlowDemand, schemas } from '../../index.js';
+import { type FlowDemand, schemas } from '../../index.js';
 import type { HandlerRequest, HandlerResponse } from './busy-threshold-handler.js';
 
 /** The part of a controller that is read. */
@@ -11,6 +11,12 @@ export interface DemandHandlerOptions {
   /** Whether this request may read. The answer has figures only, no names. @default everybody may */
   authorize?: ((request: HandlerRequest) => boolean | Promise<boolean>) | undefined;
 }
+
+type Authorize = NonNullable<DemandHandlerOptions['authorize']>;
+
+const optionsSchema = schemas.object({
+  authorize: schemas.optional(schemas.callable<Authorize>('a function that tells whether a request may read')),
+});
 
 export type DemandHandler = (request: HandlerRequest) => Promise<HandlerResponse>;
 
@@ -30,15 +36,8 @@ export interface WireDemand extends Omit<WireFigures<FlowDemand>, 'endpoints'> {
  * const handle = demandHandler(flow);
  * const { status, headers, body } = await handle({ method: request.method, headers: request.headers });
  */
-export function demandHandler(flow: DemandSource, { authorize }: DemandHandlerOptions = {}): DemandHandler {
-  if (authorize !== undefined && typeof authorize !== 'function') {
-    const issue = {
-      path: 'authorize',
-      expected: 'a function that tells whether a request may read',
-      got: schemas.describeValue(authorize),
-    };
-    throw new FlowConfigError('demandHandler', [issue]);
-  }
+export function demandHandler(flow: DemandSource, options: DemandHandlerOptions = {}): DemandHandler {
+  const { authorize } = schemas.parse(optionsSchema, options, 'demandHandler');
   return async function handleDemand(request) {
     if (authorize !== undefined && (await authorize(request)) !== true) return answer(403, { error: 'not authorized' });
     if (request.method === 'GET' || request.method === 'HEAD') return answer(200, wireForm(flow.demand()));

@@ -32,6 +32,12 @@ export function object<S extends Shape>(shape: S, ...rules: readonly Rule<Output
   };
 }
 
+/** A shape and more keys. A spread would do, but bundlers take it for a side effect, and keep schemas that nobody uses. */
+// @__NO_SIDE_EFFECTS__
+export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): Omit<A, keyof B> & B {
+  return { ...shape, ...more };
+}
+
 /** An object with these keys; others are left to whoever knows them, and are not in the result. */
 // @__NO_SIDE_EFFECTS__
 export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {

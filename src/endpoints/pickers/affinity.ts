@@ -27,8 +27,6 @@ export interface AffinityOptions<R = unknown> extends Omit<AffinityParameters, '
   by?: AffinityParameters['by'] | ((item: ItemView<R>) => string | undefined);
 }
 
-const names = ['affinityKey', 'fairnessId'] as const;
-
 const loadCapSchema = optional(number({ from: 1 }), 1.25);
 
 type KeyOf<R> = (item: ItemView<R>) => unknown;
@@ -89,6 +87,6 @@ export function affinity<R = unknown>(options: AffinityOptions<R> = {}): Endpoin
 export const affinityPlugin: EndpointPickerDefinition<AffinityParameters> = {
   kind: 'endpointPicker',
   type: 'affinity-picker',
-  parameters: object({ by: optional(oneOf(...names)), loadCap: loadCapSchema }),
+  parameters: object({ by: optional(oneOf('affinityKey', 'fairnessId')), loadCap: loadCapSchema }),
   create: (parameters) => affinity(parameters),
 };

@@ -1,5 +1,5 @@
 /** Draws two endpoints and sends the request to the less loaded one. */
-import { object } from '../../base/schema/containers.js';
+import { object, withKeys } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { integer, randomSource } from '../../base/schema/types.js';
@@ -21,7 +21,7 @@ export interface PowerOfTwoChoicesOptions extends PowerOfTwoChoicesParameters {
 
 const shape = { seed: optional(integer(), 1) };
 
-const optionsSchema = object({ ...shape, random: optional(randomSource()) });
+const optionsSchema = object(withKeys(shape, { random: optional(randomSource()) }));
 
 /** One endpoint by weight, `without` excepted; undefined when there is no other. */
 function drawByWeight(endpoints: readonly EndpointView[], number: number, without?: EndpointView): EndpointView | undefined {

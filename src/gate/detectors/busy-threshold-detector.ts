@@ -20,11 +20,9 @@ export interface BusyThresholds {
 /** A change of thresholds: what is left out stays, null switches a threshold off. */
 export type BusyThresholdsUpdate = { readonly [K in keyof BusyThresholds]?: BusyThresholds[K] | null };
 
-const thresholdSchemas = {
-  activeDecodeBlocksThreshold: ratio(),
-  activePrefillTokensThreshold: integer({ from: 0 }),
-  activePrefillTokensThresholdFrac: atLeastZero(),
-};
+const shareOfBlocks = ratio();
+const prefillTokens = integer({ from: 0 });
+const shareOfBatch = atLeastZero();
 
 function orNull(schema: Schema<number>): Schema<number | null> {
   return {
@@ -33,17 +31,17 @@ function orNull(schema: Schema<number>): Schema<number | null> {
 }
 
 const parameters: Schema<BusyThresholds> = object({
-  activeDecodeBlocksThreshold: optional(thresholdSchemas.activeDecodeBlocksThreshold),
-  activePrefillTokensThreshold: optional(thresholdSchemas.activePrefillTokensThreshold),
-  activePrefillTokensThresholdFrac: optional(thresholdSchemas.activePrefillTokensThresholdFrac),
+  activeDecodeBlocksThreshold: optional(shareOfBlocks),
+  activePrefillTokensThreshold: optional(prefillTokens),
+  activePrefillTokensThresholdFrac: optional(shareOfBatch),
 });
 
 /** Made for each update: updates are rare, and detectors that are never moved need none. */
 function updateSchema(): Schema<BusyThresholdsUpdate> {
   return object({
-    activeDecodeBlocksThreshold: optional(orNull(thresholdSchemas.activeDecodeBlocksThreshold)),
-    activePrefillTokensThreshold: optional(orNull(thresholdSchemas.activePrefillTokensThreshold)),
-    activePrefillTokensThresholdFrac: optional(orNull(thresholdSchemas.activePrefillTokensThresholdFrac)),
+    activeDecodeBlocksThreshold: optional(orNull(shareOfBlocks)),
+    activePrefillTokensThreshold: optional(orNull(prefillTokens)),
+    activePrefillTokensThresholdFrac: optional(orNull(shareOfBatch)),
   });
 }
 

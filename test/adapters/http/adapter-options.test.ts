@@ -36,20 +36,22 @@ describe('adapter options', () => {
 
   it.each([
     [{ trust: 'yes' }, 'trust', 'true, false or a function', '"yes" (string)'],
-    [{ objectives: null }, 'objectives', 'a Map or an object of priorities by name', 'null (object)'],
+    [{ objectives: null }, 'objectives', 'a Map or an object of priorities by name', 'null'],
     [{ defaultFairnessId: '' }, 'defaultFairnessId', 'a string that is not empty', '"" (string)'],
     [{ unknownBodyBytes: -1 }, 'unknownBodyBytes', 'an integer from 0 up', '-1 (number)'],
     [{ unknownBodyBytes: Number.NaN }, 'unknownBodyBytes', 'an integer from 0 up', 'NaN (number)'],
-    [{ onDrop: 'ignore' }, 'onDrop', '"respond" or "throw"', '"ignore" (string)'],
-    [{ releaseOn: 'finish' }, 'releaseOn', '"response-end" or "manual"', '"finish" (string)'],
-    [{ contract: 'llmd' }, 'contract', '"gateway-api", "llm-d", "dynamo" or a function', '"llmd" (string)'],
-    [{ body: {} }, 'body', '"problem", "openai" or a function', '[object Object] (object)'],
+    [{ onDrop: 'ignore' }, 'onDrop', 'one of "respond", "throw"', '"ignore" (string)'],
+    [{ releaseOn: 'finish' }, 'releaseOn', 'one of "response-end", "manual"', '"finish" (string)'],
+    [{ contract: 'llmd' }, 'contract', 'one of "gateway-api", "llm-d", "dynamo" (did you mean "llm-d"?), or a function', '"llmd" (string)'],
+    [{ body: {} }, 'body', 'one of "problem", "openai", or a function', 'an object with keys (none)'],
     [{ maxRetryAfterSeconds: 0 }, 'maxRetryAfterSeconds', 'an integer from 1 up', '0 (number)'],
   ])('%o is refused', (options, path, expected, got) => {
     expect(issuesOf(options)).toEqual([{ path, expected, got }]);
   });
 
   it('a misspelt option is refused, and every problem is listed', () => {
-    expect(issuesOf({ trsut: true, skip: 1 }).map(({ path }) => path)).toEqual(['trsut', 'skip']);
+    const [skip, trsut] = issuesOf({ trsut: true, skip: 1 });
+    expect(skip?.path).toBe('skip');
+    expect(trsut).toMatchObject({ path: 'trsut', expected: expect.stringContaining('(did you mean "trust"?)') });
   });
 });

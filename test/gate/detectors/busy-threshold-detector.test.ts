@@ -122,7 +122,7 @@ describe('ranks in reports', () => {
     const pool = poolOf([]);
     const report = (ranks: unknown) => () => pool.report('worker-0', { ...idle, ranks: ranks as readonly RankLoad[] });
     expect(report(5)).toThrow('ranks: expected an array with one entry for each rank; got 5 (number)');
-    expect(report([null])).toThrow('ranks[0]: expected an object of figures; got null');
+    expect(report([null])).toThrow('ranks[0]: expected an object; got null');
     expect(report([{}, { totalBlocks: -1 }])).toThrow('ranks[1].totalBlocks: expected a number from 0 up; got -1 (number)');
     expect(report([{ kvUsedBlocks: Number.NaN }])).toThrow('ranks[0].kvUsedBlocks');
     expect(pool.get('worker-0')?.metrics?.ranks).toEqual([]);

@@ -1,6 +1,6 @@
 /** Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not. */
 
-import { object } from '../../../base/schema/containers.js';
+import { object, withKeys } from '../../../base/schema/containers.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, number } from '../../../base/schema/types.js';
@@ -16,7 +16,7 @@ export interface AimdLatencyOptions extends AdaptiveLimitOptions {
 }
 
 const parameters = object(
-  { ...adaptiveLimitShape, targetMs: aboveZero(), backoffRatio: optional(number({ from: 0.5, to: 0.99 }), 0.9) },
+  withKeys(adaptiveLimitShape, { targetMs: aboveZero(), backoffRatio: optional(number({ from: 0.5, to: 0.99 }), 0.9) }),
   limitsInOrder,
 );
 

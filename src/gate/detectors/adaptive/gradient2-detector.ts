@@ -1,6 +1,6 @@
 /** Saturation from a limit that follows the ratio of long-term to recent latency. */
 
-import { object } from '../../../base/schema/containers.js';
+import { object, withKeys } from '../../../base/schema/containers.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { atLeastZero, number, positiveInteger, ratioAboveZero } from '../../../base/schema/types.js';
@@ -29,15 +29,14 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
 }
 
 const parameters = object(
-  {
-    ...adaptiveLimitShape,
+  withKeys(adaptiveLimitShape, {
     maxLimit: positiveInteger(),
     maxFactor: optional(number({ from: 1.2 }), 5),
     tolerance: optional(number({ from: 1 }), 1.5),
     longWindows: optional(positiveInteger(), 600),
     smoothing: optional(ratioAboveZero(), 0.2),
     queueSize: optional(atLeastZero(), 4),
-  },
+  }),
   limitsInOrder,
 );
 

@@ -1,6 +1,6 @@
 /** Saturation from a limit that keeps an estimated number of requests waiting at the servers: a few, but never none. */
 
-import { object } from '../../../base/schema/containers.js';
+import { object, withKeys } from '../../../base/schema/containers.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/types.js';
@@ -23,9 +23,9 @@ export interface VegasOptions extends VegasParameters {
   random?: (() => number) | undefined;
 }
 
-const shape = { ...adaptiveLimitShape, maxLimit: positiveInteger(), probeMultiplier: optional(aboveZero(), 30) };
+const shape = withKeys(adaptiveLimitShape, { maxLimit: positiveInteger(), probeMultiplier: optional(aboveZero(), 30) });
 
-const optionsSchema = object({ ...shape, random: optional(randomSource(), () => 1) }, limitsInOrder);
+const optionsSchema = object(withKeys(shape, { random: optional(randomSource(), () => 1) }), limitsInOrder);
 
 /**
  * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since the last probe. With

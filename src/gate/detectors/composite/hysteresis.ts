@@ -4,7 +4,7 @@
  * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any T ms.
  */
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
-import { object } from '../../../base/schema/containers.js';
+import { object, withKeys } from '../../../base/schema/containers.js';
 import { opensBelowClosing } from '../../../base/schema/cross-field-rules.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
@@ -98,7 +98,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
 export const hysteresisPlugin: DetectorDefinition<HysteresisOptions & { detector: string }> = {
   kind: 'saturationDetector',
   type,
-  parameters: object({ detector: text('the name of a saturation detector'), ...shape }, opensBelowClosing),
+  parameters: object(withKeys(shape, { detector: text('the name of a saturation detector') }), opensBelowClosing),
   create({ detector, ...options }, references) {
     const named = new NamedDetectors(references);
     const inner = named.find(detector, 'detector');

@@ -13,11 +13,9 @@ interface CompositeParameters {
   stages?: Readonly<Record<string, readonly Stage[]>> | undefined;
 }
 
-const atLeastOne = 'at least one entry';
-
 const parameters: Schema<CompositeParameters> = object(
   {
-    detectors: list(text('the name of a saturation detector'), `an array of names, ${atLeastOne}`),
+    detectors: list(text('the name of a saturation detector'), 'an array of names, at least one entry'),
     stages: optional(record(list(oneOf('prefill', 'decode')))),
   },
   checkNames,
@@ -25,13 +23,13 @@ const parameters: Schema<CompositeParameters> = object(
 
 function checkNames({ detectors, stages = {} }: CompositeParameters, report: Report): void {
   if (!Array.isArray(detectors)) return;
-  if (detectors.length === 0) report(atLeastOne, ['detectors']);
+  if (detectors.length === 0) report('at least one entry', ['detectors']);
   detectors.forEach((name, index) => {
     if (detectors.indexOf(name) < index) report('a name that is not in the list yet', ['detectors', index]);
   });
   for (const [name, scope] of Object.entries(stages)) {
     if (!detectors.includes(name)) report('only names that are in detectors', ['stages', name], 'a name that is not');
-    else if (scope?.length === 0) report(atLeastOne, ['stages', name]);
+    else if (scope?.length === 0) report('at least one entry', ['stages', name]);
   }
 }
 
