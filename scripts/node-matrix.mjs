@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lines = ['20', '22', '24'].filter((line) => !process.version.startsWith(`v${line}.`));
-const suites = ['integration', 'node', 'express', 'koa', 'fastify', 'hono', 'undici'].map((name) => `test/${name}/`);
+const adapters = ['node', 'express', 'koa', 'fastify', 'hono', 'undici'];
+const suites = ['test/integration/', ...adapters.map((name) => `test/adapters/${name}/`)];
 const limitMs = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));
