@@ -2,18 +2,7 @@
 
 export type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './admission/admission-policy.js';
 export { allOf } from './admission/all-of.js';
-export { alwaysAdmit } from './admission/always-admit.js';
-export { refuseWhenAllBusy } from './admission/busy-pool-refusal.js';
-export { gaieLegacy } from './admission/gaie-legacy.js';
-export { probabilisticAdmitter } from './admission/probabilistic-admitter.js';
-export { rejectAll } from './admission/reject-all.js';
 export { type SloClasses, sloClasses } from './admission/slo-classes.js';
-export { type TenantBudgets, tenantBudgets } from './admission/tenant-budgets.js';
-export { tierShed } from './admission/tier-shed.js';
-export {
-  type TokenBucket,
-  tokenBucket,
-} from './admission/token-bucket.js';
 export {
   automaticConcurrencyLimit,
   type WorkerAdmission,
@@ -49,56 +38,19 @@ export { resolveOptions } from './core/resolve-options.js';
 export type { EndpointMetrics, EndpointView, LoraAdapters, PoolView, RankLoad } from './endpoints/endpoint.js';
 export { type EndpointOptions, EndpointPool, type PoolEvents } from './endpoints/endpoint-pool.js';
 export type { EndpointFilter } from './endpoints/filters/endpoint-filter.js';
-export { labelFilter } from './endpoints/filters/label-filter.js';
-export { type SubsetHint, subsetHint } from './endpoints/filters/subset-hint-filter.js';
 export type { MetricsReport } from './endpoints/metrics-report.js';
-export { affinity } from './endpoints/pickers/affinity.js';
 export type { EndpointPicker } from './endpoints/pickers/endpoint-picker.js';
-export { leastKvUsage } from './endpoints/pickers/least-kv-usage.js';
-export { leastLoaded } from './endpoints/pickers/least-loaded.js';
-export { powerOfTwoChoices } from './endpoints/pickers/power-of-two-choices.js';
 export { prefixKey } from './endpoints/pickers/prefix-key.js';
 export { tokenEstimator } from './endpoints/token-estimator.js';
 export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/eviction-policy.js';
-export { sheddableOnly } from './eviction/sheddable-filter.js';
-export { largestFootprint, leastProgress, priorityThenTime } from './eviction/victim-orders.js';
-export {
-  interpolatedUsageLimit,
-  priorityHoldback,
-} from './gate/ceilings/priority-holdback.js';
-export { softReflectiveCeiling } from './gate/ceilings/soft-reflective-ceiling.js';
-export { staticUsageLimit } from './gate/ceilings/static-usage-limit.js';
 export type { UsageLimitPolicy } from './gate/ceilings/usage-limit-policy.js';
 export type { AdaptiveDetector } from './gate/detectors/adaptive/adaptive-limit.js';
-export { aimdLatency } from './gate/detectors/adaptive/aimd-latency-detector.js';
-export { gradient2 } from './gate/detectors/adaptive/gradient2-detector.js';
-export { vegas } from './gate/detectors/adaptive/vegas-detector.js';
-export {
-  type BusyThresholdDetector,
-  type BusyThresholds,
-  busyThresholdDetector,
-} from './gate/detectors/busy-threshold-detector.js';
-export { type HysteresisDetector, withHysteresis } from './gate/detectors/composite/hysteresis.js';
-export { type CompositeDetector, maxOf, meanOf } from './gate/detectors/composite/max-of.js';
-export {
-  byStage,
-  roleLabel,
-  type StageAwareDetector,
-} from './gate/detectors/composite/stage-aware.js';
-export { concurrencyDetector } from './gate/detectors/concurrency-detector.js';
-export { type UtilizationDetector, utilizationDetector } from './gate/detectors/utilization-detector.js';
 export type { SaturationDetector } from './gate/saturation-detector.js';
-export { defaultRegistry } from './plugins/built-ins.js';
+export * from './plugins/built-ins.js';
 export { definePlugin, type PluginDefinition, type PluginReferences } from './plugins/definition.js';
 export type { ConfigurableKind, Plugins } from './plugins/kinds.js';
 export { PluginRegistry } from './plugins/registry.js';
 export { schemas } from './plugins/schemas.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './tiers/2-fairness/fairness-policy.js';
-export { globalStrict } from './tiers/2-fairness/global-strict.js';
-export { type ProgramAwarePolicy, programAware } from './tiers/2-fairness/program-aware.js';
-export { roundRobin } from './tiers/2-fairness/round-robin.js';
-export { edf } from './tiers/3-ordering/edf.js';
-export { fcfs } from './tiers/3-ordering/fcfs.js';
 export type { OrderingPolicy } from './tiers/3-ordering/ordering-policy.js';
-export { sloDeadline } from './tiers/3-ordering/slo-deadline.js';
 export type { BandView, FlowView, ItemView, Usage } from './tiers/views.js';

@@ -1,4 +1,7 @@
-/** The policies that come with the package, under the type names of llm-d: one line each. Their definitions stand beside their code. */
+/**
+ * The policies that come with the package: what hosts make them with, and the list of those that configuration files can name. Each
+ * policy's definition stands beside its code.
+ */
 import { alwaysAdmitPlugin } from '../admission/always-admit.js';
 import { refuseWhenAllBusyPlugin } from '../admission/busy-pool-refusal.js';
 import { gaieLegacyPlugin } from '../admission/gaie-legacy.js';
@@ -36,6 +39,41 @@ import { sloDeadlinePlugin } from '../tiers/3-ordering/slo-deadline.js';
 import { definePlugin, type PluginBlueprint } from './definition.js';
 import type { ConfigurableKind } from './kinds.js';
 import { PluginRegistry } from './registry.js';
+
+export { alwaysAdmit } from '../admission/always-admit.js';
+export { refuseWhenAllBusy } from '../admission/busy-pool-refusal.js';
+export { gaieLegacy } from '../admission/gaie-legacy.js';
+export { probabilisticAdmitter } from '../admission/probabilistic-admitter.js';
+export { rejectAll } from '../admission/reject-all.js';
+export { type TenantBudgets, tenantBudgets } from '../admission/tenant-budgets.js';
+export { tierShed } from '../admission/tier-shed.js';
+export { type TokenBucket, tokenBucket } from '../admission/token-bucket.js';
+export { labelFilter } from '../endpoints/filters/label-filter.js';
+export { type SubsetHint, subsetHint } from '../endpoints/filters/subset-hint-filter.js';
+export { affinity } from '../endpoints/pickers/affinity.js';
+export { leastKvUsage } from '../endpoints/pickers/least-kv-usage.js';
+export { leastLoaded } from '../endpoints/pickers/least-loaded.js';
+export { powerOfTwoChoices } from '../endpoints/pickers/power-of-two-choices.js';
+export { sheddableOnly } from '../eviction/sheddable-filter.js';
+export { largestFootprint, leastProgress, priorityThenTime } from '../eviction/victim-orders.js';
+export { interpolatedUsageLimit, priorityHoldback } from '../gate/ceilings/priority-holdback.js';
+export { softReflectiveCeiling } from '../gate/ceilings/soft-reflective-ceiling.js';
+export { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
+export { aimdLatency } from '../gate/detectors/adaptive/aimd-latency-detector.js';
+export { gradient2 } from '../gate/detectors/adaptive/gradient2-detector.js';
+export { vegas } from '../gate/detectors/adaptive/vegas-detector.js';
+export { type BusyThresholdDetector, type BusyThresholds, busyThresholdDetector } from '../gate/detectors/busy-threshold-detector.js';
+export { type HysteresisDetector, withHysteresis } from '../gate/detectors/composite/hysteresis.js';
+export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
+export { byStage, roleLabel, type StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
+export { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
+export { type UtilizationDetector, utilizationDetector } from '../gate/detectors/utilization-detector.js';
+export { globalStrict } from '../tiers/2-fairness/global-strict.js';
+export { type ProgramAwarePolicy, programAware } from '../tiers/2-fairness/program-aware.js';
+export { roundRobin } from '../tiers/2-fairness/round-robin.js';
+export { edf } from '../tiers/3-ordering/edf.js';
+export { fcfs } from '../tiers/3-ordering/fcfs.js';
+export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 
 const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   globalStrictPlugin,

@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { defaultRegistry } from '../../src/index.js';
+import { withPolicyTable } from './policy-table.js';
 
 const root = new URL('../../', import.meta.url);
 const folder = new URL('docs/policies/', root);
@@ -38,6 +39,12 @@ describe('docs/policies', () => {
   it('has a page for every type', () => {
     expect(types.length).toBeGreaterThan(25);
     expect(types.filter((type) => !pages.includes(type))).toEqual([]);
+  });
+
+  it('has a table of all policies, made of their pages', async () => {
+    // `npx vitest run test/docs/policies.test.ts -u` writes it.
+    const page = fileURLToPath(new URL('README.md', folder));
+    await expect(withPolicyTable(read('README'), defaultRegistry(), read)).toMatchFileSnapshot(page);
   });
 
   it('links every page from its first one, and nothing that is not there', () => {
