@@ -11,8 +11,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { percentile } from 'headgate/testing';
 import { Processes } from './processes.mjs';
+import { percentile } from './report.mjs';
 import { randomFrom } from './tenants.mjs';
 
 /** @import { Running } from './processes.mjs' */

@@ -14,10 +14,10 @@ import {
   type Lease,
   type Outcome,
 } from '../../src/index.js';
-import type { ManualClock } from '../../src/testing/index.js';
+import { audit, type ManualClock } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { CountedSignal } from './counted-signal.js';
-import { brokenTables, dispatcherOf, isPaused, optionsOf, ownDetectorOf } from './inside.js';
+import { dispatcherOf, isPaused, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
 
 export interface TestRequest extends FlowRequest {
@@ -481,7 +481,7 @@ export class Host {
     this.same('released', stats.released, this.leases.length - held.length);
     this.same('endpoints', endpoints.length, this.pool?.endpoints.length ?? 0);
     this.expect(!stats.isGateClosed || waiting.size > 0, 'the gate is said to hold requests back, and none waits');
-    this.faults.push(...brokenTables(flow));
+    this.faults.push(...audit(flow).violations);
     this.compareAnswers(states);
     for (const ticket of waiting) {
       const mayBeLate = this.reconfiguredAtMs === this.clock.now();

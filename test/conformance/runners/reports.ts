@@ -1,15 +1,11 @@
 /** Figures of BLIS's reports, and Dynamo's advice for clients. */
 import { expect } from 'vitest';
 import { dynamoBackoff, retryDelayMs } from '../../../src/client/index.js';
-import {
-  type CompletedRequest,
-  compositeStability,
-  type Latencies,
-  percentile,
-  type Stability,
-  sloAttainment,
-  thresholdStability,
-} from '../../../src/testing/index.js';
+import { compositeStability } from '../../support/blis/composite-stability.js';
+import { percentile } from '../../support/blis/percentile.js';
+import { type CompletedRequest, type Latencies, sloAttainment } from '../../support/blis/slo-attainment.js';
+import type { Stability } from '../../support/blis/stability.js';
+import { thresholdStability } from '../../support/blis/threshold-stability.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
 import { expectNumber, type Runners } from '../support/runner.js';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError } from '../../src/index.js';
-import { percentile } from '../../src/testing/index.js';
+import { FlowConfigError } from '../../../src/index.js';
+import { percentile } from './percentile.js';
 
 describe('percentile', () => {
   it('interpolates between neighbours, in whatever order values come', () => {

@@ -1,5 +1,5 @@
 /** Percentiles of a report. */
-import { schemas } from '../index.js';
+import { schemas } from '../../../src/index.js';
 
 /**
  * The p-th percentile, 0 <= p <= 100, of values in any order: at rank `p/100 · (n − 1)` of the sorted values, with linear interpolation

@@ -1,5 +1,5 @@
 /** Stability by the mean latency alone. */
-import { schemas } from '../index.js';
+import { schemas } from '../../../src/index.js';
 import { mean, nothingSeen, type Stability } from './stability.js';
 
 export interface ThresholdOptions {

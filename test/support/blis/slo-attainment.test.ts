@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError } from '../../src/index.js';
-import { sloAttainment } from '../../src/testing/index.js';
+import { FlowConfigError } from '../../../src/index.js';
+import { sloAttainment } from './slo-attainment.js';
 
 describe('sloAttainment', () => {
   it('counts a latency at its target as met, and one above it as missed', () => {

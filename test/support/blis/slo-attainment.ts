@@ -1,5 +1,5 @@
 /** Which part of the requests that came was served within its targets. */
-import { FlowConfigError } from '../index.js';
+import { FlowConfigError } from '../../../src/index.js';
 
 /** Latencies that can have a target, in ms. `itlMs`: the mean time between two tokens of a response. */
 export interface Latencies {

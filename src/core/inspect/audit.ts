@@ -1,0 +1,182 @@
+/**
+ * Whether a controller's books balance: every invariant of its state, looked up where the state is kept. For tests and post-mortems; it
+ * imports nothing at run time, and the controller does not import it, so that nobody else carries it. O(waiting + flows).
+ */
+import type { LinkedList } from '../../base/queues/linked-list.js';
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
+import type { Dispatcher } from '../engine/dispatcher.js';
+import type { GatePoller } from '../engine/gate-poller.js';
+import type { QueueItem } from '../engine/queue-item.js';
+import type { SingleWriter } from '../engine/single-writer.js';
+
+/** What was counted, from the requests up and not from the controller's totals. */
+export interface AuditFigures {
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  readonly waitingTokens: number;
+  /** Unreleased leases. */
+  readonly inFlight: number;
+  readonly bands: number;
+  readonly flows: number;
+  /** Signals that are listened to. */
+  readonly signals: number;
+}
+
+export interface FlowAudit {
+  /** A sentence for each invariant that does not hold; empty when all do. */
+  readonly violations: readonly string[];
+  readonly figures: AuditFigures;
+}
+
+/** Notes what does not hold. */
+type Check = (holds: boolean, violation: string) => void;
+
+export function auditDispatcher(dispatcher: Dispatcher): FlowAudit {
+  const violations: string[] = [];
+  const check: Check = (holds, violation) => {
+    if (!holds) violations.push(violation);
+  };
+  const { backlog, seats } = dispatcher;
+  const bands = backlog.bands.all();
+  const items = bands.flatMap((band) => band.waitingItems() as QueueItem[]);
+  for (const band of bands) checkBand(band, check);
+  checkTotals(dispatcher, bands, check);
+  checkBandLists(dispatcher, bands, check);
+  checkIdleFlows(dispatcher, bands, check);
+  checkWaits(dispatcher, items, check);
+  checkSeats(dispatcher, check);
+  checkWakeUp(dispatcher, check);
+  checkEnd(dispatcher, check);
+  const figures: AuditFigures = {
+    waiting: items.length,
+    waitingBytes: sum(items, (item) => item.byteSize),
+    waitingTokens: sum(items, (item) => item.tokens),
+    inFlight: seats.inFlight,
+    bands: bands.length,
+    flows: sum(bands, (band) => band.flows.size),
+    signals: new Set(items.flatMap(({ abortGroup }) => abortGroup ?? [])).size,
+  };
+  return { violations, figures };
+}
+
+/** Global = Σ bands. */
+function checkTotals({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+  const { waiting, waitingBytes } = backlog;
+  const [requests, bytes] = [sum(bands, (band) => band.waiting), sum(bands, (band) => band.waitingBytes)];
+  check(waiting === requests, `${waiting} requests wait, the bands hold ${requests}`);
+  check(waitingBytes === bytes, `${waitingBytes} bytes wait, the bands hold ${bytes}`);
+  check(waiting >= 0 && waitingBytes >= 0, `${waiting} requests of ${waitingBytes} bytes wait: below 0`);
+}
+
+/** Band = Σ flows = the requests in its queues; and each flow stands in one place. */
+function checkBand(band: PriorityBand, check: Check): void {
+  const name = `band ${band.priority}`;
+  const items = band.waitingItems();
+  const itemsOf = new Map<Flow | undefined, WaitingItem[]>();
+  for (const item of items) {
+    const others = itemsOf.get(item.flow);
+    if (others === undefined) itemsOf.set(item.flow, [item]);
+    else others.push(item);
+  }
+  checkCounts(name, band, items, check);
+  check(band.waitingTokens === sum(items, (item) => item.tokens), `${name} miscounts tokens`);
+  const places = { active: new Set(band.activeFlows()), held: new Set(band.held.flows()) };
+  for (const [key, flow] of band.flows) {
+    const flowName = `flow ${JSON.stringify(key)} of ${name}`;
+    check(flow.name === key && flow.band === band, `${flowName} is filed wrongly`);
+    checkCounts(flowName, flow, itemsOf.get(flow) ?? [], check);
+    check(places.held.has(flow) === (flow.heldIn !== undefined), `${flowName} is held back in one place and not in the other`);
+    const count = Number(places.active.has(flow)) + Number(places.held.has(flow));
+    check(count === Number(flow.waiting > 0), `${flowName} with ${flow.waiting} waiting requests stands in ${count} places`);
+    check(flow.trackedInFlight >= 0, `${flowName} has ${flow.trackedInFlight} leases`);
+  }
+  const flows = [...band.flows.values()];
+  check(sum(flows, (flow) => flow.waiting) === band.waiting, `${name} and its flows disagree`);
+  const held = sum([...places.held], (flow) => flow.waiting);
+  check(held === band.held.waiting, `${name} holds back ${band.held.waiting} requests, its flows ${held}`);
+  const tracked = sum(flows, (flow) => flow.trackedInFlight);
+  check(tracked === band.trackedInFlight, `${name} has ${band.trackedInFlight} leases, its flows ${tracked}`);
+}
+
+function checkCounts(name: string, counts: { waiting: number; waitingBytes: number }, items: readonly WaitingItem[], check: Check): void {
+  check(counts.waiting === items.length, `${name} counts ${counts.waiting} requests and holds ${items.length}`);
+  check(counts.waitingBytes === sum(items, (item) => item.byteSize), `${name} miscounts bytes`);
+}
+
+function checkBandLists({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+  const isDescending = bands.every((band, index) => index === 0 || (bands[index - 1] as PriorityBand).priority > band.priority);
+  check(isDescending, 'bands are out of order, or two have one priority');
+  const waiting = bands.filter((band) => band.waiting > 0);
+  const listed = backlog.bands.allWaiting();
+  check(listed.length === waiting.length && waiting.every((band, index) => listed[index] === band), 'the list of waiting bands is wrong');
+  check(backlog.bands.highestWaiting === waiting[0], 'the highest waiting band is another');
+}
+
+/** A flow is listed as idle exactly while nothing of it waits or is tracked in flight. */
+function checkIdleFlows({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+  const { flows: table } = backlog.bands;
+  const idle = new Set(Reflect.get(table, 'idle') as LinkedList<Flow>);
+  for (const band of bands) {
+    for (const flow of band.flows.values()) {
+      const isIdle = flow.waiting === 0 && flow.trackedInFlight === 0;
+      check(idle.delete(flow) === isIdle && flow.isIdle === isIdle, `flow ${JSON.stringify(flow.name)}: expected idle ${isIdle}`);
+    }
+  }
+  check(idle.size === 0, `${idle.size} forgotten flows are listed as idle`);
+  const known = sum(bands, (band) => band.flows.size);
+  check(known === table.size, `${table.size} flows are counted, ${known} are known`);
+}
+
+/** Every waiting request stands in one queue, can still be settled, and has its deadline and its signal watched. */
+function checkWaits({ backlog }: Dispatcher, items: readonly QueueItem[], check: Check): void {
+  check(new Set(items).size === items.length, 'a request stands in two places');
+  for (const item of items) {
+    const name = `request ${item.sequence}`;
+    check(item.isWaiting, `${name} is settled and still stands in a queue`);
+    check(item.abortGroup?.signal === item.request?.signal, `${name}: its signal is not the one that is listened to`);
+    const mayExpire = backlog.expiry.deadlineOf(item) < Number.POSITIVE_INFINITY;
+    check(mayExpire === (item.deadlines !== undefined), `${name}: its deadline is not kept, or it has none and one is kept`);
+  }
+}
+
+/** In flight = leases handed out − leases that ended = seats at the endpoints. */
+function checkSeats({ seats }: Dispatcher, check: Check): void {
+  const { inFlight, inFlightTokens, dispatched, released, pool } = seats;
+  check(inFlight === dispatched - released, `${inFlight} leases are in flight, ${dispatched} were handed out and ${released} ended`);
+  check(inFlight >= 0 && inFlightTokens >= 0, `${inFlight} leases of ${inFlightTokens} tokens are in flight: below 0`);
+  check(inFlight > 0 || inFlightTokens === 0, `${inFlightTokens} tokens are in flight without a lease`);
+  const members = sum(pool.endpoints, (endpoint) => endpoint.inFlightRequests);
+  check(members === pool.inFlightRequests, `the endpoints have ${members} seats taken, the pool ${pool.inFlightRequests}`);
+  const tokensOfMembers = sum(pool.endpoints, (endpoint) => endpoint.inFlightTokens);
+  check(tokensOfMembers === pool.inFlightTokens, `the endpoints have ${tokensOfMembers} tokens booked, the pool ${pool.inFlightTokens}`);
+  // A pool may have other controllers, and an endpoint may have left it with seats taken.
+  const isAlone = pool.implicitEndpoint !== undefined;
+  check(!isAlone || inFlight === pool.inFlightRequests, `${inFlight} leases hold ${pool.inFlightRequests} seats`);
+  for (const { id, inFlightRequests, inFlightTokens: tokens } of pool.endpoints) {
+    check(inFlightRequests >= 0 && tokens >= 0, `endpoint ${id} has ${inFlightRequests} seats and ${tokens} tokens taken: below 0`);
+  }
+}
+
+/** No wake-up is lost: requests wait only before a closed gate or until the next turn, and a gate that nothing announces has a timer. */
+function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
+  const { backlog, gate, isGateClosed, isPaused, isWorkWanted } = dispatcher;
+  const { isBusy } = Reflect.get(dispatcher, 'writer') as SingleWriter;
+  if (isBusy) return; // asked from inside an operation, which ends with a walk
+  check(!isWorkWanted, 'the walk is due and did not run');
+  if (backlog.waiting === 0 || isPaused) return;
+  check(isGateClosed, 'requests wait, and the gate is not said to be closed');
+  const { isSet } = Reflect.get(dispatcher, 'poller') as GatePoller;
+  check(isSet || gate.recheckMs === Number.POSITIVE_INFINITY, 'nothing looks at the closed gate again');
+}
+
+/** A closed controller holds nothing. */
+function checkEnd({ state, backlog }: Dispatcher, check: Check): void {
+  check(state !== 'closed' || backlog.waiting === 0, `${backlog.waiting} requests wait in a closed controller`);
+  check(state !== 'closed' || !backlog.expiry.isUsed, 'a closed controller has a timer');
+}
+
+function sum<T>(all: readonly T[], figure: (one: T) => number): number {
+  return all.reduce((total, one) => total + figure(one), 0);
+}
