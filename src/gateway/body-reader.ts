@@ -1,68 +1,106 @@
-/** Reads JSON bodies whole, up to a limit for each and for all that are being read. */
+/**
+ * Receives bodies: up to a limit for each, up to a limit for all that are being received, of which no sender gets more than a share,
+ * and only from clients that go on sending.
+ *
+ * Invariant: what counts is what has arrived. A client that announces much and sends nothing holds nothing, and not for long.
+ */
 import type { IncomingMessage } from 'node:http';
 import { ApiError, uploadEnds } from './api-error.js';
+import { Upload, type UploadLimits } from './upload.js';
 
 export interface BodyLimits {
   readonly maxRequestBytes: number;
   readonly maxReadingBytes: number;
 }
 
+/** Of `maxReadingBytes`: that many senders have to work together to refuse the others. */
+const shares = 4;
+
 export class BodyReader {
   /** Of all bodies that are not whole yet. What is whole counts against the limits of flow control. */
   private readingBytes = 0;
+  private readonly bytesBySender = new Map<string, number>();
   private limits: BodyLimits;
+  private upload: UploadLimits;
 
-  constructor(limits: BodyLimits) {
+  constructor(limits: BodyLimits, upload: UploadLimits) {
     this.limits = limits;
+    this.upload = upload;
   }
 
-  configure(limits: BodyLimits): void {
+  configure(limits: BodyLimits, upload: UploadLimits): void {
     this.limits = limits;
+    this.upload = upload;
   }
 
   /** @throws ApiError 413 when the head of the request promises too much. */
-  checkDeclared({ headers }: IncomingMessage): void {
-    if (Number(headers['content-length'] ?? 0) > this.limits.maxRequestBytes) throw this.tooLarge();
+  checkDeclared({ headers }: IncomingMessage, mostBytes: number = this.limits.maxRequestBytes): void {
+    if (Number(headers['content-length'] ?? 0) > mostBytes) throw tooLarge(mostBytes);
   }
 
   /**
-   * The whole body.
-   * @throws ApiError 413 when it is too large, 503 when all together are; what the stream throws when the client leaves
+   * The whole body; `onChunk` gets it piece by piece as it arrives, and may throw.
+   * @throws ApiError 408 when the client stops sending, 413 when it is too large, 503 when all together are; what the stream throws when
+   * the client leaves
    */
-  async read(req: IncomingMessage): Promise<Buffer> {
+  async read(req: IncomingMessage, sender: string, onChunk?: (chunk: Buffer) => void, mostBytes?: number): Promise<Buffer> {
+    const { maxRequestBytes, maxReadingBytes } = this.limits;
+    const most = mostBytes ?? maxRequestBytes;
+    // A share has room for one body at least.
+    const share = Math.max(maxReadingBytes / shares, Math.min(most, maxReadingBytes));
     const chunks: Buffer[] = [];
     let bytes = 0;
+    const upload = new Upload(req, this.upload);
     try {
-      for await (const chunk of req as AsyncIterable<Buffer>) {
+      for (let chunk = await upload.next(); chunk !== undefined; chunk = await upload.next()) {
         bytes += chunk.length;
-        this.readingBytes += chunk.length;
-        if (bytes > this.limits.maxRequestBytes) throw this.tooLarge();
-        if (this.readingBytes > this.limits.maxReadingBytes) {
-          throw new ApiError(503, 'gateway_busy', 'The gateway is reading too many requests at once.', {
-            ...uploadEnds,
-            'retry-after': '1',
-          });
-        }
+        const ofSender = this.book(sender, chunk.length);
+        if (bytes > most) throw tooLarge(most);
+        if (ofSender > share || this.readingBytes > maxReadingBytes) throw busy();
+        onChunk?.(chunk);
         chunks.push(chunk);
       }
-      return Buffer.concat(chunks, bytes);
+      return whole(chunks, bytes);
     } finally {
-      this.readingBytes -= bytes;
+      this.book(sender, -bytes);
     }
   }
 
-  /** The body as it comes, until it is too large. */
+  /** The body as it comes, until it is too large. @throws ApiError 408, 413 */
   async *pass(req: IncomingMessage): AsyncGenerator<Buffer> {
+    const most = this.limits.maxRequestBytes;
+    const upload = new Upload(req, this.upload);
     let bytes = 0;
-    for await (const chunk of req as AsyncIterable<Buffer>) {
+    for (let chunk = await upload.next(); chunk !== undefined; chunk = await upload.next()) {
       bytes += chunk.length;
-      if (bytes > this.limits.maxRequestBytes) throw this.tooLarge();
+      if (bytes > most) throw tooLarge(most);
       yield chunk;
     }
   }
 
-  private tooLarge(): ApiError {
-    const message = `The request is larger than ${this.limits.maxRequestBytes} bytes.`;
-    return new ApiError(413, 'request_too_large', message, uploadEnds);
+  /** Returns what is being received from the sender. */
+  private book(sender: string, bytes: number): number {
+    const now = (this.bytesBySender.get(sender) ?? 0) + bytes;
+    if (now === 0) this.bytesBySender.delete(sender);
+    else this.bytesBySender.set(sender, now);
+    this.readingBytes += bytes;
+    return now;
   }
+}
+
+/** In memory of its own: small buffers of Node are slices, which hold more than they show. */
+function whole(chunks: readonly Buffer[], bytes: number): Buffer {
+  const body = Buffer.allocUnsafeSlow(bytes);
+  let at = 0;
+  for (const chunk of chunks) at += chunk.copy(body, at);
+  return body;
+}
+
+function tooLarge(mostBytes: number): ApiError {
+  return new ApiError(413, 'request_too_large', `The request is larger than ${mostBytes} bytes.`, uploadEnds);
+}
+
+function busy(): ApiError {
+  const headers = { ...uploadEnds, 'retry-after': '1' };
+  return new ApiError(503, 'gateway_busy', 'The gateway is reading too many requests at once.', headers);
 }

@@ -14,7 +14,9 @@ export class Call {
   readonly path: string;
   readonly startedAtMs: number = performance.now();
   sender: SenderConfig | undefined = undefined;
-  /** Undefined while it has not been read, and for bodies that pass unread. */
+  /** Who shares what is bounded for each sender: its tenant, or its address where it gave no key. */
+  share = '';
+  /** Undefined while it has not been read, once an answer has begun, and for bodies that pass unread. */
   bytes: Buffer | undefined = undefined;
   body: GenerationBody | undefined = undefined;
   /** The model that the client asked for. */
@@ -25,7 +27,7 @@ export class Call {
   modelRewrite: string | undefined = undefined;
   /** Kept, since the headers that it was read from are gone when it is needed again. */
   classification: Classification | undefined = undefined;
-  /** Servers that it was sent to. */
+  /** Servers that it was sent to; a second time it goes elsewhere where it can. */
   readonly attempts: string[] = [];
   /** What went wrong, for the log. */
   failure: string | undefined = undefined;

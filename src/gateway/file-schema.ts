@@ -36,8 +36,9 @@ export interface GatewayFile {
       }
     | undefined;
   readonly health?: { readonly interval?: number | undefined; readonly timeout?: number | undefined } | undefined;
-  readonly timeouts?: Numbers<'connect' | 'firstByte' | 'idle' | 'total'> | undefined;
-  readonly limits?: Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes'> | undefined;
+  readonly timeouts?: Numbers<'connect' | 'upload' | 'firstByte' | 'idle' | 'total'> | undefined;
+  readonly limits?: Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'> | undefined;
+  readonly forwarded?: 'set' | 'pass' | undefined;
   readonly retry?: (Numbers<'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined }) | undefined;
   readonly auth?:
     | { readonly keys?: readonly (FileSender & { readonly key: string })[] | undefined; readonly anonymous?: FileSender | undefined }
@@ -132,12 +133,22 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     timeouts: optional(
       object({
         connect: optional(positiveDuration('5s')),
+        upload: optional(positiveDuration('10s')),
         firstByte: optional(positiveDuration('5m')),
         idle: optional(positiveDuration('60s')),
         total: optional(positiveDuration('30m')),
       }),
     ),
-    limits: optional(object({ maxRequestBytes: optional(size), maxReadingBytes: optional(size), maxHeaderBytes: optional(size) })),
+    limits: optional(
+      object({
+        maxRequestBytes: optional(size),
+        maxReadingBytes: optional(size),
+        maxHeaderBytes: optional(size),
+        minUploadRate: optional(size),
+        maxConnections: optional(integer({ from: 1 })),
+      }),
+    ),
+    forwarded: optional(oneOf('set', 'pass')),
     retry: optional(object({ enabled: optional(flag()), maxBodyBytes: optional(size), avoidFor: optional(positiveDuration('5s')) })),
     auth: optional(
       object({

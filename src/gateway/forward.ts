@@ -26,10 +26,12 @@ export interface ForwardOptions {
   readonly upstream: UpstreamConfig;
   /** Credentials of clients end here. */
   readonly ownsKeys: boolean;
-  /** Called when the server should get no more work for a while. */
-  readonly avoid: () => void;
+  /** Called when the server has refused, or cannot be reached; `isCertain` when that alone shows that it should get no work for a while. */
+  readonly avoid: (isCertain: boolean) => void;
   /** Whether a refusal may be kept from the client, because another server will be asked. */
   readonly mayRetry: boolean;
+  /** Another server has refused this request: what the second one says may be the request's fault. */
+  readonly isRetry: boolean;
   /** No answer after this one on the same connection. */
   readonly closesConnection: boolean;
 }
@@ -53,7 +55,7 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
     call.failure = failure.code;
     if (failure.status === 504) for (const detector of detectors) detector.observe({ isDrop: true });
     const isUnreachable = nothingWasSent(error);
-    if (isUnreachable) options.avoid();
+    if (isUnreachable) options.avoid(true);
     if (!call.res.headersSent) {
       if (options.mayRetry && isUnreachable) return { type: 'refused', error: failure };
       throw failure;
@@ -72,22 +74,64 @@ async function exchange(call: Call, lease: Lease, options: ForwardOptions, detec
   const refusal = answer.statusCode < 400 ? undefined : await beginningOf(answer.body);
   if (refusal !== undefined && isOverloadRefusal({ status: answer.statusCode, body: refusal.toString('utf8') })) {
     for (const detector of detectors) detector.observe({ isDrop: true });
-    options.avoid();
+    if (!options.isRetry) options.avoid(answer.headers['retry-after'] !== undefined || saysOverloaded(refusal));
     call.failure = 'upstream_overloaded';
     if (mayRetry) {
-      answer.body.destroy();
-      answer.body.on('error', () => {});
+      abandon(answer.body);
       return { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${upstream.id} is overloaded.`) };
     }
   }
-  const headers = toClient(answer.headers, call.id);
-  res.writeHead(answer.statusCode, options.closesConnection ? { ...headers, connection: 'close' } : headers);
-  res.flushHeaders();
+  // It will not be sent again.
+  call.bytes = undefined;
+  writeHead(call, answer, options.closesConnection);
   res.setTimeout(config.timeouts.idleMs, () => res.destroy());
   if (refusal !== undefined) res.write(refusal);
   else observe(call, answer, lease, detectors);
   await pipeline(answer.body, res);
   return answered;
+}
+
+/** An answer that cannot be repeated, because its status line or a header has bytes that Node does not write, is not read either. */
+function writeHead({ res, id }: Call, answer: Dispatcher.ResponseData, closesConnection: boolean): void {
+  const before = res.getHeaderNames();
+  try {
+    const headers = toClient(answer.headers, id);
+    res.writeHead(answer.statusCode, closesConnection ? { ...headers, connection: 'close' } : headers);
+    res.flushHeaders();
+  } catch (error) {
+    abandon(answer.body);
+    // Those that were taken belong to the answer that is not sent.
+    for (const name of res.getHeaderNames()) if (!before.includes(name)) res.removeHeader(name);
+    throw error;
+  }
+}
+
+/** Closes its connection. */
+function abandon(body: Dispatcher.ResponseData['body']): void {
+  body.on('error', () => {});
+  body.destroy();
+}
+
+function saysOverloaded(refusal: Buffer): boolean {
+  return isOverloadRefusal({ status: 400, body: refusal.toString('utf8') });
+}
+
+/**
+ * In pieces that are forgotten once they are sent: undici keeps what it is given until the last byte of the answer. Copies, because a
+ * slice would keep the whole; and a generator that has ended keeps its variables, so that they are emptied.
+ */
+function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
+  for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes) {
+    yield Buffer.from(body.bytes.subarray(at, at + pieceBytes));
+  }
+  body.bytes = undefined;
+}
+
+const pieceBytes = 65_536;
+
+function bodyOf({ req, bytes }: Call, bodies: BodyReader): Buffer | Readable {
+  if (bytes === undefined) return Readable.from(bodies.pass(req), { objectMode: false });
+  return bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false });
 }
 
 function send(
@@ -101,8 +145,14 @@ function send(
     origin,
     path: (pathname === '/' ? '' : pathname) + (req.url ?? '/'),
     method: req.method as Dispatcher.HttpMethod,
-    headers: toUpstream(req.headers, { requestId: call.id, apiKey: upstream.apiKey, ownsKeys, bodyBytes: bytes?.length }),
-    body: bytes ?? Readable.from(bodies.pass(req), { objectMode: false }),
+    headers: toUpstream(req.headers, {
+      requestId: call.id,
+      apiKey: upstream.apiKey,
+      ownsKeys,
+      bodyBytes: bytes?.length,
+      client: config.forwarded === 'set' ? req : undefined,
+    }),
+    body: bodyOf(call, bodies),
     signal,
     headersTimeout: config.timeouts.firstByteMs,
     bodyTimeout: config.timeouts.idleMs,

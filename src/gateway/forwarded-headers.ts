@@ -1,5 +1,5 @@
 /** Which headers pass the gateway. Control headers are gone before; what concerns one connection ends here. */
-import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { controlHeaders } from '../adapters/http/index.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -23,10 +23,22 @@ const hopByHop = new Set([
 function endToEnd(headers: Headers): OutgoingHttpHeaders {
   const named = String(headers.connection ?? '')
     .toLowerCase()
-    .split(/ *, */);
+    .split(/[\s,]+/);
   const passes = ([name]: [string, unknown]): boolean => !hopByHop.has(name) && !named.includes(name);
   return Object.fromEntries(Object.entries(headers).filter(passes));
 }
+
+/**
+ * Whether a header is for gateways alone. Servers that turn headers into variables take underscores for dashes, so that a client could
+ * say with one what it may not say with the other; and a name of the family that is not known here may be known to a server.
+ */
+function isControl(name: string): boolean {
+  const dashed = name.replaceAll('_', '-');
+  return dashed.startsWith('x-llm-d-') || controlHeaders.has(dashed);
+}
+
+/** How a proxy tells of the client in front of it. */
+const forwardedHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port', 'x-real-ip'];
 
 /** What authenticates a client to the gateway. */
 const credentials = ['authorization', 'x-api-key', 'api-key'];
@@ -39,11 +51,20 @@ export interface UpstreamHeaders {
   readonly ownsKeys: boolean;
   /** Bytes of a body that is sent whole; undefined: as the client announced it. */
   readonly bodyBytes: number | undefined;
+  /** Told of in `X-Forwarded-…`, in place of what it says there itself; undefined: what it says is passed on. */
+  readonly client: IncomingMessage | undefined;
 }
 
-export function toUpstream(headers: IncomingHttpHeaders, { requestId, apiKey, ownsKeys, bodyBytes }: UpstreamHeaders): IncomingHttpHeaders {
+export function toUpstream(
+  headers: IncomingHttpHeaders,
+  { requestId, apiKey, ownsKeys, bodyBytes, client }: UpstreamHeaders,
+): IncomingHttpHeaders {
   const passed: IncomingHttpHeaders = { ...endToEnd(headers), 'x-request-id': requestId } as IncomingHttpHeaders;
-  for (const name of controlHeaders) delete passed[name];
+  for (const name of Object.keys(passed)) if (isControl(name)) delete passed[name];
+  if (client !== undefined) {
+    for (const name of forwardedHeaders) delete passed[name];
+    Object.assign(passed, clientOf(client));
+  }
   if (ownsKeys || apiKey !== undefined) for (const name of credentials) delete passed[name];
   if (apiKey !== undefined) passed.authorization = `Bearer ${apiKey}`;
   if (bodyBytes !== undefined) {
@@ -52,6 +73,11 @@ export function toUpstream(headers: IncomingHttpHeaders, { requestId, apiKey, ow
     delete passed['accept-encoding'];
   }
   return passed;
+}
+
+function clientOf({ socket, headers }: IncomingMessage): IncomingHttpHeaders {
+  const host = headers.host === undefined ? {} : { 'x-forwarded-host': headers.host };
+  return { 'x-forwarded-for': socket.remoteAddress ?? 'unknown', 'x-forwarded-proto': 'http', ...host };
 }
 
 export function toClient(headers: Headers, requestId: string): OutgoingHttpHeaders {

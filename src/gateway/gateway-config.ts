@@ -52,6 +52,8 @@ export interface TimeoutsConfig {
   readonly connectMs: number;
   /** From the request to the head of the answer; an answer that is not streamed is whole by then. */
   readonly firstByteMs: number;
+  /** The longest silence of a client that sends a body. */
+  readonly uploadMs: number;
   /** Between two pieces of an answer, to either side. */
   readonly idleMs: number;
   /** From dispatch to the end of the answer. */
@@ -73,7 +75,16 @@ export interface GatewayConfig {
   readonly scrape: ScrapeConfig | undefined;
   readonly health: { readonly intervalMs: number; readonly timeoutMs: number };
   readonly timeouts: TimeoutsConfig;
-  readonly limits: { readonly maxRequestBytes: number; readonly maxReadingBytes: number; readonly maxHeaderBytes: number };
+  readonly limits: {
+    readonly maxRequestBytes: number;
+    /** Of all bodies that are being received; a sender gets a quarter. */
+    readonly maxReadingBytes: number;
+    readonly maxHeaderBytes: number;
+    /** A client that sends a body more slowly than that is not waited for. */
+    readonly minUploadBytesPerSecond: number;
+    /** Open connections of clients; one more is closed at once. */
+    readonly maxConnections: number;
+  };
   readonly retry: {
     readonly enabled: boolean;
     /** Longest body that is kept to be sent once more. */
@@ -87,6 +98,8 @@ export interface GatewayConfig {
   readonly models: ModelsConfig;
   readonly drain: { readonly waitingMs: number; readonly streamsMs: number };
   readonly log: { readonly format: 'json' | 'text'; readonly requests: boolean };
+  /** `X-Forwarded-…` of requests: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has set them. */
+  readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;

@@ -1,7 +1,7 @@
 /** The controller of a gateway, and what its policies see of a request. */
 
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
-import { FlowController, type FlowControllerOptions, labelFilter } from '../index.js';
+import { type EndpointPicker, FlowController, type FlowControllerOptions, labelFilter, leastLoaded } from '../index.js';
 import type { Call } from './call.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { Upstreams } from './upstreams.js';
@@ -12,16 +12,31 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly model?: string | undefined;
   /** The model that the client asked for. */
   readonly askedModel?: string | undefined;
+  /** The server that has refused it. */
+  readonly refusedBy?: string | undefined;
 }
 
 /** The file's options. Where servers say by a label which models they have, requests go to those that have theirs. */
 export function flowOptions({ flow, upstreams }: Pick<GatewayConfig, 'flow' | 'upstreams'>): FlowControllerOptions<GatewayRequest> {
-  const options = flow as FlowControllerOptions<GatewayRequest>;
+  const given = flow as FlowControllerOptions<GatewayRequest>;
+  const options = { ...given, endpointPicker: elsewhere(given.endpointPicker ?? leastLoaded()) };
   if (upstreams.every(({ labels }) => labels.model === undefined)) return options;
   const byModel = labelFilter<GatewayRequest>({ label: 'model', of: ({ model }) => model, allowsNoLabel: true });
   const { endpointFilters = [], holBlocking = 'none' } = options;
   // A model whose servers are full must not hold back the others.
   return { ...options, endpointFilters: [...endpointFilters, byModel], holBlocking };
+}
+
+/** The picker, which sees the server that has refused a request only where no other one has room. */
+function elsewhere(picker: EndpointPicker<GatewayRequest>): EndpointPicker<GatewayRequest> {
+  return {
+    type: picker.type,
+    pick(endpoints, item, nowMs) {
+      const { refusedBy } = item.request;
+      const others = refusedBy === undefined ? endpoints : endpoints.filter(({ id }) => id !== refusedBy);
+      return picker.pick(others.length > 0 ? others : endpoints, item, nowMs);
+    },
+  };
 }
 
 export function createFlow(config: GatewayConfig, { pool }: Upstreams): FlowController<GatewayRequest> {
@@ -34,8 +49,8 @@ export function gateOf(
   callOf: (req: NodeRequest) => Call,
 ): AdapterGate<HttpFlowRequest<NodeRequest>> {
   const enriched = (request: HttpFlowRequest<NodeRequest>): GatewayRequest => {
-    const { targetModel, model } = callOf(request.req);
-    return { ...request, model: targetModel, askedModel: model };
+    const { targetModel, model, attempts } = callOf(request.req);
+    return { ...request, model: targetModel, askedModel: model, refusedBy: attempts[0] };
   };
   return {
     tryEnqueue: (request, key) => flow.tryEnqueue(enriched(request), key),

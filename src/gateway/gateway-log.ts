@@ -9,9 +9,22 @@ export function lineLog(format: 'json' | 'text', write: (line: string) => void, 
   return function log(level, event, fields = {}) {
     const given = Object.entries(fields).filter(([, value]) => value !== undefined);
     const entries = [['time', now().toISOString()], ['level', level], ['event', event], ...given] as const;
-    if (format === 'json') write(`${JSON.stringify(Object.fromEntries(entries))}\n`);
-    else write(`${entries.map(([key, value], index) => (index < 3 ? plain(value) : `${key}=${plain(value)}`)).join(' ')}\n`);
+    const line =
+      format === 'json'
+        ? JSON.stringify(Object.fromEntries(entries))
+        : entries.map(([key, value], index) => (index < 3 ? plain(value) : `${key}=${plain(value)}`)).join(' ');
+    write(`${escaped(line)}\n`);
   };
+}
+
+/**
+ * What a terminal acts on, or shows otherwise than it stands: control characters, marks that turn the direction of text, separators of
+ * lines. JSON leaves them as they are; an escape of JSON is read the same.
+ */
+const unprintable = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
+
+function escaped(line: string): string {
+  return line.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** As it stands when it is one plain word. */

@@ -19,6 +19,7 @@ import type { GatewayLog } from './gateway-log.js';
 import { type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
 import { loadPromClient, loadUndici } from './optional-peers.js';
 import { nothingAt, RequestHandler } from './request-handler.js';
+import type { UploadLimits } from './upload.js';
 import { listed, Upstreams } from './upstreams.js';
 import { watchUpstreams } from './watch-upstreams.js';
 
@@ -93,7 +94,7 @@ class RunningGateway implements Gateway {
     this.makeAgent = makeAgent;
     this.register = register;
     this.agent = makeAgent(config.timeouts);
-    this.bodies = new BodyReader(config.limits);
+    this.bodies = new BodyReader(config.limits, uploadLimits(config));
     this.flow = createFlow(config, this.upstreams);
     const { flow, upstreams, bodies } = this;
     this.handler = new RequestHandler({ flow, upstreams, bodies, log, isDraining: () => this.closed !== undefined }, config, this.agent);
@@ -109,9 +110,10 @@ class RunningGateway implements Gateway {
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => void this.serve(new Call(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
-    this.server.keepAliveTimeout = 75_000; // longer than most load balancers keep theirs
+    forPublic(this.server, config.limits.maxConnections);
     if (config.admin.listen === undefined) return;
     this.adminServer = createServer((req, res) => void this.serveOperator(new Call(req, res)));
+    forPublic(this.adminServer, config.limits.maxConnections);
   }
 
   get pool(): EndpointPool {
@@ -120,6 +122,10 @@ class RunningGateway implements Gateway {
 
   async listen(): Promise<void> {
     this.url = await listenOn(this.server, this.config.listen);
+    const { guardsMetrics, adminToken } = this.operatorState();
+    if (guardsMetrics && adminToken === undefined) {
+      this.log('warn', 'metrics-closed', { message: '/metrics needs admin.token, or a port of its own: strangers can reach this one' });
+    }
     const { listen } = this.config.admin;
     this.adminUrl = listen && this.adminServer ? await listenOn(this.adminServer, listen) : this.url;
   }
@@ -140,7 +146,7 @@ class RunningGateway implements Gateway {
       void this.agent.close(); // when its last answer has ended
       this.agent = this.makeAgent(config.timeouts);
     }
-    this.bodies.configure(config.limits);
+    this.bodies.configure(config.limits, uploadLimits(config));
     this.handler.configure(next, this.agent);
     this.upstreams.apply(config.upstreams);
     this.stopWatching();
@@ -170,7 +176,26 @@ class RunningGateway implements Gateway {
     this.adminServer?.close();
     this.adminServer?.closeAllConnections();
     await this.agent.destroy();
+    await this.leasesEnd(streamsMs);
     return this.flow.stats();
+  }
+
+  /** Connections are gone before the last of their responses have said so. */
+  private leasesEnd(mostMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (this.flow.stats().inFlight > 0) return;
+        clearTimeout(deadline);
+        stop();
+        resolve();
+      };
+      const stop = this.flow.on('released', () => setImmediate(look));
+      const deadline = setTimeout(() => {
+        stop();
+        resolve();
+      }, mostMs);
+      look();
+    });
   }
 
   private operatorState(): OperatorState {
@@ -183,6 +208,7 @@ class RunningGateway implements Gateway {
       detectors: config.detectors,
       models: [...models],
       adminToken: config.admin.token,
+      guardsMetrics: this.adminServer === undefined && (config.auth.keys.length > 0 || !isLoopback(config.listen.host)),
     };
   }
 
@@ -205,6 +231,22 @@ class RunningGateway implements Gateway {
   }
 }
 
+function uploadLimits({ timeouts, limits }: GatewayConfig): UploadLimits {
+  return { idleMs: timeouts.uploadMs, minBytesPerSecond: limits.minUploadBytesPerSecond };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^(?:::ffff:)?127\./.test(host);
+}
+
+/** What a server needs that strangers can reach; bodies have timeouts of their own, see `Upload`. */
+function forPublic(server: Server, maxConnections: number): void {
+  server.maxConnections = maxConnections;
+  server.maxHeadersCount = 200;
+  server.headersTimeout = 15_000;
+  server.keepAliveTimeout = 75_000; // longer than most load balancers keep theirs
+}
+
 function listenOn(server: Server, { host, port }: ListenAddress): Promise<string> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -223,5 +265,6 @@ function needingRestart(before: GatewayConfig, after: GatewayConfig): string[] {
     ...(isSame(before.listen, after.listen) ? [] : ['listen']),
     ...(isSame(before.admin.listen, after.admin.listen) ? [] : ['admin.port']),
     ...(before.limits.maxHeaderBytes === after.limits.maxHeaderBytes ? [] : ['limits.maxHeaderBytes']),
+    ...(before.limits.maxConnections === after.limits.maxConnections ? [] : ['limits.maxConnections']),
   ];
 }

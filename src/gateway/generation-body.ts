@@ -1,44 +1,106 @@
-/** What the gateway needs to know of a JSON request: its model, how it begins, and about how long it is. */
+/** What the gateway keeps of a JSON request besides its bytes: its model, how its prompt begins, and about how long it is. */
 import { prefixKey } from '../index.js';
 import { ApiError } from './api-error.js';
+import { JsonFault, JsonScanner, type Span } from './json-scanner.js';
 
 export interface GenerationBody {
   readonly model: string | undefined;
+  /** Where the value of `model` stands in the bytes, whatever its type. */
+  readonly modelSpan: Span | undefined;
   /** Names the beginning of the prompt, for affinity. */
   readonly prefixKey: string | undefined;
   /** Of the prompt, at four bytes each. */
   readonly inputTokens: number;
+  /** The most that the request allows, over all the answers that it asks for. */
   readonly maxOutputTokens: number | undefined;
-  /** The body with another model in it. Numbers beyond 2^53 lose their last digits by it. */
-  withModel(model: string): Buffer;
 }
 
 const bytesPerToken = 4;
-/** Of text in the prompt: longer beginnings tell no more. */
-const prefixCharacters = 1024;
+/** Of the prompt as it stands in the body: longer beginnings tell no more. */
+const prefixBytes = 1024;
 
-/** @throws ApiError 400 when it is no JSON object. */
-export function readGenerationBody(bytes: Buffer): GenerationBody {
-  const body = parseObject(bytes);
-  const { model, max_completion_tokens: most, max_tokens: mostBefore = most } = body;
-  const prompt = body.messages ?? body.prompt ?? body.input;
-  const begin =
-    prompt === undefined ? undefined : (typeof prompt === 'string' ? prompt : JSON.stringify(prompt)).slice(0, prefixCharacters);
-  return {
-    model: typeof model === 'string' && model !== '' ? model : undefined,
-    prefixKey: begin === undefined ? undefined : prefixKey(begin),
-    inputTokens: Math.ceil(bytes.length / bytesPerToken),
-    maxOutputTokens: typeof mostBefore === 'number' ? mostBefore : undefined,
-    withModel: (other) => Buffer.from(JSON.stringify({ ...body, model: other })),
-  };
+/** As it stands in the body, quotes included. */
+const longestModel = 512;
+
+/** Every interface has its own name for the limit. The largest counts: which of them a server heeds is not known. */
+const outputLimits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
+/** How many answers are generated. */
+const answerCounts = ['n', 'best_of'] as const;
+const prompts = ['messages', 'prompt', 'input'] as const;
+
+const wanted: ReadonlySet<string> = new Set(['model', ...prompts, ...outputLimits, ...answerCounts]);
+
+/** Reads along while the body arrives. */
+export class GenerationBodyReader {
+  private readonly scanner = new JsonScanner(wanted);
+
+  /** @throws ApiError 400 when it is no JSON object */
+  push(chunk: Buffer): void {
+    asApiError(() => this.scanner.push(chunk));
+  }
+
+  /** @param bytes all that was pushed @throws ApiError 400 */
+  end(bytes: Buffer): GenerationBody {
+    const spans = asApiError(() => this.scanner.end());
+    const textOf = (name: string, mostBytes: number): string | undefined => {
+      const span = spans.get(name);
+      return span && bytes.toString('utf8', span.start, Math.min(span.end, span.start + mostBytes));
+    };
+    const model = readModel(textOf('model', longestModel + 1));
+    const prompt = prompts.find((name) => spans.has(name));
+    const begin = prompt === undefined ? undefined : textOf(prompt, prefixBytes);
+    const countOf = (name: string): number | undefined => readCount(name, textOf(name, bytes.length));
+    return {
+      model,
+      modelSpan: spans.get('model'),
+      prefixKey: begin === undefined ? undefined : prefixKey(begin),
+      inputTokens: Math.ceil(bytes.length / bytesPerToken),
+      maxOutputTokens: outputTokens(largest(outputLimits.map(countOf)), largest(answerCounts.map(countOf))),
+    };
+  }
 }
 
-function parseObject(bytes: Buffer): Record<string, unknown> {
-  try {
-    const body: unknown = JSON.parse(bytes.toString('utf8'));
-    if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body };
-  } catch {
-    // Told below.
+/** The same body with another model in it; every other byte stays as it came. */
+export function withModel(bytes: Buffer, { modelSpan }: GenerationBody, model: string): Buffer {
+  const text = JSON.stringify(model);
+  if (modelSpan !== undefined) {
+    return Buffer.concat([bytes.subarray(0, modelSpan.start), Buffer.from(text), bytes.subarray(modelSpan.end)]);
   }
-  throw new ApiError(400, 'invalid_json', 'The body is not a JSON object.');
+  const afterBrace = bytes.indexOf('{') + 1;
+  const rest = bytes.subarray(afterBrace);
+  const comma = /^\s*\}/.test(rest.toString('latin1')) ? '' : ',';
+  return Buffer.concat([bytes.subarray(0, afterBrace), Buffer.from(`"model":${text}${comma}`), rest]);
+}
+
+/** Undefined for what is no text, which the server will say. */
+function readModel(text: string | undefined): string | undefined {
+  if (text?.startsWith('"') !== true || text === '""') return undefined;
+  if (text.length > longestModel) throw new ApiError(400, 'invalid_value', `model must be shorter than ${longestModel} characters.`);
+  return JSON.parse(text) as string;
+}
+
+/** Undefined for what is no number, which the server will say, and for negative ones, by which some mean no limit. */
+function readCount(name: string, text: string | undefined): number | undefined {
+  const count = /^\d/.test(text ?? '') ? Number(text) : Number.NaN;
+  if (Number.isNaN(count)) return undefined;
+  if (Number.isSafeInteger(count)) return count;
+  throw new ApiError(400, 'invalid_value', `${name} must be an integer.`);
+}
+
+function outputTokens(limit: number | undefined, answers: number | undefined): number | undefined {
+  return limit && Math.min(limit * Math.max(answers ?? 1, 1), Number.MAX_SAFE_INTEGER);
+}
+
+function largest(counts: readonly (number | undefined)[]): number | undefined {
+  const known = counts.filter((count) => count !== undefined);
+  return known.length === 0 ? undefined : Math.max(...known);
+}
+
+function asApiError<T>(scan: () => T): T {
+  try {
+    return scan();
+  } catch (error) {
+    if (error instanceof JsonFault) throw new ApiError(400, 'invalid_json', error.message);
+    throw error;
+  }
 }

@@ -60,7 +60,8 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, issue
   const { recording, made } = remembering(registry);
   try {
     const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], ...sections };
-    const { options, warnings: noted } = loadConfig(document, { registry: recording });
+    const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording });
+    const options = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
     warnings.push(...noted.map(plain));
     resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
     return { options, detectors: made.filter(isDetector), fingerprint: JSON.stringify(sections) };
@@ -69,6 +70,11 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, issue
     issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
     return { options: { saturationDetector: () => 1 }, detectors: [], fingerprint: '' };
   }
+}
+
+/** Bodies wait in this process: a file that does not speak of them must not mean all of its memory. */
+function withFiniteBytes(options: FlowControllerOptions): FlowControllerOptions {
+  return { ...options, limits: { ...options.limits, maxBytes: 2 ** 30 } };
 }
 
 /** The registry, and every plugin that was made by it: detectors inside others cannot be found otherwise. */
@@ -152,14 +158,17 @@ function resolve(
     health: { intervalMs: health?.interval ?? 2_000, timeoutMs: health?.timeout ?? 1_000 },
     timeouts: {
       connectMs: timeouts?.connect ?? 5_000,
+      uploadMs: timeouts?.upload ?? 10_000,
       firstByteMs: timeouts?.firstByte ?? 300_000,
       idleMs: timeouts?.idle ?? 60_000,
       totalMs: timeouts?.total ?? 1_800_000,
     },
     limits: {
-      maxRequestBytes: limits?.maxRequestBytes ?? 16 * 2 ** 20,
+      maxRequestBytes: limits?.maxRequestBytes ?? 8 * 2 ** 20,
       maxReadingBytes: limits?.maxReadingBytes ?? 256 * 2 ** 20,
       maxHeaderBytes: limits?.maxHeaderBytes ?? 16_384,
+      minUploadBytesPerSecond: limits?.minUploadRate ?? 4_096,
+      maxConnections: limits?.maxConnections ?? 16_384,
     },
     retry: { enabled: retry?.enabled ?? true, maxBodyBytes: retry?.maxBodyBytes ?? 2 ** 20, avoidForMs: retry?.avoidFor ?? 5_000 },
     auth: { keys, anonymous: anonymous && sender(anonymous, 'auth.anonymous') },
@@ -167,6 +176,7 @@ function resolve(
     models: { aliases: models?.aliases ?? {}, list: models?.list },
     drain: { waitingMs: drain?.waiting ?? 5_000, streamsMs: drain?.streams ?? 20_000 },
     log: { format: log?.format ?? 'text', requests: log?.requests ?? true },
+    forwarded: file.forwarded ?? 'set',
     contract: file.contract ?? 'gateway-api',
     flow,
     detectors,

@@ -1,4 +1,8 @@
-/** `GET /v1/models`: the list of the file, or what the servers list, merged. */
+/**
+ * `GET /v1/models`: the list of the file, or what the servers list, merged.
+ *
+ * Invariant: however many clients ask, a server is asked at most once at a time, and once in `keptMs`.
+ */
 import type { Agent } from 'undici';
 import { ApiError } from './api-error.js';
 import type { ModelsConfig, UpstreamConfig } from './gateway-config.js';
@@ -11,21 +15,48 @@ export interface Model {
 }
 
 const timeoutMs = 2_000;
+/** How long an answer of the servers is repeated, a failure too. */
+const keptMs = 5_000;
 
-/** Aliases are models as well. @throws (rejects) ApiError 502 when there is no list in the file and no server answers */
-export async function listModels({ aliases, list }: ModelsConfig, upstreams: readonly UpstreamConfig[], agent: Agent): Promise<Model[]> {
-  if (list !== undefined) return list.map((id) => model({ id }));
-  const answers = await Promise.all(upstreams.map((upstream) => ask(upstream, agent)));
-  const lists = answers.filter((answer) => answer !== undefined);
-  if (lists.length === 0 && upstreams.length > 0) throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
-  const models = new Map(lists.flat().map((entry) => [entry.id, entry]));
-  for (const [id, target] of Object.entries(aliases)) {
-    const known = models.get(target);
-    if (known !== undefined && !models.has(id)) models.set(id, { ...known, id });
-  }
-  return [...models.values()];
+interface Kept {
+  /** Which servers were asked. */
+  readonly of: string;
+  readonly lists: Promise<Model[][]>;
+  /** Infinity while they are being asked. */
+  untilMs: number;
 }
 
+export class ModelsRoute {
+  private kept: Kept | undefined = undefined;
+
+  /** Aliases are models as well. @throws (rejects) ApiError 502 when there is no list in the file and no server answers */
+  async list({ aliases, list }: ModelsConfig, upstreams: readonly UpstreamConfig[], agent: Agent): Promise<Model[]> {
+    if (list !== undefined) return list.map((id) => model({ id }));
+    const lists = await this.askAll(upstreams, agent);
+    if (lists.length === 0 && upstreams.length > 0) throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
+    const models = new Map(lists.flat().map((entry) => [entry.id, entry]));
+    for (const [id, target] of Object.entries(aliases)) {
+      const known = models.get(target);
+      if (known !== undefined && !models.has(id)) models.set(id, { ...known, id });
+    }
+    return [...models.values()];
+  }
+
+  private askAll(upstreams: readonly UpstreamConfig[], agent: Agent): Promise<Model[][]> {
+    const of = JSON.stringify(upstreams.map(({ id, url }) => [id, url]));
+    if (this.kept?.of === of && performance.now() < this.kept.untilMs) return this.kept.lists;
+    const answers = Promise.all(upstreams.map((upstream) => ask(upstream, agent)));
+    const lists = answers.then((all) => all.filter((answer) => answer !== undefined));
+    const kept: Kept = { of, lists, untilMs: Number.POSITIVE_INFINITY };
+    this.kept = kept;
+    void lists.then(() => {
+      kept.untilMs = performance.now() + keptMs;
+    });
+    return lists;
+  }
+}
+
+/** Undefined for a server that does not answer with a list. Never rejects. */
 async function ask({ url, apiKey }: UpstreamConfig, agent: Agent): Promise<Model[] | undefined> {
   try {
     const { origin, pathname } = new URL(url);

@@ -1,8 +1,8 @@
 /** What operators and their machines ask the gateway itself: is it alive, is it ready, its metrics, and the busy thresholds. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type BusyThresholdHandler, busyThresholdHandler } from '../adapters/http/index.js';
 import type { BusyThresholdDetector, SaturationDetector } from '../index.js';
-import { ApiError, sendJson } from './api-error.js';
+import { ApiError, sendJson, uploadEnds } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import { isSameSecret, keyOf } from './senders.js';
 
@@ -21,6 +21,8 @@ export interface OperatorState {
   /** Names of the models that the servers have. */
   readonly models: readonly string[];
   readonly adminToken: string | undefined;
+  /** Whether metrics, which name tenants, are for holders of the token alone: strangers can reach the port. */
+  readonly guardsMetrics: boolean;
 }
 
 /** Answers paths of its own, and tells by false that a path is none. */
@@ -37,7 +39,11 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
       const status = isDraining ? 'draining' : endpoints === 0 ? 'no-endpoints' : 'ready';
       sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints });
     } else if (path === '/metrics' && isReading) {
-      const { register } = state();
+      const { register, guardsMetrics, adminToken } = state();
+      if (guardsMetrics && !hasToken(req.headers, adminToken)) {
+        const message = 'Metrics need admin.token as bearer token here, or a port of their own, admin.port.';
+        throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
+      }
       if (register === undefined) throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
       res.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics());
     } else if (path === '/busy_threshold') {
@@ -52,10 +58,20 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
 async function moveThresholds(req: IncomingMessage, res: ServerResponse, state: OperatorState, bodies: BodyReader): Promise<void> {
   const handle = thresholdHandler(state);
   if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
-  bodies.checkDeclared(req);
-  const body = (await bodies.read(req)).toString('utf8');
+  const isAuthorized = hasToken(req.headers, state.adminToken);
+  if (isAuthorized) bodies.checkDeclared(req, longestUpdate);
+  // Nothing is received from others, who are answered 403.
+  const body = isAuthorized ? (await bodies.read(req, 'operators', undefined, longestUpdate)).toString('utf8') : undefined;
   const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
-  res.writeHead(answer.status, answer.headers).end(answer.body);
+  res.writeHead(answer.status, isAuthorized ? answer.headers : { ...answer.headers, ...uploadEnds }).end(answer.body);
+}
+
+/** Bytes of an update of thresholds. */
+const longestUpdate = 65_536;
+
+function hasToken(headers: IncomingHttpHeaders, token: string | undefined): boolean {
+  const given = keyOf(headers);
+  return token !== undefined && given !== undefined && isSameSecret(given, token);
 }
 
 /** Undefined without such a detector. Without a token nobody may move thresholds. */
@@ -65,9 +81,6 @@ function thresholdHandler({ detectors, models, adminToken }: OperatorState): Bus
   const names = models.length === 0 ? ['default'] : models;
   return busyThresholdHandler({
     models: Object.fromEntries(names.map((name) => [name, busy])),
-    authorize: ({ headers }) => {
-      const given = keyOf(Object.fromEntries(Object.entries(headers)));
-      return adminToken !== undefined && given !== undefined && isSameSecret(given, adminToken);
-    },
+    authorize: ({ headers }) => hasToken(Object.fromEntries(Object.entries(headers)), adminToken),
   });
 }

@@ -16,13 +16,15 @@ import type { GatewayConfig } from './gateway-config.js';
 import { gatewayContract } from './gateway-contract.js';
 import { type GatewayRequest, gateOf } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
-import { readGenerationBody } from './generation-body.js';
-import { listModels } from './models-route.js';
+import { GenerationBodyReader, withModel } from './generation-body.js';
+import { ModelsRoute } from './models-route.js';
+import { RefusalEvidence } from './refusal-evidence.js';
+import { isSafePath } from './safe-path.js';
 import { Senders } from './senders.js';
 import type { Upstreams } from './upstreams.js';
 
-/** What a body of unknown length is booked as. */
-const unknownBodyBytes = 65_536;
+/** How much of a body that passes unread arrives while the request waits, and is booked for it: what the client declares costs it nothing. */
+const readAheadBytes = 65_536;
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 
@@ -49,6 +51,8 @@ export class RequestHandler {
   private readonly isDraining: () => boolean;
   private readonly calls = new WeakMap<NodeRequest, Call>();
   private readonly gate: ReturnType<typeof gateOf>;
+  private readonly models = new ModelsRoute();
+  private readonly refusals: RefusalEvidence;
   private setup: Setup;
 
   constructor({ flow, upstreams, bodies, log, isDraining }: HandlerParts, config: GatewayConfig, agent: Agent) {
@@ -56,6 +60,7 @@ export class RequestHandler {
     this.bodies = bodies;
     this.log = log;
     this.isDraining = isDraining;
+    this.refusals = new RefusalEvidence(upstreams.pool);
     this.gate = gateOf(flow, (req) => this.callOf(req));
     this.setup = this.setUp(config, agent);
   }
@@ -70,7 +75,7 @@ export class RequestHandler {
     this.calls.set(req, call);
     res.setHeader('x-request-id', call.id);
     try {
-      if (!path.startsWith('/v1/') || path.includes('/..')) throw nothingAt(call);
+      if (!path.startsWith('/v1/')) throw nothingAt(call);
       onResponseEnd(req, res, (isSent) => this.logRequest(call, isSent));
       this.identify(call);
       if (req.method === 'GET' && (path === '/v1/models' || path.startsWith('/v1/models/'))) await this.answerModels(call);
@@ -105,7 +110,8 @@ export class RequestHandler {
         call.classification ??= this.classify(call);
         return call.classification;
       },
-      byteSize: (req) => this.callOf(req).bytes?.length ?? Number(req.headers['content-length'] ?? unknownBodyBytes),
+      byteSize: (req) =>
+        this.callOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
     });
   }
 
@@ -118,20 +124,20 @@ export class RequestHandler {
   private identify(call: Call): void {
     call.sender = this.setup.senders.identify(call.req.headers);
     if (call.sender !== undefined) {
+      const isAnonymous = this.setup.senders.isAnonymous(call.sender);
+      call.share = isAnonymous ? `address ${call.req.socket.remoteAddress}` : `tenant ${call.sender.tenant}`;
       if (call.sender.trusted) call.modelRewrite = headerValue(call.req.headers, modelNameRewriteHeader);
       return;
     }
     throw new ApiError(401, 'invalid_api_key', 'A valid API key is required.', { 'www-authenticate': 'Bearer', connection: 'close' });
   }
 
-  /** To the gate; a client that asks for permission to upload gets it with the seat, unless its model decides which seat. */
+  /** JSON is received before the gate, so that no upload holds a seat; other bodies are let through when the seat is there. */
   private async enter(call: Call): Promise<void> {
+    if (!isSafePath(call.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
     this.bodies.checkDeclared(call.req);
-    if (call.isJson && (!call.awaitsContinue || this.upstreams.routesByModel)) {
-      if (call.awaitsContinue) {
-        delete call.req.headers.expect;
-        call.res.writeContinue();
-      }
+    if (call.isJson) {
+      if (call.awaitsContinue) call.res.writeContinue();
       await this.readBody(call);
     }
     this.knock(call);
@@ -147,13 +153,14 @@ export class RequestHandler {
   }
 
   private async readBody(call: Call): Promise<void> {
-    const bytes = await this.bodies.read(call.req);
-    call.body = readGenerationBody(bytes);
+    const reader = new GenerationBodyReader();
+    const bytes = await this.bodies.read(call.req, call.share, (chunk) => reader.push(chunk));
+    call.body = reader.end(bytes);
     call.model = call.body.model;
     const { aliases } = this.setup.config.models;
     const named = call.modelRewrite ?? call.model;
     call.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
-    call.bytes = call.targetModel === undefined || call.targetModel === call.model ? bytes : call.body.withModel(call.targetModel);
+    call.bytes = call.targetModel === undefined || call.targetModel === call.model ? bytes : withModel(bytes, call.body, call.targetModel);
     if (call.targetModel === undefined || this.upstreams.serves(call.targetModel)) return;
     throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
   }
@@ -175,7 +182,6 @@ export class RequestHandler {
     try {
       if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
       call.attempts.push(endpoint.id);
-      if (call.isJson && call.bytes === undefined) await this.readBody(call);
       const { enabled, maxBodyBytes, avoidForMs } = config.retry;
       const result = await forward(call, lease, {
         agent: this.setup.agent,
@@ -183,12 +189,14 @@ export class RequestHandler {
         config,
         upstream: this.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
-        avoid: () => this.upstreams.pool.markOverloaded(endpoint, avoidForMs),
+        avoid: (isCertain) => this.refusals.refused(endpoint, avoidForMs, isCertain),
         mayRetry: enabled && call.attempts.length === 1 && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes,
+        isRetry: call.attempts.length > 1,
         closesConnection: this.isDraining(),
       });
       if (result.type === 'answered') return;
       this.log('warn', 'retry', { id: call.id, upstream: endpoint.id, code: result.error.code });
+      call.failure = undefined;
       lease.release();
       this.knock(call);
     } catch (error) {
@@ -198,8 +206,8 @@ export class RequestHandler {
 
   private async answerModels({ path, res }: Call): Promise<void> {
     const upstreams = this.upstreams.pool.endpoints.map((endpoint) => this.upstreams.configOf(endpoint));
-    const data = await listModels(this.setup.config.models, upstreams, this.setup.agent);
-    const wanted = decodeURIComponent(path.slice('/v1/models/'.length));
+    const wanted = decoded(path.slice('/v1/models/'.length));
+    const data = await this.models.list(this.setup.config.models, upstreams, this.setup.agent);
     const one = data.find(({ id }) => id === wanted);
     if (wanted === '') sendJson(res, 200, { object: 'list', data });
     else if (one !== undefined) sendJson(res, 200, one);
@@ -229,6 +237,14 @@ export class RequestHandler {
 
   private setUp(config: GatewayConfig, agent: Agent): Setup {
     return { config, agent, senders: new Senders(config.auth), limit: this.makeLimit(config.contract) };
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new ApiError(400, 'invalid_path', 'The path is not valid percent-encoding.');
   }
 }
 

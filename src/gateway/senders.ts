@@ -33,7 +33,12 @@ export class Senders {
     return this.known.length > 0;
   }
 
-  /** Undefined when the request must be refused. O(keys). */
+  /** Without a known key. */
+  isAnonymous(sender: SenderConfig): boolean {
+    return sender === this.anonymous;
+  }
+
+  /** Undefined when the request must be rejected. O(keys). */
   identify(headers: IncomingHttpHeaders): SenderConfig | undefined {
     const key = this.known.length === 0 ? undefined : keyOf(headers);
     if (key === undefined) return this.anonymous;

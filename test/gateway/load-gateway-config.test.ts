@@ -23,7 +23,8 @@ describe('a gateway file', () => {
     expect(config.upstreams).toMatchObject([{ id: 'a', url: 'http://10.0.0.1:8000', weight: 1, labels: {} }]);
     expect(config.scrape).toBeUndefined();
     expect(config.auth).toEqual({ keys: [], anonymous: { tenant: 'default-flow', priority: 0, trusted: false } });
-    expect(config.timeouts).toEqual({ connectMs: 5_000, firstByteMs: 300_000, idleMs: 60_000, totalMs: 1_800_000 });
+    expect(config.flow.limits?.maxBytes).toBe(2 ** 30);
+    expect(config.timeouts).toEqual({ connectMs: 5_000, uploadMs: 10_000, firstByteMs: 300_000, idleMs: 60_000, totalMs: 1_800_000 });
   });
 
   it('is scraped for where the detector needs it, unless it says no', () => {
@@ -117,7 +118,7 @@ describe('examples/gateway.yaml', () => {
     const whole = loadGatewayConfig(text, { env: {}, onMissing: () => {} });
     const bare = loadGatewayConfig({ listen: { port: 8080 }, upstreams: [] });
     expect(whole.warnings).toEqual([]);
-    for (const section of ['listen', 'scrape', 'health', 'timeouts', 'limits', 'retry', 'drain', 'log', 'contract'] as const) {
+    for (const section of ['listen', 'scrape', 'health', 'timeouts', 'limits', 'retry', 'drain', 'log', 'forwarded', 'contract'] as const) {
       expect([section, whole[section]]).toEqual([section, bare[section]]);
     }
   });

@@ -434,7 +434,7 @@ describe('when a client leaves', () => {
 });
 
 describe('a client that asks for permission to upload', () => {
-  it('gets it with its seat', async () => {
+  it('gets it with its seat, when its body is not read before', async () => {
     const release = deferred();
     const upstream = await startUpstream((received, index) => {
       if (index === 0) void release.promise.then(() => serve(received, index));
@@ -446,7 +446,7 @@ describe('a client that asks for permission to upload', () => {
     const body = JSON.stringify(chat);
     const client = rawConnection(Number(new URL(gateway.url).port));
     client.socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
     );
     await until('it waits', () => gateway.flow.stats().waiting === 1);
     expect(client.received()).toBe('');
@@ -455,6 +455,23 @@ describe('a client that asks for permission to upload', () => {
     client.socket.write(body);
     await until('it is answered', () => client.received().includes('served'));
     expect((await first).status).toBe(200);
+    client.socket.destroy();
+  });
+});
+
+describe('a client that asks for permission to upload JSON', () => {
+  it('gets it at once, and its seat when the body is there', async () => {
+    const { gateway } = await startGateway(fileOf([(await startUpstream()).url]));
+    const body = JSON.stringify(chat);
+    const client = rawConnection(Number(new URL(gateway.url).port));
+    client.socket.write(
+      `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+    );
+    await until('it may go on', () => client.received().includes('100 Continue'));
+    expect(gateway.flow.stats().enqueued).toBe(0);
+    client.socket.write(body);
+    await until('it is answered', () => client.received().includes('served'));
+    expect(client.received().split('100 Continue')).toHaveLength(2);
     client.socket.destroy();
   });
 });

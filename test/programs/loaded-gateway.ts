@@ -16,6 +16,7 @@ function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
   const fairness = (priority: number): string => (priority === 0 ? 'program-aware-fairness' : 'round-robin-fairness-policy');
   return {
     listen: { port: 0 },
+    admin: { port: 0 },
     upstreams: servers.length === 0 ? [] : [...upstreams, silent],
     scrape: { interval: '100ms' },
     // One request of a client is one of the controller.
@@ -51,6 +52,8 @@ function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
 
 export interface LoadedGateway {
   readonly url: string;
+  /** Where metrics are: the gateway has keys. */
+  readonly adminUrl: string;
   readonly process: CliProcess;
   /** Puts another list of servers, or another limit, into force. */
   reload(servers: readonly ModelServer[], maxRequests?: number): Promise<void>;
@@ -72,6 +75,7 @@ export async function startGatewayProcess(servers: readonly ModelServer[]): Prom
   await eventually(() => `the gateway listens: ${gateway.stderr}`, async () => gateway.events('listening').length > 0); // biome-ignore format: one question
   return {
     url: String(gateway.events('listening')[0]?.url),
+    adminUrl: String(gateway.events('listening')[0]?.adminUrl),
     process: gateway,
     async reload(next, maxRequests = 60) {
       const before = gateway.events('reloaded').length;

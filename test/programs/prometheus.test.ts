@@ -79,7 +79,7 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
   it('sees every request that was sent, once, whatever happened to clients, servers and settings; every panel and alert has data', async () => {
     const servers = await Promise.all(['a', 'b', 'c'].map(startModelServer));
     const gateway = await startGatewayProcess(servers);
-    const prometheus = await PrometheusServer.start(new URL(gateway.url).host, alertsFile);
+    const prometheus = await PrometheusServer.start(new URL(gateway.adminUrl).host, alertsFile);
     const generator = new LoadGenerator(gateway.url);
     const startedAt = Date.now() / 1000;
     await eventually(() => 'the first scrape', async () => (await prometheus.query(`${flow}_pool_saturation`)).length > 0); // biome-ignore format: one question
@@ -91,7 +91,7 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     for (let index = 0; index < 24; index++) generator.send('patient', 'premium', 200);
     for (let index = 0; index < 8; index++) generator.send('impatient', 'batch', 10, impatient.signal);
     const waiting = async (tenant: string): Promise<number> => {
-      const text = await (await fetch(`${gateway.url}/metrics`)).text();
+      const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
       const lines = text.split('\n').filter((line) => line.startsWith(`${flow}_queue_size`) && line.includes(`"${tenant}"`));
       return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     };
@@ -130,7 +130,7 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     expect(await prometheus.sum(`${total}{outcome!~"Dispatched|EvictedContextCancelled"}`)).toBe(dropped);
     expect(received.filter(({ isWhole }) => isWhole).length).toBeLessThanOrEqual(await outcome('Dispatched'));
 
-    const text = await (await fetch(`${gateway.url}/metrics`)).text();
+    const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
     for (const [name, labels] of Object.entries(documented)) {
       expect(await prometheus.query(`${flow}_${name}`), name).not.toEqual([]);
       // Of the text: to Prometheus an empty label, such as the name of a pool that has none, is no label.

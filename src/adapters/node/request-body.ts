@@ -44,7 +44,8 @@ const drainableBytes = 16 * 1024;
  * behind this adapter; otherwise Node has told the client before any handler ran.
  */
 export function continueUpload(req: NodeRequest, res: NodeResponse): void {
-  if (res.headersSent || continued.has(res)) return;
+  // A body that has arrived needs no permission.
+  if (res.headersSent || req.complete || continued.has(res)) return;
   const { server } = req.socket as { server?: Pick<Server, 'listenerCount'> };
   if ((server?.listenerCount('checkContinue') ?? 0) === 0) return;
   continued.add(res);

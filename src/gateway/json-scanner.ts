@@ -1,0 +1,231 @@
+/**
+ * Finds fields of a JSON object while its bytes arrive, without making anything of the rest: a parsed body takes many times the memory
+ * of its text, and parsing a large one at once stops the event loop.
+ *
+ *   { "model" : "llama" , "messages" : [ … ] }
+ *             └ start ─ end           └ start … end    offsets of the values of wanted top-level fields
+ *
+ * Invariant: what `end` accepts is JSON by its structure (strings, numbers and nesting included); UTF-8 is not checked.
+ */
+
+/** Where the value of a field stands: bytes from `start` up to `end`, white space around it not included. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The text is no JSON object, or not one that a gateway takes. `message` is for the client. */
+export class JsonFault extends Error {}
+
+/** Deeper than any request of a client that means well; schemas of tools nest a few dozen levels. */
+const maxDepth = 256;
+/** More than the wanted names take when every letter is escaped. */
+const longestKey = 160;
+/** Of numbers and of the words true, false and null. */
+const longestScalar = 400;
+
+const scalar = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
+
+type State = 'begin' | 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end' | 'string' | 'escape' | 'scalar' | 'done';
+
+const quote = 0x22;
+const backslash = 0x5c;
+
+export class JsonScanner {
+  private readonly wanted: ReadonlySet<string>;
+  private readonly found = new Map<string, Span>();
+  private state: State = 'begin';
+  /** Of the containers that are open: true for an object. */
+  private readonly open: boolean[] = [];
+  private offset = 0;
+  private isKey = false;
+  /** Hexadecimal digits that an escape still needs. */
+  private digits = 0;
+  /** The characters of a top-level key, or of a scalar; bytes beyond ASCII do not matter in either. */
+  private text = '';
+  private field: string | undefined = undefined;
+  private start = 0;
+
+  constructor(wanted: ReadonlySet<string>) {
+    this.wanted = wanted;
+  }
+
+  /** @throws JsonFault as soon as it is clear that the text is none that is taken */
+  push(bytes: Buffer): void {
+    for (let i = 0; i < bytes.length; i++) {
+      // Nearly everything is inside strings and numbers, which are passed in runs.
+      if (this.state === 'string' && !this.isKey) i = endOfText(bytes, i);
+      else if (this.state === 'scalar') i = this.takeScalar(bytes, i);
+      if (i < bytes.length) this.take(bytes[i]!, this.offset + i);
+    }
+    this.offset += bytes.length;
+  }
+
+  /** The spans of the wanted fields that are there. @throws JsonFault when the object is not closed */
+  end(): ReadonlyMap<string, Span> {
+    if (this.state !== 'done') throw new JsonFault('The body is not a JSON object.');
+    return this.found;
+  }
+
+  private take(byte: number, at: number): void {
+    switch (this.state) {
+      case 'string':
+        this.takeInString(byte, at);
+        return;
+      case 'escape':
+        this.takeEscaped(byte);
+        return;
+      case 'scalar':
+        if (!scalar.test(this.text)) throw fault();
+        this.closeValue(at);
+    }
+    if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
+    this.takeStructure(byte, at);
+  }
+
+  private takeStructure(byte: number, at: number): void {
+    switch (this.state) {
+      case 'begin':
+        if (byte !== 0x7b) throw fault();
+        this.openContainer(true);
+        return;
+      case 'value-or-end':
+        if (byte === 0x5d) this.closeContainer(at, false);
+        else this.beginValue(byte, at);
+        return;
+      case 'value':
+        this.beginValue(byte, at);
+        return;
+      case 'key-or-end':
+        if (byte === 0x7d) this.closeContainer(at, true);
+        else this.beginKey(byte);
+        return;
+      case 'key':
+        this.beginKey(byte);
+        return;
+      case 'colon':
+        if (byte !== 0x3a) throw fault();
+        this.state = 'value';
+        return;
+      case 'comma-or-end':
+        if (byte === 0x2c) this.state = this.open.at(-1) === true ? 'key' : 'value';
+        else if (byte === 0x7d || byte === 0x5d) this.closeContainer(at, byte === 0x7d);
+        else throw fault();
+        return;
+      default:
+        throw fault();
+    }
+  }
+
+  private beginKey(byte: number): void {
+    if (byte !== quote) throw fault();
+    this.isKey = true;
+    this.text = '';
+    this.state = 'string';
+  }
+
+  private beginValue(byte: number, at: number): void {
+    if (this.open.length === 1) this.start = at;
+    if (byte === quote) {
+      this.isKey = false;
+      this.state = 'string';
+    } else if (byte === 0x7b || byte === 0x5b) {
+      this.openContainer(byte === 0x7b);
+    } else {
+      if (!isScalarByte(byte)) throw fault();
+      this.text = String.fromCharCode(byte);
+      this.state = 'scalar';
+    }
+  }
+
+  private takeInString(byte: number, at: number): void {
+    if (byte === quote) {
+      if (this.isKey) this.closeKey();
+      else this.closeValue(at + 1);
+      return;
+    }
+    if (byte < 0x20) throw fault();
+    if (byte === backslash) this.state = 'escape';
+    this.keep(byte);
+  }
+
+  private takeEscaped(byte: number): void {
+    this.keep(byte);
+    if (this.digits > 0) {
+      if (!isHex(byte)) throw fault();
+      this.digits -= 1;
+    } else if (byte === 0x75) {
+      this.digits = 4;
+    } else if (!escapes.includes(byte)) {
+      throw fault();
+    }
+    if (this.digits === 0) this.state = 'string';
+  }
+
+  /** Returns where the scalar ends, or the length. */
+  private takeScalar(bytes: Buffer, from: number): number {
+    let at = from;
+    while (at < bytes.length && isScalarByte(bytes[at]!)) at += 1;
+    if (this.text.length + at - from > longestScalar) throw fault();
+    this.text += bytes.toString('latin1', from, at);
+    return at;
+  }
+
+  private keep(byte: number): void {
+    if (this.isKey && this.open.length === 1 && this.text.length < longestKey) this.text += String.fromCharCode(byte);
+  }
+
+  private closeKey(): void {
+    this.state = 'colon';
+    if (this.open.length !== 1 || this.text.length >= longestKey) return;
+    const name = this.text.includes('\\') ? String(JSON.parse(`"${this.text}"`)) : this.text;
+    if (!this.wanted.has(name)) return;
+    // Servers differ in which of two they take, and the gateway must not decide by the other one.
+    if (this.found.has(name)) throw new JsonFault(`The body has the field ${name} twice.`);
+    this.field = name;
+  }
+
+  private closeValue(end: number): void {
+    this.state = 'comma-or-end';
+    if (this.open.length !== 1 || this.field === undefined) return;
+    this.found.set(this.field, { start: this.start, end });
+    this.field = undefined;
+  }
+
+  private openContainer(isObject: boolean): void {
+    if (this.open.length === maxDepth) throw new JsonFault(`The body is nested deeper than ${maxDepth} levels.`);
+    this.open.push(isObject);
+    this.state = isObject ? 'key-or-end' : 'value-or-end';
+  }
+
+  private closeContainer(at: number, isObject: boolean): void {
+    if (this.open.pop() !== isObject) throw fault();
+    if (this.open.length === 0) this.state = 'done';
+    else this.closeValue(at + 1);
+  }
+}
+
+/** The next byte that is not plain text of a string, or the length. */
+function endOfText(bytes: Buffer, from: number): number {
+  let at = from;
+  while (at < bytes.length && bytes[at]! !== quote && bytes[at]! !== backslash && bytes[at]! >= 0x20) at += 1;
+  return at;
+}
+
+/** After a backslash: " \ / b f n r t */
+const escapes: readonly number[] = [0x22, 0x5c, 0x2f, 0x62, 0x66, 0x6e, 0x72, 0x74];
+
+function isHex(byte: number): boolean {
+  return (byte >= 0x30 && byte <= 0x39) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66);
+}
+
+/** Letters, digits, and + - . */
+function isScalarByte(byte: number): boolean {
+  return (
+    (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x45 || byte === 0x2b || byte === 0x2d || byte === 0x2e
+  );
+}
+
+function fault(): JsonFault {
+  return new JsonFault('The body is not a JSON object.');
+}

@@ -1,0 +1,65 @@
+/**
+ * The body of one request as its client sends it. A client that stops sending, or sends next to nothing, is not waited for: it may hold
+ * a seat, a place in a queue or memory meanwhile. Only time in which the client was to send counts, not time in which nobody read.
+ */
+import type { IncomingMessage } from 'node:http';
+import { ApiError, uploadEnds } from './api-error.js';
+
+export interface UploadLimits {
+  /** The longest silence, ms; also how long an upload may be slower than `minBytesPerSecond` at its beginning. */
+  readonly idleMs: number;
+  readonly minBytesPerSecond: number;
+}
+
+export class Upload {
+  private readonly req: IncomingMessage;
+  private readonly limits: UploadLimits;
+  private bytes = 0;
+  private waitedMs = 0;
+
+  constructor(req: IncomingMessage, limits: UploadLimits) {
+    this.req = req;
+    this.limits = limits;
+  }
+
+  /**
+   * What has arrived, at least one byte; undefined at the end.
+   * @throws (rejects) ApiError 408 when the client does not send; what the stream fails with when the client leaves
+   */
+  next(): Promise<Buffer | undefined> {
+    const { req, limits } = this;
+    const startedAtMs = performance.now();
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => settle(() => reject(tooSlow())), limits.idleMs);
+      const settle = (tell: () => void): void => {
+        clearTimeout(timer);
+        req.off('readable', look).off('end', look).off('error', fail).off('close', look);
+        this.waitedMs += performance.now() - startedAtMs;
+        tell();
+      };
+      const fail = (error: Error): void => settle(() => reject(error));
+      const look = (): void => {
+        const chunk: Buffer | null = req.read();
+        if (chunk !== null) {
+          this.bytes += chunk.length;
+          settle(() => (this.isTooSlow() ? reject(tooSlow()) : resolve(chunk)));
+        } else if (req.readableEnded) {
+          settle(() => resolve(undefined));
+        } else if (req.destroyed) {
+          settle(() => reject(req.errored ?? new Error('The client left')));
+        }
+      };
+      req.on('readable', look).on('end', look).on('error', fail).on('close', look);
+      look();
+    });
+  }
+
+  private isTooSlow(): boolean {
+    const { idleMs, minBytesPerSecond } = this.limits;
+    return this.waitedMs > idleMs && this.bytes < (this.waitedMs / 1000) * minBytesPerSecond;
+  }
+}
+
+function tooSlow(): ApiError {
+  return new ApiError(408, 'upload_timeout', 'The request was not received in time.', uploadEnds);
+}

@@ -1,0 +1,322 @@
+/** Nothing that one client sends stops the others. */
+import { connect, type Socket } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { rawConnection } from '../integration/support/clients.js';
+import { until } from '../integration/support/until.js';
+import { errorOf, fileOf, type Started, startGateway } from './support/gateway.js';
+import { serve, startUpstream } from './support/upstream.js';
+
+const chat = { model: 'llama', messages: [{ role: 'user', content: 'hello' }] };
+
+function portOf({ gateway }: Started): number {
+  return Number(new URL(gateway.url).port);
+}
+
+/** A request whose body begins as told and does not go on. */
+function stall(started: Started, head: readonly string[], body: Buffer | string = '', path = '/v1/chat/completions') {
+  const client = rawConnection(portOf(started));
+  client.socket.write(`${[`POST ${path} HTTP/1.1`, 'Host: x', ...head].join('\r\n')}\r\n\r\n`);
+  client.socket.write(body);
+  onTestFinished(() => void client.socket.destroy());
+  return client;
+}
+
+const json = 'Content-Type: application/json';
+const audio = 'Content-Type: audio/wav';
+
+describe('a client that announces a body and does not send it', () => {
+  const seats = { timeouts: { upload: '200ms' } };
+
+  it.each([
+    ['JSON', [json, 'Content-Length: 1000']],
+    ['JSON, asking for permission', [json, 'Content-Length: 1000', 'Expect: 100-continue']],
+  ])('holds no seat: %s', async (_what, head) => {
+    const started = await startGateway(fileOf([(await startUpstream()).url], { timeouts: { upload: '5s' } }));
+    for (let i = 0; i < 4; i++) stall(started, head, '{');
+    expect((await started.post(chat)).status).toBe(200);
+    expect(started.gateway.flow.stats().inFlight).toBe(0);
+  });
+
+  it.each([
+    ['audio', [audio, 'Content-Length: 1000']],
+    ['audio, asking for permission', [audio, 'Content-Length: 1000', 'Expect: 100-continue']],
+    ['audio in chunks', [audio, 'Transfer-Encoding: chunked']],
+  ])('gives its seat back after a silence: %s', async (_what, head) => {
+    const started = await startGateway(fileOf([(await startUpstream()).url], seats));
+    const client = stall(started, head);
+    await until('it has the seat', () => started.gateway.flow.stats().inFlight === 1);
+    await until('it was told', () => client.received().includes('408'));
+    expect(client.received()).toContain('upload_timeout');
+    expect((await started.post(chat)).status).toBe(200);
+  });
+
+  it('books what may have arrived, and not what it announced', async () => {
+    const limits = { flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, maxBytes: '1Mi' } };
+    const started = await startGateway(fileOf([(await startUpstream(() => {})).url], { ...limits, limits: { maxRequestBytes: '2Gi' } }));
+    void started.post(chat).catch(() => {});
+    await until('the seat is taken', () => started.gateway.flow.stats().inFlight === 1);
+    for (let i = 0; i < 3; i++) stall(started, [audio, 'Content-Length: 999999999']);
+    await until('they wait', () => started.gateway.flow.stats().waiting === 3);
+    expect(started.gateway.flow.stats().waitingBytes).toBeLessThan(2 ** 20);
+  });
+
+  it('is told after a silence, and sends too slowly even if it never is silent', async () => {
+    const more = { timeouts: { upload: '200ms' }, limits: { minUploadRate: '1Mi' } };
+    const started = await startGateway(fileOf([(await startUpstream()).url], more));
+    const silent = stall(started, [json, 'Content-Length: 1000'], '{');
+    const slow = stall(started, [json, 'Content-Length: 100000'], '{');
+    const drip = setInterval(() => slow.socket.write(' '), 20);
+    onTestFinished(() => clearInterval(drip));
+    await until('both were told', () => [silent, slow].every(({ received }) => received().includes('upload_timeout')));
+  });
+});
+
+describe('the bytes that are being received', () => {
+  it('are shared among senders: one that stalls many uploads is refused, and others are not', async () => {
+    const auth = { keys: ['a', 'b'].map((tenant) => ({ key: `sk-${tenant}`, tenant })) };
+    const limits = { maxRequestBytes: 20_000, maxReadingBytes: 80_000 };
+    const started = await startGateway(fileOf([(await startUpstream()).url], { auth, limits }, 100));
+    const stalled = Array.from({ length: 8 }, () =>
+      stall(started, ['Authorization: Bearer sk-a', json, 'Content-Length: 15000'], `{"x":"${'x'.repeat(9_000)}`),
+    );
+    await until('some were refused', () => stalled.filter(({ received }) => received().includes('gateway_busy')).length >= 6);
+    expect((await started.post(chat, { headers: { authorization: 'Bearer sk-b' } })).status).toBe(200);
+  });
+
+  it('are not received from strangers who want to move thresholds', async () => {
+    const started = await startGateway(
+      fileOf([(await startUpstream()).url], {
+        admin: { token: 'sk-admin' },
+        plugins: [{ type: 'busy-threshold-detector', parameters: { activeDecodeBlocksThreshold: 0.9 } }],
+        flowControl: { saturationDetector: { pluginRef: 'busy-threshold-detector' } },
+      }),
+    );
+    const stranger = stall(started, [json, 'Content-Length: 10000000'], '{', '/busy_threshold');
+    await until('it was told', () => stranger.received().includes('403'));
+    const operator = stall(started, ['Authorization: Bearer sk-admin', json, 'Content-Length: 70000'], '{', '/busy_threshold');
+    await until('it was told', () => operator.received().includes('413'));
+  });
+});
+
+describe('a large body', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  /** Much to parse: a parsed message takes some 20 times its text. */
+  const body = Buffer.from(JSON.stringify({ model: 'llama', messages: Array.from({ length: 40_000 }, () => ({ a: 1, b: '' })) }));
+  const requests = 20;
+
+  /** Buffers that are garbage go in the background: some are counted until the next collection. */
+  async function memory(): Promise<{ heap: number; buffers: number }> {
+    for (let i = 0; i < 3; i++) {
+      collect();
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return { heap: heapUsed, buffers: arrayBuffers };
+  }
+
+  function sendAll(started: Started): Socket[] {
+    return Array.from({ length: requests }, () => {
+      const socket = connect(portOf(started));
+      onTestFinished(() => void socket.destroy());
+      socket.write(`POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n${json}\r\nContent-Length: ${body.length}\r\n\r\n`);
+      socket.write(body);
+      return socket;
+    });
+  }
+
+  it('holds what the limits count while it waits, and little else', async () => {
+    const started = await startGateway(fileOf([(await startUpstream(() => {})).url]));
+    void started.post(chat).catch(() => {});
+    await until('the seat is taken', () => started.gateway.flow.stats().inFlight === 1);
+    const before = await memory();
+    sendAll(started);
+    await until('all wait', () => started.gateway.flow.stats().waiting === requests);
+    const after = await memory();
+    expect(started.gateway.flow.stats().waitingBytes).toBe(requests * body.length);
+    expect((after.buffers - before.buffers) / (requests * body.length)).toBeLessThan(1.3);
+    expect((after.heap - before.heap) / requests).toBeLessThan(100_000);
+  });
+
+  it('is gone once its answer has begun', async () => {
+    const upstream = await startUpstream(({ res }) => void res.writeHead(200, { 'content-type': 'text/event-stream' }).write(': \n\n'));
+    const started = await startGateway(fileOf([upstream.url], {}, requests));
+    const before = await memory();
+    const sockets = sendAll(started);
+    let begun = 0;
+    for (const socket of sockets) socket.once('data', () => (begun += 1));
+    await until('all have begun', () => begun === requests);
+    upstream.received.length = 0;
+    expect(((await memory()).buffers - before.buffers) / (requests * body.length)).toBeLessThan(0.2);
+  });
+});
+
+describe('a request that makes servers refuse', () => {
+  const refuseAll = () => startUpstream(({ res }) => res.writeHead(503).end('{"error":"this prompt"}'));
+
+  it('takes no server away from others', async () => {
+    const [a, b, c] = [await refuseAll(), await refuseAll(), await startUpstream()];
+    const { post, gateway } = await startGateway(fileOf([a.url, b.url, c.url]));
+    expect((await post(chat)).status).toBe(503);
+    expect([a, b, c].map(({ received }) => received.length)).toEqual([1, 1, 0]);
+    expect(gateway.pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > gateway.pool.now())).toEqual([]);
+  });
+
+  it.each([
+    ['the third time', 3, {}, 'busy'],
+    ['at once when the server says when to come back', 1, { 'retry-after': '1' }, 'busy'],
+    ['at once when the server says that it is overloaded', 1, {}, '{"message":"Server overloaded: full"}'],
+  ])('has the server avoided %s', async (_when, requests, headers, answer) => {
+    const full = await startUpstream(({ res }) => res.writeHead(503, headers).end(answer));
+    const { post, gateway } = await startGateway(fileOf([full.url, (await startUpstream()).url], {}, 10));
+    while (full.received.length < requests) {
+      expect(gateway.pool.get('u0')?.overloadedUntilMs).toBe(0);
+      expect((await post(chat)).status).toBe(200);
+    }
+    expect(gateway.pool.get('u0')?.overloadedUntilMs).toBeGreaterThan(gateway.pool.now());
+  });
+
+  it('never takes the last server', async () => {
+    const full = () => startUpstream(({ res }) => res.writeHead(503).end('{"message":"Server overloaded: full"}'));
+    const { post, gateway } = await startGateway(fileOf([(await full()).url, (await full()).url]));
+    for (let i = 0; i < 5; i++) expect((await post(chat)).status).toBe(503);
+    expect(gateway.pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > gateway.pool.now())).toHaveLength(1);
+  });
+});
+
+describe('what is asked often', () => {
+  it('is asked of the servers once: the list of models', async () => {
+    const upstream = await startUpstream();
+    let asked = 0;
+    upstream.server.on('request', ({ url }) => {
+      if (url === '/v1/models') asked += 1;
+    });
+    const { gateway } = await startGateway(fileOf([upstream.url]));
+    const answers = await Promise.all(Array.from({ length: 20 }, () => fetch(`${gateway.url}/v1/models`)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    expect((await fetch(`${gateway.url}/v1/models/llama`)).status).toBe(200);
+    expect(asked).toBe(1);
+  });
+});
+
+describe('what is no right request', () => {
+  it.each([
+    ['/v1/../admin'],
+    ['/v1/%2e%2e/admin'],
+    ['/v1/.%2E/admin'],
+    ['/v1/a%2fb'],
+    ['/v1/a%5Cb'],
+    ['/v1/a\\b'],
+    ['/v1/a%00'],
+    ['/v1/.'],
+  ])('is told 400 and reaches no server: %s', async (path) => {
+    const upstream = await startUpstream();
+    const started = await startGateway(fileOf([upstream.url]));
+    const client = stall(started, [json, 'Content-Length: 2'], '{}', path);
+    await until('it was told', () => client.received().includes('HTTP/1.1'));
+    expect(client.received()).toMatch(/^HTTP\/1\.1 400 [\s\S]*invalid_path/);
+    expect(upstream.received).toEqual([]);
+  });
+
+  it.each([
+    ['a fraction of a token', '{"max_tokens":0.5}'],
+    ['nested without end', `{"messages":${'['.repeat(50_000)}${']'.repeat(50_000)}}`],
+  ])('is told 400, and is no fault of the gateway: %s', async (_what, text) => {
+    const { post, log } = await startGateway(fileOf([(await startUpstream()).url]));
+    expect((await post(text)).status).toBe(400);
+    expect(log.some(({ event }) => event === 'internal')).toBe(false);
+  });
+
+  it('is a name of a model that cannot be decoded', async () => {
+    const { gateway } = await startGateway(fileOf([(await startUpstream()).url]));
+    expect(await errorOf(await fetch(`${gateway.url}/v1/models/%E0%A4%A`))).toMatchObject({ status: 400, code: 'invalid_path' });
+  });
+});
+
+describe('headers', () => {
+  it('for gateways alone end here in every spelling, and those of one connection however they are listed', async () => {
+    const upstream = await startUpstream();
+    const started = await startGateway(fileOf([upstream.url]));
+    const body = JSON.stringify(chat);
+    stall(
+      started,
+      [
+        json,
+        `Content-Length: ${body.length}`,
+        'x_llm_d_inference_fairness_id: a',
+        'x-llm-d-not-known-yet: b',
+        'x_gateway_inference_objective: c',
+        'Connection: keep-alive\t,\tx-hop\t x-hop-two',
+        'x-hop: 1',
+        'x-hop-two: 2',
+        'x-mine: 3',
+      ],
+      body,
+    );
+    await until('it came', () => upstream.received.length === 1);
+    const names = Object.keys(upstream.received[0]!.req.headers);
+    expect(names.filter((name) => /^x[-_](llm|gateway|hop)/.test(name))).toEqual([]);
+    expect(names).toContain('x-mine');
+  });
+
+  it.each([
+    ['set', { 'x-forwarded-for': '127.0.0.1', 'x-forwarded-proto': 'http', 'x-real-ip': undefined }],
+    ['pass', { 'x-forwarded-for': '6.6.6.6', 'x-forwarded-proto': undefined, 'x-real-ip': '6.6.6.6' }],
+  ])('that tell of the client are %s, as configured', async (forwarded, expected) => {
+    const upstream = await startUpstream();
+    const { post } = await startGateway(fileOf([upstream.url], { forwarded }));
+    await post(chat, { headers: { 'x-forwarded-for': '6.6.6.6', 'x-real-ip': '6.6.6.6' } });
+    const { headers } = upstream.received[0]!.req;
+    expect(Object.fromEntries(Object.keys(expected).map((name) => [name, headers[name]]))).toEqual(expected);
+  });
+});
+
+describe('metrics', () => {
+  it.each([
+    ['where keys are configured', { auth: { keys: [{ key: 'sk-a', tenant: 'a' }] } }],
+    ['on an address that strangers reach', { listen: { host: '0.0.0.0', port: 0 } }],
+  ])('are not for clients: %s', async (_where, more) => {
+    const open = await startGateway(fileOf([(await startUpstream()).url], more));
+    const get = ({ gateway }: Started, headers = {}) => fetch(`http://127.0.0.1:${new URL(gateway.adminUrl).port}/metrics`, { headers });
+    expect((await get(open)).status).toBe(401);
+    expect(open.log.map(({ event }) => event)).toContain('metrics-closed');
+    const guarded = await startGateway(fileOf([(await startUpstream()).url], { ...more, admin: { token: 'sk-admin' } }));
+    expect((await get(guarded)).status).toBe(401);
+    expect((await get(guarded, { authorization: 'Bearer sk-admin' })).status).toBe(200);
+    expect(guarded.log.map(({ event }) => event)).not.toContain('metrics-closed');
+    expect((await get(await startGateway(fileOf([(await startUpstream()).url], { ...more, admin: { port: 0 } })))).status).toBe(200);
+  });
+});
+
+describe('an answer that cannot be repeated', () => {
+  it.each([
+    ['a byte in a header', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: gzip\r\nx-odd: a\u0001b\r\n\r\nhello'],
+    ['a byte beyond ASCII in a header', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nx-odd: \u20ac\r\n\r\nhello'],
+    ['a status line', 'HTTP/1.1 200 \u0001\u20ac\r\nContent-Length: 5\r\n\r\nhello'],
+    ['a status that is none', 'HTTP/1.1 099 Odd\r\nContent-Length: 5\r\n\r\nhello'],
+  ])('for %s is followed by the next one', async (_why, answer) => {
+    const upstream = await startUpstream((received, index) => {
+      if (index === 0) received.res.socket!.end(answer);
+      else serve(received, index);
+    });
+    const { post, gateway } = await startGateway(fileOf([upstream.url]));
+    const odd = await post(chat);
+    expect([200, 502]).toContain(odd.status);
+    await odd.text();
+    await until('the seat is free', () => gateway.flow.stats().inFlight === 0);
+    expect((await post(chat)).status).toBe(200);
+  });
+});
+
+describe('closing', () => {
+  it('resolves when nothing is in flight', async () => {
+    const upstream = await startUpstream(({ res }) => void res.writeHead(200).write('begun'));
+    const started = await startGateway(fileOf([upstream.url], { drain: { waiting: '10ms', streams: '10ms' } }, 20));
+    const clients = Array.from({ length: 20 }, () => stall(started, [json, 'Content-Length: 2'], '{}'));
+    await until('all have begun', () => clients.every(({ received }) => received().includes('begun')));
+    expect((await started.gateway.close()).inFlight).toBe(0);
+    expect(started.gateway.flow.stats().inFlight).toBe(0);
+  });
+});
