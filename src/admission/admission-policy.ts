@@ -5,13 +5,13 @@ import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Usage } from '../tiers/views.js';
 
-/** Who asks. */
+/** The flow that a request belongs to. */
 export interface AdmissionKey {
   readonly fairnessId: string;
   readonly priority: number;
 }
 
-/** What a policy may know besides the request. */
+/** The state that a policy may read besides the request. */
 export interface AdmissionView {
   readonly nowMs: number;
   readonly pool: PoolView;
@@ -38,7 +38,7 @@ export interface Refusal {
  * Refuses requests before anything is queued.
  *
  * Contract: `admit` decides at once and changes nothing but the policy's own state. Every request that it admits is given back by one
- * call of `released`, whichever way it ends: refused by somebody later, dropped from the queue (no usage), or run (usage as reported).
+ * call of `released`, whichever way it ends: rejected by a later check, dropped from the queue (no usage), or run (usage as reported).
  * An exception is reported as a plugin error, and the request comes in.
  * Cost: once for each request, O(1) expected.
  * State: its own; one policy object belongs to one controller.

@@ -1,4 +1,4 @@
-/** Everybody comes in: the queue alone decides. */
+/** Admits every request, so that the queue alone decides. */
 import { noParameters } from '../base/policy-definition.js';
 import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js';
 

@@ -15,7 +15,7 @@ export function refuseWhenAllBusy(): AdmissionPolicy {
   return {
     type,
     admit(_request, _key, view) {
-      // NaN is no reason to let anybody in.
+      // A NaN saturation rejects the request.
       return view.pool.endpoints.length === 0 || view.saturation() < 1 ? 'admit' : refusal;
     },
   };

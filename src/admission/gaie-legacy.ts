@@ -1,4 +1,4 @@
-/** What gateways did before they queued: a full pool refuses sheddable requests, and nothing else is ever refused. */
+/** Admission of gateways without a queue: a full pool rejects sheddable requests and admits all others. */
 import { object } from '../base/schema/containers.js';
 import { optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
@@ -32,7 +32,7 @@ export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {
     admit(_request, { priority }, view) {
       if (priority >= 0) return 'admit';
       const saturation = saturationOf(view);
-      // NaN is no reason to let anybody in.
+      // A NaN saturation rejects the request.
       if (saturation < 1) return 'admit';
       return { reason: `the pool is full (saturation ${saturation.toFixed(2)}), and the request is sheddable` };
     },

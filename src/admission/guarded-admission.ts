@@ -39,7 +39,7 @@ class DecisionView implements AdmissionView {
 
 export class GuardedAdmission {
   policy: AdmissionPolicy | undefined;
-  /** Who admitted the last request; undefined when its policy failed, and it came in all the same. */
+  /** The policy that admitted the last request; undefined when the policy failed and the request was admitted for that. */
   admittedBy: AdmissionPolicy | undefined = undefined;
   private readonly view: DecisionView;
   private readonly errors: PluginErrorSink;

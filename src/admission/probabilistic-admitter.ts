@@ -37,7 +37,7 @@ const optionsSchema = object(withKeys(shape, { random: randomSource() }));
 /**
  * Refuses priority < 0 with the probability `min(1, k · saturation^power)`, the saturation as the mean over endpoints of
  * `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`, an endpoint without reports counting 1. Priority ≥ 0
- * comes in, and an empty pool refuses nobody. O(endpoints), for sheddable requests only.
+ * comes in, and an empty pool rejects no request. O(endpoints), for sheddable requests only.
  * Differs from llm-d-router: a refusal is a 429, not an internal error.
  * Source: llm-d-router, probabilistic-admitter.
  * @throws FlowConfigError

@@ -1,4 +1,4 @@
-/** Nobody comes in: for drills, maintenance, and tests of what clients do when they are refused. */
+/** Rejects every request: for drills, maintenance, and tests of how clients handle rejections. */
 import { noParameters } from '../base/policy-definition.js';
 import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
 

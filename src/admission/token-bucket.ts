@@ -10,7 +10,7 @@ import { aboveZero, oneOf } from '../base/schema/types.js';
 import type { Usage } from '../tiers/views.js';
 import type { AdmissionDefinition, AdmissionKey, AdmissionPolicy } from './admission-policy.js';
 
-/** What the default cost reads of a request. */
+/** The field of a request that the default cost reads. */
 export interface TokenCosted {
   readonly tokens?: number | undefined;
 }
@@ -34,7 +34,10 @@ export interface TokenBucketParameters {
 }
 
 export interface TokenBucketOptions<R = unknown> extends TokenBucketParameters {
-  /** Tokens that a request costs, 0 or more. Pure: it is asked again when the request is given back. @default its `tokens`, or 0 */
+  /**
+   * Tokens that a request costs, 0 or more. It must be pure, because it is called again when the request is given back.
+   * @default its `tokens`, or 0
+   */
   cost?: ((request: R, key: AdmissionKey) => number) | undefined;
 }
 

@@ -5,7 +5,7 @@
  *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
  *         └────► waiting ──► granted from the front, once from the back after an expiry; expired; cancelled
  *
- * Invariant: nobody waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat exactly once.
+ * Invariant: no request waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat exactly once.
  */
 import { type Clock, realClock } from '../base/clock.js';
 import { LinkedList } from '../base/queues/linked-list.js';
@@ -17,11 +17,11 @@ import { clock, durationAboveZero, flag, integer, positiveInteger } from '../bas
 export interface WorkerAdmissionOptions {
   /** N: requests that may run, an integer from 1 up. @default 10,000 */
   engineRequestLimit?: number | undefined;
-  /** Q: requests that may wait, an integer from 0 up; 0: nobody waits. @default 40,000 */
+  /** Q: requests that may wait, an integer from 0 up; 0: no request waits. @default 40,000 */
   requestQueueLimit?: number | undefined;
   /** How long a request may wait, ms or text such as '5s', above 0; Infinity: for ever. @default '5s' */
   maxQueueDelay?: number | string | undefined;
-  /** Whether an expiry makes the next seat go to the newest request: under overload somebody must be fast. @default true */
+  /** Whether an expiry gives the next seat to the newest request, which can still be answered in time. @default true */
   adaptiveLifo?: boolean | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
@@ -29,7 +29,7 @@ export interface WorkerAdmissionOptions {
 
 /** The right to run; must be released when the response has ended, whichever way. */
 export interface WorkerLease {
-  /** Gives the seat to whoever is next. Repeating it does nothing. */
+  /** Gives the seat to the next request. Repeating it does nothing. */
   release(): void;
   [Symbol.dispose](): void;
 }
@@ -65,7 +65,7 @@ export interface WorkerAdmissionStats {
   readonly cancelled: number;
 }
 
-/** What may change while requests run and wait. */
+/** The limits that may change while requests run and wait. */
 export type WorkerLimits = Pick<WorkerAdmissionOptions, 'engineRequestLimit' | 'requestQueueLimit'>;
 
 const workerLimits: Schema<WorkerLimits> = object({
@@ -121,7 +121,7 @@ export class WorkerAdmission {
   private readonly clock: Clock;
   /** Set by an expiry, spent by the next grant. */
   private newestGoesNext = false;
-  /** For the deadline of the request that has waited longest; undefined while nobody waits. */
+  /** For the deadline of the request that has waited longest; undefined while none waits. */
   private timer: unknown = undefined;
   private readonly counts = {
     receivedDirect: 0,

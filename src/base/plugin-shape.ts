@@ -1,5 +1,5 @@
 /**
- * What an object must have to be a plugin of one kind. Each contract describes its own shape beside its interface, and the check is here.
+ * The shape by which a plugin of one kind is known. Each contract describes its shape beside its interface; this file checks it.
  */
 import { element, type Report, type Schema } from './schema/element.js';
 

@@ -1,6 +1,6 @@
 /** Text to 32 bits, evenly spread and the same in every process. Not for secrets. */
 
-/** Where a hash begins that continues no other. */
+/** The start value of a hash that does not continue another. */
 const offsetBasis = 0x811c9dc5;
 
 /**

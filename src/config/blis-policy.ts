@@ -25,13 +25,13 @@ export interface LoadBlisPolicyOptions {
 export interface BlisPolicy {
   /** For the FlowController's option of that name. With tenant budgets and a capacity, the budgets stand before the policy. */
   readonly admission: AdmissionPolicy;
-  /** What `slo_priorities` makes of classes; gives a request its priority. */
+  /** Classes with the overrides of `slo_priorities`; gives a request its priority. */
   readonly sloClasses: SloClasses;
   /** Class → time-to-first-token target, ms, from `slo_targets`; gives a request its `sloTtftMs`. */
   readonly sloTargetsMs: ReadonlyMap<string, number>;
   /** Tenant → share of the capacity. */
   readonly tenantBudgets: Readonly<Record<string, number>>;
-  /** What was accepted, but is probably not what its author expects; one sentence each. */
+  /** Settings that are valid but probably not intended; one sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -106,7 +106,7 @@ function admissionPolicy(section: AdmissionSection): AdmissionPolicy {
     case 'token-bucket':
       return tokenBucket({ capacity: section.token_bucket_capacity, refillPerSecond: section.token_bucket_refill_rate });
     case 'tier-shed':
-      // Where the file names the policy and no minimum, the simulator admits `standard` and above.
+      // Without a minimum in the file, the simulator admits `standard` and above.
       return tierShed({ overloadThreshold: section.tier_shed_threshold, minAdmitPriority: section.tier_shed_min_priority ?? 3 });
     case 'gaie-legacy':
       return gaieLegacy({

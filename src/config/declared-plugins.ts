@@ -18,7 +18,7 @@ interface Instance {
   /** Undefined when the registry does not know the type. */
   readonly kind: ConfigurableKind | undefined;
   readonly parameters: unknown;
-  /** Where it stands in the file. */
+  /** Its path in the file. */
   readonly at: string;
   /** Undefined until it is made, and when the type is unknown or the parameters are wrong. */
   plugin: Plugins[ConfigurableKind] | undefined;
@@ -92,14 +92,14 @@ export class DeclaredPlugins implements PluginReferences {
       } else if (instance.kind !== kind) {
         report(theName, [], `"${name}", which is ${schemas.nounOf(instance.kind)}`);
       } else {
-        // The kind vouches for the contract. A plugin that could not be made has been reported where it is declared.
+        // A plugin of the right kind fulfils the contract. One that could not be made is reported where it is declared.
         return this.make(instance) as Plugins[K] | undefined;
       }
       return undefined;
     });
   }
 
-  /** @throws FlowConfigError when `name` is wrong, or names a plugin that is being made for the one that asks. */
+  /** @throws FlowConfigError when `name` is wrong, or names the plugin that is being made. */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
     if (this.instances.get(name)?.state === 'being made') {
       const expected = `${schemas.nounOf(kind)} that does not refer back to this one`;

@@ -19,14 +19,14 @@ const ownKeys = {
   flowControl: schemas.anything(),
 };
 
-/** What stands for a configuration when no document does. */
+/** The configuration that is used when no document has one. */
 export const noDocument: ConfigDocument = {
   kind: 'EndpointPickerConfig',
   at: 'EndpointPickerConfig: ',
   body: { apiVersion: apiVersions[0], kind: 'EndpointPickerConfig' },
 };
 
-/** What a document says. */
+/** The contents of a document. */
 export interface EndpointPickerConfig {
   readonly enabled: boolean;
   readonly options: FlowControllerOptions;

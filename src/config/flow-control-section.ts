@@ -6,7 +6,7 @@ import type { Problems } from './problems.js';
 
 const { atLeastZero, aboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, ratio, record } = schemas;
 
-/** What a band may hold where its limit is absent or 0, as in llm-d. */
+/** The limits of a band whose own limit is absent or 0, as in llm-d. */
 const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
 
 const limitNames = ['maxRequests', 'maxBytes'] as const;
@@ -20,7 +20,7 @@ const evictionNames = [
   'evictionConfirmationTimeout',
 ] as const;
 
-/** What `flowLimits` and the limits of a single flow may hold. */
+/** The schema of `flowLimits` and of the limits of a single flow. */
 function flowLimits() {
   return object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) });
 }

@@ -17,7 +17,7 @@ export interface LoadedConfig {
   readonly objectives: Map<string, number>;
   /** Whether the feature gate `flowControl` is on; off unless a file says so. */
   readonly enabled: boolean;
-  /** What was accepted, but is probably not what its author expects; one sentence each. */
+  /** Settings that are valid but probably not intended; one sentence each. */
   readonly warnings: readonly string[];
 }
 

@@ -15,7 +15,7 @@ export interface YamlDocument {
   readonly at: string;
 }
 
-/** What stands in each document. Empty documents (a trailing `---`) and documents with issues are left out. */
+/** The value of each document. Empty documents (a trailing `---`) and documents with issues are left out. */
 export function readYaml(text: string, report: IssueSink): YamlDocument[] {
   const lines = new LineCounter();
   const documents = parseAllDocuments(text, { lineCounter: lines, merge: true, prettyErrors: false });

@@ -10,7 +10,7 @@ function isSpan(value: unknown): boolean {
   return typeof value === 'number' && value >= 0;
 }
 
-/** What is wrong with a call of `enqueue`; undefined when nothing is. The common case makes no garbage. */
+/** The error for a wrong call of `enqueue`; undefined for a right one, which allocates nothing. */
 export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError | undefined {
   return isObject(request) && isObject(key) && isRightRequest(request) && isRightKey(key) ? undefined : describeWrong(method, request, key);
 }

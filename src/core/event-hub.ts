@@ -1,4 +1,4 @@
-/** Listeners that cannot hurt: each is called inside a guard, and a failing one does not silence the next. */
+/** An emitter that calls each listener inside a guard, so that a failing listener does not silence the next. */
 import { EventEmitter } from 'eventemitter3';
 import { guardedListener } from '../base/faults/guarded-listener.js';
 import type { PluginErrorSink, PluginKind } from '../base/faults/plugin-errors.js';

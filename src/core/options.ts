@@ -1,4 +1,4 @@
-/** What the constructor takes, and what it becomes: every unit resolved, every default filled in. */
+/** The options of the constructor, and their resolved form: units resolved, defaults filled in. */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { Clock } from '../base/clock.js';
 import type { Duration } from '../base/schema/duration.js';
@@ -22,7 +22,7 @@ export interface LimitOptions {
   maxBytes?: Quantity | undefined;
 }
 
-/** What a priority band is made of; also the template of bands that are made on first use. */
+/** The settings of a priority band; also the template of bands that are made on first use. */
 export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   /** @default 5000 requests and 1e9 bytes, or the global limits where those were set and are larger */
   limits?: LimitOptions | undefined;
@@ -43,7 +43,7 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   minShare?: number | undefined;
 }
 
-/** What one fairness ID gets beside what its band gives to all. */
+/** The settings of one fairness ID, besides those of its band. */
 export interface FlowOptions {
   /** Turns in each round of `roundRobin()`, an integer from 1 up. @default 1 */
   weight?: number | undefined;
@@ -53,9 +53,9 @@ export interface FlowOptions {
 
 /** Running requests that give up their seats for more important ones. */
 export interface EvictionOptions {
-  /** Who may be evicted at all. @default sheddableOnly() */
+  /** Which requests may be evicted at all. @default sheddableOnly() */
   filter?: EvictionFilter | undefined;
-  /** Who is evicted first. @default priorityThenTime() */
+  /** Which of them is evicted first. @default priorityThenTime() */
   ordering?: EvictionOrdering | undefined;
   /** Requests evicted by one decision, at most. @default 2 */
   maxPerDecision?: number | undefined;
@@ -75,9 +75,9 @@ export interface GateOptions {
   closeAt?: number | undefined;
   /** Saturation at which a closed gate opens again, at most `closeAt`. @default `closeAt`: no hysteresis */
   openAt?: number | undefined;
-  /** What a failing detector is read as: 1 and more hold back every band, whatever its ceiling; 0 lets them pass. @default 1 */
+  /** The reading that replaces a failing detector: 1 and more hold back every band, whatever its ceiling; 0 lets them pass. @default 1 */
   failValue?: number | undefined;
-  /** How often a closed gate asks a detector that cannot announce changes, ms, while requests wait. @default 10 */
+  /** How often a closed gate reads a detector that cannot announce changes, ms, while requests wait. @default 10 */
   recheckIntervalMs?: number | undefined;
 }
 
@@ -93,7 +93,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   mode?: 'queue' | 'admission' | undefined;
   /** Refuses requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
   admission?: AdmissionPolicy<R> | undefined;
-  /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default nobody is evicted */
+  /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default no request is evicted */
   eviction?: EvictionOptions | undefined;
   /**
    * When the global limits are reached. `reject`: the newcomer is dropped. `displace`: the newest waiting request of the lowest
@@ -143,7 +143,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   headroom?: 'preferred' | 'required' | undefined;
   /**
-   * What waits behind a request that could go but for the endpoints it may go to: everything of its `band` and below, its `flow`, or
+   * The requests that wait behind one that could go, but whose endpoints have no room: everything of its `band` and below, its `flow`, or
    * `none`: of its flow, only what may go to the same endpoints. @default 'band'
    */
   holBlocking?: HolBlocking | undefined;

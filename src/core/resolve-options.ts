@@ -5,7 +5,7 @@
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { realClock } from '../base/clock.js';
 import { readPlugin } from '../base/plugin-shape.js';
-import { list, type Output, object, orEmpty, record } from '../base/schema/containers.js';
+import { list, type Output, object, orEmpty, record, withKeys } from '../base/schema/containers.js';
 import {
   bandOutlivesFlows,
   countBands,
@@ -51,13 +51,13 @@ const unlimited: Limits = { maxRequests: Infinity, maxBytes: Infinity };
 const defaultBandIdleTimeoutMs = 600_000;
 const defaultMaxBands = 64;
 /** One object each, so that a reconfiguration sees that they stayed. None keeps state. */
-const defaultFairness = globalStrict();
-const defaultOrdering = fcfs();
-const defaultUsageLimit = staticUsageLimit();
-const defaultPicker = leastLoaded();
+const defaultFairness = /* @__PURE__ */ globalStrict();
+const defaultOrdering = /* @__PURE__ */ fcfs();
+const defaultUsageLimit = /* @__PURE__ */ staticUsageLimit();
+const defaultPicker = /* @__PURE__ */ leastLoaded();
 const noFilters: readonly EndpointFilter[] = [];
-const defaultEvictionFilter = sheddableOnly();
-const defaultEvictionOrdering = priorityThenTime();
+const defaultEvictionFilter = /* @__PURE__ */ sheddableOnly();
+const defaultEvictionOrdering = /* @__PURE__ */ priorityThenTime();
 
 const limits = object({ maxRequests: optional(quantity('1k')), maxBytes: optional(quantity('10Gi')) });
 
@@ -100,7 +100,7 @@ const shape = {
   flows: optional(record(flowProfile), {}),
   usageLimitPolicy: optional(pluginOf('usageLimit'), defaultUsageLimit),
   limits: optional(limits),
-  bands: optional(list(object({ priority: integer(), ...template })), []),
+  bands: optional(list(object(withKeys(template, { priority: integer() }))), []),
   defaultBand: orEmpty(object(template)),
   defaultNegativeBand: optional(object(template)),
   maxBands: optional(integer({ from: 1, to: mostBands })),

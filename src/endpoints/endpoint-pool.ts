@@ -14,7 +14,7 @@ import { aboveZero } from '../base/schema/types.js';
 import type { EndpointMetrics, EndpointView, PoolView } from './endpoint.js';
 import { checkReport, type MetricsReport, mergeReport } from './metrics-report.js';
 
-/** What `add` takes beside the name. */
+/** The options of `add`. */
 export interface EndpointOptions {
   /** Free-form, for pickers, filters and scrapers. @default {} */
   labels?: Record<string, string> | undefined;
@@ -33,7 +33,7 @@ const endpointOptions: Schema<EndpointOptions> = object({
   weight: optional(aboveZero()),
 });
 
-/** What `pool.on` tells, after the controllers that use the pool have acted on it. */
+/** The events of a pool. They are emitted after the controllers that use the pool have acted on the change. */
 export interface PoolEvents extends ListenerErrors {
   added: EndpointView;
   /** It is no member any more; requests in flight on it keep their leases. */
@@ -137,7 +137,7 @@ export class EndpointPool implements PoolView {
     return this.members.get(id);
   }
 
-  /** Hears of changes. A listener that fails harms nobody; `listenerError` tells. Returns the way to stop. */
+  /** Calls `listener` after each change. A failing listener is reported as `listenerError`. Returns a function that stops it. */
   on<E extends keyof PoolEvents>(event: E, listener: (payload: PoolEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }

@@ -1,6 +1,6 @@
 /** A model server as detectors and pickers see it, and the contract of the pool around it. */
 
-/** What one data-parallel rank of a model server reported; a figure that is not known is left out. */
+/** The report of one data-parallel rank of a model server; unknown figures are left out. */
 export interface RankLoad {
   /** KV blocks that running requests hold, by the router's estimate. */
   readonly activeDecodeBlocks?: number | undefined;
@@ -36,7 +36,7 @@ export interface EndpointMetrics {
   readonly sampledAtMs: number;
   /** One entry for each data-parallel rank, where the server tells. */
   readonly ranks?: readonly RankLoad[] | undefined;
-  /** Where the server serves LoRA adapters, and tells. */
+  /** LoRA adapters; undefined when the server reports none. */
   readonly loraAdapters?: LoraAdapters | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What a model server reported, checked and laid over what was known of it. */
+/** Checks the report of a model server, and merges it with the metrics known so far. */
 import { list, openObject } from '../base/schema/containers.js';
 import { optional, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';

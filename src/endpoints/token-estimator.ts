@@ -19,14 +19,14 @@ export const tokenEstimatorOptions: Schema<TokenEstimatorOptions> = object({
   maxEstimatedOutputTokens: optional(atLeastZero()),
 });
 
-/** What an index of cached prefixes says of a prompt at one endpoint, in blocks of tokens. */
+/** A prompt in the index of cached prefixes of one endpoint, in blocks of tokens. */
 export interface PrefixMatch {
   readonly blockSize: number;
   readonly totalBlocks: number;
   readonly matchedBlocks: number;
 }
 
-/** What is known of a request. */
+/** The facts of a request that an estimate uses. */
 export interface TokenSubject {
   /** Length of the whole prompt. */
   readonly inputTokens: number;

@@ -1,4 +1,4 @@
-/** Who must give up a running request's seat, the contracts. */
+/** The contracts of eviction: which running requests may be evicted, and in which order. */
 
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
@@ -12,7 +12,7 @@ export interface InFlightView {
   readonly dispatchedAtMs: number;
   /** Tokens booked for it. */
   readonly tokens: number;
-  /** What it consumed so far, as far as the host reported it. */
+  /** Usage so far, as the host reported it. */
   readonly usage: Usage;
   readonly endpoint: EndpointView | undefined;
 }

@@ -1,7 +1,7 @@
 /**
  * Chooses running requests to give up their seats when a more important one waits before a closed gate.
  *
- * Invariant: a victim has strictly lower priority than the band that it leaves for; nobody is evicted twice.
+ * Invariant: a victim has strictly lower priority than the band that it makes room for; no request is evicted twice.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
@@ -11,7 +11,7 @@ import { Reclamation, type ReclamationSettings } from './reclamation.js';
 export interface ReclaimFigures {
   /** How far saturation stands above the ceiling of the band that lacks most. */
   readonly target: number;
-  /** What the victims that are still leaving will free. */
+  /** Saturation that the victims still leaving will free. */
   readonly pending: number;
 }
 
@@ -20,7 +20,7 @@ export interface EvictorSettings extends ReclamationSettings {
   readonly ordering: EvictionOrdering;
 }
 
-/** What a band is judged by. */
+/** The source of a band's saturation. */
 export interface Gauge {
   /** The last reading; undefined when it could not be had, which is no reason to evict anybody. */
   measured(band: PriorityBand): number | undefined;
@@ -50,7 +50,7 @@ export class InFlightEvictor<L extends InFlightView> {
     return this.reclamation.settlesAtMs;
   }
 
-  /** What waiting bands lack, and what victims on their way out will free, in units of saturation. O(waiting bands). */
+  /** The saturation that waiting bands lack, and the saturation that leaving victims will free. O(waiting bands). */
   figures(waiting: readonly PriorityBand[], gauge: Gauge): ReclaimFigures {
     let target = 0;
     for (const band of waiting) target = Math.max(target, (gauge.measured(band) ?? 0) - band.ceiling);
@@ -74,7 +74,7 @@ export class InFlightEvictor<L extends InFlightView> {
 
   /**
    * The victims for the highest band of `waiting` (highest priority first) that saturation holds back, most dispensable first. They are
-   * tracked as leaving from now on. Nothing, O(priorities), unless somebody may be evicted; O(evictable · log) for a decision.
+   * tracked as leaving from now on. Returns nothing, O(priorities), unless a request may be evicted; O(evictable · log) for a decision.
    */
   victims(waiting: readonly PriorityBand[], gauge: Gauge, inFlight: number, nowMs: number): L[] {
     if (!this.reclamation.isSettled(nowMs)) return [];

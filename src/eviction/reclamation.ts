@@ -16,7 +16,7 @@ export interface ReclamationSettings {
   readonly timeoutMs: number;
 }
 
-/** What a decision is made on. */
+/** The input of a decision. */
 export interface Demand {
   readonly inFlight: number;
   readonly evictable: number;

@@ -1,4 +1,4 @@
-/** Whose work is lost first. Every order begins with the lowest priority. */
+/** Orders of victims. Every order begins with the lowest priority. */
 import { noParameters } from '../base/policy-definition.js';
 import type { EvictionOrdering, EvictionOrderingDefinition, InFlightView } from './eviction-policy.js';
 

@@ -3,7 +3,7 @@ import { type Schema, schemas } from '../index.js';
 import { type MetricProfile, metricProfiles } from '../upstream/index.js';
 import { type SecretSources, secret } from './secrets.js';
 
-/** Whose requests they are: `objective` names a priority. */
+/** The sender of requests; `objective` names a priority. */
 export interface FileSender {
   readonly tenant: string;
   readonly objective?: string | undefined;

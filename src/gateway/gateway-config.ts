@@ -1,4 +1,4 @@
-/** What a gateway is made of: the file, with its units resolved, its secrets read and its defaults filled in. */
+/** The configuration of a gateway: the file, with its units resolved, its secrets read and its defaults filled in. */
 
 import type { ErrorContract } from '../adapters/http/index.js';
 import type { FlowControllerOptions, SaturationDetector } from '../index.js';
@@ -13,20 +13,20 @@ export interface ListenAddress {
 /** A model server that speaks OpenAI's interface. */
 export interface UpstreamConfig {
   readonly id: string;
-  /** Where `/v1` is. */
+  /** The base URL, without `/v1`. */
   readonly url: string;
   /** `model` may list several, `a, b`. */
   readonly labels: Readonly<Record<string, string>>;
   readonly weight: number;
-  /** Which metrics it has; `none`: it is not asked. @default found out */
+  /** Which metrics it has; `none`: it is not scraped. @default found out */
   readonly profile: MetricProfile | 'none' | undefined;
-  /** A path that answers 2xx while the server is well; without one, nobody asks. */
+  /** A path that answers 2xx while the server is well; without one, there is no health check. */
   readonly healthPath: string | undefined;
   /** Sent as `Authorization: Bearer …`. */
   readonly apiKey: string | undefined;
 }
 
-/** Whose request it is, and what it may say for itself. */
+/** The sender of a request, and whether its headers are believed. */
 export interface SenderConfig {
   /** The fairness ID. */
   readonly tenant: string;
@@ -37,7 +37,7 @@ export interface SenderConfig {
 
 export interface AuthConfig {
   readonly keys: readonly (SenderConfig & { readonly key: string })[];
-  /** Who sends a request without a known key; undefined: nobody, it is refused. */
+  /** The sender of requests without a known key; undefined: they are rejected. */
   readonly anonymous: SenderConfig | undefined;
 }
 
@@ -63,7 +63,7 @@ export interface TimeoutsConfig {
 export interface ModelsConfig {
   /** Name that clients use → name that the servers know. */
   readonly aliases: Readonly<Record<string, string>>;
-  /** What `/v1/models` lists. @default what the servers list */
+  /** The models that `/v1/models` lists. @default those that the servers list */
   readonly list: readonly string[] | undefined;
 }
 
@@ -71,7 +71,7 @@ export interface GatewayConfig {
   readonly listen: ListenAddress;
   readonly admin: { readonly listen: ListenAddress | undefined; readonly token: string | undefined };
   readonly upstreams: readonly UpstreamConfig[];
-  /** Undefined: no server is asked for its load. */
+  /** Undefined: no server is scraped. */
   readonly scrape: ScrapeConfig | undefined;
   readonly health: { readonly intervalMs: number; readonly timeoutMs: number };
   readonly timeouts: TimeoutsConfig;
@@ -107,6 +107,6 @@ export interface GatewayConfig {
   readonly detectors: readonly SaturationDetector[];
   /** Equal when two files ask for the same flow control. */
   readonly flowFingerprint: string;
-  /** What was accepted, but is probably not what its author expects; one sentence each. */
+  /** Settings that are valid but probably not intended; one sentence each. */
   readonly warnings: readonly string[];
 }

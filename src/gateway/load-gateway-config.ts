@@ -126,7 +126,7 @@ function senderOf(
   return { tenant, trusted, priority: priority ?? objectives[objective ?? ''] ?? 0 };
 }
 
-/** A controller without keys knows nobody, and lets everybody in. */
+/** The sender of all requests where the file has no keys. */
 const everybody: FileSender = { tenant: 'default-flow' };
 
 function resolve(

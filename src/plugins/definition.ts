@@ -7,7 +7,7 @@ import { oneOf, text } from '../base/schema/types.js';
 import { type ConfigurableKind, configurableKinds, nounOf, type Plugins, pluginOf } from './kinds.js';
 import { isZodSchema, readByZod, type ZodSchema } from './zod-parameters.js';
 
-/** What the parameters of one plugin may refer to: other plugins, by the names that a configuration file gives them. */
+/** The plugins that parameters may refer to, by the names that a configuration file gives them. */
 export interface PluginReferences {
   /**
    * The plugin of that kind and name.
@@ -16,12 +16,12 @@ export interface PluginReferences {
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
 }
 
-/** What `definePlugin` takes. */
+/** The argument of `definePlugin`. */
 export interface PluginBlueprint<K extends ConfigurableKind, P> {
   kind: K;
   /** The name in configuration files. */
   type: string;
-  /** What the parameters may be: a zod 4 schema, or one made with `schemas`. Keys that it does not know are errors. */
+  /** The schema of the parameters: a zod 4 schema, or one made with `schemas`. Keys that it does not know are errors. */
   parameters: ZodSchema<P> | Schema<P>;
   /** Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that parameters name. */
   create(parameters: P, references: PluginReferences): Plugins[K];

@@ -1,4 +1,4 @@
-/** What schemas of options are built from, for authors of plugins and for the subpaths of the package. */
+/** The schema kit, for authors of plugins and for the subpaths of the package. */
 import { describeValue } from '../base/faults/flow-config-error.js';
 import { list, object, openObject, orEmpty, record, withKeys } from '../base/schema/containers.js';
 import { bandOutlivesFlows, distinctPriorities, mostBands, opensBelowClosing, roomForBands } from '../base/schema/cross-field-rules.js';
@@ -28,7 +28,7 @@ import {
 import { nounOf, pluginOf } from './kinds.js';
 import type * as kit from './schema-kit.js';
 
-/** An object, not a namespace: a bundler drops it where nobody uses it. */
+/** An object and not a namespace, because a bundler can drop an unused object. */
 export const schemas: typeof kit = {
   aboveZero,
   anything,

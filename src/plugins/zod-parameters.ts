@@ -69,7 +69,7 @@ const things: Readonly<Record<string, string>> = {
 
 const units: Readonly<Record<string, string>> = { string: ' characters', array: ' entries', set: ' entries', map: ' entries' };
 
-/** What an issue expected, in words that complete "expected …". */
+/** The expectation that an issue reports, in words that complete "expected …". */
 function describeExpected(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':

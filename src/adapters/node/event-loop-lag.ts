@@ -126,7 +126,7 @@ export function eventLoopLag(options: EventLoopLagOptions = {}): EventLoopLagDet
 }
 
 /** For `defaultRegistry().add(eventLoopLagPlugin)`: the core, which runs on every runtime, cannot know it. */
-export const eventLoopLagPlugin: PluginDefinition<'saturationDetector'> = definePlugin({
+export const eventLoopLagPlugin: PluginDefinition<'saturationDetector'> = /* @__PURE__ */ definePlugin({
   kind: 'saturationDetector',
   type,
   parameters: eventLoopLagOptions,

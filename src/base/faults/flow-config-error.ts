@@ -2,11 +2,11 @@
 
 /** One thing that is wrong. */
 export interface ConfigIssue {
-  /** Where, e.g. `bands[1].limits.maxRequests`; empty for the whole. */
+  /** The path of the value, e.g. `bands[1].limits.maxRequests`; empty for the whole. */
   readonly path: string;
-  /** What would have been right, e.g. `an integer from 0 up`. */
+  /** The description of a right value, e.g. `an integer from 0 up`. */
   readonly expected: string;
-  /** What came, as text with its type, e.g. `"-5" (string)`. */
+  /** The value that was given, as text with its type, e.g. `"-5" (string)`. */
   readonly got: string;
 }
 

@@ -1,4 +1,4 @@
-/** Listeners that cannot hurt: each is called inside a guard, and a failing one does not silence the next. */
+/** An emitter that calls each listener inside a guard, so that a failing listener does not silence the next. */
 import { EventEmitter } from 'eventemitter3';
 import { guardedListener } from './guarded-listener.js';
 
@@ -9,7 +9,7 @@ export interface ListenerErrorEvent {
   readonly error: unknown;
 }
 
-/** What every emitter tells beside its own events. */
+/** The event that every emitter has besides its own. */
 export interface ListenerErrors {
   listenerError: ListenerErrorEvent;
 }
@@ -20,7 +20,7 @@ export class GuardedEvents<Events extends ListenerErrors> {
   /** Returns the way to stop. */
   on<E extends keyof Events & string>(event: E, listener: (payload: Events[E]) => unknown): () => void {
     const failed = (error: unknown): void => {
-      // A listener of `listenerError` that fails has nobody left to tell.
+      // An error of a `listenerError` listener is dropped: to emit it again could loop.
       if (event !== 'listenerError') this.emitter.emit('listenerError', { event, error } satisfies ListenerErrorEvent);
     };
     const guarded = guardedListener(listener, failed);

@@ -1,4 +1,4 @@
-/** A listener that cannot hurt: what it throws, and what its promise is rejected with, goes to `failed`. */
+/** Wraps a listener so that its exceptions, and the rejections of its promise, go to `failed`. */
 export function guardedListener<T>(listener: (payload: T) => unknown, failed: (error: unknown) => void): (payload: T) => void {
   return (payload) => {
     try {

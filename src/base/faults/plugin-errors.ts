@@ -1,4 +1,4 @@
-/** Where the faults of foreign code go: counted, announced, and never thrown at a request. */
+/** The sink for faults of foreign code: they are counted and announced, and never thrown at a request. */
 
 /** The kinds of foreign code that the controller calls. */
 export type PluginKind =

@@ -1,4 +1,4 @@
-/** The names on the wire. Where a header has two generations of names, the newer stands first; both are read. */
+/** The names of headers on the wire. A header with an old and a new name lists the new one first; both are read. */
 
 /** A header's names, the preferred one first, in lower case. */
 export type HeaderNames = readonly [name: string, ...aliases: string[]];
@@ -49,7 +49,7 @@ export const controlHeaders: ReadonlySet<string> = new Set([
 
 /**
  * The headers that belong to the gateway and are never copied from a client's request to a model server, in lower case:
- * the control headers, and `content-length`, which whoever sends the body computes anew.
+ * the control headers, and `content-length`, which the sender of the body computes anew.
  * Source: llm-d-router, its list of system-owned headers.
  */
 export const systemOwnedHeaders: ReadonlySet<string> = new Set([...controlHeaders, 'content-length']);

@@ -7,7 +7,7 @@ export const mostBands = 1024;
 export const defaultCloseAt = 1;
 export const defaultFlowIdleTimeoutMs = 300_000;
 
-/** What a list of bands holds while it is being checked. */
+/** An entry of a list of bands while the list is being checked. */
 interface BandEntry {
   readonly priority?: number | undefined;
 }
@@ -20,6 +20,7 @@ function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (n
 }
 
 /** Every band has a priority of its own; `key` names the list. */
+// @__NO_SIDE_EFFECTS__
 export function distinctPriorities<const K extends string>(key: K): Rule<BandList<K>> {
   return (options, report) => {
     const firstAt = new Map<number, number>();
@@ -33,6 +34,7 @@ export function distinctPriorities<const K extends string>(key: K): Rule<BandLis
 }
 
 /** The configured bands fit into `maxBands`; `key` names the list. */
+// @__NO_SIDE_EFFECTS__
 export function roomForBands<const K extends string>(key: K): Rule<BandList<K> & { readonly maxBands?: number | undefined }> {
   return (options, report) => {
     const configured = countBands(options[key]);

@@ -1,8 +1,8 @@
 /**
- * What schemas of options are made of: functions that read a value or report what is wrong with it. Every element says in its own words
+ * Schemas of options: each reads a value, or reports the problems of it. Every element says in its own words
  * what it expects; the words complete the sentence "expected …; got …".
  *
- * The functions that make elements have no side effects and say so, so that a bundler drops the schemas of policies that nobody imports.
+ * The functions that make elements have no side effects and say so, so that a bundler drops the schemas of policies that are not imported.
  */
 
 /**
@@ -39,7 +39,7 @@ export function value<T>(expected: string, isRight: (value: unknown) => value is
   });
 }
 
-/** Any value; nobody looks at it here. */
+/** Any value, unchecked. */
 // @__NO_SIDE_EFFECTS__
 export function anything(): Schema<unknown> {
   return { read: (given) => given };

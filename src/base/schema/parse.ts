@@ -2,7 +2,7 @@
 import { type ConfigIssue, describeValue, FlowConfigError } from '../faults/flow-config-error.js';
 import type { Schema } from './element.js';
 
-/** What a value turned out to be: parsed, or a list of problems. */
+/** The result of reading a value: the parsed value, or a list of problems. */
 export type Verdict<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
 
 /**

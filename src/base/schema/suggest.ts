@@ -56,7 +56,7 @@ export function expectedWord(word: unknown, words: readonly string[]): string {
   return `one of ${known}${typeof word === 'string' ? didYouMean(word, words) : ''}`;
 }
 
-/** What an unknown key should have been: a key of the shape, or the key of the same name further down. */
+/** The known keys, and the one that an unknown key was probably meant to be: of the shape itself, or further down. */
 export function expectedKeys(key: string, shape: Shape): string {
   const keys = Object.keys(shape);
   if (keys.length === 0) return 'no keys';

@@ -16,7 +16,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ResolvedOptions } from '../options.js';
 import type { QueueItem } from './queue-item.js';
 
-const fallbackPicker = leastLoaded();
+const fallbackPicker = /* @__PURE__ */ leastLoaded();
 /** Classes whose endpoints are remembered; hosts that make up more have them worked out again. */
 const rememberedClasses = 1000;
 

@@ -1,4 +1,4 @@
-/** Which endpoints a request may go to at all, the contract. */
+/** The contract of endpoint filters: which endpoints a request may go to at all. */
 
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';

@@ -21,7 +21,7 @@ function addressesOf(hint: unknown): readonly string[] | undefined {
 }
 
 /**
- * Keeps the endpoints that the hint names by address, as `endpointsInSubset` does; a hint that names nobody keeps nobody. Hints that list
+ * Keeps the endpoints that the hint names by address, as `endpointsInSubset` does; a hint without addresses keeps none. Hints that list
  * the same in another order are one class. O(hint) for each request, O(endpoints + hint) for each hint and change of the pool.
  * Source: llm-d-router, subset hints of Envoy.
  * @throws FlowConfigError

@@ -1,4 +1,4 @@
-/** Which endpoints a load balancer in front leaves to choose from. */
+/** Reads the endpoints that a load balancer in front allows. */
 import type { EndpointView } from '../endpoint.js';
 
 /**
@@ -26,7 +26,7 @@ export function subsetHintFromText(text: string | undefined | null): readonly st
     .filter((entry) => entry !== '');
 }
 
-/** `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. What has several colons and no brackets is IPv6 without a port. */
+/** `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. Several colons without brackets are IPv6 without a port. */
 function hostOf(address: string): string {
   const authority = address
     .trim()

@@ -16,7 +16,7 @@ import { leastLoadedOf } from './load-order.js';
 
 /** Parameters that a configuration file can hold. */
 export interface AffinityParameters {
-  /** What requests have in common: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
+  /** The key that requests share: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
   by?: 'affinityKey' | 'fairnessId' | undefined;
   /** How far above the average an endpoint may be loaded, from 1 up. Lower is more even, higher is more faithful. @default 1.25 */
   loadCap?: number | undefined;

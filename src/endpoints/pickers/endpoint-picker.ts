@@ -1,4 +1,4 @@
-/** Where a dispatched request goes, the contract. */
+/** The contract of endpoint pickers: which endpoint a dispatched request gets. */
 
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';

@@ -1,4 +1,4 @@
-/** What "less loaded" means wherever requests are counted. */
+/** The order by load that pickers share. */
 import type { EndpointView } from '../endpoint.js';
 
 /**

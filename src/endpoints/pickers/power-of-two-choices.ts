@@ -10,7 +10,7 @@ import { isLessLoaded } from './load-order.js';
 
 /** Parameters that a configuration file can hold. */
 export interface PowerOfTwoChoicesParameters {
-  /** Where the random numbers begin, a safe integer; gateways in front of one pool should differ in it. @default 1 */
+  /** The seed of the random numbers, a safe integer; gateways in front of one pool should differ in it. @default 1 */
   seed?: number | undefined;
 }
 

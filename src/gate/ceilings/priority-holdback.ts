@@ -64,7 +64,7 @@ const interpolatedParameters = object({ threshold: optional(ratioAboveZero(), 1)
 /**
  * Ceilings from 1 for the highest band down to `threshold` for the lowest, by rank: `priorityHoldback` with one number to set. At the
  * default of 1 all bands share one gate.
- * Differs from BLIS: bands that are neither configured nor in use do not count, so that a guest of long ago narrows nobody.
+ * Differs from BLIS: bands that are neither configured nor in use do not count, so that a band of long ago narrows no other.
  * Source: BLIS, the usage limit threshold of the gateway queue.
  * @throws FlowConfigError
  */

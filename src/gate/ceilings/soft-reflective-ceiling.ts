@@ -27,7 +27,7 @@ export function openingPeriod(saturation: number): number {
  * for one release in every `openingPeriod(s)`, and not at all when the pool is full. O(bands).
  *
  * The rhythm counts releases of requests, of any band, while the lowest band could be gated; looking twice between two releases finds the
- * same. With one exception, so that gated bands cannot be stuck when nobody else sends: `openingPeriod(s)` fruitless looks in a row, and
+ * same. With one exception, so that gated bands cannot be stuck when no other band sends: `openingPeriod(s)` fruitless looks in a row, and
  * one more, without any release between them, open the gated bands for one release.
  * Differs from llm-d-router: there every turn of the dispatch loop counts, so that the rhythm depends on how often it turns.
  * Source: llm-d-router, soft-reflective-ceiling-policy.

@@ -9,7 +9,7 @@ import type { DetectorDefinition, SaturationDetector } from '../saturation-detec
 
 /** Limits are per endpoint, and the same for all endpoints. */
 export interface ConcurrencyDetectorOptions {
-  /** What fills an endpoint: requests, tokens, or whichever of the two is fuller. @default 'requests' */
+  /** The measure of an endpoint: requests, tokens, or the fuller of the two. @default 'requests' */
   concurrencyMode?: 'requests' | 'tokens' | 'hybrid' | undefined;
   /** Requests in flight at which an endpoint is full. @default 100 */
   maxConcurrency?: number | undefined;

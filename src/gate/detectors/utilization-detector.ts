@@ -15,8 +15,8 @@ export interface UtilizationDetectorOptions {
   /** Metrics older than this are stale; ms, or text such as '200ms'. @default '200ms' */
   metricsStalenessThreshold?: number | string | undefined;
   /**
-   * What an endpoint without fresh metrics counts: `saturated` 1; `ignore` nothing, also when it is the only one; `last-known` what it
-   * last reported, brought down as the requests that were sent to it end, and 1 if it never did. @default 'saturated'
+   * The load that an endpoint without fresh metrics counts. `saturated`: 1. `ignore`: nothing, also when it is the only one.
+   * `last-known`: its last report, scaled down as its requests end, and 1 if it never reported. @default 'saturated'
    */
   stalenessPolicy?: 'saturated' | 'ignore' | 'last-known' | undefined;
   /** Share by which one endpoint may exceed its thresholds while the pool as a whole is not full. @default 0 */
@@ -69,7 +69,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     const waiting = metrics?.waitingQueueSize ?? 0;
     return lagCompensation ? waiting + unsampledRequests : waiting;
   }
-  /** What must be left of a load that nobody reports any more, by the requests that are still there. */
+  /** The last reported load, scaled down by the requests that have ended since. */
   function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefined {
     if (stalenessPolicy !== 'last-known' || metrics === undefined) return undefined;
     const { runningRequests, kvCacheUsage } = metrics;

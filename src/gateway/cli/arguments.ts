@@ -1,4 +1,4 @@
-/** What the command line asks for. */
+/** The arguments of the command line. */
 import { parseArgs } from 'node:util';
 
 export type Command =

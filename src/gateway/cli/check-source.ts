@@ -1,9 +1,9 @@
-/** What is wrong with a file, what is odd about it, and what it comes to. */
+/** Checks a file: its faults, its warnings, and the settings in effect. */
 import { loadConfig } from '../../config/index.js';
 import { type ConfigIssue, EndpointPool, FlowConfigError, type FlowControllerOptions, resolveOptions } from '../../index.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
-import { flowOddities, gatewayOddities } from './contradictions.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective.js';
+import { flowLints, gatewayLints } from './lints.js';
 
 export interface CheckResult {
   readonly kind: 'gateway file' | 'EndpointPickerConfig' | 'unknown';
@@ -11,7 +11,7 @@ export interface CheckResult {
   readonly faults: readonly ConfigIssue[];
   /** It can, but is probably not what its author expects. */
   readonly warnings: readonly string[];
-  /** What applies, defaults included; empty for a file with faults. */
+  /** The settings in effect, defaults included; empty for a file with faults. */
   readonly effective: readonly Effective[];
 }
 
@@ -33,7 +33,7 @@ function checkDocument(text: string): Findings {
   const { options, warnings, objectives, enabled } = loadConfig(text);
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
-  return { warnings: [...warnings, ...gate, ...flowOddities(resolved, objectives, text)], effective: effectiveFlow(resolved) };
+  return { warnings: [...warnings, ...gate, ...flowLints(resolved, objectives, text)], effective: effectiveFlow(resolved) };
 }
 
 function checkGateway(text: string): Findings {
@@ -42,7 +42,7 @@ function checkGateway(text: string): Findings {
   const resolved = resolve(config.flow);
   const objectives = new Map(Object.entries(config.objectives));
   return {
-    warnings: [...config.warnings, ...missing, ...gatewayOddities(config, resolved, text), ...flowOddities(resolved, objectives, text)],
+    warnings: [...config.warnings, ...missing, ...gatewayLints(config, resolved, text), ...flowLints(resolved, objectives, text)],
     effective: [...effectiveGateway(config), ...effectiveFlow(resolved)],
   };
 }

@@ -1,4 +1,4 @@
-/** What a file comes to, defaults included: heading, name and value, for people and as JSON. */
+/** The settings in effect, defaults included: heading, name and value, for people and as JSON. */
 
 import type { resolveOptions } from '../../index.js';
 import type { GatewayConfig } from '../index.js';

@@ -35,7 +35,7 @@ function isYamlMissing(error: unknown): boolean {
 main().then(
   (status) => {
     process.exitCode = status;
-    // Nothing of a gateway that has stopped may keep the process.
+    // A gateway that has stopped must not keep the process.
     if (status === 0) setImmediate(() => process.exit());
   },
   (error: unknown) => {

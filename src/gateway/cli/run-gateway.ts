@@ -33,7 +33,7 @@ export async function runGateway(file: string): Promise<number> {
     }
   });
   const end = stopped(gateway, log);
-  // Last: whoever reads it may send signals at once.
+  // This comes last, because a reader of the line may send signals at once.
   log('info', 'listening', { url: gateway.url, adminUrl: gateway.adminUrl, upstreams: gateway.pool.endpoints.length, pid: process.pid });
   return end;
 }

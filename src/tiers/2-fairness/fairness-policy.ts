@@ -34,7 +34,7 @@ export interface FlowSelector<R = unknown> {
   consumed?(flow: FlowView<R>, usage: Usage, nowMs: number): void;
   /**
    * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was booked for it.
-   * Called once for each `dispatched`, on the selector that is in office then: it need not be the one that heard of the dispatch.
+   * Called once for each `dispatched`, on the selector in use at that time, which may be another than the one that was told of the dispatch.
    */
   settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number): void;
   /** The flow was idle and has been collected. */
@@ -49,7 +49,7 @@ export interface FlowFairnessPolicy<R = unknown> {
   createSelector(band: BandView<R>): FlowSelector<R>;
 }
 
-/** A policy to which flows are mere labels: the band keeps one queue under the ordering policy, and nobody is asked. */
+/** A policy to which flows are mere labels: the band keeps one queue under the ordering policy, without a selector. */
 export interface SharedQueuePolicy {
   readonly type: string;
   readonly sharedQueue: true;

@@ -1,4 +1,4 @@
-/** Serves the whole band in the order of its ordering policy, whoever asks. */
+/** Serves the whole band in the order of its ordering policy, without regard to flows. */
 import { noParameters } from '../../base/policy-definition.js';
 import type { FairnessDefinition, SharedQueuePolicy } from './fairness-policy.js';
 

@@ -1,4 +1,4 @@
-/** A selector that cannot hurt: what it throws is reported, and what it does not implement costs nothing. */
+/** A selector behind a guard: exceptions are reported, and methods that it does not have cost nothing. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';

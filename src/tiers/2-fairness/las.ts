@@ -1,4 +1,4 @@
-/** Least attained service: whoever consumed least of late goes next, and a long wait counts a little. */
+/** Least attained service: the flow that consumed least of late goes next, and a long wait counts a little. */
 import type { FlowView } from '../views.js';
 import type { ProgramStrategy } from './program-strategy.js';
 import type { Program } from './program-table.js';
@@ -10,7 +10,7 @@ export interface LasSettings {
   readonly halfLifeMs: number;
 }
 
-/** The program's service, aged to `nowMs`. What is read is remembered, so that an idle program ages without being visited. */
+/** The program's service, aged to `nowMs`. The result is stored, so that an idle program ages without being visited. */
 export function serviceAt(program: Program, nowMs: number, halfLifeMs: number): number {
   const elapsedMs = nowMs - program.serviceAtMs;
   if (elapsedMs > 0) {
@@ -20,7 +20,7 @@ export function serviceAt(program: Program, nowMs: number, halfLifeMs: number): 
   return program.service;
 }
 
-/** Where `value` lies between `min` and `max`, 0…1; in the middle when there is no between. */
+/** Where `value` lies between `min` and `max`, 0…1; 0.5 when the two are equal. */
 export function rangeNormalize(value: number, min: number, max: number): number {
   return max === min ? 0.5 : (value - min) / (max - min);
 }

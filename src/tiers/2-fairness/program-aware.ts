@@ -13,7 +13,7 @@ import { turnPriority } from './turn-priority.js';
 
 /** A program is a fairness ID; its cost is `promptTokenWeight` · prompt tokens + `completionTokenWeight` · completion tokens. */
 export interface ProgramAwareOptions {
-  /** `las`: whoever attained least service. `turn-priority`: the session with the most turns. @default 'las' */
+  /** `las`: the program that attained least service. `turn-priority`: the session with the most turns. @default 'las' */
   strategy?: 'las' | 'turn-priority' | undefined;
   /** Weight of little service in the score, from 0 up. @default 0.8 */
   lasWeightService?: number | undefined;

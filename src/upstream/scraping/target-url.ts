@@ -28,7 +28,7 @@ function parseUrl(text: string): URL | undefined {
   }
 }
 
-/** What has several colons and no brackets is IPv6 without a port. */
+/** An address with several colons and no brackets is IPv6 without a port. */
 function withScheme(address: string): string {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(address)) return address;
   return /^[^[\]/]*:[^[\]/]*:[^[\]/]*$/.test(address) ? `http://[${address}]` : `http://${address}`;

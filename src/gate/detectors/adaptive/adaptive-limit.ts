@@ -1,5 +1,5 @@
 /**
- * What the adaptive detectors share: a limit for the whole pool that one rule moves, once for each window of latencies.
+ * The common part of the adaptive detectors: a limit for the whole pool that one rule moves once for each window of latencies.
  *
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
@@ -56,13 +56,13 @@ export interface AdaptiveLimitOptions {
   windowMs?: number | undefined;
   /** A window has at least so many requests in it. @default 10 */
   minSamples?: number | undefined;
-  /** What is measured: the time to the first token, or the same for each token of the prompt. @default 'ttft' */
+  /** The measure: the time to the first token, or the same for each token of the prompt. @default 'ttft' */
   signal?: 'ttft' | 'ttft-per-prompt-token' | undefined;
-  /** What a window is summarized as. @default 'mean' */
+  /** The figure that summarizes a window. @default 'mean' */
   statistic?: LatencyStatistic | undefined;
 }
 
-export const defaultMaxLimit = 1000;
+const defaultMaxLimit = 1000;
 
 type ShapeOf<T> = { readonly [K in keyof T]-?: Schema<T[K]> };
 
@@ -83,13 +83,13 @@ export function limitsInOrder({ initialLimit, minLimit = 1, maxLimit = defaultMa
   else if (initialLimit !== undefined && initialLimit > maxLimit) report(`at most maxLimit (${maxLimit})`, ['initialLimit']);
 }
 
-/** What a rule judges. `limit` may hold a fraction, which is carried on and not used. */
+/** The input of a rule. `limit` may hold a fraction, which is kept for the next window and not used. */
 interface RuleInput extends LatencyWindow {
   readonly limit: number;
   readonly peakInFlight: number;
 }
 
-/** The next limit; it is brought within the bounds by whoever asks. */
+/** The next limit; the caller brings it within the bounds. */
 type LimitRule = (window: RuleInput) => number;
 
 /** `saturation` is requests in flight over the limit; `filter` keeps the endpoints below their share of it, by weight. */
@@ -108,7 +108,7 @@ export function adaptiveDetector(
   let inFlight = 0;
   let peakInFlight = 0;
   let heardAtMs = 0;
-  /** The pool as last seen: filters may be asked about a part of it. */
+  /** The members of the pool at the last reading: `filter` may get only some of them. */
   let members: readonly EndpointView[] = [];
 
   function hear(requestsInFlight: number, nowMs: number): void {

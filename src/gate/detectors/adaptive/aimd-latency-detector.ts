@@ -11,7 +11,7 @@ import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, ada
 export interface AimdLatencyOptions extends AdaptiveLimitOptions {
   /** The latency that the pool should have when it is full, above 0: ms, or ms for each prompt token, as `signal` says. */
   targetMs: number;
-  /** What is left of the limit after a window that was too slow, or had a drop in it; from 0.5 to 0.99. @default 0.9 */
+  /** Factor on the limit after a window that was too slow or had a drop; from 0.5 to 0.99. @default 0.9 */
   backoffRatio?: number | undefined;
 }
 

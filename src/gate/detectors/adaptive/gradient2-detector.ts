@@ -43,7 +43,7 @@ const parameters = object(
 /** Windows until the long run is an exponential average; before, it is the mean. */
 const warmUp = 10;
 
-/** What a window with a drop in it does to the limit: the most that latency can do. */
+/** The gradient of a window with a drop in it: the lowest that latency alone can cause. */
 const steepest = 0.5;
 
 /**

@@ -7,7 +7,7 @@ import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/t
 import type { DetectorDefinition } from '../../saturation-detector.js';
 import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
 
-/** What a configuration file can hold. Limits are for the whole pool. */
+/** Parameters that a configuration file can hold. Limits are for the whole pool. */
 export interface VegasParameters extends AdaptiveLimitOptions {
   /** Required: nothing else bounds the limit where the fastest latency was measured under load. */
   maxLimit: number;

@@ -27,7 +27,8 @@ const shape = { closeAt: optional(aboveZero(), 1), openAt: optional(atLeastZero(
 const optionsSchema = object(shape, opensBelowClosing);
 
 const type = 'hysteresis-saturation-detector';
-const justBelowFull = 1 - Number.EPSILON / 2;
+/** The largest number below 1. */
+const justBelowFull = 0.9999999999999999;
 
 export interface HysteresisDetector<D extends SaturationDetector = SaturationDetector> extends SaturationDetector {
   /** The detector inside. */

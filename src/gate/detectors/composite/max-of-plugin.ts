@@ -1,4 +1,4 @@
-/** How files get `maxOf` and `meanOf`: the children are names, and whoever reads the file makes the detectors that they stand for. */
+/** How files get `maxOf` and `meanOf`: the children are names, and the loader of the file makes the detectors that they stand for. */
 import { list, object, record } from '../../../base/schema/containers.js';
 import { optional, type Report, type Schema } from '../../../base/schema/element.js';
 import { oneOf, text } from '../../../base/schema/types.js';

@@ -13,9 +13,9 @@ import { stagesOf } from './stage-aware.js';
 /** A detector inside a composite. */
 export interface CompositeChild {
   readonly detector: SaturationDetector;
-  /** What `winner` and `failures` call it. @default the detector's type, numbered when it comes twice */
+  /** Its name in `winner` and `failures`. @default the detector's type, numbered when it comes twice */
   readonly name?: string | undefined;
-  /** The stages that it judges, where `byStage` asks the composite. @default both */
+  /** The stages that it judges when the composite is inside `byStage`. @default both */
   readonly stages?: readonly Stage[] | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface CompositeDetector extends SaturationDetector {
   readonly isGuessing: boolean;
   /** The child with the highest reading of the last time, the first of equals; undefined before, and when none was in scope. */
   readonly winner: string | undefined;
-  /** What went wrong with which child at the last reading. */
+  /** The error of each child that failed at the last reading, by name. */
   readonly failures: ReadonlyMap<string, unknown>;
 }
 
@@ -39,7 +39,7 @@ type Combine = (readings: readonly number[]) => number;
  * The highest reading of the children: any one that is full closes the gate. Costs what the children cost together.
  *
  * A child that throws, or answers with anything but a finite number from 0 up, counts as full (1) and stands in `failures`; the others
- * are asked all the same. Children with `stages` are left out when another stage is judged; a stage that nobody judges reads 0.
+ * are asked all the same. Children with `stages` are left out when another stage is judged; a stage that no child judges reads 0.
  * `filter` keeps the endpoints that every child with a filter keeps; a child whose filter fails has no say.
  * Differs from llm-d-router, whose composite offers no filter.
  * Source: llm-d-router, max-saturation-detector.
@@ -118,7 +118,7 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
   };
 }
 
-/** What is left of `left` when the child has refused some of `all`; a child that fails refuses none. */
+/** The part of `left` that the child keeps when it is asked about `all`; a child that fails keeps everything. */
 function filterBy(
   { detector, stages }: Child,
   left: readonly EndpointView[],
@@ -135,7 +135,7 @@ function filterBy(
   }
 }
 
-/** Everybody hears it, also after one of them failed; the first failure goes to the gate. */
+/** Tells every detector, also after one of them failed; the first failure goes to the gate. */
 function tellAll(detectors: readonly SaturationDetector[], tell: (detector: SaturationDetector) => void): void {
   const errors: unknown[] = [];
   for (const detector of detectors) {

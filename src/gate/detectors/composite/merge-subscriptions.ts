@@ -1,4 +1,4 @@
-/** What several detectors announce, as one announcement. */
+/** Merges the subscriptions of several detectors into one. */
 import type { SaturationDetector } from '../../saturation-detector.js';
 
 /**

@@ -1,4 +1,4 @@
-/** Settings that are each right and do not go together. Every sentence names both. */
+/** Lints: settings that are each valid but do not go together. Every sentence names both. */
 
 import { defaultRegistry, schemas } from '../../index.js';
 import type { GatewayConfig } from '../index.js';
@@ -8,14 +8,14 @@ import { bytes, ms } from './units.js';
 
 /** The official clients of OpenAI give up then, unless told otherwise. */
 const clientTimeoutMs = 600_000;
-/** What Kubernetes gives a process to end, unless told otherwise. */
+/** The time that Kubernetes gives a process to end, by default. */
 const terminationGraceMs = 30_000;
 
-export function flowOddities(options: Resolved, objectives: ReadonlyMap<string, number>, text: string): string[] {
-  return [...limitOddities(options), ...ttlOddities(options), ...bandOddities(options, objectives), ...pluginOddities(text)];
+export function flowLints(options: Resolved, objectives: ReadonlyMap<string, number>, text: string): string[] {
+  return [...limitLints(options), ...ttlLints(options), ...bandLints(options, objectives), ...pluginLints(text)];
 }
 
-function limitOddities({ limits, bands }: Resolved): string[] {
+function limitLints({ limits, bands }: Resolved): string[] {
   return bands.flatMap(({ priority, limits: own }) => [
     ...(limits.maxRequests < own.maxRequests && own.maxRequests !== Number.POSITIVE_INFINITY
       ? [`band ${priority} may hold ${own.maxRequests} requests, but all bands together only ${limits.maxRequests} (maxRequests)`]
@@ -26,7 +26,7 @@ function limitOddities({ limits, bands }: Resolved): string[] {
   ]);
 }
 
-function ttlOddities({ bands }: Resolved): string[] {
+function ttlLints({ bands }: Resolved): string[] {
   return bands.flatMap(({ priority, requestTtlMs }) =>
     requestTtlMs > clientTimeoutMs
       ? [
@@ -36,12 +36,12 @@ function ttlOddities({ bands }: Resolved): string[] {
   );
 }
 
-function bandOddities({ bands, eviction }: Resolved, objectives: ReadonlyMap<string, number>): string[] {
+function bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<string, number>): string[] {
   const known = new Set(bands.map(({ priority }) => priority));
-  const homeless = [...objectives].filter(([, priority]) => !known.has(priority));
+  const withoutBand = [...objectives].filter(([, priority]) => !known.has(priority));
   const sheddable = [...known, ...objectives.values()].some((priority) => priority < 0);
   return [
-    ...homeless.map(
+    ...withoutBand.map(
       ([name, priority]) => `objective ${name} has priority ${priority}, for which there is no band: the default band's settings apply`,
     ),
     ...(eviction?.filter.type === 'sheddable-eviction-filter' && !sheddable
@@ -51,7 +51,7 @@ function bandOddities({ bands, eviction }: Resolved, objectives: ReadonlyMap<str
 }
 
 /** Types that are nearly one that is known: the loader leaves what it does not know to the scheduler. */
-function pluginOddities(text: string): string[] {
+function pluginLints(text: string): string[] {
   const known = defaultRegistry().types();
   return declaredPlugins(text).flatMap(({ type }) => {
     const suggestion = known.includes(type) ? '' : schemas.didYouMean(type, known);
@@ -59,16 +59,11 @@ function pluginOddities(text: string): string[] {
   });
 }
 
-export function gatewayOddities(config: GatewayConfig, options: Resolved, text: string): string[] {
-  return [
-    ...metricsOddities(config, options, text),
-    ...labelOddities(config, text),
-    ...senderOddities(config, options),
-    ...timeOddities(config),
-  ];
+export function gatewayLints(config: GatewayConfig, options: Resolved, text: string): string[] {
+  return [...metricsLints(config, options, text), ...labelLints(config, text), ...senderLints(config, options), ...timeLints(config)];
 }
 
-function metricsOddities({ scrape, upstreams, admin }: GatewayConfig, { saturationDetector }: Resolved, text: string): string[] {
+function metricsLints({ scrape, upstreams, admin }: GatewayConfig, { saturationDetector }: Resolved, text: string): string[] {
   const asked = upstreams.filter(({ profile }) => profile !== 'none');
   const isBlind = saturationDetector.needsPool === true && (scrape === undefined || asked.length === 0);
   const longestMs = scrape === undefined ? 0 : scrape.intervalMs * 1.1;
@@ -86,7 +81,7 @@ function metricsOddities({ scrape, upstreams, admin }: GatewayConfig, { saturati
   ];
 }
 
-function labelOddities({ upstreams, models }: GatewayConfig, text: string): string[] {
+function labelLints({ upstreams, models }: GatewayConfig, text: string): string[] {
   const filters = declaredPlugins(text).filter(({ type }) => type === 'label-filter');
   const labels = filters.flatMap(({ parameters }) => (typeof parameters.label === 'string' ? [parameters.label] : []));
   const unused = labels.filter((label) => upstreams.every((upstream) => upstream.labels[label] === undefined));
@@ -103,11 +98,11 @@ function labelOddities({ upstreams, models }: GatewayConfig, text: string): stri
   ];
 }
 
-function senderOddities({ listen, admin, auth, limits }: GatewayConfig, { bands, limits: all }: Resolved): string[] {
+function senderLints({ listen, admin, auth, limits }: GatewayConfig, { bands, limits: all }: Resolved): string[] {
   const isOpen = !['127.0.0.1', '::1', 'localhost'].includes(listen.host);
   const known = new Set(bands.map(({ priority }) => priority));
   const senders = auth.anonymous === undefined ? auth.keys : [...auth.keys, auth.anonymous];
-  const homeless = senders.filter(({ priority }) => !known.has(priority));
+  const withoutBand = senders.filter(({ priority }) => !known.has(priority));
   const narrow = bands.filter((band) => Math.min(band.limits.maxBytes, all.maxBytes) < limits.maxRequestBytes);
   return [
     ...(isOpen && auth.keys.length === 0 ? [`everybody who reaches ${listen.host} may send requests: there are no auth.keys`] : []),
@@ -115,7 +110,7 @@ function senderOddities({ listen, admin, auth, limits }: GatewayConfig, { bands,
       ? [`everybody who reaches ${listen.host} may read /metrics, which names tenants: there is no admin.port`]
       : []),
     ...(isOpen && auth.anonymous?.trusted ? ['auth.anonymous is trusted: whoever comes names any tenant and objective'] : []),
-    ...homeless.map(
+    ...withoutBand.map(
       ({ tenant, priority }) => `tenant ${tenant} has priority ${priority}, for which there is no band: the default band's settings apply`,
     ),
     ...narrow.map(
@@ -125,7 +120,7 @@ function senderOddities({ listen, admin, auth, limits }: GatewayConfig, { bands,
   ];
 }
 
-function timeOddities({ timeouts, drain }: GatewayConfig): string[] {
+function timeLints({ timeouts, drain }: GatewayConfig): string[] {
   const drainMs = drain.waitingMs + drain.streamsMs;
   return [
     ...(timeouts.firstByteMs > timeouts.totalMs
