@@ -100,7 +100,7 @@ const shape = {
   flows: optional(record(flowProfile), {}),
   usageLimitPolicy: optional(pluginOf('usageLimit'), defaultUsageLimit),
   limits: optional(limits),
-  bands: optional(list(object(withKeys(template, { priority: integer() }))), []),
+  bands: optional(list(object(withKeys({ priority: integer() }, template))), []),
   defaultBand: orEmpty(object(template)),
   defaultNegativeBand: optional(object(template)),
   maxBands: optional(integer({ from: 1, to: mostBands })),

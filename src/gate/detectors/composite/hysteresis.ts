@@ -99,7 +99,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
 export const hysteresisPlugin: DetectorDefinition<HysteresisOptions & { detector: string }> = {
   kind: 'saturationDetector',
   type,
-  parameters: object(withKeys(shape, { detector: text('the name of a saturation detector') }), opensBelowClosing),
+  parameters: object(withKeys({ detector: text('the name of a saturation detector') }, shape), opensBelowClosing),
   create({ detector, ...options }, references) {
     const named = new NamedDetectors(references);
     const inner = named.find(detector, 'detector');
