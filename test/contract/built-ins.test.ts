@@ -7,12 +7,18 @@ import {
   programAware,
   utilizationDetector,
 } from '../../src/index.js';
-import { describeEndpointFilter } from './describe-endpoint-filter.js';
-import { describeEndpointPicker } from './describe-endpoint-picker.js';
-import { describeFairnessPolicy } from './describe-fairness-policy.js';
-import { describeOrderingPolicy } from './describe-ordering-policy.js';
-import { describeSaturationDetector } from './describe-saturation-detector.js';
-import { describeUsageLimitPolicy } from './describe-usage-limit-policy.js';
+import {
+  admissionPolicyContract,
+  type ContractCase,
+  endpointFilterContract,
+  endpointPickerContract,
+  evictionFilterContract,
+  evictionOrderingContract,
+  fairnessPolicyContract,
+  orderingPolicyContract,
+  saturationDetectorContract,
+  usageLimitPolicyContract,
+} from '../../src/testing/index.js';
 
 /** For types that cannot be made without. */
 const parameters: Readonly<Record<string, unknown>> = {
@@ -25,35 +31,55 @@ const parameters: Readonly<Record<string, unknown>> = {
   'max-saturation-detector': { detectors: ['concurrency-detector', 'utilization-detector'] },
   'mean-saturation-detector': { detectors: ['concurrency-detector', 'utilization-detector'] },
   'stage-aware-saturation-detector': { detector: 'concurrency-detector' },
+  'tenant-budgets': { budgets: { a: 0.5, 'tenant-1': 0.1 }, capacity: 20 },
   'vegas-detector': { maxLimit: 200 },
 };
 
-/** All of one kind that a configuration file can name: a new one is covered from its first day. */
-function builtIns<K extends ConfigurableKind>(kind: K, describePlugin: (name: string, make: () => Plugins[K]) => void): void {
-  for (const type of defaultRegistry().types(kind))
-    describePlugin(type, () => defaultRegistry().create(type, parameters[type]) as Plugins[K]);
+/** A suite of each kind: a kind without one does not compile. */
+const contracts: { readonly [K in ConfigurableKind]: (make: () => Plugins[K]) => ContractCase[] } = {
+  fairness: fairnessPolicyContract,
+  ordering: orderingPolicyContract,
+  saturationDetector: saturationDetectorContract,
+  usageLimit: usageLimitPolicyContract,
+  endpointPicker: endpointPickerContract,
+  endpointFilter: endpointFilterContract,
+  admission: admissionPolicyContract,
+  evictionFilter: evictionFilterContract,
+  evictionOrdering: evictionOrderingContract,
+};
+
+function keeps(name: string, cases: readonly ContractCase[]): void {
+  describe(name, () => {
+    for (const { name: promise, run } of cases) it(promise, run);
+  });
 }
 
-builtIns('fairness', describeFairnessPolicy);
-builtIns('ordering', describeOrderingPolicy);
-builtIns('saturationDetector', describeSaturationDetector);
-builtIns('endpointPicker', describeEndpointPicker);
-builtIns('endpointFilter', describeEndpointFilter);
-builtIns('usageLimit', describeUsageLimitPolicy);
+/** All of one kind that a configuration file can name: a new one is covered from its first day. */
+function builtIns<K extends ConfigurableKind>(kind: K): void {
+  const types = defaultRegistry().types(kind);
+  for (const type of types)
+    keeps(
+      `${kind} ${type}`,
+      contracts[kind](() => defaultRegistry().create(type, parameters[type]) as Plugins[K]),
+    );
+  it(`the registry has built-ins of the kind ${kind}`, () => expect(types.length).toBeGreaterThan(0));
+}
 
-describeFairnessPolicy('program-aware-fairness, turn-priority', () => programAware({ strategy: 'turn-priority' }));
-describeSaturationDetector('concurrency-detector, tokens', () =>
-  concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, headroom: 0.2 }),
-);
-describeSaturationDetector('concurrency-detector, hybrid', () => concurrencyDetector({ concurrencyMode: 'hybrid', maxConcurrency: 5 }));
-describeSaturationDetector('utilization-detector, without lag compensation', () =>
-  utilizationDetector({ lagCompensation: false, headroom: 0.5 }),
-);
+for (const kind of Object.keys(contracts) as ConfigurableKind[]) builtIns(kind);
 
-describe('the registry', () => {
-  it('has built-ins of every kind that a contract is written for', () => {
-    for (const kind of ['fairness', 'ordering', 'saturationDetector', 'endpointPicker', 'endpointFilter', 'usageLimit'] as const) {
-      expect(defaultRegistry().types(kind).length).toBeGreaterThan(0);
-    }
-  });
-});
+keeps(
+  'program-aware-fairness, turn-priority',
+  fairnessPolicyContract(() => programAware({ strategy: 'turn-priority' })),
+);
+keeps(
+  'concurrency-detector, tokens',
+  saturationDetectorContract(() => concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, headroom: 0.2 })),
+);
+keeps(
+  'concurrency-detector, hybrid',
+  saturationDetectorContract(() => concurrencyDetector({ concurrencyMode: 'hybrid', maxConcurrency: 5 })),
+);
+keeps(
+  'utilization-detector, without lag compensation',
+  saturationDetectorContract(() => utilizationDetector({ lagCompensation: false, headroom: 0.5 })),
+);

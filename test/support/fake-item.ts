@@ -1,18 +1,2 @@
-/** Requests as policies see them, made of figures. */
-import type { ItemView } from '../../src/index.js';
-
-export function fakeItem(figures: Partial<ItemView> = {}): ItemView {
-  return {
-    request: { byteSize: 1 },
-    fairnessId: 'a',
-    priority: 0,
-    byteSize: 1,
-    tokens: 0,
-    sequence: 0,
-    receivedAtMs: 0,
-    enqueuedAtMs: 0,
-    ttlMs: Number.POSITIVE_INFINITY,
-    ttftDeadlineAtMs: Number.POSITIVE_INFINITY,
-    ...figures,
-  };
-}
+/** Requests as policies see them, made of figures: those of the contract suites. */
+export { itemView as fakeItem } from '../../src/testing/contracts/views.js';

@@ -1,27 +1,10 @@
-/** Pools as detectors see them, made of figures. */
-import type { EndpointView, PoolView } from '../../src/index.js';
+/** Pools as detectors see them, made of figures: those of the contract suites. */
+import type { PoolView } from '../../src/index.js';
+import { endpointView, poolView } from '../../src/testing/contracts/views.js';
 
-export function fakeEndpoint(id: string, figures: Partial<EndpointView> = {}): EndpointView {
-  return {
-    id,
-    labels: {},
-    weight: 1,
-    overloadedUntilMs: 0,
-    metrics: undefined,
-    inFlightRequests: 0,
-    inFlightTokens: 0,
-    unsampledRequests: 0,
-    dispatchedRequests: 0,
-    ...figures,
-  };
-}
+export { endpointView as fakeEndpoint, poolView as poolOf };
 
 /** Endpoints e0, e1, … with `[requests, tokens]` in flight. */
 export function fakePool(figures: readonly (readonly [inFlightRequests: number, inFlightTokens: number])[]): PoolView {
-  return poolOf(...figures.map(([inFlightRequests, inFlightTokens], i) => fakeEndpoint(`e${i}`, { inFlightRequests, inFlightTokens })));
-}
-
-export function poolOf(...endpoints: EndpointView[]): PoolView {
-  const sum = (figure: 'inFlightRequests' | 'inFlightTokens'): number => endpoints.reduce((total, endpoint) => total + endpoint[figure], 0);
-  return { endpoints, inFlightRequests: sum('inFlightRequests'), inFlightTokens: sum('inFlightTokens') };
+  return poolView(...figures.map(([inFlightRequests, inFlightTokens], i) => endpointView(`e${i}`, { inFlightRequests, inFlightTokens })));
 }

@@ -6,7 +6,7 @@ import { build } from 'esbuild';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type EventLoopLagDetector, type EventLoopLagOptions, eventLoopLag, eventLoopLagPlugin } from '../../../src/adapters/node/index.js';
 import { defaultRegistry, FlowConfigError } from '../../../src/index.js';
-import { describeSaturationDetector } from '../../contract/describe-saturation-detector.js';
+import { saturationDetectorContract } from '../../../src/testing/index.js';
 import { until } from '../../integration/support/until.js';
 import { fakePool } from '../../support/fake-pool.js';
 import { key, makeFlow, request } from '../../support/flow.js';
@@ -37,7 +37,9 @@ async function nextSample(detector: EventLoopLagDetector): Promise<NonNullable<E
   return detector.lastSample as NonNullable<EventLoopLagDetector['lastSample']>;
 }
 
-describeSaturationDetector('event-loop-lag-detector', () => make());
+describe('saturationDetector event-loop-lag-detector', () => {
+  for (const { name, run } of saturationDetectorContract(() => make())) it(name, run);
+});
 
 describe('eventLoopLag', () => {
   it('sees one long block as lag, without the resolution of the histogram', async () => {

@@ -1,0 +1,99 @@
+/** What every admission policy must keep. */
+import type { AdmissionPolicy, AdmissionView, Usage } from '../../index.js';
+import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { expectNoFaults, sabotaged, serveAll } from './play.js';
+import { Random } from './random.js';
+import { endpointView, poolView } from './views.js';
+
+const usages: readonly (Usage | undefined)[] = [
+  undefined,
+  { promptTokens: 0, completionTokens: 0 },
+  { promptTokens: 1e6, completionTokens: 7 },
+];
+const requests: readonly unknown[] = [{ byteSize: 1 }, { byteSize: 0, tokens: 1e9 }, {}, Object.freeze({ byteSize: 1, tokens: 3 })];
+
+function randomView(random: Random, nowMs: number): AdmissionView {
+  const saturation = random.pick([0, 0.3, 0.99, 1, 50]);
+  const endpoints = Array.from({ length: random.int(4) }, (_, index) => endpointView(`e${index}`, { inFlightRequests: random.int(9) }));
+  return { nowMs, pool: poolView(...endpoints), waiting: random.int(1000), saturation: () => saturation };
+}
+
+/** A random history of requests that come and of admitted ones that end; the answers, in order. */
+function live(policy: AdmissionPolicy, seed: number): unknown[] {
+  const random = new Random(seed);
+  const admitted: [request: unknown, fairnessId: string, priority: number][] = [];
+  const answers: unknown[] = [];
+  let nowMs = 0;
+  for (let i = 0; i < 500; i++) {
+    nowMs += random.int(50);
+    if (random.chance(0.3) && admitted.length > 0) {
+      const [[request, fairnessId, priority]] = admitted.splice(random.int(admitted.length), 1) as [(typeof admitted)[number]];
+      policy.released?.(request, { fairnessId, priority }, random.pick(usages));
+      continue;
+    }
+    const request = random.pick(requests);
+    const [fairnessId, priority] = [
+      random.pick(['a', 'b', '__proto__', 'x'.repeat(300)]),
+      random.pick([0, 5, -5, Number.MAX_SAFE_INTEGER]),
+    ];
+    const answer: unknown = policy.admit(request, Object.freeze({ fairnessId, priority }), randomView(random, nowMs));
+    if (answer === 'admit') admitted.push([request, fairnessId, priority]);
+    answers.push(answer);
+  }
+  return answers;
+}
+
+/** The contract of admission policies, as cases for any test framework. */
+export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCase[] {
+  return [
+    typeCase(make),
+    {
+      name: 'admits, or refuses with a reason, whatever the request carries',
+      run() {
+        for (const answer of live(make(), 1)) expectThat(answer === 'admit' || isRefusal(answer), `it answers ${JSON.stringify(answer)}`);
+      },
+    },
+    {
+      name: 'decides alike on like histories',
+      run: () => expectSame(live(make(), 2), live(make(), 2), 'a history played twice'),
+    },
+    {
+      name: 'leaves every request to a controller that it admits, and is never at fault',
+      async run() {
+        expectNoFaults((await serveAll({ admission: make() })).pluginErrors);
+      },
+    },
+    {
+      name: 'is passed over when its answers are lost: the request comes in',
+      run: async () => void (await serveAll({ admission: sabotaged(make(), 'admit') })),
+    },
+    {
+      name: 'hears of the end of every request that it admitted, once',
+      async run() {
+        const policy = make();
+        let open = 0;
+        const counted: AdmissionPolicy = {
+          type: policy.type,
+          admit(...call) {
+            const answer = policy.admit(...call);
+            if (answer === 'admit') open++;
+            return answer;
+          },
+          released(...call) {
+            open--;
+            policy.released?.(...call);
+          },
+        };
+        await serveAll({ admission: counted });
+        expectSame(open, 0, 'requests that were admitted and did not end');
+      },
+    },
+  ];
+}
+
+function isRefusal(answer: unknown): boolean {
+  if (typeof answer !== 'object' || answer === null || !('reason' in answer)) return false;
+  const { cause, retryAfterMs } = answer as { cause?: unknown; retryAfterMs?: unknown };
+  const isTime = retryAfterMs === undefined || (typeof retryAfterMs === 'number' && retryAfterMs >= 0);
+  return typeof answer.reason === 'string' && [undefined, 'saturated', 'overloaded'].includes(cause as undefined) && isTime;
+}

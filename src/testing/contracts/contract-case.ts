@@ -1,0 +1,35 @@
+/** What a contract suite is made of, and how its cases say what they expect. No test framework: a case that fails throws. */
+
+/** One promise of a contract. */
+export interface ContractCase {
+  /** A statement of behaviour. */
+  readonly name: string;
+  /** @throws ContractViolation when the plugin breaks the promise; whatever the plugin throws */
+  run(): void | Promise<void>;
+}
+
+/** A plugin broke its contract; the message says how. */
+export class ContractViolation extends Error {
+  override readonly name = 'ContractViolation';
+}
+
+export function expectThat(holds: boolean, violation: string): asserts holds {
+  if (!holds) throw new ContractViolation(violation);
+}
+
+/** Of numbers, texts, and lists of them. */
+export function expectSame(got: unknown, expected: unknown, what: string): void {
+  const [a, b] = [JSON.stringify(got), JSON.stringify(expected)];
+  expectThat(a === b, `${what}: expected ${b}, got ${a}`);
+}
+
+/** Every plugin has a type: small letters, digits and hyphens, as configuration files write it. */
+export function typeCase(make: () => { readonly type: string }): ContractCase {
+  return {
+    name: 'has a type',
+    run() {
+      const { type } = make();
+      expectThat(typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type), `expected a type such as "my-policy", got ${String(type)}`);
+    },
+  };
+}

@@ -1,0 +1,99 @@
+/** What every endpoint filter must keep. */
+import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
+import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { sabotaged, serveAll } from './play.js';
+import { Random } from './random.js';
+import { endpointView, itemView } from './views.js';
+
+const words = ['a', 'b', 'a,b', '', ' ', 'e0', 'e1:80, e2:80', undefined, null, 7, ['e0', 'e3'], [], {}];
+
+/** A request that says something, or nothing, to any filter. */
+function randomItem(random: Random): ItemView {
+  const [model, endpointSubset] = [random.pick(words), random.pick(words)];
+  return Object.freeze(
+    itemView({ request: random.chance(0.1) ? random.pick(words) : Object.freeze({ byteSize: 1, model, endpointSubset }) }),
+  );
+}
+
+function randomEndpoints(random: Random): readonly EndpointView[] {
+  const labelled = (): Record<string, string> => (random.chance(0.3) ? {} : { model: random.pick(['a', 'b', 'a, b', '']) });
+  const all = Array.from({ length: random.int(8) }, (_, index) =>
+    Object.freeze(endpointView(`e${index}`, { labels: Object.freeze(labelled()), inFlightRequests: random.int(9) })),
+  );
+  return Object.freeze(all);
+}
+
+/** Calls `check` for random endpoints and the class of a random request. */
+function withClasses(
+  seed: number,
+  filter: EndpointFilter,
+  check: (endpoints: readonly EndpointView[], requestClass: string) => void,
+): void {
+  const random = new Random(seed);
+  for (let i = 0; i < 300; i++) {
+    const endpoints = randomEndpoints(random);
+    const requestClass = filter.classOf(randomItem(random));
+    if (requestClass !== undefined) check(endpoints, requestClass);
+  }
+}
+
+function ids(endpoints: readonly EndpointView[]): string[] {
+  return endpoints.map(({ id }) => id);
+}
+
+/** The contract of endpoint filters, as cases for any test framework. */
+export function endpointFilterContract(make: () => EndpointFilter): ContractCase[] {
+  return [
+    typeCase(make),
+    {
+      name: 'finds a class, or none, for every request, whatever it carries, and the same one again',
+      run() {
+        const random = new Random(1);
+        const filter = make();
+        const other = make();
+        for (let i = 0; i < 300; i++) {
+          const item = randomItem(random);
+          const requestClass: unknown = filter.classOf(item);
+          expectThat(requestClass === undefined || typeof requestClass === 'string', `a class of ${typeof requestClass}`);
+          expectSame(
+            filter.classOf({ ...item, sequence: item.sequence + 1, fairnessId: 'b' }),
+            requestClass,
+            'the class of a like request',
+          );
+          expectSame(other.classOf(item), requestClass, 'the class that another filter finds');
+        }
+      },
+    },
+    {
+      name: 'keeps some of what it was given, in its order, and changes nothing in it',
+      run() {
+        const filter = make();
+        withClasses(2, filter, (endpoints, requestClass) => {
+          const kept = filter.keep(endpoints, requestClass);
+          expectThat(
+            kept.every((endpoint) => endpoints.includes(endpoint)),
+            'it answers an endpoint that it was not given',
+          );
+          expectSame(ids(kept), ids(endpoints.filter((endpoint) => kept.includes(endpoint))), 'what it keeps');
+        });
+      },
+    },
+    {
+      name: 'judges each endpoint for itself, by name and labels and not by its load',
+      run() {
+        const filter = make();
+        withClasses(3, filter, (endpoints, requestClass) => {
+          const alone = endpoints.flatMap(({ id, labels }) => filter.keep([endpointView(id, { labels })], requestClass));
+          expectSame(ids(alone), ids(filter.keep(endpoints, requestClass)), 'what it keeps, one by one');
+        });
+      },
+    },
+    {
+      name: 'serves or refuses every request, also when its classes are lost',
+      async run() {
+        await serveAll({ endpointFilters: [make()] });
+        await serveAll({ endpointFilters: [sabotaged(make(), 'classOf')] });
+      },
+    },
+  ];
+}

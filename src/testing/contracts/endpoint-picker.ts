@@ -1,0 +1,73 @@
+/** What every endpoint picker must keep. */
+import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
+import { type ContractCase, expectThat, typeCase } from './contract-case.js';
+import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll } from './play.js';
+import { Random } from './random.js';
+import { endpointView, itemView } from './views.js';
+
+/** The contract of endpoint pickers, as cases for any test framework. */
+export function endpointPickerContract(make: () => EndpointPicker): ContractCase[] {
+  return [
+    typeCase(make),
+    { name: 'picks one of what it was given, and changes nothing in it', run: () => pickFromRandom(make()) },
+    { name: 'works for a pool that changes, and is never at fault', run: () => changePool(make()) },
+    {
+      name: 'serves requests of every tenant and priority, and is never at fault',
+      async run() {
+        expectNoFaults((await serveAll({ endpointPicker: make() })).pluginErrors);
+      },
+    },
+    {
+      name: 'serves on when its choices are lost: the least loaded endpoint gets the request',
+      async run() {
+        const { pluginErrors } = await serveAll({ endpointPicker: sabotaged(make(), 'pick') });
+        expectThat(pluginErrors > 0, 'faults were not reported');
+      },
+    },
+  ];
+}
+
+function pickFromRandom(picker: EndpointPicker): void {
+  const random = new Random(1);
+  const requests = [{ byteSize: 1 }, {}, Object.freeze({ byteSize: 1, model: 7, prompt: null })];
+  for (let i = 0; i < 300; i++) {
+    const endpoints = Object.freeze(
+      Array.from({ length: 1 + random.int(8) }, (_, index) =>
+        Object.freeze(
+          endpointView(`e${index}`, {
+            inFlightRequests: random.int(4),
+            inFlightTokens: random.int(100),
+            dispatchedRequests: random.int(50),
+            weight: random.pick([1, 1, 0.1, 1000]),
+            metrics: random.chance(0.5)
+              ? { waitingQueueSize: random.int(9), runningRequests: random.int(9), kvCacheUsage: random.next(), sampledAtMs: 0 }
+              : undefined,
+          }),
+        ),
+      ),
+    );
+    const picked = picker.pick(endpoints, Object.freeze(itemView({ sequence: i, request: random.pick(requests) })), i);
+    expectThat(picked !== undefined && endpoints.includes(picked), `of ${endpoints.length} endpoints it picks ${JSON.stringify(picked)}`);
+  }
+}
+
+function changePool(endpointPicker: EndpointPicker): void {
+  const random = new Random(2);
+  const pool = new EndpointPool();
+  for (const id of ['a', 'b', 'c']) pool.add(id);
+  const { flow } = makePlay({ pool, endpointPicker, saturationDetector: concurrencyDetector({ maxConcurrency: 3 }) });
+  const leases: Lease[] = [];
+  for (let i = 0; i < 500; i++) {
+    const id = `e${random.int(5)}`;
+    if (random.chance(0.1) && !pool.remove(id)) pool.add(id);
+    const outcome = flow.tryEnqueue({ byteSize: 1, tokens: random.int(9) }, { fairnessId: `f${random.int(3)}` });
+    if (outcome?.type === 'Dispatched') leases.push(outcome.lease);
+    else leases.splice(random.int(leases.length), 1)[0]?.release();
+    const fullest = Math.max(...pool.endpoints.map(({ inFlightRequests }) => inFlightRequests));
+    expectThat(fullest <= 3, `an endpoint with 3 seats has ${fullest} requests`);
+  }
+  expectBalanced(flow);
+  const { dispatched, pluginErrors } = flow.stats();
+  expectNoFaults(pluginErrors);
+  expectThat(dispatched > 100, `only ${dispatched} requests went`);
+}

@@ -1,0 +1,108 @@
+/** What eviction filters and orderings must keep. */
+import { concurrencyDetector, type EvictionFilter, type EvictionOrdering, type InFlightView, type Lease } from '../../index.js';
+import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { expectBalanced, expectNoFaults, makePlay, sabotaged } from './play.js';
+import { Random } from './random.js';
+import { endpointView } from './views.js';
+
+/** Few distinct values, so that ties are many; frozen, because views are not to be written to. */
+function randomLeases(seed: number, count: number): InFlightView[] {
+  const random = new Random(seed);
+  return Array.from({ length: count }, () =>
+    Object.freeze({
+      fairnessId: `f${random.int(3)}`,
+      priority: random.pick([-10, -1, 0, 5, Number.MIN_SAFE_INTEGER]),
+      dispatchedAtMs: random.int(4) * 10,
+      tokens: random.pick([0, 1, 100, Number.MAX_SAFE_INTEGER]),
+      usage: Object.freeze({ promptTokens: random.int(3) * 100, completionTokens: random.int(3) * 10 }),
+      endpoint: random.chance(0.5) ? endpointView(`e${random.int(2)}`) : undefined,
+    }),
+  );
+}
+
+interface Plugins {
+  readonly filter?: EvictionFilter;
+  readonly ordering?: EvictionOrdering;
+}
+
+/** Fills a controller with sheddable requests, lets more important ones come, and lets victims go; faults of plugins. */
+function evictUnder(plugins: Plugins): number {
+  const seats = 8;
+  const { flow, clock } = makePlay({ saturationDetector: concurrencyDetector({ maxConcurrency: seats }), eviction: { ...plugins } });
+  const running = new Set<Lease>();
+  flow.on('dispatched', ({ lease }) => running.add(lease));
+  flow.on('evicted', ({ lease }) => expectThat(running.has(lease) && !lease.isReleased, 'a request was evicted that does not run'));
+  for (let i = 0; i < seats; i++) void flow.enqueue({ byteSize: 1, tokens: i }, { fairnessId: `f${i % 3}`, priority: -1 - (i % 2) });
+  for (let i = 0; i < seats / 2; i++) void flow.enqueue({ byteSize: 1 }, { fairnessId: 'important', priority: 10 });
+  for (let round = 0; round < 100 && running.size > 0; round++) {
+    clock.advance(100);
+    const victims = [...running].filter((lease) => lease.isEvicted);
+    const [next] = victims.length > 0 ? victims : running;
+    if (next !== undefined) {
+      running.delete(next);
+      next.release();
+    }
+    expectBalanced(flow);
+  }
+  const { waiting, inFlight, pluginErrors } = flow.stats();
+  expectSame({ waiting, inFlight }, { waiting: 0, inFlight: 0 }, 'in the end');
+  return pluginErrors;
+}
+
+/** The contract of eviction filters, as cases for any test framework. */
+export function evictionFilterContract(make: () => EvictionFilter): ContractCase[] {
+  return [
+    typeCase(make),
+    {
+      name: 'answers true or false for every request, and the same again',
+      run() {
+        const filter = make();
+        for (const lease of randomLeases(1, 200)) {
+          const answer: unknown = filter.accepts(lease);
+          expectThat(typeof answer === 'boolean', `it answers ${String(answer)}`);
+          expectSame(make().accepts(lease), answer, 'what another filter answers');
+        }
+      },
+    },
+    { name: 'lets important requests have seats, and is never at fault', run: () => expectNoFaults(evictUnder({ filter: make() })) },
+    {
+      name: 'evicts nobody by an answer that was lost',
+      run: () => void evictUnder({ filter: sabotaged(make(), 'accepts') }),
+    },
+  ];
+}
+
+/** The contract of eviction orderings, as cases for any test framework. */
+export function evictionOrderingContract(make: () => EvictionOrdering): ContractCase[] {
+  const { compare } = make();
+  const leases = randomLeases(2, 40);
+  const sign = (a: InFlightView, b: InFlightView): number => Math.sign(compare(a, b));
+  return [
+    typeCase(make),
+    {
+      name: 'always answers with a number',
+      run() {
+        for (const a of leases) {
+          for (const b of leases) {
+            const answer: unknown = compare(a, b);
+            expectThat(typeof answer === 'number' && !Number.isNaN(answer), `compare answers ${String(answer)}`);
+          }
+        }
+      },
+    },
+    {
+      name: 'is an order: equal to itself, opposite when turned round, and transitive',
+      run() {
+        for (const a of leases) {
+          expectThat(compare(a, a) === 0, 'a request is not equal to itself');
+          for (const b of leases) {
+            expectThat(sign(a, b) + sign(b, a) === 0, 'two requests are not opposite when turned round');
+            for (const c of leases) expectThat(sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0, 'three requests: not transitive');
+          }
+        }
+      },
+    },
+    { name: 'lets important requests have seats, and is never at fault', run: () => expectNoFaults(evictUnder({ ordering: make() })) },
+    { name: 'evicts on when its comparisons are lost', run: () => void evictUnder({ ordering: sabotaged(make(), 'compare') }) },
+  ];
+}

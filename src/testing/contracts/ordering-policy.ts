@@ -1,0 +1,130 @@
+/** What every ordering policy must keep. */
+import type { ItemView, OrderingPolicy } from '../../index.js';
+import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { expectNoFaults, makePlay, sabotaged, serveAll, Valve } from './play.js';
+import { Random } from './random.js';
+import { itemView } from './views.js';
+
+const none = Number.POSITIVE_INFINITY;
+
+/** Few distinct values, so that ties are many; frozen, because views are not to be written to. */
+function randomItems(seed: number, count: number): ItemView[] {
+  const random = new Random(seed);
+  return Array.from({ length: count }, (_, sequence) => {
+    const enqueuedAtMs = random.int(4) * 10;
+    const receivedAtMs = enqueuedAtMs - random.int(3) * 5;
+    return Object.freeze(
+      itemView({
+        sequence,
+        enqueuedAtMs,
+        receivedAtMs,
+        fairnessId: `f${random.int(3)}`,
+        byteSize: random.int(3),
+        tokens: random.int(3),
+        ttlMs: random.pick([none, 10, 20, 30]),
+        ttftDeadlineAtMs: receivedAtMs + random.pick([none, 0, 10, 20]),
+      }),
+    );
+  });
+}
+
+/** Values at the ends of their ranges. */
+const extremes: readonly ItemView[] = [
+  itemView(),
+  itemView({ sequence: 1, ttlMs: 0, ttftDeadlineAtMs: 0 }),
+  itemView({ sequence: 2, byteSize: Number.MAX_SAFE_INTEGER, tokens: Number.MAX_SAFE_INTEGER }),
+  itemView({ sequence: 3, receivedAtMs: -1e15, enqueuedAtMs: 1e15 }),
+  itemView({ sequence: 4, request: {}, fairnessId: '__proto__' }),
+].map((item) => Object.freeze(item));
+
+/** The contract of ordering policies, as cases for any test framework. */
+export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase[] {
+  const { compare, arrivalOrder } = make();
+  const items = [...randomItems(7, 40), ...extremes.map((item) => ({ ...item, sequence: item.sequence + 40 }))];
+  const sign = (a: ItemView, b: ItemView): number => Math.sign(compare(a, b));
+  return [
+    typeCase(make),
+    {
+      name: 'always answers with a number, for requests without deadlines and with the largest values too',
+      run() {
+        for (const a of items) {
+          for (const b of items) {
+            const answer: unknown = compare(a, b);
+            expectThat(typeof answer === 'number' && !Number.isNaN(answer), `compare answers ${String(answer)}`);
+          }
+        }
+      },
+    },
+    {
+      name: 'is an order: equal to itself, opposite when turned round, and transitive',
+      run() {
+        for (const a of items) {
+          expectThat(compare(a, a) === 0, `request ${a.sequence} is not equal to itself`);
+          for (const b of items) {
+            expectThat(sign(a, b) + sign(b, a) === 0, `requests ${a.sequence} and ${b.sequence} are not opposite when turned round`);
+            for (const c of items) {
+              const isTransitive = sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0;
+              expectThat(isTransitive, `requests ${a.sequence}, ${b.sequence}, ${c.sequence}: not transitive`);
+            }
+          }
+        }
+      },
+    },
+    {
+      name: 'is nothing but the order of arrival where it says arrivalOrder',
+      run() {
+        if (arrivalOrder !== true) return;
+        for (const a of items) {
+          for (const b of items) expectSame(sign(a, b), Math.sign(a.sequence - b.sequence), `requests ${a.sequence} and ${b.sequence}`);
+        }
+      },
+    },
+    { name: 'lets requests go in its order, ties by arrival', run: () => dispatchInOrder(make()) },
+    {
+      name: 'serves requests of every tenant and priority, and is never at fault',
+      async run() {
+        expectNoFaults((await serveAll({ bands: bandsWith(make) })).pluginErrors);
+      },
+    },
+    {
+      name: 'serves on when its comparisons are lost',
+      run: async () => void (await serveAll({ bands: bandsWith(() => sabotaged(make(), 'compare')) })),
+    },
+  ];
+}
+
+function bandsWith(make: () => OrderingPolicy): { priority: number; ordering: OrderingPolicy }[] {
+  return [10, 5, 0, -10].map((priority) => ({ priority, ordering: make() }));
+}
+
+function dispatchInOrder(ordering: OrderingPolicy): void {
+  const random = new Random(3);
+  const valve = new Valve();
+  const { flow, clock } = makePlay({ saturationDetector: valve, bands: [{ priority: 0, ordering }], defaultRequestTtl: '60s' });
+  const waiting: ItemView[] = [];
+  const order: number[] = [];
+  // Copies: a request's item lets go of the request when it leaves.
+  flow.on('queued', ({ item }) => {
+    const { fairnessId, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs, request } = item;
+    waiting.push({ fairnessId, priority: 0, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs, request });
+  });
+  flow.on('dispatched', ({ item }) => order.push(item.sequence));
+  for (let i = 0; i < 60; i++) {
+    if (random.chance(0.3)) clock.advance(random.int(20));
+    const request = {
+      byteSize: random.int(5),
+      ttlMs: random.pick([0, 5000, 6000, 7000]),
+      sloTtftMs: random.pick([undefined, 0, 50, 100]),
+      receivedAtMs: clock.now() - random.int(3),
+    };
+    void flow.enqueue(request, { fairnessId: `f${random.int(4)}` });
+  }
+  valve.open(Number.MAX_SAFE_INTEGER);
+  waiting.sort((a, b) => ordering.compare(a, b) || a.sequence - b.sequence);
+  expectSame(
+    order,
+    waiting.map(({ sequence }) => sequence),
+    'the order of dispatch',
+  );
+  expectNoFaults(flow.stats().pluginErrors);
+}

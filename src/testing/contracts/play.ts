@@ -1,0 +1,147 @@
+/** Controllers that the suites put plugins into, and what each must still keep: every request served, the books balanced, no fault. */
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowController,
+  type FlowControllerOptions,
+  type FlowRequest,
+  type Lease,
+  type SaturationDetector,
+} from '../../index.js';
+import { audit } from '../audit.js';
+import { ManualClock } from '../manual-clock.js';
+import { ContractViolation, expectSame, expectThat } from './contract-case.js';
+
+export interface Play {
+  readonly flow: FlowController;
+  readonly clock: ManualClock;
+}
+
+/** A controller that runs one request at a time unless told otherwise, on a clock that the suite moves. */
+export function makePlay(options: Partial<FlowControllerOptions> = {}): Play {
+  const clock = new ManualClock();
+  const flow = new FlowController({
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    defaultRequestTtl: 0,
+    clock,
+    ...options,
+  });
+  return { flow, clock };
+}
+
+/** A gate in the suite's hand: it opens for a number of dispatches. */
+export class Valve implements SaturationDetector {
+  readonly type = 'valve';
+  private left = 0;
+  private readonly listeners = new Set<() => void>();
+
+  saturation(): number {
+    return this.left > 0 ? 0 : 1;
+  }
+
+  dispatched(): void {
+    this.left--;
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Lets up to `count` requests go, now; what is left of it stays until the next call. */
+  open(count: number): void {
+    this.left = count;
+    for (const listener of this.listeners) listener();
+  }
+
+  close(): void {
+    this.left = 0;
+  }
+}
+
+/** Lets every promise that is settled by now run its continuations. */
+export async function settle(): Promise<void> {
+  for (let i = 0; i < 5; i++) await Promise.resolve();
+}
+
+export interface Served {
+  readonly dispatched: number;
+  readonly rejected: number;
+  readonly pluginErrors: number;
+}
+
+const requests = 240;
+const priorities = [10, 0, -10, 5] as const;
+
+/**
+ * Sends requests of several tenants and priorities through a controller with three endpoints, releases each, and expects that none is
+ * left, that none was evicted, and that the books balance all along.
+ */
+export async function serveAll(options: Partial<FlowControllerOptions>): Promise<Served> {
+  const pool = new EndpointPool();
+  for (const id of ['a', 'b', 'c']) pool.add(id);
+  const { flow, clock } = makePlay({
+    pool,
+    saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
+    bands: [{ priority: 10 }, { priority: 0 }, { priority: -10 }],
+    ...options,
+  });
+  const running: Lease[] = [];
+  flow.on('dispatched', ({ lease }) => running.push(lease));
+  const report = (): void => {
+    for (const { id } of pool.endpoints) pool.report(id, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
+  };
+  report();
+  for (let i = 0; i < requests; i++) {
+    const request: FlowRequest = { byteSize: i, tokens: i % 50 };
+    void flow.enqueue(request, { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number });
+  }
+  for (let round = 0; round < 2000 && (running.length > 0 || flow.stats().waiting > 0); round++) {
+    const lease = running.shift();
+    lease?.report({ promptTokens: round % 9, completionTokens: 3 });
+    lease?.release();
+    clock.advance(10);
+    report();
+    await settle();
+    expectBalanced(flow);
+  }
+  const { waiting, inFlight, dispatched, rejected, evicted, pluginErrors } = flow.stats();
+  expectSame(
+    { waiting, inFlight, evicted, all: dispatched + rejected },
+    { waiting: 0, inFlight: 0, evicted: 0, all: requests },
+    'in the end',
+  );
+  await flow.close();
+  expectBalanced(flow);
+  return { dispatched, rejected, pluginErrors };
+}
+
+export function expectBalanced(flow: FlowController): void {
+  const { violations } = audit(flow);
+  expectThat(violations.length === 0, `the books do not balance: ${violations.join('; ')}`);
+}
+
+/** A policy's faults are contained: a suite has to ask for them. */
+export function expectNoFaults(pluginErrors: number): void {
+  expectSame(pluginErrors, 0, 'faults of the plugin');
+}
+
+/** Nonsense that any method may answer. */
+export const nonsense: readonly unknown[] = [undefined, null, Number.NaN, -1, Number.POSITIVE_INFINITY, 'x', {}, [], () => 0];
+
+/** The plugin, except that every other answer of `method` is lost: an exception at times, nonsense at others. */
+export function sabotaged<P extends object>(plugin: P, method: keyof P & string): P {
+  let calls = 0;
+  return new Proxy(plugin, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        const answer: unknown = Reflect.apply(value, target, args);
+        if (name !== method || calls++ % 2 === 0) return answer;
+        if (calls % 4 === 0) throw new ContractViolation('a fault on purpose');
+        return nonsense[calls % nonsense.length];
+      };
+    },
+  });
+}

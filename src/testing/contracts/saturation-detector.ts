@@ -1,0 +1,147 @@
+/** What every saturation detector must keep. */
+import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
+import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { expectNoFaults, sabotaged, serveAll } from './play.js';
+import { Random } from './random.js';
+import { endpointView, poolView } from './views.js';
+
+const nowMs = 10_000;
+
+function randomEndpoint(random: Random, id: string): EndpointView {
+  const metrics = {
+    waitingQueueSize: random.int(12),
+    runningRequests: random.int(12),
+    kvCacheUsage: random.next(),
+    sampledAtMs: nowMs - random.pick([0, 100, 5000]),
+  };
+  return Object.freeze(
+    endpointView(id, {
+      metrics: random.chance(0.85) ? Object.freeze(metrics) : undefined,
+      inFlightRequests: random.int(30),
+      inFlightTokens: random.int(5000),
+      unsampledRequests: random.int(6),
+      dispatchedRequests: random.int(100),
+    }),
+  );
+}
+
+function randomPool(random: Random): PoolView {
+  return poolView(...Array.from({ length: 1 + random.int(6) }, (_, index) => randomEndpoint(random, `e${index}`)));
+}
+
+/** The same pool with more of everything on one endpoint, as fresh as before. */
+function busier(pool: PoolView, random: Random): PoolView {
+  const busy = random.int(pool.endpoints.length);
+  return poolView(
+    ...pool.endpoints.map((endpoint, index) => {
+      const { metrics } = endpoint;
+      if (index !== busy) return endpoint;
+      return {
+        ...endpoint,
+        inFlightRequests: endpoint.inFlightRequests + random.int(5),
+        inFlightTokens: endpoint.inFlightTokens + random.int(500),
+        unsampledRequests: endpoint.unsampledRequests + random.int(3),
+        metrics: metrics && {
+          ...metrics,
+          waitingQueueSize: metrics.waitingQueueSize + random.int(5),
+          kvCacheUsage: metrics.kvCacheUsage + random.next() * 0.2,
+        },
+      };
+    }),
+  );
+}
+
+/** Figures at the ends of their ranges, as servers have reported them. */
+const extremes: readonly PoolView[] = [
+  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 1.5, sampledAtMs: nowMs },
+  { waitingQueueSize: Number.MAX_SAFE_INTEGER, runningRequests: Number.MAX_SAFE_INTEGER, kvCacheUsage: 1, sampledAtMs: nowMs },
+  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs + 1e12 },
+  { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: Number.NEGATIVE_INFINITY },
+].map((metrics) => poolView(endpointView('e', { metrics, inFlightRequests: 1e9, inFlightTokens: 1e15 })));
+
+/** The contract of saturation detectors, as cases for any test framework. */
+export function saturationDetectorContract(make: () => SaturationDetector): ContractCase[] {
+  return [
+    typeCase(make),
+    {
+      name: 'reads a finite number from 0 up from any pool, and changes nothing in it',
+      run() {
+        const random = new Random(1);
+        const detector = make();
+        for (const pool of [...Array.from({ length: 300 }, () => randomPool(random)), ...extremes]) {
+          const reading: unknown = detector.saturation(pool, nowMs);
+          expectThat(Number.isFinite(reading) && (reading as number) >= 0, `it reads ${String(reading)}`);
+        }
+      },
+    },
+    {
+      name: 'reads an empty pool as full',
+      run() {
+        const reading = make().saturation(poolView(), nowMs);
+        expectThat(reading >= 1, `it reads ${reading}`);
+      },
+    },
+    {
+      name: 'reads an idle pool as not full',
+      run() {
+        const metrics = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs };
+        const reading = make().saturation(poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics }))), nowMs);
+        expectThat(reading < 1, `it reads ${reading}`);
+      },
+    },
+    {
+      name: 'never reads less where there is more to do',
+      run() {
+        const random = new Random(2);
+        for (let i = 0; i < 300; i++) {
+          const detector = make();
+          const pool = randomPool(random);
+          const before = detector.saturation(pool, nowMs);
+          const after = detector.saturation(busier(pool, random), nowMs);
+          expectThat(after >= before - 1e-12, `it reads ${before}, and ${after} with more to do`);
+        }
+      },
+    },
+    {
+      name: 'filters from what it was given, in the same order',
+      run() {
+        const random = new Random(3);
+        const detector = make();
+        for (let i = 0; i < 200; i++) {
+          const endpoints = Object.freeze([...randomPool(random).endpoints]);
+          const kept = detector.filter?.(endpoints, nowMs) ?? endpoints;
+          const ids = (of: readonly EndpointView[]): string[] => of.map(({ id }) => id);
+          expectThat(
+            kept.every((endpoint) => endpoints.includes(endpoint)),
+            'it answers an endpoint that it was not given',
+          );
+          expectSame(ids(kept), ids(endpoints.filter((endpoint) => kept.includes(endpoint))), 'what it keeps');
+        }
+      },
+    },
+    {
+      name: 'takes back a subscription, once or twice, where it offers one',
+      run() {
+        const detector = make();
+        if (detector.subscribe === undefined) return;
+        const stop: unknown = detector.subscribe(() => {});
+        expectThat(typeof stop === 'function', 'subscribe answers no way to stop');
+        (stop as () => void)();
+        (stop as () => void)();
+      },
+    },
+    {
+      name: 'lets every request of a queue go in the end, and is never at fault',
+      async run() {
+        expectNoFaults((await serveAll({ saturationDetector: make() })).pluginErrors);
+      },
+    },
+    {
+      name: 'lets every request go in the end when its readings are lost: a fault closes the gate for one reading',
+      async run() {
+        const { pluginErrors } = await serveAll({ saturationDetector: sabotaged(make(), 'saturation') });
+        expectThat(pluginErrors > 0, 'faults were not reported');
+      },
+    },
+  ];
+}

@@ -1,0 +1,75 @@
+/** What every usage-limit policy must keep. */
+import type { UsageLimitPolicy } from '../../index.js';
+import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { expectNoFaults, sabotaged, serveAll } from './play.js';
+import { Random } from './random.js';
+
+function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[]): number[] {
+  const ceilings = priorities.map(() => 1);
+  policy.computeLimits(saturation, priorities, ceilings);
+  return ceilings;
+}
+
+function randomPriorities(random: Random): readonly number[] {
+  const all = new Set(Array.from({ length: 1 + random.int(8) }, () => random.int(2000) - 1000));
+  return Object.freeze([...all].sort((a, b) => b - a));
+}
+
+/** The contract of usage-limit policies, as cases for any test framework. */
+export function usageLimitPolicyContract(make: () => UsageLimitPolicy): ContractCase[] {
+  return [
+    typeCase(make),
+    {
+      name: 'sets a ceiling for every band, none rising as priority falls, and changes nothing else',
+      run() {
+        const random = new Random(1);
+        const policy = make();
+        for (let i = 0; i < 500; i++) {
+          const priorities = randomPriorities(random);
+          const saturation = i === 0 ? Number.MAX_VALUE : random.next() * random.pick([0, 0.5, 1, 3]);
+          const ceilings = ceilingsOf(policy, saturation, priorities);
+          expectSame(ceilings.length, priorities.length, 'the number of ceilings');
+          for (const [rank, ceiling] of ceilings.entries()) {
+            const above = ceilings[rank - 1] ?? Number.POSITIVE_INFINITY;
+            expectThat(!Number.isNaN(ceiling) && ceiling <= above, `a ceiling of ${ceiling} below one of ${above}`);
+          }
+          if (random.chance(0.3)) policy.dispatched?.(random.pick(priorities));
+        }
+      },
+    },
+    {
+      name: 'leaves the highest band open on an idle pool, and the only one',
+      run() {
+        const random = new Random(2);
+        for (let i = 0; i < 100; i++) expectOpen(ceilingsOf(make(), 0, randomPriorities(random)));
+        expectOpen(ceilingsOf(make(), 0, [0]));
+      },
+    },
+    {
+      name: 'is not moved by the saturation where it says constant',
+      run() {
+        const policy = make();
+        if (policy.constant !== true) return;
+        const random = new Random(3);
+        for (let i = 0; i < 100; i++) {
+          const priorities = randomPriorities(random);
+          expectSame(ceilingsOf(policy, random.next() * 2, priorities), ceilingsOf(policy, 0, priorities), 'ceilings of a constant policy');
+        }
+      },
+    },
+    {
+      name: 'lets the requests of every band go in the end, and is never at fault',
+      async run() {
+        expectNoFaults((await serveAll({ usageLimitPolicy: make() })).pluginErrors);
+      },
+    },
+    {
+      name: 'lets every request go in the end when its ceilings are lost: a fault leaves them at 1',
+      run: async () => void (await serveAll({ usageLimitPolicy: sabotaged(make(), 'computeLimits') })),
+    },
+  ];
+}
+
+function expectOpen([highest]: readonly number[]): void {
+  expectThat((highest ?? 0) > 0, `the highest band has a ceiling of ${highest} on an idle pool`);
+}

@@ -1,0 +1,158 @@
+/** The suites find what they are there to find: each gets plugins that break one promise. */
+import { describe, expect, it } from 'vitest';
+import {
+  edf,
+  type FairnessPolicy,
+  fcfs,
+  labelFilter,
+  leastLoaded,
+  type OrderingPolicy,
+  priorityThenTime,
+  roundRobin,
+  sheddableOnly,
+  staticUsageLimit,
+} from '../../src/index.js';
+import {
+  admissionPolicyContract,
+  type ContractCase,
+  ContractViolation,
+  endpointFilterContract,
+  endpointPickerContract,
+  evictionFilterContract,
+  evictionOrderingContract,
+  fairnessPolicyContract,
+  orderingPolicyContract,
+  saturationDetectorContract,
+  usageLimitPolicyContract,
+} from '../../src/testing/index.js';
+
+/** Names of the promises that are not kept, in order. */
+async function broken(cases: readonly ContractCase[]): Promise<string[]> {
+  const names: string[] = [];
+  for (const { name, run } of cases) {
+    try {
+      await run();
+    } catch (error) {
+      expect(error).toBeInstanceOf(ContractViolation);
+      names.push(name);
+    }
+  }
+  return names;
+}
+
+const type = 'mine';
+const alwaysOpen = () => 0.5;
+
+describe('a contract suite', () => {
+  it('passes what keeps every promise', async () => {
+    expect(await broken(fairnessPolicyContract(() => roundRobin()))).toEqual([]);
+    expect(await broken(orderingPolicyContract(() => edf()))).toEqual([]);
+    expect(await broken(endpointPickerContract(() => leastLoaded()))).toEqual([]);
+  });
+
+  it('finds a plugin without a proper type', async () => {
+    expect(await broken(orderingPolicyContract(() => ({ ...edf(), type: 'Not Mine' })))).toEqual(['has a type']);
+  });
+
+  const stubborn: FairnessPolicy = {
+    type,
+    createSelector: () => ({ pick: () => undefined }),
+  };
+  let turn = 0;
+  const forgetful: FairnessPolicy = {
+    type,
+    createSelector: (band) => ({ pick: () => [...band.activeFlows()].at(turn++ % 2) ?? band.firstActive }),
+  };
+
+  it.each<readonly [what: string, cases: () => ContractCase[], promise: RegExp]>([
+    ['a fairness policy that picks nothing', () => fairnessPolicyContract(() => stubborn), /picks nothing but active flows/],
+    ['a fairness policy that decides by what is not the history', () => fairnessPolicyContract(() => forgetful), /decides alike/],
+    ['a comparison that is always less', () => orderingPolicyContract(() => ({ type, compare: () => -1 })), /is an order/],
+    ['a comparison by a field that may be missing', () => orderingPolicyContract(byMissingField), /always answers with a number/],
+    [
+      'an arrivalOrder that is none',
+      () => orderingPolicyContract(() => ({ ...edf(), arrivalOrder: true })),
+      /nothing but the order of arrival/,
+    ],
+    [
+      'a reading that is no number',
+      () => saturationDetectorContract(() => ({ type, saturation: () => Number.NaN })),
+      /reads a finite number/,
+    ],
+    [
+      'a detector that thinks an empty pool idle',
+      () => saturationDetectorContract(() => ({ type, saturation: alwaysOpen })),
+      /an empty pool as full/,
+    ],
+    [
+      'a detector that is never open',
+      () => saturationDetectorContract(() => ({ type, saturation: () => 2 })),
+      /in the end, and is never at fault/,
+    ],
+    ['a ceiling that rises', () => usageLimitPolicyContract(rising), /none rising/],
+    ['a policy that is not as constant as it says', () => usageLimitPolicyContract(inconstant), /where it says constant/],
+    [
+      'a picker that makes endpoints up',
+      () => endpointPickerContract(() => ({ type, pick: ([first]) => first && { ...first } })),
+      /picks one of what it was given/,
+    ],
+    [
+      'a filter that turns the order round',
+      () => endpointFilterContract(() => ({ ...labelFilter({ label: 'model' }), keep: (all) => [...all].reverse() })),
+      /in its order/,
+    ],
+    [
+      'a filter that goes by load',
+      () =>
+        endpointFilterContract(() => ({
+          ...labelFilter({ label: 'model' }),
+          keep: (all) => all.filter(({ inFlightRequests }) => inFlightRequests < 4),
+        })),
+      /by name and labels/,
+    ],
+    [
+      'an admission without an answer',
+      () => admissionPolicyContract(() => ({ type, admit: () => undefined as never })),
+      /admits, or refuses/,
+    ],
+    [
+      'a filter of victims that answers no truth',
+      () => evictionFilterContract(() => ({ ...sheddableOnly(), accepts: () => 1 as never })),
+      /true or false/,
+    ],
+    [
+      'an order of victims that is none',
+      () => evictionOrderingContract(() => ({ ...priorityThenTime(), compare: () => 1 })),
+      /is an order/,
+    ],
+  ])('finds %s', async (_, cases, promise) => {
+    expect(await broken(cases())).toContainEqual(expect.stringMatching(promise));
+  });
+
+  it('has a case for every promise that an arrival order keeps as well', async () => {
+    expect(await broken(orderingPolicyContract(() => fcfs()))).toEqual([]);
+    expect(await broken(usageLimitPolicyContract(() => staticUsageLimit()))).toEqual([]);
+  });
+});
+
+function byMissingField(): OrderingPolicy {
+  const deadlineOf = (item: { request: unknown }): number => Number(Reflect.get(item.request as object, 'deadline'));
+  return { type, compare: (a, b) => deadlineOf(a) - deadlineOf(b) };
+}
+
+function rising() {
+  return {
+    type,
+    computeLimits(_: unknown, priorities: readonly number[], ceilings: number[]): void {
+      for (const rank of priorities.keys()) ceilings[rank] = rank;
+    },
+  };
+}
+
+function inconstant() {
+  return {
+    type,
+    constant: true as const,
+    computeLimits: (saturation: number, _: unknown, ceilings: number[]) => void ceilings.fill(1 + saturation),
+  };
+}
