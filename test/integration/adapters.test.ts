@@ -268,6 +268,20 @@ describe.each(hosts)('$name', (host: Host) => {
       expect(flows[0]!.signal.reason).toMatchObject({ name: 'AbortError', status: 499, expose: true });
     });
 
+    it('before it sent what it announced: that was not booked', async () => {
+      const { held, handler } = holding();
+      const { client, gate } = await start({ handler });
+      const first = client.request();
+      await until('one runs', () => held.length === 1);
+      const announced = client.request({ upload: true, headers: { 'content-length': '999999999' } });
+      await until('one waits', () => gate.flow.stats().waiting === 1);
+      expect(gate.flow.stats().waitingBytes).toBe(2_097_152);
+      announced.leave();
+      await until('none waits', () => gate.flow.stats().waiting === 0);
+      held[0]!.finish();
+      await first.text;
+    });
+
     it('during an upload that the handler reads', async () => {
       const flows: RequestFlow[] = [];
       const { client, gate } = await start({
@@ -533,6 +547,22 @@ describe.each(hosts)('$name', (host: Host) => {
       socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello');
       await until('it is answered', () => received().endsWith('5 bytes'));
       expect(received().split('100 Continue')).toHaveLength(2);
+    });
+  });
+
+  describe('a body that is larger than the host takes', () => {
+    it('is answered 413, and comes to neither gate nor handler', async () => {
+      const { held, handler } = holding();
+      const { client, gate } = await start({ handler, options: { maxRequestBytes: 1000 } });
+      const large = client.request({ body: 'x'.repeat(2000), headers: { 'content-length': '2000' } });
+      expect(await large.status).toBe(413);
+      expect(JSON.parse(await large.text)).toMatchObject({ code: 'ERR_FLOW_REQUEST_TOO_LARGE', status: 413 });
+      expect([gate.keys.length, held.length]).toEqual([0, 0]);
+    });
+
+    it('passes where it is skipped', async () => {
+      const { client } = await start({ handler: ok, options: { maxRequestBytes: 1000, skip: () => true } });
+      expect(await client.request({ body: 'x'.repeat(2000), headers: { 'content-length': '2000' } }).status).toBe(200);
     });
   });
 });

@@ -12,6 +12,7 @@ import { stripContextHeaders } from './strip-context-headers.js';
 import { WatchedBody } from './watched-body.js';
 
 export class WebExchange implements HonoExchange {
+  readonly boundsReadAhead = false;
   readonly evicted: Promise<HttpErrorResponse>;
   private resolveEvicted: ((response: HttpErrorResponse) => void) | undefined = undefined;
   private readonly c: Context;

@@ -35,8 +35,19 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   trust?: boolean | ((subject: Subject) => boolean) | undefined;
   /** Names the flow in place of the headers, from what authentication found out. An exception goes to the host's error handling. */
   classify?: ((subject: Subject) => Classification) | undefined;
-  /** Bytes to book against the limits, from 0 up. @default Content-Length, 0 without a body, `unknownBodyBytes` for one of unknown length */
+  /**
+   * Bytes to book against the limits, from 0 up.
+   * @default Content-Length up to `readAheadBytes`, 0 without a body, `unknownBodyBytes` for one of unknown length
+   */
   byteSize?: ((subject: Subject) => number) | undefined;
+  /**
+   * How much of a body may arrive while its request waits, and is booked for it: what a client announces beyond that, and may never send,
+   * takes nothing from others. Where the platform receives bodies itself (fetch runtimes), and for calls that go out, all is booked.
+   * @default 2097152
+   */
+  readAheadBytes?: number | undefined;
+  /** Requests whose Content-Length is larger are answered 413 before anything else, integer bytes from 1 up. @default none is */
+  maxRequestBytes?: number | undefined;
   /** What a body of unknown length is booked as. @default 65536 */
   unknownBodyBytes?: number | undefined;
   /** `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError. @default 'respond' */
@@ -61,6 +72,8 @@ const optionsSchema = object({
   classify: aFunction,
   byteSize: aFunction,
   unknownBodyBytes: optional(integer({ from: 0 })),
+  readAheadBytes: optional(integer({ from: 0 })),
+  maxRequestBytes: optional(positiveInteger()),
   onDrop: optional(oneOf('respond', 'throw')),
   releaseOn: optional(oneOf('response-end', 'manual')),
   skip: aFunction,

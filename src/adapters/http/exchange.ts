@@ -16,6 +16,8 @@ export interface Exchange<Req> {
   readonly hasBegun: boolean;
   /** Takes the flow headers off the request. */
   stripHeaders(): void;
+  /** Whether the exchange lets no more of a waiting body arrive than was booked for it. */
+  readonly boundsReadAhead: boolean;
   /** The length of the body as far as it is known; 0 without one. */
   bodyBytes(unknownBodyBytes: number): number;
   /** Calls `done` once, when the response is over; before this returns if it is over already. */

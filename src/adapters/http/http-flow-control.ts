@@ -19,6 +19,7 @@ import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { RequestFlow } from './request-flow.js';
 import { RequestLifetime } from './request-lifetime.js';
 import { type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
+import { tooLargeResponse } from './too-large-response.js';
 
 /**
  * What the framework is to do.
@@ -51,7 +52,7 @@ export class HttpFlowControl<Subject, Req> {
     let byteSize: number;
     try {
       classification = this.classify(subject, exchange);
-      byteSize = this.options.byteSize?.(subject) ?? exchange.bodyBytes(this.options.unknownBodyBytes ?? 65_536);
+      byteSize = this.options.byteSize?.(subject) ?? this.bookedBytes(exchange);
     } catch (error) {
       return { type: 'fail', error };
     }
@@ -60,10 +61,20 @@ export class HttpFlowControl<Subject, Req> {
       exchange.proceed();
       return { type: 'pass', flow: undefined };
     }
+    const { maxRequestBytes } = this.options;
+    if (maxRequestBytes !== undefined && exchange.bodyBytes(0) > maxRequestBytes) {
+      return { type: 'reject', response: this.closing(tooLargeResponse(maxRequestBytes, this.options.body), exchange, false) };
+    }
     const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset } = classification;
     const { req } = exchange;
     const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset, req };
     return this.ask(request, { fairnessId, priority }, exchange);
+  }
+
+  private bookedBytes(exchange: Exchange<Req>): number {
+    const { unknownBodyBytes = 65_536, readAheadBytes = 2_097_152 } = this.options;
+    const bytes = exchange.bodyBytes(unknownBodyBytes);
+    return exchange.boundsReadAhead ? Math.min(bytes, Math.max(readAheadBytes, unknownBodyBytes)) : bytes;
   }
 
   /** Undefined for a request that needs no lease. The headers are gone afterwards. */
@@ -129,8 +140,11 @@ export class HttpFlowControl<Subject, Req> {
   }
 
   private answer(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
-    const response = toHttpResponse(drop, this.options);
-    if (!exchange.mustClose(drop.reason === 'shutting-down')) return response;
+    return this.closing(toHttpResponse(drop, this.options), exchange, drop.reason === 'shutting-down');
+  }
+
+  private closing(response: HttpErrorResponse, exchange: Exchange<Req>, isShuttingDown: boolean): HttpErrorResponse {
+    if (!exchange.mustClose(isShuttingDown)) return response;
     return { ...response, headers: { ...response.headers, connection: 'close' } };
   }
 }

@@ -26,6 +26,7 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   private given: DispatchHeaders;
   readonly flow: RequestFlow | undefined;
   readonly isAnswered = false;
+  readonly boundsReadAhead = false;
   readonly hasBegun = false;
   /** What the dispatcher below said: false when it would rather not get more. */
   hasRoom = true;

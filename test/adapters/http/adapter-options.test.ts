@@ -21,6 +21,8 @@ describe('adapter options', () => {
       classify: () => ({ fairnessId: 'a' }),
       byteSize: () => 0,
       unknownBodyBytes: 0,
+      readAheadBytes: 0,
+      maxRequestBytes: 1,
       onDrop: 'throw',
       releaseOn: 'manual',
       skip: () => false,
