@@ -1,17 +1,21 @@
-/** Page script: frames as they come, at most one per paint, and none while the page is paused or out of sight. */
-export const stream: string = /* js */ `
-const retryMs = 5000;
-const quietMs = 10000;
-let source;
-let retry;
+/** Frames as they come, at most one per paint, and none while the page is paused or out of sight. No library, no `innerHTML`. */
+import type { InspectorFrame } from '../../frame.js';
+import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
+import { byId, count, mark, tell, write } from './dom.js';
+import { showBands, showGate } from './lanes.js';
+
+const retryMs = 5_000;
+const quietMs = 10_000;
+let source: EventSource | undefined;
+let retry: number | undefined;
 let isPaused = false;
-let latest;
+let latest: InspectorFrame | undefined;
 let told = { verdict: '', atMs: -quietMs };
 
-function show() {
+function show(): void {
   const frame = latest;
   latest = undefined;
-  if (!frame) return;
+  if (frame === undefined) return;
   showGate(frame);
   showBands(frame);
   showWaits(frame);
@@ -19,50 +23,51 @@ function show() {
   showTotals(frame);
   showEndpoints(frame);
   announce(frame);
-  document.body.dataset.frames = Number(document.body.dataset.frames || 0) + 1;
+  const { dataset } = document.body;
+  dataset.frames = String(Number(dataset.frames ?? 0) + 1);
 }
 
 /** For screen readers: only that the gate closed or opened, and not more often than one can listen to. */
-function announce(frame) {
+function announce(frame: InspectorFrame): void {
   const verdict = frame.isGateClosed && frame.waiting > 0 ? 'closed' : 'open';
   const nowMs = performance.now();
   if (verdict === told.verdict || nowMs - told.atMs < quietMs) return;
   if (told.verdict !== '' || verdict === 'closed') {
-    write(byId('news'), verdict === 'closed' ? 'The gate is closed, ' + count(frame.waiting) + ' requests wait' : 'The gate is open');
+    write(byId('news'), verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open');
   }
   told = { verdict, atMs: nowMs };
 }
 
-function connection(text, className) {
+function connection(text: string, className: string): void {
   write(byId('connection'), text);
-  byId('dot').className = 'dot ' + className;
+  byId('dot').className = `dot ${className}`;
 }
 
-function open() {
+function open(): void {
   close();
-  source = new EventSource('?view=events');
-  source.onmessage = (event) => {
+  const opened = new EventSource('?view=events');
+  source = opened;
+  opened.onmessage = (event: MessageEvent<string>) => {
     connection('live', 'live');
     const isFirst = latest === undefined;
-    latest = JSON.parse(event.data);
+    latest = JSON.parse(event.data) as InspectorFrame;
     if (isFirst) requestAnimationFrame(show);
   };
-  source.onerror = () => {
+  opened.onerror = () => {
     connection('no connection, trying again', 'lost');
-    if (source.readyState === EventSource.CLOSED) retry = setTimeout(open, retryMs);
+    if (opened.readyState === EventSource.CLOSED) retry = window.setTimeout(open, retryMs);
   };
 }
 
-function close() {
+function close(): void {
   clearTimeout(retry);
-  if (source) source.close();
+  source?.close();
   source = undefined;
 }
 
 byId('pause').addEventListener('click', () => {
   isPaused = !isPaused;
-  const button = byId('pause');
-  tell(button, 'aria-pressed', isPaused);
+  tell(byId('pause'), 'aria-pressed', isPaused);
   mark(document.body, 'paused', isPaused);
   if (isPaused) {
     close();
@@ -83,4 +88,3 @@ document.addEventListener('visibilitychange', () => {
 });
 
 open();
-`;

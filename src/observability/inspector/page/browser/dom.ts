@@ -1,0 +1,129 @@
+/** Elements, numbers in words, and lists that keep their elements from frame to frame. */
+
+export function byId(id: string): HTMLElement {
+  return document.getElementById(id) as HTMLElement;
+}
+
+type Child = Node | string;
+
+export function make(tag: string, className = '', ...children: readonly Child[]): HTMLElement {
+  const element = document.createElement(tag);
+  if (className !== '') element.className = className;
+  element.append(...children);
+  return element;
+}
+
+export function makeSvg(tag: string, attributes: Readonly<Record<string, string | number>>): SVGElement {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, String(value));
+  return element;
+}
+
+/** The element children of `parent`, which was made with so many. */
+export function parts(parent: Element): HTMLElement[] {
+  return [...parent.children] as HTMLElement[];
+}
+
+/** Writes only what changed: an unchanged page costs no layout. */
+export function write(element: Node | null | undefined, text: string | number): void {
+  const next = String(text);
+  if (element && element.textContent !== next) element.textContent = next;
+}
+
+export function mark(element: Element, className: string, isOn: boolean): void {
+  if (element.classList.contains(className) !== isOn) element.classList.toggle(className, isOn);
+}
+
+export function set(element: HTMLElement, property: string, value: string | number): void {
+  if (element.style.getPropertyValue(property) !== String(value)) element.style.setProperty(property, String(value));
+}
+
+export function tell(element: Element, attribute: string, value: string | number | boolean): void {
+  if (element.getAttribute(attribute) !== String(value)) element.setAttribute(attribute, String(value));
+}
+
+const listed = new WeakMap<Element, Map<string, Element>>();
+
+/** One element for each item, found again by its key, in the order of the items. */
+export function list<T, E extends Element>(
+  parent: Element,
+  items: readonly T[],
+  keyOf: (item: T, index: number) => string,
+  create: (item: T) => E,
+  update: (element: E, item: T) => void,
+): void {
+  const known = (listed.get(parent) ?? new Map<string, Element>()) as Map<string, E>;
+  listed.set(parent, known);
+  const kept = new Set<string>();
+  let place = parent.firstElementChild;
+  for (const [index, item] of items.entries()) {
+    let key = keyOf(item, index);
+    while (kept.has(key)) key += ' again';
+    kept.add(key);
+    let element = known.get(key);
+    if (element === undefined) {
+      element = create(item);
+      known.set(key, element);
+    }
+    if (element === place) place = place.nextElementSibling;
+    else parent.insertBefore(element, place);
+    update(element, item);
+  }
+  for (const [key, element] of known) {
+    if (kept.has(key)) continue;
+    element.remove();
+    known.delete(key);
+  }
+}
+
+const whole = new Intl.NumberFormat('en');
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+
+export function count(value: number): string {
+  return value < 100_000 ? whole.format(value) : compact.format(value);
+}
+
+export function rate(value: number): string {
+  return value < 10 ? value.toFixed(1) : count(Math.round(value));
+}
+
+export function time(ms: number | null): string {
+  if (ms === null) return '–';
+  if (ms < 100) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  if (ms < 3_600_000) return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
+  return `${compact.format(ms / 3_600_000)} h`;
+}
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export function bytes(value: number): string {
+  let left = value;
+  let unit = 0;
+  for (; left >= 1024 && unit < units.length - 1; unit++) left /= 1024;
+  return `${unit === 0 || left >= 100 ? Math.round(left) : left.toFixed(1)} ${units[unit]}`;
+}
+
+export function share(value: number): string {
+  return `${Math.round(value * 100)} %`;
+}
+
+const tints = new Map<string, string>();
+
+/** The same colour for the same flow wherever it stands, and different ones for those that are seen together. */
+export function tintOf(name: string): string {
+  let tint = tints.get(name);
+  if (tint === undefined) {
+    if (tints.size >= 4096) tints.clear();
+    tint = `t${tints.size % 8}`;
+    tints.set(name, tint);
+  }
+  return tint;
+}
+
+/** Says how many are not shown. */
+export function more(id: string, number: number, noun: string): void {
+  const element = byId(id);
+  element.hidden = number === 0;
+  write(element, number === 0 ? '' : `… and ${count(number)} ${noun}${number === 1 ? '' : 's'} more`);
+}

@@ -1,0 +1,127 @@
+/** The gate, the figures, and one lane for each band with its flows in line before its gate. */
+import type { FrameBand, InspectorFrame } from '../../frame.js';
+import { byId, bytes, count, list, make, makeSvg, mark, more, parts, rate, set, tell, time, tintOf, write } from './dom.js';
+
+export function showGate(frame: InspectorFrame): void {
+  const isIdle = frame.waiting === 0;
+  const isShut = frame.isGateClosed && !isIdle;
+  const gate = byId('gate');
+  mark(gate, 'shut', isShut);
+  mark(gate, 'open', !isShut);
+  write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? 'closed' : 'open');
+  write(byId('held'), isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}` : 'lets go');
+  write(byId('saturation'), frame.saturation.toFixed(2));
+  const gauge = byId('gauge');
+  set(gauge, '--share', Math.min(frame.saturation / 1.5, 1).toFixed(3));
+  tell(gauge, 'aria-valuenow', Math.min(frame.saturation, 1.5));
+  tell(gauge, 'aria-valuetext', `${frame.saturation.toFixed(2)}, full at 1`);
+  write(byId('waiting'), count(frame.waiting));
+  write(byId('in-flight'), count(frame.inFlight));
+  write(byId('drain'), isIdle ? '–' : time(frame.timeToDrainMs));
+  write(byId('arriving'), rate(frame.arrivedPerSecond));
+  write(byId('dispatching'), rate(frame.dispatchedPerSecond));
+  write(byId('bytes'), bytes(frame.waitingBytes));
+}
+
+interface LaneParts {
+  readonly title: HTMLElement;
+  readonly policies: HTMLElement;
+  readonly waiting: HTMLElement;
+  readonly rest: Text;
+  readonly queue: HTMLElement;
+  readonly post: HTMLElement;
+  readonly verdict: HTMLElement;
+  readonly reading: HTMLElement;
+  readonly flows: HTMLElement;
+}
+
+const partsOfLanes = new WeakMap<Element, LaneParts>();
+
+function makeLane(): HTMLElement {
+  const [title, policies, rates] = [make('h3'), make('span', 'policies'), make('span', 'rates')];
+  const [waiting, rest] = [make('b'), document.createTextNode('')];
+  rates.append(waiting, rest);
+  const queue = make('div', 'queue');
+  const line = make('div', 'line', queue);
+  line.setAttribute('aria-hidden', 'true');
+  const drawing = makeSvg('svg', { viewBox: '0 0 26 34', 'aria-hidden': 'true' });
+  drawing.append(
+    makeSvg('path', { class: 'frame', d: 'M4 32V3M22 32V3' }),
+    makeSvg('rect', { class: 'bar', x: 4, y: 15, width: 18, height: 13, rx: 2 }),
+  );
+  const [verdict, reading, flows] = [make('b'), make('span'), make('ul', 'flows')];
+  const post = make('div', 'post', drawing, make('span', '', verdict, reading));
+  const lane = make('li', 'lane', make('div', 'lane-head', title, policies, rates), make('div', 'road', line, post), flows);
+  partsOfLanes.set(lane, { title, policies, waiting, rest, queue, post, verdict, reading, flows });
+  return lane;
+}
+
+function limitText(band: FrameBand): string {
+  const limit = band.maxRequests === null ? '' : ` of ${count(band.maxRequests)}`;
+  const drain = band.waiting > 0 && band.timeToDrainMs !== null ? `, drains in ${time(band.timeToDrainMs)}` : '';
+  return `${limit} waiting · ${rate(band.arrivedPerSecond)}/s in, ${rate(band.dispatchedPerSecond)}/s out${drain}`;
+}
+
+/** One flow of a lane, or all those that are not shown. */
+interface LaneFlow {
+  readonly name: string;
+  readonly waiting: number;
+  readonly isHeld: boolean;
+  readonly tint: string;
+}
+
+function flowsOf(band: FrameBand): LaneFlow[] {
+  const flows: LaneFlow[] = band.flows.map(({ name, waiting, isHeld }) => ({ name, waiting, isHeld, tint: tintOf(name) }));
+  if (band.otherWaiting > 0) {
+    const name = band.otherFlows === 1 ? '1 other flow' : `${count(band.otherFlows)} other flows`;
+    flows.push({ name, waiting: band.otherWaiting, isHeld: false, tint: 'others' });
+  }
+  return flows;
+}
+
+function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
+  const { title, policies, waiting, rest, queue, post, verdict, reading, flows } = partsOfLanes.get(lane) as LaneParts;
+  write(title, `Priority ${band.priority}`);
+  write(policies, `${band.fairness} · ${band.ordering}`);
+  write(waiting, count(band.waiting));
+  write(rest, limitText(band));
+  // By the square root: a line of ten is seen beside a line of ten thousand.
+  set(queue, '--share', band.waiting === 0 ? 0 : Math.max(Math.sqrt(band.waiting / longest), 0.02).toFixed(3));
+  mark(post, 'shut', band.isGated);
+  write(verdict, band.isGated ? 'gated' : band.held > 0 ? 'endpoints full' : band.waiting > 0 ? 'next' : 'open');
+  write(reading, `${band.saturation.toFixed(2)}${band.isGated ? ' ≥ ' : ' of '}${band.ceiling.toFixed(2)}`);
+  const items = flowsOf(band);
+  const keyOf = (flow: LaneFlow): string => (flow.tint === 'others' ? 'others' : `flow ${flow.name}`);
+  list(queue, items, keyOf, (flow) => make('i', flow.tint), showBar);
+  list(flows, items, keyOf, makeChip, showChip);
+}
+
+function showBar(bar: HTMLElement, flow: LaneFlow): void {
+  set(bar, '--grow', flow.waiting);
+  mark(bar, 'held', flow.isHeld);
+}
+
+function makeChip(flow: LaneFlow): HTMLElement {
+  const swatch = make('span', `swatch ${flow.tint}`);
+  swatch.setAttribute('aria-hidden', 'true');
+  return make('li', '', swatch, make('span', 'name'), make('span', 'count'));
+}
+
+function showChip(chip: HTMLElement, flow: LaneFlow): void {
+  const [swatch, name, waiting] = parts(chip) as [HTMLElement, HTMLElement, HTMLElement];
+  write(name, flow.name);
+  write(waiting, count(flow.waiting) + (flow.isHeld ? ' held back' : ''));
+  mark(swatch, 'held', flow.isHeld);
+}
+
+export function showBands(frame: InspectorFrame): void {
+  const longest = Math.max(1, ...frame.bands.map((band) => band.waiting));
+  list(
+    byId('lanes'),
+    frame.bands,
+    (band) => String(band.priority),
+    makeLane,
+    (lane, band) => showLane(lane, band, longest),
+  );
+  more('other-bands', frame.otherBands, 'band');
+}
