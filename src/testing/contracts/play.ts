@@ -60,7 +60,7 @@ export class Valve implements SaturationDetector {
 }
 
 /** Lets every promise that is settled by now run its continuations. */
-export async function settle(): Promise<void> {
+async function settle(): Promise<void> {
   for (let i = 0; i < 5; i++) await Promise.resolve();
 }
 
@@ -127,7 +127,7 @@ export function expectNoFaults(pluginErrors: number): void {
 }
 
 /** Nonsense that any method may answer. */
-export const nonsense: readonly unknown[] = [undefined, null, Number.NaN, -1, Number.POSITIVE_INFINITY, 'x', {}, [], () => 0];
+const nonsense: readonly unknown[] = [undefined, null, Number.NaN, -1, Number.POSITIVE_INFINITY, 'x', {}, [], () => 0];
 
 /** The plugin, except that every other answer of `method` is lost: an exception at times, nonsense at others. */
 export function sabotaged<P extends object>(plugin: P, method: keyof P & string): P {
