@@ -25,7 +25,7 @@ export interface AdmissionView {
 export interface Refusal {
   /** In the policy's words; ends up in `drop.detail`. */
   readonly reason: string;
-  /** The policy that refused, where one policy asks others. @default the policy that was asked */
+  /** The policy that rejected, where one policy calls others. @default the policy that was called */
   readonly policy?: string | undefined;
   /**
    * `saturated`: try again later (429). `overloaded`: every worker is busy (503, or 529 by the `dynamo` contract). @default 'saturated'

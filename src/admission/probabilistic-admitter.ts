@@ -14,7 +14,7 @@ export interface ProbabilisticAdmitterParameters {
   queueDepthThreshold?: number | undefined;
   /** Share of the KV cache at which a server is full, above 0. @default 0.8 */
   kvCacheUtilThreshold?: number | undefined;
-  /** How sharply refusals set in, above 0. @default 5 */
+  /** How sharply rejections set in, above 0. @default 5 */
   power?: number | undefined;
   /** How early they set in, above 0. @default 300 */
   k?: number | undefined;

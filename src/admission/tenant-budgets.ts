@@ -17,7 +17,7 @@ export interface TenantBudgetsOptions {
   /** Requests that the pool can hold, an integer from 1 up: endpoints × the longest batch of each. */
   capacity: number;
   /**
-   * `reserve`: refuse as soon as the budget is used up. `blis`: refuse only above it, so that a tenant holds up to one request more
+   * `reserve`: reject as soon as the budget is used up. `blis`: reject only above it, so that a tenant holds up to one request more
    * and even a budget of 0 lets one in. @default 'reserve'
    */
   counting?: 'reserve' | 'blis' | undefined;
@@ -41,7 +41,7 @@ interface Budget {
 }
 
 /**
- * Refuses priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count. `inner` is asked after
+ * Rejects priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count. `inner` is asked after
  * the budget, and only by requests that pass it; its refusal takes nothing from the budget. O(1).
  * Differs from BLIS, which counts from routing on, strictly above the budget: a burst passes whole there, and queued work is unseen.
  * @throws FlowConfigError

@@ -10,7 +10,7 @@ import type { AdmissionDefinition, AdmissionPolicy } from './admission-policy.js
 export interface TierShedOptions {
   /** The load of an endpoint above which the pool is overloaded, an integer from 0 up. @default 0: any load at all */
   overloadThreshold?: number | undefined;
-  /** The lowest priority that is admitted under overload. @default 0: sheddable requests are refused */
+  /** The lowest priority that is admitted under overload. @default 0: sheddable requests are rejected */
   minAdmitPriority?: number | undefined;
 }
 

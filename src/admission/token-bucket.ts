@@ -22,8 +22,8 @@ export interface TokenBucketParameters {
   /** Tokens that come back each second, above 0. @default 1000 */
   refillPerSecond?: number | undefined;
   /**
-   * A request that costs more than the bucket holds: `refuse` it for ever, or let it `borrow`: it comes in when the bucket is full,
-   * and the bucket is in debt afterwards. @default 'refuse'
+   * A request that costs more than the bucket holds. `refuse`: reject it for ever. `borrow`: admit it when the bucket is full,
+   * which leaves the bucket in debt. @default 'refuse'
    */
   oversized?: 'refuse' | 'borrow' | undefined;
   /**

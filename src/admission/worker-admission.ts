@@ -1,5 +1,5 @@
 /**
- * The cap at the other end: a model server's own process runs at most N requests, holds Q more, and refuses the rest at once.
+ * The cap at the other end: a model server's own process runs at most N requests, holds Q more, and rejects the rest at once.
  * It needs no controller and no pool.
  *
  *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
@@ -53,7 +53,7 @@ export interface WorkerAdmissionStats {
   readonly requestQueueLimit: number;
   /** Ran at once. */
   readonly receivedDirect: number;
-  /** Found no free seat: waited, or was refused with `queue-full`. */
+  /** Found no free seat: waited, or was rejected with `queue-full`. */
   readonly receivedQueue: number;
   /** Cancelled when they came. */
   readonly receivedCancelled: number;

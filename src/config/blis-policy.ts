@@ -73,7 +73,7 @@ const optionsSchema = object({ capacity: optional(schemas.positiveInteger()) });
 
 /**
  * Reads one policy bundle, as YAML text or parsed. Keys without a value are as good as absent.
- * Differs from BLIS: values that a policy would refuse when it is made are refused here, with all other problems.
+ * Differs from BLIS: values that a policy would reject when it is made are rejected here, with all other problems.
  * @throws FlowConfigError that lists every problem
  * @example
  * const { admission, sloClasses } = loadBlisPolicy(await readFile('policies.yaml', 'utf8'), { capacity: 4 * 256 });

@@ -22,7 +22,7 @@ interface Instance {
   readonly at: string;
   /** Undefined until it is made, and when the type is unknown or the parameters are wrong. */
   plugin: Plugins[ConfigurableKind] | undefined;
-  /** A plugin is made when it is first asked for, so that others may refer to it from before its place in the list. */
+  /** A plugin is made on its first use, so that others may refer to it from before its place in the list. */
   state: 'declared' | 'being made' | 'made';
 }
 
@@ -59,7 +59,7 @@ export class DeclaredPlugins implements PluginReferences {
     if (ignored !== '') this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${ignored}`);
   }
 
-  /** Returns what is left to do: to tell what is wrong with the entry, or to make the plugin. */
+  /** Returns the step that is left: to report the problems of the entry, or to make the plugin. */
   private declare(candidate: unknown, at: string, foreignTypes: Set<string>): () => void {
     const verdict = schemas.validate(entrySchema, candidate, at);
     if (!verdict.ok) return () => this.problems.add(...verdict.issues);

@@ -204,7 +204,7 @@ export class EndpointPool implements PoolView {
   }
 
   /**
-   * Marks a model server that refused work: it gets none for `forMs`. A further mark may extend the time, and never shortens it. The
+   * Marks a model server that rejected work: it gets none for `forMs`. A further mark may extend the time, and never shortens it. The
    * pool sets no timer: the mark lies in the past when it has run out.
    * Source: Dynamo's client, which inhibits a worker whose reply begins with `Server overloaded:`.
    * @throws FlowConfigError when `forMs` is not above 0 and finite.

@@ -45,7 +45,7 @@ export interface EndpointView {
   readonly labels: Readonly<Record<string, string>>;
   /** Its capacity beside endpoints of weight 1, above 0; 1 unless set. */
   readonly weight: number;
-  /** It refused work and gets none before this instant, ms of the controller's clock; 0 when it is not marked. */
+  /** It rejected work and gets none before this instant, ms of the controller's clock; 0 when it is not marked. */
   readonly overloadedUntilMs: number;
   /** The last report; undefined before the first. */
   readonly metrics: EndpointMetrics | undefined;

@@ -20,7 +20,7 @@ export interface InFlightView {
 /**
  * Says which dispatched requests may be evicted at all.
  *
- * Contract: asked once for each request, at its dispatch. An exception is reported as a plugin error and read as no.
+ * Contract: called once for each request, at its dispatch. An exception is reported as a plugin error and counts as no.
  * Cost: on the request path, O(1). State: none.
  */
 export interface EvictionFilter {
@@ -31,7 +31,7 @@ export interface EvictionFilter {
 /**
  * Orders victims: negative when `a` is to be evicted before `b`.
  *
- * Contract: asked only when a decision is made, so the order may follow what the requests have done since. NaN and exceptions are
+ * Contract: called only when a decision is made, so the order may follow what the requests have done since. NaN and exceptions are
  * reported as plugin errors and read as 0; ties fall to the newest.
  * Cost: O(evictable) comparisons for each decision. State: none.
  */

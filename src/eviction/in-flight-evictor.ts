@@ -45,7 +45,7 @@ export class InFlightEvictor<L extends InFlightView> {
     this.reclamation.configure(settings);
   }
 
-  /** When to look again although nothing happens; Infinity while the last decision is settled. */
+  /** The instant for the next decision although nothing happens; Infinity while none is pending. */
   get settlesAtMs(): number {
     return this.reclamation.settlesAtMs;
   }

@@ -56,7 +56,7 @@ export class Reclamation<Id> {
     return this.revocations.size === 0;
   }
 
-  /** When `isSettled` may next turn true without anyone leaving; Infinity when it is. */
+  /** When `isSettled` may next become true although no victim leaves; Infinity when it is true. */
   get settlesAtMs(): number {
     let earliest = Number.POSITIVE_INFINITY;
     for (const { deadlineMs } of this.revocations.values()) earliest = Math.min(earliest, deadlineMs);
@@ -80,7 +80,7 @@ export class Reclamation<Id> {
     this.pending += credit;
   }
 
-  /** The victim left. Ignored for anybody else. Returns whether it was one. */
+  /** The victim left. Other requests are ignored. Returns whether it was a victim. */
   confirmed(id: Id, nowMs: number): boolean {
     const revocation = this.revocations.get(id);
     if (revocation === undefined || revocation.isCooling) return false;

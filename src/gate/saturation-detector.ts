@@ -50,7 +50,7 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
 
 /** Finds the detectors that the parameters of a composite name. */
 export interface DetectorReferences {
-  /** @throws FlowConfigError when there is none; without issues when it could not be made, which has been told already. */
+  /** @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported already. */
   resolve(kind: 'saturationDetector', name: string): SaturationDetector;
 }
 

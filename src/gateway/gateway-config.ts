@@ -89,7 +89,7 @@ export interface GatewayConfig {
     readonly enabled: boolean;
     /** Longest body that is kept to be sent once more. */
     readonly maxBodyBytes: number;
-    /** How long a server that refused or cannot be reached gets nothing. */
+    /** How long a server that rejected a request, or cannot be reached, gets nothing. */
     readonly avoidForMs: number;
   };
   readonly auth: AuthConfig;

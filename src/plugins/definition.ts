@@ -11,7 +11,7 @@ import { isZodSchema, readByZod, type ZodSchema } from './zod-parameters.js';
 export interface PluginReferences {
   /**
    * The plugin of that kind and name.
-   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been told already.
+   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported already.
    */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
 }
@@ -81,7 +81,7 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
   };
 }
 
-/** The plugin; what its factory finds wrong with the parameters is told with paths below `parameters`. */
+/** The plugin; problems that its factory reports get paths below `parameters`. */
 function createInside<K extends ConfigurableKind, P>(
   definition: PluginBlueprint<K, P>,
   parameters: P,

@@ -9,7 +9,7 @@ import type { PolicyDefinition } from '../../base/policy-definition.js';
  * Contract: `priorities` come highest first; `ceilings` has the same length and arrives filled with 1, so that an untouched entry
  * leaves the gate as it is. 0 closes a band, values above 1 overcommit the pool. Ceilings must not rise as priority falls: a rising
  * one is lowered to its predecessor. NaN and exceptions are reported as plugin errors and read as 1.
- * Cost: asked with every reading of the saturation, unless `constant`.
+ * Cost: called with every reading of the saturation, unless `constant`.
  * State: its own.
  */
 export interface UsageLimitPolicy {
@@ -17,7 +17,7 @@ export interface UsageLimitPolicy {
   computeLimits(saturation: number, priorities: readonly number[], ceilings: number[]): void;
   /** A request of this priority was dispatched: the pulse of policies that open now and then. */
   dispatched?(priority: number): void;
-  /** True when the ceilings depend on the priorities alone: asked again only when the set of bands changes. */
+  /** True when the ceilings depend on the priorities alone: called again only when the set of bands changes. */
   readonly constant?: true;
   /**
    * True when a closed band may open though the saturation stays where it is: the gate then looks again by a timer while requests wait,

@@ -34,7 +34,7 @@ class RoundRobinSelector implements FlowSelector {
   private upcoming = new LinkedList<Turn>();
   private round = 0;
   private newcomersLeft = 0;
-  /** The one asked for last: several calls follow one another for each request (bench: keyed). */
+  /** The turn looked up last: several calls follow one another for each request (bench: keyed). */
   private latest: Turn | undefined = undefined;
 
   pick(): FlowView | undefined {

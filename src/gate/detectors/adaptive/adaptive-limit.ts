@@ -19,7 +19,7 @@ export interface LatencySample {
   readonly ttftMs?: number | undefined;
   /** For the signal `ttft-per-prompt-token`; without it, or with 0, such a sample teaches nothing. */
   readonly promptTokens?: number | undefined;
-  /** The server refused the request, or it ran into a timeout; `ttftMs` is not looked at. @default false */
+  /** The server rejected the request, or it ran into a timeout; `ttftMs` is ignored. @default false */
   readonly isDrop?: boolean | undefined;
 }
 

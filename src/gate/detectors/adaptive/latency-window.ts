@@ -16,7 +16,7 @@ export interface LatencyWindow {
   readonly endedAtMs: number;
   /** Requests that were measured, drops excluded. */
   readonly samples: number;
-  /** Requests that the server refused, or that ran into a timeout. */
+  /** Requests that the server rejected, or that ran into a timeout. */
   readonly drops: number;
   /** The latency of the window, in the unit of the signal; undefined when there were only drops. */
   readonly latency: number | undefined;

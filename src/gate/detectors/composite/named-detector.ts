@@ -22,7 +22,7 @@ export class NamedDetectors {
     }
   }
 
-  /** For a composite that lacks a detector. It has no issues when the detector could not be made, which is told where it is declared. */
+  /** For a composite that lacks a detector. It has no issues when the detector could not be made: that is reported at its declaration. */
   toError(type: string): FlowConfigError {
     return new FlowConfigError(type, this.issues);
   }
