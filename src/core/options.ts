@@ -191,6 +191,7 @@ export interface ResolvedOptions {
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
   readonly overflow: 'reject' | 'displace';
+  /** @internal */
   readonly bandOrder: BandOrder;
   readonly flows: FlowProfiles;
   readonly limits: Limits;
