@@ -1,4 +1,10 @@
-/** A response body that tells when it ends. Reads ahead of nobody: a chunk is taken when one is asked for. */
+/**
+ * A response body that tells when it ends. Reads ahead of nobody: a chunk is taken when one is asked for. One that nobody asks for a
+ * minute is broken off: middleware may have thrown the response away, and no runtime tells of that.
+ */
+
+/** Longer than any reader pauses that is still there. */
+const unreadMs = 60_000;
 
 /** `isSent`: to the last byte. Otherwise it was cancelled, or failed with `error`. */
 type Ended = (isSent: boolean, error?: unknown) => void;
@@ -10,6 +16,7 @@ export class WatchedBody {
   private readonly ended: Ended;
   private controller: ReadableStreamDefaultController<Uint8Array> | undefined = undefined;
   private isOver = false;
+  private unread: ReturnType<typeof setTimeout> | undefined = undefined;
 
   /** Calls `ended` once. */
   constructor(body: ReadableStream<Uint8Array>, ended: Ended) {
@@ -28,6 +35,7 @@ export class WatchedBody {
       },
       { highWaterMark: 0 },
     );
+    this.awaitReader();
   }
 
   /** Fails the stream, and tells its source to stop. */
@@ -39,12 +47,20 @@ export class WatchedBody {
     this.reader.cancel(reason).catch(() => {});
   }
 
+  private awaitReader(): void {
+    this.unread = setTimeout(() => this.breakOff(new DOMException('Nobody reads the response', 'TimeoutError')), unreadMs);
+    // Deno and browsers have numbers for timers.
+    if (typeof this.unread === 'object') this.unread.unref();
+  }
+
   private async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    clearTimeout(this.unread);
     try {
       const { done, value } = await this.reader.read();
       if (this.isOver) return;
       if (!done) {
         controller.enqueue(value);
+        this.awaitReader();
         return;
       }
       controller.close();
@@ -59,6 +75,7 @@ export class WatchedBody {
   private end(isSent: boolean, error?: unknown): void {
     if (this.isOver) return;
     this.isOver = true;
+    clearTimeout(this.unread);
     this.ended(isSent, error);
   }
 }

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { build } from 'esbuild';
 import { Hono } from 'hono';
 import { timeout } from 'hono/timeout';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { flowControl, type RequestFlow } from '../../../src/adapters/hono/index.js';
 import { FlowConfigError, FlowEvictedError } from '../../../src/index.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
@@ -60,6 +60,32 @@ describe('leases', () => {
     expect(flow!.signal.reason).toMatchObject({ name: 'AbortError', status: 499 });
     expect(seen.cancelled).toBe('enough');
     expect(gate.releases).toEqual([1]);
+  });
+
+  it.each([
+    ['that nobody reads', false],
+    ['whose reader stopped', true],
+  ])('a body %s gives it back in the end, and its source is told', async (_, isBegun) => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { stream, send, seen } = source();
+    let flow: RequestFlow | undefined;
+    const { gate, fetch } = runtime((c) => {
+      flow = c.var.flow;
+      return c.body(stream);
+    });
+    const response = await fetch();
+    if (isBegun) {
+      const chunk = response.body!.getReader().read();
+      send('one');
+      await chunk;
+    }
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect(gate.flow.stats().inFlight).toBe(1);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(gate.flow.stats().inFlight).toBe(0);
+    expect([flow!.signal.aborted, seen.cancelled]).toMatchObject([true, { name: 'TimeoutError' }]);
+    expect(vi.getTimerCount()).toBe(0);
   });
 
   it('a body that fails midway gives it back, with the failure', async () => {
