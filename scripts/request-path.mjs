@@ -23,7 +23,15 @@ async function compile() {
       .map((name) => join(root, 'src', folder, String(name))),
   );
   entryPoints.push(join(root, 'src/index.ts'));
-  await build({ entryPoints, outdir: out, outbase: join(root, 'src'), format: 'esm', target: 'node20', logLevel: 'error' });
+  await build({
+    entryPoints,
+    tsconfig: join(root, 'tsconfig.json'),
+    outdir: out,
+    outbase: join(root, 'src'),
+    format: 'esm',
+    target: 'node20',
+    logLevel: 'error',
+  });
 }
 
 /** The functions of this library that ran, with their number of calls, as `{ file, name, count }`. */

@@ -38,16 +38,24 @@ class DecisionView implements AdmissionView {
 }
 
 export class GuardedAdmission {
-  policy: AdmissionPolicy | undefined;
+  /** True once a policy hears of the end of the requests that it admitted. */
+  hearsEnds = false;
+  policy: AdmissionPolicy | undefined = undefined;
   /** The policy that admitted the last request; undefined when the policy failed and the request was admitted for that. */
   admittedBy: AdmissionPolicy | undefined = undefined;
   private readonly view: DecisionView;
   private readonly errors: PluginErrorSink;
 
   constructor(policy: AdmissionPolicy | undefined, pool: PoolView, gate: Gate, errors: PluginErrorSink) {
-    this.policy = policy;
+    this.configure(policy);
     this.view = new DecisionView(pool, gate);
     this.errors = errors;
+  }
+
+  /** Asks this policy from now on. */
+  configure(policy: AdmissionPolicy | undefined): void {
+    this.policy = policy;
+    if (policy?.released !== undefined) this.hearsEnds = true;
   }
 
   /** Undefined when the request may come in; a policy that fails admits. */

@@ -1,37 +1,26 @@
-/** Tells wrong calls from requests: what cannot be right is a `FlowConfigError`, never an outcome. */
+/** Says what is wrong with a call of `enqueue` that cannot be right: a `FlowConfigError`, never an outcome. */
 import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 
-function isCount(value: unknown): boolean {
+export function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-function isSpan(value: unknown): boolean {
+export function isSpan(value: unknown): boolean {
   return typeof value === 'number' && value >= 0;
 }
 
-/** The error for a wrong call of `enqueue`; undefined for a right one, which allocates nothing. */
-export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError | undefined {
-  return isObject(request) && isObject(key) && isRightRequest(request) && isRightKey(key) ? undefined : describeWrong(method, request, key);
+/** What is wrong with a call for which `isRightCall` is false. */
+export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
+  try {
+    return describeWrong(method, request, key);
+  } catch (error) {
+    return failure(method, 'request', 'properties that can be read', error);
+  }
 }
 
 function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null;
-}
-
-function isRightRequest({ byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs }: FlowRequest): boolean {
-  return (
-    isCount(byteSize) &&
-    (signal === undefined || isSignal(signal)) &&
-    (ttlMs === undefined || isSpan(ttlMs)) &&
-    (tokens === undefined || isCount(tokens)) &&
-    (sloTtftMs === undefined || isSpan(sloTtftMs)) &&
-    (receivedAtMs === undefined || Number.isFinite(receivedAtMs))
-  );
-}
-
-function isRightKey({ fairnessId, priority }: FlowKey): boolean {
-  return typeof fairnessId === 'string' && fairnessId !== '' && (priority === undefined || Number.isSafeInteger(priority));
 }
 
 function describeWrong(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
@@ -51,11 +40,12 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
   check(receivedAtMs === undefined || Number.isFinite(receivedAtMs), 'request.receivedAtMs', 'an instant in milliseconds', receivedAtMs);
   check(typeof fairnessId === 'string' && fairnessId !== '', 'key.fairnessId', 'a string that is not empty', fairnessId);
   check(priority === undefined || Number.isSafeInteger(priority), 'key.priority', 'a safe integer', priority);
+  if (issues.length === 0) return failure(method, 'request', 'properties that stay as they are', request);
   return new FlowConfigError(method, issues);
 }
 
 /** The platform's own, which is quick to tell (bench: cancel), or one that does the same. */
-function isSignal(value: unknown): boolean {
+export function isSignal(value: unknown): boolean {
   return value instanceof AbortSignal || isLikeSignal(value as Partial<AbortSignal> | null);
 }
 

@@ -3,6 +3,7 @@ import { describeValue, FlowConfigError } from '../base/faults/flow-config-error
 import type { ItemView } from '../tiers/views.js';
 import { argumentError } from './check-arguments.js';
 import { Dispatcher } from './engine/dispatcher.js';
+import { isRightCall } from './engine/intake.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
 import type { FlowGate } from './flow-gate.js';
@@ -58,8 +59,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws (rejects) FlowConfigError for a call that cannot be right: no `byteSize`, no `fairnessId`, a priority that is no integer
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
-    const error = argumentError('enqueue', request, key);
-    return error === undefined ? this.dispatcher.enqueue(request, key) : Promise.reject(error);
+    return isRightCall(request, key) ? this.dispatcher.enqueue(request, key) : Promise.reject(argumentError('enqueue', request, key));
   }
 
   /**
@@ -68,8 +68,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
-    const error = argumentError('tryEnqueue', request, key);
-    if (error !== undefined) throw error;
+    if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
     return this.dispatcher.tryEnqueue(request, key);
   }
 

@@ -60,7 +60,7 @@ export class Endpoint implements EndpointView {
   isMember = true;
   overloadedUntilMs = 0;
   /** Seats newer than the metrics, oldest first; kept only for endpoints that report. */
-  private readonly unsampled = new Set<Seat>();
+  readonly unsampled: Set<Seat> = new Set();
   readonly id: string;
   labels: Readonly<Record<string, string>>;
   weight: number;
@@ -76,21 +76,6 @@ export class Endpoint implements EndpointView {
 
   get unsampledRequests(): number {
     return this.unsampled.size;
-  }
-
-  /** @internal */
-  take(seat: Seat, tokens: number): void {
-    this.inFlightRequests++;
-    this.inFlightTokens += tokens;
-    this.dispatchedRequests++;
-    if (this.metrics !== undefined) this.unsampled.add(seat);
-  }
-
-  /** @internal */
-  giveBack(seat: Seat, tokens: number): void {
-    this.inFlightRequests--;
-    this.inFlightTokens -= tokens;
-    if (this.unsampled.size > 0) this.unsampled.delete(seat);
   }
 
   /** @internal */
@@ -247,7 +232,10 @@ export class EndpointPool implements PoolView {
 
   /** @internal Takes a seat. */
   book(endpoint: Endpoint, seat: Seat, tokens: number): void {
-    endpoint.take(seat, tokens);
+    endpoint.inFlightRequests++;
+    endpoint.inFlightTokens += tokens;
+    endpoint.dispatchedRequests++;
+    if (endpoint.metrics !== undefined) endpoint.unsampled.add(seat);
     if (!endpoint.isMember) return;
     this.inFlightRequests++;
     this.inFlightTokens += tokens;
@@ -255,7 +243,9 @@ export class EndpointPool implements PoolView {
 
   /** @internal Gives a seat back, and wakes every controller that may wait for it, `except` the one that knows. */
   unbook(endpoint: Endpoint, seat: Seat, tokens: number, except?: () => void): void {
-    endpoint.giveBack(seat, tokens);
+    endpoint.inFlightRequests--;
+    endpoint.inFlightTokens -= tokens;
+    if (endpoint.unsampled.size > 0) endpoint.unsampled.delete(seat);
     if (!endpoint.isMember) return;
     this.inFlightRequests--;
     this.inFlightTokens -= tokens;

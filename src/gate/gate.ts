@@ -109,7 +109,8 @@ export class Gate {
     if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs);
     const areConstant = this.options.usageLimitPolicy.constant === true && (band.isConfigured || band.waiting > 0);
     if (!areConstant || this.ceilingsVersion !== this.bands.version) this.setCeilings(band);
-    return this.isOpenFor(band);
+    if (this.own !== undefined) return this.isOpenFor(band);
+    return this.shared.saturation < band.ceiling && !(this.shared.isFailing && this.shared.holdsBackAll);
   }
 
   /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */

@@ -18,6 +18,8 @@ export class GuardedDetector {
   saturation = 0;
   readonly detector: SaturationDetector;
   private isReading = false;
+  /** True when every change of the last reading announces itself. */
+  announces = false;
   /** True when the last reading could not be had. */
   isFailing = false;
   private isLatched = false;
@@ -37,11 +39,6 @@ export class GuardedDetector {
     const { closeAt, openAt } = this.settings;
     if (settings.closeAt !== closeAt || settings.openAt !== openAt) this.isLatched = false;
     this.settings = settings;
-  }
-
-  /** True when every change of the reading announces itself. */
-  get announces(): boolean {
-    return this.unsubscribe !== undefined && !this.isFailing && this.detector.isGuessing !== true;
   }
 
   /** Asks the detector. An empty pool is full. */
@@ -64,6 +61,7 @@ export class GuardedDetector {
     } finally {
       this.isReading = false;
     }
+    this.announces = this.unsubscribe !== undefined && !this.isFailing && this.detector.isGuessing !== true;
     this.saturation = settings.openAt === settings.closeAt ? saturation : this.latch(saturation);
     return this.saturation;
   }

@@ -117,14 +117,16 @@ export class BandRegistry {
 
   /** The band got its first waiting request. */
   activated(band: PriorityBand): void {
-    this.waiting.splice(position(this.waiting, band.priority), 0, band);
+    if (this.waiting.length === 0) this.waiting.push(band);
+    else this.waiting.splice(position(this.waiting, band.priority), 0, band);
     this.highestWaiting = this.waiting[0];
     if (!band.isConfigured) this.version++;
   }
 
   /** The band's last waiting request left. */
   deactivated(band: PriorityBand): void {
-    this.waiting.splice(position(this.waiting, band.priority), 1);
+    if (this.waiting.length === 1) this.waiting.pop();
+    else this.waiting.splice(position(this.waiting, band.priority), 1);
     this.highestWaiting = this.waiting[0];
     if (!band.isConfigured) this.version++;
     if (this.shares.isUsed) this.shares.emptied(band);

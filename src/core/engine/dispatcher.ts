@@ -9,7 +9,7 @@
  * of this turn is spent. A request with nowhere to go holds back its band, its flow or its class, as `holBlocking` says.
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
-import { CoarseClock } from '../../base/clock.js';
+import { CoarseClock, neverUnboxed } from '../../base/clock.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
@@ -30,8 +30,7 @@ import { GatePoller } from './gate-poller.js';
 import { Intake } from './intake.js';
 import { Placement } from './placement.js';
 import type { QueueItem, Settle } from './queue-item.js';
-import type { LeaseOwner, SeatLease } from './seat-lease.js';
-import { Seats } from './seats.js';
+import { type LeaseOwner, type SeatLease, Seats } from './seats.js';
 import { Shutdown } from './shutdown.js';
 import { type SerialHost, SingleWriter } from './single-writer.js';
 
@@ -59,11 +58,13 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   isPaused = false;
 
   /** The instant of the operation that is running. */
-  private nowMs: number;
+  private nowMs: number = neverUnboxed;
   private dispatchedInTurn = 0;
   private walks = 0;
-  /** True when something that the poller goes by may have changed: the gate was read, or the endpoints were. */
+  /** True when the poller may have to be set anew: the gate or the endpoints were read. */
   private isPollDue = false;
+  /** True when timers may run. */
+  private hasTimers = false;
   private options: ResolvedOptions;
   private readonly events: EventHub;
   private readonly clock: CoarseClock;
@@ -254,7 +255,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (shares.isUsed) shares.dispatched(band, this.backlog.bands.allWaiting());
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    if (!this.seats.mayEvict && item.admittedBy?.released === undefined) item.releasePayload();
+    if (!this.seats.mayEvict && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
     return { type: 'Dispatched', lease, queuedMs };
   }
 
@@ -285,7 +286,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     const wasPaused = this.isPaused;
     this.renewBudget();
     if (wasPaused) this.wake();
-    else if (this.backlog.waiting === 0) this.stopTimers();
+    else if (this.hasTimers && this.backlog.waiting === 0) this.stopTimers();
   }
 
   // Requests end.
@@ -298,8 +299,9 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     }
     writer.isBusy = true;
     try {
+      const isTimed = lease.flow !== undefined || this.seats.mayEvict || this.gate.hearsReleases || this.events.heard.released;
       // A reading of the clock is a third of an uncontended release (bench: uncontended).
-      if (this.backlog.waiting > 0 || this.isTimed(lease)) this.nowMs = this.clock.readShared();
+      if (isTimed || this.backlog.waiting > 0) this.nowMs = this.clock.readShared();
       this.settleLease(lease);
     } finally {
       this.leave();
@@ -361,11 +363,6 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     item.requestClass = placement.classOf(item);
     if (item.band !== undefined) return undefined;
     return drops.drop(item, backlog.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity', 'max-bands', nowMs);
-  }
-
-  /** True when somebody wants to know when the lease ended. */
-  private isTimed(lease: SeatLease): boolean {
-    return lease.flow !== undefined || this.seats.mayEvict || this.gate.hearsReleases || this.events.heard.released;
   }
 
   // Waiting requests leave without a dispatch.
@@ -432,13 +429,14 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   end(): void {
     if (this.backlog.waiting > 0) {
       const { expiry } = this.backlog;
+      this.hasTimers = true;
       if (expiry.isTimerLate) expiry.arm(this.nowMs);
       if (this.isPollDue) this.poll();
       return;
     }
     if (!this.clock.tellsTurns) this.renewBudget();
     // Requests that wait later in this turn find the timers set (bench: wake-up).
-    if (!this.clock.isTurnAwaited) this.stopTimers();
+    if (this.hasTimers && !this.clock.isTurnAwaited) this.stopTimers();
     if (this.shutdown.state === 'draining') this.finish();
   }
 
@@ -457,16 +455,12 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   private poll(): void {
     this.isPollDue = false;
-    const delayMs = this.pollDelayMs();
-    if (delayMs < Number.POSITIVE_INFINITY || this.poller.isSet) this.poller.in(delayMs, this.nowMs);
-  }
-
-  /** Ms until the walk should look again although nothing was announced; Infinity: not at all. */
-  private pollDelayMs(): number {
-    if (this.isPaused && !this.clock.tellsTurns) return 0;
-    const { nowMs, seats } = this;
-    const delayMs = Math.min(this.gate.recheckMs, this.placement.nextReturnAtMs(nowMs) - nowMs);
-    return seats.mayEvict && !this.backlog.isPoolEmpty ? Math.min(delayMs, seats.settlesAtMs - nowMs) : delayMs;
+    const { gate, poller, placement, seats, nowMs } = this;
+    let delayMs = gate.recheckMs;
+    if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
+    if (seats.mayEvict && !this.backlog.isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs - nowMs);
+    if (this.isPaused && !this.clock.tellsTurns) delayMs = 0;
+    if (poller.isSet || delayMs < Number.POSITIVE_INFINITY) poller.in(delayMs, nowMs);
   }
 
   private lookAgain(): void {
@@ -476,9 +470,9 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   }
 
   private stopTimers(): void {
-    const { expiry } = this.backlog;
-    if (expiry.isUsed) expiry.disarm();
-    if (this.poller.isSet) this.poller.stop();
+    this.hasTimers = false;
+    this.backlog.expiry.disarm();
+    this.poller.stop();
   }
 
   private noteGate(isClosed: boolean): void {
@@ -533,7 +527,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.backlog.configure(options, this.nowMs);
     this.selector.configure(options.bandOrder);
     this.intake.configure(options);
-    this.admission.policy = options.admission;
+    this.admission.configure(options.admission);
     this.seats.configure(options);
     this.isWorkWanted = true;
   }

@@ -66,11 +66,6 @@ export class Expiry {
     return this.timer === undefined || this.noneBeforeMs < this.armedForMs;
   }
 
-  /** True while `disarm` has something to do. */
-  get isUsed(): boolean {
-    return this.noneBeforeMs !== Number.POSITIVE_INFINITY || this.timer !== undefined || this.calendar.hasGrown;
-  }
-
   /** The request whose time was up first, if any. */
   due(nowMs: number): QueueItem | undefined {
     if (nowMs < this.noneBeforeMs) return undefined;
@@ -92,7 +87,7 @@ export class Expiry {
 
   /** Sets the timer for the earliest deadline. Call it when `isTimerLate`. */
   arm(nowMs: number): void {
-    this.clearTimer();
+    if (this.timer !== undefined) this.clearTimer();
     this.armedForMs = this.noneBeforeMs;
     this.timer = this.clock.setTimeout(
       () => {

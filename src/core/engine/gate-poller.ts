@@ -2,6 +2,7 @@
 import type { Clock } from '../../base/clock.js';
 
 export class GatePoller {
+  isSet = false;
   private timer: unknown = undefined;
   private atMs: number = Number.POSITIVE_INFINITY;
   private readonly clock: Clock;
@@ -10,10 +11,6 @@ export class GatePoller {
   constructor(clock: Clock, onTime: () => void) {
     this.clock = clock;
     this.onTime = onTime;
-  }
-
-  get isSet(): boolean {
-    return this.timer !== undefined;
   }
 
   /** Looks again in at most `delayMs`; Infinity for not at all. A timer that is set to an earlier time stays. */
@@ -26,16 +23,19 @@ export class GatePoller {
     if (this.timer === undefined) return;
     this.clock.clearTimeout(this.timer);
     this.timer = undefined;
+    this.isSet = false;
     this.atMs = Number.POSITIVE_INFINITY;
   }
 
   private set(delayMs: number, nowMs: number): void {
     this.stop();
     this.atMs = nowMs + delayMs;
+    this.isSet = true;
     this.timer = this.clock.setTimeout(
       () => {
         this.atMs = Number.POSITIVE_INFINITY;
         this.timer = undefined;
+        this.isSet = false;
         this.onTime();
       },
       Math.max(delayMs, 0),

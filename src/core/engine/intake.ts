@@ -11,6 +11,7 @@ import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import { isCount, isSignal, isSpan } from '../check-arguments.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { LimitHit } from '../outcome/limit-hit.js';
@@ -64,7 +65,7 @@ export class Intake {
    * `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
    */
   decide(item: QueueItem, nowMs: number, isPaused: boolean): Drop | Endpoint | undefined {
-    const { placement, gate } = this.parts;
+    const { backlog, placement, gate } = this.parts;
     this.displaces = undefined;
     this.wantsWalk = false;
     const rejection = this.precheck(item, nowMs);
@@ -75,7 +76,8 @@ export class Intake {
       const drop = this.overLimit(item, band, nowMs);
       if (drop !== undefined) return drop;
     }
-    if (this.othersGoFirst(item, band, isPaused, nowMs) || !gate.admits(band, nowMs)) return undefined;
+    if (backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs)) return undefined;
+    if (!gate.admits(band, nowMs)) return undefined;
     const endpoint = placement.implicitEndpoint ?? placement.choose(item, nowMs);
     // An open gate and no endpoint: the walk holds the request back or drops it.
     if (endpoint === undefined) this.wantsWalk = true;
@@ -169,7 +171,6 @@ export class Intake {
   /** True when a request that waits already goes before this one, so that the gate need not be asked. */
   private othersGoFirst(item: QueueItem, band: PriorityBand, isPaused: boolean, nowMs: number): boolean {
     const { backlog, selector, gate } = this.parts;
-    if (backlog.waiting === 0) return false;
     // In a pause, held flows have not retried yet.
     const highest = isPaused ? backlog.bands.highestWaiting : selector.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
@@ -185,5 +186,31 @@ export class Intake {
 
   private get capacityType(): DropType {
     return this.parts.backlog.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity';
+  }
+}
+
+/**
+ * False for a call of `enqueue` that cannot be right. One function, because it is on the way of every request; `argumentError` says what
+ * is wrong. A property that throws when it is read is wrong as well.
+ */
+export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
+  if (typeof request !== 'object' || request === null || typeof key !== 'object' || key === null) return false;
+  try {
+    const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs } = request;
+    const { fairnessId, priority } = key;
+    return (
+      Number.isSafeInteger(byteSize) &&
+      byteSize >= 0 &&
+      typeof fairnessId === 'string' &&
+      fairnessId !== '' &&
+      (priority === undefined || Number.isSafeInteger(priority)) &&
+      (signal === undefined || isSignal(signal)) &&
+      (ttlMs === undefined || isSpan(ttlMs)) &&
+      (tokens === undefined || isCount(tokens)) &&
+      (sloTtftMs === undefined || isSpan(sloTtftMs)) &&
+      (receivedAtMs === undefined || Number.isFinite(receivedAtMs))
+    );
+  } catch {
+    return false;
   }
 }

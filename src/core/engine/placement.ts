@@ -25,6 +25,8 @@ type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicke
 export class Placement {
   /** The one endpoint of a controller without a pool, where every request goes. */
   readonly implicitEndpoint: Endpoint | undefined;
+  /** False while every request may go to every endpoint. */
+  tellsClasses: boolean;
   private readonly pool: EndpointPool;
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
@@ -40,16 +42,13 @@ export class Placement {
     this.gate = gate;
     this.errors = errors;
     this.options = options;
+    this.tellsClasses = options.endpointFilters.length > 0;
   }
 
   configure(options: PlacementOptions): void {
     this.options = options;
+    this.tellsClasses = options.endpointFilters.length > 0;
     this.poolVersion = -1;
-  }
-
-  /** False while every request may go to every endpoint. */
-  get tellsClasses(): boolean {
-    return this.options.endpointFilters.length > 0;
   }
 
   /** Requests of one class may go to the same endpoints; undefined: to all. */

@@ -1,6 +1,7 @@
 /** One request on its way through the controller: one fixed shape, made once, and small: a hundred thousand may wait. */
 
 import type { AdmissionPolicy } from '../../admission/admission-policy.js';
+import { neverUnboxed } from '../../base/clock.js';
 import type { ItemQueue } from '../../base/queues/item-queue.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -26,13 +27,13 @@ class Particulars {
 }
 
 export class QueueItem implements WaitingItem, Abortable<QueueItem> {
-  flow: Flow | undefined = undefined;
+  flow: Flow | undefined;
   /** Ends the wait; undefined while the request does not wait. */
-  settle: Settle | undefined = undefined;
+  settle: Settle | undefined;
   /** The bucket that its deadline stands in: owned by CalendarQueue. */
-  deadlines: ItemQueue<QueueItem> | undefined = undefined;
+  deadlines: ItemQueue<QueueItem> | undefined;
   /** The requests that share its signal: owned by Cancellation. */
-  abortGroup: AbortGroup<QueueItem> | undefined = undefined;
+  abortGroup: AbortGroup<QueueItem> | undefined;
   /** The host's request, until the payload is released: a tombstone retains none. */
   request: FlowRequest | undefined;
   /** Undefined until its band exists. */
@@ -42,10 +43,9 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
   readonly byteSize: number;
   readonly tokens: number;
   readonly sequence: number;
-  /** Never undefined once made: a field that may be undefined refers to the number that a rush shares, another copies it (bench: backlog). */
-  private readonly arrivedAtMs: number | undefined = undefined;
+  readonly enqueuedAtMs: number;
   readonly ttlMs: number;
-  private particulars: Particulars | undefined = undefined;
+  private particulars: Particulars | undefined;
 
   constructor(
     request: FlowRequest,
@@ -56,6 +56,10 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     enqueuedAtMs: number,
     ttlMs: number,
   ) {
+    this.flow = undefined;
+    this.settle = undefined;
+    this.deadlines = undefined;
+    this.abortGroup = undefined;
     this.request = request;
     this.band = band;
     this.fairnessId = fairnessId;
@@ -63,13 +67,11 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     this.byteSize = request.byteSize;
     this.tokens = request.tokens ?? 0;
     this.sequence = sequence;
-    this.arrivedAtMs = enqueuedAtMs;
+    this.enqueuedAtMs = neverUnboxed;
+    this.enqueuedAtMs = enqueuedAtMs;
     this.ttlMs = ttlMs;
+    this.particulars = undefined;
     if (request.receivedAtMs !== undefined || request.sloTtftMs !== undefined) this.noteTimes(request);
-  }
-
-  get enqueuedAtMs(): number {
-    return this.arrivedAtMs as number;
   }
 
   get isWaiting(): boolean {

@@ -4,8 +4,11 @@
  *     take ──► ledger ──► endpoint's seat ──► detectors ──► fairness policy's lease count ──► evictor
  *     giveBack undoes each of them, once
  *
+ * Longer than most files, because a lease and the ledger that it stands in are one structure.
+ *
  * Invariant: `inFlight` = unreleased leases; each holds exactly one seat on one endpoint.
  */
+import { neverUnboxed } from '../../base/clock.js';
 import { describeValue, FlowConfigError } from '../../base/faults/flow-config-error.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
@@ -13,10 +16,13 @@ import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-e
 import type { Gate } from '../../gate/gate.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { Usage } from '../../tiers/views.js';
 import type { EventHub } from '../event-hub.js';
 import type { ResolvedOptions } from '../options.js';
+import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
+import type { Lease } from '../outcome/lease.js';
+import type { Outcome } from '../outcome/outcome.js';
 import type { QueueItem } from './queue-item.js';
-import { type LeaseOwner, SeatLease } from './seat-lease.js';
 
 export class Seats {
   inFlight = 0;
@@ -26,6 +32,8 @@ export class Seats {
   released = 0;
   /** Running requests that were asked to leave so far. */
   evicted = 0;
+  /** True while running requests may be evicted. */
+  mayEvict: boolean;
   readonly pool: EndpointPool;
   private evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly gate: Gate;
@@ -48,6 +56,7 @@ export class Seats {
     this.owner = owner;
     this.onPoolChange = onPoolChange;
     this.evictor = eviction && new InFlightEvictor(eviction, events);
+    this.mayEvict = eviction !== undefined;
   }
 
   /** Requests that are in flight when eviction is switched on are left alone. */
@@ -55,11 +64,7 @@ export class Seats {
     if (eviction === undefined) this.evictor = undefined;
     else if (this.evictor === undefined) this.evictor = new InFlightEvictor(eviction, this.events);
     else this.evictor.configure(eviction);
-  }
-
-  /** True while running requests may be evicted. */
-  get mayEvict(): boolean {
-    return this.evictor !== undefined;
+    this.mayEvict = eviction !== undefined;
   }
 
   /** When the last decision to evict is settled, ms; Infinity while it is. */
@@ -86,7 +91,7 @@ export class Seats {
       flow.band.trackedInFlight++;
     }
     if (this.gate.hearsDispatches) this.gate.dispatched(endpoint, item.priority, nowMs);
-    if (this.evictor !== undefined) lease.isEvictable = this.evictor.track(lease);
+    if (this.evictor?.track(lease)) lease.allowEviction();
     return lease;
   }
 
@@ -140,5 +145,157 @@ export class Seats {
       throw new FlowConfigError('lease.bind', [{ path: 'endpoint', expected: 'an endpoint of the pool', got: describeValue(to) }]);
     }
     return endpoint;
+  }
+}
+
+/** Who gave the lease out, and takes it back. */
+export interface LeaseOwner {
+  release(lease: SeatLease): void;
+  bind(lease: SeatLease, endpoint: string | EndpointView): void;
+  consumed(lease: SeatLease, usage: Usage): void;
+  requeue(lease: SeatLease): Promise<Outcome>;
+}
+
+const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
+
+/** Fields that few leases need; apart, so that the others do not carry them (bench: burst). */
+class LeaseExtras {
+  controller: AbortController | undefined = undefined;
+  isEvictable = false;
+  isEvicted = false;
+  movedAtMs: number | undefined = undefined;
+}
+
+/** A lease with the bookkeeping behind it. */
+export class SeatLease implements Lease {
+  usage: Usage;
+  isReleased: boolean;
+  /** Keeps its payload while somebody wants to know it at the end. */
+  readonly item: QueueItem;
+  /** Set while the fairness policy of its band hears of the end. */
+  readonly flow: Flow | undefined;
+  /** The endpoint where the seat is booked. */
+  seat: Endpoint;
+  readonly dispatchedAtMs: number;
+  private readonly owner: LeaseOwner;
+  private extras: LeaseExtras | undefined;
+
+  constructor(owner: LeaseOwner, item: QueueItem, flow: Flow | undefined, seat: Endpoint, dispatchedAtMs: number) {
+    this.usage = noUsage;
+    this.isReleased = false;
+    this.item = item;
+    this.flow = flow;
+    this.seat = seat;
+    this.dispatchedAtMs = neverUnboxed;
+    this.dispatchedAtMs = dispatchedAtMs;
+    this.owner = owner;
+    this.extras = undefined;
+  }
+
+  get fairnessId(): string {
+    return this.item.fairnessId;
+  }
+
+  get priority(): number {
+    return this.item.priority;
+  }
+
+  get tokens(): number {
+    return this.item.tokens;
+  }
+
+  get band(): PriorityBand {
+    return this.item.band as PriorityBand;
+  }
+
+  /** When the seat was taken at its endpoint. */
+  get seatedAtMs(): number {
+    return this.extras?.movedAtMs ?? this.dispatchedAtMs;
+  }
+
+  get isEvictable(): boolean {
+    return this.extras !== undefined && this.extras.isEvictable;
+  }
+
+  get isEvicted(): boolean {
+    return this.extras !== undefined && this.extras.isEvicted;
+  }
+
+  /** Notes that the seat may be asked for. */
+  allowEviction(): void {
+    this.own().isEvictable = true;
+  }
+
+  moveTo(seat: Endpoint, nowMs: number): void {
+    this.seat = seat;
+    this.own().movedAtMs = nowMs;
+  }
+
+  get endpoint(): EndpointView | undefined {
+    return this.seat.isImplicit ? undefined : this.seat;
+  }
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  abort(reason?: unknown): void {
+    this.controller.abort(reason);
+  }
+
+  /** Asks for the seat; it stays taken until `release`. */
+  evict(): void {
+    this.own().isEvicted = true;
+    this.abort(new FlowEvictedError());
+  }
+
+  bind(endpoint: string | EndpointView): void {
+    this.owner.bind(this, endpoint);
+  }
+
+  report(usage: Partial<Usage>): void {
+    const before = this.usage;
+    const { promptTokens = before.promptTokens, completionTokens = before.completionTokens } = usage;
+    for (const [path, tokens] of Object.entries({ promptTokens, completionTokens })) {
+      if (tokens >= 0 && tokens < Number.POSITIVE_INFINITY) continue;
+      throw new FlowConfigError('lease.report', [{ path, expected: 'a number from 0 up', got: describeValue(tokens) }]);
+    }
+    if (this.isReleased) return;
+    this.usage = { promptTokens, completionTokens };
+    if (this.flow === undefined) return;
+    this.owner.consumed(this, {
+      promptTokens: promptTokens - before.promptTokens,
+      completionTokens: completionTokens - before.completionTokens,
+    });
+  }
+
+  requeue(): Promise<Outcome> {
+    if (this.isReleased || !this.isEvicted) {
+      const got = this.isReleased ? 'one that was released' : 'one that was not evicted';
+      return Promise.reject(new FlowConfigError('lease.requeue', [{ path: '', expected: 'a lease that was evicted', got }]));
+    }
+    this.isReleased = true;
+    return this.owner.requeue(this);
+  }
+
+  release(): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    this.owner.release(this);
+  }
+
+  [Symbol.dispose](): void {
+    this.release();
+  }
+
+  private get controller(): AbortController {
+    const own = this.own();
+    own.controller ??= new AbortController();
+    return own.controller;
+  }
+
+  private own(): LeaseExtras {
+    this.extras ??= new LeaseExtras();
+    return this.extras;
   }
 }

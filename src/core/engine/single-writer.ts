@@ -22,6 +22,8 @@ export interface SerialHost {
 export class SingleWriter {
   /** True from the start, so that what is called during construction waits: call `leave` at its end. */
   isBusy = true;
+  /** True while operations are put off until the running one ends. */
+  hasDeferred = false;
   private deferred: (() => void)[] = [];
   private continuation: unknown = undefined;
   private readonly clock: Clock;
@@ -36,6 +38,7 @@ export class SingleWriter {
   perform(operation: () => void): void {
     if (this.isBusy) {
       this.deferred.push(operation);
+      this.hasDeferred = true;
       return;
     }
     this.isBusy = true;
@@ -45,11 +48,6 @@ export class SingleWriter {
     } finally {
       this.leave();
     }
-  }
-
-  /** True when operations are put off until the running one ends. */
-  get hasDeferred(): boolean {
-    return this.deferred.length > 0;
   }
 
   /** Ends the operation that is running, and does everything that it left to do. */
@@ -73,14 +71,15 @@ export class SingleWriter {
   }
 
   private get hasWork(): boolean {
-    return this.written.isWorkWanted || this.deferred.length > 0;
+    return this.written.isWorkWanted || this.hasDeferred;
   }
 
   private turn(): void {
     if (this.written.isWorkWanted) this.written.work();
-    if (this.deferred.length === 0) return;
+    if (!this.hasDeferred) return;
     const operations = this.deferred;
     this.deferred = [];
+    this.hasDeferred = false;
     this.written.begin();
     for (const operation of operations) operation();
   }

@@ -1,6 +1,6 @@
 /** Running requests that may be evicted: who they are, in which order they go, how they are told, and what their client sees. */
 import { expect } from 'vitest';
-import type { SeatLease } from '../../../src/core/engine/seat-lease.js';
+import type { SeatLease } from '../../../src/core/engine/seats.js';
 import {
   defaultRegistry,
   type EvictionFilter,

@@ -1,0 +1,29 @@
+/** How long the way of one request is, in files to open and calls to follow. */
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { beforeAll, expect, it } from 'vitest';
+
+const script = fileURLToPath(new URL('../../scripts/request-path.mjs', import.meta.url));
+
+interface Path {
+  files: number;
+  functions: number;
+  calls: number;
+}
+let paths: Record<'passes through' | 'waits once', Path>;
+
+beforeAll(() => {
+  paths = JSON.parse(execFileSync(process.execPath, [script, '--json'], { encoding: 'utf8' }));
+});
+
+it.each([
+  ['passes through', { files: 14, functions: 45, calls: 60 }],
+  ['waits once', { files: 18, functions: 80, calls: 130 }],
+] as const)('a request that %s takes a way that a reader can follow', (name, most) => {
+  const path = paths[name];
+  // A request that runs through nothing was not measured.
+  expect(path.calls).toBeGreaterThan(10);
+  expect(path.files).toBeLessThanOrEqual(most.files);
+  expect(path.functions).toBeLessThanOrEqual(most.functions);
+  expect(path.calls).toBeLessThanOrEqual(most.calls);
+});
