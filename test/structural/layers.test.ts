@@ -63,7 +63,9 @@ describe('the layers of src', () => {
   });
 
   it('reach the core from a subpath through index.ts alone, so that every class exists once', () => {
-    const past = edges.filter(({ from, to }) => subpaths.includes(topOf(from)) && !['base', 'index.ts', topOf(from)].includes(topOf(to)));
+    // The audit reads plain state that no user of the package may see; it makes no object of the core's classes.
+    const others = edges.filter(({ from, to }) => topOf(from) !== 'testing' || to !== 'core/inspect/audit.ts');
+    const past = others.filter(({ from, to }) => subpaths.includes(topOf(from)) && !['base', 'index.ts', topOf(from)].includes(topOf(to)));
     expect(told(past)).toEqual([]);
   });
 

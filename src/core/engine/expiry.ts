@@ -66,6 +66,11 @@ export class Expiry {
     return this.timer === undefined || this.noneBeforeMs < this.armedForMs;
   }
 
+  /** True while `disarm` has something to do. */
+  get isUsed(): boolean {
+    return this.noneBeforeMs !== Number.POSITIVE_INFINITY || this.timer !== undefined;
+  }
+
   /** The request whose time was up first, if any. */
   due(nowMs: number): QueueItem | undefined {
     if (nowMs < this.noneBeforeMs) return undefined;

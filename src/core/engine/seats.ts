@@ -214,11 +214,11 @@ export class SeatLease implements Lease {
   }
 
   get isEvictable(): boolean {
-    return this.extras !== undefined && this.extras.isEvictable;
+    return this.extras?.isEvictable === true;
   }
 
   get isEvicted(): boolean {
-    return this.extras !== undefined && this.extras.isEvicted;
+    return this.extras?.isEvicted === true;
   }
 
   /** Notes that the seat may be asked for. */
