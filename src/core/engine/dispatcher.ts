@@ -63,7 +63,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private walks = 0;
   /** True when the poller may have to be set anew: the gate or the endpoints were read. */
   private isPollDue = false;
-  /** True when timers may run. */
+  /** True from the moment that a request waits until the timers are stopped. */
   private hasTimers = false;
   private options: ResolvedOptions;
   private readonly events: EventHub;
@@ -187,6 +187,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.isPollDue ||= backlog.waiting === 0 || intake.wantsWalk;
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
     if (!this.isGateClosed) this.noteGate(true);
+    this.hasTimers = true;
     backlog.add(item, settle, this.nowMs);
     if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
@@ -348,6 +349,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.isPollDue = true;
     this.isWorkWanted = true;
     if (!this.isGateClosed) this.noteGate(true);
+    this.hasTimers = true;
     this.backlog.add(item, settle, this.nowMs);
     if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
@@ -429,7 +431,6 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   end(): void {
     if (this.backlog.waiting > 0) {
       const { expiry } = this.backlog;
-      this.hasTimers = true;
       if (expiry.isTimerLate) expiry.arm(this.nowMs);
       if (this.isPollDue) this.poll();
       return;
