@@ -51,6 +51,8 @@ export { definePlugin, type PluginDefinition, type PluginReferences } from './pl
 export type { ConfigurableKind, Plugins } from './plugins/kinds.js';
 export { PluginRegistry } from './plugins/registry.js';
 export { schemas } from './plugins/schemas.js';
+export type { CostFunction, CostOptions, Work } from './tiers/2-fairness/by-cost/cost-options.js';
+export { type OutputPredictor, outputPredictor } from './tiers/2-fairness/by-cost/output-predictor.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './tiers/2-fairness/fairness-policy.js';
 export type { OrderingPolicy } from './tiers/3-ordering/ordering-policy.js';
 export type { BandView, FlowView, ItemView, Usage } from './tiers/views.js';

@@ -163,7 +163,7 @@ function send(
 function observe(call: Call, { headers, body }: Dispatcher.ResponseData, lease: Lease, detectors: readonly AdaptiveDetector[]): void {
   const encoding = headers['content-encoding'];
   if (call.body === undefined || (encoding !== undefined && encoding !== 'identity')) return;
-  const usage: UsageReader = usageReader({ lease });
+  const usage: UsageReader = usageReader({ lease, cachedTokens: true });
   let hasToken = false;
   body.on('data', (chunk: Buffer) => {
     usage.push(chunk);

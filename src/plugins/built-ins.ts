@@ -30,9 +30,15 @@ import { maxOfPlugin, meanOfPlugin } from '../gate/detectors/composite/max-of-pl
 import { stageAwarePlugin } from '../gate/detectors/composite/stage-aware.js';
 import { concurrencyDetectorPlugin } from '../gate/detectors/concurrency-detector.js';
 import { utilizationDetectorPlugin } from '../gate/detectors/utilization-detector.js';
+import { deficitRoundRobinPlugin } from '../tiers/2-fairness/deficit-round-robin.js';
 import { globalStrictPlugin } from '../tiers/2-fairness/global-strict.js';
+import { hierarchicalPlugin } from '../tiers/2-fairness/hierarchical.js';
+import { leastServicePlugin } from '../tiers/2-fairness/least-service.js';
 import { programAwarePlugin } from '../tiers/2-fairness/program-aware.js';
 import { roundRobinPlugin } from '../tiers/2-fairness/round-robin.js';
+import { shuffleShardedPlugin } from '../tiers/2-fairness/shuffle-sharded.js';
+import { startTimeFairQueueingPlugin } from '../tiers/2-fairness/start-time-fair-queueing.js';
+import { virtualTokenCounterPlugin } from '../tiers/2-fairness/virtual-token-counter.js';
 import { edfPlugin } from '../tiers/3-ordering/edf.js';
 import { fcfsPlugin } from '../tiers/3-ordering/fcfs.js';
 import { sloDeadlinePlugin } from '../tiers/3-ordering/slo-deadline.js';
@@ -68,9 +74,15 @@ export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composi
 export { byStage, roleLabel, type StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
 export { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
 export { type UtilizationDetector, utilizationDetector } from '../gate/detectors/utilization-detector.js';
+export { deficitRoundRobin } from '../tiers/2-fairness/deficit-round-robin.js';
 export { globalStrict } from '../tiers/2-fairness/global-strict.js';
+export { hierarchical } from '../tiers/2-fairness/hierarchical.js';
+export { leastService } from '../tiers/2-fairness/least-service.js';
 export { type ProgramAwarePolicy, programAware } from '../tiers/2-fairness/program-aware.js';
 export { roundRobin } from '../tiers/2-fairness/round-robin.js';
+export { shuffleSharded } from '../tiers/2-fairness/shuffle-sharded.js';
+export { startTimeFairQueueing } from '../tiers/2-fairness/start-time-fair-queueing.js';
+export { virtualTokenCounter } from '../tiers/2-fairness/virtual-token-counter.js';
 export { edf } from '../tiers/3-ordering/edf.js';
 export { fcfs } from '../tiers/3-ordering/fcfs.js';
 export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
@@ -79,6 +91,12 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   globalStrictPlugin,
   roundRobinPlugin,
   programAwarePlugin,
+  virtualTokenCounterPlugin,
+  startTimeFairQueueingPlugin,
+  leastServicePlugin,
+  deficitRoundRobinPlugin,
+  hierarchicalPlugin,
+  shuffleShardedPlugin,
   fcfsPlugin,
   edfPlugin,
   sloDeadlinePlugin,

@@ -14,7 +14,7 @@ import { HeapQueue } from '../base/queues/heap-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';
 import { LinkedList } from '../base/queues/linked-list.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
-import type { FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
+import type { Ending, FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
 import { GuardedSelector } from './2-fairness/guarded-selector.js';
 import { guardedCompare } from './3-ordering/guarded-compare.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
@@ -197,12 +197,12 @@ export class PriorityBand implements BandView {
     this.selector?.dispatched(flow, item, nowMs);
   }
 
-  consumed(flow: Flow, usage: Usage, nowMs: number): void {
-    this.selector?.consumed(flow, usage, nowMs);
+  consumed(flow: Flow, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
+    this.selector?.consumed(flow, usage, nowMs, item, total);
   }
 
-  settled(flow: Flow, usage: Usage, nowMs: number, tokens: number): void {
-    this.selector?.settled(flow, usage, nowMs, tokens);
+  settled(flow: Flow, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
+    this.selector?.settled(flow, usage, nowMs, tokens, item, ending);
   }
 
   /** Removes a flow that is collected. */

@@ -52,4 +52,6 @@ export interface BandView<R = unknown> {
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** The part of `promptTokens` that the server had cached; absent where nobody told. */
+  readonly cachedPromptTokens?: number;
 }

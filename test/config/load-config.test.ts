@@ -765,7 +765,7 @@ spec:
   EndpointPickerConfig default-config: flowControl.maxBytes: expected a quantity from 0 (unlimited) up, such as "10Gi"; got "10GB" (string)
   EndpointPickerConfig default-config: flowControl.defaultRequestTTL: expected a duration from "0s" (for ever) up, such as "60s"; got 60 (number)
   EndpointPickerConfig default-config: flowControl.priorityBands[0].maxRequests: expected a quantity from 0 (the default) up, such as "500"; got "-500" (string)
-  EndpointPickerConfig default-config: flowControl.priorityBands[0].fairnessPolicyRef: expected the name of a fairness policy, one of global-strict-fairness-policy, program-aware-fairness, round-robin-fairness-policy (did you mean "round-robin-fairness-policy"?); got "round-robin" (string)
+  EndpointPickerConfig default-config: flowControl.priorityBands[0].fairnessPolicyRef: expected the name of a fairness policy, one of deficit-round-robin-fairness-policy, global-strict-fairness-policy, hierarchical-fairness-policy, least-service-fairness-policy, program-aware-fairness, round-robin-fairness-policy, shuffle-sharded-fairness-policy, start-time-fair-queueing-fairness-policy, virtual-token-counter-fairness-policy (did you mean "round-robin-fairness-policy"?); got "round-robin" (string)
   EndpointPickerConfig default-config: flowControl.priorityBands[1].priority: expected a priority that no other band has; got 100 (number), the priority of priorityBands[0]
   InferenceObjective premium-traffic: spec.priority: expected a safe integer; got "high" (string)`);
   });

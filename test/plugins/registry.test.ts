@@ -46,7 +46,17 @@ describe('PluginRegistry', () => {
 describe('defaultRegistry', () => {
   it('knows every built-in plugin by its type name', () => {
     const registry = defaultRegistry();
-    expect(registry.types('fairness')).toEqual(['global-strict-fairness-policy', 'program-aware-fairness', 'round-robin-fairness-policy']);
+    expect(registry.types('fairness')).toEqual([
+      'deficit-round-robin-fairness-policy',
+      'global-strict-fairness-policy',
+      'hierarchical-fairness-policy',
+      'least-service-fairness-policy',
+      'program-aware-fairness',
+      'round-robin-fairness-policy',
+      'shuffle-sharded-fairness-policy',
+      'start-time-fair-queueing-fairness-policy',
+      'virtual-token-counter-fairness-policy',
+    ]);
     expect(registry.types('ordering')).toEqual(['edf-ordering-policy', 'fcfs-ordering-policy', 'slo-deadline-ordering-policy']);
     expect(registry.types('saturationDetector')).toEqual([
       'aimd-latency-detector',

@@ -15,6 +15,7 @@ import { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import { Gate } from '../../gate/gate.js';
 import { BandSelector } from '../../tiers/1-priority/band-selector.js';
+import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
@@ -319,12 +320,12 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
-    this.writer.perform(() => lease.band.consumed(lease.flow as Flow, usage, this.nowMs));
+    this.writer.perform(() => lease.band.consumed(lease.flow as Flow, usage, this.nowMs, lease.item, lease.usage));
   }
 
-  private settleLease(lease: SeatLease): void {
+  private settleLease(lease: SeatLease, ending: Ending = 'released'): void {
     const { flow, item } = lease;
-    this.seats.giveBack(lease, this.nowMs);
+    this.seats.giveBack(lease, this.nowMs, ending);
     if (flow !== undefined) this.backlog.rest(flow, this.nowMs);
     if (item.request !== undefined) {
       if (item.admittedBy !== undefined) this.admission.ended(item, lease.usage);
@@ -340,7 +341,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     const before = lease.item;
     const item = before.again(this.nowMs);
     before.admittedBy = undefined;
-    this.settleLease(lease);
+    this.settleLease(lease, 'requeued');
     const drop = this.requeueDrop(item, lease);
     if (drop !== undefined) {
       settle(drop);

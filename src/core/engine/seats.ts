@@ -14,6 +14,7 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
+import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
@@ -96,7 +97,7 @@ export class Seats {
   }
 
   /** Gives the seat back, and settles the request with its fairness policy. */
-  giveBack(lease: SeatLease, nowMs: number): void {
+  giveBack(lease: SeatLease, nowMs: number, ending: Ending): void {
     const { flow, seat, item } = lease;
     this.released++;
     this.inFlight--;
@@ -104,7 +105,7 @@ export class Seats {
     if (flow !== undefined) {
       flow.trackedInFlight--;
       flow.band.trackedInFlight--;
-      flow.band.settled(flow, lease.usage, nowMs, item.tokens);
+      flow.band.settled(flow, lease.usage, nowMs, item.tokens, item, ending);
     }
     if (this.gate.hearsReleases) this.gate.released(seat, nowMs);
     this.pool.unbook(seat, lease, item.tokens, this.onPoolChange);
@@ -256,12 +257,15 @@ export class SeatLease implements Lease {
   report(usage: Partial<Usage>): void {
     const before = this.usage;
     const { promptTokens = before.promptTokens, completionTokens = before.completionTokens } = usage;
-    for (const [path, tokens] of Object.entries({ promptTokens, completionTokens })) {
+    const { cachedPromptTokens = before.cachedPromptTokens } = usage;
+    for (const [path, tokens] of Object.entries({ promptTokens, completionTokens, cachedPromptTokens })) {
+      if (tokens === undefined) continue;
       if (tokens >= 0 && tokens < Number.POSITIVE_INFINITY) continue;
       throw new FlowConfigError('lease.report', [{ path, expected: 'a number from 0 up', got: describeValue(tokens) }]);
     }
     if (this.isReleased) return;
-    this.usage = { promptTokens, completionTokens };
+    this.usage =
+      cachedPromptTokens === undefined ? { promptTokens, completionTokens } : { promptTokens, completionTokens, cachedPromptTokens };
     if (this.flow === undefined) return;
     this.owner.consumed(this, {
       promptTokens: promptTokens - before.promptTokens,

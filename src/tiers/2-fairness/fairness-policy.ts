@@ -30,16 +30,20 @@ export interface FlowSelector<R = unknown> {
   itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A request of this flow was dispatched, also when it never had to wait. */
   dispatched?(flow: FlowView<R>, item: ItemView<R>, nowMs: number): void;
-  /** A running request was reported to have consumed this much more. */
-  consumed?(flow: FlowView<R>, usage: Usage, nowMs: number): void;
+  /** A running request was reported to have consumed this much more; `total` is all of it. `item` is what `dispatched` was given. */
+  consumed?(flow: FlowView<R>, usage: Usage, nowMs: number, item: ItemView<R>, total: Usage): void;
   /**
    * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was booked for it.
    * Called once for each `dispatched`, on the selector in use at that time, which may be another than the one that was told of the dispatch.
+   * `item` is the object that `dispatched` was given; its `request` may be gone.
    */
-  settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number): void;
+  settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number, item: ItemView<R>, ending: Ending): void;
   /** The flow was idle and has been collected. */
   flowRemoved?(flow: FlowView<R>): void;
 }
+
+/** How a dispatched request ended: it gave its seat back, or it was evicted and waits once more. */
+export type Ending = 'released' | 'requeued';
 
 /** A policy that tells flows apart, one selector for each band. */
 export interface FlowFairnessPolicy<R = unknown> {

@@ -1,7 +1,7 @@
 /** A selector behind a guard: exceptions are reported, and methods that it does not have cost nothing. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
-import type { FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { Ending, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
 
 export class GuardedSelector implements FlowSelector {
   /** True when dispatches that never waited must be told as well. */
@@ -74,19 +74,19 @@ export class GuardedSelector implements FlowSelector {
     }
   }
 
-  consumed(flow: FlowView, usage: Usage, nowMs: number): void {
+  consumed(flow: FlowView, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
     if (this.selector.consumed === undefined) return;
     try {
-      this.selector.consumed(flow, usage, nowMs);
+      this.selector.consumed(flow, usage, nowMs, item, total);
     } catch (error) {
       this.failed(error);
     }
   }
 
-  settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number): void {
+  settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     if (this.selector.settled === undefined) return;
     try {
-      this.selector.settled(flow, usage, nowMs, tokens);
+      this.selector.settled(flow, usage, nowMs, tokens, item, ending);
     } catch (error) {
       this.failed(error);
     }

@@ -7,6 +7,8 @@ import { contentPieces, readUsage, usageOfEvent } from './wire-usage.js';
 export interface UsageReaderOptions {
   /** Is told the usage: at the first token, then every `reportEveryTokens`, and when the server tells it. */
   lease?: Pick<Lease, 'report'> | undefined;
+  /** Whether to tell as well how much of the prompt was cached, for policies that do not charge it. @default false */
+  cachedTokens?: boolean | undefined;
   /** @default 32 */
   reportEveryTokens?: number | undefined;
   /** Characters of one event beyond which it is passed over, as a bound of the memory for each stream. @default 1048576 */
@@ -18,12 +20,13 @@ export interface UsageReaderOptions {
 /** Usage objects are small. */
 const longestUsage = 65_536;
 
-const { object, optional, positiveInteger, value } = schemas;
+const { flag, object, optional, positiveInteger, value } = schemas;
 
 const options = object({
   lease: optional(
     value('a lease', (lease): lease is Pick<Lease, 'report'> => typeof lease === 'object' && lease !== null && 'report' in lease),
   ),
+  cachedTokens: optional(flag()),
   reportEveryTokens: optional(positiveInteger()),
   longestEvent: optional(positiveInteger()),
   now: optional(schemas.callable<() => number>()),
@@ -34,6 +37,7 @@ export class UsageReader {
   /** When the first content came, ms of `now`; undefined before, and for a body that is no stream. */
   firstTokenAtMs: number | undefined = undefined;
   private promptTokens: number | undefined = undefined;
+  private cachedPromptTokens: number | undefined = undefined;
   /** As the server told. */
   private toldTokens: number | undefined = undefined;
   /** Pieces of content since it told. */
@@ -45,13 +49,21 @@ export class UsageReader {
   private readonly reportEveryTokens: number;
   private readonly longestEvent: number;
   private readonly now: () => number;
+  private readonly tellsCached: boolean;
 
   /** `usageReader` makes it. */
-  constructor(lease: Pick<Lease, 'report'> | undefined, reportEveryTokens: number, longestEvent: number, now: () => number) {
+  constructor(
+    lease: Pick<Lease, 'report'> | undefined,
+    reportEveryTokens: number,
+    longestEvent: number,
+    now: () => number,
+    tellsCached: boolean,
+  ) {
     this.lease = lease;
     this.reportEveryTokens = reportEveryTokens;
     this.longestEvent = longestEvent;
     this.now = now;
+    this.tellsCached = tellsCached;
   }
 
   private get completionTokens(): number {
@@ -60,11 +72,12 @@ export class UsageReader {
 
   /** What is known so far; a figure that is not is left out. */
   get usage(): Partial<Usage> {
-    const { promptTokens, completionTokens } = this;
+    const { promptTokens, completionTokens, cachedPromptTokens } = this;
     const isKnown = this.toldTokens !== undefined || this.countedTokens > 0;
     return {
       ...(promptTokens === undefined ? {} : { promptTokens }),
       ...(isKnown ? { completionTokens } : {}),
+      ...(cachedPromptTokens === undefined || !this.tellsCached ? {} : { cachedPromptTokens }),
     };
   }
 
@@ -114,6 +127,7 @@ export class UsageReader {
   private told(usage: Partial<Usage> | undefined): boolean {
     if (usage === undefined) return false;
     this.promptTokens = usage.promptTokens ?? this.promptTokens;
+    this.cachedPromptTokens = usage.cachedPromptTokens ?? this.cachedPromptTokens;
     if (usage.completionTokens !== undefined) {
       this.toldTokens = usage.completionTokens;
       this.countedTokens = 0;
@@ -144,9 +158,10 @@ export class UsageReader {
 export function usageReader(given: UsageReaderOptions = {}): UsageReader {
   const {
     lease,
+    cachedTokens = false,
     reportEveryTokens = 32,
     longestEvent = 1_048_576,
     now = () => performance.now(),
   } = schemas.parse(options, given, 'usageReader');
-  return new UsageReader(lease, reportEveryTokens, longestEvent, now);
+  return new UsageReader(lease, reportEveryTokens, longestEvent, now, cachedTokens);
 }

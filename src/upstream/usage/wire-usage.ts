@@ -16,17 +16,25 @@ function tokens(value: unknown): number | undefined {
 
 /**
  * A `usage` object, of chat completions, completions and embeddings (`prompt_tokens`), of responses, or of Anthropic's messages
- * (`input_tokens`, where only the latter counts the cached part of the prompt beside it). Undefined when it says nothing.
+ * (`input_tokens`, where only the latter counts the cached part of the prompt beside it), with what was cached of the prompt where it is
+ * told. Undefined when it says nothing.
  */
 export function readUsage(value: unknown): Partial<Usage> | undefined {
   const usage = fieldsOf(value);
   if (usage === undefined) return undefined;
   const input = tokens(usage.input_tokens);
-  const cached = (tokens(usage.cache_read_input_tokens) ?? 0) + (tokens(usage.cache_creation_input_tokens) ?? 0);
-  const promptTokens = tokens(usage.prompt_tokens) ?? (input === undefined ? undefined : input + cached);
+  const readFromCache = tokens(usage.cache_read_input_tokens);
+  const beside = (readFromCache ?? 0) + (tokens(usage.cache_creation_input_tokens) ?? 0);
+  const promptTokens = tokens(usage.prompt_tokens) ?? (input === undefined ? undefined : input + beside);
+  const details = fieldsOf(usage.prompt_tokens_details) ?? fieldsOf(usage.input_tokens_details);
+  const cachedPromptTokens = tokens(details?.cached_tokens) ?? readFromCache;
   const completionTokens = tokens(usage.completion_tokens) ?? tokens(usage.output_tokens);
   if (promptTokens === undefined && completionTokens === undefined) return undefined;
-  return { ...(promptTokens === undefined ? {} : { promptTokens }), ...(completionTokens === undefined ? {} : { completionTokens }) };
+  return {
+    ...(promptTokens === undefined ? {} : { promptTokens }),
+    ...(completionTokens === undefined ? {} : { completionTokens }),
+    ...(cachedPromptTokens === undefined ? {} : { cachedPromptTokens }),
+  };
 }
 
 /** The usage in one event of a stream: at its top, in `response` (responses), or in `message` (Anthropic). */

@@ -1,0 +1,162 @@
+/**
+ * Charges that are open: what each dispatched request was charged so far, and to whom.
+ *
+ * Invariant: every dispatched request is settled once, and has then been charged exactly what it cost; until then what it was predicted to
+ * cost, or has consumed. Reports and ends of requests that it did not see go change nothing.
+ */
+import type { ItemView, Usage } from '../../views.js';
+import type { Ending } from '../fairness-policy.js';
+import type { CostMeter } from './cost-meter.js';
+import { type ChargeMode, mostCost } from './cost-options.js';
+import type { Share } from './share.js';
+import type { ShareTree } from './share-tree.js';
+
+class Charge {
+  /** What was reported so far; prompts of which nothing was reported are believed to be as predicted. */
+  promptTokens = 0;
+  cachedPromptTokens = 0;
+  completionTokens = 0;
+  charged: number;
+  readonly leaf: Share;
+  readonly weight: number;
+  readonly model: string;
+  readonly predictedPrompt: number;
+  readonly predictedCached: number;
+  readonly predictedCompletion: number;
+  readonly dispatchedAtMs: number;
+
+  constructor(leaf: Share, weight: number, model: string, { work }: CostMeter, charged: number, dispatchedAtMs: number) {
+    this.leaf = leaf;
+    this.weight = weight;
+    this.model = model;
+    this.predictedPrompt = work.promptTokens;
+    this.predictedCached = work.cachedPromptTokens;
+    this.predictedCompletion = work.completionTokens;
+    this.charged = charged;
+    this.dispatchedAtMs = dispatchedAtMs;
+  }
+}
+
+export class ChargeBook {
+  /** Cost of the requests that were settled, and what those in flight have been charged. */
+  settledCost = 0;
+  openCost = 0;
+  /** Reports that went backwards or exceeded 2^53. */
+  ignoredReports = 0;
+  private readonly open = new Map<ItemView, Charge>();
+  private readonly tree: ShareTree;
+  private readonly meter: CostMeter;
+  private readonly mode: ChargeMode;
+
+  constructor(tree: ShareTree, meter: CostMeter, mode: ChargeMode) {
+    this.tree = tree;
+    this.meter = meter;
+    this.mode = mode;
+  }
+
+  get openCharges(): number {
+    return this.open.size;
+  }
+
+  /** A request goes. Returns what it is charged for now. */
+  dispatched(leaf: Share, item: ItemView, configuredWeight: number, nowMs: number, hasWaited: boolean): number {
+    const { meter } = this;
+    const model = meter.modelOf(item);
+    const weight = meter.weightOf(item.fairnessId, item, configuredWeight);
+    const estimate = meter.predict(item, model);
+    const charge = new Charge(leaf, weight, model, meter, 0, nowMs);
+    charge.charged = this.mode === 'predict' ? estimate : this.priceAtDispatch();
+    this.open.set(item, charge);
+    this.openCost += charge.charged;
+    leaf.received += charge.charged;
+    this.tree.charge(leaf, charge.charged, weight, hasWaited);
+    return charge.charged;
+  }
+
+  /** A running request was reported to have consumed `total`. */
+  consumed(item: ItemView, total: Usage, nowMs: number): void {
+    const charge = this.open.get(item);
+    if (charge === undefined || !this.takes(charge, total) || this.mode === 'settle') return;
+    const cost = this.priceOf(charge, nowMs);
+    if (this.mode === 'stream' || cost > charge.charged) this.correct(charge, cost);
+  }
+
+  /** A request ended. */
+  settled(item: ItemView, usage: Usage, nowMs: number, ending: Ending): void {
+    const charge = this.open.get(item);
+    if (charge === undefined) return;
+    this.open.delete(item);
+    const { meter } = this;
+    this.takes(charge, usage);
+    this.correct(charge, ending === 'requeued' ? this.priceOfAttempt(charge, nowMs) : this.priceOfEnd(charge, nowMs));
+    this.settledCost += charge.charged;
+    this.openCost -= charge.charged;
+    // Sums of fractions leave a remainder.
+    if (this.open.size === 0) this.openCost = 0;
+    if (ending === 'released') meter.observe(item.fairnessId, charge.model, charge.completionTokens, nowMs - charge.dispatchedAtMs);
+    this.tree.settle(charge.leaf);
+  }
+
+  /** False for a report that is ignored. */
+  private takes(charge: Charge, { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage): boolean {
+    const isForward =
+      promptTokens >= charge.promptTokens && completionTokens >= charge.completionTokens && cachedPromptTokens >= charge.cachedPromptTokens;
+    if (!isForward || promptTokens > mostCost || completionTokens > mostCost || cachedPromptTokens > mostCost) {
+      this.ignoredReports++;
+      return false;
+    }
+    charge.promptTokens = promptTokens;
+    charge.completionTokens = completionTokens;
+    charge.cachedPromptTokens = cachedPromptTokens;
+    return true;
+  }
+
+  private correct(charge: Charge, cost: number): void {
+    const amount = cost - charge.charged;
+    if (amount === 0) return;
+    charge.charged = cost;
+    charge.leaf.received += amount;
+    this.openCost += amount;
+    this.tree.correct(charge.leaf, amount, charge.weight);
+  }
+
+  private priceAtDispatch(): number {
+    if (this.mode === 'settle') return 0;
+    const { work } = this.meter;
+    work.completionTokens = 0;
+    work.seatMs = 0;
+    return this.meter.price(false);
+  }
+
+  /** What has been consumed so far. */
+  private priceOf(charge: Charge, nowMs: number): number {
+    const { work } = this.meter;
+    const isPromptKnown = charge.promptTokens > 0;
+    work.promptTokens = isPromptKnown ? charge.promptTokens : charge.predictedPrompt;
+    work.cachedPromptTokens = isPromptKnown ? charge.cachedPromptTokens : charge.predictedCached;
+    work.completionTokens = charge.completionTokens;
+    work.seatMs = nowMs - charge.dispatchedAtMs;
+    return this.meter.price(false);
+  }
+
+  /** Where nothing was reported, what was predicted stands. */
+  private priceOfEnd(charge: Charge, nowMs: number): number {
+    if (charge.promptTokens > 0 || charge.completionTokens > 0) return this.priceOf(charge, nowMs);
+    const { work } = this.meter;
+    work.promptTokens = charge.predictedPrompt;
+    work.cachedPromptTokens = charge.predictedCached;
+    work.completionTokens = charge.predictedCompletion;
+    work.seatMs = nowMs - charge.dispatchedAtMs;
+    return this.meter.price(false);
+  }
+
+  /** A request that waits once more has cost what was reported, and no more. */
+  private priceOfAttempt(charge: Charge, nowMs: number): number {
+    const { work } = this.meter;
+    work.promptTokens = charge.promptTokens;
+    work.cachedPromptTokens = charge.cachedPromptTokens;
+    work.completionTokens = charge.completionTokens;
+    work.seatMs = nowMs - charge.dispatchedAtMs;
+    return this.meter.priceOfAttempt();
+  }
+}

@@ -1,0 +1,120 @@
+/** Shares one band by what requests cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is. */
+import type { FlowView, ItemView, Usage } from '../../views.js';
+import type { Ending, FlowSelector } from '../fairness-policy.js';
+import { ChargeBook } from './charge-book.js';
+import type { CostMeter } from './cost-meter.js';
+import type { ChargeMode } from './cost-options.js';
+import type { Share } from './share.js';
+import type { ShareTree } from './share-tree.js';
+
+/** Where a flow has its leaf. Flows of one fairness ID share it. */
+export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
+
+/**
+ * Invariant: `known` holds the leaves of the flows that the controller has; a leaf is active while one of its flows can be picked, and
+ * holds a place for each that is held back.
+ */
+export class CostFairSelector implements FlowSelector {
+  readonly book: ChargeBook;
+  protected readonly tree: ShareTree;
+  protected readonly meter: CostMeter;
+  private readonly leafFor: LeafOf;
+  /** The flow asked for last, and its leaf: several calls follow one another for each request (bench: fair). */
+  private latestFlow: FlowView | undefined = undefined;
+  private latestLeaf: Share | undefined = undefined;
+  /** The leaf whose last flow left just now: if `dispatched` follows, its request had waited. */
+  private leaving: Share | undefined = undefined;
+  /** Flows that are held back; they keep their counters, for they wait on. */
+  private readonly held = new Set<FlowView>();
+
+  constructor(tree: ShareTree, meter: CostMeter, mode: ChargeMode, leafFor: LeafOf) {
+    this.tree = tree;
+    this.meter = meter;
+    this.leafFor = leafFor;
+    this.book = new ChargeBook(tree, meter, mode);
+  }
+
+  pick(): FlowView | undefined {
+    const leaf = this.tree.next();
+    const flow = leaf?.firstFlow;
+    this.latestFlow = flow;
+    this.latestLeaf = leaf;
+    return flow;
+  }
+
+  flowActivated(flow: FlowView): void {
+    const leaf = this.leafOf(flow);
+    this.leaving = undefined;
+    const isBack = this.held.delete(flow);
+    if (isBack) leaf.heldFlows--;
+    if (!leaf.addFlow(flow)) return;
+    leaf.arrival = flow.head?.sequence ?? leaf.arrival;
+    this.tree.activate(leaf, !isBack);
+  }
+
+  flowDeactivated(flow: FlowView): void {
+    const leaf = this.leafOf(flow);
+    if (flow.waiting > 0) {
+      this.held.add(flow);
+      leaf.heldFlows++;
+    }
+    if (!leaf.isActive || !leaf.removeFlow(flow)) return;
+    this.tree.deactivate(leaf);
+    this.leaving = leaf;
+  }
+
+  itemRemoved(flow: FlowView): void {
+    const leaf = this.leafOf(flow);
+    this.leaving = undefined;
+    if (flow.waiting === 0 && this.held.delete(flow)) leaf.heldFlows--;
+    if (!leaf.isActive) this.tree.review(leaf);
+    else this.lookAtFirst(leaf);
+  }
+
+  dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
+    const leaf = this.leafOf(flow);
+    const hasWaited = leaf.isActive || this.leaving === leaf;
+    this.leaving = undefined;
+    leaf.arrival = leaf.firstFlow?.head?.sequence ?? leaf.arrival;
+    this.book.dispatched(leaf, item, flow.weight, nowMs, hasWaited);
+    this.tellFault();
+  }
+
+  consumed(_flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
+    this.book.consumed(item, total, nowMs);
+    this.tellFault();
+  }
+
+  settled(_flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
+    this.leaving = undefined;
+    this.book.settled(item, usage, nowMs, ending);
+    this.tellFault();
+  }
+
+  flowRemoved(flow: FlowView): void {
+    this.tree.orphan(this.leafOf(flow));
+    this.latestFlow = undefined;
+    this.latestLeaf = undefined;
+  }
+
+  private lookAtFirst(leaf: Share): void {
+    const arrival = leaf.firstFlow?.head?.sequence;
+    if (arrival === undefined || arrival === leaf.arrival) return;
+    leaf.arrival = arrival;
+    this.tree.renew(leaf);
+  }
+
+  /** What foreign functions did wrong becomes a plugin error, now that the books are in order. */
+  private tellFault(): void {
+    const fault = this.meter.takeFault();
+    if (fault !== undefined) throw fault;
+  }
+
+  private leafOf(flow: FlowView): Share {
+    if (this.latestFlow === flow && this.latestLeaf?.isForgotten === false) return this.latestLeaf;
+    const leaf = this.leafFor(this.tree, flow);
+    this.latestFlow = flow;
+    this.latestLeaf = leaf;
+    return leaf;
+  }
+}

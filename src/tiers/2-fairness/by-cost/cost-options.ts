@@ -1,0 +1,88 @@
+/** What a request costs: its work, and the options by which the policies that share by cost put a price on it. */
+import { callable, objectWith, optional, type Schema, value } from '../../../base/schema/element.js';
+import { aboveZero, oneOf } from '../../../base/schema/types.js';
+import type { ItemView } from '../../views.js';
+import type { OutputPredictor } from './output-predictor.js';
+
+/** What a request asks of a server: predicted, or as far as it is known. Figures from 0 up. */
+export interface Work {
+  readonly promptTokens: number;
+  /** The part of the prompt that the server had cached. */
+  readonly cachedPromptTokens: number;
+  readonly completionTokens: number;
+  /** How long it holds its seat, ms. */
+  readonly seatMs: number;
+}
+
+/** A cost from 0 up, at most 2^53, above 0 for work that is predicted. `work` is reused: do not keep it. */
+export type CostFunction = (work: Work) => number;
+
+/** `predict`: at dispatch, what the request is predicted to cost. `stream`: the prompt at dispatch, the rest as it is reported. `settle`: at the end. */
+export type ChargeMode = 'predict' | 'stream' | 'settle';
+
+/** The options that a file can hold. */
+export interface CostParameters {
+  /** @default 'tokens' */
+  cost?: 'tokens' | 'requests' | 'seat-seconds' | undefined;
+  /** Of a prompt token that was not cached, above 0; cached ones are free. @default 1 */
+  promptTokenPrice?: number | undefined;
+  /** Above 0. @default 2 */
+  completionTokenPrice?: number | undefined;
+  /** When a request is charged; at its end it has been charged what it cost, whatever was predicted. @default 'predict' */
+  charge?: ChargeMode | undefined;
+  /** Completion tokens predicted for a flow of which no request has ended yet, above 0. @default 256 */
+  expectedCompletionTokens?: number | undefined;
+  /** The same for the time that a seat is held, for costs in seat-seconds; seconds above 0. @default 10 */
+  expectedSeatSeconds?: number | undefined;
+}
+
+/** Options of every policy that shares by cost. */
+export interface CostOptions extends Omit<CostParameters, 'cost'> {
+  /** `tokens` at the prices below, `requests`, `seat-seconds`, or a function of the work. @default 'tokens' */
+  cost?: CostParameters['cost'] | CostFunction | undefined;
+  /** Predicts the length of answers. @default a moving average for each fairness ID and model */
+  predictor?: OutputPredictor | undefined;
+  /**
+   * What the host knows of a request's work before it runs; what it leaves out is predicted.
+   * @default `tokens` of the request as promptTokens
+   */
+  workOf?: ((item: ItemView) => Partial<Omit<Work, 'seatMs'>>) | undefined;
+  /** Answers of one model are predicted apart from those of others. @default one for all */
+  modelOf?: ((item: ItemView) => string | undefined) | undefined;
+  /** The weight of a request's charge, from 1e-6 up: by the fairness ID, or request by request. @default the flow's weight */
+  weightOf?: ((fairnessId: string, item: ItemView) => number) | undefined;
+}
+
+/** Smaller weights would turn a request into a debt for ever. */
+export const leastWeight = 1e-6;
+
+/** What costs, weights and predictions come to at most. */
+export const mostCost: number = 2 ** 53;
+
+const costUnits = ['tokens', 'requests', 'seat-seconds'] as const;
+
+type ShapeOf<O> = { readonly [K in keyof O]-?: Schema<O[K]> };
+
+/** What files may say. */
+export const costShape: ShapeOf<CostParameters> = {
+  cost: optional(oneOf(...costUnits)),
+  promptTokenPrice: optional(aboveZero()),
+  completionTokenPrice: optional(aboveZero()),
+  charge: optional(oneOf('predict', 'stream', 'settle')),
+  expectedCompletionTokens: optional(aboveZero()),
+  expectedSeatSeconds: optional(aboveZero()),
+};
+
+function isCost(candidate: unknown): candidate is NonNullable<CostOptions['cost']> {
+  return typeof candidate === 'function' || costUnits.some((unit) => unit === candidate);
+}
+
+/** The same with what only code can say. */
+export const costCodeShape: ShapeOf<CostOptions> = {
+  ...costShape,
+  cost: optional(value('"tokens", "requests", "seat-seconds", or a function of the work', isCost)),
+  predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
+  workOf: optional(callable()),
+  modelOf: optional(callable()),
+  weightOf: optional(callable()),
+};

@@ -1,0 +1,42 @@
+/** Shuffle sharding: deals every tenant a hand of queues, so that hardly any two tenants have all of their queues in common. */
+import { sha256 } from '@noble/hashes/sha2';
+
+/** A hand must be decided by the hash: what it takes at most, bits. */
+export const mostHashBits = 60;
+
+/** Bits of a hash that dealing takes. */
+export function requiredHashBits(deckSize: number, handSize: number): number {
+  return Math.ceil(Math.log2(deckSize) * handSize);
+}
+
+const encoder = new TextEncoder();
+
+/**
+ * 64 bits of a flow's name: the first 8 bytes of SHA-256 over the salt, a zero byte and the name, the lowest first. A tenant who does not know
+ * the salt cannot choose whom to share queues with.
+ * Source: kubernetes, apiserver, flowcontrol (hashFlowID).
+ */
+export function flowHash(salt: string, name: string): bigint {
+  const digest = sha256(encoder.encode(`${salt}\u0000${name}`));
+  return new DataView(digest.buffer, digest.byteOffset).getBigUint64(0, true);
+}
+
+/**
+ * Different cards from 0 to `deckSize` − 1: each hand as likely as any other, over all hashes. O(handSize²).
+ * Source: kubernetes, apiserver, shufflesharding.go.
+ */
+export function deal(hash: bigint, deckSize: number, handSize: number): number[] {
+  const remainders: number[] = [];
+  const hand: number[] = [];
+  let rest = hash;
+  for (let i = 0; i < handSize; i++) {
+    const left = BigInt(deckSize - i);
+    let card = Number(rest % left);
+    rest /= left;
+    remainders.push(card);
+    // The remainder counts the cards that are left: it is shifted past those that were dealt.
+    for (let j = i; j > 0; j--) if (card >= (remainders[j - 1] as number)) card++;
+    hand.push(card);
+  }
+  return hand;
+}

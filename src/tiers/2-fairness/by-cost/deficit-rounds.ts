@@ -1,0 +1,187 @@
+/**
+ * Deficit round robin in its surplus form: in each round a share may use one quantum of cost per weight, and whoever has used more sits out
+ * rounds until it is paid for. Costs need not be known beforehand.
+ *
+ *     level ── this round's ┐  a share has its turn while its counter is below the level; the level rises by one quantum a round
+ *     floor ────────────────┘  those that come begin here: what they owe is kept, what they did not use is not
+ *
+ *     current: rest of this round ─► upcoming: had their turn ─► current of the next round
+ *     sitting out: by the round in which they are paid up, then by their place in the rounds
+ *
+ * A share that owes k quanta enters `sittingOut` once, whatever k is, and a round in which everybody sits out is not walked through.
+ *
+ * Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of `turn`, the
+ * shares' places in the rounds.
+ * Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (1995); Adiseshu et al., surplus round robin (1996).
+ */
+import { LinkedList } from '../../../base/queues/linked-list.js';
+import type { Share, ShareOrder } from './share.js';
+import { rebaseAbove } from './share-group.js';
+import { ShareHeap } from './share-heap.js';
+
+/** Dispatches between two looks at the largest cost, at least. */
+const fewestBetweenReviews = 1024;
+
+export class DeficitRounds implements ShareOrder {
+  /** Where a share begins that comes in this round. */
+  floor = 0;
+  private level: number;
+  private quantum: number;
+  private round = 0;
+  private places = 0;
+  /** The place of the share whose turn it was last in this round. */
+  private cursor = -1;
+  private current = new LinkedList<Share>();
+  private upcoming = new LinkedList<Share>();
+  private readonly sittingOut = new ShareHeap();
+  /** By active share, where it stands: the list it is in; in none, it sits out. */
+  private readonly lists = new Map<Share, LinkedList<Share>>();
+  private readonly isAdaptive: boolean;
+  private largest = 1;
+  private chargesUntilReview = fewestBetweenReviews;
+
+  /** Without a quantum it follows the largest cost per weight, so that a pick is O(1). */
+  constructor(quantum?: number) {
+    this.isAdaptive = quantum === undefined;
+    this.quantum = quantum ?? 1;
+    this.level = this.quantum;
+  }
+
+  get size(): number {
+    return this.lists.size + this.sittingOut.size;
+  }
+
+  get excess(): number {
+    return this.floor > rebaseAbove ? this.floor : 0;
+  }
+
+  activate(share: Share, isNew: boolean): void {
+    if (isNew && share.visitedIn === this.round) {
+      // Its turn is over for this round: what it did not use is lost, and it keeps its place before those whose turn comes yet.
+      if (share.counter < this.level) share.counter = this.level;
+      share.turn = this.cursor;
+      this.append(share, this.upcoming);
+      return;
+    }
+    if (isNew && share.counter < this.floor) share.counter = this.floor;
+    share.turn = this.places++;
+    this.append(share, this.current);
+  }
+
+  deactivate(share: Share): void {
+    this.takeOut(share);
+  }
+
+  next(): Share | undefined {
+    for (;;) {
+      const share = this.candidate();
+      if (share === undefined) {
+        if (!this.startRound()) return undefined;
+        continue;
+      }
+      this.cursor = share.turn;
+      share.visitedIn = this.round;
+      if (share.counter < this.level) return share;
+      this.takeOut(share);
+      this.lineUp(share);
+    }
+  }
+
+  pass(share: Share): void {
+    if (share.counter < this.floor) share.counter = this.floor;
+    if (this.size === 0 && share.counter >= this.level) this.riseBy(this.roundsUntil(share.counter));
+  }
+
+  charge(share: Share, amount: number): void {
+    if (this.isAdaptive) this.noteCost(amount);
+    share.counter += amount;
+  }
+
+  correct(share: Share, amount: number): void {
+    share.counter += amount;
+    // Those in the lists are looked at when their turn comes.
+    if (!share.isActive || this.lists.has(share)) return;
+    this.sittingOut.remove(share);
+    const rounds = share.counter < this.level ? 0 : this.roundsUntil(share.counter);
+    this.sittingOut.push(share, this.round + Math.max(rounds, share.turn >= this.cursor ? 0 : 1), share.turn);
+  }
+
+  lower(amount: number): void {
+    this.floor -= amount;
+    this.level -= amount;
+  }
+
+  /** Who comes next in this round: the first of `current`, or one that has sat out long enough and whose place is before it. */
+  private candidate(): Share | undefined {
+    const { first } = this.current;
+    const paid = this.sittingOut.firstKey <= this.round ? this.sittingOut.first : undefined;
+    return paid !== undefined && (first === undefined || paid.turn < first.turn) ? paid : first;
+  }
+
+  /** False when nobody is left. */
+  private startRound(): boolean {
+    if (this.isAdaptive) this.reviewQuantum();
+    if (this.upcoming.size > 0) this.riseBy(1);
+    else if (this.sittingOut.size > 0) this.riseBy(this.sittingOut.firstKey - this.round);
+    else return false;
+    const emptied = this.current;
+    this.current = this.upcoming;
+    this.upcoming = emptied;
+    return true;
+  }
+
+  private riseBy(rounds: number): void {
+    this.round += rounds;
+    this.level += rounds * this.quantum;
+    this.floor = Math.max(this.floor, this.level - this.quantum);
+    this.cursor = -1;
+  }
+
+  /** Rounds until the level is above `counter`. */
+  private roundsUntil(counter: number): number {
+    return Math.floor((counter - this.level) / this.quantum) + 1;
+  }
+
+  /** The share's turn is over. */
+  private lineUp(share: Share): void {
+    const rounds = this.roundsUntil(share.counter);
+    if (rounds <= 1) this.append(share, this.upcoming);
+    else this.sittingOut.push(share, this.round + rounds, share.turn);
+  }
+
+  private append(share: Share, list: LinkedList<Share>): void {
+    list.push(share);
+    this.lists.set(share, list);
+  }
+
+  private takeOut(share: Share): void {
+    const list = this.lists.get(share);
+    if (list === undefined) {
+      this.sittingOut.remove(share);
+      return;
+    }
+    list.remove(share);
+    this.lists.delete(share);
+  }
+
+  private noteCost(amount: number): void {
+    if (amount > this.largest) this.largest = amount;
+    this.chargesUntilReview--;
+  }
+
+  /** Larger costs count at once; smaller ones when none larger came for a while. O(active shares) when the quantum changes, which is rare. */
+  private reviewQuantum(): void {
+    let wanted = this.quantum;
+    if (this.largest > this.quantum) wanted = this.largest;
+    if (this.chargesUntilReview <= 0) {
+      wanted = Math.max(this.largest, 1, this.quantum / 2);
+      this.largest = 1;
+      this.chargesUntilReview = Math.max(fewestBetweenReviews, this.size);
+    }
+    if (wanted === this.quantum) return;
+    this.quantum = wanted;
+    for (const share of this.sittingOut.clear()) {
+      this.sittingOut.push(share, this.round + Math.max(this.roundsUntil(share.counter), 1), share.turn);
+    }
+  }
+}

@@ -1,0 +1,72 @@
+/** How long will the answer be? A moving average for each fairness ID and model, in a table that does not grow. */
+import { object } from '../../../base/schema/containers.js';
+import { optional } from '../../../base/schema/element.js';
+import { parse } from '../../../base/schema/parse.js';
+import { aboveZero, positiveInteger } from '../../../base/schema/types.js';
+import { textHash } from '../../../base/text-hash.js';
+import type { ItemView } from '../../views.js';
+
+/** One object may serve several policies. What it throws, and a prediction that is not above 0 and at most 2^53, counts as a plugin error. */
+export interface OutputPredictor {
+  /** Completion tokens expected of a request, above 0. `model` is '' where models are not told apart. */
+  predict(item: ItemView, model: string): number;
+  /** A request had an answer of this many tokens. */
+  observe(fairnessId: string, model: string, completionTokens: number): void;
+}
+
+export interface OutputPredictorOptions {
+  /** Answers over which the average moves: α = 2 / (window + 1). @default 5 */
+  window?: number | undefined;
+  /** Predicted where no answer is known. @default 256 */
+  initialTokens?: number | undefined;
+}
+
+const options = object({ window: optional(positiveInteger(), 5), initialTokens: optional(aboveZero(), 256) });
+
+/** 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only. */
+const cells = 8192;
+
+/** Averages by the hash of their key: no entry is made, and none has to be forgotten. */
+export class AverageTable {
+  private averages: Float64Array | undefined = undefined;
+  private readonly alpha: number;
+  private readonly initial: number;
+
+  constructor(window: number, initial: number) {
+    this.alpha = 2 / (window + 1);
+    this.initial = initial;
+  }
+
+  /** The average of a key, or what it begins with. */
+  at(key: string, part: string): number {
+    const known = this.averages?.[cellOf(key, part)] ?? 0;
+    return known > 0 ? known : this.initial;
+  }
+
+  add(key: string, part: string, observed: number): void {
+    this.averages ??= new Float64Array(cells);
+    const cell = cellOf(key, part);
+    const known = this.averages[cell] as number;
+    this.averages[cell] = known > 0 ? known + this.alpha * (observed - known) : observed;
+  }
+}
+
+function cellOf(key: string, part: string): number {
+  const hash = textHash(key);
+  return (part === '' ? hash : textHash(part, hash)) % cells;
+}
+
+/**
+ * Predicts answers by those before, for each fairness ID and model. Memory: 64 KiB, whatever the number of keys; those whose hashes meet
+ * share an average.
+ * Source: VTC with length prediction, window 5.
+ * @throws FlowConfigError
+ */
+export function outputPredictor(given: OutputPredictorOptions = {}): OutputPredictor {
+  const { window, initialTokens } = parse(options, given, 'outputPredictor');
+  const table = new AverageTable(window, initialTokens);
+  return {
+    predict: ({ fairnessId }, model) => table.at(fairnessId, model),
+    observe: (fairnessId, model, completionTokens) => table.add(fairnessId, model, completionTokens),
+  };
+}

@@ -1,0 +1,220 @@
+/**
+ * A fixed number of queues for any number of tenants: each request stands in the least loaded queue of its tenant's hand, and the queues share
+ * the band by cost.
+ *
+ *     tenant ── hand of 8 ──► queue 12: place │ place │ place        one place for each waiting request
+ *                             queue 40: place
+ *
+ * A place is the right of its flow to go: which of the flow's requests goes is up to the ordering policy, and two requests of a flow
+ * exchange their places when the one goes that stands in another queue.
+ *
+ * Invariant: every waiting request of a flow that is not held back has one living place; a queue's leaf is active while it has any.
+ */
+import { FifoQueue } from '../../../base/queues/fifo-queue.js';
+import type { Queued } from '../../../base/queues/item-queue.js';
+import type { FlowView, ItemView, Usage } from '../../views.js';
+import type { Ending, FlowSelector } from '../fairness-policy.js';
+import { ChargeBook } from './charge-book.js';
+import type { CostMeter } from './cost-meter.js';
+import type { ChargeMode } from './cost-options.js';
+import { deal, flowHash } from './dealer.js';
+import type { ShareTree } from './share-tree.js';
+
+/** One of the fixed number. */
+class Shard {
+  /** What its waiting requests are predicted to cost. */
+  work = 0;
+  places = 0;
+  readonly line = new FifoQueue<Place>();
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+class Place implements Queued {
+  isWaiting = true;
+  item: ItemView;
+  work: number;
+  readonly sequence: number;
+  readonly flow: FlowView;
+  readonly shard: Shard;
+
+  constructor(flow: FlowView, item: ItemView, work: number, shard: Shard) {
+    this.flow = flow;
+    this.item = item;
+    this.work = work;
+    this.shard = shard;
+    this.sequence = item.sequence;
+  }
+}
+
+/** What a flow has waiting; forgotten when that is nothing. */
+class Crowd {
+  isHeld = false;
+  readonly items = new Set<ItemView>();
+  readonly hand: readonly number[];
+
+  constructor(hand: readonly number[]) {
+    this.hand = hand;
+  }
+}
+
+export class ShardedSelector implements FlowSelector {
+  readonly book: ChargeBook;
+  private readonly shards: Shard[];
+  private readonly crowds = new Map<FlowView, Crowd>();
+  private readonly places = new Map<ItemView, Place>();
+  /** Requests placed so far: where the look through a hand begins, so that equally loaded queues take turns. */
+  private placed = 0;
+  private picked: Place | undefined = undefined;
+  private readonly tree: ShareTree;
+  private readonly meter: CostMeter;
+  private readonly handSize: number;
+  private readonly salt: string;
+
+  constructor(tree: ShareTree, meter: CostMeter, mode: ChargeMode, queues: number, handSize: number, salt: string) {
+    this.tree = tree;
+    this.meter = meter;
+    this.book = new ChargeBook(tree, meter, mode);
+    this.shards = Array.from({ length: queues }, (_, i) => new Shard(String(i)));
+    this.handSize = handSize;
+    this.salt = salt;
+  }
+
+  pick(): FlowView | undefined {
+    const leaf = this.tree.next();
+    this.picked = leaf === undefined ? undefined : this.shards[Number(leaf.name)]?.line.peek();
+    return this.picked?.flow;
+  }
+
+  flowActivated(flow: FlowView): void {
+    const crowd = this.crowds.get(flow);
+    if (crowd?.isHeld !== true) return;
+    crowd.isHeld = false;
+    for (const item of crowd.items) this.place(flow, item, crowd);
+    this.tellFault();
+  }
+
+  flowDeactivated(flow: FlowView): void {
+    const crowd = this.crowds.get(flow);
+    if (crowd === undefined || flow.waiting === 0) return;
+    crowd.isHeld = true;
+    for (const item of crowd.items) this.leave(item);
+  }
+
+  itemAdded(flow: FlowView, item: ItemView): void {
+    let crowd = this.crowds.get(flow);
+    if (crowd === undefined) {
+      crowd = new Crowd(this.handOf(flow));
+      this.crowds.set(flow, crowd);
+    }
+    crowd.items.add(item);
+    if (!crowd.isHeld) this.place(flow, item, crowd);
+    this.tellFault();
+  }
+
+  itemRemoved(flow: FlowView, item: ItemView): void {
+    this.leave(item);
+    this.forgetItem(flow, item);
+  }
+
+  dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
+    const place = this.places.get(item);
+    if (place === undefined) {
+      const shard = this.leastLoaded(this.crowds.get(flow)?.hand ?? this.handOf(flow));
+      this.book.dispatched(this.tree.leaf(shard.name), item, flow.weight, nowMs, false);
+    } else {
+      const { picked } = this;
+      const turn = picked?.isWaiting === true && picked.flow === flow ? picked : place;
+      if (turn !== place) this.exchange(turn, place);
+      this.leave(item);
+      this.book.dispatched(this.tree.leaf(turn.shard.name), item, flow.weight, nowMs, true);
+    }
+    this.forgetItem(flow, item);
+    this.tellFault();
+  }
+
+  consumed(_flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
+    this.book.consumed(item, total, nowMs);
+    this.tellFault();
+  }
+
+  settled(_flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
+    this.book.settled(item, usage, nowMs, ending);
+    this.tellFault();
+  }
+
+  private handOf({ fairnessId }: FlowView): number[] {
+    return deal(flowHash(this.salt, fairnessId), this.shards.length, this.handSize);
+  }
+
+  private leastLoaded(hand: readonly number[]): Shard {
+    const start = this.placed++ % hand.length;
+    let least = this.shards[hand[start] as number] as Shard;
+    for (let i = 1; i < hand.length; i++) {
+      const shard = this.shards[hand[(start + i) % hand.length] as number] as Shard;
+      if (shard.work < least.work) least = shard;
+    }
+    return least;
+  }
+
+  private place(flow: FlowView, item: ItemView, { hand }: Crowd): void {
+    const shard = this.leastLoaded(hand);
+    const work = this.meter.predict(item, this.meter.modelOf(item));
+    const place = new Place(flow, item, work, shard);
+    this.places.set(item, place);
+    shard.line.push(place);
+    shard.work += work;
+    shard.places++;
+    const leaf = this.tree.leaf(shard.name);
+    leaf.arrival = shard.line.peek()?.sequence ?? item.sequence;
+    if (shard.places === 1) this.tree.activate(leaf, true);
+  }
+
+  /** Takes the request's place away. */
+  private leave(item: ItemView): void {
+    const place = this.places.get(item);
+    if (place === undefined) return;
+    const { shard } = place;
+    this.places.delete(item);
+    place.isWaiting = false;
+    shard.line.remove(place);
+    shard.places--;
+    // Sums of fractions leave a remainder.
+    shard.work = shard.places === 0 ? 0 : shard.work - place.work;
+    const leaf = this.tree.leaf(shard.name);
+    if (shard.places === 0) {
+      this.tree.deactivate(leaf);
+      return;
+    }
+    leaf.arrival = shard.line.peek()?.sequence ?? leaf.arrival;
+    this.tree.renew(leaf);
+  }
+
+  /** Afterwards `turn` is the place of the request that goes, and `place` that of the other. */
+  private exchange(turn: Place, place: Place): void {
+    const { item, work } = turn;
+    turn.shard.work += place.work - work;
+    place.shard.work += work - place.work;
+    turn.item = place.item;
+    turn.work = place.work;
+    place.item = item;
+    place.work = work;
+    this.places.set(turn.item, turn);
+    this.places.set(place.item, place);
+  }
+
+  private forgetItem(flow: FlowView, item: ItemView): void {
+    const crowd = this.crowds.get(flow);
+    if (crowd === undefined) return;
+    crowd.items.delete(item);
+    if (crowd.items.size === 0) this.crowds.delete(flow);
+  }
+
+  private tellFault(): void {
+    const fault = this.meter.takeFault();
+    if (fault !== undefined) throw fault;
+  }
+}

@@ -1,0 +1,116 @@
+/**
+ * Siblings: the shares of one parent, the order in which they go, and which of them may be forgotten.
+ *
+ *     active ⇄ idle, above the floor ──► forgotten as soon as the floor has passed its counter
+ *
+ * A share that returns is lifted to the floor, and the floor never falls: an idle share at or below it begins alike whether it was kept or not.
+ *
+ * Invariant: an idle share is in `debtors` while its counter is above the floor, and otherwise forgotten; where the order has no floor, it is
+ * kept until the controller forgets its flow.
+ */
+import { Share, type ShareOrder, type Siblings } from './share.js';
+import { ShareHeap } from './share-heap.js';
+
+/**
+ * Shares above the floor whose flows the controller has forgotten, longest forgotten first. There may be any number of them in a band that has
+ * fallen silent, where no floor rises: beyond `most`, what the first of them owe is forgiven.
+ */
+export class Orphans {
+  private readonly shares = new Set<Share>();
+  private readonly most: number;
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  add(share: Share): void {
+    this.shares.add(share);
+  }
+
+  delete(share: Share): void {
+    this.shares.delete(share);
+  }
+
+  /** One that is too many. */
+  get surplus(): Share | undefined {
+    if (this.shares.size <= this.most) return undefined;
+    for (const share of this.shares) return share;
+    return undefined;
+  }
+}
+
+/** Doubles hold integers up to 2^53: 13 bits are left for fractions of a token. */
+export const rebaseAbove: number = 2 ** 40;
+
+export class ShareGroup implements Siblings {
+  readonly order: ShareOrder;
+  readonly owner: Share | undefined;
+  private readonly shares = new Map<string, Share>();
+  private readonly debtors = new ShareHeap();
+  private readonly orphans: Orphans;
+
+  constructor(order: ShareOrder, owner: Share | undefined, orphans: Orphans) {
+    this.order = order;
+    this.owner = owner;
+    this.orphans = orphans;
+  }
+
+  get size(): number {
+    return this.shares.size;
+  }
+
+  of(name: string): Share {
+    let share = this.shares.get(name);
+    if (share === undefined) {
+      share = new Share(name, this);
+      this.shares.set(name, share);
+    }
+    return share;
+  }
+
+  values(): IterableIterator<Share> {
+    return this.shares.values();
+  }
+
+  wake(share: Share): void {
+    if (share.place >= 0 && !share.isActive) this.debtors.remove(share);
+    if (!share.isOrphan) return;
+    share.isOrphan = false;
+    this.orphans.delete(share);
+  }
+
+  rest(share: Share): void {
+    if (share.place >= 0) this.debtors.remove(share);
+    const { floor } = this.order;
+    if (Number.isNaN(floor) ? share.isOrphan : share.counter <= floor) {
+      this.forget(share);
+    } else if (!Number.isNaN(floor)) {
+      this.debtors.push(share, share.counter, share.arrival);
+      if (share.isOrphan) this.orphans.add(share);
+    }
+  }
+
+  orphan(share: Share): void {
+    if (share.isActive || share.heldFlows > 0) return;
+    share.isOrphan = true;
+    if (share.isIdle) this.rest(share);
+  }
+
+  tidy(): void {
+    const { floor, excess } = this.order;
+    for (let first = this.debtors.first; first !== undefined && first.counter <= floor; first = this.debtors.first) this.forget(first);
+    if (excess !== 0) this.lower(excess);
+  }
+
+  forget(share: Share): void {
+    this.wake(share);
+    this.shares.delete(share.name);
+    share.isForgotten = true;
+  }
+
+  private lower(amount: number): void {
+    for (const share of this.shares.values()) share.counter -= amount;
+    this.order.lower(amount);
+    this.debtors.lower(amount);
+  }
+}

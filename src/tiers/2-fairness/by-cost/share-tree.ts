@@ -1,0 +1,145 @@
+/**
+ * Division of cost among shares, and of a share's part among its members: one level for tenants, more for organisations.
+ *
+ *     root group ── share 'acme' ── group ── share 'search' ── group ── leaf 'key 1' ── flow
+ *               └── share 'globex' …
+ *
+ * A request is picked from the root down, and charged from the leaf up: the same cost at each level, divided by the level's weight.
+ *
+ * Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that are open below it.
+ */
+import type { Share, ShareOrder, Siblings } from './share.js';
+import { Orphans, ShareGroup } from './share-group.js';
+
+/** Shares whose flows are gone that are remembered for what they owe. */
+const mostOrphans = 1024;
+
+export class ShareTree {
+  private readonly orphans = new Orphans(mostOrphans);
+  private readonly root: ShareGroup;
+  private readonly orders: readonly (() => ShareOrder)[];
+  private readonly weightOf: ((path: readonly string[]) => number) | undefined;
+
+  /** One order for each level. `weightOf` gives the weights of shares that are no leaves; without it they weigh 1. */
+  constructor(orders: readonly (() => ShareOrder)[], weightOf?: (path: readonly string[]) => number) {
+    this.orders = orders;
+    this.weightOf = weightOf;
+    this.root = new ShareGroup((orders[0] as () => ShareOrder)(), undefined, this.orphans);
+  }
+
+  /** The leaf of a name, in a tree of one level. */
+  leaf(name: string): Share {
+    return this.root.of(name);
+  }
+
+  /** The leaf at the end of a path that has a name for each level. */
+  leafAt(path: readonly string[]): Share {
+    let group: Siblings = this.root;
+    const last = this.orders.length - 1;
+    for (let level = 0; level < last; level++) {
+      const share = group.of(path[level] as string);
+      if (share.members === undefined) {
+        share.members = new ShareGroup((this.orders[level + 1] as () => ShareOrder)(), share, this.orphans);
+        share.weight = this.weightOf?.(path.slice(0, level + 1)) ?? 1;
+      }
+      group = share.members;
+    }
+    return group.of(path[last] as string);
+  }
+
+  /** The leaf to go next. */
+  next(): Share | undefined {
+    let share = this.root.order.next();
+    while (share?.members !== undefined) share = share.members.order.next();
+    return share;
+  }
+
+  /** Something can be picked from the leaf. `isNew`: nothing waited in it. */
+  activate(leaf: Share, isNew: boolean): void {
+    for (let share: Share | undefined = leaf; share !== undefined && !share.isActive; share = share.siblings.owner) {
+      share.siblings.wake(share);
+      share.arrival = leaf.arrival;
+      share.siblings.order.activate(share, isNew);
+      share.isActive = true;
+    }
+  }
+
+  /** Nothing can be picked from the leaf any more. It is kept: what was picked may be charged yet. */
+  deactivate(leaf: Share): void {
+    for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) {
+      share.siblings.order.deactivate(share);
+      share.isActive = false;
+      if (share.siblings.order.size > 0) return;
+    }
+  }
+
+  /** A request of the leaf goes, at `cost`; `hasWaited` is false for one that found nothing in its way. `settle` must follow. */
+  charge(leaf: Share, cost: number, weight: number, hasWaited: boolean): void {
+    let divisor = weight;
+    for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) {
+      const { siblings } = share;
+      siblings.wake(share);
+      if (share.members !== undefined) share.arrival = share.members.order.next()?.arrival ?? share.arrival;
+      if (!hasWaited && !share.isActive) siblings.order.pass(share);
+      share.unsettled++;
+      siblings.order.charge(share, cost / divisor);
+      siblings.tidy();
+      divisor = siblings.owner?.weight ?? 1;
+    }
+  }
+
+  /** Corrects what the leaf was charged. */
+  correct(leaf: Share, cost: number, weight: number): void {
+    let divisor = weight;
+    for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) {
+      share.siblings.order.correct(share, cost / divisor);
+      divisor = share.siblings.owner?.weight ?? 1;
+    }
+  }
+
+  /** Another request of the leaf stands first now. */
+  renew(leaf: Share): void {
+    leaf.siblings.order.correct(leaf, 0);
+  }
+
+  /** A charge will not change any more. */
+  settle(leaf: Share): void {
+    for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.unsettled--;
+    this.review(leaf);
+  }
+
+  /** The leaf may have fallen idle. */
+  review(leaf: Share): void {
+    for (let share: Share | undefined = leaf; share?.isIdle === true && !share.isForgotten; share = share.siblings.owner) {
+      // A share without members has no flow that the controller could forget.
+      if (share.members !== undefined) share.siblings.orphan(share);
+      else share.siblings.rest(share);
+      if (!share.isForgotten) return;
+    }
+  }
+
+  /** The controller has forgotten the leaf's flow. */
+  orphan(leaf: Share): void {
+    leaf.siblings.orphan(leaf);
+    this.reviewAbove(leaf);
+    for (let surplus = this.orphans.surplus; surplus !== undefined; surplus = this.orphans.surplus) {
+      surplus.siblings.forget(surplus);
+      this.reviewAbove(surplus);
+    }
+  }
+
+  private reviewAbove({ isForgotten, siblings }: Share): void {
+    if (isForgotten && siblings.owner !== undefined) this.review(siblings.owner);
+  }
+
+  /** The leaves and the shares above them, those of one level at a time. */
+  *shares(): Generator<Share, void, undefined> {
+    const groups: Siblings[] = [this.root];
+    for (let group = groups.shift(); group !== undefined; group = groups.shift()) {
+      for (const share of group.values()) {
+        yield share;
+        if (share.members !== undefined) groups.push(share.members);
+      }
+    }
+  }
+}

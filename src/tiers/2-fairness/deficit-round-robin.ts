@@ -1,0 +1,43 @@
+/** Fair by cost in rounds: O(1) for any number of tenants, at the price of waits of up to a round. */
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero } from '../../base/schema/types.js';
+import { costFairPolicy } from './by-cost/cost-fair-policy.js';
+import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
+import { DeficitRounds } from './by-cost/deficit-rounds.js';
+import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+
+const type = 'deficit-round-robin-fairness-policy';
+
+export interface DeficitRoundRobinParameters extends CostParameters {
+  /** Cost per weight that a flow may use in a round, above 0. @default the largest cost of late */
+  quantum?: number | undefined;
+}
+
+export interface DeficitRoundRobinOptions extends CostOptions {
+  /** As in DeficitRoundRobinParameters. @default the largest cost of late */
+  quantum?: number | undefined;
+}
+
+const fileParameters = object({ ...costShape, quantum: optional(aboveZero()) });
+const codeOptions = object({ ...costCodeShape, quantum: optional(aboveZero()) });
+
+/**
+ * Shares a band by tokens in rounds: a flow may use one quantum per weight in each, goes on until it is used up, and sits out rounds until
+ * what it used beyond is paid for. While two flows wait, what they received per weight differs by no more than a quantum and one request
+ * of each, and what is mispredicted. O(1) amortized while the quantum is no less than the largest cost, otherwise O(log flows).
+ * Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (SIGCOMM '95), in the surplus form.
+ * @throws FlowConfigError
+ */
+export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowFairnessPolicy {
+  const { quantum, ...costs } = parse(codeOptions, options, 'deficitRoundRobin');
+  return costFairPolicy(type, costs, () => new DeficitRounds(quantum));
+}
+
+export const deficitRoundRobinPlugin: FairnessDefinition<DeficitRoundRobinParameters> = {
+  kind: 'fairness',
+  type,
+  parameters: fileParameters,
+  create: deficitRoundRobin,
+};

@@ -1,0 +1,113 @@
+/** Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys what a project has. */
+import { list, object, record } from '../../base/schema/containers.js';
+import { callable, optional, type Report } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { number, oneOf, text } from '../../base/schema/types.js';
+import type { FlowView } from '../views.js';
+import { CostFairSelector } from './by-cost/cost-fair-selector.js';
+import { CostMeter } from './by-cost/cost-meter.js';
+import { type CostOptions, type CostParameters, costCodeShape, costShape, leastWeight } from './by-cost/cost-options.js';
+import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
+import { ShareTree } from './by-cost/share-tree.js';
+import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+
+const type = 'hierarchical-fairness-policy';
+
+/** The last name of a deeper path is made of the rest of it. */
+const mostLevels = 4;
+
+interface Levels {
+  /** How the members of each level share, from the top; one to four entries. @default three times 'virtual-token-counter' */
+  levels?: Sharing[] | undefined;
+  /** What stands between the names of a fairness ID. @default '/' */
+  separator?: string | undefined;
+  /**
+   * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 up. Those of the last level are the weights of
+   * flows, or `weightOf`.
+   * @default 1
+   */
+  weights?: Record<string, number> | undefined;
+}
+
+export interface HierarchicalParameters extends CostParameters, Levels {}
+
+export interface HierarchicalOptions extends CostOptions, Levels {
+  /** The names of a fairness ID from the top. @default its parts between separators */
+  pathOf?: ((fairnessId: string) => readonly string[]) | undefined;
+}
+
+type PathOf = NonNullable<HierarchicalOptions['pathOf']>;
+
+const threeLevels: Sharing[] = ['virtual-token-counter', 'virtual-token-counter', 'virtual-token-counter'];
+
+const levelShape = {
+  levels: optional(list<Sharing>(oneOf(...sharings)), threeLevels),
+  separator: optional(text(), '/'),
+  weights: optional(record(number({ from: leastWeight })), {}),
+};
+
+function countLevels({ levels }: { readonly levels: readonly Sharing[] }, report: Report): void {
+  if (!Array.isArray(levels) || (levels.length >= 1 && levels.length <= mostLevels)) return;
+  report(`one to ${mostLevels} policies`, ['levels'], String(levels.length));
+}
+
+const fileParameters = object({ ...costShape, ...levelShape }, countLevels);
+const codeOptions = object({ ...costCodeShape, ...levelShape, pathOf: optional(callable<PathOf>()) }, countLevels);
+
+/**
+ * Names for every level, so that no two fairness IDs have the same: those that are given begin with `=`, and those that a short path
+ * lacks are empty. What is deeper than the last level becomes part of its name.
+ */
+function namesFor(path: readonly string[], levels: number, joinRest: (rest: readonly string[]) => string): string[] {
+  const names: string[] = [];
+  for (let level = 0; level < levels; level++) {
+    const isDeeper = level === levels - 1 && path.length > levels;
+    if (isDeeper) names.push(`+${joinRest(path.slice(level))}`);
+    else names.push(level < path.length ? `=${path[level]}` : '');
+  }
+  return names;
+}
+
+function isPath(path: unknown): path is string[] {
+  return Array.isArray(path) && path.length > 0 && path.every((name) => typeof name === 'string');
+}
+
+/**
+ * Shares a band by tokens from the top down: `acme/search/key-7` is a key of a project of an organisation, each level is shared by a
+ * policy of the family, and a request is charged at every level of its path. However many keys an organisation makes, it has one share.
+ * O(levels · log members).
+ * Source: hierarchical start-time fair queueing (Goyal, Guo and Vin, OSDI '96).
+ * @throws FlowConfigError
+ * @example
+ * const fairness = hierarchical({ levels: ['virtual-token-counter', 'virtual-token-counter'], weights: { acme: 2 } });
+ */
+export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPolicy {
+  const { levels, separator, weights, pathOf, ...costs } = parse(codeOptions, options, 'hierarchical');
+  const { charge = 'predict' } = costs;
+  const meter = new CostMeter(costs);
+  const weightByPath = new Map(Object.entries(weights));
+  const weightOf = (names: readonly string[]): number => weightByPath.get(names.map((name) => name.slice(1)).join(separator)) ?? 1;
+  const orders = levels.map((sharing) => () => shareOrder(sharing));
+  const joinRest = (rest: readonly string[]): string => (pathOf === undefined ? rest.join(separator) : JSON.stringify(rest));
+  const namesOf = ({ fairnessId }: FlowView): string[] => {
+    if (pathOf === undefined) return namesFor(fairnessId.split(separator), levels.length, joinRest);
+    const path = meter.guard(() => pathOf(fairnessId));
+    if (isPath(path)) return namesFor(path, levels.length, joinRest);
+    meter.blame('pathOf', 'an array of one or more names', JSON.stringify(path));
+    return namesFor([fairnessId], levels.length, joinRest);
+  };
+  return {
+    type,
+    createSelector: () => {
+      const tree = new ShareTree(orders, weightOf);
+      return new CostFairSelector(tree, meter, charge, (shares, flow) => shares.leafAt(namesOf(flow)));
+    },
+  };
+}
+
+export const hierarchicalPlugin: FairnessDefinition<HierarchicalParameters> = {
+  kind: 'fairness',
+  type,
+  parameters: fileParameters,
+  create: hierarchical,
+};

@@ -1,0 +1,76 @@
+/** Fair by cost among queues instead of tenants: a fixed number of queues, whatever the number of tenants. */
+import { object } from '../../base/schema/containers.js';
+import { optional, type Report, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { oneOf, positiveInteger } from '../../base/schema/types.js';
+import { CostMeter } from './by-cost/cost-meter.js';
+import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
+import { mostHashBits, requiredHashBits } from './by-cost/dealer.js';
+import { ShardedSelector } from './by-cost/sharded-selector.js';
+import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
+import { ShareTree } from './by-cost/share-tree.js';
+import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+
+const type = 'shuffle-sharded-fairness-policy';
+
+interface Sharding {
+  /** Queues of each band. @default 64 */
+  queues?: number | undefined;
+  /** Queues that a tenant may use, at most `queues`; `handSize` · log2 `queues` must not exceed 60. @default 8 */
+  handSize?: number | undefined;
+  /** How the queues share the band. @default 'start-time-fair-queueing' */
+  policy?: Sharing | undefined;
+  /** Part of what a tenant's hand is dealt by: keep it secret where tenants choose their fairness IDs. @default '' */
+  salt?: string | undefined;
+}
+
+export interface ShuffleShardedParameters extends CostParameters, Sharding {}
+export interface ShuffleShardedOptions extends CostOptions, Sharding {}
+
+const shardingShape = {
+  queues: optional(positiveInteger(), 64),
+  handSize: optional(positiveInteger(), 8),
+  policy: optional(oneOf(...sharings), 'start-time-fair-queueing'),
+  salt: optional(
+    value('text', (candidate) => typeof candidate === 'string'),
+    '',
+  ),
+};
+
+function handIsDealt({ queues, handSize }: { readonly queues: number; readonly handSize: number }, report: Report): void {
+  if (handSize > queues) report(`at most ${queues}, the number of queues`, ['handSize'], String(handSize));
+  else if (requiredHashBits(queues, handSize) > mostHashBits) {
+    report(
+      `fewer cards: ${queues} queues and hands of ${handSize} take more than the ${mostHashBits} bits of a hash`,
+      ['handSize'],
+      String(handSize),
+    );
+  }
+}
+
+const fileParameters = object({ ...costShape, ...shardingShape }, handIsDealt);
+const codeOptions = object({ ...costCodeShape, ...shardingShape }, handIsDealt);
+
+/**
+ * Shares a band by tokens among `queues`: each tenant has a hand of them, and each request stands in the least loaded one of its hand. A
+ * tenant is kept from another's burst unless their hands are the same queues, which with 64 queues and hands of 8 happens once in 4·10⁹
+ * pairs. O(1) for each request beside the policy of the queues; memory for the queues and what waits, none for a tenant.
+ * Source: kubernetes, API priority and fairness, whose dealer this is; inside the queues counters by cost instead of its virtual finish times.
+ * @throws FlowConfigError
+ */
+export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnessPolicy {
+  const { queues, handSize, policy, salt, ...costs } = parse(codeOptions, options, 'shuffleSharded');
+  const { charge = 'predict' } = costs;
+  const meter = new CostMeter(costs);
+  return {
+    type,
+    createSelector: () => new ShardedSelector(new ShareTree([() => shareOrder(policy)]), meter, charge, queues, handSize, salt),
+  };
+}
+
+export const shuffleShardedPlugin: FairnessDefinition<ShuffleShardedParameters> = {
+  kind: 'fairness',
+  type,
+  parameters: fileParameters,
+  create: shuffleSharded,
+};

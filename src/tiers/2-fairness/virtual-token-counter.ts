@@ -1,0 +1,51 @@
+/** Fair by cost: the tenant that has received least for its weight goes next. */
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { oneOf } from '../../base/schema/types.js';
+import { costFairPolicy } from './by-cost/cost-fair-policy.js';
+import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
+import { type Lift, VirtualCounters } from './by-cost/virtual-counters.js';
+import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
+
+const type = 'virtual-token-counter-fairness-policy';
+
+export interface VirtualTokenCounterParameters extends CostParameters {
+  /**
+   * Where a flow begins whose first request comes: at the largest counter picked so far (`floor`), at the least counter of those that wait
+   * (`vtc`, as the paper has it), or at its own (`none`).
+   * @default 'floor'
+   */
+  lift?: Lift | undefined;
+}
+
+export interface VirtualTokenCounterOptions extends CostOptions {
+  /** As in VirtualTokenCounterParameters. @default 'floor' */
+  lift?: Lift | undefined;
+}
+
+const lift = optional(oneOf('floor', 'vtc', 'none'), 'floor');
+
+const fileParameters = object({ ...costShape, lift });
+const codeOptions = object({ ...costCodeShape, lift });
+
+/**
+ * Shares a band by tokens: the flow with the least cost received per weight goes next, costs being charged at dispatch by prediction and
+ * put right at the end. While two flows wait, what they received differs by no more than one request of each and what is mispredicted of
+ * the requests in flight. O(log flows); a pick O(1). Memory follows the flows that wait, run or are ahead of the rest.
+ * Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24).
+ * @throws FlowConfigError
+ * @example
+ * const fairness = virtualTokenCounter({ promptTokenPrice: 1, completionTokenPrice: 3 });
+ */
+export function virtualTokenCounter(options: VirtualTokenCounterOptions = {}): FlowFairnessPolicy {
+  const { lift: chosen, ...costs } = parse(codeOptions, options, 'virtualTokenCounter');
+  return costFairPolicy(type, costs, () => new VirtualCounters(chosen));
+}
+
+export const virtualTokenCounterPlugin: FairnessDefinition<VirtualTokenCounterParameters> = {
+  kind: 'fairness',
+  type,
+  parameters: fileParameters,
+  create: virtualTokenCounter,
+};

@@ -1,0 +1,180 @@
+import { describe, expect, it } from 'vitest';
+import { hierarchical } from '../../../src/index.js';
+import { Random } from '../../property/random.js';
+import { byPrompt } from './by-cost/backlogged.js';
+import { FakeBand, usage } from './by-cost/fake-band.js';
+
+const twoLevels = { levels: ['virtual-token-counter', 'virtual-token-counter'] as ('virtual-token-counter' | 'deficit-round-robin')[] };
+
+/** What each fairness ID receives of `total` units while all of them keep requests waiting. */
+function divide(policy: Parameters<typeof hierarchical>[0], names: readonly string[], total: number, costs = [10]): Map<string, number> {
+  const random = new Random(5);
+  const band = new FakeBand(hierarchical({ ...byPrompt, ...policy }));
+  const send = (name: string): void => void band.add(name, { tokens: random.pick(costs) });
+  for (const name of names) for (let i = 0; i < 2; i++) send(name);
+  const received = new Map<string, number>(names.map((name) => [name, 0]));
+  for (let sum = 0; sum < total; ) {
+    const served = band.serve();
+    if (served === undefined) throw new Error('nothing was served');
+    const { fairnessId } = served.flow;
+    received.set(fairnessId, (received.get(fairnessId) as number) + served.item.tokens);
+    sum += served.item.tokens;
+    band.settle(served, usage(served.item.tokens));
+    send(fairnessId);
+  }
+  return received;
+}
+
+describe('hierarchical', () => {
+  it('gives an organisation one share, however many keys it has', () => {
+    const received = divide(twoLevels, ['acme/1', 'acme/2', 'acme/3', 'globex/1'], 600);
+    expect([...received.values()]).toEqual([100, 100, 100, 300]);
+  });
+
+  it('divides by weight at every level', () => {
+    const received = divide(
+      { weights: { acme: 2, 'acme/search': 3 } },
+      ['acme/search/1', 'acme/search/2', 'acme/ads/1', 'globex/x/1'],
+      2400,
+    );
+    expect([...received.values()]).toEqual([600, 600, 400, 800]);
+  });
+
+  it('leaves what a member does not use to its siblings', () => {
+    const received = divide(twoLevels, ['acme/1', 'globex/1'], 400);
+    expect([...received.values()]).toEqual([200, 200]);
+  });
+
+  it('takes a policy of the family at each level', () => {
+    const names = ['acme/1', 'acme/2', 'globex/1'];
+    for (const levels of [
+      ['deficit-round-robin', 'virtual-token-counter'],
+      ['least-service', 'deficit-round-robin'],
+      ['start-time-fair-queueing', 'start-time-fair-queueing'],
+    ] as const) {
+      const received = divide({ levels: [...levels] }, names, 40_000, [1, 10, 100]);
+      expect(Math.abs((received.get('globex/1') as number) - 20_000)).toBeLessThanOrEqual(300);
+      expect(Math.abs((received.get('acme/1') as number) - (received.get('acme/2') as number))).toBeLessThanOrEqual(300);
+    }
+  });
+
+  it('keeps the bound of siblings at every level, one request of each', () => {
+    const names = ['a/x/1', 'a/x/2', 'a/y/1', 'b/x/1', 'b/y/1', 'b/y/2'];
+    const random = new Random(9);
+    const band = new FakeBand(hierarchical(byPrompt));
+    const send = (name: string): void => void band.add(name, { tokens: random.pick([1, 2, 5, 10, 50, 100]) });
+    for (const name of names) for (let i = 0; i < 2; i++) send(name);
+    const received = new Map<string, number>();
+    const spans = new Map<string, { low: number; high: number }>();
+    const pairs = [
+      ['a', 'b'],
+      ['a/x', 'a/y'],
+      ['b/x', 'b/y'],
+      ['a/x/1', 'a/x/2'],
+      ['b/y/1', 'b/y/2'],
+    ] as const;
+    for (let i = 0; i < 5000; i++) {
+      const served = band.serve();
+      if (served === undefined) throw new Error('nothing was served');
+      const parts = served.flow.fairnessId.split('/');
+      for (let level = 1; level <= parts.length; level++) {
+        const path = parts.slice(0, level).join('/');
+        received.set(path, (received.get(path) ?? 0) + served.item.tokens);
+      }
+      band.settle(served, usage(served.item.tokens));
+      send(served.flow.fairnessId);
+      for (const [f, g] of pairs) {
+        const difference = (received.get(f) ?? 0) - (received.get(g) ?? 0);
+        const span = spans.get(f) ?? { low: 0, high: 0 };
+        spans.set(f, { low: Math.min(span.low, difference), high: Math.max(span.high, difference) });
+      }
+    }
+    for (const [f] of pairs) {
+      const { low, high } = spans.get(f) as { low: number; high: number };
+      expect(high - low).toBeLessThanOrEqual(200);
+      expect(high - low).toBeGreaterThan(120);
+    }
+  });
+
+  it('tells apart every fairness ID, whatever is in it', () => {
+    // Each pair would be one share if names were joined, cut off or dropped.
+    const ids = [
+      'a',
+      'a/',
+      'a//',
+      '/a',
+      '/',
+      '//',
+      'a/b',
+      'a/b/',
+      'a/b/c',
+      'a/b/c/d',
+      'a/b/c/',
+      'a/b/c/d/e',
+      'a/b//c',
+      'a//b',
+      '=a',
+      '',
+      'a/=',
+    ];
+    for (const levels of [1, 2, 3, 4]) {
+      const band = new FakeBand(
+        hierarchical({ ...byPrompt, levels: Array.from({ length: levels }, () => 'virtual-token-counter' as const) }),
+      );
+      for (const id of ids) band.add(id);
+      const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ members: unknown }> } };
+      const leaves = [...tree.shares()].filter(({ members }) => members === undefined);
+      expect(leaves.length).toBe(ids.length);
+    }
+  });
+
+  it('takes the path from a function, whose names may contain the separator', () => {
+    const pathOf = (fairnessId: string): string[] => (fairnessId === 'x' ? ['a/b', 'c'] : ['a', fairnessId]);
+    const received = divide({ ...twoLevels, pathOf }, ['x', 'y', 'z'], 400);
+    expect([...received.values()]).toEqual([200, 100, 100]);
+  });
+
+  it.each([[() => []], [() => 'a/b' as never], [() => [1] as never], [() => JSON.parse('')]])(
+    'makes an ID an organisation of its own when its path is none, and tells of it (%#)',
+    (pathOf) => {
+      const band = new FakeBand(hierarchical({ ...byPrompt, ...twoLevels, pathOf }));
+      for (let i = 0; i < 2; i++) for (const name of ['a', 'b']) band.add(name);
+      const order: (string | undefined)[] = [];
+      let faults = 0;
+      while (band.waiting > 0) {
+        order.push(band.selector.pick(0)?.fairnessId);
+        try {
+          band.serve();
+        } catch {
+          faults++;
+        }
+      }
+      expect(order).toEqual(['a', 'b', 'a', 'b']);
+      expect(faults).toBeGreaterThan(0);
+    },
+  );
+
+  it('forgets organisations that are idle', () => {
+    const band = new FakeBand(hierarchical(byPrompt), { collects: true });
+    for (let i = 0; i < 5000; i++) {
+      const running = band.pass(`org-${i}/project/key`, { tokens: 10 });
+      band.settle(running, usage(10));
+    }
+    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<unknown> } };
+    // Those that are ahead of the floor are remembered, up to 1,024 of them.
+    expect([...tree.shares()].length).toBeLessThanOrEqual(3 * 1024);
+  });
+
+  it.each([
+    [{ levels: [] }, 'levels'],
+    [{ levels: Array.from({ length: 5 }, () => 'least-service' as const) }, 'levels'],
+    [{ levels: ['round-robin' as 'least-service'] }, 'levels[0]'],
+    [{ weights: { acme: 0 } }, 'weights.acme'],
+    [{ weights: { acme: 1e-7 } }, 'weights.acme'],
+    [{ weights: { acme: Number.POSITIVE_INFINITY } }, 'weights.acme'],
+    [{ separator: '' }, 'separator'],
+    [{ pathOf: 'a' as never }, 'pathOf'],
+  ])('refuses %j', (options, path) => {
+    expect(() => hierarchical(options)).toThrowError(path);
+  });
+});

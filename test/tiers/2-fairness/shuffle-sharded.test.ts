@@ -1,0 +1,111 @@
+import { describe, expect, it } from 'vitest';
+import { edf, FlowController, shuffleSharded } from '../../../src/index.js';
+import { ManualClock } from '../../../src/testing/index.js';
+import { deal, flowHash, requiredHashBits } from '../../../src/tiers/2-fairness/by-cost/dealer.js';
+import { Random } from '../../property/random.js';
+import { dial } from '../../support/flow.js';
+import { byPrompt } from './by-cost/backlogged.js';
+import { FakeBand } from './by-cost/fake-band.js';
+
+describe('the dealer', () => {
+  it.each([
+    [0n, [0, 1, 2]],
+    [1n, [1, 0, 2]],
+    [42n, [6, 4, 0]],
+  ])('deals the hands of the reference (%s)', (hash, hand) => {
+    expect(deal(hash, 9, 3)).toEqual(hand);
+  });
+
+  it('deals different cards, each hand as often as any other', () => {
+    const counts = new Map<string, number>();
+    for (let hash = 0n; hash < 5040n; hash++) {
+      const hand = deal(hash, 10, 4);
+      expect(new Set(hand).size).toBe(4);
+      counts.set(hand.join(), (counts.get(hand.join()) ?? 0) + 1);
+    }
+    expect(counts.size).toBe(5040);
+    expect(new Set(counts.values())).toEqual(new Set([1]));
+  });
+
+  it('hashes as the reference does', () => {
+    expect(flowHash('a', 'b')).toBe(0xd3b1bc1bae71b259n);
+  });
+
+  it('knows how many bits decide a hand', () => {
+    expect(requiredHashBits(1024, 6)).toBe(60);
+    expect(requiredHashBits(512, 8)).toBe(72);
+    expect(requiredHashBits(64, 8)).toBe(48);
+  });
+});
+
+describe('shuffleSharded', () => {
+  it('keeps a light tenant from waiting for a heavy one', () => {
+    const band = new FakeBand(shuffleSharded(byPrompt));
+    for (let i = 0; i < 1000; i++) band.add('elephant', { tokens: 100 });
+    band.add('mouse', { tokens: 1 });
+    const order = Array.from({ length: 20 }, () => band.serve()?.flow.fairnessId);
+    expect(order.indexOf('mouse')).toBeLessThanOrEqual(8);
+  });
+
+  it('makes nothing for a tenant that lasts', () => {
+    const band = new FakeBand(shuffleSharded({ ...byPrompt, queues: 8, handSize: 2 }), { collects: true });
+    for (let i = 0; i < 2000; i++) {
+      band.add(`tenant ${i}`, { tokens: 1 });
+      const served = band.serve();
+      if (served !== undefined) band.settle(served, { promptTokens: 1, completionTokens: 0 });
+    }
+    const state = band.selector as unknown as Record<'crowds' | 'places', Map<unknown, unknown>> & {
+      tree: { shares(): Iterable<unknown> };
+    };
+    expect([state.crowds.size, state.places.size]).toEqual([0, 0]);
+    expect([...state.tree.shares()].length).toBeLessThanOrEqual(8);
+  });
+
+  it('puts a request into the queue of its hand where the least work waits', () => {
+    const band = new FakeBand(shuffleSharded({ ...byPrompt, queues: 4, handSize: 4 }));
+    for (const tokens of [40, 30, 20, 10, 5]) band.add('a', { tokens });
+    const { shards } = band.selector as unknown as { shards: { work: number }[] };
+    expect(shards.map(({ work }) => work).sort((a, b) => a - b)).toEqual([15, 20, 30, 40]);
+  });
+
+  it('leaves the order inside a flow to the ordering policy, also where its requests stand in several queues', async () => {
+    const clock = new ManualClock();
+    const detector = dial(1, true);
+    const fairness = shuffleSharded({ queues: 8, handSize: 4 });
+    const flow = new FlowController({ clock, saturationDetector: detector, bands: [{ priority: 0, fairness, ordering: edf() }] });
+    const random = new Random(3);
+    const ttls: number[] = [];
+    const order: number[] = [];
+    flow.on('dispatched', ({ item }) => order.push(item.ttlMs));
+    for (let i = 0; i < 200; i++) {
+      const ttlMs = 1000 + random.int(100_000);
+      ttls.push(ttlMs);
+      void flow.enqueue({ byteSize: 1, ttlMs, tokens: random.int(100) }, { fairnessId: 'a' });
+    }
+    detector.turnTo(0);
+    expect(order).toEqual(ttls.sort((a, b) => a - b));
+    expect(flow.stats()).toMatchObject({ waiting: 0, pluginErrors: 0 });
+  });
+
+  it.each([
+    [{ queues: 0 }, 'queues'],
+    [{ queues: -100 }, 'queues'],
+    [{ queues: 100, handSize: 0 }, 'handSize'],
+    [{ queues: 100, handSize: 101 }, 'handSize'],
+    [{ queues: 512, handSize: 8 }, 'handSize'],
+    [{ policy: 'round-robin' as 'least-service' }, 'policy'],
+    [{ salt: 1 as never }, 'salt'],
+  ])('refuses %j', (options, path) => {
+    expect(() => shuffleSharded(options)).toThrowError(path);
+  });
+
+  it.each([
+    [1024, 6],
+    [128, 8],
+    [12, 12],
+  ])('takes %i queues and hands of %i', (queues, handSize) => {
+    const band = new FakeBand(shuffleSharded({ queues, handSize }));
+    band.add('a');
+    expect(band.serve()?.flow.fairnessId).toBe('a');
+  });
+});
