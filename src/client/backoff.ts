@@ -25,7 +25,7 @@ export function fullJitter(options: FullJitterOptions): Backoff {
 }
 
 /**
- * What Dynamo's documentation tells clients to wait: `min(60, 2^attempt + random())` seconds; give it five attempts.
+ * The pause that Dynamo's documentation tells clients to make: `min(60, 2^attempt + random())` seconds; give it five attempts.
  * Source: Dynamo, request rejection, guidance for clients.
  */
 export function dynamoBackoff(): Backoff {

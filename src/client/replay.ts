@@ -14,7 +14,7 @@ export function isReplayable(body: RequestInit['body'] | undefined): boolean {
   );
 }
 
-/** What to send while the request may be needed again: a `Request` gives its body only once. */
+/** The input to send while the request may be needed again: a `Request` gives its body only once. */
 export function replayableInput<I extends string | URL | Request>(input: I, init: RequestInit | undefined): I | Request {
   if (typeof input === 'string' || input instanceof URL) return input;
   return input.body === null || (init?.body !== undefined && init.body !== null) ? input : input.clone();

@@ -7,7 +7,7 @@ const rfc850Date = /^[a-z]{6,9}, \d\d-[a-z]{3}-\d\d \d\d:\d\d:\d\d GMT$/i;
 const asctimeDate = /^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/i;
 
 /**
- * What `Retry-After` says, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined without the header, and when it is
+ * Reads `Retry-After`, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined without the header, and when it is
  * neither. A date counts from the response's own `Date`, so that a client whose clock is wrong waits as long as it should.
  * Source: RFC 9110 §10.2.3.
  */

@@ -4,7 +4,7 @@ import { type HeaderSource, headerValue } from '../base/headers/header-source.js
 import { type Backoff, fullJitter } from './backoff.js';
 import { retryAfterMs } from './retry-after.js';
 
-/** What is looked at of a response: a web `Response`, or what another client has of it. */
+/** The part of a response that is read: of a web `Response`, or of another client's. */
 export interface RefusedResponse {
   readonly status: number;
   readonly headers: HeaderSource;

@@ -12,7 +12,7 @@ import { isReplayable, replayableInput, signalOf } from './replay.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
 
-/** What every fetch can be called as. */
+/** The signature that every fetch has. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 export interface RetryOptions extends RetryPolicy {
@@ -20,7 +20,7 @@ export interface RetryOptions extends RetryPolicy {
   maxAttempts?: number | undefined;
   /** No retry begins later than this after the call, ms from 0 up. It does not end an attempt that runs: a signal does. @default 120_000 */
   deadlineMs?: number | undefined;
-  /** What retries may cost. @default retryBudget(), one for each fetch that is made here */
+  /** The limit on retries. @default retryBudget(), one for each fetch that is made here */
   budget?: RetryBudget | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;

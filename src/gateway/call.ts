@@ -14,7 +14,7 @@ export class Call {
   readonly path: string;
   readonly startedAtMs: number = performance.now();
   sender: SenderConfig | undefined = undefined;
-  /** Who shares what is bounded for each sender: its tenant, or its address where it gave no key. */
+  /** The sender, as limits for each sender know it: its tenant, or its address if it gave no key. */
   share = '';
   /** Undefined while it has not been read, once an answer has begun, and for bodies that pass unread. */
   bytes: Buffer | undefined = undefined;
@@ -23,13 +23,13 @@ export class Call {
   model: string | undefined = undefined;
   /** The model that the server is asked for. */
   targetModel: string | undefined = undefined;
-  /** What a trusted sender said instead of the body. */
+  /** The model that a trusted sender names in place of the one in the body. */
   modelRewrite: string | undefined = undefined;
   /** Kept, since the headers that it was read from are gone when it is needed again. */
   classification: Classification | undefined = undefined;
   /** Servers that it was sent to; a second time it goes elsewhere where it can. */
   readonly attempts: string[] = [];
-  /** What went wrong, for the log. */
+  /** The code of the failure, for the log. */
   failure: string | undefined = undefined;
 
   constructor(req: GatewayHttpRequest, res: ServerResponse) {

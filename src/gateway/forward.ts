@@ -16,7 +16,7 @@ import type { Call } from './call.js';
 import { toClient, toUpstream } from './forwarded-headers.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
 
-/** What became of an attempt: `answered` also when the answer broke off; `refused` when the server can be avoided and another one asked. */
+/** The result of an attempt: `answered` also when the answer broke off; `refused` when the server can be avoided and another one asked. */
 export type ForwardResult = { readonly type: 'answered' } | { readonly type: 'refused'; readonly error: ApiError };
 
 export interface ForwardOptions {

@@ -40,7 +40,7 @@ function isControl(name: string): boolean {
 /** How a proxy tells of the client in front of it. */
 const forwardedHeaders = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-forwarded-port', 'x-real-ip'];
 
-/** What authenticates a client to the gateway. */
+/** The headers that authenticate a client to the gateway. */
 const credentials = ['authorization', 'x-api-key', 'api-key'];
 
 export interface UpstreamHeaders {

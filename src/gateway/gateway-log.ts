@@ -1,4 +1,4 @@
-/** What the gateway says: one line for each event, to whoever reads them. Never a prompt, an answer or a key. */
+/** Writes the gateway's log: one line for each event. Never a prompt, an answer or a key. */
 
 export type LogLevel = 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -18,7 +18,7 @@ export function lineLog(format: 'json' | 'text', write: (line: string) => void, 
 }
 
 /**
- * What a terminal acts on, or shows otherwise than it stands: control characters, marks that turn the direction of text, separators of
+ * Characters that a terminal acts on or shows otherwise than they stand: control characters, marks that turn the direction of text, separators of
  * lines. JSON leaves them as they are; an escape of JSON is read the same.
  */
 const unprintable = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;

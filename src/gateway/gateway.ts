@@ -239,7 +239,7 @@ function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^(?:::ffff:)?127\./.test(host);
 }
 
-/** What a server needs that strangers can reach; bodies have timeouts of their own, see `Upload`. */
+/** Sets limits that a server needs if strangers can reach it. Bodies have timeouts of their own, see `Upload`. */
 function forPublic(server: Server, maxConnections: number): void {
   server.maxConnections = maxConnections;
   server.maxHeadersCount = 200;
@@ -258,7 +258,7 @@ function listenOn(server: Server, { host, port }: ListenAddress): Promise<string
   });
 }
 
-/** What a running server cannot change. */
+/** Settings that a running server cannot change. */
 function needingRestart(before: GatewayConfig, after: GatewayConfig): string[] {
   const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
   return [

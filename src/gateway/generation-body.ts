@@ -1,4 +1,4 @@
-/** What the gateway keeps of a JSON request besides its bytes: its model, how its prompt begins, and about how long it is. */
+/** The facts that the gateway keeps of a JSON request besides its bytes: its model, the beginning of its prompt, and its length in tokens. */
 import { prefixKey } from '../index.js';
 import { ApiError } from './api-error.js';
 import { JsonFault, JsonScanner, type Span } from './json-scanner.js';

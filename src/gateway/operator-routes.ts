@@ -1,4 +1,4 @@
-/** What operators and their machines ask the gateway itself: is it alive, is it ready, its metrics, and the busy thresholds. */
+/** The paths for operators and their machines: health, readiness, metrics and busy thresholds. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { type BusyThresholdHandler, busyThresholdHandler } from '../adapters/http/index.js';
 import type { BusyThresholdDetector, SaturationDetector } from '../index.js';
@@ -6,7 +6,7 @@ import { ApiError, sendJson, uploadEnds } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import { isSameSecret, keyOf } from './senders.js';
 
-/** What can be scraped: a registry of prom-client. */
+/** A registry of prom-client, as far as it is used. */
 export interface MetricsSource {
   readonly contentType: string;
   metrics(): Promise<string>;

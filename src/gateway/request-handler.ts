@@ -28,7 +28,7 @@ const readAheadBytes = 65_536;
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 
-/** What a reload replaces. */
+/** The parts that a reload replaces. */
 interface Setup {
   readonly config: GatewayConfig;
   readonly agent: Agent;

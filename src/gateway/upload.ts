@@ -23,7 +23,7 @@ export class Upload {
   }
 
   /**
-   * What has arrived, at least one byte; undefined at the end.
+   * The bytes that have arrived, at least one; undefined at the end.
    * @throws (rejects) ApiError 408 when the client does not send; what the stream fails with when the client leaves
    */
   next(): Promise<Buffer | undefined> {

@@ -10,7 +10,7 @@ export class Upstreams {
   readonly pool: EndpointPool = new EndpointPool();
   /** Also of servers that left while requests were under way to them. */
   private readonly configs = new WeakMap<EndpointView, UpstreamConfig>();
-  /** Who hears of a new member looks up its configuration before `add` returns. */
+  /** Listeners of the pool look up the configuration of a new member before `add` returns. */
   private joining: UpstreamConfig | undefined = undefined;
 
   apply(upstreams: readonly UpstreamConfig[]): void {

@@ -311,7 +311,11 @@ describe('when a server fails', () => {
     expect([full.received.length, free.received.length]).toEqual([1, 4]);
     expect(gateway.pool.get('u0')?.overloadedUntilMs).toBeGreaterThan(gateway.pool.now());
     await until('all are logged', () => log.filter(({ event }) => event === 'request').length === 4);
-    expect(log.find(({ event }) => event === 'request')?.fields).toMatchObject({ upstream: 'u0>u1', status: 200 });
+    expect(log.find(({ event }) => event === 'request')?.fields).toMatchObject({
+      upstream: 'u0>u1',
+      status: 200,
+      failure: undefined,
+    });
     expect(gateway.flow.stats().inFlight).toBe(0);
   });
 

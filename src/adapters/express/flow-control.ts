@@ -14,7 +14,7 @@ declare global {
   }
 }
 
-/** What options may use of Express's request; for all of it, name its type: `flowControl<express.Request>(flow, …)`. */
+/** The part of Express's request that options may use. To use all of it, name its type: `flowControl<express.Request>(flow, …)`. */
 export type ExpressRequest = NodeRequest &
   Express.Request & {
     get(name: string): string | undefined;

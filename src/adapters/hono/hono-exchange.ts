@@ -1,4 +1,4 @@
-/** What the middleware needs of an exchange beyond what every control does, on Node and elsewhere. */
+/** The exchange as Hono's middleware needs it, on Node and elsewhere: it adds to the one of every adapter. */
 import type { Exchange } from '../http/exchange.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 

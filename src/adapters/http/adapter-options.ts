@@ -4,12 +4,12 @@ import { type Schema, schemas } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
-/** What an adapter needs of a controller. `tryEnqueue` is optional: with it, a request that need not wait costs no AbortSignal. */
+/** The part of a controller that an adapter uses. `tryEnqueue` is optional: with it, a request that need not wait costs no AbortSignal. */
 export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
   tryEnqueue?(request: R, key: FlowKey): Outcome | undefined;
 }
 
-/** What pickers and filters of endpoints read. */
+/** Fields that pickers and filters of endpoints read. */
 export interface PlacementHints {
   /** For `affinity()`: requests with the same key go to the same endpoint while it has room. */
   readonly affinityKey?: string | undefined;
@@ -17,7 +17,7 @@ export interface PlacementHints {
   readonly endpointSubset?: readonly string[] | string | undefined;
 }
 
-/** What an adapter hands to the controller: policies that look at `item.request` find the HTTP request there. */
+/** The request that an adapter gives to the controller: policies find the HTTP request in `item.request.req`. */
 export interface HttpFlowRequest<Req> extends FlowRequest, PlacementHints {
   readonly req: Req;
 }
@@ -48,7 +48,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   readAheadBytes?: number | undefined;
   /** Requests whose Content-Length is larger are answered 413 before anything else, integer bytes from 1 up. @default none is */
   maxRequestBytes?: number | undefined;
-  /** What a body of unknown length is booked as. @default 65536 */
+  /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;
   /** `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError. @default 'respond' */
   onDrop?: 'respond' | 'throw' | undefined;

@@ -1,4 +1,4 @@
-/** Whose session a request belongs to, by the headers that coding agents send. */
+/** Finds the session of a request by the headers that coding agents send. */
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 
 /** The session headers of known agents, in the order in which they count. Source: llm-d-router, agent-identity. */

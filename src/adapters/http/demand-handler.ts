@@ -1,4 +1,4 @@
-/** What a controller is asked for, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
+/** The demand on a controller, as JSON for autoscalers such as KEDA's metrics-api trigger, for any framework. */
 import { type FlowDemand, schemas } from '../../index.js';
 import type { HandlerRequest, HandlerResponse } from './busy-threshold-handler.js';
 
@@ -22,7 +22,7 @@ export type DemandHandler = (request: HandlerRequest) => Promise<HandlerResponse
 
 type WireFigures<T> = Omit<T, 'timeToDrainMs' | 'bands'> & { readonly timeToDrainMs: number | null };
 
-/** What is answered: `flow.demand()`, bands by priority, and null where something is not known. */
+/** The answer: `flow.demand()`, bands by priority, and null where something is not known. */
 export interface WireDemand extends Omit<WireFigures<FlowDemand>, 'endpoints'> {
   readonly endpoints: number | null;
   readonly bands: Readonly<Record<string, WireFigures<FlowDemand['bands'][number]>>>;

@@ -1,4 +1,4 @@
-/** What Dynamo's front end answers to a request that it sheds: a status of the host's choice, and the flat bodies of its releases. */
+/** The answers of Dynamo's front end to requests that it sheds: a status of the host's choice, and the flat bodies of its releases. */
 
 import type { DroppedReason } from '../../base/headers/header-names.js';
 import { type Drop, type DropExplanation, explainDrop } from '../../index.js';
@@ -37,7 +37,7 @@ export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorM
   };
 }
 
-/** What Dynamo makes of `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything else. */
+/** The status that Dynamo reads from `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything else. */
 export function dynamoOverloadStatus(text: string | undefined): number {
   const status = /^\d{3}$/.test(text ?? '') ? Number(text) : 0;
   return status >= 200 ? status : laterOverloadStatus;

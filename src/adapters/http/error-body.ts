@@ -1,4 +1,4 @@
-/** What stands in the body of a drop's response. */
+/** Writes the body of a drop's response. */
 import type { Drop, DropExplanation, DropReason } from '../../index.js';
 
 /** RFC 9457 problem details, with the members that flow control adds. */

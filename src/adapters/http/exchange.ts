@@ -8,7 +8,7 @@ export interface Exchange<Req> {
   /** The request as policies find it, in `item.request.req`. Read after `stripHeaders`. */
   readonly req: Req;
   readonly headers: HeaderSource;
-  /** What an adapter before this one left on the request. */
+  /** The lease that an adapter before this one left on the request. */
   readonly flow: RequestFlow | undefined;
   /** Somebody else has ended the response, a timeout for instance. */
   readonly isAnswered: boolean;

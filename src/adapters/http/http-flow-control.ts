@@ -22,7 +22,7 @@ import { type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
 import { tooLargeResponse } from './too-large-response.js';
 
 /**
- * What the framework is to do.
+ * The framework's next step.
  * - `pass`: run the handler; without `flow` the request needs no lease.
  * - `reject`: send the response.
  * - `fail`: hand the error to the host.

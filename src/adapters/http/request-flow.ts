@@ -1,4 +1,4 @@
-/** What a handler finds of flow control on its request. */
+/** The lease and the waiting time that a handler finds on its request. */
 import type { Lease } from '../../index.js';
 
 /** `req.flow`, `request.flow`, `ctx.flow`, `c.var.flow`: the lease of the request, and when to stop. */

@@ -1,4 +1,4 @@
-/** What is held for a request until its response has ended, and who is told then. */
+/** Holds the lease of a request until its response has ended, and tells the lease how it ended. */
 import type { Lease } from '../../index.js';
 import type { Exchange } from './exchange.js';
 

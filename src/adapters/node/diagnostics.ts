@@ -4,7 +4,7 @@ import type { FlowController, FlowEvents, FlowRequest } from '../../index.js';
 
 type ObservedFlow<R extends FlowRequest> = Pick<FlowController<R>, 'on'>;
 
-/** What a subscriber gets: the event's payload, and the controller that it comes from. */
+/** The message of a subscriber: the event's payload, and the controller that it comes from. */
 export type DiagnosticsMessage<E extends keyof FlowEvents> = FlowEvents[E] & { readonly flow: object };
 
 const events: { readonly [E in keyof FlowEvents]: true } = {

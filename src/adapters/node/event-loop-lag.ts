@@ -33,7 +33,7 @@ const eventLoopLagOptions: Schema<EventLoopLagOptions> = object({
   fallSmoothing: optional(ratioAboveZero()),
 });
 
-/** What one interval showed. */
+/** The measurement of one interval. */
 export interface EventLoopSample {
   /** How late the loop was, ms: the 99th percentile, and the worst. */
   readonly p99LagMs: number;

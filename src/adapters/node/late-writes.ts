@@ -1,4 +1,4 @@
-/** What becomes of the writes of a handler that goes on after somebody else has ended its response. */
+/** Drops the writes of a handler that goes on after the adapter has ended its response. */
 import type { NodeResponse } from './node-request.js';
 
 /**

@@ -38,7 +38,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   get isAnswered(): boolean {
-    // What has ended has begun; that is asked first, because the response has to be asked for it anyhow (bench: http).
+    // A response that has ended has begun. `headersSent` comes first because every request reads it anyhow (bench: http).
     return this.outgoing.headersSent && this.outgoing.writableEnded;
   }
 

@@ -1,4 +1,4 @@
-/** What is known of a request's body before it is read, and what may happen to it meanwhile. Nothing here takes a byte of it. */
+/** Measures and steers a request's body before the handler reads it. Nothing here takes a byte of it. */
 import type { Server } from 'node:http';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import type { RequestHead } from './request-head.js';

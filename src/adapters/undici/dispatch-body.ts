@@ -1,4 +1,4 @@
-/** What is known of a call's body before it is sent. Nothing here reads it. */
+/** Measures and watches a call's body before it is sent. Nothing here reads it. */
 import type { Readable } from 'node:stream';
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 

@@ -5,7 +5,7 @@ import { HttpFlowControl } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { OutboundCall } from './outbound-call.js';
 
-/** What `request`, `stream` and `pipeline` give back as `context`; `flow` is missing on calls that were skipped. */
+/** The `context` that `request`, `stream` and `pipeline` give back; `flow` is missing on calls that were skipped. */
 export interface FlowContext {
   readonly flow?: RequestFlow | undefined;
 }

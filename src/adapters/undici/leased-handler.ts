@@ -1,4 +1,7 @@
-/** What the dispatcher below talks to while a call holds its lease: it tells the caller everything, and the call how it ends. */
+/**
+ * The handler that the dispatcher below gets while a call holds its lease. It passes everything to the caller, and tells the call how it
+ * ends.
+ */
 import type { Dispatcher } from 'undici';
 import type { RequestFlow } from '../http/request-flow.js';
 

@@ -28,11 +28,11 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   readonly isAnswered = false;
   readonly boundsReadAhead = false;
   readonly hasBegun = false;
-  /** What the dispatcher below said: false when it would rather not get more. */
+  /** The answer of the dispatcher below: false when it wants no more calls for now. */
   hasRoom = true;
   hasFailed = false;
   reason: unknown = undefined;
-  /** What stops the work below, once it has started. */
+  /** Stops the work below, once it has started. */
   stopWork: ((reason: Error) => void) | undefined = undefined;
   private readonly handler: Dispatcher.DispatchHandler;
   private readonly dispatch: Dispatcher.Dispatch;
