@@ -268,6 +268,28 @@ describe.each(hosts)('$name', (host: Host) => {
       expect(flows[0]!.signal.reason).toMatchObject({ name: 'AbortError', status: 499, expose: true });
     });
 
+    it.runIf(!isHttp1)(
+      'from a stream: the signal aborts at once, and the lease is released when the session is no longer at work',
+      async () => {
+        const order: string[] = [];
+        const { client, gate } = await start({
+          handler({ req, flow }) {
+            flow!.signal.addEventListener('abort', () => order.push('signal'));
+            (req as Http2ServerRequest).stream.on('aborted', () => {
+              order.push(`aborted, ${gate.flow.stats().inFlight} in flight`);
+              queueMicrotask(() => order.push(`the end of its turn, ${gate.flow.stats().inFlight} in flight`));
+            });
+          },
+        });
+        const { upload, leave } = client.request({ upload: true });
+        upload.write('the beginning');
+        await until('it runs', () => gate.flow.stats().inFlight === 1);
+        leave();
+        await until('the lease is released', () => gate.flow.stats().inFlight === 0);
+        expect(order).toEqual(['signal', 'aborted, 1 in flight', 'the end of its turn, 1 in flight']);
+      },
+    );
+
     it('before it sent what it announced: that was not booked', async () => {
       const { held, handler } = holding();
       const { client, gate } = await start({ handler });

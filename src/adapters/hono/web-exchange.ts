@@ -13,6 +13,7 @@ import { WatchedBody } from './watched-body.js';
 
 export class WebExchange implements HonoExchange {
   readonly boundsReadAhead = false;
+  readonly endsInsideRuntime = false;
   readonly evicted: Promise<HttpErrorResponse>;
   private resolveEvicted: ((response: HttpErrorResponse) => void) | undefined = undefined;
   private readonly c: Context;

@@ -14,6 +14,8 @@ export interface Exchange<Req> {
   readonly isAnswered: boolean;
   /** The response has begun: only the host knows how to end it. */
   readonly hasBegun: boolean;
+  /** The end is told while the runtime is at work on the connection, so that no other handler may start then. */
+  readonly endsInsideRuntime: boolean;
   /** Takes the flow headers off the request. */
   stripHeaders(): void;
   /** Whether the exchange lets no more of a waiting body arrive than was booked for it. */

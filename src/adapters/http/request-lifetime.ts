@@ -26,9 +26,14 @@ export class RequestLifetime<Req> {
 
   private end(isSent: boolean): void {
     this.isOver = true;
+    if (!isSent) this.lease?.abort(this.exchange.failure());
+    if (this.exchange.endsInsideRuntime) setImmediate(() => this.giveBack());
+    else this.giveBack();
+  }
+
+  /** May start the next handler. */
+  private giveBack(): void {
     this.waiting?.abort('the client left');
-    if (this.lease === undefined) return;
-    if (!isSent) this.lease.abort(this.exchange.failure());
-    if (this.isReleasedAtEnd) this.lease.release();
+    if (this.isReleasedAtEnd) this.lease?.release();
   }
 }

@@ -33,6 +33,14 @@ export class NodeExchange<Req> implements Exchange<Req> {
     this.head = new RequestHead(incoming);
   }
 
+  /**
+   * Node tells of the end of an HTTP/2 stream from inside nghttp2, on the stack of the frame that ended it. A handler that starts there
+   * opens, resets and writes streams of the same session, and Node 20 can then spin for ever.
+   */
+  get endsInsideRuntime(): boolean {
+    return this.incoming.httpVersionMajor === 2;
+  }
+
   get headers(): HeaderSource {
     return this.incoming.headers;
   }

@@ -14,8 +14,7 @@ type Done = (isSent: boolean) => void;
 
 /**
  * Calls `done` exactly once when the response ends: sent to its last byte, failed, or abandoned because the client left.
- * `isSent` is true only for the first. If it is over already, `done` is called before this returns. HTTP/2 tells one turn of the
- * event loop late.
+ * `isSent` is true only for the first. If it is over already, `done` is called before this returns.
  */
 export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): void {
   const stream = http2StreamOf(req);
@@ -47,11 +46,6 @@ function onHttp1End(req: NodeRequest, res: NodeResponse, done: Done): void {
   waiters.add(finish);
 }
 
-/**
- * Node sends these events from inside nghttp2, on the stack of the frame that ended the stream. Whoever is told there releases a lease,
- * and the next handler then opens, resets and writes streams of the same session while nghttp2 is at work on it: Node 20 can spin there
- * for ever. So `done` runs in a later turn.
- */
 function onHttp2End(req: NodeRequest, res: NodeResponse, stream: ServerHttp2Stream, done: Done): void {
   // HTTP/2 says writableFinished of a stream that the client reset; writableEnded tells the two apart.
   const isSent = (): boolean => res.writableEnded && res.writableFinished;
@@ -62,7 +56,7 @@ function onHttp2End(req: NodeRequest, res: NodeResponse, stream: ServerHttp2Stre
   const finish = (): void => {
     res.removeListener('close', finish);
     stream.removeListener('finish', finish).removeListener('aborted', finish);
-    setImmediate(done, isSent());
+    done(isSent());
   };
   res.on('close', finish);
   stream.on('finish', finish).on('aborted', finish);

@@ -27,6 +27,7 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
   readonly flow: RequestFlow | undefined;
   readonly isAnswered = false;
   readonly boundsReadAhead = false;
+  readonly endsInsideRuntime = false;
   readonly hasBegun = false;
   /** The answer of the dispatcher below: false when it wants no more calls for now. */
   hasRoom = true;

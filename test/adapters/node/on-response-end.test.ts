@@ -1,5 +1,4 @@
 import http from 'node:http';
-import http2 from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { onResponseEnd } from '../../../src/adapters/node/index.js';
@@ -90,27 +89,5 @@ describe('onResponseEnd', () => {
     await until('both ended', () => left.length === 2);
     expect(left).toEqual([0, 0]);
     socket.destroy();
-  });
-
-  it('does not call inside the event of an HTTP/2 stream, where the session is at work', async () => {
-    const order: string[] = [];
-    const server = http2.createServer((req, res) => {
-      onResponseEnd(req, res, (isSent) => order.push(`done, sent: ${isSent}`));
-      res.stream.on('aborted', () => {
-        order.push('aborted');
-        queueMicrotask(() => order.push('the end of its turn'));
-      });
-    });
-    await new Promise<void>((resolve) => server.listen(0, resolve));
-    const session = http2.connect(`http://localhost:${(server.address() as AddressInfo).port}`);
-    onTestFinished(() => {
-      session.destroy();
-      server.close();
-    });
-    const stream = session.request({ ':method': 'POST' });
-    stream.on('error', () => {});
-    stream.write('the beginning of an upload', () => stream.close(http2.constants.NGHTTP2_CANCEL));
-    await until('it is over', () => order.includes('done, sent: false'));
-    expect(order).toEqual(['aborted', 'the end of its turn', 'done, sent: false']);
   });
 });
