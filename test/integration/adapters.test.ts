@@ -273,12 +273,13 @@ describe.each(hosts)('$name', (host: Host) => {
       async () => {
         const order: string[] = [];
         const { client, gate } = await start({
-          handler({ req, flow }) {
+          async handler({ req, flow }) {
             flow!.signal.addEventListener('abort', () => order.push('signal'));
             (req as Http2ServerRequest).stream.on('aborted', () => {
               order.push(`aborted, ${gate.flow.stats().inFlight} in flight`);
               queueMicrotask(() => order.push(`the end of its turn, ${gate.flow.stats().inFlight} in flight`));
             });
+            await new Promise((resolve) => flow!.signal.addEventListener('abort', resolve));
           },
         });
         const { upload, leave } = client.request({ upload: true });
