@@ -41,6 +41,7 @@ import { startTimeFairQueueingPlugin } from '../tiers/2-fairness/start-time-fair
 import { virtualTokenCounterPlugin } from '../tiers/2-fairness/virtual-token-counter.js';
 import { edfPlugin } from '../tiers/3-ordering/edf.js';
 import { fcfsPlugin } from '../tiers/3-ordering/fcfs.js';
+import { shortestFirstPlugin } from '../tiers/3-ordering/shortest-first.js';
 import { sloDeadlinePlugin } from '../tiers/3-ordering/slo-deadline.js';
 import { definePlugin, type PluginBlueprint } from './definition.js';
 import type { ConfigurableKind } from './kinds.js';
@@ -85,6 +86,7 @@ export { startTimeFairQueueing } from '../tiers/2-fairness/start-time-fair-queue
 export { virtualTokenCounter } from '../tiers/2-fairness/virtual-token-counter.js';
 export { edf } from '../tiers/3-ordering/edf.js';
 export { fcfs } from '../tiers/3-ordering/fcfs.js';
+export { type ShortestFirstOptions, shortestFirst } from '../tiers/3-ordering/shortest-first.js';
 export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 
 const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
@@ -99,6 +101,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   shuffleShardedPlugin,
   fcfsPlugin,
   edfPlugin,
+  shortestFirstPlugin,
   sloDeadlinePlugin,
   concurrencyDetectorPlugin,
   utilizationDetectorPlugin,

@@ -201,6 +201,11 @@ export class PriorityBand implements BandView {
     this.selector?.consumed(flow, usage, nowMs, item, total);
   }
 
+  /** What the flow has received beyond those that go next, where the fairness policy keeps account of it. */
+  lead(flow: Flow): number | undefined {
+    return this.selector?.lead(flow);
+  }
+
   settled(flow: Flow, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     this.selector?.settled(flow, usage, nowMs, tokens, item, ending);
   }

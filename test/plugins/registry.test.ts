@@ -57,7 +57,12 @@ describe('defaultRegistry', () => {
       'start-time-fair-queueing-fairness-policy',
       'virtual-token-counter-fairness-policy',
     ]);
-    expect(registry.types('ordering')).toEqual(['edf-ordering-policy', 'fcfs-ordering-policy', 'slo-deadline-ordering-policy']);
+    expect(registry.types('ordering')).toEqual([
+      'edf-ordering-policy',
+      'fcfs-ordering-policy',
+      'shortest-first-ordering-policy',
+      'slo-deadline-ordering-policy',
+    ]);
     expect(registry.types('saturationDetector')).toEqual([
       'aimd-latency-detector',
       'busy-threshold-detector',

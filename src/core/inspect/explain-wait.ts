@@ -43,11 +43,13 @@ export function explainWait(
   const estimatedWaitMs = isPoolEmpty ? undefined : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
   const deadlineMs = dispatcher.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
+  const leadInCost = band.lead(flow);
   const { text, ...verdict } = judge(dispatcher, item, higher, ahead, nowMs);
   const clauses = [
     text,
     inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',
     ahead !== undefined && ahead > 0 ? `${ahead} ahead in this ${band.sharesQueue ? 'band' : 'flow'}` : '',
+    leadInCost !== undefined && leadInCost >= 1 ? `its flow has received ${inWhole(leadInCost)} more than its share` : '',
     aheadInOtherFlows > 0 ? `${aheadInOtherFlows} ahead in other flows` : '',
     estimatedWaitMs === undefined ? '' : `about ${inSeconds(estimatedWaitMs)}`,
     expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs ? `may wait only ${inSeconds(expiresInMs)} more` : '',
@@ -65,6 +67,7 @@ export function explainWait(
     aheadInOtherFlows,
     inHigherBands,
     estimatedWaitMs,
+    ...(leadInCost === undefined ? {} : { leadInCost }),
   };
 }
 
@@ -100,6 +103,11 @@ function judge(
     return { decidedBy: 'fairness', policy: band.settings.fairness.type, text: `${name}: it is the turn of other flows` };
   }
   return { decidedBy: 'ordering', policy: band.settings.ordering.type, text: `${name}: others of its queue go first` };
+}
+
+/** `12,400`. */
+function inWhole(cost: number): string {
+  return Math.round(cost).toLocaleString('en-US');
 }
 
 const obstacles = {

@@ -59,6 +59,11 @@ export interface WaitExplanation extends Explanation {
   readonly inHigherBands: number;
   /** When it should go, by the recent rates of its band and of all bands, if nothing more comes in above it; undefined when nothing was measured. */
   readonly estimatedWaitMs: number | undefined;
+  /**
+   * How much more its flow has received than those that go next, in the fairness policy's unit of cost; negative for less. Only under
+   * policies that share by cost.
+   */
+  readonly leadInCost?: number | undefined;
 }
 
 /** `2.1 s`. */

@@ -38,6 +38,11 @@ export interface FlowSelector<R = unknown> {
    * `item` is the object that `dispatched` was given; its `request` may be gone.
    */
   settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number, item: ItemView<R>, ending: Ending): void;
+  /**
+   * How much more, in the policy's unit of cost, a flow that waits has received than those that go next; negative for less. For explanations,
+   * not on the request path.
+   */
+  lead?(flow: FlowView<R>): number | undefined;
   /** The flow was idle and has been collected. */
   flowRemoved?(flow: FlowView<R>): void;
 }

@@ -92,6 +92,17 @@ export class GuardedSelector implements FlowSelector {
     }
   }
 
+  /** Undefined where the policy keeps no account of it. */
+  lead(flow: FlowView): number | undefined {
+    if (this.selector.lead === undefined) return undefined;
+    try {
+      return this.selector.lead(flow);
+    } catch (error) {
+      this.failed(error);
+      return undefined;
+    }
+  }
+
   flowRemoved(flow: FlowView): void {
     if (this.selector.flowRemoved === undefined) return;
     try {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, edf, globalStrict, roundRobin } from '../../../src/index.js';
+import { deficitRoundRobin, EndpointPool, edf, globalStrict, hierarchical, roundRobin, virtualTokenCounter } from '../../../src/index.js';
 import { dial, key, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 const limits = { maxRequests: 100_000 };
@@ -221,5 +221,40 @@ describe('the queued event', () => {
     const queued = record(flow, 'queued');
     void flow.enqueue(request, key());
     expect(queued[0]?.estimatedWaitMs).toBeUndefined();
+  });
+});
+
+describe('explain, where a band is shared by cost', () => {
+  const workOf = ({ tokens }: { tokens: number }): { promptTokens: number; completionTokens: number } => ({
+    promptTokens: tokens,
+    completionTokens: 0,
+  });
+
+  it.each([
+    ['virtualTokenCounter', virtualTokenCounter({ workOf })],
+    ['deficitRoundRobin', deficitRoundRobin({ workOf, quantum: 1 })],
+    ['hierarchical', hierarchical({ workOf })],
+  ])('tells what the flow has received beyond its share (%s)', (_, fairness) => {
+    const detector = dial(0, true);
+    const { flow } = makeFlow({ saturationDetector: detector, bands: [{ priority: 0, fairness }] });
+    void flow.enqueue({ byteSize: 1, tokens: 12_500 }, key('acme'));
+    void flow.enqueue({ byteSize: 1, tokens: 100 }, key('globex'));
+    detector.turnTo(1);
+    const ahead = { byteSize: 1, tokens: 7 };
+    const behind = { byteSize: 2, tokens: 7 };
+    void flow.enqueue(ahead, key('acme'));
+    void flow.enqueue(behind, key('globex'));
+    const explanation = flow.explain(ahead);
+    expect(explanation?.leadInCost).toBeGreaterThanOrEqual(12_399);
+    expect(explanation?.leadInCost).toBeLessThanOrEqual(12_500);
+    expect(explanation?.text).toMatch(/; its flow has received 12,[345]\d\d more than its share/);
+    expect(flow.explain(behind)?.text).not.toMatch(/12,\d\d\d more than its share/);
+  });
+
+  it('says nothing of the kind where nobody keeps account of it', () => {
+    const { flow } = makeFlow({ saturationDetector: dial(1, true), bands: [{ priority: 0, fairness: roundRobin() }] });
+    const own = { byteSize: 1 };
+    void flow.enqueue(own, key());
+    expect(flow.explain(own)).not.toHaveProperty('leadInCost');
   });
 });

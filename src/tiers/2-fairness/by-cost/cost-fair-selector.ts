@@ -91,6 +91,10 @@ export class CostFairSelector implements FlowSelector {
     this.tellFault();
   }
 
+  lead(flow: FlowView): number {
+    return this.tree.lead(this.leafOf(flow), flow.weight);
+  }
+
   flowRemoved(flow: FlowView): void {
     this.tree.orphan(this.leafOf(flow));
     this.latestFlow = undefined;

@@ -51,6 +51,10 @@ export class DeficitRounds implements ShareOrder {
     return this.lists.size + this.sittingOut.size;
   }
 
+  get mark(): number {
+    return this.floor;
+  }
+
   get excess(): number {
     return this.floor > rebaseAbove ? this.floor : 0;
   }

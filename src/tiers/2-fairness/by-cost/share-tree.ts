@@ -102,6 +102,15 @@ export class ShareTree {
     leaf.siblings.order.correct(leaf, 0);
   }
 
+  /** What the leaf, or the share above it that is furthest ahead of its siblings, has received beyond those that go next. */
+  lead(leaf: Share, weight: number): number {
+    let lead = (leaf.counter - leaf.siblings.order.mark) * weight;
+    for (let share = leaf.siblings.owner; share !== undefined; share = share.siblings.owner) {
+      lead = Math.max(lead, (share.counter - share.siblings.order.mark) * share.weight);
+    }
+    return lead;
+  }
+
   /** A charge will not change any more. */
   settle(leaf: Share): void {
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.unsettled--;

@@ -103,6 +103,8 @@ export interface ShareOrder {
    * so that forgetting it would change what comes after.
    */
   readonly floor: number;
+  /** The counter at which shares go now: those above it have had more. */
+  readonly mark: number;
   /** Something waits in the share. `isNew`: it had nothing waiting, and is lifted to where those that return begin. */
   activate(share: Share, isNew: boolean): void;
   deactivate(share: Share): void;

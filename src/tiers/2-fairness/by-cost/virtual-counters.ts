@@ -36,6 +36,10 @@ export class VirtualCounters implements ShareOrder {
     return this.lift === 'floor' ? this.highest : Number.NaN;
   }
 
+  get mark(): number {
+    return this.heap.size > 0 ? this.heap.firstKey : this.highest;
+  }
+
   get excess(): number {
     return this.highest > rebaseAbove ? this.highest : 0;
   }

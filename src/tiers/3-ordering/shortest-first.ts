@@ -1,0 +1,91 @@
+/** Shortest predicted request first, and waiting makes up for length. */
+import { object } from '../../base/schema/containers.js';
+import { callable, objectWith, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { aboveZero } from '../../base/schema/types.js';
+import type { OutputPredictor } from '../2-fairness/by-cost/output-predictor.js';
+import type { ItemView } from '../views.js';
+import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+
+const type = 'shortest-first-ordering-policy';
+
+export interface ShortestFirstParameters {
+  /**
+   * Seconds of waiting that one second of work is worth, above 0: towards 0 it is first come, first served, and large values let short
+   * requests pass long ones for long.
+   * @default 10
+   */
+  aging?: number | undefined;
+  /** How fast a server reads a prompt, above 0. @default 5000 */
+  promptTokensPerSecond?: number | undefined;
+  /** How fast it writes an answer, above 0. @default 50 */
+  completionTokensPerSecond?: number | undefined;
+}
+
+export interface ShortestFirstOptions extends ShortestFirstParameters {
+  /** Predicts answers, such as the one that the fairness policy learns with. @default prompts alone count */
+  predictor?: OutputPredictor | undefined;
+  /** Seconds of work of a request, above 0; replaces the figures above. @default by its tokens */
+  secondsOf?: ((item: ItemView) => number) | undefined;
+  /** What a request's waiting costs beside others of its length, above 0: its work counts divided by it. @default 1 */
+  weightOf?: ((item: ItemView) => number) | undefined;
+}
+
+const shape = {
+  aging: optional(aboveZero(), 10),
+  promptTokensPerSecond: optional(aboveZero(), 5000),
+  completionTokensPerSecond: optional(aboveZero(), 50),
+};
+
+const fileParameters = object(shape);
+const codeOptions = object({
+  ...shape,
+  predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
+  secondsOf: optional(callable<(item: ItemView) => number>()),
+  weightOf: optional(callable<(item: ItemView) => number>()),
+});
+
+function positive(name: string, figure: number): number {
+  if (figure > 0 && figure < Number.POSITIVE_INFINITY) return figure;
+  throw new RangeError(`${name} must return a number above 0; got ${String(figure)}`);
+}
+
+/**
+ * The least `work / weight + arrival / aging` goes first, in seconds; ties in arrival order. A request is overtaken only by requests that come
+ * less than `aging` · (its work − theirs) after it, so that nothing starves. The work is predicted once, when the request is first looked at.
+ * O(log requests).
+ * Source: shortest predicted job first with ageing; weighted, Smith's rule (WSPT).
+ * @throws FlowConfigError
+ */
+export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolicy {
+  const settings = parse(codeOptions, options, 'shortestFirst');
+  const { aging, promptTokensPerSecond, completionTokensPerSecond, predictor, secondsOf, weightOf } = settings;
+  /** Work by weight. A request that has left is still compared for a while, when its payload is gone. */
+  const known = new WeakMap<ItemView, number>();
+  const promptSeconds = ({ tokens }: ItemView): number => tokens / promptTokensPerSecond;
+  const predict = (item: ItemView): number => {
+    const output = predictor === undefined ? 0 : positive('predictor.predict', predictor.predict(item, '')) / completionTokensPerSecond;
+    const seconds = secondsOf === undefined ? promptSeconds(item) + output : positive('secondsOf', secondsOf(item));
+    return weightOf === undefined ? seconds : seconds / positive('weightOf', weightOf(item));
+  };
+  const isForeign = predictor !== undefined || secondsOf !== undefined || weightOf !== undefined;
+  const workOf = (item: ItemView): number => {
+    if (!isForeign) return promptSeconds(item);
+    const before = known.get(item);
+    if (before !== undefined) return before;
+    // Where a function fails, the prompt stands for the work, and the error is told once.
+    known.set(item, promptSeconds(item));
+    const work = predict(item);
+    known.set(item, work);
+    return work;
+  };
+  const keyOf = (item: ItemView): number => workOf(item) + item.enqueuedAtMs / 1000 / aging;
+  return { type, compare: (a, b) => keyOf(a) - keyOf(b) };
+}
+
+export const shortestFirstPlugin: OrderingDefinition<ShortestFirstParameters> = {
+  kind: 'ordering',
+  type,
+  parameters: fileParameters,
+  create: shortestFirst,
+};
