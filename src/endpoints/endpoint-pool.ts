@@ -59,7 +59,7 @@ export class Endpoint implements EndpointView {
   dispatchedRequests = 0;
   isMember = true;
   overloadedUntilMs = 0;
-  /** Seats newer than the metrics, oldest first; kept only for endpoints that report. */
+  /** @internal Seats newer than the metrics, oldest first; kept only for endpoints that report. */
   readonly unsampled: Set<Seat> = new Set();
   readonly id: string;
   labels: Readonly<Record<string, string>>;
