@@ -95,7 +95,9 @@ describe('contents', () => {
     expect(homes.get('FlowController')).toEqual(['index']);
     expect(homes.get('FlowControlError')).toEqual(['index']);
     const exported = await exportedNames();
-    expect([...homes].filter(([className, names]) => names.length > 1 && exported.has(className))).toEqual([]);
+    const copied = [...homes].filter(([className, names]) => names.length > 1 && exported.has(className));
+    // The client loads nothing of the core, so it brings its own error, which is told by its brand.
+    expect(copied).toEqual([['FlowConfigError', ['index', 'client']]]);
   });
 
   test('the ESM build imports tinyqueue, the CommonJS build contains it', async () => {
@@ -132,6 +134,14 @@ describe('programs', () => {
       console.log(esm.FlowConfigError !== cjs.FlowConfigError,
         thrown(cjs) instanceof esm.FlowConfigError, thrown(esm) instanceof cjs.FlowConfigError, new Error() instanceof esm.FlowConfigError);`;
     expect(await runScript('both.mjs', source)).toBe('true true true false\n');
+  });
+
+  test('an error of the client is an instance of the class of the core', async () => {
+    const source = `
+      import { FlowConfigError } from 'headgate';
+      import { retryingFetch } from 'headgate/client';
+      try { retryingFetch({ unknownOption: true }); } catch (error) { console.log(error instanceof FlowConfigError, error.issues[0].path); }`;
+    expect(await runScript('client-error.mjs', source)).toBe('true unknownOption\n');
   });
 });
 
