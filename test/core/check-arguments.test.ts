@@ -58,6 +58,22 @@ describe('a call that cannot be right', () => {
   });
 });
 
+describe('a request with a property that throws when it is read', () => {
+  const hostile: FlowRequest = {
+    get byteSize(): number {
+      throw new Error('no size today');
+    },
+  };
+
+  it('rejects the promise of enqueue, and throws from tryEnqueue, with a FlowConfigError', async () => {
+    const { flow } = makeFlow();
+    const issue = { path: 'request', expected: 'properties that can be read' };
+    await expect(flow.enqueue(hostile, key())).rejects.toMatchObject({ name: 'FlowConfigError', issues: [issue] });
+    expect(() => flow.tryEnqueue(hostile, key())).toThrow(FlowConfigError);
+    expect(flow.stats()).toMatchObject({ enqueued: 0, waiting: 0 });
+  });
+});
+
 describe('a call that is right', () => {
   it.each<[string, FlowRequest, FlowKey]>([
     ['as little as possible', { byteSize: 0 }, { fairnessId: 'a' }],

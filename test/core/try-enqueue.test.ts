@@ -61,6 +61,16 @@ describe('tryEnqueue', () => {
     expect(flow.stats()).toMatchObject({ enqueued: 1, inFlight: 0 });
   });
 
+  it('displaces nobody for a request that it does not queue', async () => {
+    const { flow } = makeFlow({ limits: { maxRequests: 1 }, overflow: 'displace' });
+    runNow(flow, { priority: 20 });
+    const waiting = flow.enqueue(request, key('batch', -1));
+    expect(flow.tryEnqueue(request, key('premium', 10))).toBeUndefined();
+    expect(flow.stats()).toMatchObject({ waiting: 1, evicted: 0 });
+    void flow.enqueue(request, key('premium', 10));
+    expect(dropOf(await waiting).reason).toBe('displaced');
+  });
+
   it('throws for a call that cannot be right', () => {
     const { flow } = makeFlow();
     expect(() => flow.tryEnqueue({ byteSize: 1.5 }, key())).toThrow(FlowConfigError);
