@@ -10,7 +10,7 @@ let source: EventSource | undefined;
 let retry: number | undefined;
 let isPaused = false;
 let latest: InspectorFrame | undefined;
-let told = { verdict: '', atMs: -quietMs };
+let told = { verdict: 'open', atMs: -quietMs };
 
 function show(): void {
   const frame = latest;
@@ -27,14 +27,12 @@ function show(): void {
   dataset.frames = String(Number(dataset.frames ?? 0) + 1);
 }
 
-/** For screen readers: only that the gate closed or opened, and not more often than one can listen to. */
+/** For screen readers: only that the gate closed or opened, and not more often than one can listen to. An open gate is no news at first. */
 function announce(frame: InspectorFrame): void {
   const verdict = frame.isGateClosed && frame.waiting > 0 ? 'closed' : 'open';
   const nowMs = performance.now();
   if (verdict === told.verdict || nowMs - told.atMs < quietMs) return;
-  if (told.verdict !== '' || verdict === 'closed') {
-    write(byId('news'), verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open');
-  }
+  write(byId('news'), verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open');
   told = { verdict, atMs: nowMs };
 }
 
