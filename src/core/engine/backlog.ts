@@ -1,5 +1,5 @@
 /**
- * What waits: its counts, bands and flows, deadlines and signals. Only this file adds a request to a band or takes one out.
+ * The waiting requests: their counts, bands and flows, deadlines and signals. Only this file adds a request to a band or takes one out.
  *
  * Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its deadline and its signal watched, and
  * no other request has.

@@ -197,9 +197,11 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private displace(item: QueueItem): void {
     while (exceededLimit('global', this.backlog, this.options.limits, item.byteSize) !== undefined) {
       const victim = this.backlog.bands.lowestWaiting?.newest;
-      if (victim === undefined) return;
+      if (victim === undefined) break;
       this.evict(victim as QueueItem, 'EvictedOther', 'displaced');
     }
+    // A flow that a victim left idle may have had the newcomer's idle flow collected.
+    item.flow = undefined;
   }
 
   private dispatchUnqueued(item: QueueItem, endpoint: Endpoint): Dispatched {
@@ -442,15 +444,16 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (this.shutdown.state === 'draining') this.finish();
   }
 
-  /** Ends an operation that began by setting `isBusy`; by itself where nothing more is to do, which is nearly always. */
+  /** Ends an operation that began by setting `isBusy`. Where it left nothing more to do, which is nearly always, the writer is not asked. */
   private leave(): void {
-    if (this.isWorkWanted && !this.writer.hasDeferred) this.work();
-    if (this.isWorkWanted || this.writer.hasDeferred) {
-      this.writer.leave();
-      return;
+    const { writer } = this;
+    try {
+      if (this.isWorkWanted && !writer.hasDeferred) this.work();
+      if (!this.isWorkWanted && !writer.hasDeferred) this.end();
+    } finally {
+      if (this.isWorkWanted || writer.hasDeferred) writer.leave();
+      else writer.isBusy = false;
     }
-    this.end();
-    this.writer.isBusy = false;
   }
 
   // Timers.

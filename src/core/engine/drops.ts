@@ -1,4 +1,4 @@
-/** The ends of a request that are no dispatch: builds every drop, counts it, and tells whoever waits for the end of that request. */
+/** The drops: builds each, counts it, and tells the admission policy and the listeners that the request ended. */
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
 import type { Gate } from '../../gate/gate.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';

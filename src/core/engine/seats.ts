@@ -1,5 +1,5 @@
 /**
- * What runs: seats are taken at dispatch and given back at release, and everybody who keeps account of them is told here.
+ * The running requests: a seat is taken at dispatch and given back at release, and every part that counts seats is told here.
  *
  *     take ──► ledger ──► endpoint's seat ──► detectors ──► fairness policy's lease count ──► evictor
  *     giveBack undoes each of them, once
@@ -149,7 +149,7 @@ export class Seats {
   }
 }
 
-/** Who gave the lease out, and takes it back. */
+/** The dispatcher, as a lease calls it. */
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
@@ -171,7 +171,7 @@ class LeaseExtras {
 export class SeatLease implements Lease {
   usage: Usage;
   isReleased: boolean;
-  /** Keeps its payload while somebody wants to know it at the end. */
+  /** It keeps its payload while an evictor or an admission policy needs that at the end. */
   readonly item: QueueItem;
   /** Set while the fairness policy of its band hears of the end. */
   readonly flow: Flow | undefined;

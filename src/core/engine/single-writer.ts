@@ -7,7 +7,7 @@ import type { Clock } from '../../base/clock.js';
 /** Turns of the loop in one go; a listener that calls back without end continues in a later turn of the event loop. */
 const longestRun = 1000;
 
-/** Whose state is written. */
+/** The object whose state the writer protects. */
 export interface SerialHost {
   /** Before an operation: the instant that all of it happens at. */
   begin(): void;
@@ -27,11 +27,11 @@ export class SingleWriter {
   private deferred: (() => void)[] = [];
   private continuation: unknown = undefined;
   private readonly clock: Clock;
-  private readonly written: SerialHost;
+  private readonly host: SerialHost;
 
-  constructor(clock: Clock, written: SerialHost) {
+  constructor(clock: Clock, host: SerialHost) {
     this.clock = clock;
-    this.written = written;
+    this.host = host;
   }
 
   /** Runs the operation now, or after the one that is running. */
@@ -42,7 +42,7 @@ export class SingleWriter {
       return;
     }
     this.isBusy = true;
-    this.written.begin();
+    this.host.begin();
     try {
       operation();
     } finally {
@@ -58,12 +58,12 @@ export class SingleWriter {
           this.turn();
           continue;
         }
-        this.written.end();
+        this.host.end();
         if (this.hasWork) continue;
         if (this.continuation !== undefined) this.stopContinuation();
         return;
       }
-      this.written.end();
+      this.host.end();
       this.continueLater();
     } finally {
       this.isBusy = false;
@@ -71,16 +71,16 @@ export class SingleWriter {
   }
 
   private get hasWork(): boolean {
-    return this.written.isWorkWanted || this.hasDeferred;
+    return this.host.isWorkWanted || this.hasDeferred;
   }
 
   private turn(): void {
-    if (this.written.isWorkWanted) this.written.work();
+    if (this.host.isWorkWanted) this.host.work();
     if (!this.hasDeferred) return;
     const operations = this.deferred;
     this.deferred = [];
     this.hasDeferred = false;
-    this.written.begin();
+    this.host.begin();
     for (const operation of operations) operation();
   }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FlowController, Outcome } from '../../../src/index.js';
-import { dropOf, key, makeFlow, runNow } from '../../support/flow.js';
+import { audit } from '../../../src/testing/index.js';
+import { dropOf, key, leaseOf, makeFlow, runNow } from '../../support/flow.js';
 
 /** A full pool and a queue for three, with what waits by name. */
 function fullQueue(options: Parameters<typeof makeFlow>[0] = {}): {
@@ -94,4 +95,25 @@ describe('limits of single fairness IDs', () => {
     void flow.enqueue({ byteSize: 1 }, key('other'));
     expect(flow.stats().waiting).toBe(3);
   });
+});
+
+it('files a newcomer under a flow that exists, also when the displaced request had the idle flow of the newcomer collected', async () => {
+  const { flow, clock } = makeFlow({
+    overflow: 'displace',
+    limits: { maxRequests: 1 },
+    flowIdleTimeout: 1000,
+    defaultBand: { flowLimits: { maxRequests: 5 } },
+  });
+  const held = runNow(flow, { priority: 20 });
+  clock.advance(500);
+  const once = flow.enqueue({ byteSize: 1 }, key('premium', 10));
+  held.release();
+  const running = leaseOf(await once); // the flow of premium is idle since 500
+  clock.advance(600);
+  void flow.enqueue({ byteSize: 1 }, key('batch', -1));
+  clock.advance(500);
+  void flow.enqueue({ byteSize: 1 }, key('premium', 10));
+  expect(flow.stats().waiting).toBe(1);
+  expect(audit(flow).violations).toEqual([]);
+  running.release();
 });

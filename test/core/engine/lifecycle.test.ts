@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EndpointPool, FlowConfigError, type Outcome } from '../../../src/index.js';
+import { concurrencyDetector, EndpointPool, FlowConfigError, type Outcome } from '../../../src/index.js';
 import { countedAbort, dial, dropOf, key, leaseOf, makeFlow, request, runNow, turns } from '../../support/flow.js';
 
 /** Has the promise been settled by now? */
@@ -233,4 +233,22 @@ describe('the process', () => {
   it('lives as long as a request waits', async () => {
     expect(await run('stays', 250)).toEqual({ output: 'begun\n', endedByItself: false });
   });
+});
+
+it('answers a call that comes from inside the end of a controller', async () => {
+  const late: Promise<Outcome>[] = [];
+  const { flow } = makeFlow({
+    saturationDetector: {
+      ...concurrencyDetector({ maxConcurrency: 1 }),
+      subscribe: () => () => void late.push(flow.enqueue(request, key())),
+    },
+  });
+  const held = runNow(flow);
+  const last = flow.enqueue(request, key());
+  const closed = flow.close({ drainMs: 1000 });
+  held.release();
+  expect((await last).type).toBe('Dispatched');
+  await closed;
+  expect(late).toHaveLength(1);
+  expect(dropOf(await late[0]).reason).toBe('shutting-down');
 });
