@@ -42,6 +42,8 @@ export class BandRegistry {
   private readonly byPriority = new Map<number, PriorityBand>();
   private readonly ordered: PriorityBand[] = [];
   private readonly waiting: PriorityBand[] = [];
+  /** Reports that were ignored in bands that are gone. */
+  private ignoredBefore = 0;
   private tendAtMs: number;
   private settings: BandRegistrySettings;
   private readonly listener: BandRegistryListener;
@@ -53,6 +55,11 @@ export class BandRegistry {
     this.flows = new FlowTable(settings, (flow) => listener.flowRemoved(flow));
     for (const band of settings.bands) this.add(band.priority, true, band, nowMs);
     this.shares.configure(this.ordered);
+  }
+
+  /** Reports of usage that fairness policies ignored, in bands that are gone too. O(bands). */
+  get ignoredReports(): number {
+    return this.ordered.reduce((sum, band) => sum + band.ignoredReports, this.ignoredBefore);
   }
 
   get size(): number {
@@ -185,6 +192,7 @@ export class BandRegistry {
   /** The band must be empty. */
   private remove(band: PriorityBand): void {
     this.flows.removeAll(band);
+    this.ignoredBefore += band.ignoredReports;
     this.byPriority.delete(band.priority);
     this.ordered.splice(position(this.ordered, band.priority), 1);
     this.version++;

@@ -16,6 +16,7 @@ import { LinkedList } from '../base/queues/linked-list.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
 import type { Ending, FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
 import { GuardedSelector } from './2-fairness/guarded-selector.js';
+import type { ServiceFigures } from './2-fairness/service-figures.js';
 import { guardedCompare } from './3-ordering/guarded-compare.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
 import { EventRate } from './event-rate.js';
@@ -63,6 +64,8 @@ export class PriorityBand implements BandView {
   private readonly active = new LinkedList<Flow>();
   readonly held: HeldFlows = new HeldFlows();
   private selector: GuardedSelector | undefined;
+  /** Reports that the fairness policies before this one ignored. */
+  private ignoredBefore = 0;
   private sharedQueue: ItemQueue<WaitingItem> | undefined;
   private compare: (a: ItemView, b: ItemView) => number;
   readonly priority: number;
@@ -206,6 +209,16 @@ export class PriorityBand implements BandView {
     return this.selector?.lead(flow);
   }
 
+  /** What fairness IDs received and were owed, where the fairness policy keeps account of it. */
+  service(nowMs: number): ServiceFigures | undefined {
+    return this.selector?.service(nowMs);
+  }
+
+  /** Reports of usage that the fairness policy, and those before it, ignored. */
+  get ignoredReports(): number {
+    return this.ignoredBefore + (this.selector?.ignoredReports ?? 0);
+  }
+
   settled(flow: Flow, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     this.selector?.settled(flow, usage, nowMs, tokens, item, ending);
   }
@@ -251,7 +264,10 @@ export class PriorityBand implements BandView {
     const items = this.waitingItems();
     this.compare = guardedCompare(settings.ordering, this.errors);
     const isLinedUpAnew = settings.fairness !== fairness || 'sharedQueue' in fairness;
-    if (isLinedUpAnew) this.selector = this.makeSelector();
+    if (isLinedUpAnew) {
+      this.ignoredBefore = this.ignoredReports;
+      this.selector = this.makeSelector();
+    }
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
     for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
     for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);

@@ -10,7 +10,9 @@ import type { QueueItem } from '../engine/queue-item.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
 import { type FlowDemand, takeDemand } from './demand.js';
 import { explainWait } from './explain-wait.js';
+import { type ServiceOverview, serviceOverview } from './service-overview.js';
 import { type EndpointSnapshot, endpointSnapshots, type FlowStats, takeStats } from './snapshot.js';
+import { Top } from './top.js';
 
 /** How much of each is shown. */
 export interface OverviewBounds {
@@ -18,6 +20,8 @@ export interface OverviewBounds {
   bands?: number | undefined;
   /** Flows of each band, the largest first. @default 8 */
   flows?: number | undefined;
+  /** Fairness IDs of each band whose service is shown, those with the most first. @default 12 */
+  tenants?: number | undefined;
   /** Requests that wait longest. @default 6 */
   slowest?: number | undefined;
   /** @default 64 */
@@ -52,6 +56,8 @@ export interface BandOverview {
   /** Flows with waiting requests that are not among them, and what waits there. */
   readonly otherFlows: number;
   readonly otherWaiting: number;
+  /** Undefined where the fairness policy does not share by cost. Counted from the first overview on. */
+  readonly service: ServiceOverview | undefined;
 }
 
 /** One of the requests that wait longest. */
@@ -77,7 +83,7 @@ const mostMembers = 1_000;
 
 export function takeOverview(
   dispatcher: Dispatcher,
-  { bands: bandCount = 32, flows = 8, slowest = 6, endpoints = 64, examined = 4_000 }: OverviewBounds,
+  { bands: bandCount = 32, flows = 8, tenants = 12, slowest = 6, endpoints = 64, examined = 4_000 }: OverviewBounds,
   pluginErrors: number,
   nowMs: number,
 ): ControllerOverview {
@@ -89,7 +95,8 @@ export function takeOverview(
     const largest = new Top<Flow>(flows, (a, b) => b.waiting - a.waiting);
     left = examine(band, largest, oldest, left);
     const rates = demands.find(({ priority }) => priority === band.priority);
-    return bandOverview(band, largest.members, dispatcher, rates as FlowDemand['bands'][number]);
+    const service = serviceOverview(band, tenants, nowMs);
+    return { ...bandOverview(band, largest.members, dispatcher, rates as FlowDemand['bands'][number]), service };
   });
   const members = endpointSnapshots(dispatcher.seats.pool, endpoints);
   return {
@@ -139,7 +146,7 @@ function bandOverview(
   largest: readonly Flow[],
   { gate }: Dispatcher,
   { arrivedPerSecond, dispatchedPerSecond, timeToDrainMs }: FlowDemand['bands'][number],
-): BandOverview {
+): Omit<BandOverview, 'service'> {
   const { priority, waiting, ceiling, held, settings } = band;
   return {
     priority,
@@ -162,28 +169,4 @@ function bandOverview(
     otherFlows: band.activeCount + held.flowCount - largest.length,
     otherWaiting: waiting - largest.reduce((sum, flow) => sum + flow.waiting, 0),
   };
-}
-
-/** The first `count` of all that is offered, in order. */
-class Top<T> {
-  readonly members: T[] = [];
-  readonly count: number;
-  private readonly compare: (a: T, b: T) => number;
-
-  constructor(count: number, compare: (a: T, b: T) => number) {
-    this.count = count;
-    this.compare = compare;
-  }
-
-  /** False when it is not among them. O(count), and O(1) for most. */
-  offer(candidate: T): boolean {
-    const { members, count, compare } = this;
-    const last = members[members.length - 1];
-    if (count === 0 || (members.length >= count && last !== undefined && compare(candidate, last) >= 0)) return false;
-    let place = members.length;
-    while (place > 0 && compare(candidate, members[place - 1] as T) < 0) place--;
-    members.splice(place, 0, candidate);
-    if (members.length > count) members.pop();
-    return true;
-  }
 }

@@ -2,6 +2,7 @@
 import type { EndpointMetrics } from '../../endpoints/endpoint.js';
 import type { EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
+import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { Limits } from '../options.js';
@@ -37,6 +38,8 @@ export interface FlowStats {
   readonly fairnessIndex: number | undefined;
   /** Faults of policies, detectors, pickers and listeners. */
   readonly pluginErrors: number;
+  /** Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored. */
+  readonly ignoredReports: number;
 }
 
 export interface FlowSnapshot {
@@ -64,6 +67,8 @@ export interface BandSnapshot {
   readonly flows: number;
   /** Flows with waiting requests, longest active first; those held back for want of an endpoint last. */
   readonly activeFlows: readonly FlowSnapshot[];
+  /** What fairness IDs received and were owed lately, counted from the first time that somebody asks; undefined where the fairness policy does not share by cost. */
+  readonly service: ServiceFigures | undefined;
 }
 
 export interface EndpointSnapshot {
@@ -109,6 +114,7 @@ export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowSta
     isGateClosed: dispatcher.isGateClosed,
     fairnessIndex: fairnessIndexOf(dispatcher),
     pluginErrors,
+    ignoredReports: backlog.bands.ignoredReports,
   };
 }
 
@@ -160,6 +166,7 @@ function bandSnapshot(band: PriorityBand, nowMs: number): BandSnapshot {
     dispatchedPerSecond: band.dispatchedPerSecond(nowMs),
     flows: band.flows.size,
     activeFlows: flowSnapshots(band, nowMs),
+    service: band.service(nowMs),
   };
 }
 

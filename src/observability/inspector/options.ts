@@ -24,7 +24,7 @@ export interface InspectorOptions {
   intervalMs?: number | undefined;
   /** Pages that may watch at a time, from 1 up; the next one is answered with 503. @default 16 */
   maxWatchers?: number | undefined;
-  /** Of each, how much a frame shows; the rest is counted. @default 32 bands, 8 flows in each, 6 waits, 64 endpoints */
+  /** Of each, how much a frame shows; the rest is counted. @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 64 endpoints */
   bounds?: OverviewBounds | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
@@ -50,10 +50,14 @@ const optionsSchema = object({
   intervalMs: optional(number({ from: 100, to: 5_000 }), 500),
   maxWatchers: optional(positiveInteger(), 16),
   bounds: optional(
-    object({ bands: upTo(128), flows: upTo(50), slowest: upTo(50), endpoints: upTo(500), examined: upTo(1_000_000) } satisfies Record<
-      keyof OverviewBounds,
-      unknown
-    >),
+    object({
+      bands: upTo(128),
+      flows: upTo(50),
+      tenants: upTo(100),
+      slowest: upTo(50),
+      endpoints: upTo(500),
+      examined: upTo(1_000_000),
+    } satisfies Record<keyof OverviewBounds, unknown>),
     {},
   ),
   clock: optional(clock(), realClock),

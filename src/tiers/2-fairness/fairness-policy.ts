@@ -3,6 +3,7 @@
 import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
+import type { ServiceFigures } from './service-figures.js';
 
 /**
  * Shares the turns of one band between its flows.
@@ -43,6 +44,10 @@ export interface FlowSelector<R = unknown> {
    * not on the request path.
    */
   lead?(flow: FlowView<R>): number | undefined;
+  /** What the band's fairness IDs received and were owed, counted from the first call on. Not on the request path. */
+  service?(nowMs: number): ServiceFigures | undefined;
+  /** Reports of usage that went backwards or exceeded 2^53, and were ignored, so far. */
+  readonly ignoredReports?: number;
   /** The flow was idle and has been collected. */
   flowRemoved?(flow: FlowView<R>): void;
 }

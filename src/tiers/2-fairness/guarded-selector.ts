@@ -2,6 +2,7 @@
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { Ending, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import type { ServiceFigures } from './service-figures.js';
 
 export class GuardedSelector implements FlowSelector {
   /** True when dispatches that never waited must be told as well. */
@@ -101,6 +102,21 @@ export class GuardedSelector implements FlowSelector {
       this.failed(error);
       return undefined;
     }
+  }
+
+  /** Undefined where the policy keeps no account of it. */
+  service(nowMs: number): ServiceFigures | undefined {
+    if (this.selector.service === undefined) return undefined;
+    try {
+      return this.selector.service(nowMs);
+    } catch (error) {
+      this.failed(error);
+      return undefined;
+    }
+  }
+
+  get ignoredReports(): number {
+    return this.selector.ignoredReports ?? 0;
   }
 
   flowRemoved(flow: FlowView): void {

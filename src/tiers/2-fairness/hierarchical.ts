@@ -3,10 +3,10 @@ import { list, object, record } from '../../base/schema/containers.js';
 import { callable, optional, type Report } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { number, oneOf, text } from '../../base/schema/types.js';
-import type { FlowView } from '../views.js';
-import { CostFairSelector } from './by-cost/cost-fair-selector.js';
+import { CostFairSelector, type LeafOf } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, type CostParameters, costCodeShape, costShape, leastWeight } from './by-cost/cost-options.js';
+import { ServiceLedger } from './by-cost/service-ledger.js';
 import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
@@ -89,7 +89,7 @@ export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPol
   const weightOf = (names: readonly string[]): number => weightByPath.get(names.map((name) => name.slice(1)).join(separator)) ?? 1;
   const orders = levels.map((sharing) => () => shareOrder(sharing));
   const joinRest = (rest: readonly string[]): string => (pathOf === undefined ? rest.join(separator) : JSON.stringify(rest));
-  const namesOf = ({ fairnessId }: FlowView): string[] => {
+  const namesOf = (fairnessId: string): string[] => {
     if (pathOf === undefined) return namesFor(fairnessId.split(separator), levels.length, joinRest);
     const path = meter.guard(() => pathOf(fairnessId));
     if (isPath(path)) return namesFor(path, levels.length, joinRest);
@@ -98,9 +98,10 @@ export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPol
   };
   return {
     type,
-    createSelector: () => {
+    createSelector: (band) => {
       const tree = new ShareTree(orders, weightOf);
-      return new CostFairSelector(tree, meter, charge, (shares, flow) => shares.leafAt(namesOf(flow)));
+      const leafOf: LeafOf = (shares, { fairnessId }) => shares.leafAt(namesOf(fairnessId));
+      return new CostFairSelector(band, tree, meter, charge, leafOf, (nowMs) => new ServiceLedger(nowMs, namesOf, weightOf));
     },
   };
 }

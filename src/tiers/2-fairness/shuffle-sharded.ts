@@ -64,7 +64,7 @@ export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnes
   const meter = new CostMeter(costs);
   return {
     type,
-    createSelector: () => new ShardedSelector(new ShareTree([() => shareOrder(policy)]), meter, charge, queues, handSize, salt),
+    createSelector: (band) => new ShardedSelector(band, new ShareTree([() => shareOrder(policy)]), meter, charge, queues, handSize, salt),
   };
 }
 

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type FlowController, globalStrict, roundRobin } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  type FlowController,
+  globalStrict,
+  roundRobin,
+  virtualTokenCounter,
+} from '../../../src/index.js';
 import { dial, key, makeFlow, request, runNow } from '../../support/flow.js';
 
 const limits = { maxRequests: 1e6, maxBytes: 1e9 };
@@ -113,5 +120,43 @@ describe('overview', () => {
     const { bands } = flow.overview();
     expect(calls).toBe(0);
     expect(bands[0]).toMatchObject({ waiting: 4000, otherFlows: 1992 });
+  });
+
+  it('shows what tenants received and what they were owed, of policies that share by cost', () => {
+    const fairness = virtualTokenCounter({ workOf: ({ tokens }) => ({ promptTokens: tokens, completionTokens: 0 }) });
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ saturationDetector: detector, bands: [{ priority: 0, fairness }, { priority: -1 }] });
+    expect(flow.overview().bands.map(({ service }) => service?.tenants)).toEqual([[], undefined]);
+    for (const [name, tokens] of [
+      ['large', 600],
+      ['small', 100],
+      ['large', 600],
+      ['tiny', 20],
+    ] as const) {
+      void flow.enqueue({ byteSize: 1, tokens }, key(name));
+    }
+    detector.turnTo(0);
+    const [band] = flow.overview({ tenants: 2 }).bands;
+    // While all three waited 600 and 100 went, and 600 more while two did: tiny, the last, is owed more than small.
+    expect(band?.service).toMatchObject({ otherTenants: 1, others: { received: 100 } });
+    expect(band?.service?.tenants.map(({ fairnessId, received, receivedShare }) => [fairnessId, received, receivedShare])).toEqual([
+      ['large', 1200, 1200 / 1320],
+      ['tiny', 20, 20 / 1320],
+    ]);
+    expect(flow.snapshot().bands[0]?.service?.flows).toHaveLength(3);
+  });
+
+  it('shows how far a tenant that waits is ahead of those that go next', () => {
+    const fairness = virtualTokenCounter({ cost: 'requests' });
+    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 2 }), bands: [{ priority: 0, fairness }] });
+    flow.overview();
+    for (let i = 0; i < 2; i++) runNow(flow, { fairnessId: 'a' });
+    void flow.enqueue(request, key('b'));
+    void flow.enqueue(request, key('a'));
+    const tenants = flow.overview().bands[0]?.service?.tenants;
+    expect(tenants?.map(({ fairnessId, waiting, lead }) => [fairnessId, waiting, lead])).toEqual([
+      ['a', 1, 1],
+      ['b', 1, 0],
+    ]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { programAware, roundRobin } from '../../../src/index.js';
+import { leastService, programAware, roundRobin, virtualTokenCounter } from '../../../src/index.js';
 import { key, leaseOf, makeFlow, request } from '../../support/flow.js';
 
 describe('stats().fairnessIndex', () => {
@@ -19,5 +19,35 @@ describe('stats().fairnessIndex', () => {
 
   it('is undefined where no policy keeps one', () => {
     expect(makeFlow({ defaultBand: { fairness: roundRobin() } }).flow.stats().fairnessIndex).toBeUndefined();
+  });
+});
+
+describe('stats().ignoredReports', () => {
+  it('counts reports that go backwards or exceed 2^53, once each, and goes on under another policy', () => {
+    const { flow } = makeFlow({ bands: [{ priority: 0, fairness: virtualTokenCounter() }] });
+    const first = leaseOf(flow.tryEnqueue(request, key('a')));
+    first.report({ promptTokens: 10, completionTokens: 5 });
+    expect(flow.stats().ignoredReports).toBe(0);
+    first.report({ completionTokens: 4 });
+    first.report({ completionTokens: 2 ** 53 + 2 });
+    expect(flow.stats().ignoredReports).toBe(2);
+    first.release();
+    flow.reconfigure({ bands: [{ priority: 0, fairness: leastService() }] });
+    const second = leaseOf(flow.tryEnqueue(request, key('a')));
+    second.report({ promptTokens: 10 });
+    second.report({ promptTokens: 9 });
+    second.release();
+    expect(flow.stats()).toMatchObject({ ignoredReports: 3, pluginErrors: 0 });
+  });
+
+  it('keeps what was counted in a band that is gone', () => {
+    const { flow, clock } = makeFlow({ defaultBand: { fairness: virtualTokenCounter() }, bandIdleTimeout: '5m' });
+    const lease = leaseOf(flow.tryEnqueue(request, key('a', 7)));
+    lease.report({ promptTokens: 10 });
+    lease.report({ promptTokens: 9 });
+    lease.release();
+    clock.advance(3_600_000);
+    expect(flow.snapshot().bands.map(({ priority }) => priority)).toEqual([0]);
+    expect(flow.stats().ignoredReports).toBe(1);
   });
 });

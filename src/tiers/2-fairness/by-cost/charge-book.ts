@@ -73,51 +73,53 @@ export class ChargeBook {
     return charge.charged;
   }
 
-  /** A running request was reported to have consumed `total`. */
-  consumed(item: ItemView, total: Usage, nowMs: number): void {
+  /** A running request was reported to have consumed `total`. Returns what it is charged beyond what it was before. */
+  consumed(item: ItemView, total: Usage, nowMs: number): number {
     const charge = this.open.get(item);
-    if (charge === undefined || !this.takes(charge, total) || this.mode === 'settle') return;
+    if (charge === undefined) return 0;
+    if (!this.takes(charge, total)) this.ignoredReports++;
+    if (this.mode === 'settle') return 0;
     const cost = this.priceOf(charge, nowMs);
-    if (this.mode === 'stream' || cost > charge.charged) this.correct(charge, cost);
+    return this.mode === 'stream' || cost > charge.charged ? this.correct(charge, cost) : 0;
   }
 
-  /** A request ended. */
-  settled(item: ItemView, usage: Usage, nowMs: number, ending: Ending): void {
+  /** A request ended. Returns what it is charged beyond what it was before, often less than 0. */
+  settled(item: ItemView, usage: Usage, nowMs: number, ending: Ending): number {
     const charge = this.open.get(item);
-    if (charge === undefined) return;
+    if (charge === undefined) return 0;
     this.open.delete(item);
     const { meter } = this;
+    // Its last report was counted when it came.
     this.takes(charge, usage);
-    this.correct(charge, ending === 'requeued' ? this.priceOfAttempt(charge, nowMs) : this.priceOfEnd(charge, nowMs));
+    const amount = this.correct(charge, ending === 'requeued' ? this.priceOfAttempt(charge, nowMs) : this.priceOfEnd(charge, nowMs));
     this.settledCost += charge.charged;
     this.openCost -= charge.charged;
     // Sums of fractions leave a remainder.
     if (this.open.size === 0) this.openCost = 0;
     if (ending === 'released') meter.observe(item.fairnessId, charge.model, charge.completionTokens, nowMs - charge.dispatchedAtMs);
     this.tree.settle(charge.leaf);
+    return amount;
   }
 
-  /** False for a report that is ignored. */
+  /** Takes the figures that went forward. False when one went backwards or is too large: it is ignored. */
   private takes(charge: Charge, { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage): boolean {
-    const isForward =
-      promptTokens >= charge.promptTokens && completionTokens >= charge.completionTokens && cachedPromptTokens >= charge.cachedPromptTokens;
-    if (!isForward || promptTokens > mostCost || completionTokens > mostCost || cachedPromptTokens > mostCost) {
-      this.ignoredReports++;
-      return false;
-    }
-    charge.promptTokens = promptTokens;
-    charge.completionTokens = completionTokens;
-    charge.cachedPromptTokens = cachedPromptTokens;
-    return true;
+    const takesPrompt = isForward(charge.promptTokens, promptTokens);
+    const takesCompletion = isForward(charge.completionTokens, completionTokens);
+    const takesCached = isForward(charge.cachedPromptTokens, cachedPromptTokens);
+    if (takesPrompt) charge.promptTokens = promptTokens;
+    if (takesCompletion) charge.completionTokens = completionTokens;
+    if (takesCached) charge.cachedPromptTokens = cachedPromptTokens;
+    return takesPrompt && takesCompletion && takesCached;
   }
 
-  private correct(charge: Charge, cost: number): void {
+  private correct(charge: Charge, cost: number): number {
     const amount = cost - charge.charged;
-    if (amount === 0) return;
+    if (amount === 0) return 0;
     charge.charged = cost;
     charge.leaf.received += amount;
     this.openCost += amount;
     this.tree.correct(charge.leaf, amount, charge.weight);
+    return amount;
   }
 
   private priceAtDispatch(): number {
@@ -159,4 +161,8 @@ export class ChargeBook {
     work.seatMs = nowMs - charge.dispatchedAtMs;
     return this.meter.priceOfAttempt();
   }
+}
+
+function isForward(before: number, tokens: number): boolean {
+  return tokens >= before && tokens <= mostCost;
 }

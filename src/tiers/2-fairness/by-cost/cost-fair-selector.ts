@@ -1,9 +1,11 @@
 /** Shares one band by what requests cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is. */
-import type { FlowView, ItemView, Usage } from '../../views.js';
+import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending, FlowSelector } from '../fairness-policy.js';
+import type { ServiceFigures } from '../service-figures.js';
 import { ChargeBook } from './charge-book.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
+import type { ServiceLedger } from './service-ledger.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
 
@@ -19,6 +21,10 @@ export class CostFairSelector implements FlowSelector {
   protected readonly tree: ShareTree;
   protected readonly meter: CostMeter;
   private readonly leafFor: LeafOf;
+  private readonly band: BandView;
+  private readonly makeLedger: (nowMs: number) => ServiceLedger;
+  /** Undefined until somebody asks for figures. */
+  private ledger: ServiceLedger | undefined = undefined;
   /** The flow asked for last, and its leaf: several calls follow one another for each request (bench: fair). */
   private latestFlow: FlowView | undefined = undefined;
   private latestLeaf: Share | undefined = undefined;
@@ -27,11 +33,24 @@ export class CostFairSelector implements FlowSelector {
   /** Flows that are held back; they keep their counters, for they wait on. */
   private readonly held = new Set<FlowView>();
 
-  constructor(tree: ShareTree, meter: CostMeter, mode: ChargeMode, leafFor: LeafOf) {
+  constructor(
+    band: BandView,
+    tree: ShareTree,
+    meter: CostMeter,
+    mode: ChargeMode,
+    leafFor: LeafOf,
+    makeLedger: (nowMs: number) => ServiceLedger,
+  ) {
+    this.band = band;
     this.tree = tree;
     this.meter = meter;
     this.leafFor = leafFor;
+    this.makeLedger = makeLedger;
     this.book = new ChargeBook(tree, meter, mode);
+  }
+
+  get ignoredReports(): number {
+    return this.book.ignoredReports;
   }
 
   pick(): FlowView | undefined {
@@ -47,6 +66,7 @@ export class CostFairSelector implements FlowSelector {
     this.leaving = undefined;
     const isBack = this.held.delete(flow);
     if (isBack) leaf.heldFlows--;
+    if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
     if (!leaf.addFlow(flow)) return;
     leaf.arrival = flow.head?.sequence ?? leaf.arrival;
     this.tree.activate(leaf, !isBack);
@@ -58,6 +78,7 @@ export class CostFairSelector implements FlowSelector {
       this.held.add(flow);
       leaf.heldFlows++;
     }
+    this.ledger?.deactivated(flow);
     if (!leaf.isActive || !leaf.removeFlow(flow)) return;
     this.tree.deactivate(leaf);
     this.leaving = leaf;
@@ -76,18 +97,22 @@ export class CostFairSelector implements FlowSelector {
     const hasWaited = leaf.isActive || this.leaving === leaf;
     this.leaving = undefined;
     leaf.arrival = leaf.firstFlow?.head?.sequence ?? leaf.arrival;
-    this.book.dispatched(leaf, item, flow.weight, nowMs, hasWaited);
+    const cost = this.book.dispatched(leaf, item, flow.weight, nowMs, hasWaited);
+    this.ledger?.dispatched(flow.fairnessId, cost, nowMs, hasWaited);
     this.tellFault();
   }
 
-  consumed(_flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
-    this.book.consumed(item, total, nowMs);
+  consumed(flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
+    const amount = this.book.consumed(item, total, nowMs);
+    this.ledger?.corrected(flow.fairnessId, amount, nowMs);
     this.tellFault();
   }
 
-  settled(_flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
+  settled(flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
     this.leaving = undefined;
-    this.book.settled(item, usage, nowMs, ending);
+    const { settledCost } = this.book;
+    const amount = this.book.settled(item, usage, nowMs, ending);
+    this.ledger?.ended(flow.fairnessId, amount, this.book.settledCost - settledCost, nowMs);
     this.tellFault();
   }
 
@@ -95,10 +120,23 @@ export class CostFairSelector implements FlowSelector {
     return this.tree.lead(this.leafOf(flow), flow.weight);
   }
 
+  service(nowMs: number): ServiceFigures {
+    if (this.ledger === undefined) {
+      this.ledger = this.makeLedger(nowMs);
+      for (const flow of this.band.activeFlows()) this.enterLedger(this.ledger, flow);
+    }
+    return this.ledger.figures(nowMs);
+  }
+
   flowRemoved(flow: FlowView): void {
     this.tree.orphan(this.leafOf(flow));
     this.latestFlow = undefined;
     this.latestLeaf = undefined;
+  }
+
+  private enterLedger(ledger: ServiceLedger, flow: FlowView): void {
+    const { head } = flow;
+    ledger.activated(flow, head === undefined ? flow.weight : this.meter.weightOf(flow.fairnessId, head, flow.weight));
   }
 
   private lookAtFirst(leaf: Share): void {

@@ -12,12 +12,14 @@
  */
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
-import type { FlowView, ItemView, Usage } from '../../views.js';
+import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending, FlowSelector } from '../fairness-policy.js';
+import type { ServiceFigures } from '../service-figures.js';
 import { ChargeBook } from './charge-book.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
 import { deal, flowHash } from './dealer.js';
+import { ServiceLedger } from './service-ledger.js';
 import type { ShareTree } from './share-tree.js';
 
 /** One of the fixed number. */
@@ -69,18 +71,26 @@ export class ShardedSelector implements FlowSelector {
   /** Requests placed so far: where the look through a hand begins, so that equally loaded queues take turns. */
   private placed = 0;
   private picked: Place | undefined = undefined;
+  /** Undefined until somebody asks for figures. */
+  private ledger: ServiceLedger | undefined = undefined;
+  private readonly band: BandView;
   private readonly tree: ShareTree;
   private readonly meter: CostMeter;
   private readonly handSize: number;
   private readonly salt: string;
 
-  constructor(tree: ShareTree, meter: CostMeter, mode: ChargeMode, queues: number, handSize: number, salt: string) {
+  constructor(band: BandView, tree: ShareTree, meter: CostMeter, mode: ChargeMode, queues: number, handSize: number, salt: string) {
+    this.band = band;
     this.tree = tree;
     this.meter = meter;
     this.book = new ChargeBook(tree, meter, mode);
     this.shards = Array.from({ length: queues }, (_, i) => new Shard(String(i)));
     this.handSize = handSize;
     this.salt = salt;
+  }
+
+  get ignoredReports(): number {
+    return this.book.ignoredReports;
   }
 
   pick(): FlowView | undefined {
@@ -90,6 +100,7 @@ export class ShardedSelector implements FlowSelector {
   }
 
   flowActivated(flow: FlowView): void {
+    if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
     const crowd = this.crowds.get(flow);
     if (crowd?.isHeld !== true) return;
     crowd.isHeld = false;
@@ -98,6 +109,7 @@ export class ShardedSelector implements FlowSelector {
   }
 
   flowDeactivated(flow: FlowView): void {
+    this.ledger?.deactivated(flow);
     const crowd = this.crowds.get(flow);
     if (crowd === undefined || flow.waiting === 0) return;
     crowd.isHeld = true;
@@ -122,28 +134,46 @@ export class ShardedSelector implements FlowSelector {
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
     const place = this.places.get(item);
+    let cost: number;
     if (place === undefined) {
       const shard = this.leastLoaded(this.crowds.get(flow)?.hand ?? this.handOf(flow));
-      this.book.dispatched(this.tree.leaf(shard.name), item, flow.weight, nowMs, false);
+      cost = this.book.dispatched(this.tree.leaf(shard.name), item, flow.weight, nowMs, false);
     } else {
       const { picked } = this;
       const turn = picked?.isWaiting === true && picked.flow === flow ? picked : place;
       if (turn !== place) this.exchange(turn, place);
       this.leave(item);
-      this.book.dispatched(this.tree.leaf(turn.shard.name), item, flow.weight, nowMs, true);
+      cost = this.book.dispatched(this.tree.leaf(turn.shard.name), item, flow.weight, nowMs, true);
     }
+    this.ledger?.dispatched(flow.fairnessId, cost, nowMs, place !== undefined);
     this.forgetItem(flow, item);
     this.tellFault();
   }
 
-  consumed(_flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
-    this.book.consumed(item, total, nowMs);
+  consumed(flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
+    const amount = this.book.consumed(item, total, nowMs);
+    this.ledger?.corrected(flow.fairnessId, amount, nowMs);
     this.tellFault();
   }
 
-  settled(_flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
-    this.book.settled(item, usage, nowMs, ending);
+  settled(flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
+    const { settledCost } = this.book;
+    const amount = this.book.settled(item, usage, nowMs, ending);
+    this.ledger?.ended(flow.fairnessId, amount, this.book.settledCost - settledCost, nowMs);
     this.tellFault();
+  }
+
+  service(nowMs: number): ServiceFigures {
+    if (this.ledger === undefined) {
+      this.ledger = new ServiceLedger(nowMs);
+      for (const flow of this.band.activeFlows()) this.enterLedger(this.ledger, flow);
+    }
+    return this.ledger.figures(nowMs);
+  }
+
+  private enterLedger(ledger: ServiceLedger, flow: FlowView): void {
+    const { head } = flow;
+    ledger.activated(flow, head === undefined ? flow.weight : this.meter.weightOf(flow.fairnessId, head, flow.weight));
   }
 
   private handOf({ fairnessId }: FlowView): number[] {

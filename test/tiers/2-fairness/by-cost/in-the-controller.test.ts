@@ -25,6 +25,14 @@ describe('in a controller, a request is charged once', () => {
       (lease: Lease) => lease.report({ promptTokens: 20, completionTokens: 30, cachedPromptTokens: 15 }),
       65,
     ],
+    [
+      'one figure of which is reported to fall, and another to rise',
+      (lease: Lease) => {
+        lease.report({ promptTokens: 20, completionTokens: 5 });
+        lease.report({ promptTokens: 10, completionTokens: 30 });
+      },
+      80,
+    ],
     ['that is broken off', (lease: Lease) => lease.report({ promptTokens: 10 }), 10],
     ['of which nothing is known', () => {}, 10 + 2 * 256],
   ])('%s', (_, run, cost) => {

@@ -1,0 +1,27 @@
+/** What a band's fairness policy has given to whom, and what it owed them: for pages and exporters, never for a decision. */
+
+/** One fairness ID of a band. Costs are in the policy's unit. */
+export interface FlowService {
+  readonly fairnessId: string;
+  /** Cost of its requests that ended, since counting began; never falls. */
+  readonly settled: number;
+  /** Cost that its requests were charged in the window, predictions and their corrections included. */
+  readonly received: number;
+  /**
+   * What it would have been charged in the window, had every cost been divided by weight among the fairness IDs that waited at that
+   * moment. A request that found nothing in its way is owed what it got.
+   */
+  readonly owed: number;
+}
+
+/** Counted from the first time that somebody asks. At any time the sums of `received` and of `owed` are equal. */
+export interface ServiceFigures {
+  /** How far `received` and `owed` reach back, ms: up to five minutes. */
+  readonly windowMs: number;
+  /** Jain's index of `received ÷ owed` over the window, 1 / n … 1: 1 when everybody got what they were owed. */
+  readonly fairnessIndex: number;
+  /** Fairness IDs that waited or received something in the window; at most 1,000, in no particular order. */
+  readonly flows: readonly FlowService[];
+  /** All that are beyond those, as one. */
+  readonly others: Omit<FlowService, 'fairnessId'>;
+}
