@@ -157,13 +157,14 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return takeOverview(this.dispatcher, bounds, this.events.pluginErrors, this.options.clock.now());
   }
 
-  /** Figures. O(bands). */
+  /** Figures. O(bands + in flight), and one reading of the detector. */
   stats(): FlowStats {
     this.dispatcher.collectIdle();
+    this.dispatcher.measure();
     return takeStats(this.dispatcher, this.events.pluginErrors);
   }
 
-  /** Counters for exporters: figures, limits, and what waits in each band and flow. O(bands), and one reading of the detector. */
+  /** Counters for exporters: figures, limits, and what waits in each band and flow. O(bands + in flight), and one reading of the detector. */
   figures(): ControllerFigures {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();

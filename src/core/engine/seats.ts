@@ -6,10 +6,11 @@
  *
  * Longer than most files, because a lease and the ledger that it stands in are one structure.
  *
- * Invariant: `inFlight` = unreleased leases; each holds exactly one seat on one endpoint.
+ * Invariant: `inFlight` = unreleased leases = members of `running`; each holds exactly one seat on one endpoint.
  */
 import { neverUnboxed } from '../../base/clock.js';
 import { describeValue, FlowConfigError } from '../../base/faults/flow-config-error.js';
+import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
@@ -35,6 +36,8 @@ export class Seats {
   evicted = 0;
   /** True while running requests may be evicted. */
   mayEvict: boolean;
+  /** Unreleased leases in the order of their dispatch, for readers. A list costs a request less than a count for each fairness ID. */
+  readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
   readonly pool: EndpointPool;
   private evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly gate: Gate;
@@ -85,6 +88,7 @@ export class Seats {
     this.dispatched++;
     this.inFlight++;
     this.inFlightTokens += tokens;
+    this.running.push(lease);
     (item.band as PriorityBand).dispatched++;
     this.pool.book(endpoint, lease, tokens);
     if (flow !== undefined) {
@@ -102,6 +106,7 @@ export class Seats {
     this.released++;
     this.inFlight--;
     this.inFlightTokens -= item.tokens;
+    this.running.remove(lease);
     if (flow !== undefined) {
       flow.trackedInFlight--;
       flow.band.trackedInFlight--;
@@ -168,7 +173,9 @@ class LeaseExtras {
 }
 
 /** A lease with the bookkeeping behind it. */
-export class SeatLease implements Lease {
+export class SeatLease implements Lease, Linked<SeatLease> {
+  previous: SeatLease | undefined;
+  next: SeatLease | undefined;
   usage: Usage;
   isReleased: boolean;
   /** It keeps its payload while an evictor or an admission policy needs that at the end. */
@@ -182,6 +189,8 @@ export class SeatLease implements Lease {
   private extras: LeaseExtras | undefined;
 
   constructor(owner: LeaseOwner, item: QueueItem, flow: Flow | undefined, seat: Endpoint, dispatchedAtMs: number) {
+    this.previous = undefined;
+    this.next = undefined;
     this.usage = noUsage;
     this.isReleased = false;
     this.item = item;

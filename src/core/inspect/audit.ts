@@ -146,6 +146,7 @@ function checkSeats({ seats }: Dispatcher, check: Check): void {
   const { inFlight, inFlightTokens, dispatched, released, pool } = seats;
   check(inFlight === dispatched - released, `${inFlight} leases are in flight, ${dispatched} were handed out and ${released} ended`);
   check(inFlight >= 0 && inFlightTokens >= 0, `${inFlight} leases of ${inFlightTokens} tokens are in flight: below 0`);
+  check(inFlight === seats.running.size, `${inFlight} leases are in flight, ${seats.running.size} are listed`);
   check(inFlight > 0 || inFlightTokens === 0, `${inFlightTokens} tokens are in flight without a lease`);
   const members = sum(pool.endpoints, (endpoint) => endpoint.inFlightRequests);
   check(members === pool.inFlightRequests, `the endpoints have ${members} seats taken, the pool ${pool.inFlightRequests}`);

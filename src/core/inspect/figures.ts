@@ -30,7 +30,7 @@ export interface BandFigures extends WaitingFigures {
   waitingIds(): Iterable<string>;
 }
 
-/** What exporters read. Taken in O(bands), with one reading of the detector. */
+/** What exporters read. Taken in O(bands + in flight), with one reading of the detector. */
 export interface ControllerFigures {
   readonly stats: FlowStats;
   readonly limits: Limits;

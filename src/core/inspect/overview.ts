@@ -10,6 +10,8 @@ import type { QueueItem } from '../engine/queue-item.js';
 import type { WaitExplanation } from '../outcome/explanation.js';
 import { type FlowDemand, takeDemand } from './demand.js';
 import { explainWait } from './explain-wait.js';
+import { examineFlows, type FlowStanding, FlowStandings } from './flow-standings.js';
+import { countInFlight, type InFlightByFlow } from './in-flight.js';
 import { type ServiceOverview, serviceOverview } from './service-overview.js';
 import { type EndpointSnapshot, endpointSnapshots, type FlowStats, takeStats } from './snapshot.js';
 import { Top } from './top.js';
@@ -22,8 +24,10 @@ export interface OverviewBounds {
   flows?: number | undefined;
   /** Fairness IDs of each band whose service is shown, those with the most first. @default 12 */
   tenants?: number | undefined;
-  /** Requests that wait longest. @default 6 */
+  /** Requests that wait longest, one of each flow. @default 6 */
   slowest?: number | undefined;
+  /** Flows of all bands that fare worst or run most. @default 24 */
+  standings?: number | undefined;
   /** @default 64 */
   endpoints?: number | undefined;
   /** Flows looked at, in all bands together, those that became active first first. @default 4,000 */
@@ -41,6 +45,8 @@ export interface FlowOverview {
 export interface BandOverview {
   readonly priority: number;
   readonly waiting: number;
+  /** Leases not yet released. */
+  readonly inFlight: number;
   /** Waiting in flows that are held back for want of an endpoint. */
   readonly held: number;
   readonly maxRequests: number;
@@ -74,8 +80,15 @@ export interface ControllerOverview {
   readonly otherBands: number;
   readonly endpoints: readonly EndpointSnapshot[];
   readonly otherEndpoints: number;
-  /** Longest first, of the flows examined. */
+  /** The longest wait of each flow, longest first, of the flows examined. */
   readonly slowest: readonly SlowWait[];
+  /**
+   * Flows with requests waiting or running: those whose oldest request has waited longest first, then those that run most and have nothing
+   * waiting.
+   */
+  readonly standings: readonly FlowStanding[];
+  /** Waiting flows and flows that only run which are not among them. */
+  readonly otherStandings: number;
 }
 
 /** Members of one queue that are looked at to find a place or the next in line. */
@@ -83,32 +96,54 @@ const mostMembers = 1_000;
 
 export function takeOverview(
   dispatcher: Dispatcher,
-  { bands: bandCount = 32, flows = 8, tenants = 12, slowest = 6, endpoints = 64, examined = 4_000 }: OverviewBounds,
+  { bands: bandCount = 32, flows = 8, tenants = 12, slowest = 6, standings = 24, endpoints = 64, examined = 4_000 }: OverviewBounds,
   pluginErrors: number,
   nowMs: number,
 ): ControllerOverview {
   const { bands: demands, ...demand } = takeDemand(dispatcher, nowMs);
-  const shown = mostRelevant(dispatcher.backlog.bands.all(), bandCount);
+  const inFlight = countInFlight(dispatcher.seats);
+  const all = dispatcher.backlog.bands.all();
+  const shown = mostRelevant(all, bandCount);
   const oldest = new Top<QueueItem>(slowest, (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence);
+  const table = new FlowStandings(standings);
   let left = examined;
   const bands = shown.map((band) => {
     const largest = new Top<Flow>(flows, (a, b) => b.waiting - a.waiting);
-    left = examine(band, largest, oldest, left);
+    for (const found of examineFlows(band, left)) {
+      left--;
+      largest.offer(found.flow);
+      table.offer(found);
+      if (found.oldest !== undefined) oldest.offer(found.oldest);
+    }
     const rates = demands.find(({ priority }) => priority === band.priority);
     const service = serviceOverview(band, tenants, nowMs);
-    return { ...bandOverview(band, largest.members, dispatcher, rates as FlowDemand['bands'][number]), service };
+    return { ...bandOverview(band, largest.members, inFlight, dispatcher, rates as FlowDemand['bands'][number]), service };
   });
   const members = endpointSnapshots(dispatcher.seats.pool, endpoints);
+  const listed = table.take(dispatcher, inFlight, nowMs);
   return {
     atMs: nowMs,
-    stats: takeStats(dispatcher, pluginErrors),
+    stats: takeStats(dispatcher, pluginErrors, inFlight),
     demand,
     bands,
     otherBands: dispatcher.backlog.bands.size - shown.length,
     endpoints: members,
     otherEndpoints: (demand.endpoints ?? 0) - members.length,
     slowest: oldest.members.map((item) => ({ fairnessId: item.fairnessId, ...explainWait(dispatcher, item, nowMs, mostMembers) })),
+    standings: listed,
+    otherStandings: Math.max(0, countFlows(all, inFlight) - listed.length),
   };
+}
+
+/** Flows with requests waiting or running. O(bands + flows that run). */
+function countFlows(bands: readonly PriorityBand[], inFlight: InFlightByFlow): number {
+  const waiting = bands.reduce((sum, band) => sum + band.activeCount + band.held.flowCount, 0);
+  let onlyRun = 0;
+  for (const [priority, flows] of inFlight) {
+    const known = bands.find((band) => band.priority === priority)?.flows;
+    for (const fairnessId of flows.keys()) if ((known?.get(fairnessId)?.waiting ?? 0) === 0) onlyRun++;
+  }
+  return waiting + onlyRun;
 }
 
 /** Highest priority first; when there are too many, those without waiting requests are left out first, then the lowest. */
@@ -118,32 +153,10 @@ function mostRelevant(bands: readonly PriorityBand[], count: number): readonly P
   return ranked.slice(0, count).sort((a, b) => b.priority - a.priority);
 }
 
-/** Looks at up to `left` flows of a band; returns how many more may be looked at. */
-function examine(band: PriorityBand, largest: Top<Flow>, oldest: Top<QueueItem>, left: number): number {
-  if (band.sharesQueue && band.firstActive !== undefined) {
-    for (const item of band.queueOf(band.firstActive)?.leading(oldest.count) ?? []) oldest.offer(item as QueueItem);
-  }
-  let rest = left;
-  for (const flow of eachWaitingFlow(band)) {
-    if (rest-- <= 0) return 0;
-    largest.offer(flow);
-    if (band.sharesQueue || flow.queue === undefined) continue;
-    // In arrival order a flow whose first request has not waited long enough has no other that has.
-    const head = flow.queue.peek() as QueueItem | undefined;
-    if (head === undefined || !oldest.offer(head)) continue;
-    for (const item of flow.queue.leading(oldest.count)) if (item !== head) oldest.offer(item as QueueItem);
-  }
-  return rest;
-}
-
-function* eachWaitingFlow(band: PriorityBand): Generator<Flow, void, undefined> {
-  yield* band.activeFlows();
-  yield* band.held.flows();
-}
-
 function bandOverview(
   band: PriorityBand,
   largest: readonly Flow[],
+  inFlight: InFlightByFlow,
   { gate }: Dispatcher,
   { arrivedPerSecond, dispatchedPerSecond, timeToDrainMs }: FlowDemand['bands'][number],
 ): Omit<BandOverview, 'service'> {
@@ -151,6 +164,7 @@ function bandOverview(
   return {
     priority,
     waiting,
+    inFlight: sumOf(inFlight.get(priority)),
     held: held.waiting,
     maxRequests: settings.limits.maxRequests,
     saturation: gate.saturationFor(band),
@@ -169,4 +183,10 @@ function bandOverview(
     otherFlows: band.activeCount + held.flowCount - largest.length,
     otherWaiting: waiting - largest.reduce((sum, flow) => sum + flow.waiting, 0),
   };
+}
+
+function sumOf(flows: ReturnType<InFlightByFlow['get']>): number {
+  let sum = 0;
+  for (const { inFlight } of flows?.values() ?? []) sum += inFlight;
+  return sum;
 }

@@ -7,6 +7,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { Limits } from '../options.js';
 import type { OutcomeType } from '../outcome/outcome.js';
+import { countInFlight, type FlowInFlight, type InFlightByFlow, listInFlight } from './in-flight.js';
 
 /** Figures. At any time `enqueued` = `dispatched` + `rejected` + `evicted` + `waiting`. */
 export interface FlowStats {
@@ -23,6 +24,8 @@ export interface FlowStats {
   /** Leases not yet released. */
   readonly inFlight: number;
   readonly inFlightTokens: number;
+  /** The same by flow: one entry for each flow that runs something. */
+  readonly inFlightByFlow: readonly FlowInFlight[];
   readonly released: number;
   /** Running requests that were asked to leave for a more important one. */
   readonly evictedInFlight: number;
@@ -30,7 +33,7 @@ export interface FlowStats {
   readonly reclaim: ReclaimFigures | undefined;
   readonly bands: number;
   readonly flows: number;
-  /** The last reading, scaled so that 1 is full. */
+  /** Read now, scaled so that 1 is full; from inside a plugin or a listener the last reading. */
   readonly saturation: number;
   /** True while requests wait because of the gate. */
   readonly isGateClosed: boolean;
@@ -47,6 +50,9 @@ export interface FlowSnapshot {
   readonly waiting: number;
   readonly waitingBytes: number;
   readonly oldestWaitMs: number;
+  /** Leases not yet released, and the tokens booked for them. */
+  readonly inFlight: number;
+  readonly inFlightTokens: number;
 }
 
 export interface BandSnapshot {
@@ -91,7 +97,12 @@ export interface ControllerSnapshot {
   readonly endpoints: readonly EndpointSnapshot[];
 }
 
-export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowStats {
+/** O(bands + in flight). Whoever wants a saturation of this moment asks the detector first. */
+export function takeStats(
+  dispatcher: Dispatcher,
+  pluginErrors: number,
+  inFlight: InFlightByFlow = countInFlight(dispatcher.seats),
+): FlowStats {
   const { backlog, drops, seats } = dispatcher;
   const outcomes = { Dispatched: seats.dispatched, ...drops.counts };
   return {
@@ -105,6 +116,7 @@ export function takeStats(dispatcher: Dispatcher, pluginErrors: number): FlowSta
     waitingBytes: backlog.waitingBytes,
     inFlight: seats.inFlight,
     inFlightTokens: seats.inFlightTokens,
+    inFlightByFlow: listInFlight(inFlight),
     released: seats.released,
     evictedInFlight: seats.evicted,
     reclaim: dispatcher.reclaimFigures,
@@ -129,11 +141,12 @@ function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
 }
 
 export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginErrors: number, nowMs: number): ControllerSnapshot {
+  const inFlight = countInFlight(dispatcher.seats);
   return {
     atMs: nowMs,
-    stats: takeStats(dispatcher, pluginErrors),
+    stats: takeStats(dispatcher, pluginErrors, inFlight),
     limits,
-    bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(band, nowMs)),
+    bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(band, inFlight, nowMs)),
     endpoints: endpointSnapshots(dispatcher.seats.pool),
   };
 }
@@ -149,7 +162,7 @@ export function endpointSnapshots(pool: EndpointPool, count: number = Number.POS
     });
 }
 
-function bandSnapshot(band: PriorityBand, nowMs: number): BandSnapshot {
+function bandSnapshot(band: PriorityBand, inFlight: InFlightByFlow, nowMs: number): BandSnapshot {
   const { priority, isConfigured, waiting, waitingBytes, ceiling, settings } = band;
   const { limits, flowLimits, requestTtlMs, fairness, ordering } = settings;
   return {
@@ -165,18 +178,24 @@ function bandSnapshot(band: PriorityBand, nowMs: number): BandSnapshot {
     ordering: ordering.type,
     dispatchedPerSecond: band.dispatchedPerSecond(nowMs),
     flows: band.flows.size,
-    activeFlows: flowSnapshots(band, nowMs),
     service: band.service(nowMs),
+    activeFlows: flowSnapshots(band, inFlight.get(band.priority), nowMs),
   };
 }
 
-function flowSnapshots(band: PriorityBand, nowMs: number): FlowSnapshot[] {
+function flowSnapshots(band: PriorityBand, inFlight: ReturnType<InFlightByFlow['get']>, nowMs: number): FlowSnapshot[] {
   const oldest = new Map<unknown, number>();
   for (const item of band.waitingItems()) if (!oldest.has(item.flow)) oldest.set(item.flow, item.enqueuedAtMs);
-  return band.waitingFlows().map((flow) => ({
-    fairnessId: flow.fairnessId,
-    waiting: flow.waiting,
-    waitingBytes: flow.waitingBytes,
-    oldestWaitMs: nowMs - (oldest.get(flow) ?? nowMs),
-  }));
+  return band.waitingFlows().map((flow) => {
+    const { fairnessId, waiting, waitingBytes } = flow;
+    const running = inFlight?.get(fairnessId);
+    return {
+      fairnessId,
+      waiting,
+      waitingBytes,
+      oldestWaitMs: nowMs - (oldest.get(flow) ?? nowMs),
+      inFlight: running?.inFlight ?? 0,
+      inFlightTokens: running?.inFlightTokens ?? 0,
+    };
+  });
 }

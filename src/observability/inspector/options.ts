@@ -55,6 +55,7 @@ const optionsSchema = object({
       flows: upTo(50),
       tenants: upTo(100),
       slowest: upTo(50),
+      standings: upTo(100),
       endpoints: upTo(500),
       examined: upTo(1_000_000),
     } satisfies Record<keyof OverviewBounds, unknown>),

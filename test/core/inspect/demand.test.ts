@@ -65,7 +65,7 @@ describe('demand', () => {
     const { flow } = makeFlow({ saturationDetector: detector });
     runNow(flow).release();
     detector.value = 0.1;
-    expect([flow.stats().saturation, flow.demand().saturation]).toEqual([0.9, 0.1]);
+    expect(flow.demand().saturation).toBe(0.1);
   });
 
   it('may be asked by the detector itself', () => {

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
+  type EndpointFilter,
   EndpointPool,
   type FlowController,
+  type FlowRequest,
   globalStrict,
+  labelFilter,
   roundRobin,
   virtualTokenCounter,
 } from '../../../src/index.js';
@@ -49,7 +52,7 @@ describe('overview', () => {
   it.each([
     ['flows of their own', roundRobin()],
     ['one queue', globalStrict()],
-  ])('finds the longest waits among %s, and says why', (_, fairness) => {
+  ])('finds the longest wait of each flow among %s, and says why', (_, fairness) => {
     const { flow, clock } = makeFlow({ bands: [{ priority: 0, fairness }] });
     runNow(flow);
     for (const id of ['a', 'b', 'a', 'c', 'a']) {
@@ -60,10 +63,9 @@ describe('overview', () => {
     expect(slowest.map(({ fairnessId, waitedMs }) => [fairnessId, waitedMs])).toEqual([
       ['a', 50],
       ['b', 40],
-      ['a', 30],
       ['c', 20],
     ]);
-    expect(slowest[2]).toEqual({ fairnessId: 'a', ...flow.explain(slowest[2]!.sequence) });
+    expect(slowest[2]).toEqual({ fairnessId: 'c', ...flow.explain(slowest[2]!.sequence) });
   });
 
   it('leaves out idle bands first, then the lowest', () => {
@@ -159,4 +161,55 @@ describe('overview', () => {
       ['b', 1, 0],
     ]);
   });
+
+  it.each([
+    ['flows of their own', roundRobin()],
+    ['one queue', globalStrict()],
+  ])('lists the flows that wait longest first, with what they run, among %s', (_, fairness) => {
+    const { flow, clock } = makeFlow({ saturationDetector: dial(0), bands: [{ priority: 0, fairness }], flows: { b: { weight: 3 } } });
+    for (const fairnessId of ['hog', 'hog', 'b']) runNow(flow, { fairnessId });
+    flow.reconfigure({ saturationDetector: dial(1) });
+    for (const id of ['b', 'a', 'a']) {
+      void flow.enqueue(request, key(id));
+      clock.advance(10);
+    }
+    const { standings, otherStandings } = flow.overview();
+    expect(standings).toEqual([
+      standing('b', { weight: 3, waiting: 1, waitingBytes: 10, oldestWaitMs: 30, inFlight: 1 }),
+      standing('a', { waiting: 2, waitingBytes: 20, oldestWaitMs: 20 }),
+      standing('hog', { inFlight: 2 }),
+    ]);
+    expect(otherStandings).toBe(0);
+  });
+
+  it('keeps places for the flows that run most, and counts those that it leaves out', () => {
+    const { flow } = makeFlow({ saturationDetector: dial(0), bands: [{ priority: 0, fairness: roundRobin() }] });
+    for (const fairnessId of ['small', 'hog', 'hog']) runNow(flow, { fairnessId });
+    flow.reconfigure({ saturationDetector: dial(1) });
+    for (const id of ['a', 'b', 'c']) void flow.enqueue(request, key(id));
+    const { standings, otherStandings } = flow.overview({ standings: 3 });
+    expect(standings.map(({ fairnessId }) => fairnessId)).toEqual(['a', 'b', 'hog']);
+    expect(otherStandings).toBe(2);
+  });
+
+  it('adds up the classes of a flow that queue apart', () => {
+    const pool = new EndpointPool();
+    for (const model of ['m', 'n']) pool.add(model, { labels: { model } });
+    const byModel = labelFilter<FlowRequest & { model?: string }>({ label: 'model', of: ({ model }) => model });
+    const { flow } = makeFlow({
+      pool,
+      endpointFilters: [byModel as EndpointFilter],
+      holBlocking: 'none',
+      defaultBand: { fairness: roundRobin() },
+    });
+    for (const model of ['m', 'n', 'm', 'n', 'n']) void flow.enqueue({ byteSize: 1, model } as FlowRequest, key('a'));
+    expect(flow.overview().standings).toMatchObject([{ fairnessId: 'a', waiting: 3, inFlight: 2 }]);
+    expect(flow.overview().bands[0]).toMatchObject({ waiting: 3, inFlight: 2 });
+  });
 });
+
+/** As it is for a flow of which nothing waits or runs. */
+function standing(fairnessId: string, differing: object): object {
+  const nothing = { waiting: 0, waitingBytes: 0, isHeld: false, oldestWaitMs: undefined, inFlight: 0, inFlightTokens: 0 };
+  return { fairnessId, priority: 0, weight: 1, ...nothing, ...differing };
+}

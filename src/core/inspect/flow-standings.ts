@@ -1,0 +1,148 @@
+/**
+ * How single flows fare: what waits and runs of each, and for how long its oldest request has waited. For whoever wants to know which flow
+ * starves, and which one takes its place.
+ *
+ * Invariant: looks at a bounded number of flows and of their requests, however many wait.
+ */
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { Dispatcher } from '../engine/dispatcher.js';
+import type { QueueItem } from '../engine/queue-item.js';
+import type { InFlightByFlow } from './in-flight.js';
+import { Top } from './top.js';
+
+/** One flow that has requests waiting or running. */
+export interface FlowStanding {
+  readonly fairnessId: string;
+  readonly priority: number;
+  readonly weight: number;
+  readonly waiting: number;
+  readonly waitingBytes: number;
+  /** True while it is held back for want of an endpoint. */
+  readonly isHeld: boolean;
+  /**
+   * Of the request that has waited longest. Exact in arrival order; in any other order, and where flows share one queue, of those that were
+   * looked at. Undefined when none was.
+   */
+  readonly oldestWaitMs: number | undefined;
+  /** Leases not yet released. */
+  readonly inFlight: number;
+  readonly inFlightTokens: number;
+}
+
+/** A waiting flow, and the oldest of its requests that was looked at. */
+export interface Examined {
+  readonly flow: Flow;
+  readonly oldest: QueueItem | undefined;
+}
+
+/** Members of a queue that several flows share, and of the queue of one flow that is not in arrival order. */
+const mostShared = 1_000;
+const mostUnordered = 16;
+
+/** Up to `most` waiting flows of a band, those that became active first first. */
+export function* examineFlows(band: PriorityBand, most: number): Generator<Examined, void, undefined> {
+  const shared = band.sharesQueue ? oldestByFlow(band) : undefined;
+  let left = most;
+  for (const flows of [band.activeFlows(), band.held.flows()]) {
+    for (const flow of flows) {
+      if (left-- <= 0) return;
+      yield { flow, oldest: shared === undefined ? oldestOf(flow, band) : shared.get(flow) };
+    }
+  }
+}
+
+function oldestOf({ queue }: Flow, { settings }: PriorityBand): QueueItem | undefined {
+  if (settings.ordering.arrivalOrder === true) return queue?.peek() as QueueItem | undefined;
+  let oldest: QueueItem | undefined;
+  for (const item of (queue?.leading(mostUnordered) ?? []) as QueueItem[]) {
+    if (oldest === undefined || item.waitingSinceMs < oldest.waitingSinceMs) oldest = item;
+  }
+  return oldest;
+}
+
+function oldestByFlow(band: PriorityBand): Map<Flow | undefined, QueueItem> {
+  const oldest = new Map<Flow | undefined, QueueItem>();
+  const queue = band.firstActive && band.queueOf(band.firstActive);
+  for (const item of (queue?.leading(mostShared) ?? []) as QueueItem[]) {
+    const known = oldest.get(item.flow);
+    if (known === undefined || item.waitingSinceMs < known.waitingSinceMs) oldest.set(item.flow, item);
+  }
+  return oldest;
+}
+
+/**
+ * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among them. Those that wait
+ * come first, the longest wait first.
+ */
+export class FlowStandings {
+  private readonly longest: Top<Examined>;
+  private readonly count: number;
+
+  constructor(count: number) {
+    this.count = count;
+    this.longest = new Top(count, (a, b) => sinceMs(a) - sinceMs(b) || b.flow.waiting - a.flow.waiting);
+  }
+
+  offer(examined: Examined): void {
+    this.longest.offer(examined);
+  }
+
+  take({ backlog }: Dispatcher, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
+    const { members } = this.longest;
+    const waiting = merged(members, inFlight, nowMs);
+    const busiest = new Top<FlowStanding>(this.count, (a, b) => b.inFlight - a.inFlight);
+    const isListed = new Set(waiting.map(({ fairnessId, priority }) => `${priority} ${fairnessId}`));
+    for (const flows of inFlight.values()) {
+      for (const { fairnessId, priority, ...running } of flows.values()) {
+        if (isListed.has(`${priority} ${fairnessId}`)) continue;
+        const flow = backlog.bands.get(priority)?.flows.get(fairnessId);
+        const { weight = 1, waiting: own = 0, waitingBytes = 0 } = flow ?? {};
+        const counts = { weight, waiting: own, waitingBytes, isHeld: flow?.heldIn !== undefined, oldestWaitMs: undefined };
+        busiest.offer({ fairnessId, priority, ...counts, ...running });
+      }
+    }
+    const forBusiest = Math.max(this.count - waiting.length, Math.floor(this.count / 3));
+    const others = busiest.members.slice(0, forBusiest);
+    return [...waiting.slice(0, this.count - others.length), ...others];
+  }
+}
+
+function sinceMs({ oldest }: Examined): number {
+  return oldest?.waitingSinceMs ?? Number.MAX_VALUE;
+}
+
+/** One standing for each fairness ID of a band: where requests queue by class, several flows have one name. */
+function merged(examined: readonly Examined[], inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
+  const standings = new Map<string, FlowStanding>();
+  for (const { flow, oldest } of examined) {
+    const { fairnessId, priority, weight } = flow;
+    const name = `${priority} ${fairnessId}`;
+    if (standings.has(name)) continue; // the one that has waited longest stands for all
+    const running = inFlight.get(priority)?.get(fairnessId);
+    standings.set(name, {
+      fairnessId,
+      priority,
+      weight,
+      ...waitingOf(flow),
+      isHeld: flow.heldIn !== undefined,
+      oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs,
+      inFlight: running?.inFlight ?? 0,
+      inFlightTokens: running?.inFlightTokens ?? 0,
+    });
+  }
+  return [...standings.values()];
+}
+
+/** O(1), and O(flows of the band) for a flow of one class. */
+function waitingOf(flow: Flow): Pick<FlowStanding, 'waiting' | 'waitingBytes'> {
+  const { name, fairnessId, waiting, waitingBytes } = flow;
+  if (name === fairnessId) return { waiting, waitingBytes };
+  const sum = { waiting: 0, waitingBytes: 0 };
+  for (const other of flow.band.waitingFlows()) {
+    if (other.fairnessId !== fairnessId) continue;
+    sum.waiting += other.waiting;
+    sum.waitingBytes += other.waitingBytes;
+  }
+  return sum;
+}

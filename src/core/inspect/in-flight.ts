@@ -1,0 +1,47 @@
+/**
+ * What runs, by flow. Counted when somebody reads, from the leases themselves, so that no request pays for it.
+ *
+ * Invariant: the figures of all flows add up to `inFlight` and `inFlightTokens` of the controller.
+ */
+import type { SeatLease, Seats } from '../engine/seats.js';
+
+/** The leases of one fairness ID in one band that are not released yet. */
+export interface FlowInFlight {
+  readonly fairnessId: string;
+  readonly priority: number;
+  readonly inFlight: number;
+  /** Tokens booked for them. */
+  readonly inFlightTokens: number;
+}
+
+interface Counts {
+  readonly fairnessId: string;
+  readonly priority: number;
+  inFlight: number;
+  inFlightTokens: number;
+}
+
+/** The flows that run something, by priority and fairness ID. */
+export type InFlightByFlow = ReadonlyMap<number, ReadonlyMap<string, FlowInFlight>>;
+
+/** O(in flight), which the model servers bound. */
+export function countInFlight({ running }: Seats): InFlightByFlow {
+  const byPriority = new Map<number, Map<string, Counts>>();
+  for (let lease: SeatLease | undefined = running.first; lease !== undefined; lease = lease.next) {
+    const { fairnessId, priority, tokens } = lease;
+    const flows = byPriority.get(priority) ?? new Map<string, Counts>();
+    if (flows.size === 0) byPriority.set(priority, flows);
+    const counts = flows.get(fairnessId);
+    if (counts === undefined) flows.set(fairnessId, { fairnessId, priority, inFlight: 1, inFlightTokens: tokens });
+    else {
+      counts.inFlight++;
+      counts.inFlightTokens += tokens;
+    }
+  }
+  return byPriority;
+}
+
+/** In the order in which the flows that still run something began to. */
+export function listInFlight(byFlow: InFlightByFlow): FlowInFlight[] {
+  return [...byFlow.values()].flatMap((flows) => [...flows.values()]);
+}
