@@ -41,6 +41,7 @@ import { startTimeFairQueueingPlugin } from '../tiers/2-fairness/start-time-fair
 import { virtualTokenCounterPlugin } from '../tiers/2-fairness/virtual-token-counter.js';
 import { edfPlugin } from '../tiers/3-ordering/edf.js';
 import { fcfsPlugin } from '../tiers/3-ordering/fcfs.js';
+import { prefixOrderPlugin } from '../tiers/3-ordering/prefix-order.js';
 import { shortestFirstPlugin } from '../tiers/3-ordering/shortest-first.js';
 import { sloDeadlinePlugin } from '../tiers/3-ordering/slo-deadline.js';
 import { definePlugin, type PluginBlueprint } from './definition.js';
@@ -86,6 +87,7 @@ export { startTimeFairQueueing } from '../tiers/2-fairness/start-time-fair-queue
 export { virtualTokenCounter } from '../tiers/2-fairness/virtual-token-counter.js';
 export { edf } from '../tiers/3-ordering/edf.js';
 export { fcfs } from '../tiers/3-ordering/fcfs.js';
+export { type PrefixOrderOptions, prefixOrder } from '../tiers/3-ordering/prefix-order.js';
 export { type ShortestFirstOptions, shortestFirst } from '../tiers/3-ordering/shortest-first.js';
 export { sloDeadline } from '../tiers/3-ordering/slo-deadline.js';
 
@@ -101,6 +103,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   shuffleShardedPlugin,
   fcfsPlugin,
   edfPlugin,
+  prefixOrderPlugin,
   shortestFirstPlugin,
   sloDeadlinePlugin,
   concurrencyDetectorPlugin,

@@ -13,11 +13,13 @@ import { FifoQueue } from '../base/queues/fifo-queue.js';
 import { HeapQueue } from '../base/queues/heap-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';
 import { LinkedList } from '../base/queues/linked-list.js';
+import { ScoredQueue, type Scores } from '../base/queues/scored-queue.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
 import type { Ending, FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
 import { GuardedSelector } from './2-fairness/guarded-selector.js';
 import type { ServiceFigures } from './2-fairness/service-figures.js';
 import { guardedCompare } from './3-ordering/guarded-compare.js';
+import { guardedScores } from './3-ordering/guarded-scores.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
 import { EventRate } from './event-rate.js';
 import { Flow } from './flow.js';
@@ -57,6 +59,10 @@ export class PriorityBand implements BandView {
   hearsDispatches = false;
   /** True when the fairness policy hears of the end of requests, so that leases remember their flow. */
   hearsSettlements = false;
+  /** True when the ordering policy drops requests that come too late. */
+  dropsInfeasible = false;
+  /** True when the ordering policy hears of first tokens. */
+  hearsFirstTokens = false;
   private readonly arrivalRate: EventRate;
   private readonly dispatchRate: EventRate;
   /** Arrival order across flows; kept only while somebody asks for the oldest or the newest request. */
@@ -68,6 +74,7 @@ export class PriorityBand implements BandView {
   private ignoredBefore = 0;
   private sharedQueue: ItemQueue<WaitingItem> | undefined;
   private compare: (a: ItemView, b: ItemView) => number;
+  private scores: Scores<ItemView> | undefined;
   readonly priority: number;
   /** Configured bands are never collected. */
   isConfigured: boolean;
@@ -83,7 +90,9 @@ export class PriorityBand implements BandView {
     this.arrivalRate = new EventRate(nowMs);
     this.dispatchRate = new EventRate(nowMs);
     this.compare = guardedCompare(settings.ordering, errors);
+    this.scores = guardedScores(settings.ordering, errors);
     this.selector = this.makeSelector();
+    this.notePolicies();
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
   }
 
@@ -223,6 +232,27 @@ export class PriorityBand implements BandView {
     this.selector?.settled(flow, usage, nowMs, tokens, item, ending);
   }
 
+  /** True when the ordering policy has given the request up. Asked where `dropsInfeasible`. */
+  isInfeasible(item: ItemView, nowMs: number): boolean {
+    const { ordering } = this.settings;
+    try {
+      return ordering.isInfeasible?.(item, nowMs) === true;
+    } catch (error) {
+      this.errors.pluginFailed('ordering', ordering.type, error);
+      return false;
+    }
+  }
+
+  /** A dispatched request had its first token, or ended without a report. Told where `hearsFirstTokens`. */
+  firstToken(item: ItemView, afterMs: number): void {
+    const { ordering } = this.settings;
+    try {
+      ordering.firstToken?.(item, afterMs);
+    } catch (error) {
+      this.errors.pluginFailed('ordering', ordering.type, error);
+    }
+  }
+
   /** Removes a flow that is collected. */
   removeFlow(flow: Flow): void {
     this.flows.delete(flow.name);
@@ -263,11 +293,13 @@ export class PriorityBand implements BandView {
     if (settings.fairness === fairness && settings.ordering === ordering && settings.holdsFlows === holdsFlows) return;
     const items = this.waitingItems();
     this.compare = guardedCompare(settings.ordering, this.errors);
+    this.scores = guardedScores(settings.ordering, this.errors);
     const isLinedUpAnew = settings.fairness !== fairness || 'sharedQueue' in fairness;
     if (isLinedUpAnew) {
       this.ignoredBefore = this.ignoredReports;
       this.selector = this.makeSelector();
     }
+    this.notePolicies();
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
     for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
     for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
@@ -364,10 +396,16 @@ export class PriorityBand implements BandView {
   private makeSelector(): GuardedSelector | undefined {
     const { fairness, holdsFlows } = this.settings;
     const policy = 'sharedQueue' in fairness ? (holdsFlows ? earliestHead(fairness.type, this.compare) : undefined) : fairness;
-    const selector = policy && new GuardedSelector(policy, this, this.errors);
-    this.hearsSettlements = selector?.hearsSettlements === true;
-    this.hearsDispatches = this.hearsSettlements || selector?.hearsDispatches === true;
-    return selector;
+    return policy && new GuardedSelector(policy, this, this.errors);
+  }
+
+  /** Resolves what its policies hear of, once. */
+  private notePolicies(): void {
+    const { isInfeasible, firstToken } = this.settings.ordering;
+    this.dropsInfeasible = isInfeasible !== undefined;
+    this.hearsFirstTokens = firstToken !== undefined;
+    this.hearsSettlements = this.hearsFirstTokens || this.selector?.hearsSettlements === true;
+    this.hearsDispatches = this.hearsSettlements || this.selector?.hearsDispatches === true;
   }
 
   /** Where flows are mere labels, held flows are ordered by their first requests as well. */
@@ -377,6 +415,7 @@ export class PriorityBand implements BandView {
   }
 
   private makeQueue(): ItemQueue<WaitingItem> {
+    if (this.scores !== undefined) return new ScoredQueue<WaitingItem>(this.scores);
     return this.settings.ordering.arrivalOrder === true ? new FifoQueue<WaitingItem>() : new HeapQueue<WaitingItem>(this.compare);
   }
 }

@@ -464,7 +464,7 @@ describe('references', () => {
       'misspelt',
       { defaultPriorityBand: { orderingPolicyRef: 'edf-ordering-polcy' } },
       {},
-      'flowControl.defaultPriorityBand.orderingPolicyRef: expected the name of an ordering policy, one of edf-ordering-policy, fcfs-ordering-policy, shortest-first-ordering-policy, slo-deadline-ordering-policy (did you mean "edf-ordering-policy"?); got "edf-ordering-polcy" (string)',
+      'flowControl.defaultPriorityBand.orderingPolicyRef: expected the name of an ordering policy, one of edf-ordering-policy, fcfs-ordering-policy, prefix-ordering-policy, shortest-first-ordering-policy, slo-deadline-ordering-policy (did you mean "edf-ordering-policy"?); got "edf-ordering-polcy" (string)',
     ],
     [
       'to a plugin of another kind',

@@ -41,6 +41,7 @@ describe('docs/http.md', () => {
     ['overloaded', 503, 429],
     ['noEndpointsEvicted', 503, 503],
     ['ttl', 503, 429],
+    ['infeasible', 503, 503],
     ['gone', 503, 503],
     ['shutdownRejected', 500, 503],
     ['internal', 500, 500],

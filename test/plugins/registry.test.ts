@@ -60,6 +60,7 @@ describe('defaultRegistry', () => {
     expect(registry.types('ordering')).toEqual([
       'edf-ordering-policy',
       'fcfs-ordering-policy',
+      'prefix-ordering-policy',
       'shortest-first-ordering-policy',
       'slo-deadline-ordering-policy',
     ]);

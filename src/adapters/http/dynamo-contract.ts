@@ -16,9 +16,10 @@ const reasons: Partial<Record<DropExplanation['cause'], DroppedReason>> = {
   cancelled: 'rejected-context-cancelled',
   'shutting-down': 'rejected-shutting-down',
   evicted: 'evicted-priority',
+  infeasible: 'rejected-infeasible',
 };
 
-const overloadCodes: readonly string[] = ['ERR_FLOW_SATURATED', 'ERR_FLOW_OVERLOADED', 'ERR_FLOW_TTL_EXPIRED'];
+const overloadCodes: readonly string[] = ['ERR_FLOW_SATURATED', 'ERR_FLOW_OVERLOADED', 'ERR_FLOW_TTL_EXPIRED', 'ERR_FLOW_INFEASIBLE'];
 
 /**
  * An error contract for clients of Dynamo: `overloadStatus` for drops because of load, an expired TTL among them; 500 for faults; 503 for

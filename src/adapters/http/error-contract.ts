@@ -23,6 +23,7 @@ const reasons: Record<DropExplanation['cause'], DroppedReason | undefined> = {
   cancelled: 'rejected-context-cancelled',
   'shutting-down': 'rejected-shutting-down',
   evicted: 'evicted-priority',
+  infeasible: 'rejected-infeasible',
   internal: undefined,
 };
 
@@ -34,6 +35,7 @@ const llmD: Record<DropExplanation['cause'], number> = {
   cancelled: 503,
   'shutting-down': 503,
   evicted: 429,
+  infeasible: 503,
   internal: 500,
 };
 

@@ -27,6 +27,7 @@ export type DroppedReason =
   | 'rejected-ttl-expired'
   | 'rejected-context-cancelled'
   | 'rejected-no-endpoints'
+  | 'rejected-infeasible'
   | 'rejected-shutting-down'
   | 'evicted-priority';
 

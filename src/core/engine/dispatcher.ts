@@ -228,6 +228,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
       if (band === undefined) break;
       const item = band.next(this.nowMs) as QueueItem;
       if (backlog.expiry.isDue(item, this.nowMs)) this.evictOverdue(item);
+      else if (band.dropsInfeasible && band.isInfeasible(item, this.nowMs)) this.evict(item, 'EvictedOther', 'infeasible');
       else if (!this.dispatch(item, band) && !this.setAside(item)) floor = band.priority;
     }
     const isClosed = backlog.waiting > 0;
@@ -322,7 +323,12 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
-    this.writer.perform(() => lease.band.consumed(lease.flow as Flow, usage, this.nowMs, lease.item, lease.usage));
+    this.writer.perform(() => {
+      const { band, item, usage: total } = lease;
+      band.consumed(lease.flow as Flow, usage, this.nowMs, item, total);
+      const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
+      if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, this.nowMs - lease.dispatchedAtMs);
+    });
   }
 
   private settleLease(lease: SeatLease, ending: Ending = 'released'): void {

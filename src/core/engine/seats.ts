@@ -111,6 +111,8 @@ export class Seats {
       flow.trackedInFlight--;
       flow.band.trackedInFlight--;
       flow.band.settled(flow, lease.usage, nowMs, item.tokens, item, ending);
+      const isUnreported = flow.band.hearsFirstTokens && ending === 'released' && lease.usage.completionTokens === 0;
+      if (isUnreported) flow.band.firstToken(item, nowMs - lease.dispatchedAtMs);
     }
     if (this.gate.hearsReleases) this.gate.released(seat, nowMs);
     this.pool.unbook(seat, lease, item.tokens, this.onPoolChange);

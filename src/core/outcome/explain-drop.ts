@@ -11,6 +11,7 @@ import type { Drop } from './outcome.js';
  * - `cancelled`: the client left.
  * - `shutting-down`: the controller is closing.
  * - `evicted`: it ran, and gave up its seat for a request of higher priority.
+ * - `infeasible`: it could not have met its deadline any more.
  * - `internal`: anything else, a fault.
  */
 export type DropCause =
@@ -21,6 +22,7 @@ export type DropCause =
   | 'cancelled'
   | 'shutting-down'
   | 'evicted'
+  | 'infeasible'
   | 'internal';
 
 /** The stable name of a cause in errors and in bodies. */
@@ -32,6 +34,7 @@ export type DropCode =
   | 'ERR_FLOW_CANCELLED'
   | 'ERR_FLOW_SHUTTING_DOWN'
   | 'ERR_FLOW_EVICTED'
+  | 'ERR_FLOW_INFEASIBLE'
   | 'ERR_FLOW_INTERNAL';
 
 export interface DropExplanation {
@@ -53,6 +56,7 @@ const codes: Record<DropCause, DropCode> = {
   cancelled: 'ERR_FLOW_CANCELLED',
   'shutting-down': 'ERR_FLOW_SHUTTING_DOWN',
   evicted: 'ERR_FLOW_EVICTED',
+  infeasible: 'ERR_FLOW_INFEASIBLE',
   internal: 'ERR_FLOW_INTERNAL',
 };
 
@@ -64,6 +68,7 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
   cancelled: 503,
   'shutting-down': 500,
   evicted: 429,
+  infeasible: 503,
   internal: 500,
 };
 
@@ -125,6 +130,8 @@ function describe(cause: DropCause, drop: Drop): string {
       return 'The gateway is shutting down.';
     case 'evicted':
       return 'The request was evicted for one of higher priority.';
+    case 'infeasible':
+      return `The request waited ${seconds(drop.queuedMs)} and could not have met its deadline.`;
     case 'internal':
       return 'Flow control could not handle the request.';
   }

@@ -24,6 +24,7 @@ export type OutcomeType = 'Dispatched' | DropType;
  * - `refused`, `overloaded`: an admission policy did not let it in; `policy` and `detail` say more. Overloaded: every worker is busy.
  * - `displaced`: the queue was full, and a request of higher priority took its place.
  * - `evicted`: it was evicted while it ran, and could not be put back.
+ * - `infeasible`: its turn came when it could not have met its deadline any more (`edf({ dropInfeasible: true })`).
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.
  * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
@@ -36,6 +37,7 @@ export type DropReason =
   | 'overloaded'
   | 'displaced'
   | 'evicted'
+  | 'infeasible'
   | 'max-bands'
   | 'ttl-expired'
   | 'no-endpoints'

@@ -1,24 +1,62 @@
-/** Earliest deadline first, the deadline being the end of the request's time to wait. */
-import { noParameters } from '../../base/policy-definition.js';
+/** Earliest deadline first; where asked for, requests that cannot meet theirs any more make room for those that can. */
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { flag, positiveDuration } from '../../base/schema/types.js';
 import type { ItemView } from '../views.js';
+import { LowQuantile } from './low-quantile.js';
 import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
 
 const type = 'edf-ordering-policy';
 
-function compareDeadlines(a: ItemView, b: ItemView): number {
-  const deadlineA = a.enqueuedAtMs + a.ttlMs;
-  const deadlineB = b.enqueuedAtMs + b.ttlMs;
-  if (deadlineA !== deadlineB) return deadlineA < deadlineB ? -1 : 1;
-  return a.enqueuedAtMs - b.enqueuedAtMs;
+export interface EdfParameters {
+  /**
+   * Drops a request whose turn comes when it is too late for its first token: the deadline is then the end of its time to wait, or its
+   * time-to-first-token target where that is earlier.
+   * @default false
+   */
+  dropInfeasible?: boolean | undefined;
+  /** What a first token takes at least, for `dropInfeasible`, such as '200ms'. @default learnt: a tenth of the latest took less */
+  firstTokenAfter?: number | string | undefined;
+  /** The deadline of requests without one, after their arrival, such as '5m'. @default none: they go last, and may starve */
+  maxWait?: number | string | undefined;
 }
+
+const parameters = object({
+  dropInfeasible: optional(flag(), false),
+  firstTokenAfter: optional(positiveDuration('200ms')),
+  maxWait: optional(positiveDuration('5m')),
+});
 
 /**
  * Earliest `enqueuedAtMs + ttlMs` first; requests without a TTL last; ties in arrival order. O(log requests).
  * With one TTL for all requests this is first come, first served: it pays where requests carry their own `ttlMs`.
- * Source: llm-d-router, edf-ordering-policy.
+ * With `dropInfeasible` a request that can no longer have its first token in time is dropped when its turn comes (`infeasible`), at O(log
+ * requests), so that an overloaded pool works on requests that can still make it. One object learns for all its bands.
+ * Source: llm-d-router, edf-ordering-policy. Dropping: Haritsa, Carey and Livny, on firm deadlines (1990s real-time databases).
+ * @throws FlowConfigError
  */
-export function edf(): OrderingPolicy {
-  return { type, compare: compareDeadlines };
+export function edf(options: EdfParameters = {}): OrderingPolicy {
+  const { dropInfeasible, firstTokenAfter, maxWait = Number.POSITIVE_INFINITY } = parse(parameters, options, 'edf');
+  const deadlineOf = (item: ItemView): number => {
+    const end = item.enqueuedAtMs + item.ttlMs;
+    const deadline = dropInfeasible ? Math.min(end, item.ttftDeadlineAtMs) : end;
+    return deadline === Number.POSITIVE_INFINITY ? item.enqueuedAtMs + maxWait : deadline;
+  };
+  const compare = (a: ItemView, b: ItemView): number => {
+    const deadlineA = deadlineOf(a);
+    const deadlineB = deadlineOf(b);
+    if (deadlineA !== deadlineB) return deadlineA < deadlineB ? -1 : 1;
+    return a.enqueuedAtMs - b.enqueuedAtMs;
+  };
+  if (!dropInfeasible) return { type, compare };
+  const quickest = new LowQuantile();
+  const isInfeasible = (item: ItemView, nowMs: number): boolean => {
+    const deadline = Math.min(item.enqueuedAtMs + item.ttlMs, item.ttftDeadlineAtMs);
+    return nowMs + (firstTokenAfter ?? quickest.value) > deadline;
+  };
+  if (firstTokenAfter !== undefined) return { type, compare, isInfeasible };
+  return { type, compare, isInfeasible, firstToken: (_item, afterMs) => quickest.add(afterMs) };
 }
 
-export const edfPlugin: OrderingDefinition = { kind: 'ordering', type, parameters: noParameters, create: edf };
+export const edfPlugin: OrderingDefinition<EdfParameters> = { kind: 'ordering', type, parameters, create: edf };

@@ -34,6 +34,7 @@ export const drops = {
   noEndpointsAtAll: { ...common, type: 'RejectedNoEndpoints', reason: 'no-endpoints' },
   noEndpointsEvicted: { ...common, type: 'EvictedNoEndpoints', reason: 'no-endpoints', queuedMs: 60_000 },
   ttl: { ...common, type: 'EvictedTTL', reason: 'ttl-expired', queuedMs: 60_000.7, retryAfterMs: 120_000 },
+  infeasible: { ...common, type: 'EvictedOther', reason: 'infeasible', queuedMs: 4_200 },
   gone: { ...common, type: 'EvictedContextCancelled', reason: 'cancelled', queuedMs: 1_234.5, retryAfterMs: 5_000 },
   shutdownRejected: { ...common, type: 'RejectedOther', reason: 'shutting-down' },
   shutdownEvicted: { ...common, type: 'EvictedOther', reason: 'shutting-down', queuedMs: 10 },

@@ -1,0 +1,92 @@
+/**
+ * Arrival order in which the highest score may pass: of the first few, whoever scores most now goes next.
+ *
+ *     first │ second │ … │ last of the lookahead │ …        `first` is passed by a bounded number, then it goes
+ *
+ * Scores are asked for anew at each choice, so they may change while members wait.
+ */
+import { FifoQueue } from './fifo-queue.js';
+import type { ItemQueue, Queued } from './item-queue.js';
+
+export interface Scores<T> {
+  /** Members that are compared at each choice. */
+  readonly lookahead: number;
+  /** How many may pass the first. */
+  readonly overtakings: number;
+  /** Must not throw. */
+  score(member: T): number;
+  /** The member goes. */
+  dispatched(member: T): void;
+}
+
+/** push O(1) amortized; the next choice after a push or a shift O(lookahead). */
+export class ScoredQueue<T extends Queued> implements ItemQueue<T> {
+  private readonly line = new FifoQueue<T>();
+  /** The choice, until something comes or goes. */
+  private chosen: T | undefined = undefined;
+  private first: T | undefined = undefined;
+  private passedFirst = 0;
+  private readonly scores: Scores<T>;
+
+  constructor(scores: Scores<T>) {
+    this.scores = scores;
+  }
+
+  push(member: T): void {
+    this.line.push(member);
+    this.chosen = undefined;
+  }
+
+  peek(): T | undefined {
+    if (this.chosen?.isWaiting === true) return this.chosen;
+    const first = this.line.peek();
+    if (first !== this.first) {
+      this.first = first;
+      this.passedFirst = 0;
+    }
+    this.chosen = first === undefined || this.passedFirst >= this.scores.overtakings ? first : this.best(first);
+    return this.chosen;
+  }
+
+  shift(): void {
+    const { chosen } = this;
+    if (chosen === undefined) return;
+    this.chosen = undefined;
+    if (chosen !== this.first) this.passedFirst++;
+    this.line.remove(chosen);
+    this.scores.dispatched(chosen);
+  }
+
+  discard(): void {
+    this.line.discard();
+  }
+
+  remove(member: T): void {
+    this.line.remove(member);
+  }
+
+  members(): T[] {
+    return this.line.members();
+  }
+
+  leading(count: number): T[] {
+    return this.line.leading(count);
+  }
+
+  /** By arrival: the scores of later choices are not known yet. */
+  ahead(member: T, most: number): number | undefined {
+    return this.line.ahead(member, most);
+  }
+
+  private best(first: T): T {
+    let best = first;
+    let highest = this.scores.score(first);
+    for (const member of this.line.leading(this.scores.lookahead)) {
+      const score = member === first ? highest : this.scores.score(member);
+      if (score <= highest) continue;
+      best = member;
+      highest = score;
+    }
+    return best;
+  }
+}

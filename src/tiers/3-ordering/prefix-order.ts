@@ -1,0 +1,93 @@
+/** The request whose beginning is most likely cached goes first, and nobody is passed for long. */
+import { object } from '../../base/schema/containers.js';
+import { callable, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
+import type { ItemView } from '../views.js';
+import type { OrderingDefinition, OrderingPolicy } from './ordering-policy.js';
+
+const type = 'prefix-ordering-policy';
+
+export interface PrefixOrderParameters {
+  /** What requests with a common beginning have in common: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
+  by?: 'affinityKey' | 'fairnessId' | undefined;
+  /** How many requests may pass the one that has waited longest in its flow; an integer from 0 up. @default 8 */
+  overtakings?: number | undefined;
+  /** Requests that are looked at for each choice, those that came first; an integer from 1 up. @default 32 */
+  lookahead?: number | undefined;
+}
+
+export interface PrefixOrderOptions extends PrefixOrderParameters {
+  /** How much of the request's prompt is cached now, such as its tokens; the most goes first. @default how lately its key went */
+  prefixScore?: ((item: ItemView) => number) | undefined;
+}
+
+const shape = {
+  by: optional(oneOf('affinityKey', 'fairnessId'), 'affinityKey'),
+  overtakings: optional(integer({ from: 0 }), 8),
+  lookahead: optional(positiveInteger(), 32),
+};
+
+const fileParameters = object(shape);
+const codeOptions = object({ ...shape, prefixScore: optional(callable<(item: ItemView) => number>()) });
+
+/** Keys that went lately, the longest ago first. More than servers keep in their caches. */
+const mostKeys = 4096;
+
+class LatestKeys {
+  private readonly turns = new Map<string, number>();
+  private turn = 0;
+
+  /** Rises with how lately a request of the key went; 0 for one that is not known. */
+  scoreOf(key: string): number {
+    return this.turns.get(key) ?? 0;
+  }
+
+  note(key: string): void {
+    this.turns.delete(key);
+    this.turns.set(key, ++this.turn);
+    if (this.turns.size <= mostKeys) return;
+    for (const oldest of this.turns.keys()) {
+      this.turns.delete(oldest);
+      return;
+    }
+  }
+}
+
+/**
+ * Of the first `lookahead` requests of a flow the one with the longest cached prefix goes; ties, and every `overtakings + 1`-th turn, by
+ * arrival: whoever is first is passed `overtakings` times at most. Under a fairness policy by cost this keeps that policy's bound, and the
+ * requests of a tenant that begin alike go one after the other. O(lookahead) for each dispatch.
+ * Source: the locality of "Locality-aware Fair Scheduling in LLM Serving" (DLPM, 2501.14312), inside a flow instead of between flows.
+ * @throws FlowConfigError
+ * @example
+ * const band = { priority: 0, fairness: virtualTokenCounter(), ordering: prefixOrder() };
+ */
+export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
+  const { by, overtakings, lookahead, prefixScore } = parse(codeOptions, options, 'prefixOrder');
+  const compare = (a: ItemView, b: ItemView): number => a.sequence - b.sequence;
+  if (prefixScore !== undefined) return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score: prefixScore } };
+  const latest = new LatestKeys();
+  const keyOf = by === 'fairnessId' ? ({ fairnessId }: ItemView) => fairnessId : affinityKeyOf;
+  const score = (item: ItemView): number => {
+    const key = keyOf(item);
+    return key === undefined ? 0 : latest.scoreOf(key);
+  };
+  const dispatched = (item: ItemView): void => {
+    const key = keyOf(item);
+    if (key !== undefined) latest.note(key);
+  };
+  return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score, dispatched } };
+}
+
+function affinityKeyOf({ request }: ItemView): string | undefined {
+  const key: unknown = typeof request === 'object' && request !== null ? Reflect.get(request, 'affinityKey') : undefined;
+  return typeof key === 'string' && key !== '' ? key : undefined;
+}
+
+export const prefixOrderPlugin: OrderingDefinition<PrefixOrderParameters> = {
+  kind: 'ordering',
+  type,
+  parameters: fileParameters,
+  create: prefixOrder,
+};
