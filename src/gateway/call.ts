@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Classification, WithFlow } from '../adapters/node/index.js';
+import type { Drop } from '../index.js';
 import type { SenderConfig } from './gateway-config.js';
 import type { GenerationBody } from './generation-body.js';
 
@@ -29,6 +30,14 @@ export class Call {
   classification: Classification | undefined = undefined;
   /** Servers that it was sent to; a second time it goes elsewhere where it can. */
   readonly attempts: string[] = [];
+  /** Set when flow control dropped it. */
+  drop: Drop | undefined = undefined;
+  /** The time that it waited, in all attempts together. */
+  queuedMs = 0;
+  /** From its arrival to the first token of a streamed answer. */
+  ttftMs: number | undefined = undefined;
+  /** Who ended an answer that had begun. */
+  cutBy: 'client' | 'upstream' | 'timeout' | 'eviction' | undefined = undefined;
   /** The code of the failure, for the log. */
   failure: string | undefined = undefined;
 

@@ -48,7 +48,9 @@ export interface GatewayFile {
     | { readonly aliases?: Readonly<Record<string, string>> | undefined; readonly list?: readonly string[] | undefined }
     | undefined;
   readonly drain?: Numbers<'waiting' | 'streams'> | undefined;
-  readonly log?: { readonly format?: 'json' | 'text' | undefined; readonly requests?: boolean | undefined } | undefined;
+  readonly log?:
+    | { readonly format?: 'json' | 'text' | undefined; readonly requests?: boolean | undefined; readonly tenants?: boolean | undefined }
+    | undefined;
   readonly contract?: 'gateway-api' | 'llm-d' | 'dynamo' | undefined;
   readonly plugins?: unknown;
   readonly saturationDetector?: unknown;
@@ -159,7 +161,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     objectives: optional(record(integer())),
     models: optional(object({ aliases: optional(record(text('the name of a model'))), list: optional(list(text('the name of a model'))) })),
     drain: optional(object({ waiting: optional(positiveDuration('5s')), streams: optional(positiveDuration('20s')) })),
-    log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()) })),
+    log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) })),
     contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
     plugins: anything(),
     saturationDetector: anything(),

@@ -50,7 +50,10 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
   } catch (error) {
     const { signal } = lease;
     const isTimeout = signal.reason instanceof TotalTimeout;
-    if (signal.aborted && !isTimeout) return answered; // the client left, or the gate evicts it and answers
+    if (signal.aborted && !isTimeout) {
+      call.cutBy = lease.isEvicted ? 'eviction' : 'client';
+      return answered; // the client left, or the gate evicts it and answers
+    }
     const failure = isTimeout ? new ApiError(504, 'upstream_timeout', 'The answer took too long.') : failureOf(error, upstream.id);
     call.failure = failure.code;
     if (failure.status === 504) for (const detector of detectors) detector.observe({ isDrop: true });
@@ -60,6 +63,7 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
       if (options.mayRetry && isUnreachable) return { type: 'refused', error: failure };
       throw failure;
     }
+    call.cutBy = failure.status === 504 ? 'timeout' : 'upstream';
     call.res.destroy();
     return answered;
   } finally {
@@ -169,6 +173,7 @@ function observe(call: Call, { headers, body }: Dispatcher.ResponseData, lease: 
     usage.push(chunk);
     if (hasToken || usage.firstTokenAtMs === undefined) return;
     hasToken = true;
+    call.ttftMs = usage.firstTokenAtMs - call.startedAtMs;
     const ttftMs = Math.max(usage.firstTokenAtMs - lease.dispatchedAtMs, 0);
     const promptTokens = usage.usage.promptTokens ?? call.body?.inputTokens;
     for (const detector of detectors) detector.observe({ ttftMs, promptTokens });

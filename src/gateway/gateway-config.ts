@@ -97,7 +97,13 @@ export interface GatewayConfig {
   readonly objectives: Readonly<Record<string, number>>;
   readonly models: ModelsConfig;
   readonly drain: { readonly waitingMs: number; readonly streamsMs: number };
-  readonly log: { readonly format: 'json' | 'text'; readonly requests: boolean };
+  readonly log: {
+    readonly format: 'json' | 'text';
+    /** Whether every request has a line of its own. */
+    readonly requests: boolean;
+    /** Whether lines name tenants. */
+    readonly tenants: boolean;
+  };
   /** `X-Forwarded-…` of requests: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has set them. */
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;

@@ -7,14 +7,16 @@ export type GatewayLog = (level: LogLevel, event: string, fields?: LogFields) =>
 /** Lines of JSON, or of `key=value` for people. */
 export function lineLog(format: 'json' | 'text', write: (line: string) => void, now: () => Date = () => new Date()): GatewayLog {
   return function log(level, event, fields = {}) {
-    const given = Object.entries(fields).filter(([, value]) => value !== undefined);
-    const entries = [['time', now().toISOString()], ['level', level], ['event', event], ...given] as const;
-    const line =
-      format === 'json'
-        ? JSON.stringify(Object.fromEntries(entries))
-        : entries.map(([key, value], index) => (index < 3 ? plain(value) : `${key}=${plain(value)}`)).join(' ');
+    const time = now().toISOString();
+    const line = format === 'json' ? JSON.stringify({ time, level, event, ...fields }) : textLine(`${time} ${level} ${event}`, fields);
     write(`${escaped(line)}\n`);
   };
+}
+
+function textLine(head: string, fields: LogFields): string {
+  let line = head;
+  for (const [key, value] of Object.entries(fields)) if (value !== undefined) line += ` ${key}=${plain(value)}`;
+  return line;
 }
 
 /**

@@ -13,6 +13,7 @@ import type { EndpointPool, FlowController, FlowStats } from '../index.js';
 import { prometheusMetrics } from '../observability/prometheus/index.js';
 import { BodyReader } from './body-reader.js';
 import { Call, type GatewayHttpRequest } from './call.js';
+import { logDropsOf } from './drop-lines.js';
 import type { GatewayConfig, ListenAddress } from './gateway-config.js';
 import { createFlow, flowOptions, type GatewayRequest } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
@@ -86,6 +87,7 @@ class RunningGateway implements Gateway {
   private config: GatewayConfig;
   private agent: Agent;
   private stopWatching: () => void;
+  private drops: { stop(): void };
   private closed: Promise<FlowStats> | undefined = undefined;
 
   constructor(config: GatewayConfig, log: GatewayLog, makeAgent: RunningGateway['makeAgent'], register: Registry | undefined) {
@@ -101,6 +103,7 @@ class RunningGateway implements Gateway {
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
     this.stopWatching = watchUpstreams(upstreams, config, log);
+    this.drops = logDropsOf(flow, config, log);
     this.flow.on('pluginError', ({ kind, type, error }) => log('error', 'plugin-error', { kind, type, error: String(error) }));
     if (register !== undefined) {
       const modelName = ({ askedModel = '' }: GatewayRequest): string => askedModel;
@@ -148,6 +151,10 @@ class RunningGateway implements Gateway {
     }
     this.bodies.configure(config.limits, uploadLimits(config));
     this.handler.configure(next, this.agent);
+    if (config.log.tenants !== before.log.tenants) {
+      this.drops.stop();
+      this.drops = logDropsOf(this.flow, config, this.log);
+    }
     this.upstreams.apply(config.upstreams);
     this.stopWatching();
     this.stopWatching = watchUpstreams(this.upstreams, config, this.log);
@@ -177,6 +184,7 @@ class RunningGateway implements Gateway {
     this.adminServer?.closeAllConnections();
     await this.agent.destroy();
     await this.leasesEnd(streamsMs);
+    this.drops.stop();
     return this.flow.stats();
   }
 

@@ -16,14 +16,14 @@ export function watchHealth(upstreams: Upstreams, { intervalMs, timeoutMs }: Hea
     if (answer?.ok === true) {
       if (!ill.delete(id)) return;
       pool.clearOverloaded(id);
-      log('info', 'upstream-well', { upstream: id });
+      log('info', 'upstream-well', { endpoint: id });
       return;
     }
     // Until after the next answer is due.
     pool.markOverloaded(id, 2 * intervalMs + timeoutMs);
     if (ill.has(id)) return;
     ill.add(id);
-    log('warn', 'upstream-ill', { upstream: id, status: answer?.status });
+    log('warn', 'upstream-ill', { endpoint: id, status: answer?.status });
   }
 
   function askAll(): void {

@@ -175,7 +175,7 @@ function resolve(
     objectives: file.objectives ?? {},
     models: { aliases: models?.aliases ?? {}, list: models?.list },
     drain: { waitingMs: drain?.waiting ?? 5_000, streamsMs: drain?.streams ?? 20_000 },
-    log: { format: log?.format ?? 'text', requests: log?.requests ?? true },
+    log: { format: log?.format ?? 'text', requests: log?.requests ?? true, tenants: log?.tenants ?? true },
     forwarded: file.forwarded ?? 'set',
     contract: file.contract ?? 'gateway-api',
     flow,

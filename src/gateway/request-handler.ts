@@ -19,6 +19,7 @@ import type { GatewayLog } from './gateway-log.js';
 import { GenerationBodyReader, withModel } from './generation-body.js';
 import { ModelsRoute } from './models-route.js';
 import { RefusalEvidence } from './refusal-evidence.js';
+import { requestLine } from './request-line.js';
 import { isSafePath } from './safe-path.js';
 import { Senders } from './senders.js';
 import type { Upstreams } from './upstreams.js';
@@ -62,6 +63,12 @@ export class RequestHandler {
     this.isDraining = isDraining;
     this.refusals = new RefusalEvidence(upstreams.pool);
     this.gate = gateOf(flow, (req) => this.callOf(req));
+    flow.on('dropped', ({ request, outcome }) => {
+      const call = this.calls.get(request.req);
+      if (call === undefined) return;
+      call.drop = outcome;
+      call.queuedMs += outcome.queuedMs;
+    });
     this.setup = this.setUp(config, agent);
   }
 
@@ -76,7 +83,11 @@ export class RequestHandler {
     res.setHeader('x-request-id', call.id);
     try {
       if (!path.startsWith('/v1/')) throw nothingAt(call);
-      onResponseEnd(req, res, (isSent) => this.logRequest(call, isSent));
+      onResponseEnd(req, res, (isSent) => {
+        // A client that leaves ends its response before flow control hears of it.
+        if (isSent) this.ended(call, true);
+        else setImmediate(() => this.ended(call, false));
+      });
       this.identify(call);
       if (req.method === 'GET' && (path === '/v1/models' || path.startsWith('/v1/models/'))) await this.answerModels(call);
       else if (req.method === 'POST') await this.enter(call);
@@ -182,6 +193,7 @@ export class RequestHandler {
     try {
       if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
       call.attempts.push(endpoint.id);
+      call.queuedMs += call.req.flow?.queuedMs ?? 0;
       const { enabled, maxBodyBytes, avoidForMs } = config.retry;
       const result = await forward(call, lease, {
         agent: this.setup.agent,
@@ -195,7 +207,7 @@ export class RequestHandler {
         closesConnection: this.isDraining(),
       });
       if (result.type === 'answered') return;
-      this.log('warn', 'retry', { id: call.id, upstream: endpoint.id, code: result.error.code });
+      this.log('warn', 'retry', { id: call.id, endpoint: endpoint.id, code: result.error.code });
       call.failure = undefined;
       lease.release();
       this.knock(call);
@@ -214,25 +226,11 @@ export class RequestHandler {
     else throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
   }
 
-  private logRequest(call: Call, isSent: boolean): void {
-    if (!this.setup.config.log.requests) return;
-    const { id, req, res, path, sender, model, attempts, failure } = call;
-    this.log(failure === undefined ? 'info' : 'warn', 'request', {
-      id,
-      method: req.method,
-      path,
-      tenant: sender?.tenant,
-      priority: req.flow?.lease.priority,
-      model: model?.slice(0, 100),
-      status: res.headersSent ? res.statusCode : undefined,
-      upstream: attempts.join('>') || undefined,
-      queuedMs: req.flow && Math.round(req.flow.queuedMs),
-      promptTokens: req.flow?.lease.usage.promptTokens || undefined,
-      completionTokens: req.flow?.lease.usage.completionTokens || undefined,
-      durationMs: Math.round(performance.now() - call.startedAtMs),
-      ended: isSent ? undefined : res.headersSent ? 'cut-short' : 'client-left',
-      failure,
-    });
+  private ended(call: Call, isSent: boolean): void {
+    const { requests, tenants } = this.setup.config.log;
+    if (!requests) return;
+    const { level, fields } = requestLine(call, isSent, tenants);
+    this.log(level, 'request', fields);
   }
 
   private setUp(config: GatewayConfig, agent: Agent): Setup {

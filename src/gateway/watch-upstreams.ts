@@ -23,10 +23,10 @@ export function watchUpstreams(upstreams: Upstreams, config: Pick<GatewayConfig,
     onWarning: ({ message }) => log('warn', 'scrape-setting', { message }),
   });
   scraper.on('failed', ({ endpoint, error }) =>
-    log('warn', 'scrape-failed', { upstream: endpoint.id, code: error.code, error: error.message }),
+    log('warn', 'scrape-failed', { endpoint: endpoint.id, code: error.code, error: error.message }),
   );
   scraper.on('recovered', ({ endpoint, failedForMs }) => {
-    log('info', 'scrape-recovered', { upstream: endpoint.id, failedForMs: Math.round(failedForMs) });
+    log('info', 'scrape-recovered', { endpoint: endpoint.id, failedForMs: Math.round(failedForMs) });
   });
   return () => {
     stopHealth();

@@ -22,7 +22,7 @@ describe('what passes', () => {
     await until('the request is logged', () => log.some(({ event }) => event === 'request'));
     expect(log.find(({ event }) => event === 'request')?.fields).toMatchObject({
       status: 200,
-      upstream: 'u0',
+      endpoint: 'u0',
       promptTokens: 3,
       completionTokens: 2,
     });
@@ -312,9 +312,10 @@ describe('when a server fails', () => {
     expect(gateway.pool.get('u0')?.overloadedUntilMs).toBeGreaterThan(gateway.pool.now());
     await until('all are logged', () => log.filter(({ event }) => event === 'request').length === 4);
     expect(log.find(({ event }) => event === 'request')?.fields).toMatchObject({
-      upstream: 'u0>u1',
+      endpoint: 'u1',
+      retries: 1,
       status: 200,
-      failure: undefined,
+      code: undefined,
     });
     expect(gateway.flow.stats().inFlight).toBe(0);
   });

@@ -2,10 +2,16 @@
 import { parseArgs } from 'node:util';
 
 export type Command =
-  | { readonly name: 'gateway'; readonly config: string }
+  | ({ readonly name: 'gateway' } & GatewayArguments)
   | { readonly name: 'check'; readonly file: string; readonly json: boolean }
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
+
+export interface GatewayArguments {
+  readonly config: string;
+  /** Undefined: as the file says. */
+  readonly logFormat: 'json' | 'text' | undefined;
+}
 
 export const help = `headgate - flow control for LLM gateways
 
@@ -17,6 +23,7 @@ Usage
 
 gateway
   -c, --config FILE   a YAML file; - reads it from standard input
+  --log-format FORMAT json or text, whatever the file says
   Signals: SIGTERM and SIGINT drain and stop, a second one stops at once;
   SIGHUP reads the file again. Logs go to standard error.
 
@@ -32,6 +39,7 @@ export function parseCommand(args: readonly string[]): Command {
       allowPositionals: true,
       options: {
         config: { type: 'string', short: 'c' },
+        'log-format': { type: 'string' },
         json: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
@@ -40,7 +48,7 @@ export function parseCommand(args: readonly string[]): Command {
     const [name, ...files] = positionals;
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (values.version) return { name: 'version' };
-    if (name === 'gateway') return gatewayCommand(values.config, files);
+    if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], files);
     if (name === 'check') return checkCommand(files, values.json === true);
     return wrong(`expected "gateway" or "check"; got "${name}"`);
   } catch (error) {
@@ -48,9 +56,12 @@ export function parseCommand(args: readonly string[]): Command {
   }
 }
 
-function gatewayCommand(config: string | undefined, files: readonly string[]): Command {
+function gatewayCommand(config: string | undefined, logFormat: string | undefined, files: readonly string[]): Command {
   if (config === undefined || files.length > 0) return wrong('expected gateway --config FILE');
-  return { name: 'gateway', config };
+  if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
+    return wrong(`expected --log-format json or text; got "${logFormat}"`);
+  }
+  return { name: 'gateway', config, logFormat };
 }
 
 function checkCommand([file, ...others]: readonly string[], json: boolean): Command {

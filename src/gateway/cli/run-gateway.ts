@@ -1,44 +1,69 @@
 /** `headgate gateway`: a gateway until a signal ends it. */
-
-import { FlowConfigError } from '../../index.js';
-import { createGateway, type Gateway, type GatewayConfig, lineLog, loadGatewayConfig } from '../index.js';
+import { resolve } from 'node:path';
+import { changesBetween } from '../config-changes.js';
+import { createGateway, type Gateway, type GatewayConfig, type GatewayLog, loadGatewayConfig } from '../index.js';
+import { CommandLog, type LogFormat } from './command-log.js';
 import { readSource } from './read-source.js';
 
+export interface GatewayCommand {
+  readonly config: string;
+  readonly logFormat?: LogFormat | undefined;
+}
+
+/** Changes that one line tells. */
+const mostChanges = 20;
+
 /** Resolves to the exit status. */
-export async function runGateway(file: string): Promise<number> {
-  const read = (): GatewayConfig => loadGatewayConfig(readSource(file));
+export async function runGateway({ config: path, logFormat }: GatewayCommand): Promise<number> {
+  const file = path === '-' ? '-' : resolve(path);
+  const output = new CommandLog(logFormat);
+  const { log } = output;
+  const release = output.takeOver();
+  const warn = ({ warnings }: GatewayConfig): void => {
+    for (const message of warnings) log('warn', 'config', { file, message });
+  };
   let config: GatewayConfig;
   let gateway: Gateway;
-  const log = (...line: Parameters<ReturnType<typeof lineLog>>): void =>
-    lineLog(config.log.format, (text) => void process.stderr.write(text))(...line);
   try {
-    config = read();
-    for (const message of config.warnings) log('warn', 'config', { message });
+    const source = readSource(path);
+    output.follow(source);
+    config = loadGatewayConfig(source);
+    warn(config);
     gateway = await createGateway(config, { log });
   } catch (error) {
-    process.stderr.write(`${messageOf(error)}\n`);
+    output.faults(file, 'not-started', error);
+    release();
     return 1;
   }
   process.on('SIGHUP', () => {
     try {
-      const next = read();
+      const source = readSource(path);
+      const next = loadGatewayConfig(source);
       const later = gateway.reconfigure(next);
+      const changes = changesBetween(config, next);
       config = next;
-      for (const message of next.warnings) log('warn', 'config', { message });
-      log('info', 'reloaded', { upstreams: gateway.pool.endpoints.length, needsRestart: later.join(', ') || undefined });
+      output.follow(source); // not before: a file that is refused changes nothing
+      warn(next);
+      const needsRestart = later.join(', ') || undefined;
+      log('info', 'reloaded', { file, upstreams: gateway.pool.endpoints.length, changed: told(changes), needsRestart });
     } catch (error) {
-      // All faults, for people; and one line for machines.
-      process.stderr.write(`${messageOf(error)}\n`);
-      log('error', 'reload-refused', { problems: error instanceof FlowConfigError ? error.issues.length : 1 });
+      output.faults(file, 'reload-refused', error);
     }
   });
-  const end = stopped(gateway, log);
+  const end = stopped(gateway, log).finally(() => output.flush());
   // This comes last, because a reader of the line may send signals at once.
-  log('info', 'listening', { url: gateway.url, adminUrl: gateway.adminUrl, upstreams: gateway.pool.endpoints.length, pid: process.pid });
+  const { url, adminUrl, pool } = gateway;
+  log('info', 'listening', { file, url, adminUrl, upstreams: pool.endpoints.length, pid: process.pid });
   return end;
 }
 
-function stopped(gateway: Gateway, log: ReturnType<typeof lineLog>): Promise<number> {
+function told(changes: readonly string[]): string {
+  if (changes.length === 0) return 'nothing';
+  const left = changes.length - mostChanges;
+  return changes.slice(0, mostChanges).join('; ') + (left > 0 ? `; and ${left} more` : '');
+}
+
+function stopped(gateway: Gateway, log: GatewayLog): Promise<number> {
   return new Promise((resolve) => {
     let isStopping = false;
     const stop = (signal: NodeJS.Signals): void => {
@@ -57,8 +82,4 @@ function stopped(gateway: Gateway, log: ReturnType<typeof lineLog>): Promise<num
     process.on('SIGTERM', stop);
     process.on('SIGINT', stop);
   });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,6 +1,13 @@
 /** A gateway in this process, on a port of its own. */
 import { onTestFinished } from 'vitest';
-import { createGateway, type Gateway, type GatewayConfig, type LogFields, loadGatewayConfig } from '../../../src/gateway/index.js';
+import {
+  createGateway,
+  type Gateway,
+  type GatewayConfig,
+  type LogFields,
+  type LogLevel,
+  loadGatewayConfig,
+} from '../../../src/gateway/index.js';
 
 /** One seat for each server, and nothing scraped, unless `more` says otherwise. */
 export function fileOf(upstreams: readonly (string | object)[], more: object = {}, maxConcurrency = 1): object {
@@ -17,14 +24,14 @@ export function fileOf(upstreams: readonly (string | object)[], more: object = {
 export interface Started {
   readonly gateway: Gateway;
   readonly config: GatewayConfig;
-  readonly log: { readonly event: string; readonly fields: LogFields }[];
+  readonly log: { readonly level: LogLevel; readonly event: string; readonly fields: LogFields }[];
   post(body: unknown, init?: RequestInit): Promise<Response>;
 }
 
 export async function startGateway(file: object): Promise<Started> {
   const log: Started['log'] = [];
   const config = loadGatewayConfig(file);
-  const gateway = await createGateway(config, { log: (_level, event, fields = {}) => log.push({ event, fields }) });
+  const gateway = await createGateway(config, { log: (level, event, fields = {}) => log.push({ level, event, fields }) });
   onTestFinished(async () => {
     await gateway.close();
   });

@@ -1,0 +1,77 @@
+/**
+ * What the command says on standard error: in the format of the file as soon as the file says it, so that every line can be read by the same
+ * program, start-up, warnings of Node and the last words before a crash included.
+ */
+import { readYaml } from '../../config/read-yaml.js';
+import { FlowConfigError } from '../../index.js';
+import { type GatewayLog, lineLog } from '../index.js';
+import { bufferedWriter } from './buffered-writer.js';
+
+export type LogFormat = 'json' | 'text';
+
+export class CommandLog {
+  readonly log: GatewayLog = (level, event, fields) => {
+    this.line(level, event, fields);
+    if (level !== 'info' || event !== 'request') this.flush();
+  };
+  private readonly given: LogFormat | undefined;
+  private readonly writer = bufferedWriter((text) => void process.stderr.write(text));
+  private format: LogFormat;
+  private line: GatewayLog;
+
+  /** `format` of the command line wins over that of the file. */
+  constructor(format: LogFormat | undefined) {
+    this.given = format;
+    this.format = format ?? 'text';
+    this.line = lineLog(this.format, this.writer.write);
+  }
+
+  /** Takes the format that the file asks for, also from a file with faults. */
+  follow(source: string): void {
+    const format = this.given ?? formatOf(source);
+    if (format === this.format) return;
+    this.format = format;
+    this.line = lineLog(format, this.writer.write);
+  }
+
+  /** Why the file cannot be used: each fault a line for machines, or the message for people. */
+  faults(file: string, event: 'not-started' | 'reload-refused', error: unknown): void {
+    const issues = error instanceof FlowConfigError ? error.issues : [];
+    const message = error instanceof Error ? error.message : String(error);
+    if (this.format === 'text') {
+      this.flush();
+      process.stderr.write(`${message}\n`);
+    } else {
+      for (const { path, expected, got } of issues) this.log('error', 'fault', { file, path, expected, got });
+    }
+    this.log('error', event, { file, problems: issues.length || undefined, error: issues.length > 0 ? undefined : message });
+  }
+
+  flush(): void {
+    this.writer.flush();
+  }
+
+  /** Writes what Node would write by itself. Returns the way to stop. */
+  takeOver(): () => void {
+    const warned = ({ name, message }: Error): void => this.log('warn', 'node-warning', { name, message });
+    const ended = (): void => this.flush();
+    const crashed = (error: unknown): void => {
+      this.log('error', 'crashed', { error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+      process.exit(1);
+    };
+    const before = process.listeners('warning');
+    process.removeAllListeners('warning');
+    process.on('warning', warned).on('exit', ended).on('uncaughtException', crashed);
+    return () => {
+      process.off('warning', warned).off('exit', ended).off('uncaughtException', crashed);
+      for (const listener of before) process.on('warning', listener);
+    };
+  }
+}
+
+/** What is no text of YAML, and what says nothing, is logged as text. */
+function formatOf(source: string): LogFormat {
+  const [file] = readYaml(source, () => {});
+  const log: unknown = Reflect.get(Object(file?.value), 'log');
+  return Reflect.get(Object(log), 'format') === 'json' ? 'json' : 'text';
+}

@@ -1,0 +1,54 @@
+/** The difference between two configurations, in words for a log. Secrets are compared and never shown. */
+import type { GatewayConfig } from './gateway-config.js';
+
+type Tree = Readonly<Record<string, unknown>>;
+
+/** One each, such as `timeouts.idleMs: 60000 → 30000`, `upstreams[gpu-2]: added`, `admin.token: changed`. Empty: they are the same. */
+export function changesBetween(before: GatewayConfig, after: GatewayConfig): string[] {
+  const changes: string[] = [];
+  compare('', describable(before), describable(after), changes);
+  return changes;
+}
+
+/** Plugins stand in the configuration as objects that were made; what they were made from can be compared. */
+function describable({ flow, detectors, warnings, flowFingerprint, ...sections }: GatewayConfig): Tree {
+  return { ...sections, ...(flowFingerprint === '' ? {} : JSON.parse(flowFingerprint)) };
+}
+
+const secrets: ReadonlySet<string> = new Set(['key', 'token', 'apiKey']);
+
+function compare(path: string, before: unknown, after: unknown, changes: string[]): void {
+  if (before === after) return;
+  if (isTree(before) && isTree(after)) {
+    const [old, now] = [named(before), named(after)];
+    for (const name of new Set([...Object.keys(old), ...Object.keys(now)])) {
+      const at = Array.isArray(after) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+      if (secrets.has(name)) changes.push(...(old[name] === now[name] ? [] : [`${at}: changed`]));
+      else compare(at, old[name], now[name], changes);
+    }
+  } else if (before === undefined) changes.push(isTree(after) ? `${path}: added` : `${path}: ${shown(after)}`);
+  else if (after === undefined) changes.push(`${path}: removed`);
+  else changes.push(`${path}: ${shown(before)} → ${shown(after)}`);
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Entries of lists by the name that they go by, so that one which is put in between does not change all that follow. */
+function named(tree: Tree): Tree {
+  if (!Array.isArray(tree)) return tree;
+  const entries: Record<string, unknown> = {};
+  for (const entry of tree) {
+    const { id, name, tenant, priority, type }: Record<string, unknown> = { ...Object(entry) };
+    const given = String(id ?? name ?? tenant ?? priority ?? type ?? JSON.stringify(entry));
+    let free = given;
+    for (let count = 2; Object.hasOwn(entries, free); count++) free = `${given} ${count}`;
+    entries[free] = entry;
+  }
+  return entries;
+}
+
+function shown(value: unknown): string {
+  return isTree(value) ? 'changed' : (JSON.stringify(value) ?? String(value));
+}
