@@ -172,8 +172,8 @@ export class EndpointPool implements PoolView {
 
   /**
    * Takes the load that a model server reported. A report older than the last one is ignored; one from the future counts as taken now.
-   * `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported, and so do all of them when `ranks` is
-   * left out, and `loraAdapters`.
+   * `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported, one that is null is not known any
+   * more. All of them stay when `ranks` is left out, and so does `loraAdapters`.
    * @throws FlowConfigError when a figure is negative or no number.
    */
   report(server: string | EndpointView, report: MetricsReport): boolean {

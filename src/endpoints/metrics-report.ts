@@ -1,12 +1,18 @@
 /** Checks the report of a model server, and merges it with the metrics known so far. */
 import { list, openObject } from '../base/schema/containers.js';
-import { optional, value } from '../base/schema/element.js';
+import { optional, orNull, value } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { number } from '../base/schema/types.js';
 import type { EndpointMetrics, RankLoad } from './endpoint.js';
 
+/** What a report says of one rank: a figure that is left out stays as last reported, null says that it is not known any more. */
+export type RankReport = { readonly [K in keyof RankLoad]: RankLoad[K] | null };
+
 /** A report without a sample time was sampled now. */
-export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs'> & { sampledAtMs?: number | undefined };
+export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs' | 'ranks'> & {
+  sampledAtMs?: number | undefined;
+  readonly ranks?: readonly RankReport[] | undefined;
+};
 
 const rankFigures = ['activeDecodeBlocks', 'kvUsedBlocks', 'activePrefillTokens', 'totalBlocks', 'maxNumBatchedTokens'] as const;
 
@@ -30,10 +36,10 @@ export function mergeReport(report: MetricsReport, known: EndpointMetrics | unde
   };
 }
 
-function mergeRanks(reported: readonly RankLoad[], known: readonly RankLoad[] = []): readonly RankLoad[] {
+function mergeRanks(reported: readonly RankReport[], known: readonly RankLoad[] = []): readonly RankLoad[] {
   return reported.map((rank, index) => {
     const before = known[index];
-    return Object.fromEntries(rankFigures.map((name) => [name, rank[name] ?? before?.[name]]));
+    return Object.fromEntries(rankFigures.map((name) => [name, rank[name] === null ? undefined : (rank[name] ?? before?.[name])]));
   });
 }
 
@@ -43,12 +49,14 @@ const names = list(
   'an array of names',
 );
 
+const rankFigure = optional(orNull(figure));
+
 const rankSchema = openObject({
-  activeDecodeBlocks: optional(figure),
-  kvUsedBlocks: optional(figure),
-  activePrefillTokens: optional(figure),
-  totalBlocks: optional(figure),
-  maxNumBatchedTokens: optional(figure),
+  activeDecodeBlocks: rankFigure,
+  kvUsedBlocks: rankFigure,
+  activePrefillTokens: rankFigure,
+  totalBlocks: rankFigure,
+  maxNumBatchedTokens: rankFigure,
 } satisfies Record<(typeof rankFigures)[number], unknown>);
 
 const reportSchema = openObject({

@@ -19,7 +19,7 @@ describe('deviations.json', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('says what happens in place of an expectation only of single vectors', () => {
-    expect(deviations.filter(({ id, instead }) => instead !== undefined && id === undefined)).toEqual([]);
+  it('excuses conditions, and no single vector', () => {
+    expect(deviations.filter((entry) => 'id' in entry)).toEqual([]);
   });
 });

@@ -66,3 +66,11 @@ export function optional<T>(schema: Schema<T>, otherwise: T): Schema<T>;
 export function optional<T>(schema: Schema<T>, otherwise?: T): Schema<T | undefined> {
   return { shape: schema.shape, read: (given, report) => (given === undefined ? otherwise : schema.read(given, report)) };
 }
+
+/** A value, or null. */
+// @__NO_SIDE_EFFECTS__
+export function orNull<T>(schema: Schema<T>): Schema<T | null> {
+  return {
+    read: (given, report) => (given === null ? null : schema.read(given, (expected, ...where) => report(`${expected}, or null`, ...where))),
+  };
+}

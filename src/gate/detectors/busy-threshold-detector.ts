@@ -1,7 +1,7 @@
 /** Saturation as the share of model servers that are busy, by thresholds that can be moved while requests wait. */
 
 import { object } from '../../base/schema/containers.js';
-import { optional, type Schema } from '../../base/schema/element.js';
+import { optional, orNull, type Schema } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { atLeastZero, integer, ratio } from '../../base/schema/types.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
@@ -23,12 +23,6 @@ export type BusyThresholdsUpdate = { readonly [K in keyof BusyThresholds]?: Busy
 const shareOfBlocks = ratio();
 const prefillTokens = integer({ from: 0 });
 const shareOfBatch = atLeastZero();
-
-function orNull(schema: Schema<number>): Schema<number | null> {
-  return {
-    read: (given, report) => (given === null ? null : schema.read(given, (expected, ...where) => report(`${expected}, or null`, ...where))),
-  };
-}
 
 const parameters: Schema<BusyThresholds> = object({
   activeDecodeBlocksThreshold: optional(shareOfBlocks),

@@ -13,8 +13,9 @@ import {
   tokenBucket,
 } from '../../../src/index.js';
 import { admissionView, type EndpointFigures } from '../../support/pools.js';
+import { configErrorOf } from '../support/figures.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
-import { expectNumber, type Runners, runner, unknownWord } from '../support/runner.js';
+import { accepted, expectNumber, type Runners, runner, unknownWord } from '../support/runner.js';
 
 interface Instance {
   readonly queueDepth?: number;
@@ -43,8 +44,22 @@ function refusalBy(policy: AdmissionPolicy, priority: number, view: AdmissionVie
   return answer === 'admit' ? undefined : answer;
 }
 
-function expectConfigError(make: () => unknown): void {
+/** The reference refuses this configuration; text says why. */
+type ExpectedError = boolean | string;
+
+/**
+ * An error of the right kind, about something that the vector wrote: one about what it left out would be an accident of the runner. The
+ * figures of a reason in words must be told, as they are of a refusal.
+ */
+function expectConfigError(make: () => unknown, config: object, expected: ExpectedError): void {
   expect(make).toThrow(FlowConfigError);
+  const { issues, message } = configErrorOf(make) as FlowConfigError;
+  const written = JSON.stringify(config);
+  const isAboutIt = issues.some(
+    ({ got = '' }) => got !== 'nothing' && (written.includes(got.replace(/ \(.*$/s, '')) || got.startsWith('a')),
+  );
+  expect(isAboutIt, `${message} is about ${written}`).toBe(true);
+  if (typeof expected === 'string') for (const [figure] of expected.matchAll(/-?\d+(\.\d+)?/g)) expect(message).toContain(figure);
 }
 
 /** Reasons are worded anew; what is left of a reason is its figures, which must all be told. */
@@ -54,17 +69,21 @@ function expectReason(refusal: Refusal | undefined, reason: string | undefined):
   for (const [, figure = ''] of reason.matchAll(/(?:priority|min|load|saturation)=(-?[\d.]+)/g)) expect(refusal?.reason).toContain(figure);
 }
 
+function isError(expected: ExpectedError | undefined): expected is true | string {
+  return expected === true || (typeof expected === 'string' && expected !== '');
+}
+
 interface Bucket {
   config: { capacity: number; refillPerSec: number };
   steps?: readonly { clockUs: number; cost: number; admit: boolean; tokensAfter?: number }[];
-  expectError?: boolean;
+  expectError?: ExpectedError;
 }
 
 const tokenBucketRunner = flatRunner<Bucket>(['config', 'steps', 'expectError'], ({ input, tolerance = 1e-9 }) => {
   const { capacity, refillPerSec } = withKeys(input.config, 'capacity', 'refillPerSec');
   const make = () => tokenBucket({ capacity, refillPerSecond: refillPerSec });
-  if (input.expectError === true) return expectConfigError(make);
-  const bucket = make();
+  if (isError(input.expectError)) return expectConfigError(make, input.config, input.expectError);
+  const bucket = accepted(make);
   for (const step of input.steps ?? []) {
     const { clockUs, cost, admit, tokensAfter } = withKeys(step, 'clockUs', 'cost', 'admit', 'tokensAfter');
     const view = admissionView([{}], { nowMs: clockUs / 1000 });
@@ -76,13 +95,13 @@ const tokenBucketRunner = flatRunner<Bucket>(['config', 'steps', 'expectError'],
 interface Classes {
   config: { overrides?: Readonly<Record<string, number>> };
   cases?: readonly { class: string; priority: number; sheddable: boolean; inverted: number }[];
-  expectError?: boolean;
+  expectError?: ExpectedError;
 }
 
 const sloPriorityRunner = flatRunner<Classes>(['config', 'cases', 'expectError'], ({ input }) => {
   const { overrides } = withKeys(input.config, 'overrides');
-  if (input.expectError === true) return expectConfigError(() => sloClasses({ overrides }));
-  const classes = sloClasses({ overrides });
+  if (isError(input.expectError)) return expectConfigError(() => sloClasses({ overrides }), input.config, input.expectError);
+  const classes = accepted(() => sloClasses({ overrides }));
   for (const entry of input.cases ?? []) {
     const { class: sloClass, ...expected } = withKeys(entry, 'class', 'priority', 'sheddable', 'inverted');
     const found = {
@@ -105,7 +124,7 @@ interface Shed<C> {
   instances?: readonly Instance[];
   saturation?: number;
   cases?: readonly ClassCase[];
-  expectError?: boolean;
+  expectError?: ExpectedError;
 }
 
 function expectCases(
@@ -130,8 +149,12 @@ interface TierShedConfig {
 
 const tierShedRunner = flatRunner<Shed<TierShedConfig>>(['config', 'instances', 'cases', 'expectError'], ({ input }) => {
   const { priorities, ...options } = withKeys(input.config, 'overloadThreshold', 'minAdmitPriority', 'priorities');
-  if (input.expectError === true) return expectConfigError(() => tierShed(options));
-  expectCases(input, tierShed(options), priorities);
+  if (isError(input.expectError)) return expectConfigError(() => tierShed(options), input.config, input.expectError);
+  expectCases(
+    input,
+    accepted(() => tierShed(options)),
+    priorities,
+  );
 });
 
 interface GaieConfig {
@@ -143,8 +166,8 @@ interface GaieConfig {
 const gaieLegacyRunner = flatRunner<Shed<GaieConfig>>(['config', 'instances', 'saturation', 'cases', 'expectError'], ({ input }) => {
   const { qdThreshold, kvThreshold, priorities } = withKeys(input.config, 'qdThreshold', 'kvThreshold', 'priorities');
   const make = () => gaieLegacy({ queueDepthThreshold: qdThreshold, kvCacheUtilThreshold: kvThreshold });
-  if (input.expectError === true) return expectConfigError(make);
-  const policy = make();
+  if (isError(input.expectError)) return expectConfigError(make, input.config, input.expectError);
+  const policy = accepted(make);
   if (input.saturation !== undefined) {
     const isFull = refusalBy(policy, -1, viewOf(input.instances ?? [])) !== undefined;
     expect(isFull).toBe(input.saturation >= 1);
@@ -155,7 +178,7 @@ const gaieLegacyRunner = flatRunner<Shed<GaieConfig>>(['config', 'instances', 's
 interface Budgets {
   config: { budgets: Readonly<Record<string, number>>; totalCapacity: number };
   steps?: readonly { op: string; tenant: string; over?: boolean }[];
-  expectError?: boolean;
+  expectError?: ExpectedError;
 }
 
 /** With the reference's counting. `start` is work that no budget limits; `check` asks for work that one may. */
@@ -163,8 +186,8 @@ const tenantBudgetRunner = flatRunner<Budgets>(['config', 'steps', 'expectError'
   const { config, steps = [], expectError } = vector.input;
   const { budgets, totalCapacity } = withKeys(config, 'budgets', 'totalCapacity');
   const make = () => tenantBudgets({ budgets, capacity: totalCapacity, counting: 'blis' });
-  if (expectError === true) return expectConfigError(make);
-  const policy = make();
+  if (isError(expectError)) return expectConfigError(make, config, expectError);
+  const policy = accepted(make);
   const view = admissionView();
   for (const step of steps) {
     const { op, tenant, over } = withKeys(step, 'op', 'tenant', 'over');

@@ -22,7 +22,7 @@ class Workers {
   readonly pool: EndpointPool = new EndpointPool();
   private atMs = 0;
 
-  report(id: string, ranks: readonly RankLoad[]): void {
+  report(id: string, ranks: readonly Nullable<RankLoad>[]): void {
     if (this.pool.get(id) === undefined) this.pool.add(id);
     this.pool.report(id, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: this.atMs++, ranks });
   }
@@ -58,6 +58,12 @@ interface Step extends Nullable<RankLoad>, Nullable<BusyThresholds> {
   overloaded?: boolean;
 }
 
+interface Scaling {
+  readonly input: number;
+  readonly stored: number;
+  readonly effective: number;
+}
+
 interface SetStep {
   op: string;
   worker?: number;
@@ -84,7 +90,8 @@ function playSequence(vector: Vector<{ config: Nullable<BusyThresholds>; steps: 
       expect(step.accepted).toBe(true);
     } else if (op === 'totalBlocks') workers.reportRank('0', dpRank, known({ totalBlocks }));
     else if (op === 'runtimeConfig') {
-      const rank = known({ totalBlocks: step.totalKvBlocks ?? null, maxNumBatchedTokens });
+      // Capacities that the engine does not name are not known any more.
+      const rank = { totalBlocks: step.totalKvBlocks ?? null, maxNumBatchedTokens: maxNumBatchedTokens ?? null };
       workers.report(
         '0',
         Array.from({ length: step.size ?? 0 }, () => rank),
@@ -173,6 +180,17 @@ export const busyWorkerRunners: Runners = {
     expect(results[ticket.state ?? '']).toBe(result);
     if (result === 'route') expect(free).toContain(Number(ticket.lease?.endpoint?.id));
   }),
+
+  /** Nothing is stored but the threshold itself. */
+  'threshold-scaling': runner<About & { cases: readonly Scaling[] }, { effective?: readonly number[] }>(
+    { input: [...about, 'cases'], expect: ['effective'] },
+    ({ input, expect: { effective = input.cases.map((each) => each.effective) } }) => {
+      const found = input.cases.map(
+        (each) => busyThresholdDetector({ activeDecodeBlocksThreshold: each.input }).thresholds.activeDecodeBlocksThreshold,
+      );
+      expect(found).toEqual(effective);
+    },
+  ),
 
   'threshold-validation': runner<About & { cases: readonly (Readonly<Record<string, unknown>> & { valid: boolean })[] }, object>(
     { input: [...about, 'cases'], expect: [] },

@@ -22,6 +22,9 @@ interface CallResult {
   errorChainIncludes: readonly string[];
 }
 
+const inboxes: readonly string[] = ['free', 'busy', 'busyForever', 'full', 'blocked'];
+const processors: readonly string[] = ['dispatches', 'blocks', 'never', 'rejects'];
+
 const enqueueAndWait = runner<Call, CallResult>(
   {
     input: [
@@ -49,15 +52,18 @@ const enqueueAndWait = runner<Call, CallResult>(
       cancelAfterMs,
       callerDeadlineMs,
     } = vector.input;
-    if (inbox !== 'free') throw unknownWord(vector, inbox);
-    if (processor !== undefined && processor !== 'dispatches') throw unknownWord(vector, processor);
+    // There is no inbox: where the reference blocks before a full one, a request waits in its queue.
+    if (!inboxes.includes(inbox)) throw unknownWord(vector, inbox);
+    if (processor !== undefined && !processors.includes(processor)) throw unknownWord(vector, processor);
     const rig = new Rig();
-    // A caller's deadline is the time that its request may wait.
-    const budgets = [ttlMs, callerDeadlineMs].filter((ms) => ms !== undefined);
+    const isLate = callerDeadlineMs !== undefined && callerDeadlineMs <= 0;
+    // A caller's deadline is the time that its request may wait; one in the past is a signal that has aborted.
+    const budgets = [ttlMs, isLate ? undefined : callerDeadlineMs].filter((ms) => ms !== undefined);
     const abort = new AbortController();
     const stopsBefore = controllerStopped === true || (stopDuringWait === true && queued === false);
     if (stopsBefore) void rig.flow.close();
-    if (cancelled === true && stopsBefore) abort.abort();
+    const endsBefore = stopsBefore || (queued === false && processor === undefined && stopDuringWait !== true);
+    if (isLate || (cancelled === true && endsBefore)) abort.abort();
     const ticket = rig.enqueue({ abort, ttlMs: budgets.length > 0 ? Math.min(...budgets) : undefined });
     if (processor === 'dispatches') rig.gate.open(1);
     if (cancelAfterMs !== undefined) {
@@ -100,16 +106,17 @@ interface Key {
   priority: number;
 }
 
-const fallback = runner<Key & { provisioned: readonly number[] }, { outcome: string; queuedKey: Key }>(
-  { input: ['flowId', 'priority', 'provisioned'], expect: ['outcome', 'queuedKey'] },
+const fallback = runner<Key & { provisioned: readonly number[] }, { outcome?: string; queuedKey?: Key | null; error?: string | null }>(
+  { input: ['flowId', 'priority', 'provisioned'], expect: ['outcome', 'queuedKey', 'error'] },
   ({ input, expect: expected }) => {
     const rig = new Rig({ bands: input.provisioned.map((priority) => ({ priority })) });
     const keys: Key[] = [];
     rig.flow.on('queued', ({ item }) => keys.push({ flowId: item.fairnessId, priority: item.priority }));
     const ticket = rig.enqueue({ fairnessId: input.flowId, priority: input.priority });
     rig.gate.open(1);
-    expect(ticket.state).toBe(expected.outcome);
-    expect(keys).toEqual([expected.queuedKey]);
+    const { outcome = 'Dispatched', queuedKey, error = null } = expected;
+    expect({ outcome: ticket.state, error: null }).toEqual({ outcome, error });
+    if (queuedKey !== undefined) expect(keys).toEqual(queuedKey === null ? [] : [queuedKey]);
   },
 );
 

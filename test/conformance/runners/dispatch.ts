@@ -3,19 +3,22 @@ import { expect } from 'vitest';
 import type { FairnessPolicy, UsageLimitPolicy } from '../../../src/index.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
-import type { Vector } from '../support/vectors.js';
 
 interface VectorBand {
   readonly priority: number;
   readonly queued: number;
+  readonly ceiling?: number;
   readonly fault?: string;
   readonly fairnessReturns?: string | null;
 }
 
 interface Cycle {
   bands: readonly VectorBand[];
-  saturation: number;
+  saturation?: number;
+  /** By band, in their order. */
+  ceilings?: readonly number[];
   cycles?: number;
+  poolEmpty?: boolean;
 }
 
 interface CycleResult {
@@ -24,19 +27,32 @@ interface CycleResult {
   dispatchedPriorities?: readonly number[];
 }
 
-/** A policy that fails, or returns a flow in which nobody waits; undefined for a band without such. */
-function faultyPolicy(vector: Vector, { fault, fairnessReturns }: VectorBand): FairnessPolicy | undefined {
-  if (fault === undefined && fairnessReturns === undefined) return undefined;
-  if (fault !== undefined && fault !== 'fairness') throw unknownWord(vector, fault);
+/**
+ * A policy that fails, or returns a flow in which nobody waits; undefined for a band without such. The other parts of the reference that
+ * can fail, those that look a band or a queue up, have no counterpart: such a band is one like any other.
+ */
+function faultyPolicy({ fault, fairnessReturns }: VectorBand): FairnessPolicy | undefined {
+  const fails = fault?.startsWith('fairness') === true;
+  if (!fails && fairnessReturns === undefined) return undefined;
   return {
     type: 'faulty-fairness-policy',
     createSelector: (band) => ({
       pick() {
-        if (fault !== undefined) throw new Error('this policy fails');
+        if (fails) throw new Error('this policy fails');
         if (fairnessReturns === null || fairnessReturns === 'nothing') return undefined;
         return { fairnessId: 'empty', priority: band.priority, weight: 1, waiting: 0, waitingBytes: 0, head: undefined };
       },
     }),
+  };
+}
+
+/** 1 where no ceiling is given. */
+function givenCeilings(ceilingOf: (priority: number) => number | undefined): UsageLimitPolicy {
+  return {
+    type: 'given-ceilings',
+    computeLimits(_saturation, ranked, limits) {
+      for (const [rank, priority] of ranked.entries()) limits[rank] = ceilingOf(priority) ?? 1;
+    },
   };
 }
 
@@ -56,13 +72,7 @@ export const dispatchRunners: Runners = {
       const { type, saturation, priorities, ceilings, orderIn } = vector.input;
       if (type !== 'strict-band-selection-policy') throw unknownWord(vector, type);
       expect(orderIn).toEqual([...priorities.keys()]);
-      const usageLimitPolicy: UsageLimitPolicy = {
-        type: 'given-ceilings',
-        computeLimits(_saturation, ranked, limits) {
-          for (const [rank, priority] of ranked.entries()) limits[rank] = ceilings[priorities.indexOf(priority)] ?? 1;
-        },
-      };
-      const rig = new Rig({ bandOrder: 'strict', usageLimitPolicy });
+      const rig = new Rig({ bandOrder: 'strict', usageLimitPolicy: givenCeilings((priority) => ceilings[priorities.indexOf(priority)]) });
       for (const priority of [...priorities].reverse()) rig.enqueue({ priority });
       rig.gate.saturationWhenOpen = saturation;
       rig.gate.open(priorities.length);
@@ -71,11 +81,19 @@ export const dispatchRunners: Runners = {
   ),
 
   'dispatch.cycle': runner<Cycle, CycleResult>(
-    { input: ['bands', 'saturation', 'cycles'], expect: ['dispatched', 'fromPriority', 'dispatchedPriorities'] },
+    {
+      input: ['bands', 'saturation', 'ceilings', 'cycles', 'poolEmpty'],
+      expect: ['dispatched', 'fromPriority', 'dispatchedPriorities'],
+    },
     (vector) => {
-      const { bands, saturation, cycles = 1 } = vector.input;
+      const { bands, saturation = 0, ceilings = [], cycles = 1, poolEmpty = false } = vector.input;
       const { dispatched, fromPriority, dispatchedPriorities } = vector.expect;
-      const rig = new Rig({ bands: bands.map((band) => ({ priority: band.priority, fairness: faultyPolicy(vector, band) })) });
+      const ceilingOf = new Map(bands.map(({ priority, ceiling }, rank) => [priority, ceiling ?? ceilings[rank] ?? 1]));
+      const options = {
+        usageLimitPolicy: givenCeilings((priority) => ceilingOf.get(priority)),
+        bands: bands.map((band) => ({ priority: band.priority, fairness: faultyPolicy(band) })),
+      };
+      const rig = new Rig(options, { endpoints: poolEmpty ? 0 : 1 });
       for (const { priority, queued } of bands) rig.enqueueMany(queued, { priority });
       rig.gate.saturationWhenOpen = saturation;
       for (let cycle = 0; cycle < cycles; cycle++) rig.gate.open(1);

@@ -2,8 +2,8 @@
 import { expect } from 'vitest';
 import { endpointsInSubset } from '../../../src/endpoints/filters/subset-hint.js';
 import { estimatedOutputTokens, type PrefixMatch, uncachedInputTokens } from '../../../src/endpoints/token-estimator.js';
-import { EndpointPool, type EndpointView, tokenEstimator } from '../../../src/index.js';
-import { Rig } from '../support/rig.js';
+import { type EndpointFilter, EndpointPool, type EndpointView, subsetHint, tokenEstimator } from '../../../src/index.js';
+import { Rig, Ticket } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 
 interface Estimate {
@@ -23,6 +23,17 @@ interface Prefix {
 function prefixOf({ blockSize, totalBlocks, matchBlocks }: Prefix): PrefixMatch | undefined {
   if (blockSize === undefined || totalBlocks === undefined || matchBlocks === undefined) return undefined;
   return { blockSize, totalBlocks, matchedBlocks: matchBlocks };
+}
+
+interface Cache {
+  /** The hints of requests that come one after the other; null is none. */
+  subsets?: readonly (readonly string[] | null)[];
+  /** How often each of them comes. */
+  calls?: number;
+  concurrent?: number;
+  /** Between them. The reference's answers live for `ttlMs`; here they hold until the pool changes. */
+  ttlMs?: number;
+  advanceMs?: number;
 }
 
 interface Lifecycle {
@@ -65,6 +76,38 @@ class Replaced {
 }
 
 export const endpointRunners: Runners = {
+  /** Requests with the same hint, whatever its order, are one class, of which the filter is asked once. */
+  'endpoints.cache': runner<Cache, { delegateCalls: number }>(
+    { input: ['subsets', 'calls', 'concurrent', 'ttlMs', 'advanceMs'], expect: ['delegateCalls'] },
+    ({ input: { subsets = [null], calls = 1, concurrent = 1, advanceMs = 0 }, expect: { delegateCalls } }) => {
+      const asked: unknown[] = [];
+      const hints = new Map<unknown, readonly string[] | null>();
+      const filter = subsetHint<object>({ of: (request) => hints.get(request) });
+      const rig = new Rig({
+        endpointFilters: [
+          {
+            ...filter,
+            keep(endpoints: readonly EndpointView[], requestClass: string) {
+              asked.push(requestClass);
+              return filter.keep(endpoints, requestClass);
+            },
+          } as EndpointFilter,
+        ],
+      });
+      for (const address of new Set(subsets.flatMap((subset) => subset ?? []))) rig.pool.add(address);
+      rig.gate.open();
+      for (const subset of subsets) {
+        for (let call = 0; call < calls * concurrent; call++) {
+          const ticket = new Ticket(`call ${call}`, {});
+          hints.set(ticket, subset);
+          void rig.flow.enqueue(ticket, { fairnessId: 'flow' });
+          rig.clock.advance(advanceMs);
+        }
+      }
+      expect(asked).toHaveLength(delegateCalls);
+    },
+  ),
+
   'load.estimateTotal': runner<Estimate, { tokens: number }>(
     { input: ['inputTokens', 'outputRatio', 'clientCap', 'operatorCap'], expect: ['tokens'] },
     ({ input: { inputTokens, outputRatio, clientCap, operatorCap }, expect: expected }) => {

@@ -15,6 +15,7 @@ import { endpointRunners } from './endpoints.js';
 import { evictionRunners } from './eviction.js';
 import { fairnessRunners } from './fairness.js';
 import { gatewayQueueRunners } from './gateway-queue.js';
+import { handoffRunners } from './handoff.js';
 import { httpRunners } from './http.js';
 import { integrationRunners } from './integration.js';
 import { metricsRunners } from './metrics.js';
@@ -28,6 +29,7 @@ import { queueRunners } from './queues.js';
 import { reclamationRunners } from './reclamation.js';
 import { registryRunners } from './registry.js';
 import { reportRunners } from './reports.js';
+import { retryAfterRunners } from './retry-after.js';
 import { stageRunners } from './stages.js';
 import { workerAdmissionRunners } from './worker-admission.js';
 
@@ -62,4 +64,6 @@ export const runners: Runners = {
   ...integrationRunners,
   ...metricsRunners,
   ...reportRunners,
+  ...handoffRunners,
+  ...retryAfterRunners,
 };

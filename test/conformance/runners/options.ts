@@ -24,6 +24,8 @@ interface RegistryInput extends LimitFigures {
   flowGCTimeoutMs?: number;
   priorityBandGCTimeoutMs?: number;
   bands?: readonly (BandInput | null)[];
+  /** Null: no default policies. They come with the package here, and cannot be missing. */
+  defaults?: null;
   defaultPriorityBand?: BandInput;
   defaultNegativePriorityBand?: BandInput;
 }
@@ -101,7 +103,10 @@ export const optionRunners: Runners = {
   ),
 
   'registry.config': runner<RegistryInput, RegistryResult>(
-    { input: [...sharedKeys, ...templateKeys, 'bands'], expect: ['valid', ...sharedKeys, ...templateKeys, 'priorities', 'band0', 'band1'] },
+    {
+      input: [...sharedKeys, ...templateKeys, 'bands', 'defaults'],
+      expect: ['valid', ...sharedKeys, ...templateKeys, 'priorities', 'band0', 'band1'],
+    },
     ({ input, expect: { valid, ...expected } }) => {
       const options = constructorOptions(input);
       const error = configErrorOf(() => resolveOptions(options));

@@ -6,6 +6,8 @@ import { type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';
 
 const ttlMs = 1000;
+const noEndpointTtlMs = 60_000;
+const expiring: readonly string[] = ['ErrTTLExpired', 'DeadlineExceeded', 'EvictedTTL'];
 const oneAtATime = { limits: { maxRequests: 1 } };
 
 /**
@@ -16,11 +18,19 @@ function endWaiting(vector: Vector, rig: Rig, ticket: Ticket, cause: string | nu
   if (cause === 'ErrTTLExpired' || cause === 'EvictedTTL' || cause === 'DeadlineExceeded') rig.clock.advance(ttlMs);
   else if (cause === 'Canceled' || cause === 'ErrContextCancelled' || cause === 'EvictedContextCancelled') ticket.abort.abort();
   else if (cause === 'Dispatched') rig.gate.open(1);
-  else if (cause === null || ['other', 'ErrFlowControllerNotRunning', 'EvictedOther'].includes(cause)) void rig.flow.close();
+  else if (cause === 'EvictedNoEndpoints' || cause === 'ErrNoEndpoints') {
+    rig.setEndpoints(0);
+    rig.clock.advance(noEndpointTtlMs);
+  } else if (isOther(cause) || cause === 'EvictedOther') void rig.flow.close();
   else throw unknownWord(vector, cause);
 }
 
-/** A request that ends for this cause before it is queued. */
+/** What the reference has no outcome for. */
+function isOther(cause: string | null): boolean {
+  return cause === null || ['other', 'unknown', 'ErrFlowControllerNotRunning', 'ErrEvicted', 'ErrRejected'].includes(cause);
+}
+
+/** A request that ends for this cause before it is queued. No time passes before that: one whose time is up has been queued. */
 function endAtOnce(vector: Vector, rig: Rig, cause: string | null): Ticket {
   const abort = new AbortController();
   if (cause === 'Dispatched') rig.gate.open(1);
@@ -29,9 +39,11 @@ function endAtOnce(vector: Vector, rig: Rig, cause: string | null): Ticket {
     rig.enqueue();
     rig.setEndpoints(0);
   } else if (cause === 'Canceled' || cause === 'ErrContextCancelled') abort.abort();
-  else if (cause === null || ['other', 'ErrFlowControllerNotRunning', 'RejectedOther'].includes(cause)) void rig.flow.close();
-  else throw unknownWord(vector, cause);
-  return rig.enqueue({ ttlMs, abort });
+  else if (isOther(cause) || cause === 'RejectedOther') void rig.flow.close();
+  else if (!expiring.includes(cause ?? '')) throw unknownWord(vector, cause);
+  const ticket = rig.enqueue({ ttlMs, abort });
+  if (expiring.includes(cause ?? '')) rig.clock.advance(ttlMs);
+  return ticket;
 }
 
 function ended(vector: Vector, rig: Rig, cause: string | null, queued: boolean): Ticket {
@@ -55,6 +67,16 @@ const dropSteps: Readonly<Record<string, (rig: Rig) => void>> = {
     const abort = new AbortController();
     abort.abort();
     rig.enqueue({ priority: 1, abort });
+  },
+  rejectCapacityEmptyPool: (rig) => dropSteps.rejectNoEndpoints?.(rig),
+  evictNoEndpoints(rig) {
+    rig.setEndpoints(0);
+    const ticket = rig.enqueue({ priority: 1, ttlMs });
+    rig.flow.reconfigure({ noEndpointRequestTtl: 1 });
+    rig.clock.advance(1);
+    expect(ticket.state).toBe('EvictedNoEndpoints');
+    rig.flow.reconfigure({ noEndpointRequestTtl: 0 });
+    rig.setEndpoints(1);
   },
   rejectNoEndpoints(rig) {
     rig.setEndpoints(0);

@@ -1,6 +1,14 @@
 /** The cap inside a worker process: who runs, who waits, who is refused. */
 import { expect } from 'vitest';
-import { automaticConcurrencyLimit, type WorkerAdmission, type WorkerLease, workerAdmission } from '../../../src/index.js';
+import { type DynamoSettings, dynamoEnvironment } from '../../../src/config/index.js';
+import {
+  automaticConcurrencyLimit,
+  type BusyThresholds,
+  FlowConfigError,
+  type WorkerAdmission,
+  type WorkerLease,
+  workerAdmission,
+} from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { turns } from '../../support/flow.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
@@ -84,9 +92,11 @@ interface Limit {
 }
 
 const limitRunner = flatRunner<Limit>(['config', 'arrivals', 'dispatched', 'queued', 'rejected'], async ({ input }) => {
-  // There is one profile here, the exact one.
-  const { engineRequestLimit, requestQueueLimit } = withKeys(input.config, 'profile', 'engineRequestLimit', 'requestQueueLimit');
-  const worker = new Worker({ limit: engineRequestLimit, queue: requestQueueLimit });
+  const { profile, engineRequestLimit, requestQueueLimit } = withKeys(input.config, 'profile', 'engineRequestLimit', 'requestQueueLimit');
+  // Limits of the older profile come from the environment. The gate itself is the exact one.
+  const env = { DYN_ENGINE_REQUEST_LIMIT: String(engineRequestLimit), DYN_DYNAMO_REQUEST_QUEUE_LIMIT: String(requestQueueLimit) };
+  const limits = dynamoEnvironment(env, { release: profile === 'tcp-channel' ? 'tcp-channel' : 'backend-gate' }).worker;
+  const worker = new Worker({ limit: limits.engineRequestLimit, queue: limits.requestQueueLimit });
   for (let index = 0; index < input.arrivals; index++) await worker.acquire(String(index));
   const { running, waiting, refusedQueueFull } = worker.admission.stats();
   const expected = { dispatched: input.dispatched, queued: input.queued, rejected: input.rejected };
@@ -133,6 +143,25 @@ interface Sizing {
   cases: readonly { maxNumSeqs: number | null; dataParallelSize: number | null; limit: number | null }[];
 }
 
+type Env = Readonly<Record<string, string>>;
+
+/** One variable with the text that the vector has for it; absent for null. */
+function workerFrom(name: string, text: string | number | null, automaticLimit?: number): DynamoSettings['worker'] {
+  return dynamoEnvironment(text === null ? {} : { [name]: String(text) }, { automaticLimit }).worker;
+}
+
+/** Flag → variable, as Dynamo's front end names both. */
+function variableOf(flag: string): string {
+  return `DYN_${flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+interface FlagCase {
+  readonly flags: Readonly<Record<string, string | number>>;
+  readonly mode?: string;
+  readonly thresholds?: { readonly [K in keyof BusyThresholds]?: number | null };
+  readonly error?: boolean;
+}
+
 export const workerAdmissionRunners: Runners = {
   'engine-request-limit': limitRunner,
   'backend-gate': gateRunner,
@@ -140,6 +169,57 @@ export const workerAdmissionRunners: Runners = {
     for (const entry of input.cases) {
       const { limit, ...engine } = withKeys(entry, 'maxNumSeqs', 'dataParallelSize', 'limit');
       expect(automaticConcurrencyLimit(engine) ?? null).toBe(limit);
+    }
+  }),
+  /** The channel of the reference leaves out the request that its dispatcher has in hand: behind a limit, our queue holds one more. */
+  'engine-request-limit-sizing': flatRunner<{ cases: readonly { env: Env; pool: number; channel: number }[] }>(['cases'], ({ input }) => {
+    for (const entry of input.cases) {
+      const { env, pool, channel } = withKeys(entry, 'env', 'pool', 'channel');
+      const { engineRequestLimit, requestQueueLimit } = dynamoEnvironment(env, { release: 'tcp-channel' }).worker;
+      const isLimited = /^\d+$/.test(env.DYN_ENGINE_REQUEST_LIMIT ?? '');
+      const found = { pool: engineRequestLimit, channel: isLimited ? Math.max(1, requestQueueLimit - 1) : requestQueueLimit };
+      expect(found, JSON.stringify(env)).toEqual({ pool, channel });
+    }
+  }),
+
+  'concurrency-limit-resolution': flatRunner<{
+    cases: readonly { env: string | number | null; hint: number | null; limit: number }[];
+  }>(['cases'], ({ input }) => {
+    for (const entry of input.cases) {
+      const { env, hint, limit } = withKeys(entry, 'env', 'hint', 'limit');
+      expect(workerFrom('DYN_ENGINE_REQUEST_LIMIT', env, hint ?? undefined).engineRequestLimit, JSON.stringify(entry)).toBe(limit);
+    }
+  }),
+
+  'queue-delay-resolution': flatRunner<{ cases: readonly { env: string | number | null; delayMs: number }[] }>(['cases'], ({ input }) => {
+    for (const entry of input.cases) {
+      const { env, delayMs } = withKeys(entry, 'env', 'delayMs');
+      expect(workerFrom('DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS', env).maxQueueDelay, JSON.stringify(entry)).toBe(delayMs);
+    }
+  }),
+
+  /** Both switches read alike. */
+  'queue-policy-switch': flatRunner<{ cases: readonly { raw: string | null; enabled: boolean }[] }>(['cases'], ({ input }) => {
+    for (const entry of input.cases) {
+      const { raw, enabled } = withKeys(entry, 'raw', 'enabled');
+      const { adaptiveLifo } = workerFrom('DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO', raw);
+      const { maxQueueDelay } = workerFrom('DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY', raw);
+      const isBounded = maxQueueDelay < Number.POSITIVE_INFINITY;
+      expect([adaptiveLifo, isBounded], JSON.stringify(raw)).toEqual([enabled, enabled]);
+    }
+  }),
+
+  'admission-config': flatRunner<{ cases: readonly FlagCase[] }>(['cases'], ({ input }) => {
+    for (const entry of input.cases) {
+      const { flags, mode, thresholds = {}, error } = withKeys(entry, 'flags', 'mode', 'thresholds', 'error');
+      const env = Object.fromEntries(Object.entries(flags).map(([flag, text]) => [variableOf(flag), String(text)]));
+      if (error === true) {
+        expect(() => dynamoEnvironment(env), JSON.stringify(flags)).toThrow(FlowConfigError);
+        continue;
+      }
+      const found = dynamoEnvironment(env);
+      const set = Object.fromEntries(Object.entries(thresholds).filter(([, threshold]) => threshold !== null));
+      expect({ mode: found.admissionControl, thresholds: found.thresholds }, JSON.stringify(flags)).toEqual({ mode, thresholds: set });
     }
   }),
 };

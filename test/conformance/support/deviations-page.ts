@@ -29,10 +29,10 @@ function ofStatus(status: Deviation['status']): Deviation[] {
   return deviations.filter((entry) => entry.status === status);
 }
 
-function deviationRow({ id, kind, where = {}, reason, instead }: Deviation): string[] {
+function deviationRow({ kind, where = {}, reason, instead = {} }: Deviation): string[] {
   const conditions = Object.entries(where).map(([path, matcher]) => `${path}: ${JSON.stringify(matcher)}`);
-  const happens = instead === undefined ? '' : ` Instead: ${code(JSON.stringify(instead))}`;
-  return [id === undefined ? code(kind) : `${code(kind)} ${id}`, conditions.map(code).join(', '), `${reason}${happens}`];
+  const happens = Object.entries(instead).map(([id, expected]) => ` ${id} instead: ${code(JSON.stringify(expected))}`);
+  return [code(kind), conditions.map(code).join(', '), `${reason}${happens.join('')}`];
 }
 
 function notComparedRows(): string[][] {

@@ -26,18 +26,17 @@ type Matcher = string | number | boolean | null | Operators;
 /** Path such as `input.type` → condition. All must hold. */
 type Conditions = Readonly<Record<string, Matcher>>;
 
+/** An entry excuses what its vectors have in common, not single ones: vectors that nobody has seen yet fall under it too. */
 export interface Deviation {
-  /** One vector only. */
-  readonly id?: string;
   /** A kind of vectors; a trailing `*` stands for any ending. */
   readonly kind: string;
   /** Only vectors of the kind that fulfil these conditions. */
   readonly where?: Conditions;
-  /** `deviation`: on purpose. `not-built`: belongs to a later release. */
+  /** `deviation`: on purpose; the vector is played, and must differ. `not-built`: belongs to a later release. */
   readonly status: 'deviation' | 'not-built';
   readonly reason: string;
-  /** With `id`: what headgate does in place of what the vector expects. It is checked. */
-  readonly instead?: object;
+  /** What headgate does in place of what a vector expects, by the ids of vectors of the project. It is checked. */
+  readonly instead?: Readonly<Record<string, object>>;
 }
 
 export const deviations: readonly Deviation[] = JSON.parse(readFileSync(new URL('../deviations.json', import.meta.url), 'utf8'));
@@ -57,8 +56,7 @@ function isOfKind({ kind }: Deviation, candidate: string): boolean {
 }
 
 function appliesTo(entry: Deviation, vector: Vector): boolean {
-  const { id, where = {} } = entry;
-  return (id === undefined || id === vector.id) && isOfKind(entry, vector.kind) && fulfils(vector.raw, where);
+  return isOfKind(entry, vector.kind) && fulfils(vector.raw, entry.where ?? {});
 }
 
 function fulfils(value: unknown, conditions: Conditions): boolean {

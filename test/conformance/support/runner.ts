@@ -1,5 +1,6 @@
 /** What a runner is, and the checks that all runners share. */
 import { expect } from 'vitest';
+import { FlowConfigError } from '../../../src/index.js';
 import { notCompared } from './not-compared.js';
 import type { Vector } from './vectors.js';
 
@@ -43,6 +44,19 @@ export function isNotCompared({ kind }: Vector, path: string): boolean {
 /** The runner cannot play this step, or does not know this word. */
 export function unknownWord(vector: Vector, word: unknown): Error {
   return new Error(`the runner of ${vector.kind} does not know ${JSON.stringify(word)}`);
+}
+
+/** What is made of a configuration that the vector takes for right. One that headgate refuses is a difference, not a failure of the runner. */
+export function accepted<T>(make: () => T): T {
+  let problem: string | undefined;
+  try {
+    return make();
+  } catch (error) {
+    if (!(error instanceof FlowConfigError)) throw error;
+    problem = error.message;
+  }
+  expect(problem, 'the configuration is refused').toBeUndefined();
+  throw new Error(problem);
 }
 
 /** Equal within the vector's tolerance; exactly equal when it has none. */

@@ -38,13 +38,13 @@ interface Stage {
 }
 
 interface Traffic {
-  /** A pair is a name and a priority, or a target where targets decide. */
+  /** A pair is a name and a priority, or a target where targets decide; `requests` may hold such pairs too. */
   arrivals?: readonly (Arrival | readonly [id: string, figure: number])[];
   flows?: readonly string[];
   perFlow?: number;
   sizes?: readonly number[];
   queued?: number;
-  requests?: number | readonly Arrival[];
+  requests?: number | readonly (Arrival | readonly [id: string, figure: number])[];
   /** One more; the only one when nothing else is named. */
   request?: Omit<Arrival, 'id'>;
   /** How long callers wait at most. */
@@ -105,7 +105,7 @@ export function bring(rig: Rig, input: Scenario): Ticket[] {
   for (const bytes of sizes) all.push({ id: `${bytes} bytes`, bytes });
   const count = queued + (typeof requests === 'number' ? requests : 0);
   for (let index = 0; index < count; index++) all.push({ id: `request-${index}` });
-  if (typeof requests !== 'number') all.push(...requests);
+  if (typeof requests !== 'number') all.push(...requests.map((each) => ('id' in each ? each : pairToArrival(each, input.ordering))));
   if (request !== undefined || all.length === 0) all.push({ id: 'request', ...request });
   return all.map(({ id, flow, bytes, sloMs, ttlMs, priority }) => {
     const budgetMs = smallest(input.callerTimeoutMs, ttlMs);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type BusyThresholds, busyThresholdDetector, EndpointPool, type RankLoad } from '../../../src/index.js';
+import { type BusyThresholds, busyThresholdDetector, EndpointPool, type EndpointView, type RankLoad } from '../../../src/index.js';
 import { key, makeFlow, request, turns } from '../../support/flow.js';
 
 const idle = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: 0 };
@@ -118,12 +118,22 @@ describe('ranks in reports', () => {
     expect(pool.get('worker-0')?.metrics?.ranks).toEqual([{ totalBlocks: 100, kvUsedBlocks: 0 }]);
   });
 
+  it('forget a capacity that the worker does not know any more', () => {
+    const pool = poolOf([{ totalBlocks: 100, kvUsedBlocks: 90 }]);
+    const detector = busyThresholdDetector({ activeDecodeBlocksThreshold: 0.5 });
+    const worker = pool.endpoints[0] as EndpointView;
+    expect(detector.isBusy(worker)).toBe(true);
+    pool.report('worker-0', { ...idle, ranks: [{ totalBlocks: null }] });
+    expect(worker.metrics?.ranks).toEqual([{ kvUsedBlocks: 90 }]);
+    expect(detector.isBusy(worker)).toBe(false);
+  });
+
   it('must be figures', () => {
     const pool = poolOf([]);
     const report = (ranks: unknown) => () => pool.report('worker-0', { ...idle, ranks: ranks as readonly RankLoad[] });
     expect(report(5)).toThrow('ranks: expected an array with one entry for each rank; got 5 (number)');
     expect(report([null])).toThrow('ranks[0]: expected an object; got null');
-    expect(report([{}, { totalBlocks: -1 }])).toThrow('ranks[1].totalBlocks: expected a number from 0 up; got -1 (number)');
+    expect(report([{}, { totalBlocks: -1 }])).toThrow('ranks[1].totalBlocks: expected a number from 0 up, or null; got -1 (number)');
     expect(report([{ kvUsedBlocks: Number.NaN }])).toThrow('ranks[0].kvUsedBlocks');
     expect(pool.get('worker-0')?.metrics?.ranks).toEqual([]);
   });

@@ -1,0 +1,135 @@
+/**
+ * What Dynamo's environment variables for request rejection mean, as options of headgate. Nothing here reads `process.env`: a host
+ * passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports an error.
+ */
+import { type BusyThresholds, busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
+
+/** The environment, as `process.env` has it. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface DynamoEnvironmentOptions {
+  /**
+   * `backend-gate`: the later releases, which resize the limit to the engine and bound how long a request waits. `tcp-channel`: the
+   * releases around 1.2, which hold 16 requests behind a limit unless told otherwise, for as long as it takes.
+   * @default 'backend-gate'
+   */
+  release?: 'backend-gate' | 'tcp-channel' | undefined;
+  /** What `automaticConcurrencyLimit` says of the engine; counts where no limit is set. `backend-gate` only. */
+  automaticLimit?: number | undefined;
+}
+
+export interface DynamoSettings {
+  /** For `busyThresholdDetector`. Empty: nothing is rejected. */
+  readonly thresholds: Readonly<BusyThresholds>;
+  /** `token-capacity` as soon as one threshold is given. */
+  readonly admissionControl: 'none' | 'token-capacity';
+  /** For `workerAdmission`; `maxQueueDelay` in ms. */
+  readonly worker: {
+    readonly engineRequestLimit: number;
+    readonly requestQueueLimit: number;
+    readonly maxQueueDelay: number;
+    readonly adaptiveLifo: boolean;
+  };
+}
+
+/** Limits that are never reached in practice: Dynamo sets them for what is not given. */
+const tokenCapacityDefaults: Required<BusyThresholds> = {
+  activeDecodeBlocksThreshold: 1,
+  activePrefillTokensThreshold: 10_000_000,
+  activePrefillTokensThresholdFrac: 64,
+};
+
+const thresholdVariables: Readonly<Record<keyof BusyThresholds, string>> = {
+  activeDecodeBlocksThreshold: 'DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD',
+  activePrefillTokensThreshold: 'DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD',
+  activePrefillTokensThresholdFrac: 'DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC',
+};
+
+const modeVariable = 'DYN_ADMISSION_CONTROL';
+const subject = 'dynamoEnvironment';
+
+/**
+ * The options that these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (the text `None` switches one off),
+ * `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`, `DYN_TCP_WORK_QUEUE_SIZE`,
+ * `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY` and
+ * `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO`. `dynamoOverloadStatus` of `headgate/http` reads the status for overload.
+ *
+ * Differs from Dynamo: a queue limit of 0 or 1 is that limit, where `tcp-channel` holds 2.
+ * Source: Dynamo, request rejection.
+ * @throws FlowConfigError for an unknown mode, a threshold out of range, and a threshold beside the mode `none`.
+ * @example
+ * const { thresholds, worker } = dynamoEnvironment(process.env);
+ * const saturationDetector = busyThresholdDetector(thresholds);
+ */
+export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOptions = {}): DynamoSettings {
+  const { release = 'backend-gate', automaticLimit } = options;
+  const worker = release === 'tcp-channel' ? tcpChannel(env) : backendGate(env, automaticLimit);
+  return { ...admissionControl(env), worker };
+}
+
+function admissionControl(env: Environment): Pick<DynamoSettings, 'thresholds' | 'admissionControl'> {
+  const mode = given(env, modeVariable);
+  if (mode !== undefined && mode !== 'none' && mode !== 'token-capacity') {
+    throw wrong({ path: modeVariable, expected: '"none" or "token-capacity"', got: `"${mode}"` });
+  }
+  const set = Object.entries(thresholdVariables).flatMap(([name, variable]) => {
+    const text = given(env, variable);
+    return text === undefined ? [] : [[name as keyof BusyThresholds, variable, text] as const];
+  });
+  const numbers = set.filter(([, , text]) => text !== 'None');
+  const [first] = numbers;
+  if (mode === 'none' && first !== undefined) {
+    throw wrong({ path: first[1], expected: `no number, as ${modeVariable} is none`, got: `"${first[2]}"` });
+  }
+  if (mode === 'none' || (mode === undefined && numbers.length === 0)) return { thresholds: {}, admissionControl: 'none' };
+  // The detector's own check of its options.
+  const { thresholds } = busyThresholdDetector(Object.fromEntries(numbers.map(([name, , text]) => [name, Number(text)])));
+  const defaults = Object.entries(tokenCapacityDefaults).filter(([name]) => !set.some(([other]) => other === name));
+  return { thresholds: { ...Object.fromEntries(defaults), ...thresholds }, admissionControl: 'token-capacity' };
+}
+
+function backendGate(env: Environment, automaticLimit: number | undefined): DynamoSettings['worker'] {
+  const delay = positive(env, 'DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS') ?? 5000;
+  return {
+    engineRequestLimit: positive(env, 'DYN_ENGINE_REQUEST_LIMIT') ?? (automaticLimit || 10_000),
+    requestQueueLimit: count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 40_000,
+    maxQueueDelay: isOn(env, 'DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY') ? delay : Number.POSITIVE_INFINITY,
+    adaptiveLifo: isOn(env, 'DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO'),
+  };
+}
+
+/** The queue limit counts beside an engine limit only, and 0 as an engine limit is one request. */
+function tcpChannel(env: Environment): DynamoSettings['worker'] {
+  const limit = count(env, 'DYN_ENGINE_REQUEST_LIMIT');
+  return {
+    engineRequestLimit: limit === undefined ? (positive(env, 'DYN_TCP_WORKER_POOL_SIZE') ?? 10_000) : Math.max(1, limit),
+    requestQueueLimit:
+      limit === undefined ? (count(env, 'DYN_TCP_WORK_QUEUE_SIZE') ?? 40_000) : (count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 16),
+    maxQueueDelay: Number.POSITIVE_INFINITY,
+    adaptiveLifo: false,
+  };
+}
+
+/** The text without blanks around it; undefined for nothing. */
+function given(env: Environment, name: string): string | undefined {
+  return env[name]?.trim() || undefined;
+}
+
+/** An integer from 0 up; undefined for anything else. */
+function count(env: Environment, name: string): number | undefined {
+  const text = given(env, name) ?? '';
+  return /^\d+$/.test(text) ? Number(text) : undefined;
+}
+
+function positive(env: Environment, name: string): number | undefined {
+  return count(env, name) || undefined;
+}
+
+/** On unless the text says off. */
+function isOn(env: Environment, name: string): boolean {
+  return !['0', 'false', 'off', 'no'].includes((given(env, name) ?? '').toLowerCase());
+}
+
+function wrong(issue: ConfigIssue): FlowConfigError {
+  return new FlowConfigError(subject, [issue]);
+}

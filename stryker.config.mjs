@@ -1,0 +1,30 @@
+/**
+ * Mutation testing: `npm run mutation`, or for single files `npm run mutation -- --mutate src/tiers/held-flows.ts,src/gate/gate.ts`.
+ * docs/contributing/mutation.md says how to read the result, and why each survivor that is left is left.
+ */
+export default {
+  testRunner: 'vitest',
+  vitest: { configFile: 'vitest.mutation.config.ts', related: false },
+  plugins: ['@stryker-mutator/vitest-runner'],
+  mutate: [
+    'src/base/queues/**/*.ts',
+    'src/tiers/**/*.ts',
+    'src/gate/**/*.ts',
+    'src/admission/**/*.ts',
+    'src/eviction/**/*.ts',
+    'src/core/engine/**/*.ts',
+  ],
+  ignorePatterns: ['dist', 'bench', 'examples', 'docs', 'etc', 'test-results', 'coverage', '.ci', 'test/programs', 'test/package'],
+  coverageAnalysis: 'perTest',
+  // A constant of a module is made once, before any test: each such mutant would need a run of everything.
+  ignoreStatic: true,
+  concurrency: 1,
+  timeoutMS: 10_000,
+  timeoutFactor: 2,
+  reporters: ['clear-text', 'progress-append-only', 'json'],
+  clearTextReporter: { allowColor: false, logTests: false, reportTests: false, allowEmojis: false },
+  jsonReporter: { fileName: 'test-results/mutation.json' },
+  tempDirName: 'test-results/.stryker',
+  allowConsoleColors: false,
+  disableTypeChecks: false,
+};

@@ -1,0 +1,24 @@
+/**
+ * The tests that mutation testing runs: those of the layers that it mutates, without what listens, spawns or measures. `MUTATION_TESTS`
+ * names other ones (paths below test/, separated by commas), for single files of which somebody knows what tests them.
+ */
+import { defineConfig, mergeConfig } from 'vitest/config';
+import base from './vitest.config.js';
+
+const layers = ['base', 'tiers', 'gate', 'admission', 'endpoints', 'core', 'contract', 'testing', 'property/model.test.ts'];
+const paths = process.env.MUTATION_TESTS?.split(',') ?? layers;
+const merged = mergeConfig(base, defineConfig({}));
+
+export default defineConfig({
+  ...merged,
+  test: {
+    ...merged.test,
+    include: paths.map((path) => (path.endsWith('.ts') ? `test/${path}` : `test/${path}/**/*.test.ts`)),
+    // Simulations of minutes on end: they kill few mutants that nothing else does.
+    exclude: process.env.MUTATION_TESTS === undefined ? ['test/tiers/2-fairness/by-cost/{bounds,histories}.test.ts'] : [],
+    typecheck: { enabled: false },
+    // One load of the sources serves all test files: a mutant is switched on inside them.
+    isolate: false,
+    reporters: ['default'],
+  },
+});
