@@ -11,6 +11,7 @@ import type { ReclamationSettings } from '../eviction/reclamation.js';
 import type { UsageLimitPolicy } from '../gate/ceilings/usage-limit-policy.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
 import type { BandOrder } from '../tiers/1-priority/band-order.js';
+import type { ShareUnit } from '../tiers/1-priority/band-shares.js';
 import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
 import type { FlowProfiles } from '../tiers/flow.js';
@@ -107,6 +108,11 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   bandOrder?: 'strict' | 'fifo' | 'aging' | undefined;
   /** Waiting that is worth one band, for `bandOrder: 'aging'`. @default '60s' */
   bandPromotion?: Duration | undefined;
+  /**
+   * What `minShare` of bands is a part of: all dispatches, or all tokens: those that the request is booked with when it goes, put right
+   * when it ends by what `lease.report` told. @default 'requests'
+   */
+  minShareUnit?: 'requests' | 'tokens' | undefined;
   /** Weights and limits of single fairness IDs, in every band. */
   flows?: Readonly<Record<string, FlowOptions>> | undefined;
   /** @default staticUsageLimit(): every band up to saturation 1 */
@@ -193,6 +199,7 @@ export interface ResolvedOptions {
   readonly overflow: 'reject' | 'displace';
   /** @internal */
   readonly bandOrder: BandOrder;
+  readonly minShareUnit: ShareUnit;
   readonly flows: FlowProfiles;
   readonly limits: Limits;
   /** Configured bands, highest priority first; priority 0 is always among them. */

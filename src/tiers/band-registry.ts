@@ -6,7 +6,7 @@
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { position } from './1-priority/band-position.js';
-import { BandShares } from './1-priority/band-shares.js';
+import { BandShares, type ShareUnit } from './1-priority/band-shares.js';
 import type { Flow } from './flow.js';
 import { FlowTable, type FlowTableSettings } from './flow-table.js';
 import { type BandSettings, PriorityBand } from './priority-band.js';
@@ -22,6 +22,7 @@ export interface BandRegistrySettings extends FlowTableSettings {
   readonly maxBands: number;
   readonly bandIdleTimeoutMs: number;
   readonly bandOrder: { readonly needsOldest: boolean };
+  readonly minShareUnit: ShareUnit;
   readonly overflow: 'reject' | 'displace';
 }
 
@@ -54,7 +55,7 @@ export class BandRegistry {
     this.tendAtMs = nowMs + tendEveryMs;
     this.flows = new FlowTable(settings, (flow) => listener.flowRemoved(flow));
     for (const band of settings.bands) this.add(band.priority, true, band, nowMs);
-    this.shares.configure(this.ordered);
+    this.shares.configure(this.ordered, settings.minShareUnit);
   }
 
   /** Reports of usage that fairness policies ignored, in bands that are gone too. O(bands). */
@@ -163,7 +164,7 @@ export class BandRegistry {
     }
     for (const own of configured.values()) this.add(own.priority, true, own, nowMs);
     this.version++;
-    this.shares.configure(this.ordered);
+    this.shares.configure(this.ordered, settings.minShareUnit);
   }
 
   /** Of those idle equally long, the highest. */

@@ -25,6 +25,7 @@ function makeRegistry(maxBands: number): { bands: BandRegistry; removed: number[
     maxBands,
     bandIdleTimeoutMs,
     bandOrder: { needsOldest: false },
+    minShareUnit: 'requests' as const,
     overflow: 'reject' as const,
     maxFlows: 10,
     flowIdleTimeoutMs: 1000,

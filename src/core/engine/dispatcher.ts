@@ -257,7 +257,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
     const lease = this.seats.take(item, flow, endpoint, this.nowMs);
     const { shares } = this.backlog.bands;
-    if (shares.isUsed) shares.dispatched(band, this.backlog.bands.allWaiting());
+    if (shares.isUsed) shares.dispatched(band, this.backlog.bands.allWaiting(), item);
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
     if (!this.seats.mayEvict && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
@@ -334,6 +334,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private settleLease(lease: SeatLease, ending: Ending = 'released'): void {
     const { flow, item } = lease;
     this.seats.giveBack(lease, this.nowMs, ending);
+    const { shares } = this.backlog.bands;
+    if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allWaiting(), item, totalTokens(lease.usage));
     if (flow !== undefined) this.backlog.rest(flow, this.nowMs);
     if (item.request !== undefined) {
       if (item.admittedBy !== undefined) this.admission.ended(item, lease.usage);
@@ -549,4 +551,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.detachFromPool();
     this.shutdown.finish();
   }
+}
+
+function totalTokens({ promptTokens, completionTokens }: Usage): number {
+  return promptTokens + completionTokens;
 }

@@ -1,29 +1,46 @@
 /** Guaranteed shares: what keeps a low band from starving under strict priority. */
 import type { PriorityBand } from '../priority-band.js';
+import type { ItemView } from '../views.js';
 
-/** Credit at which a band is due. */
-const due = 1;
-/** More would let a band burst after its ceiling was closed; less would lose what is earned by the dispatch that pays. */
+/** What shares are parts of. */
+export type ShareUnit = 'requests' | 'tokens';
+
+/** In units of the largest cost: more would let a band burst after its ceiling was closed; less would lose what is earned by the dispatch that pays. */
 const mostCredit = 2;
 /** Shares add up in binary. */
 const rounding = 1e-9;
+/** Dispatches between two looks at the largest cost. */
+const reviewEvery = 1024;
 
 /**
- * Gives each band that has a `minShare` that part of all dispatches while it waits, whatever the order of bands says.
+ * Gives each band that has a `minShare` that part of all that is dispatched while it waits, whatever the order of bands says.
  *
- * Every dispatch adds `minShare` to the credit of each waiting band and takes 1 from the band that was served; a band whose credit has
- * reached 1 goes first, the lowest of them. Over any N dispatches during which band i keeps requests waiting it is served at least
- * `minShare · N − (2 + minShare · b)` times, b being the bands with a share.
+ * Every dispatch adds `minShare` of its cost to the credit of each waiting band and takes its cost from the band that was served; the lowest
+ * band that is due goes first. Requests cost 1 each, and a band is due when its credit pays for one. What they cost in tokens is known only
+ * when one is chosen: a band is due then as soon as it has any credit, and pays afterwards.
+ *
+ * Over any dispatches of cost N in all during which band i keeps requests waiting it is served at least `minShare · N − (2 + minShare · b) · e`,
+ * b being the bands with a share and e the largest cost of a request.
  */
 export class BandShares {
   private readonly credits = new Map<PriorityBand, number>();
   /** False when no band has a share: the order of bands decides alone. */
   isUsed = false;
+  /** True when shares are parts of tokens, and what a request cost is put right at its end. */
+  countsTokens = false;
+  /** The largest cost of late. */
+  private largest = 1;
+  private largestSinceReview = 1;
+  private dispatches = 0;
 
-  /** Takes the bands' shares anew. */
-  configure(bands: readonly PriorityBand[]): void {
+  /** Takes the bands' shares anew, and what they are parts of. Another unit forgets the credits. */
+  configure(bands: readonly PriorityBand[], unit: ShareUnit = 'requests'): void {
+    const before = this.countsTokens;
     this.isUsed = bands.some((band) => band.settings.minShare > 0);
-    if (!this.isUsed) this.credits.clear();
+    this.countsTokens = this.isUsed && unit === 'tokens';
+    if (!this.isUsed || this.countsTokens !== before) this.credits.clear();
+    this.largest = 1;
+    this.largestSinceReview = 1;
   }
 
   /** The lowest band that is due; undefined when the order of bands decides. O(waiting bands), nothing without shares. */
@@ -31,18 +48,25 @@ export class BandShares {
     if (!this.isUsed) return undefined;
     for (let i = open.length - 1; i >= 0; i--) {
       const band = open[i] as PriorityBand;
-      if (band.settings.minShare > 0 && (this.credits.get(band) ?? 0) >= due - rounding) return band;
+      if (band.settings.minShare === 0) continue;
+      const credit = this.credits.get(band) ?? 0;
+      if (credit >= (this.countsTokens ? rounding : 1 - rounding)) return band;
     }
     return undefined;
   }
 
-  dispatched(served: PriorityBand, waiting: readonly PriorityBand[]): void {
+  dispatched(served: PriorityBand, waiting: readonly PriorityBand[], item: ItemView): void {
     if (!this.isUsed) return;
-    for (const band of waiting) {
-      const { minShare } = band.settings;
-      if (minShare > 0) this.credits.set(band, Math.min((this.credits.get(band) ?? 0) + minShare, mostCredit));
-    }
-    if (served.settings.minShare > 0) this.credits.set(served, Math.max((this.credits.get(served) ?? 0) - due, -due));
+    const cost = this.countsTokens ? tokensOf(item) : 1;
+    this.noteCost(cost);
+    this.charge(served, waiting, cost);
+  }
+
+  /** A request ended that had consumed this many tokens, 0 where nothing was reported. Call it where `countsTokens`. */
+  settled(served: PriorityBand, waiting: readonly PriorityBand[], item: ItemView, tokens: number): void {
+    if (tokens === 0) return;
+    this.noteCost(tokens);
+    this.charge(served, waiting, tokens - tokensOf(item));
   }
 
   /** The band has nothing waiting any more: what it had saved is gone. */
@@ -53,4 +77,30 @@ export class BandShares {
   removed(band: PriorityBand): void {
     this.credits.delete(band);
   }
+
+  private charge(served: PriorityBand, waiting: readonly PriorityBand[], cost: number): void {
+    for (const band of waiting) {
+      const { minShare } = band.settings;
+      if (minShare > 0) this.credits.set(band, this.bounded((this.credits.get(band) ?? 0) + minShare * cost));
+    }
+    if (served.settings.minShare > 0) this.credits.set(served, this.bounded((this.credits.get(served) ?? 0) - cost));
+  }
+
+  /** What a band received while others were idle is not held against it for long. */
+  private bounded(credit: number): number {
+    return Math.max(Math.min(credit, mostCredit * this.largest), -this.largest);
+  }
+
+  private noteCost(cost: number): void {
+    if (cost > this.largest) this.largest = cost;
+    if (cost > this.largestSinceReview) this.largestSinceReview = cost;
+    this.dispatches++;
+    if (this.dispatches % reviewEvery !== 0) return;
+    this.largest = Math.max(this.largestSinceReview, this.largest / 2);
+    this.largestSinceReview = 1;
+  }
+}
+
+function tokensOf({ tokens }: ItemView): number {
+  return Math.max(tokens, 1);
 }

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { concurrencyDetector, type Lease } from '../../../src/index.js';
 import { BandShares } from '../../../src/tiers/1-priority/band-shares.js';
 import type { PriorityBand } from '../../../src/tiers/priority-band.js';
 import { Random } from '../../property/random.js';
+import { fakeItem } from '../../support/fake-item.js';
+import { key, leaseOf, makeFlow, turns } from '../../support/flow.js';
 
 interface FakeBand {
   readonly priority: number;
@@ -10,7 +13,7 @@ interface FakeBand {
 }
 
 /** Serves one request after the other under strict priority and shares; tells who went, and checks nothing. */
-function serve(shares: BandShares, bands: readonly FakeBand[]): FakeBand | undefined {
+function serve(shares: BandShares, bands: readonly FakeBand[], tokens = 0): FakeBand | undefined {
   const waiting = bands.filter(({ backlog }) => backlog > 0) as unknown as PriorityBand[];
   const band = shares.due(waiting) ?? waiting[0];
   if (band === undefined) return undefined;
@@ -20,14 +23,15 @@ function serve(shares: BandShares, bands: readonly FakeBand[]): FakeBand | undef
   shares.dispatched(
     band,
     waiting.filter((other) => (other as unknown as FakeBand).backlog > 0),
+    fakeItem({ tokens }),
   );
   return served;
 }
 
-function make(minShares: readonly number[]): { bands: FakeBand[]; shares: BandShares } {
+function make(minShares: readonly number[], unit?: 'tokens'): { bands: FakeBand[]; shares: BandShares } {
   const bands = minShares.map((minShare, i) => ({ priority: 100 - i, settings: { minShare }, backlog: 0 }));
   const shares = new BandShares();
-  shares.configure(bands as unknown as PriorityBand[]);
+  shares.configure(bands as unknown as PriorityBand[], unit);
   return { bands, shares };
 }
 
@@ -57,43 +61,95 @@ describe('BandShares', () => {
     },
   );
 
-  it('keeps the bound over every stretch in which a band waits, however the others come and go', () => {
-    const tooFew: string[] = [];
-    for (let seed = 0; seed < 40; seed++) {
-      const random = new Random(seed);
-      const minShares = Array.from({ length: 2 + random.int(4) }, () => (random.chance(0.7) ? random.next() * 0.24 : 0));
-      const { bands, shares } = make(minShares);
-      const sharing = minShares.filter((share) => share > 0).length;
-      /** Dispatches since the band began to wait, and how many of them were its own. */
-      const stretch = bands.map(() => ({ all: 0, own: 0 }));
-      for (let step = 0; step < 800; step++) {
-        for (const [i, band] of bands.entries()) {
-          if (random.chance(band.backlog === 0 ? 0.1 : 0.4)) {
-            if (band.backlog === 0) stretch[i] = { all: 0, own: 0 };
-            band.backlog += 1 + random.int(random.chance(0.05) ? 60 : 2);
+  it.each([undefined, 'tokens'] as const)(
+    'keeps the bound over every stretch in which a band waits, however the others come and go (%s)',
+    (unit) => {
+      const tooFew: string[] = [];
+      const largest = unit === 'tokens' ? 100 : 1;
+      for (let seed = 0; seed < 40; seed++) {
+        const random = new Random(seed);
+        const minShares = Array.from({ length: 2 + random.int(4) }, () => (random.chance(0.7) ? random.next() * 0.24 : 0));
+        const { bands, shares } = make(minShares, unit);
+        const sharing = minShares.filter((share) => share > 0).length;
+        /** Cost that went since the band began to wait, and how much of it was its own. */
+        const stretch = bands.map(() => ({ all: 0, own: 0 }));
+        for (let step = 0; step < 800; step++) {
+          for (const [i, band] of bands.entries()) {
+            if (random.chance(band.backlog === 0 ? 0.1 : 0.4)) {
+              if (band.backlog === 0) stretch[i] = { all: 0, own: 0 };
+              band.backlog += 1 + random.int(random.chance(0.05) ? 60 : 2);
+            }
           }
-        }
-        const served = serve(shares, bands);
-        for (const [i, band] of bands.entries()) {
-          const { minShare } = band.settings;
-          const counted = stretch[i] as { all: number; own: number };
-          if (served === undefined || minShare === 0) continue;
-          counted.all++;
-          if (served === band) counted.own++;
-          if (band.backlog > 0) {
-            const least = minShare * counted.all - (2 + minShare * sharing);
-            if (counted.own < least) tooFew.push(`seed ${seed}, step ${step}: ${counted.own} of ${counted.all} for ${minShare}`);
+          const cost = unit === 'tokens' ? random.pick([1, 2, 5, 10, 50, 100]) : 1;
+          const served = serve(shares, bands, cost);
+          for (const [i, band] of bands.entries()) {
+            const { minShare } = band.settings;
+            const counted = stretch[i] as { all: number; own: number };
+            if (served === undefined || minShare === 0) continue;
+            counted.all += cost;
+            if (served === band) counted.own += cost;
+            if (band.backlog > 0) {
+              const least = minShare * counted.all - (2 + minShare * sharing) * largest;
+              if (counted.own < least) tooFew.push(`seed ${seed}, step ${step}: ${counted.own} of ${counted.all} for ${minShare}`);
+            }
           }
         }
       }
-    }
-    expect(tooFew).toEqual([]);
-  });
+      expect(tooFew).toEqual([]);
+    },
+  );
 
   it('costs nothing and decides nothing without shares', () => {
     const { bands, shares } = make([0, 0]);
     for (const band of bands) band.backlog = 10;
     expect(shares.isUsed).toBe(false);
     for (let i = 0; i < 10; i++) expect(serve(shares, bands)).toBe(bands[0]);
+  });
+
+  it('gives a band its part of tokens, and by count a band of short requests would get nearly none', () => {
+    const received = (unit?: 'tokens'): number => {
+      const { bands, shares } = make([0, 0.25], unit);
+      const tokens = [1000, 10];
+      const sums = [0, 0];
+      for (const band of bands) band.backlog = 1e6;
+      for (let n = 0; n < 20_000; n++) {
+        // What the band that is due would send; strict priority serves the first otherwise.
+        const next = shares.due(bands as unknown as PriorityBand[]) === undefined ? 0 : 1;
+        serve(shares, bands, tokens[next]);
+        sums[next] = (sums[next] as number) + (tokens[next] as number);
+      }
+      return (sums[1] as number) / ((sums[0] as number) + (sums[1] as number));
+    };
+    expect(received('tokens')).toBeCloseTo(0.25, 2);
+    expect(received()).toBeLessThan(0.01);
+  });
+});
+
+describe('in a controller, minShareUnit tokens', () => {
+  it('puts right at the end what requests were booked with, so that answers count too', async () => {
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+      bands: [{ priority: 10 }, { priority: 0, minShare: 0.2 }],
+      minShareUnit: 'tokens',
+    });
+    const received: Record<number, number> = { 10: 0, 0: 0 };
+    const running: Lease[] = [];
+    flow.on('dispatched', ({ lease }) => running.push(lease));
+    const first = leaseOf(flow.tryEnqueue({ byteSize: 1 }, key('a')));
+    for (let i = 0; i < 600; i++) for (const priority of [10, 0]) void flow.enqueue({ byteSize: 1, tokens: 10 }, key('a', priority));
+    first.release();
+    // The answers of the upper band are long, those of the lower one short: nobody knew.
+    for (let i = 0; i < 600; i++) {
+      const lease = running.pop();
+      if (lease === undefined) break;
+      const completionTokens = lease.priority === 10 ? 390 : 40;
+      received[lease.priority] = (received[lease.priority] as number) + 10 + completionTokens;
+      lease.report({ promptTokens: 10, completionTokens });
+      lease.release();
+    }
+    await turns();
+    const part = (received[0] as number) / ((received[0] as number) + (received[10] as number));
+    expect(part).toBeGreaterThan(0.19);
+    expect(part).toBeLessThan(0.22);
   });
 });
