@@ -1,11 +1,10 @@
 /**
- * The reverse proxy: one request to the server that its lease names, streamed both ways with back-pressure.
+ * The reverse proxy: one request to the server that its lease names, and the meaning of what comes back.
  *
- * Invariant: when either side is gone the other is told, so that no server generates for nobody; and a client never takes half an
- * answer for a whole one.
+ * Invariant: when either side is gone the other is told, so that no server generates for nobody.
  */
+import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Agent, Dispatcher } from 'undici';
 import { isOverloadRefusal } from '../adapters/http/index.js';
 import type { AdaptiveDetector, Lease, SaturationDetector } from '../index.js';
@@ -13,8 +12,9 @@ import { type UsageReader, usageReader } from '../upstream/index.js';
 import { ApiError } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import type { Call } from './call.js';
-import { toClient, toUpstream } from './forwarded-headers.js';
+import { toUpstream } from './forwarded-headers.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
+import { Relay, type Tap } from './relay.js';
 
 /** The result of an attempt: `answered` also when the answer broke off; `refused` when the server can be avoided and another one asked. */
 export type ForwardResult = { readonly type: 'answered' } | { readonly type: 'refused'; readonly error: ApiError };
@@ -46,7 +46,9 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
   const timer = setTimeout(() => lease.abort(new TotalTimeout()), config.timeouts.totalMs);
   const detectors = config.detectors.filter(isAdaptive);
   try {
-    return await exchange(call, lease, options, detectors);
+    if (await exchange(call, lease, options, detectors)) return answered;
+    const { id } = options.upstream;
+    return { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${id} is overloaded.`) };
   } catch (error) {
     const { signal } = lease;
     const isTimeout = signal.reason instanceof TotalTimeout;
@@ -71,51 +73,33 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
   }
 }
 
-async function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: readonly AdaptiveDetector[]): Promise<ForwardResult> {
-  const { res } = call;
-  const { config, upstream, mayRetry } = options;
-  const answer = await send(call, lease, options);
-  const refusal = answer.statusCode < 400 ? undefined : await beginningOf(answer.body);
-  if (refusal !== undefined && isOverloadRefusal({ status: answer.statusCode, body: refusal.toString('utf8') })) {
-    for (const detector of detectors) detector.observe({ isDrop: true });
-    if (!options.isRetry) options.avoid(answer.headers['retry-after'] !== undefined || saysOverloaded(refusal));
-    call.failure = 'upstream_overloaded';
-    if (mayRetry) {
-      abandon(answer.body);
-      return { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${upstream.id} is overloaded.`) };
-    }
-  }
-  // It will not be sent again.
-  call.bytes = undefined;
-  writeHead(call, answer, options.closesConnection);
-  res.setTimeout(config.timeouts.idleMs, () => res.destroy());
-  if (refusal !== undefined) res.write(refusal);
-  else observe(call, answer, lease, detectors);
-  await pipeline(answer.body, res);
-  return answered;
+/** Resolves to true when the client has the answer, to false when it was kept, because another server can be asked. */
+function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: readonly AdaptiveDetector[]): Promise<boolean> {
+  const { agent, config } = options;
+  return new Promise((done, fail) => {
+    const relay = new Relay(call, {
+      signal: lease.signal,
+      idleMs: config.timeouts.idleMs,
+      closesConnection: options.closesConnection,
+      keeps(status, headers, beginning) {
+        if (!isOverloadRefusal({ status, body: beginning.toString('utf8') })) return false;
+        for (const detector of detectors) detector.observe({ isDrop: true });
+        if (!options.isRetry) options.avoid(headers['retry-after'] !== undefined || saysOverloaded(beginning));
+        call.failure = 'upstream_overloaded';
+        return options.mayRetry;
+      },
+      passes(status, headers) {
+        call.bytes = undefined;
+        return status < 400 ? tapOf(call, headers, lease, detectors) : undefined;
+      },
+      done,
+      fail,
+    });
+    agent.dispatch(requestOf(call, options), relay);
+  });
 }
 
-/** An answer that cannot be repeated, because its status line or a header has bytes that Node does not write, is not read either. */
-function writeHead({ res, id }: Call, answer: Dispatcher.ResponseData, closesConnection: boolean): void {
-  const before = res.getHeaderNames();
-  try {
-    const headers = toClient(answer.headers, id);
-    res.writeHead(answer.statusCode, closesConnection ? { ...headers, connection: 'close' } : headers);
-    res.flushHeaders();
-  } catch (error) {
-    abandon(answer.body);
-    // Those that were taken belong to the answer that is not sent.
-    for (const name of res.getHeaderNames()) if (!before.includes(name)) res.removeHeader(name);
-    throw error;
-  }
-}
-
-/** Closes its connection. */
-function abandon(body: Dispatcher.ResponseData['body']): void {
-  body.on('error', () => {});
-  body.destroy();
-}
-
+/** The body alone, whatever the status. */
 function saysOverloaded(refusal: Buffer): boolean {
   return isOverloadRefusal({ status: 400, body: refusal.toString('utf8') });
 }
@@ -138,16 +122,12 @@ function bodyOf({ req, bytes }: Call, bodies: BodyReader): Buffer | Readable {
   return bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false });
 }
 
-function send(
-  call: Call,
-  { signal }: Lease,
-  { agent, bodies, config, upstream, ownsKeys }: ForwardOptions,
-): Promise<Dispatcher.ResponseData> {
+function requestOf(call: Call, { bodies, config, upstream, ownsKeys }: ForwardOptions): Dispatcher.DispatchOptions {
   const { req, bytes } = call;
-  const { origin, pathname } = new URL(upstream.url);
-  return agent.request({
+  const { origin, pathname } = locationOf(upstream);
+  return {
     origin,
-    path: (pathname === '/' ? '' : pathname) + (req.url ?? '/'),
+    path: pathname + (req.url ?? '/'),
     method: req.method as Dispatcher.HttpMethod,
     headers: toUpstream(req.headers, {
       requestId: call.id,
@@ -157,64 +137,48 @@ function send(
       client: config.forwarded === 'set' ? req : undefined,
     }),
     body: bodyOf(call, bodies),
-    signal,
     headersTimeout: config.timeouts.firstByteMs,
     bodyTimeout: config.timeouts.idleMs,
-  });
+  };
+}
+
+interface Location {
+  readonly origin: string;
+  /** Stands before the path of the request; empty for a server at the root. */
+  readonly pathname: string;
+}
+
+const locations = new WeakMap<UpstreamConfig, Location>();
+
+/** Parsed once for each server, because parsing costs more than all the rest of a request's head. */
+function locationOf(upstream: UpstreamConfig): Location {
+  let location = locations.get(upstream);
+  if (location === undefined) {
+    const { origin, pathname } = new URL(upstream.url);
+    location = { origin, pathname: pathname === '/' ? '' : pathname };
+    locations.set(upstream, location);
+  }
+  return location;
 }
 
 /** Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them. */
-function observe(call: Call, { headers, body }: Dispatcher.ResponseData, lease: Lease, detectors: readonly AdaptiveDetector[]): void {
+function tapOf(call: Call, headers: IncomingHttpHeaders, lease: Lease, detectors: readonly AdaptiveDetector[]): Tap | undefined {
   const encoding = headers['content-encoding'];
-  if (call.body === undefined || (encoding !== undefined && encoding !== 'identity')) return;
+  if (call.body === undefined || (encoding !== undefined && encoding !== 'identity')) return undefined;
   const usage: UsageReader = usageReader({ lease, cachedTokens: true });
   let hasToken = false;
-  body.on('data', (chunk: Buffer) => {
-    usage.push(chunk);
-    if (hasToken || usage.firstTokenAtMs === undefined) return;
-    hasToken = true;
-    call.ttftMs = usage.firstTokenAtMs - call.startedAtMs;
-    const ttftMs = Math.max(usage.firstTokenAtMs - lease.dispatchedAtMs, 0);
-    const promptTokens = usage.usage.promptTokens ?? call.body?.inputTokens;
-    for (const detector of detectors) detector.observe({ ttftMs, promptTokens });
-  });
-  body.once('end', () => usage.end());
-}
-
-/** Errors are short; what is longer is none, and passes on. */
-const longestError = 65_536;
-
-/** As much of an answer as is there, up to the end or to what an error needs. */
-async function beginningOf(body: Dispatcher.ResponseData['body']): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  while (bytes < longestError) {
-    const chunk = await next(body);
-    if (chunk === undefined) break;
-    chunks.push(chunk);
-    bytes += chunk.length;
-  }
-  return Buffer.concat(chunks, bytes);
-}
-
-function next(body: Dispatcher.ResponseData['body']): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
-    const settle = (): void => {
-      body.off('readable', look).off('end', look).off('error', fail);
-    };
-    const look = (): void => {
-      const chunk: Buffer | null = body.read();
-      if (chunk === null && !body.readableEnded) return;
-      settle();
-      resolve(chunk ?? undefined);
-    };
-    const fail = (error: Error): void => {
-      settle();
-      reject(error);
-    };
-    body.on('readable', look).on('end', look).on('error', fail);
-    look();
-  });
+  return {
+    push(chunk) {
+      usage.push(chunk);
+      if (hasToken || usage.firstTokenAtMs === undefined) return;
+      hasToken = true;
+      call.ttftMs = usage.firstTokenAtMs - call.startedAtMs;
+      const ttftMs = Math.max(usage.firstTokenAtMs - lease.dispatchedAtMs, 0);
+      const promptTokens = usage.usage.promptTokens ?? call.body?.inputTokens;
+      for (const detector of detectors) detector.observe({ ttftMs, promptTokens });
+    },
+    end: () => usage.end(),
+  };
 }
 
 function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {

@@ -1,0 +1,112 @@
+// What a proxy costs: CPU time from the kernel's books, latency and memory seen from outside.
+import { readFileSync } from 'node:fs';
+import { Pool } from 'undici';
+import { quantile } from '../lib/measure.mjs';
+
+const path = '/v1/chat/completions';
+/** The kernel counts CPU time in hundredths of a second. */
+const tickUs = 10_000;
+
+/** Microseconds of CPU time that the processes have used, in user and kernel mode. */
+function cpuUs(pids) {
+  let ticks = 0;
+  for (const pid of pids) {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+      .replace(/^.*\) /, '')
+      .split(' ');
+    ticks += Number(fields[11]) + Number(fields[12]);
+  }
+  return ticks * tickUs;
+}
+
+function residentBytes(pids) {
+  return pids.reduce((sum, pid) => sum + 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]), 0);
+}
+
+const headersOf = ({ headers }) => ({ 'content-type': 'application/json', ...headers });
+const messages = [{ role: 'user', content: 'What should I read about queues, and why? '.repeat(10) }];
+const jsonBody = JSON.stringify({ model: 'm', messages, max_tokens: 64 });
+
+async function ask(pool, one, body = jsonBody) {
+  const answer = await pool.request({ path, method: 'POST', headers: headersOf(one), body });
+  if (answer.statusCode !== 200) throw new Error(`${one.name} answered ${answer.statusCode}: ${await answer.body.text()}`);
+  return answer.body;
+}
+
+async function drain(body) {
+  for await (const _chunk of body);
+}
+
+async function timesOf(count, work) {
+  await Promise.all(
+    Array.from({ length: count.atOnce }, async (_, lane) => {
+      for (let i = lane; i < count.requests; i += count.atOnce) await work();
+    }),
+  );
+}
+
+export class Probe {
+  constructor(one) {
+    this.one = one;
+    this.pool = new Pool(`http://127.0.0.1:${one.port}`, { connections: null, bodyTimeout: 0, headersTimeout: 60_000 });
+  }
+
+  /** CPU time of a small JSON request, µs. */
+  async json({ requests, atOnce }) {
+    const { one, pool } = this;
+    const before = cpuUs(one.pids);
+    await timesOf({ requests, atOnce }, async () => drain(await ask(pool, one)));
+    return (cpuUs(one.pids) - before) / requests;
+  }
+
+  /** Time of single requests, one after the other, µs at the median. */
+  async alone(requests) {
+    const samples = [];
+    for (let i = 0; i < requests; i++) {
+      const startedAtMs = performance.now();
+      await drain(await ask(this.pool, this.one));
+      samples.push((performance.now() - startedAtMs) * 1000);
+    }
+    return quantile(Float64Array.from(samples).sort(), 0.5);
+  }
+
+  /** Time to the first event of single streams, µs at the median, less the pace of the server. */
+  async firstEvent(requests) {
+    const samples = [];
+    for (let i = 0; i < requests; i++) {
+      const startedAtMs = performance.now();
+      const body = await this.openStream(1, 1);
+      for await (const _chunk of body) {
+        samples.push((performance.now() - startedAtMs) * 1000);
+        break;
+      }
+    }
+    return quantile(Float64Array.from(samples).sort(), 0.5);
+  }
+
+  /** CPU time of one event, µs, and the resident memory that an open stream takes, bytes. */
+  async streams({ open, events, everyMs }) {
+    const { one } = this;
+    const idleBytes = residentBytes(one.pids);
+    const bodies = await Promise.all(Array.from({ length: open }, () => this.openStream(events, everyMs)));
+    const before = cpuUs(one.pids);
+    let openBytes = 0;
+    const timer = setTimeout(
+      () => {
+        openBytes = residentBytes(one.pids) - idleBytes;
+      },
+      (events * everyMs) / 2,
+    );
+    await Promise.all(bodies.map(drain));
+    clearTimeout(timer);
+    return { cpuUs: (cpuUs(one.pids) - before) / (open * events), bytes: openBytes / open };
+  }
+
+  openStream(events, everyMs) {
+    return ask(this.pool, this.one, JSON.stringify({ model: 'm', messages, stream: true, metadata: { events, everyMs } }));
+  }
+
+  close() {
+    return this.pool.destroy();
+  }
+}

@@ -1,0 +1,107 @@
+// The gateway command beside bare proxies and another gateway: CPU time, latency and memory, in turns, all up at the same time.
+//
+//     npm run bench:gateway -- --only headgate,node:http --rounds 3
+//     npm run bench:gateway -- --quick
+//     npm run bench:gateway -- --write      into bench/results.json and docs/benchmarks.md
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { readArguments } from '../lib/arguments.mjs';
+import { writePage } from '../lib/page.mjs';
+import { loadSubjects } from '../lib/plan.mjs';
+import { mergeResults } from '../lib/results-file.mjs';
+import { summarize } from '../lib/statistics.mjs';
+import { spread } from '../lib/tables.mjs';
+import { Probe } from './probe.mjs';
+import { firstMessage, subjects } from './subjects.mjs';
+
+const reference = 'node:http';
+
+function extentOf(isQuick) {
+  return isQuick
+    ? { json: { requests: 1000, atOnce: 50 }, singles: 100, streams: [{ open: 50, events: 20, everyMs: 20 }] }
+    : {
+        json: { requests: 6000, atOnce: 50 },
+        singles: 500,
+        streams: [
+          { open: 1, events: 200, everyMs: 5 },
+          { open: 200, events: 60, everyMs: 40 },
+          { open: 1000, events: 10, everyMs: 400 },
+        ],
+      };
+}
+
+async function look(probe, extent) {
+  const figures = {
+    jsonUs: await probe.json(extent.json),
+    aloneUs: await probe.alone(extent.singles),
+    firstEventUs: await probe.firstEvent(extent.singles / 5),
+  };
+  for (const streams of extent.streams) {
+    const { cpuUs, bytes } = await probe.streams(streams);
+    figures[`eventUs-${streams.open}`] = cpuUs;
+    figures[`streamBytes-${streams.open}`] = bytes;
+  }
+  return figures;
+}
+
+async function compare(chosen, { rounds, quick }) {
+  const model = fork(fileURLToPath(new URL('model-server.mjs', import.meta.url)));
+  const running = [];
+  try {
+    const port = await firstMessage(model, 'the model server');
+    for (const subject of chosen) running.push({ headers: {}, ...(await subject.start(port)), name: subject.name, rounds: [] });
+    const probes = running.map((one) => new Probe(one));
+    for (const probe of probes) await probe.json({ requests: quick ? 500 : 3000, atOnce: 50 });
+    for (let round = 0; round < rounds; round++) {
+      const turns = round % 2 === 0 ? probes : probes.toReversed();
+      for (const probe of turns) probe.one.rounds.push(await look(probe, extentOf(quick)));
+    }
+    for (const probe of probes) await probe.close();
+    return running;
+  } finally {
+    for (const one of running) one.stop();
+    model.kill();
+  }
+}
+
+function summaryOf(running) {
+  const base = running.find(({ name }) => name === reference)?.rounds;
+  return running.map(({ name, rounds }) => {
+    const figures = {};
+    for (const figure of Object.keys(rounds[0])) {
+      figures[figure] = summarize(rounds.map((round) => round[figure]));
+      if (base === undefined || name === reference) continue;
+      figures[`${figure}-to-${reference}`] = summarize(rounds.map((round, index) => round[figure] / base[index][figure]));
+    }
+    return { name, rounds: rounds.length, figures };
+  });
+}
+
+function print({ name, figures }) {
+  console.log(`${name}`);
+  for (const [figure, summary] of Object.entries(figures)) {
+    if (!figure.includes('-to-')) {
+      const ratio = figures[`${figure}-to-${reference}`];
+      console.log(`  ${figure.padEnd(18)} ${spread(summary).padEnd(24)} ${ratio === undefined ? '' : `× ${spread(ratio)}`}`);
+    }
+  }
+}
+
+try {
+  const options = readArguments();
+  const unknown = (options.only ?? []).filter((name) => !subjects.some((subject) => subject.name === name));
+  if (unknown.length > 0) throw new Error(`no such proxy: ${unknown.join(', ')}; there are ${subjects.map(({ name }) => name).join(', ')}`);
+  const wanted = subjects.filter(({ name }) => options.only?.includes(name) ?? true);
+  for (const { name } of wanted.filter(({ isMissing }) => isMissing?.())) console.log(`${name} is not installed, and is left out`);
+  const results = summaryOf(
+    await compare(
+      wanted.filter(({ isMissing }) => !isMissing?.()),
+      options,
+    ),
+  );
+  results.forEach(print);
+  if (options.write) writePage(mergeResults('gateways', results), await loadSubjects());
+} catch (error) {
+  console.error(error.message);
+  process.exitCode = 1;
+}

@@ -1,0 +1,172 @@
+/**
+ * Passes a server's answer on as it comes: from undici's parser straight into the response, with back-pressure.
+ *
+ *     asked ─► passing ─► ended          an answer that succeeds
+ *          └─► judging ─► passing        a refusal, or an error of the request, whose beginning is read first
+ *
+ * Invariant: it settles once; a client never takes half an answer for a whole one; after it has settled nothing of this exchange is
+ * written any more.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { Call } from './call.js';
+import { toClient } from './forwarded-headers.js';
+
+type Controller = Dispatcher.DispatchController;
+
+/** Errors are short; what is longer is none, and passes on. */
+const longestError = 65_536;
+
+/** Bytes that pass by, for whoever reads along. */
+export interface Tap {
+  push(chunk: Buffer): void;
+  end(): void;
+}
+
+export interface RelayHost {
+  /** Ends the exchange when it aborts. */
+  readonly signal: AbortSignal;
+  /** The longest time in which the client takes nothing, ms. */
+  readonly idleMs: number;
+  /** No answer after this one on the same connection. */
+  readonly closesConnection: boolean;
+  /** Whether an answer with a status from 400 up, of which this is the beginning, is kept from the client. */
+  keeps(status: number, headers: IncomingHttpHeaders, beginning: Buffer): boolean;
+  /** The answer passes: the request will not be sent again. */
+  passes(status: number, headers: IncomingHttpHeaders): Tap | undefined;
+  /** True when the client has the answer, false when it was kept. */
+  done(isAnswered: boolean): void;
+  fail(error: unknown): void;
+}
+
+export class Relay implements Dispatcher.DispatchHandler {
+  private readonly call: Call;
+  private readonly host: RelayHost;
+  private controller: Controller | undefined = undefined;
+  private isSettled = false;
+  private status = 0;
+  private headers: IncomingHttpHeaders = {};
+  /** The beginning of an answer that may be kept; undefined while bytes pass. */
+  private beginning: Buffer[] | undefined = undefined;
+  private beginningBytes = 0;
+  private tap: Tap | undefined = undefined;
+  private hearsDrain = false;
+  private readonly abort = (): void => {
+    const { reason } = this.host.signal;
+    this.failWith(reason);
+    this.breakOff(reason as Error);
+  };
+
+  constructor(call: Call, host: RelayHost) {
+    this.call = call;
+    this.host = host;
+    host.signal.addEventListener('abort', this.abort);
+  }
+
+  /** Not before there is a connection: the request may have been given up meanwhile. */
+  onRequestStart(controller: Controller): void {
+    this.controller = controller;
+    if (this.isSettled) this.abort();
+  }
+
+  onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {
+    if (status < 200 || this.isSettled) return;
+    this.status = status;
+    this.headers = headers;
+    if (status < 400) this.pass();
+    else this.beginning = [];
+  }
+
+  onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.isSettled) return;
+    if (this.beginning === undefined) {
+      this.write(controller, chunk);
+      return;
+    }
+    this.beginning.push(chunk);
+    this.beginningBytes += chunk.length;
+    if (this.beginningBytes >= longestError) this.judge();
+  }
+
+  onResponseEnd(): void {
+    if (this.beginning !== undefined && !this.isSettled) this.judge();
+    if (this.isSettled) return;
+    this.tap?.end();
+    this.call.res.end();
+    this.settle();
+    this.host.done(true);
+  }
+
+  onResponseError(_controller: Controller, error: Error): void {
+    this.failWith(error);
+  }
+
+  private failWith(error: unknown): void {
+    if (this.isSettled) return;
+    this.settle();
+    this.host.fail(error);
+  }
+
+  private judge(): void {
+    const beginning = Buffer.concat(this.beginning ?? [], this.beginningBytes);
+    this.beginning = undefined;
+    if (this.host.keeps(this.status, this.headers, beginning)) {
+      this.settle();
+      this.breakOff(new Error('another server will be asked'));
+      this.host.done(false);
+      return;
+    }
+    this.pass();
+    if (this.controller !== undefined && !this.isSettled) this.write(this.controller, beginning);
+  }
+
+  /** An answer whose status line or headers have bytes that Node does not write cannot be passed on, and is not read either. */
+  private pass(): void {
+    const { call, host, status } = this;
+    const { res } = call;
+    const headers = toClient(this.headers, call.id);
+    if (host.closesConnection) headers.connection = 'close';
+    try {
+      res.writeHead(status, headers);
+    } catch (error) {
+      // Those that were taken belong to the answer that is not sent.
+      for (const name in headers) if (name !== 'x-request-id') res.removeHeader(name);
+      this.failWith(error);
+      this.breakOff(error as Error);
+      return;
+    }
+    this.tap = host.passes(status, this.headers);
+    // Others travel with their first bytes, in one packet.
+    if (isStream(this.headers)) res.flushHeaders();
+    res.setTimeout(host.idleMs, () => res.destroy());
+  }
+
+  private write(controller: Controller, chunk: Buffer): void {
+    const { res } = this.call;
+    // A client that has left, or an answer that the gate gave in its place.
+    if (res.destroyed || res.writableEnded) {
+      this.breakOff(new Error('the response is over'));
+      return;
+    }
+    this.tap?.push(chunk);
+    if (res.write(chunk)) return;
+    controller.pause();
+    if (this.hearsDrain) return;
+    this.hearsDrain = true;
+    res.on('drain', () => controller.resume());
+  }
+
+  /** Closes the connection to the server. */
+  private breakOff(reason: Error): void {
+    this.controller?.abort(reason);
+  }
+
+  private settle(): void {
+    this.isSettled = true;
+    this.host.signal.removeEventListener('abort', this.abort);
+  }
+}
+
+function isStream(headers: IncomingHttpHeaders): boolean {
+  return headers['content-type']?.startsWith('text/event-stream') === true;
+}
