@@ -13,6 +13,7 @@ const folders = {
   opentelemetry: 'observability/opentelemetry',
   inspector: 'observability/inspector',
   endpoints: 'upstream',
+  redis: 'redis',
   gateway: 'gateway',
   testing: 'testing',
 };

@@ -23,6 +23,12 @@ export function installDebian(...names) {
   return apt('update') ?? withoutServices(() => apt('install', '-y', '--no-install-recommends', ...missing));
 }
 
+/** The same from one more list of sources, by the name of its suite. */
+export function installDebianFrom(list, suite, ...names) {
+  const source = ['-o', `Dir::Etc::sourcelist=${list}`];
+  return apt(...source, 'update') ?? withoutServices(() => apt(...source, 'install', '-y', '--no-install-recommends', '-t', suite, ...names));
+}
+
 /** Debian starts what it installs unless this program forbids it. */
 function withoutServices(install) {
   const policy = '/usr/sbin/policy-rc.d';

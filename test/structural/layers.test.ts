@@ -12,7 +12,7 @@ const layers: readonly (readonly string[])[] = [
   ['plugins'],
   ['core'],
   ['index.ts'],
-  ['adapters', 'config', 'upstream', 'observability', 'client', 'testing'],
+  ['adapters', 'config', 'upstream', 'observability', 'client', 'redis', 'testing'],
   ['gateway'],
 ];
 const subpaths = layers.at(-2)!;

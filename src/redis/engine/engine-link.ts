@@ -1,0 +1,191 @@
+/**
+ * One line to the engine: a time limit for each call, a breaker after three misses in a row, and figures of both.
+ *
+ *     closed ── 3 misses ──► open ── retry time, jittered and doubling ──► one probe ── answered ──► closed
+ *
+ * Invariant: `run` settles once and in time, whatever the client does; no more than `mostOutstanding` commands stand in the client.
+ */
+import type { Clock } from '../../index.js';
+import { EngineError, type EngineProblem, problemOf } from './engine-problem.js';
+import { type RedisClient, type ScriptCaller, scriptCaller } from './redis-client.js';
+import type { Script } from './script.js';
+
+export interface LinkSettings {
+  /** A call without an answer in that time is a miss. */
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  /** Source of jitter, 0…1. */
+  readonly random: () => number;
+  /** Opens messages: `pool "chat"`. */
+  readonly where: string;
+}
+
+/** Figures of the calls. */
+export interface LinkFigures {
+  readonly calls: number;
+  readonly misses: number;
+  /** True while calls are held back because the engine did not answer. */
+  readonly isBreakerOpen: boolean;
+  readonly breakerOpenings: number;
+  /** Of the last call that was answered, ms; undefined before the first. */
+  readonly latencyMs: number | undefined;
+  /** The last problem; undefined since the engine answers. */
+  readonly problem: EngineProblem | undefined;
+}
+
+export interface LinkListener {
+  /** A call missed. */
+  missed?(problem: EngineProblem): void;
+  breaker?(isOpen: boolean): void;
+}
+
+const missesToOpen = 3;
+const firstRetryMs = 200;
+const longestRetryMs = 1_000;
+/** Commands without an answer that a client may hold for us, those that came too late included. */
+const mostOutstanding = 256;
+
+export class EngineLink {
+  private calls = 0;
+  private misses = 0;
+  private missesInRow = 0;
+  private isOpen = false;
+  private openings = 0;
+  private retryAtMs = 0;
+  private retryMs = firstRetryMs;
+  private latencyMs: number | undefined = undefined;
+  private problem: EngineProblem | undefined = undefined;
+  private outstanding = 0;
+  /** What the client last said of its connection, since the last answer. */
+  private connectionError: unknown = undefined;
+  private readonly settings: LinkSettings;
+  private readonly caller: ScriptCaller;
+  private readonly listener: LinkListener;
+  private readonly unhear: () => void;
+
+  constructor(client: RedisClient, settings: LinkSettings, listener: LinkListener = {}) {
+    this.settings = settings;
+    this.caller = scriptCaller(client);
+    this.listener = listener;
+    this.unhear = this.caller.onError((error) => {
+      this.connectionError = error;
+    });
+  }
+
+  get figures(): LinkFigures {
+    const { calls, misses, isOpen, openings, latencyMs, problem } = this;
+    return { calls, misses, isBreakerOpen: isOpen, breakerOpenings: openings, latencyMs, problem };
+  }
+
+  /** Ms until the breaker lets a probe through; 0 while it is closed. */
+  get retryInMs(): number {
+    return this.isOpen ? Math.max(0, this.retryAtMs - this.settings.clock.now()) : 0;
+  }
+
+  /**
+   * The script's answer. `onLate` hears one that came after the time limit.
+   * @throws (rejects) EngineError
+   */
+  run(script: Script, keys: readonly string[], args: readonly string[], onLate?: (reply: unknown) => void): Promise<unknown> {
+    const { clock, timeoutMs, where } = this.settings;
+    const sentAtMs = clock.now();
+    if (this.isOpen && sentAtMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
+    if (this.outstanding >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
+    if (this.isOpen) this.postponeRetry(sentAtMs);
+    this.calls++;
+    this.outstanding++;
+    return new Promise((resolve, reject) => {
+      let isOver = false;
+      const timer = clock.setTimeout(() => {
+        isOver = true;
+
+        const { connectionError } = this;
+        const problem = connectionError === undefined ? this.timeoutProblem(keys) : problemOf(connectionError, where, keys);
+        reject(this.missed(problem));
+      }, timeoutMs);
+      letProcessEnd(timer);
+      this.send(script, keys, args).then(
+        (reply) => {
+          this.outstanding--;
+          clock.clearTimeout(timer);
+          this.answered(clock.now() - sentAtMs);
+          if (isOver) onLate?.(reply);
+          else resolve(reply);
+        },
+        (error) => {
+          this.outstanding--;
+          clock.clearTimeout(timer);
+          if (!isOver) reject(this.missed(problemOf(error, where, keys)));
+        },
+      );
+    });
+  }
+
+  /** Counts a reply that answered another call. */
+  reject(problem: EngineProblem): void {
+    this.missed(problem);
+  }
+
+  /** Hears no more of the client. */
+  close(): void {
+    this.unhear();
+  }
+
+  private async send({ digest, text }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    try {
+      return await this.caller.byDigest(digest, keys, args);
+    } catch (error) {
+      if (!(error instanceof Error && error.message.includes('NOSCRIPT'))) throw error;
+      return await this.caller.byText(text, keys, args);
+    }
+  }
+
+  private answered(latencyMs: number): void {
+    this.latencyMs = latencyMs;
+    this.missesInRow = 0;
+    this.problem = undefined;
+    this.connectionError = undefined;
+    this.retryMs = firstRetryMs;
+    if (!this.isOpen) return;
+    this.isOpen = false;
+    this.listener.breaker?.(false);
+  }
+
+  private missed(problem: EngineProblem): EngineError {
+    this.misses++;
+    this.missesInRow++;
+    this.problem = problem;
+    this.listener.missed?.(problem);
+    if (!this.isOpen && this.missesInRow >= missesToOpen) {
+      this.isOpen = true;
+      this.openings++;
+      this.postponeRetry(this.settings.clock.now());
+      this.listener.breaker?.(true);
+    }
+    return new EngineError(problem);
+  }
+
+  /** Half of the time is sure and half is jitter, so that replicas do not come back together. */
+  private postponeRetry(nowMs: number): void {
+    this.retryAtMs = nowMs + this.retryMs * (0.5 + 0.5 * this.settings.random());
+    this.retryMs = Math.min(this.retryMs * 2, longestRetryMs);
+  }
+
+  private timeoutProblem(keys: readonly string[]): EngineProblem {
+    const { where, timeoutMs } = this.settings;
+    const cause = `no answer within ${timeoutMs} ms`;
+    const message = `${where}: ${cause} (keys ${keys.join(', ')}): see the engine's load and SLOWLOG, or raise timeoutMs`;
+    return { code: 'timeout', message, keys, cause };
+  }
+
+  private notAsked(code: 'breaker-open' | 'busy', keys: readonly string[]): EngineError {
+    const { where } = this.settings;
+    const cause = code === 'busy' ? `${mostOutstanding} commands have no answer yet` : 'the engine did not answer the last calls';
+    return new EngineError({ code, message: `${where}: not asked, because ${cause}`, keys, cause });
+  }
+}
+
+/** Node's timers keep the process alive; those of a lease must not. */
+export function letProcessEnd(timer: unknown): void {
+  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+}

@@ -1,0 +1,94 @@
+/** What went wrong with a call of the engine, in words that help: what happened, and what to do about it. */
+
+/**
+ * - `unreachable`, `timeout`: no connection, or no answer in time; `breaker-open`, `busy`: not asked, because it did not answer before.
+ * - `auth`, `permission`: the password, or the rights of the user. `read-only`: a replica. `cluster`: a client for one server.
+ * - `wrong-type`: a key of ours holds something else. `script-killed`, `script-running`, `out-of-memory`, `not-ready`, `old-version`.
+ * - `bad-reply`: an answer to another question. `limit-mismatch`: replicas disagree on the limit of one pool. `other`: see the message.
+ */
+export type EngineProblemCode =
+  | 'unreachable'
+  | 'timeout'
+  | 'breaker-open'
+  | 'busy'
+  | 'auth'
+  | 'permission'
+  | 'read-only'
+  | 'cluster'
+  | 'wrong-type'
+  | 'script-killed'
+  | 'script-running'
+  | 'out-of-memory'
+  | 'not-ready'
+  | 'old-version'
+  | 'bad-reply'
+  | 'limit-mismatch'
+  | 'other';
+
+/** A call that did not do its work. */
+export interface EngineProblem {
+  readonly code: EngineProblemCode;
+  /** What happened, where, and what to do. */
+  readonly message: string;
+  /** The keys of the call. */
+  readonly keys: readonly string[];
+  /** What the client or the server said. */
+  readonly cause: string;
+}
+
+export class EngineError extends Error {
+  readonly problem: EngineProblem;
+
+  constructor(problem: EngineProblem) {
+    super(problem.message);
+    this.name = 'EngineError';
+    this.problem = problem;
+  }
+}
+
+/** First match wins. */
+const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what: string, todo: string])[] = [
+  [
+    /WRONGPASS|NOAUTH|invalid (?:username-)?password|AUTH.*failed/i,
+    'auth',
+    'the engine rejects the password',
+    'set user and password of the client',
+  ],
+  [/NOPERM|no permissions/i, 'permission', 'the user may not do this', 'allow it EVALSHA, EVAL, and reading and writing of these keys'],
+  [/READONLY/i, 'read-only', 'this server is a replica', 'connect to the primary, or through Sentinel or a cluster client'],
+  [/WRONGTYPE/i, 'wrong-type', 'the key holds a value of another type', 'delete it, or choose another prefix'],
+  [/\bOOM\b/i, 'out-of-memory', 'maxmemory is reached', 'raise it, and set maxmemory-policy to noeviction'],
+  [/^BUSY|BUSY Redis|BUSY Valkey/i, 'script-running', 'another script blocks the engine', 'find it with SLOWLOG, end it with SCRIPT KILL'],
+  [/script killed|killed by user/i, 'script-killed', 'somebody killed the script', 'nothing: the next call runs it again'],
+  [/LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF/i, 'not-ready', 'the engine is up but takes no writes', 'see its log; calls go on'],
+  [/^MOVED|^ASK\b|CROSSSLOT/i, 'cluster', 'this server is one of a cluster', 'use a cluster client: createCluster, or Redis.Cluster'],
+  [
+    /non deterministic commands|unknown (?:redis )?command|wrong number of arguments/i,
+    'old-version',
+    'the engine lacks a command',
+    'use Redis from 6.2 or Valkey from 7.2 up',
+  ],
+  [
+    /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|EPIPE|closed|Stream isn't writeable|max retries|timed? ?out connecting/i,
+    'unreachable',
+    'the engine cannot be reached',
+    'check that it runs, the URL of the client, and that the client was connected',
+  ],
+];
+
+/** `error` is what the client or the server said; `where` opens the message. */
+export function problemOf(error: unknown, where: string, keys: readonly string[]): EngineProblem {
+  const cause = causeOf(error);
+  const found = advice.find(([pattern]) => pattern.test(cause));
+  if (found === undefined) return { code: 'other', message: `${where}: ${cause} (keys ${keys.join(', ')})`, keys, cause };
+  const [, code, what, todo] = found;
+  return { code, message: `${where}: ${what} (${cause}; keys ${keys.join(', ')}): ${todo}`, keys, cause };
+}
+
+/** The text of an error, and of those inside it: a refused connection is an AggregateError without a message. */
+function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const inner = error instanceof AggregateError ? error.errors.map(causeOf) : [];
+  const code = 'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? [error.code] : [];
+  return [error.message, ...code, ...new Set(inner)].filter((part) => part !== '').join(' ') || error.name;
+}

@@ -1,0 +1,24 @@
+/** A Lua script and the digest that the server knows it by. */
+import { sha1 } from '@noble/hashes/legacy';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+
+export interface Script {
+  /** For messages: `lease`, `take`. */
+  readonly name: string;
+  readonly text: string;
+  readonly digest: string;
+}
+
+export function script(name: string, text: string): Script {
+  return { name, text, digest: bytesToHex(sha1(utf8ToBytes(text))) };
+}
+
+/**
+ * Opens every script: the server's clock in ms, and integers as text, because the server prints Lua's numbers with 14 digits and cuts
+ * fractions off those it returns.
+ */
+export const scriptHead = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local function text(number) return string.format('%.0f', number) end
+`;

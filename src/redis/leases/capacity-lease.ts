@@ -1,0 +1,106 @@
+/**
+ * What one replica may use of one shared limit, by the last answer that it got.
+ *
+ *     answered ── grant ──► send time + lease ── no answer ──► fallback: safe share, 0, or a limit of its own
+ *
+ * Invariant: the limit rises by an answer to the latest call alone; older answers promise seats that a later call has given back.
+ */
+
+/** The limit of a replica that gets no answers: its safe share, 0, or a limit that it was given. */
+export type LeaseFallback = 'safe' | 'closed' | number;
+
+/** What a replica has to say of its demand when it calls. */
+export interface LeaseDemand {
+  readonly inFlight: number;
+  /** In flight and waiting. */
+  readonly wants: number;
+}
+
+/** What the engine answered. */
+export interface Grant {
+  readonly sequence: number;
+  readonly grant: number;
+  readonly safe: number;
+  readonly epoch: number;
+  readonly isLearning: boolean;
+  readonly replicas: number;
+  readonly limit: number;
+  readonly largestLimit: number;
+  readonly held: number;
+  readonly target: number;
+}
+
+export class CapacityLease {
+  readonly key: string;
+  readonly demand: () => LeaseDemand;
+  /** The shared limit; may change at run time. */
+  limit: number;
+  weight: number;
+  /** This replica never uses more. */
+  maxShare: number = Number.POSITIVE_INFINITY;
+  /** The last answer; undefined before the first. */
+  last: Grant | undefined = undefined;
+  /** What the last call told of the demand. */
+  toldWants = 0;
+  /** The sequence number of the last call that was answered. */
+  acknowledged = 0;
+  /** When the call was sent whose answer is in force. */
+  answeredSentAtMs: number = Number.NEGATIVE_INFINITY;
+  private readonly leaseMs: number;
+  private readonly fallback: LeaseFallback;
+  /** The share of a replica that never had an answer, while the engine is away. */
+  private readonly firstShare: number;
+  /** True once the first call has missed. */
+  private isEngineAway = false;
+
+  constructor(key: string, demand: () => LeaseDemand, { limit, weight, leaseMs, fallback, replicas }: LeaseTerms) {
+    this.key = key;
+    this.demand = demand;
+    this.limit = limit;
+    this.weight = weight;
+    this.leaseMs = leaseMs;
+    this.fallback = fallback;
+    this.firstShare = replicas === undefined ? 0 : Math.floor(limit / replicas);
+  }
+
+  /** Seats, or tokens, that this replica may have in flight. O(1). */
+  cap(nowMs: number): number {
+    const { last } = this;
+    if (last !== undefined && nowMs < this.answeredSentAtMs + this.leaseMs) return Math.min(last.grant, this.maxShare);
+    if (this.fallback === 'safe') return Math.min(this.safeShare, this.maxShare);
+    if (last === undefined && !this.isEngineAway) return 0;
+    return this.fallback === 'closed' ? 0 : this.fallback;
+  }
+
+  /** When the grant in force ends. */
+  get expiresAtMs(): number {
+    return this.answeredSentAtMs + this.leaseMs;
+  }
+
+  /** What it falls back to with `safe`. */
+  get safeShare(): number {
+    if (this.last !== undefined) return this.last.safe;
+    return this.isEngineAway ? this.firstShare : 0;
+  }
+
+  /** Takes an answer to the latest call. */
+  granted(answer: Grant, sentAtMs: number): void {
+    this.last = answer;
+    this.answeredSentAtMs = sentAtMs;
+    this.acknowledged = answer.sequence;
+  }
+
+  /** A call had no answer: a replica that never had one uses its first share from now on. */
+  missed(): void {
+    if (this.last === undefined) this.isEngineAway = true;
+  }
+}
+
+export interface LeaseTerms {
+  readonly limit: number;
+  readonly weight: number;
+  readonly leaseMs: number;
+  readonly fallback: LeaseFallback;
+  /** Replicas that are expected, for the share of one that has never had an answer. */
+  readonly replicas: number | undefined;
+}

@@ -1,0 +1,276 @@
+/**
+ * The protocol of capacity leases, the replica's side: one call for each refresh, one at a time, for all leases together.
+ *
+ * Invariant: an answer counts only if it names the latest call, and from the moment that call was sent, so that neither the clocks of
+ * other machines nor slow, lost, repeated or swapped answers matter.
+ */
+import { GuardedEvents } from '../../base/faults/guarded-events.js';
+import type { Clock } from '../../index.js';
+import { EngineLink, type LinkFigures, letProcessEnd } from '../engine/engine-link.js';
+import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
+import type { RedisClient } from '../engine/redis-client.js';
+import type { CapacityLease, Grant } from './capacity-lease.js';
+import type { LeaseEvents } from './lease-events.js';
+import { leaseScript, replyWidth } from './lease-script.js';
+
+export interface LeaseTiming {
+  /** From one call to the next, give or take a tenth. */
+  readonly refreshMs: number;
+  readonly leaseMs: number;
+  /** How long a silent replica's seats are kept for the requests that it may still run. */
+  readonly drainMs: number;
+  /** How long its safe share is kept after that. */
+  readonly forgetMs: number;
+  readonly timeoutMs: number;
+}
+
+export interface LeaseClientSettings extends LeaseTiming {
+  /** No two replicas have the same, and a restarted one has another. */
+  readonly replica: string;
+  readonly where: string;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+/** A replica whose demand has outgrown its share calls at once, but not more often than this. */
+const urgentMs = 100;
+const sameProblemMs = 60_000;
+
+export class LeaseClient {
+  readonly events: GuardedEvents<LeaseEvents> = new GuardedEvents<LeaseEvents>();
+  epochChanges = 0;
+  private readonly leases = new Map<string, CapacityLease>();
+  private readonly listeners = new Set<() => void>();
+  private readonly expired = new Map<string, number>();
+  private readonly settings: LeaseClientSettings;
+  private readonly link: EngineLink;
+  private sequence = 0;
+  private sentAtMs: number = Number.NEGATIVE_INFINITY;
+  /** The leases of the latest call, in its order; undefined once it was answered. */
+  private asked: readonly CapacityLease[] | undefined = undefined;
+  private isCalling = false;
+  private isUrgent = false;
+  private isClosed = false;
+  private timer: unknown = undefined;
+  private dueAtMs: number = Number.POSITIVE_INFINITY;
+  private expiryTimer: unknown = undefined;
+  private toldProblem: { readonly code: string; readonly atMs: number } | undefined = undefined;
+
+  constructor(client: RedisClient, settings: LeaseClientSettings) {
+    this.settings = settings;
+    const { timeoutMs, clock, random, where } = settings;
+    this.link = new EngineLink(
+      client,
+      { timeoutMs, clock, random, where },
+      { missed: (problem) => this.tell(problem), breaker: (isOpen) => this.breaker(isOpen) },
+    );
+  }
+
+  get figures(): LinkFigures {
+    return this.link.figures;
+  }
+
+  /** Adds a lease, and calls for it at once. */
+  add(lease: CapacityLease): void {
+    this.leases.set(lease.key, lease);
+    this.callIn(0);
+  }
+
+  /** Takes a lease out; its seats are free again once a lease and the drain are over. */
+  remove(key: string): void {
+    this.leases.delete(key);
+    this.expired.delete(key);
+  }
+
+  /** Calls `listener` when a limit may have risen. */
+  subscribe(listener: () => void): () => void {
+    const entry = (): void => listener();
+    this.listeners.add(entry);
+    return () => this.listeners.delete(entry);
+  }
+
+  /** Demand has outgrown the share of `lease`: calls soon, unless the last call said so already. O(1). */
+  hurry(lease: CapacityLease): void {
+    if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
+    this.isUrgent = true;
+    this.callIn(Math.max(0, this.sentAtMs + urgentMs - this.settings.clock.now()));
+  }
+
+  /** Gives the share back, but for what is in flight, and stops. Never rejects. */
+  async close(): Promise<void> {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    const { clock } = this.settings;
+    clock.clearTimeout(this.timer);
+    clock.clearTimeout(this.expiryTimer);
+    const leases = [...this.leases.values()];
+    try {
+      if (leases.length > 0) await this.link.run(leaseScript(), keysOf(leases), this.argumentsFor(leases, ++this.sequence, 'leave'));
+    } catch {
+      // The engine learns of it when the lease ends.
+    }
+    this.link.close();
+  }
+
+  private callIn(delayMs: number): void {
+    const { clock } = this.settings;
+    const atMs = clock.now() + delayMs;
+    if (this.isCalling) this.isUrgent = true;
+    if (this.isClosed || this.isCalling || atMs >= this.dueAtMs) return;
+    clock.clearTimeout(this.timer);
+    this.dueAtMs = atMs;
+    this.timer = clock.setTimeout(() => this.call(), delayMs);
+    letProcessEnd(this.timer);
+  }
+
+  private call(): void {
+    this.dueAtMs = Number.POSITIVE_INFINITY;
+    if (this.isCalling || this.isClosed || this.leases.size === 0) return;
+    this.isCalling = true;
+    this.isUrgent = false;
+    this.sequence++;
+    this.sentAtMs = this.settings.clock.now();
+    const leases = [...this.leases.values()];
+    this.asked = leases;
+    const args = this.argumentsFor(leases, this.sequence, 'call');
+    const hear = (reply: unknown): boolean => this.hear(reply);
+    this.link.run(leaseScript(), keysOf(leases), args, hear).then(
+      (reply) => {
+        if (!hear(reply)) {
+          this.link.reject(badReply(this.settings.where, keysOf(leases)));
+          for (const lease of leases) this.missed(lease);
+        }
+        this.ended();
+      },
+      (error) => {
+        if (error instanceof EngineError) for (const lease of leases) this.missed(lease);
+        this.ended();
+      },
+    );
+  }
+
+  /** Sets the time of the next call. */
+  private ended(): void {
+    this.isCalling = false;
+    const { refreshMs, random, clock } = this.settings;
+    const jitteredMs = refreshMs * (0.9 + 0.2 * random());
+    const sinceMs = clock.now() - this.sentAtMs;
+    const delayMs = this.isUrgent ? urgentMs - sinceMs : jitteredMs - sinceMs;
+    this.callIn(Math.max(0, delayMs, this.link.retryInMs));
+  }
+
+  private argumentsFor(leases: readonly CapacityLease[], sequence: number, operation: 'call' | 'leave'): string[] {
+    const { replica, leaseMs, drainMs, forgetMs, clock } = this.settings;
+    const nowMs = clock.now();
+    const args = [replica, leaseMs, drainMs, forgetMs, operation].map(String);
+    for (const lease of leases) {
+      const { inFlight, wants } = lease.demand();
+      lease.toldWants = wants;
+      // The engine may have forgotten a replica that was silent for so long.
+      const isRemembered = nowMs < lease.answeredSentAtMs + leaseMs + drainMs;
+      const cap = Math.ceil(lease.cap(nowMs));
+      const numbers = [sequence, isRemembered ? lease.acknowledged : 0, lease.limit, lease.weight, cap, inFlight, wants, lease.safeShare];
+      for (const number of numbers) args.push(String(Math.ceil(number)));
+    }
+    return args;
+  }
+
+  /** Takes a reply, to whichever call it belongs. False when it is none of ours. */
+  private hear(reply: unknown): boolean {
+    const { replica, clock } = this.settings;
+    if (!Array.isArray(reply) || reply.length === 0 || reply.length % replyWidth !== 0 || String(reply[0]) !== replica) return false;
+    const { asked } = this;
+    if (asked === undefined || this.isClosed || Number(reply[1]) !== this.sequence) return true;
+    const answers = asked.map((_lease, index) => grantOf(reply, index * replyWidth));
+    if (answers.length * replyWidth !== reply.length || answers.some(({ grant }) => !(grant >= 0))) return true;
+    this.asked = undefined;
+    const nowMs = clock.now();
+    let hasRisen = false;
+    for (const [index, lease] of asked.entries()) {
+      const before = lease.cap(nowMs);
+      this.take(lease, answers[index] as Grant, nowMs);
+      hasRisen ||= lease.cap(nowMs) > before;
+    }
+    this.watchExpiry(nowMs);
+    if (hasRisen) for (const listener of [...this.listeners]) listener();
+    return true;
+  }
+
+  private take(lease: CapacityLease, answer: Grant, nowMs: number): void {
+    const { last, key } = lease;
+    lease.granted(answer, this.sentAtMs);
+    const expiredAtMs = this.expired.get(key);
+    if (expiredAtMs !== undefined) {
+      this.expired.delete(key);
+      this.events.emit('recovered', { key, grant: answer.grant, expiredForMs: nowMs - expiredAtMs });
+    }
+    if (last !== undefined && answer.epoch !== last.epoch) {
+      this.epochChanges++;
+      this.events.emit('epoch', { key, epoch: answer.epoch, before: last.epoch });
+    }
+    if (answer.limit !== answer.largestLimit) this.tell(mismatch(this.settings.where, key, answer));
+    if (answer.grant !== last?.grant) this.events.emit('granted', { key, grant: answer.grant, before: last?.grant ?? 0, answer });
+  }
+
+  private missed(lease: CapacityLease): void {
+    const { clock } = this.settings;
+    const before = lease.cap(clock.now());
+    lease.missed();
+    // A replica that finds no engine begins with its first share.
+    if (lease.cap(clock.now()) > before) for (const listener of [...this.listeners]) listener();
+  }
+
+  /** A limit of its own, or a safe share, may be larger than the grant that ended; and operators want to know. */
+  private watchExpiry(nowMs: number): void {
+    const { clock, leaseMs } = this.settings;
+    clock.clearTimeout(this.expiryTimer);
+    this.expiryTimer = clock.setTimeout(() => this.expire(), Math.max(0, this.sentAtMs + leaseMs - nowMs));
+    letProcessEnd(this.expiryTimer);
+  }
+
+  private expire(): void {
+    const nowMs = this.settings.clock.now();
+    for (const lease of this.leases.values()) {
+      if (lease.expiresAtMs > nowMs || this.expired.has(lease.key)) continue;
+      this.expired.set(lease.key, nowMs);
+      this.events.emit('expired', { key: lease.key, limit: lease.cap(nowMs) });
+    }
+    for (const listener of [...this.listeners]) listener();
+  }
+
+  private breaker(isOpen: boolean): void {
+    if (!isOpen) this.toldProblem = undefined;
+    this.events.emit('breaker', { isOpen });
+  }
+
+  private tell(problem: EngineProblem): void {
+    const nowMs = this.settings.clock.now();
+    const isOld = this.toldProblem?.code === problem.code && nowMs - this.toldProblem.atMs < sameProblemMs;
+    if (isOld) return;
+    this.toldProblem = { code: problem.code, atMs: nowMs };
+    this.events.emit('problem', problem);
+  }
+}
+
+function keysOf(leases: readonly CapacityLease[]): string[] {
+  return leases.map(({ key }) => key);
+}
+
+function grantOf(reply: readonly unknown[], at: number): Grant {
+  const [sequence, grant, safe, epoch, learning, replicas, limit, largestLimit, held, target] = reply
+    .slice(at + 1, at + replyWidth)
+    .map(Number) as [number, number, number, number, number, number, number, number, number, number];
+  return { sequence, grant, safe, epoch, isLearning: learning === 1, replicas, limit, largestLimit, held, target };
+}
+
+function mismatch(where: string, key: string, { limit, largestLimit }: Grant): EngineProblem {
+  const cause = `some replicas say ${limit}, others ${largestLimit}`;
+  const message = `${where}: ${cause} (key ${key}): ${limit} is in force until all say the same; give pools of different limits different names`;
+  return { code: 'limit-mismatch', message, keys: [key], cause };
+}
+
+function badReply(where: string, keys: readonly string[]): EngineProblem {
+  const cause = 'the answer belongs to another call';
+  const message = `${where}: ${cause} (keys ${keys.join(', ')}): something between here and the engine drops or repeats answers`;
+  return { code: 'bad-reply', message, keys, cause };
+}

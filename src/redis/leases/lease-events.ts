@@ -1,0 +1,19 @@
+/** What a replica tells of its leases. */
+import type { EngineProblem } from '../engine/engine-problem.js';
+import type { Grant } from './capacity-lease.js';
+
+export interface LeaseEvents {
+  /** The share of this replica changed. `key` names the lease. */
+  granted: { readonly key: string; readonly grant: number; readonly before: number; readonly answer: Grant };
+  /** No answer for a whole lease: the fallback is in force, with this limit. */
+  expired: { readonly key: string; readonly limit: number };
+  /** Answers come again. */
+  recovered: { readonly key: string; readonly grant: number; readonly expiredForMs: number };
+  /** The engine began anew, or lost writes: for one lease nobody's share grows. */
+  epoch: { readonly key: string; readonly epoch: number; readonly before: number };
+  /** A call did not do its work; the same problem is told again after a minute. */
+  problem: EngineProblem;
+  breaker: { readonly isOpen: boolean };
+  /** A listener threw, or its promise was rejected. */
+  listenerError: { readonly event: string; readonly error: unknown };
+}

@@ -1,0 +1,127 @@
+/** What the leases of a pool can be told, and the checks of it. */
+import { type Clock, type Duration, FlowConfigError, realClock, type Schema, schemas } from '../../index.js';
+import type { LeaseFallback } from './capacity-lease.js';
+import type { LeaseClientSettings } from './lease-client.js';
+
+export interface LeaseOptions {
+  /** The name of the pool: all replicas with this name share one limit. */
+  pool: string;
+  /** Opens the names of keys. @default 'headgate' */
+  prefix?: string | undefined;
+  /** This replica's part beside others of weight 1 when not all get what they want; an integer from 1 up. @default 1 */
+  weight?: number | undefined;
+  /**
+   * The most that this replica ever uses; bounds what a split engine can do. ⌈1.5 · limit / replicas⌉ is a good one. @default no bound
+   */
+  maxShare?: number | undefined;
+  /**
+   * The limit after a whole lease without an answer: the `safe` share, which all replicas have room for; 0 (`closed`); or a limit of its
+   * own, which may add up to more than the pool has. @default 'safe'
+   */
+  fallback?: LeaseFallback | undefined;
+  /** Replicas that are expected: one that starts while the engine is away begins with ⌊limit / replicas⌋. @default it waits for an answer */
+  replicas?: number | undefined;
+  /** From one call to the next, give or take a tenth. @default '1s' */
+  refreshInterval?: Duration | undefined;
+  /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
+  leaseDuration?: Duration | undefined;
+  /**
+   * How long the seats of a replica that fell silent stay reserved for the requests that it may still run: the longest that a request
+   * takes, say its p99.9. @default '60s'
+   */
+  drainDuration?: Duration | undefined;
+  /** How long its safe share stays reserved after that. @default '10m' */
+  forgetAfter?: Duration | undefined;
+  /** How long a call may take. @default '50ms' */
+  callTimeout?: Duration | undefined;
+  /** The clock of the controller. @default realClock */
+  clock?: Clock | undefined;
+  /** Source of jitter, 0…1. @default Math.random */
+  random?: (() => number) | undefined;
+}
+
+const { clock, element, oneOf, optional, positiveDuration, positiveInteger, randomSource, value } = schemas;
+
+const isName = (candidate: unknown): candidate is string => typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);
+export const keyName: Schema<string> = value('a name of up to 200 characters without blanks and braces', isName);
+
+const words = oneOf('safe', 'closed');
+const fallback: Schema<LeaseFallback> = element((given, report) => {
+  if (typeof given !== 'number') return words.read(given, (expected) => report(`${expected}, or a limit`));
+  if (Number.isInteger(given) && given >= 0) return given;
+  report('"safe", "closed", or a limit: an integer from 0 up');
+  return undefined;
+});
+
+/** The options with their defaults and units resolved. */
+interface ParsedLeaseOptions {
+  readonly pool: string;
+  readonly prefix: string;
+  readonly weight: number;
+  readonly maxShare?: number | undefined;
+  readonly fallback: LeaseFallback;
+  readonly replicas?: number | undefined;
+  readonly refreshInterval: number;
+  readonly leaseDuration: number;
+  readonly drainDuration: number;
+  readonly forgetAfter: number;
+  readonly callTimeout: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+}
+
+export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<ParsedLeaseOptions[K]> } = {
+  pool: keyName,
+  prefix: optional(keyName, 'headgate'),
+  weight: optional(positiveInteger(), 1),
+  maxShare: optional(positiveInteger()),
+  fallback: optional(fallback, 'safe'),
+  replicas: optional(positiveInteger()),
+  refreshInterval: optional(positiveDuration('1s'), 1_000),
+  leaseDuration: optional(positiveDuration('5s'), 5_000),
+  drainDuration: optional(schemas.duration(), 60_000),
+  forgetAfter: optional(schemas.duration(), 600_000),
+  callTimeout: optional(positiveDuration('50ms'), 50),
+  clock: optional(clock(), realClock),
+  random: optional(randomSource(), Math.random),
+};
+
+/** A lease lasts over one call that got lost. */
+export function checkTiming({ refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions, subject: string): void {
+  const issues = [];
+  if (leaseDuration < 2 * refreshInterval) {
+    issues.push({ path: 'leaseDuration', expected: `at least twice refreshInterval (${refreshInterval} ms)`, got: `${leaseDuration} ms` });
+  }
+  if (callTimeout > leaseDuration) {
+    issues.push({ path: 'callTimeout', expected: `at most leaseDuration (${leaseDuration} ms)`, got: `${callTimeout} ms` });
+  }
+  if (issues.length > 0) throw new FlowConfigError(subject, issues);
+}
+
+export function leaseSettings(parsed: ParsedLeaseOptions): LeaseClientSettings {
+  const { refreshInterval, leaseDuration, drainDuration, forgetAfter, callTimeout, pool, clock: given, random } = parsed;
+  return {
+    refreshMs: refreshInterval,
+    leaseMs: leaseDuration,
+    drainMs: finite(drainDuration),
+    forgetMs: finite(forgetAfter),
+    timeoutMs: callTimeout,
+    replica: newReplicaId(),
+    where: `pool "${pool}"`,
+    clock: given,
+    random,
+  };
+}
+
+const longestMs = 7 * 86_400_000;
+
+/** A span that the engine's integers hold: for ever is a week. */
+function finite(ms: number): number {
+  return Math.min(ms, longestMs);
+}
+
+/** Never the same twice: a restarted replica must not be taken for the one that died. */
+export function newReplicaId(): string {
+  const bytes = globalThis.crypto.getRandomValues(new Uint8Array(9));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

@@ -1,0 +1,135 @@
+/**
+ * The protocol of capacity leases, the engine's side: one hash for each pool, one field for each replica.
+ *
+ *     KEYS  the hashes, all in one slot
+ *     ARGV  replica, lease, drain, forget (ms), 'call' or 'leave';
+ *           then for each key: sequence, acknowledged, limit, weight, cap, in flight, wants, safe share
+ *     reply for each key: replica, sequence, grant, safe share, epoch, learning (0 or 1), replicas, limit, largest limit, held, target
+ *
+ * Invariant: the sum of `held` never rises above the limit by a call, so that a replica which uses its grant, or the cap that it reported,
+ * keeps the pool below its limit. `held` covers both, because the reply that carries the grant may be lost.
+ * Source: max-min fairness by progressive filling, Bertsekas and Gallager, "Data Networks" (1992), 6.5.
+ */
+import { type Script, script, scriptHead } from '../engine/script.js';
+
+/** Texts in the reply for each key. */
+export const replyWidth = 11;
+
+export const leaseText: string = `
+${scriptHead}
+local self, lease, drain, forget, isLeaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'leave'
+
+-- "grant held wants sequence limit weight safe leaseEnd drainEnd forgetEnd"
+local function read(id, line)
+  local n = {}
+  for number in string.gmatch(line, '%S+') do n[#n + 1] = tonumber(number) end
+  return { id = id, held = n[2], wants = n[3], sequence = n[4], limit = n[5], weight = n[6], safe = n[7],
+    leaseEnd = n[8], drainEnd = n[9], forgetEnd = n[10] }
+end
+
+local function write(key, r, grant)
+  local line = {}
+  for i, number in ipairs({ grant, r.held, r.wants, r.sequence, r.limit, r.weight, r.safe, r.leaseEnd, r.drainEnd, r.forgetEnd }) do
+    line[i] = text(number)
+  end
+  redis.call('HSET', key, r.id, table.concat(line, ' '))
+end
+
+-- Sets target of each replica: what it wants, 1 at least, as far as the room goes by weight; the rest is spread by weight.
+local function fill(room, live)
+  table.sort(live, function(a, b)
+    local x, y = math.max(a.wants, 1) / a.weight, math.max(b.wants, 1) / b.weight
+    if x == y then return a.id < b.id end
+    return x < y
+  end)
+  local weight = 0
+  for _, r in ipairs(live) do weight = weight + r.weight; r.target = 0 end
+  for pass = 1, 2 do
+    local left = weight
+    for _, r in ipairs(live) do
+      local fair = math.floor(room * r.weight / left)
+      local given = pass == 1 and math.min(math.max(r.wants, 1), fair) or fair
+      r.target = r.target + given
+      room, left = room - given, left - r.weight
+    end
+  end
+end
+
+local function visit(key, at)
+  local mine = { id = self, sequence = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 2]), weight = tonumber(ARGV[at + 3]),
+    wants = tonumber(ARGV[at + 6]), safe = 0, leaseEnd = now + lease, drainEnd = now + lease + drain, forgetEnd = now + lease + drain + forget }
+  local acknowledged, cap, inFlight, safeInUse = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), tonumber(ARGV[at + 7])
+  local before, epoch, learnsUntil
+  local others, live, lastEnd = {}, { mine }, mine.forgetEnd
+  local all = redis.call('HGETALL', key)
+  for i = 1, #all, 2 do
+    local id, line = all[i], all[i + 1]
+    if id == '#' then
+      local e, l = string.match(line, '(%S+) (%S+)')
+      epoch, learnsUntil = tonumber(e), tonumber(l)
+    elseif id == self then
+      before = read(id, line)
+    else
+      local r = read(id, line)
+      if now > r.forgetEnd then
+        redis.call('HDEL', key, id)
+      else
+        others[#others + 1] = r
+        if now <= r.leaseEnd then live[#live + 1] = r end
+        lastEnd = math.max(lastEnd, r.forgetEnd)
+      end
+    end
+  end
+  -- A delayed call, or its duplicate: the reply is of no use, and changes nothing.
+  if before and mine.sequence <= before.sequence then
+    return { self, text(before.sequence), '-1', '0', text(epoch or 0), '0', '0', '0', '0', '0', '0' }
+  end
+  -- An engine that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
+  local hasLost = acknowledged > 0 and (before == nil or before.sequence < acknowledged)
+  if epoch == nil or (hasLost and now >= learnsUntil) then
+    epoch, learnsUntil = math.max(now, (epoch or 0) + 1), now + lease
+    redis.call('HSET', key, '#', text(epoch) .. ' ' .. text(learnsUntil))
+  end
+  local held, silent, limit, largest, weights = 0, 0, mine.limit, mine.limit, mine.weight
+  for _, r in ipairs(others) do
+    local holds = now <= r.drainEnd and r.held or r.safe
+    held = held + holds
+    if now <= r.leaseEnd then
+      limit, largest, weights = math.min(limit, r.limit), math.max(largest, r.limit), weights + r.weight
+    else
+      silent = silent + holds
+    end
+  end
+  local grant, safe = 0, 0
+  if isLeaving then
+    mine.wants, mine.held, mine.leaseEnd, mine.drainEnd, mine.forgetEnd = 0, inFlight, now - 1, now + drain, now + drain
+    if inFlight == 0 then redis.call('HDEL', key, self) else write(key, mine, 0) end
+  else
+    fill(math.max(0, limit - silent), live)
+    grant = math.max(0, math.min(mine.target, limit - held))
+    if now < learnsUntil then grant = math.min(grant, cap) end
+    mine.held = math.max(grant, cap, inFlight)
+    safe = math.min(grant, math.floor(limit * mine.weight / weights))
+    mine.safe = math.max(safe, safeInUse)
+    write(key, mine, grant)
+    held = held + mine.held
+  end
+  redis.call('PEXPIREAT', key, text(math.max(lastEnd, learnsUntil)))
+  return { self, text(mine.sequence), text(grant), text(safe), text(epoch), now < learnsUntil and '1' or '0', text(#live),
+    text(limit), text(largest), text(held), text(mine.target or 0) }
+end
+
+local reply = {}
+for i, key in ipairs(KEYS) do
+  for _, part in ipairs(visit(key, 6 + (i - 1) * 8)) do reply[#reply + 1] = part end
+end
+return reply
+`;
+
+let made: Script | undefined;
+
+/** Made on first use, so that an import of the package costs nothing. */
+export function leaseScript(): Script {
+  made ??= script('lease', leaseText);
+  return made;
+}

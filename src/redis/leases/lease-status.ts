@@ -1,0 +1,64 @@
+/** One lease at one instant, for metrics, inspectors and logs. */
+import type { LinkFigures } from '../engine/engine-link.js';
+import type { CapacityLease } from './capacity-lease.js';
+
+export interface LeaseStatus {
+  readonly pool: string;
+  /** Where each endpoint has a limit of its own; otherwise undefined. */
+  readonly endpoint: string | undefined;
+  readonly replica: string;
+  readonly unit: 'requests' | 'tokens';
+  /** Of all replicas together, as this one was told. */
+  readonly limit: number;
+  /** What this replica may have in flight now. */
+  readonly cap: number;
+  /** The last answer's: what it was granted, its fair part, its safe share, replicas, and what all replicas hold. */
+  readonly granted: number;
+  readonly target: number;
+  readonly safeShare: number;
+  readonly replicas: number;
+  readonly held: number;
+  readonly inFlight: number;
+  /** In flight and waiting, as last told. */
+  readonly wants: number;
+  /** Since the call whose answer is in force; Infinity before the first. */
+  readonly leaseAgeMs: number;
+  /** True while the fallback is in force. */
+  readonly isExpired: boolean;
+  /** True while the engine learns again who holds what. */
+  readonly isLearning: boolean;
+  /** Seats in flight above the safe share while the lease is over: others may have been given these. */
+  readonly overAdmission: number;
+  readonly epochChanges: number;
+  readonly engine: LinkFigures;
+}
+
+export interface StatusSource {
+  readonly pool: string;
+  readonly endpoint: string | undefined;
+  readonly replica: string;
+  readonly unit: 'requests' | 'tokens';
+  readonly epochChanges: number;
+  readonly engine: LinkFigures;
+}
+
+export function leaseStatus(lease: CapacityLease, inFlight: number, nowMs: number, source: StatusSource): LeaseStatus {
+  const { last, limit, toldWants, safeShare } = lease;
+  const isExpired = nowMs >= lease.expiresAtMs;
+  return {
+    ...source,
+    limit,
+    cap: lease.cap(nowMs),
+    granted: last?.grant ?? 0,
+    target: last?.target ?? 0,
+    safeShare,
+    replicas: last?.replicas ?? 0,
+    held: last?.held ?? 0,
+    inFlight,
+    wants: toldWants,
+    leaseAgeMs: nowMs - lease.answeredSentAtMs,
+    isExpired,
+    isLearning: last?.isLearning === true,
+    overAdmission: isExpired ? Math.max(0, inFlight - safeShare) : 0,
+  };
+}

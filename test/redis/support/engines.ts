@@ -1,0 +1,109 @@
+/** Real servers for tests: found on the machine, started on a free port, stopped at the end. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+
+export interface EngineKind {
+  readonly name: 'redis' | 'valkey';
+  readonly program: string;
+}
+
+function find(name: EngineKind['name'], program: string): EngineKind[] {
+  const { status } = spawnSync(program, ['--version']);
+  return status === 0 ? [{ name, program }] : [];
+}
+
+/** Those that are installed. */
+export const engineKinds: readonly EngineKind[] = [...find('redis', 'redis-server'), ...find('valkey', 'valkey-server')];
+
+const missing = ['redis', 'valkey'].filter((name) => !engineKinds.some((kind) => kind.name === name));
+if (missing.length > 0) {
+  const packages = missing.map((name) => `${name}-server`).join(' and ');
+  // On a build machine a test that does not run is a failure.
+  if (process.env.CI) throw new Error(`${packages} must be installed: node scripts/install-engines.mjs`);
+  process.stderr.write(`\nNOT RUN: tests against ${packages}, which this machine does not have (node scripts/install-engines.mjs)\n\n`);
+}
+
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address();
+      server.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no port'))));
+    });
+  });
+}
+
+/** A server that can be stopped, paused and started again on its port. */
+export class Engine {
+  readonly port: number;
+  readonly directory: string;
+  private readonly kind: EngineKind;
+  private readonly options: readonly string[];
+  private child: ChildProcess | undefined = undefined;
+
+  private constructor(kind: EngineKind, port: number, options: readonly string[]) {
+    this.kind = kind;
+    this.port = port;
+    this.options = options;
+    this.directory = mkdtempSync(join(tmpdir(), 'headgate-engine-'));
+  }
+
+  /** `options` as on the server's command line. */
+  static async start(kind: EngineKind, options: readonly string[] = []): Promise<Engine> {
+    const engine = new Engine(kind, await freePort(), options);
+    await engine.up();
+    return engine;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts the server, with what it has on disk. Resolves when it answers. */
+  async up(): Promise<void> {
+    const fixed = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory, '--save', '', '--daemonize', 'no'];
+    this.child = spawn(this.kind.program, [...fixed, ...this.options], { stdio: 'ignore' });
+    const probe = new Redis(this.port, { retryStrategy: () => 20, maxRetriesPerRequest: null, lazyConnect: false });
+    probe.on('error', () => {});
+    try {
+      for (;;) {
+        // A password, or a replica that still loads, is an answer too.
+        const answer = await probe.ping().catch((error: Error) => (/NOAUTH|WRONGPASS|NOPERM/.test(error.message) ? 'PONG' : 'wait'));
+        if (answer === 'PONG') return;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    } finally {
+      probe.disconnect();
+    }
+  }
+
+  /** Ends it at once: what is not on disk is lost. */
+  kill(): Promise<void> {
+    const { child } = this;
+    this.child = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      child.once('exit', () => resolve());
+      child.kill('SIGKILL');
+    });
+  }
+
+  pause(): void {
+    this.child?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.child?.kill('SIGCONT');
+  }
+
+  async stop(): Promise<void> {
+    this.resume();
+    await this.kill();
+    if (existsSync(this.directory)) rmSync(this.directory, { recursive: true, force: true });
+  }
+}
