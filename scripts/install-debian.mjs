@@ -26,7 +26,9 @@ export function installDebian(...names) {
 /** The same from one more list of sources, by the name of its suite. */
 export function installDebianFrom(list, suite, ...names) {
   const source = ['-o', `Dir::Etc::sourcelist=${list}`];
-  return apt(...source, 'update') ?? withoutServices(() => apt(...source, 'install', '-y', '--no-install-recommends', '-t', suite, ...names));
+  return (
+    apt(...source, 'update') ?? withoutServices(() => apt(...source, 'install', '-y', '--no-install-recommends', '-t', suite, ...names))
+  );
 }
 
 /** Debian starts what it installs unless this program forbids it. */

@@ -1,0 +1,255 @@
+/** The faults, each at random moments of a run, and what they may cost at most. */
+import { Redis } from 'ioredis';
+import { seededRandom } from '../../../src/base/seeded-random.js';
+import { Engine, type EngineKind } from '../support/engines.js';
+import type { ReplicaPlan } from './messages.js';
+import type { Observer } from './observer.js';
+import { FaultyProxy } from './proxy.js';
+
+const refreshMs = 100;
+const leaseMs = 600;
+const longestMs = 300;
+/** The longest request, and what a busy machine adds. */
+const drainMs = 1_500;
+const limit = 16;
+
+/** One run as its faults see it. */
+interface Stage {
+  readonly engine: Engine;
+  readonly proxies: readonly FaultyProxy[];
+  readonly observer: Observer;
+  readonly random: () => number;
+  /** Starts one more replica. */
+  join(): Promise<void>;
+  /** A second engine that copies the first. */
+  spare(): Promise<Engine>;
+}
+
+export interface Scenario {
+  readonly name: string;
+  /** The most seats above the limit. */
+  readonly bound: number;
+  /** The run is expected to exceed the limit. */
+  readonly isControl?: boolean;
+  readonly options?: readonly string[];
+  play(stage: Stage): Promise<void>;
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function command(engine: Engine, ...words: readonly string[]): Promise<void> {
+  const client = new Redis(engine.port);
+  client.on('error', () => {});
+  try {
+    await client.call(words[0] as string, ...words.slice(1));
+  } finally {
+    client.disconnect();
+  }
+}
+
+const lossy = { drop: 0.2, repeat: 0.1, swap: 0.1, delayMs: 80 };
+
+function bad({ proxies }: Stage): void {
+  for (const proxy of proxies) proxy.faults = lossy;
+}
+
+/** Between a tenth of a second and a second. */
+const aWhile = ({ random }: Stage): Promise<void> => pause(100 + 900 * random());
+
+export const scenarios: readonly Scenario[] = [
+  { name: 'no fault', bound: 0, play: async () => pause(1_500) },
+  {
+    name: 'answers dropped, delayed, repeated and swapped',
+    bound: 0,
+    async play(stage) {
+      bad(stage);
+      await pause(1_500);
+      for (const proxy of stage.proxies) proxy.sever();
+      await pause(800);
+    },
+  },
+  {
+    name: 'engine killed, back empty',
+    bound: 0,
+    async play(stage) {
+      await aWhile(stage);
+      await stage.engine.kill();
+      await pause(100 + 1_500 * stage.random());
+      await stage.engine.up();
+      await pause(1_200);
+    },
+  },
+  {
+    name: 'engine killed, back with its append-only file',
+    bound: 0,
+    options: ['--appendonly', 'yes', '--appendfsync', 'everysec'],
+    async play(stage) {
+      await aWhile(stage);
+      await stage.engine.kill();
+      await pause(100 + 1_500 * stage.random());
+      await stage.engine.up();
+      await pause(1_200);
+    },
+  },
+  {
+    name: 'engine stopped for longer than a lease',
+    bound: 0,
+    async play(stage) {
+      await aWhile(stage);
+      stage.engine.pause();
+      await pause(leaseMs * (1.1 + 2 * stage.random()));
+      stage.engine.resume();
+      await pause(1_200);
+    },
+  },
+  {
+    name: 'engine flushed, some answers lost',
+    bound: 0,
+    async play(stage) {
+      if (stage.random() < 0.5) bad(stage);
+      await aWhile(stage);
+      await command(stage.engine, 'FLUSHALL');
+      await aWhile(stage);
+      await command(stage.engine, 'FLUSHALL');
+      await pause(1_000);
+    },
+  },
+  {
+    name: 'clients paused',
+    bound: 0,
+    async play(stage) {
+      await aWhile(stage);
+      await command(stage.engine, 'CLIENT', 'PAUSE', String(Math.round(200 + 1_500 * stage.random())), 'ALL');
+      await pause(2_000);
+    },
+  },
+  {
+    name: 'failover to a copy',
+    // What was granted by calls that the copy never heard of.
+    bound: limit / 2,
+    async play(stage) {
+      const spare = await stage.spare();
+      await aWhile(stage);
+      await stage.engine.kill();
+      await command(spare, 'REPLICAOF', 'NO', 'ONE');
+      for (const proxy of stage.proxies) {
+        proxy.target = spare.port;
+        proxy.sever();
+      }
+      await pause(1_500);
+    },
+  },
+  {
+    name: 'replicas killed, others join',
+    bound: 0,
+    async play(stage) {
+      for (let i = 0; i < 2 && stage.observer.size > 1; i++) {
+        await aWhile(stage);
+        stage.observer.kill(Math.floor(stage.random() * stage.observer.size));
+        await stage.join();
+      }
+      await pause(1_000);
+    },
+  },
+  {
+    name: 'replicas cut off for a while',
+    bound: 0,
+    async play(stage) {
+      const cut = stage.proxies.filter(() => stage.random() < 0.5);
+      await aWhile(stage);
+      for (const proxy of cut) {
+        proxy.isCut = true;
+        proxy.sever();
+      }
+      await pause(leaseMs * (0.5 + 3 * stage.random()));
+      for (const proxy of cut) proxy.isCut = false;
+      await pause(1_000);
+    },
+  },
+];
+
+export const control: Scenario = {
+  name: 'control: without the step that covers lost answers',
+  bound: limit,
+  isControl: true,
+  async play(stage) {
+    bad(stage);
+    await pause(3_000);
+  },
+};
+
+export interface RunResult {
+  readonly mostOver: number;
+  readonly taken: number;
+  readonly replicas: number;
+  /** Nothing was dispatched after the fault. */
+  readonly isStuck: boolean;
+  readonly problems: readonly string[];
+}
+
+const clients = ['ioredis', 'redis', 'iovalkey'] as const;
+const hourMs = 3_600_000;
+
+export async function runScenario(scenario: Scenario, seed: number, kind: EngineKind, observer: Observer): Promise<RunResult> {
+  const random = seededRandom(seed * 7_919 + 17);
+  const engine = await Engine.start(kind, scenario.options);
+  const engines = [engine];
+  const replicas = 2 + Math.floor(random() * 7);
+  const proxies: FaultyProxy[] = [];
+  const pool = `faults-${seed}`;
+  async function plan(): Promise<ReplicaPlan> {
+    const proxy = new FaultyProxy(engines.at(-1)!.port, random);
+    await proxy.listen();
+    proxies.push(proxy);
+    return {
+      port: proxy.port,
+      client: clients[Math.floor(random() * clients.length)] as (typeof clients)[number],
+      pool,
+      limit,
+      seed: Math.floor(random() * 2 ** 31),
+      refreshMs,
+      leaseMs,
+      drainMs,
+      longestMs,
+      skewMs: (random() < 0.5 ? -1 : 1) * hourMs * random(),
+      isControl: scenario.isControl === true,
+    };
+  }
+  const plans: ReplicaPlan[] = [];
+  for (let i = 0; i < replicas; i++) plans.push(await plan());
+  observer.begin(plans);
+  const shuffleDemand = (): void => {
+    for (let i = 0; i < observer.size; i++) observer.demand(i, Math.floor((random() ** 2 * 3 * limit) / 2));
+  };
+  shuffleDemand();
+  const shuffling = setInterval(shuffleDemand, 400);
+  const stage: Stage = {
+    engine,
+    proxies,
+    observer,
+    random,
+    join: async () => observer.add(await plan()),
+    async spare() {
+      const copy = await Engine.start(kind, ['--replicaof', '127.0.0.1', String(engine.port)]);
+      engines.push(copy);
+      return copy;
+    },
+  };
+  try {
+    // The engine learns for one lease.
+    await pause(leaseMs + 2 * refreshMs);
+    await scenario.play(stage);
+    const endedAtMs = performance.now();
+    for (const proxy of proxies) proxy.faults = { drop: 0, repeat: 0, swap: 0, delayMs: 0 };
+    for (let i = 0; i < observer.size; i++) observer.demand(i, limit);
+    for (let waited = 0; waited < 40 && observer.lastTakenAtMs < endedAtMs; waited++) await pause(100);
+    const { mostOver, taken, lastTakenAtMs } = observer;
+    clearInterval(shuffling);
+    await observer.end();
+    return { mostOver, taken, replicas, isStuck: lastTakenAtMs < endedAtMs, problems: [...observer.problems] };
+  } finally {
+    clearInterval(shuffling);
+    for (const proxy of proxies) proxy.close();
+    await Promise.all(engines.map((each) => each.stop()));
+  }
+}
