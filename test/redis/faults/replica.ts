@@ -52,8 +52,8 @@ function connect({ client, port }: ReplicaPlan): { client: RedisClient; end: () 
     node.connect().catch(() => {});
     return { client: node, end: () => node.destroy() };
   }
-  const Client = client === 'ioredis' ? IoRedis : IoValkey;
-  const io = new Client({ port, host: '127.0.0.1', retryStrategy: () => 50, enableOfflineQueue: false, enableReadyCheck: false });
+  const options = { port, host: '127.0.0.1', retryStrategy: () => 50, enableOfflineQueue: false, enableReadyCheck: false };
+  const io = client === 'ioredis' ? new IoRedis(options) : new IoValkey(options);
   io.on('error', () => {});
   return { client: io, end: () => io.disconnect() };
 }
