@@ -50,16 +50,15 @@ export class BodyReader {
     const share = Math.max(maxReadingBytes / shares, Math.min(most, maxReadingBytes));
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const upload = new Upload(req, this.upload);
     try {
-      for (let chunk = await upload.next(); chunk !== undefined; chunk = await upload.next()) {
+      await new Upload(req, this.upload).receive((chunk) => {
         bytes += chunk.length;
         const ofSender = this.book(sender, chunk.length);
         if (bytes > most) throw tooLarge(most);
         if (ofSender > share || this.readingBytes > maxReadingBytes) throw busy();
         onChunk?.(chunk);
         chunks.push(chunk);
-      }
+      });
       return whole(chunks, bytes);
     } finally {
       this.book(sender, -bytes);
