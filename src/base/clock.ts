@@ -37,6 +37,11 @@ const sharedBy = 16;
 /** Operations that follow one another as closely as this, ms, are a rush. */
 const rushMs = 0.02;
 
+/** How much older than its operations a reading may be without being noted, ms: timers are no more exact. */
+const toleratedMs = 1;
+/** Readings that are noted one by one. */
+const mostNoted = 256;
+
 /**
  * A clock that is read once for up to sixteen operations of a rush, because two readings are a tenth of a request (bench: steady).
  *
@@ -50,9 +55,14 @@ export class CoarseClock {
   private lastMs: number = neverUnboxed;
   /** Operations that the last reading still serves. */
   private readingsLeft = 0;
+  /** For readings that were shared for long, because the host did something else meanwhile: the next reading. */
+  private readonly sharedUntilMs = new Map<number, number>();
+  /** The longest that a reading was shared for when there was no room to note it. */
+  private longestSharedMs = 0;
   private readonly clock: Clock;
   private readonly onTurn: () => void;
   private readonly turnEnded = (): void => {
+    this.read();
     this.isTurnAwaited = false;
     this.readingsLeft = 0;
     this.onTurn();
@@ -67,8 +77,10 @@ export class CoarseClock {
   }
 
   read(): number {
-    this.lastMs = this.clock.now();
-    return this.lastMs;
+    const nowMs = this.clock.now();
+    if (this.isTurnAwaited && nowMs - this.lastMs > toleratedMs) this.note(nowMs);
+    this.lastMs = nowMs;
+    return nowMs;
   }
 
   /** The instant for one of many operations; at most fifteen operations old. */
@@ -78,11 +90,23 @@ export class CoarseClock {
       this.readingsLeft--;
       return beforeMs;
     }
-    const nowMs = this.clock.now();
-    this.lastMs = nowMs;
+    const nowMs = this.read();
     if (this.isTurnAwaited) this.readingsLeft = sharedBy - 1;
     else if (nowMs - beforeMs < rushMs) this.awaitTurn();
     return nowMs;
+  }
+
+  /** An instant that no operation with this reading came after; so that what is counted from it never ends early. */
+  latestOf(readingMs: number): number {
+    if (!this.tellsTurns) return readingMs;
+    const noted = this.sharedUntilMs.size === 0 ? undefined : this.sharedUntilMs.get(readingMs);
+    return noted ?? readingMs + Math.max(toleratedMs, this.longestSharedMs);
+  }
+
+  /** Nobody will ask for a reading of before now. */
+  forgetReadings(): void {
+    if (this.sharedUntilMs.size > 0) this.sharedUntilMs.clear();
+    this.longestSharedMs = 0;
   }
 
   /** Has `onTurn` called in the next turn, where the clock tells of turns. */
@@ -90,5 +114,10 @@ export class CoarseClock {
     if (this.isTurnAwaited || this.clock.nextTurn === undefined) return;
     this.isTurnAwaited = true;
     this.clock.nextTurn(this.turnEnded);
+  }
+
+  private note(nowMs: number): void {
+    if (this.sharedUntilMs.size < mostNoted) this.sharedUntilMs.set(this.lastMs, nowMs);
+    else this.longestSharedMs = Math.max(this.longestSharedMs, nowMs - this.lastMs);
   }
 }

@@ -1,26 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { type Clock, CoarseClock } from '../../src/base/clock.js';
 import { ManualClock } from '../../src/testing/index.js';
+import { TurnClock } from '../support/clocks.js';
 
-/** Tells of turns, and counts how often it is read. */
-class TurningClock extends ManualClock implements Clock {
+/** Counts how often it is read. */
+class TurningClock extends TurnClock {
   readings = 0;
-  private readonly awaited: (() => void)[] = [];
 
   override now(): number {
     this.readings++;
     return super.now();
-  }
-
-  nextTurn(callback: () => void): void {
-    this.awaited.push(callback);
-  }
-
-  /** How many callbacks it ended the turn with. */
-  endTurn(): number {
-    const callbacks = this.awaited.splice(0);
-    for (const callback of callbacks) callback();
-    return callbacks.length;
   }
 }
 
@@ -77,5 +66,47 @@ describe('the instant of an operation', () => {
     clock.advance(40);
     expect(coarse.read()).toBe(clock.now());
     expect(coarse.readShared()).toBe(clock.now());
+  });
+});
+
+describe('the latest instant of the operations of a reading', () => {
+  it('is the reading itself where none is shared', () => {
+    const { coarse } = makeCoarse(new ManualClock());
+    expect(coarse.latestOf(coarse.readShared())).toBe(coarse.read());
+  });
+
+  it('is a timer’s tolerance after the reading in a plain rush', () => {
+    const { clock, coarse } = makeCoarse(new TurningClock());
+    const [first = 0] = rush(coarse, clock, 5, 0.001);
+    expect(coarse.latestOf(first)).toBe(first + 1);
+  });
+
+  it.each(['a reading for the next operation', 'a reading in between', 'the end of the turn'])(
+    'is told by %s, when the host did something else meanwhile',
+    (kind) => {
+      const { clock, coarse } = makeCoarse(new TurningClock());
+      const shared = rush(coarse, clock, 3, 0.001).at(-1) ?? Number.NaN;
+      clock.advance(26);
+      const calledAtMs = clock.now();
+      expect(coarse.readShared()).toBe(shared);
+      if (kind === 'a reading in between') coarse.read();
+      else if (kind === 'the end of the turn') clock.endTurn();
+      else rush(coarse, clock, 16, 0.001);
+      expect(coarse.latestOf(shared)).toBeGreaterThanOrEqual(calledAtMs);
+    },
+  );
+
+  it('is never early, however many turns were held up', () => {
+    const { clock, coarse } = makeCoarse(new TurningClock());
+    const calls: [number, number][] = [];
+    for (let turn = 0; turn < 1000; turn++) {
+      rush(coarse, clock, 3, 0.001);
+      clock.advance(1 + (turn % 7));
+      calls.push([coarse.readShared(), clock.now()]);
+      clock.endTurn();
+    }
+    for (const [reading, calledAtMs] of calls) expect(coarse.latestOf(reading)).toBeGreaterThanOrEqual(calledAtMs);
+    coarse.forgetReadings();
+    expect(coarse.latestOf(5)).toBe(6);
   });
 });

@@ -55,3 +55,19 @@ export class FiniteClock extends CountingClock {
     return super.setTimeout(callback, delayMs);
   }
 }
+
+/** Tells of turns of the event loop, as real clocks do; `endTurn` ends one. */
+export class TurnClock extends ManualClock {
+  private readonly awaited: (() => void)[] = [];
+
+  nextTurn(callback: () => void): void {
+    this.awaited.push(callback);
+  }
+
+  /** How many callbacks it ended the turn with. */
+  endTurn(): number {
+    const callbacks = this.awaited.splice(0);
+    for (const callback of callbacks) callback();
+    return callbacks.length;
+  }
+}

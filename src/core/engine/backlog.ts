@@ -4,7 +4,7 @@
  * Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its deadline and its signal watched, and
  * no other request has.
  */
-import type { Clock } from '../../base/clock.js';
+import type { CoarseClock } from '../../base/clock.js';
 import { BandRegistry } from '../../tiers/band-registry.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -36,11 +36,18 @@ export class Backlog implements Budgets {
   /** When the pool was last emptied or filled. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ResolvedOptions, events: EventHub, clock: Clock, listener: BacklogListener, isPoolEmpty: boolean, nowMs: number) {
+  constructor(
+    options: ResolvedOptions,
+    events: EventHub,
+    readings: CoarseClock,
+    listener: BacklogListener,
+    isPoolEmpty: boolean,
+    nowMs: number,
+  ) {
     this.options = options;
     this.isPoolEmpty = isPoolEmpty;
     this.bands = new BandRegistry(options, new BandEvents(events), nowMs);
-    this.expiry = new Expiry(clock, this, () => listener.expired());
+    this.expiry = new Expiry(options.clock, readings, this, () => listener.expired());
     this.cancellation = new Cancellation<QueueItem>((items) => listener.cancelled(items));
   }
 

@@ -87,7 +87,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.nowMs = this.clock.read();
     this.poller = new GatePoller(clock, () => this.lookAgain());
     this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
-    this.backlog = new Backlog(options, events, clock, this, pool.endpoints.length === 0, this.nowMs);
+    this.backlog = new Backlog(options, events, this.clock, this, pool.endpoints.length === 0, this.nowMs);
     const { bands } = this.backlog;
     this.gate = new Gate(pool, bands, events, options, this.onPoolChange);
     this.seats = new Seats(pool, this.gate, events, this, options, this.onPoolChange);

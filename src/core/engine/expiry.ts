@@ -1,10 +1,10 @@
 /**
- * Ends the wait of requests whose time is up, exactly and with one timer.
+ * Ends the wait of requests whose time is up, never early and with one timer.
  *
  * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is no timer.
  */
 
-import type { Clock } from '../../base/clock.js';
+import type { Clock, CoarseClock } from '../../base/clock.js';
 import { CalendarQueue } from './calendar-queue.js';
 import type { QueueItem } from './queue-item.js';
 
@@ -24,18 +24,21 @@ export class Expiry {
   /** Budgets run from here for requests that waited before. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
   private readonly clock: Clock;
+  /** Tells how exact the beginnings of waits are. */
+  private readonly readings: CoarseClock;
   private readonly budgets: Budgets;
   private readonly onTimer: () => void;
 
-  constructor(clock: Clock, budgets: Budgets, onTimer: () => void) {
+  constructor(clock: Clock, readings: CoarseClock, budgets: Budgets, onTimer: () => void) {
     this.clock = clock;
+    this.readings = readings;
     this.budgets = budgets;
     this.onTimer = onTimer;
   }
 
   /** When its time is up; Infinity: never. */
   deadlineOf(item: QueueItem): number {
-    return Math.max(item.waitingSinceMs, this.regimeBeganAtMs) + this.budgets.budgetOf(item);
+    return Math.max(this.readings.latestOf(item.waitingSinceMs), this.regimeBeganAtMs) + this.budgets.budgetOf(item);
   }
 
   /** Starts the budget of a wait, from the time it began or from the beginning of the regime. O(1) amortized, at most O(log waiting). */
@@ -81,7 +84,9 @@ export class Expiry {
 
   /** Gives `waiting`, all that waits, fresh budgets, in a regime that began at that time. */
   restart(beganAtMs: number, waiting: readonly QueueItem[]): void {
-    this.disarm();
+    this.noneBeforeMs = Number.POSITIVE_INFINITY;
+    this.armedForMs = Number.POSITIVE_INFINITY;
+    this.clearTimer();
     this.calendar = this.makeCalendar();
     this.regimeBeganAtMs = beganAtMs;
     for (const item of waiting) {
@@ -110,6 +115,7 @@ export class Expiry {
     this.armedForMs = Number.POSITIVE_INFINITY;
     if (this.calendar.hasGrown) this.calendar = this.makeCalendar();
     this.clearTimer();
+    this.readings.forgetReadings();
   }
 
   private makeCalendar(): CalendarQueue {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, EndpointPool, type FlowRequest, type Outcome, type OutcomeType } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
 import { Random } from '../../property/random.js';
-import { BlockedClock, CountingClock, EarlyClock } from '../../support/clocks.js';
+import { BlockedClock, CountingClock, EarlyClock, TurnClock } from '../../support/clocks.js';
 import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 /** `[instant, byteSize]` of every eviction: sizes name the requests. */
@@ -344,4 +344,28 @@ it('the timer of a request that went does not fire for nothing', () => {
   void flow.enqueue({ ...request, ttlMs: 100 }, key());
   held.release();
   expect(clock.pendingTimers).toBe(0);
+});
+
+describe('a rush in a turn that takes long', () => {
+  it('ends no wait early, whatever the host does between two calls', () => {
+    const clock = new TurnClock();
+    const { flow } = makeFlow({ saturationDetector: dial(1, true), clock });
+    const dueAtMs: number[] = [];
+    const early: number[] = [];
+    flow.on('dropped', ({ request: { byteSize } }) => {
+      const due = dueAtMs[byteSize] ?? Number.NaN;
+      if (clock.now() < due) early.push(clock.now() - due);
+    });
+    const random = new Random(7);
+    for (let turn = 0; turn < 50; turn++) {
+      for (let call = 0; call < 20; call++) {
+        clock.advance(random.chance(0.1) ? random.int(30) : 0.001);
+        dueAtMs.push(clock.now() + 100);
+        void flow.enqueue({ byteSize: dueAtMs.length - 1, ttlMs: 100 }, key());
+      }
+      clock.endTurn();
+    }
+    clock.advance(150);
+    expect([early, flow.stats()]).toMatchObject([[], { waiting: 0, evicted: 1000 }]);
+  });
 });
