@@ -52,6 +52,8 @@ export class CoarseClock {
   isTurnAwaited = false;
   /** True when the clock tells of turns. */
   readonly tellsTurns: boolean;
+  /** True when `forgetReadings` has something to forget. */
+  hasNotes = false;
   private lastMs: number = neverUnboxed;
   /** Operations that the last reading still serves. */
   private readingsLeft = 0;
@@ -78,7 +80,7 @@ export class CoarseClock {
 
   read(): number {
     const nowMs = this.clock.now();
-    if (this.isTurnAwaited && nowMs - this.lastMs > toleratedMs) this.note(nowMs);
+    if (this.isTurnAwaited && nowMs - this.lastMs > toleratedMs) this.note(this.lastMs, nowMs);
     this.lastMs = nowMs;
     return nowMs;
   }
@@ -90,22 +92,28 @@ export class CoarseClock {
       this.readingsLeft--;
       return beforeMs;
     }
-    const nowMs = this.read();
-    if (this.isTurnAwaited) this.readingsLeft = sharedBy - 1;
-    else if (nowMs - beforeMs < rushMs) this.awaitTurn();
+    const nowMs = this.clock.now();
+    this.lastMs = nowMs;
+    if (!this.isTurnAwaited) {
+      if (nowMs - beforeMs < rushMs) this.awaitTurn();
+      return nowMs;
+    }
+    if (nowMs - beforeMs > toleratedMs) this.note(beforeMs, nowMs);
+    this.readingsLeft = sharedBy - 1;
     return nowMs;
   }
 
   /** An instant that no operation with this reading came after; so that what is counted from it never ends early. */
   latestOf(readingMs: number): number {
     if (!this.tellsTurns) return readingMs;
-    const noted = this.sharedUntilMs.size === 0 ? undefined : this.sharedUntilMs.get(readingMs);
+    const noted = this.hasNotes ? this.sharedUntilMs.get(readingMs) : undefined;
     return noted ?? readingMs + Math.max(toleratedMs, this.longestSharedMs);
   }
 
   /** Nobody will ask for a reading of before now. */
   forgetReadings(): void {
-    if (this.sharedUntilMs.size > 0) this.sharedUntilMs.clear();
+    this.hasNotes = false;
+    this.sharedUntilMs.clear();
     this.longestSharedMs = 0;
   }
 
@@ -116,8 +124,9 @@ export class CoarseClock {
     this.clock.nextTurn(this.turnEnded);
   }
 
-  private note(nowMs: number): void {
-    if (this.sharedUntilMs.size < mostNoted) this.sharedUntilMs.set(this.lastMs, nowMs);
-    else this.longestSharedMs = Math.max(this.longestSharedMs, nowMs - this.lastMs);
+  private note(readingMs: number, nextMs: number): void {
+    this.hasNotes = true;
+    if (this.sharedUntilMs.size < mostNoted) this.sharedUntilMs.set(readingMs, nextMs);
+    else this.longestSharedMs = Math.max(this.longestSharedMs, nextMs - readingMs);
   }
 }

@@ -115,7 +115,7 @@ export class Expiry {
     this.armedForMs = Number.POSITIVE_INFINITY;
     if (this.calendar.hasGrown) this.calendar = this.makeCalendar();
     this.clearTimer();
-    this.readings.forgetReadings();
+    if (this.readings.hasNotes) this.readings.forgetReadings();
   }
 
   private makeCalendar(): CalendarQueue {
