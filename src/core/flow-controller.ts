@@ -168,7 +168,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   figures(): ControllerFigures {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
-    return takeFigures(this.dispatcher, this.options, this.events.pluginErrors);
+    return takeFigures(this.dispatcher, this.options, this.events.pluginErrors, this.options.clock.now());
   }
 
   /**

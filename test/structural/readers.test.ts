@@ -32,6 +32,11 @@ function watched(flow: FlowController): ObservedFlow & { asked: number } {
       observed.asked++;
       return band.waitingOf(fairnessId);
     },
+    service: () => band.service(),
+    leadOf(fairnessId) {
+      observed.asked++;
+      return band.leadOf(fairnessId);
+    },
     *waitingIds() {
       for (const fairnessId of band.waitingIds()) {
         observed.asked++;

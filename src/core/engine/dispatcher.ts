@@ -323,12 +323,26 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
-    this.writer.perform(() => {
-      const { band, item, usage: total } = lease;
-      band.consumed(lease.flow as Flow, usage, this.nowMs, item, total);
-      const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
-      if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, this.nowMs - lease.dispatchedAtMs);
-    });
+    const { writer } = this;
+    const { usage: total } = lease;
+    if (writer.isBusy) {
+      writer.perform(() => this.tellConsumed(lease, usage, total));
+      return;
+    }
+    writer.isBusy = true;
+    try {
+      this.nowMs = this.clock.readShared();
+      this.tellConsumed(lease, usage, total);
+    } finally {
+      this.leave();
+    }
+  }
+
+  private tellConsumed(lease: SeatLease, usage: Usage, total: Usage): void {
+    const { band, item } = lease;
+    band.consumed(lease.flow as Flow, usage, this.nowMs, item, total);
+    const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
+    if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, this.nowMs - lease.dispatchedAtMs);
   }
 
   private settleLease(lease: SeatLease, ending: Ending = 'released'): void {

@@ -269,11 +269,9 @@ export class SeatLease implements Lease, Linked<SeatLease> {
     const before = this.usage;
     const { promptTokens = before.promptTokens, completionTokens = before.completionTokens } = usage;
     const { cachedPromptTokens = before.cachedPromptTokens } = usage;
-    for (const [path, tokens] of Object.entries({ promptTokens, completionTokens, cachedPromptTokens })) {
-      if (tokens === undefined) continue;
-      if (tokens >= 0 && tokens < Number.POSITIVE_INFINITY) continue;
-      throw new FlowConfigError('lease.report', [{ path, expected: 'a number from 0 up', got: describeValue(tokens) }]);
-    }
+    checkTokens('promptTokens', promptTokens);
+    checkTokens('completionTokens', completionTokens);
+    if (cachedPromptTokens !== undefined) checkTokens('cachedPromptTokens', cachedPromptTokens);
     if (this.isReleased) return;
     this.usage =
       cachedPromptTokens === undefined ? { promptTokens, completionTokens } : { promptTokens, completionTokens, cachedPromptTokens };
@@ -313,4 +311,9 @@ export class SeatLease implements Lease, Linked<SeatLease> {
     this.extras ??= new LeaseExtras();
     return this.extras;
   }
+}
+
+function checkTokens(path: string, tokens: number): void {
+  if (tokens >= 0 && tokens < Number.POSITIVE_INFINITY) return;
+  throw new FlowConfigError('lease.report', [{ path, expected: 'a number from 0 up', got: describeValue(tokens) }]);
 }

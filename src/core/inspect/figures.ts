@@ -4,6 +4,7 @@
  *     figures ── stats, limits
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
+import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { Limits, ResolvedOptions } from '../options.js';
@@ -28,6 +29,13 @@ export interface BandFigures extends WaitingFigures {
   waitingOf(fairnessId: string): WaitingFigures | undefined;
   /** Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. Costs what is taken. */
   waitingIds(): Iterable<string>;
+  /**
+   * What fairness IDs received and were owed, counted from the first time that somebody asks; undefined where the fairness policy does not
+   * share by cost. O(fairness IDs that were served lately), at most 1,000.
+   */
+  service(): ServiceFigures | undefined;
+  /** Cost that a fairness ID which waits has received beyond those that go next; undefined where nothing waits or nobody keeps account. O(1). */
+  leadOf(fairnessId: string): number | undefined;
 }
 
 /** What exporters read. Taken in O(bands + in flight), with one reading of the detector. */
@@ -46,6 +54,7 @@ export function takeFigures(
   dispatcher: Dispatcher,
   { limits, holBlocking, endpointFilters }: ResolvedOptions,
   pluginErrors: number,
+  nowMs: number,
 ): ControllerFigures {
   const { pool } = dispatcher.seats;
   const bands = dispatcher.backlog.bands.all();
@@ -55,7 +64,7 @@ export function takeFigures(
     limits,
     waitingTokens: bands.reduce((sum, band) => sum + band.waitingTokens, 0),
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
-    bands: bands.map((band) => new BandCounters(band, queuesByClass)),
+    bands: bands.map((band) => new BandCounters(band, queuesByClass, nowMs)),
   };
 }
 
@@ -67,9 +76,11 @@ class BandCounters implements BandFigures {
   readonly limits: Limits;
   private readonly band: PriorityBand;
   private readonly queuesByClass: boolean;
+  private readonly nowMs: number;
   private sums: ReadonlyMap<string, WaitingFigures> | undefined = undefined;
 
-  constructor(band: PriorityBand, queuesByClass: boolean) {
+  constructor(band: PriorityBand, queuesByClass: boolean, nowMs: number) {
+    this.nowMs = nowMs;
     this.band = band;
     this.queuesByClass = queuesByClass;
     this.priority = band.priority;
@@ -86,6 +97,15 @@ class BandCounters implements BandFigures {
     }
     const flow = this.band.flows.get(fairnessId);
     return flow === undefined || flow.waiting === 0 ? undefined : flow;
+  }
+
+  service(): ServiceFigures | undefined {
+    return this.band.service(this.nowMs);
+  }
+
+  leadOf(fairnessId: string): number | undefined {
+    const flow = this.band.flows.get(fairnessId);
+    return flow === undefined || flow.waiting === 0 ? undefined : this.band.lead(flow);
   }
 
   *waitingIds(): Generator<string, void, undefined> {

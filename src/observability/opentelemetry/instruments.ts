@@ -63,6 +63,30 @@ export const fairnessIndex: Instrument = {
   unit: '1',
 };
 
+export const serviceCost: Instrument = {
+  name: 'flow_control.service.cost',
+  description: 'Cost of the requests that ended, in the unit of a fairness policy that shares by cost.',
+  unit: '1',
+};
+
+export const counterLag: Instrument = {
+  name: 'flow_control.fairness.counter_lag',
+  description: 'Cost that a fairness ID which waits has received beyond those that go next, under policies that share by cost.',
+  unit: '1',
+};
+
+export const bandFairnessIndex: Instrument = {
+  name: 'flow_control.fairness.band_index',
+  description: "Jain's index of received over owed cost of the last five minutes, under policies that share by cost; 1 is fair.",
+  unit: '1',
+};
+
+export const ignoredReports: Instrument = {
+  name: 'flow_control.ignored_reports',
+  description: 'Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.',
+  unit: '{report}',
+};
+
 export const evictions: Instrument = {
   name: 'flow_control.evictions',
   description: 'Running requests that were asked to leave for one of higher priority.',

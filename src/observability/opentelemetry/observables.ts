@@ -3,6 +3,7 @@ import type { Attributes, Meter, Observable } from '@opentelemetry/api';
 import type { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures } from '../../index.js';
 import { type BandFigures, eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
+import type { ServiceTotals } from '../metrics/service-totals.js';
 import { utilization } from '../metrics/utilization.js';
 import * as instruments from './instruments.js';
 import type { Figure } from './lasting-rows.js';
@@ -14,6 +15,7 @@ export interface Readings {
   readonly constant: Attributes;
   /** Undefined: fairness IDs are not told. */
   readonly fairnessIds: BoundedLabel | undefined;
+  readonly services: ServiceTotals;
   bandAttributes(priority: number): Attributes;
   flowAttributes(fairnessId: string, priority: number): Attributes;
 }
@@ -91,6 +93,39 @@ export const observables: readonly ObservableFigure[] = [
     gauge,
     instruments.fairnessIndex,
     total(({ fairnessIndex }) => fairnessIndex),
+  ),
+  // A counter that ended is not told as 0: that would be a fall.
+  single(counter, instruments.serviceCost, ({ bands }, { services, fairnessIds, bandAttributes, flowAttributes }) =>
+    services
+      .read(bands)
+      .map(
+        ({ priority, label, value }): Figure => [
+          value,
+          fairnessIds === undefined ? bandAttributes(priority) : flowAttributes(label, priority),
+        ],
+      ),
+  ),
+  rows(gauge, instruments.counterLag, ({ bands }, { fairnessIds, flowAttributes }) => {
+    if (fairnessIds === undefined) return [];
+    const lags: Figure[] = [];
+    for (const band of bands) {
+      eachLabelledFlow(band, fairnessIds, (label) => {
+        const lag = band.leadOf(label);
+        if (lag !== undefined) lags.push([lag, flowAttributes(label, band.priority)]);
+      });
+    }
+    return lags;
+  }),
+  single(gauge, instruments.bandFairnessIndex, ({ bands }, { bandAttributes }) =>
+    bands.flatMap((band): Figure[] => {
+      const index = band.service()?.fairnessIndex;
+      return index === undefined ? [] : [[index, bandAttributes(band.priority)]];
+    }),
+  ),
+  single(
+    counter,
+    instruments.ignoredReports,
+    total(({ ignoredReports }) => ignoredReports),
   ),
   single(
     upDownCounter,

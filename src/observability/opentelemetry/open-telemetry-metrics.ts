@@ -3,6 +3,7 @@ import { type Attributes, type BatchObservableResult, type Meter, type MeterProv
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { type Drop, type FlowRequest, schemas } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
+import { ServiceTotals } from '../metrics/service-totals.js';
 import * as instruments from './instruments.js';
 import { LastingRows } from './lasting-rows.js';
 import { observables, type Readings } from './observables.js';
@@ -68,7 +69,8 @@ export function openTelemetryMetrics<R extends FlowRequest>(flow: ObservedFlow<R
     requests.add(1, { ...bandAttributes(priority), ...ending });
   };
 
-  const readings: Readings = { constant, fairnessIds, bandAttributes, flowAttributes };
+  const services = new ServiceTotals(fairnessIds);
+  const readings: Readings = { constant, fairnessIds, services, bandAttributes, flowAttributes };
   const made = observables.map(({ make, read, hasRows }) => ({
     instrument: make(meter),
     read,

@@ -188,6 +188,37 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: ({ figures, poolIfNamed }) => one(poolIfNamed, figures.stats.fairnessIndex),
   },
   {
+    name: 'flow_control_service_cost_total',
+    type: 'counter',
+    help: 'Cost of the requests that ended, in the unit of a fairness policy that shares by cost.',
+    labels: ['fairness_id', 'priority', 'inference_pool'],
+    samples: (flow) => flow.serviceRows(),
+  },
+  {
+    name: 'flow_control_fairness_counter_lag',
+    type: 'gauge',
+    help: 'Cost that a fairness ID which waits has received beyond those that go next, under policies that share by cost.',
+    labels: ['fairness_id', 'priority', 'inference_pool'],
+    aggregator: 'max',
+    samples: (flow) => flow.lagRows(),
+  },
+  {
+    name: 'flow_control_band_fairness_index',
+    type: 'gauge',
+    help: "Jain's index of received over owed cost of the last five minutes, by band, under policies that share by cost; 1 is fair.",
+    labels: ['priority', 'inference_pool'],
+    aggregator: 'min',
+    samples: ({ figures, pool }) =>
+      figures.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, band.service()?.fairnessIndex)),
+  },
+  {
+    name: 'flow_control_ignored_reports_total',
+    type: 'counter',
+    help: 'Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.',
+    labels: ['inference_pool'],
+    samples: ({ figures, pool }) => one(pool, figures.stats.ignoredReports),
+  },
+  {
     name: 'flow_control_in_flight_requests',
     type: 'gauge',
     help: 'Leases not yet released.',

@@ -8,11 +8,12 @@ import { BoundedLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures, FlowRequest, ItemView, SaturationDetector } from '../../index.js';
 import { eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ObservedFlow } from '../metrics/observed-flow.js';
+import { ServiceTotals } from '../metrics/service-totals.js';
 import { FlowCounters, type QueueRow } from './flow-counters.js';
 import { ModelLabels, noModels } from './model-labels.js';
 import { ModelRejections } from './model-rejections.js';
 import type { PrometheusMetricsOptions } from './options.js';
-import type { Labels } from './scraped-metric.js';
+import type { Labels, Sample } from './scraped-metric.js';
 import { Victims } from './victims.js';
 
 /** What metrics are made from. */
@@ -28,6 +29,10 @@ export interface FlowReadings {
   readonly figures: ControllerFigures;
   /** 0 for flows that were heard of and have nothing waiting. */
   queueRows(): Iterable<QueueRow>;
+  /** Cost of the requests that ended; without the label `fairness_id` where fairness IDs are not told. */
+  serviceRows(): Iterable<Sample>;
+  /** How far fairness IDs that wait, and have a label, are ahead of those that go next. */
+  lagRows(): Iterable<Sample>;
 }
 
 export class FlowMeter<R extends FlowRequest> implements FlowReadings {
@@ -43,6 +48,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
+  private readonly services: ServiceTotals;
   private taken: ControllerFigures | undefined;
 
   constructor(flow: ObservedFlow<R>, options: Omit<PrometheusMetricsOptions<R>, 'register'>) {
@@ -53,6 +59,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     const { detectors = [] } = options;
     this.listDetectors = typeof detectors === 'function' ? detectors : () => detectors;
     this.fairnessIds = fairnessIdLabel ? new BoundedLabel(maxFairnessIds, pinnedFairnessIds) : undefined;
+    this.services = new ServiceTotals(this.fairnessIds);
     const configured = flow.figures().bands.filter(({ isConfigured }) => isConfigured);
     this.tally = new FlowCounters({
       fairnessIds: this.fairnessIds,
@@ -95,6 +102,26 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   queueRows(): Iterable<QueueRow> {
     void this.figures; // fills the rows
     return this.tally.rows();
+  }
+
+  *serviceRows(): Generator<Sample, void, undefined> {
+    for (const { priority, label, value } of this.services.read(this.figures.bands)) {
+      const fairness = this.fairnessIds === undefined ? {} : { fairness_id: label };
+      yield { labels: { ...fairness, priority: String(priority), ...this.pool }, value };
+    }
+  }
+
+  *lagRows(): Generator<Sample, void, undefined> {
+    const { fairnessIds } = this;
+    if (fairnessIds === undefined) return;
+    for (const band of this.figures.bands) {
+      const rows: Sample[] = [];
+      eachLabelledFlow(band, fairnessIds, (label) => {
+        const value = band.leadOf(label);
+        if (value !== undefined) rows.push({ labels: { fairness_id: label, priority: String(band.priority), ...this.pool }, value });
+      });
+      yield* rows;
+    }
   }
 
   /** Where models are named, the events keep the rows. */

@@ -8,6 +8,7 @@ import {
   roundRobin,
   type SaturationDetector,
   utilizationDetector,
+  virtualTokenCounter,
 } from '../../../src/index.js';
 import { families } from '../../../src/observability/prometheus/families.js';
 import { type ObservedFlow, type PrometheusMetricsOptions, prometheusMetrics } from '../../../src/observability/prometheus/index.js';
@@ -362,6 +363,60 @@ describe('model labels', () => {
       ['llama', '', 'EvictedContextCancelled', 1],
       ['qwen', '', 'Dispatched', 2],
     ]);
+  });
+});
+
+describe('of policies that share by cost', () => {
+  const byTokens = () => virtualTokenCounter({ workOf: ({ tokens }) => ({ promptTokens: tokens, completionTokens: 0 }) });
+
+  it('counts what tenants received, and never less than before', async () => {
+    const { flow, clock, register } = setUp({ maxFairnessIds: 2 }, { bands: [{ priority: 0, fairness: byTokens() }] });
+    const totals = async () =>
+      Object.fromEntries(select(await scrape(register), 'service_cost_total').map(({ labels, value }) => [labels.fairness_id, value]));
+    expect(await totals()).toEqual({});
+    const serve = (name: string, promptTokens: number): void => {
+      const lease = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 500 }, key(name)));
+      lease.report({ promptTokens });
+      lease.release();
+    };
+    serve('a', 30);
+    serve('b', 5);
+    serve('c', 7);
+    serve('d', 2);
+    expect(await totals()).toEqual({ a: 30, b: 5, other: 9 });
+    // The band forgets who is silent; the counters go on.
+    clock.advance(3_600_000);
+    expect(await totals()).toEqual({ a: 30, b: 5, other: 9 });
+    serve('a', 1);
+    serve('c', 4);
+    expect(await totals()).toEqual({ a: 31, b: 5, other: 13 });
+  });
+
+  it('tells how far those that wait are ahead, how evenly the band was shared, and which reports made no sense', async () => {
+    const detector = dial(1, true);
+    const { flow, register } = setUp({}, { saturationDetector: detector, bands: [{ priority: 0, fairness: byTokens() }, { priority: 5 }] });
+    await scrape(register);
+    for (const [name, tokens] of [
+      ['a', 400],
+      ['b', 100],
+      ['a', 400],
+      ['b', 100],
+    ] as const) {
+      void flow.enqueue({ byteSize: 1, tokens }, key(name));
+    }
+    flow.on('dispatched', ({ lease }) => {
+      detector.turnTo(1);
+      lease.report({ promptTokens: 400 });
+      lease.report({ promptTokens: 3 });
+    });
+    detector.turnTo(0);
+    const series = await scrape(register);
+    expect(select(series, 'fairness_counter_lag').map(({ labels, value }) => [labels.fairness_id, labels.priority, value])).toEqual([
+      ['a', '0', 400],
+      ['b', '0', 0],
+    ]);
+    expect(select(series, 'band_fairness_index').map(({ labels, value }) => [labels.priority, value])).toEqual([['0', 0.5]]);
+    expect(select(series, 'ignored_reports_total').map(({ value }) => value)).toEqual([1]);
   });
 });
 

@@ -64,7 +64,7 @@ export class CostFairSelector implements FlowSelector {
   flowActivated(flow: FlowView): void {
     const leaf = this.leafOf(flow);
     this.leaving = undefined;
-    const isBack = this.held.delete(flow);
+    const isBack = this.held.size > 0 && this.held.delete(flow);
     if (isBack) leaf.heldFlows--;
     if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
     if (!leaf.addFlow(flow)) return;

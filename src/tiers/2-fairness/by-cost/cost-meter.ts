@@ -106,7 +106,8 @@ export class CostMeter {
   observe(fairnessId: string, model: string, completionTokens: number, seatMs: number): void {
     if (this.countsSeats) this.seatMs.add(fairnessId, model, seatMs);
     if (!this.countsTokens || completionTokens === 0) return;
-    this.guard(() => this.predictor.observe(fairnessId, model, completionTokens));
+    if (!this.isForeignPredictor) this.predictor.observe(fairnessId, model, completionTokens);
+    else this.guard(() => this.predictor.observe(fairnessId, model, completionTokens));
   }
 
   /** Takes what the host knows beforehand; true when that includes the length of the answer. */

@@ -34,8 +34,6 @@ export class DeficitRounds implements ShareOrder {
   private current = new LinkedList<Share>();
   private upcoming = new LinkedList<Share>();
   private readonly sittingOut = new ShareHeap();
-  /** By active share, where it stands: the list it is in; in none, it sits out. */
-  private readonly lists = new Map<Share, LinkedList<Share>>();
   private readonly isAdaptive: boolean;
   private largest = 1;
   private chargesUntilReview = fewestBetweenReviews;
@@ -48,7 +46,7 @@ export class DeficitRounds implements ShareOrder {
   }
 
   get size(): number {
-    return this.lists.size + this.sittingOut.size;
+    return this.current.size + this.upcoming.size + this.sittingOut.size;
   }
 
   get mark(): number {
@@ -104,7 +102,7 @@ export class DeficitRounds implements ShareOrder {
   correct(share: Share, amount: number): void {
     share.counter += amount;
     // Those in the lists are looked at when their turn comes.
-    if (!share.isActive || this.lists.has(share)) return;
+    if (!share.isActive || share.list !== undefined) return;
     this.sittingOut.remove(share);
     const rounds = share.counter < this.level ? 0 : this.roundsUntil(share.counter);
     this.sittingOut.push(share, this.round + Math.max(rounds, share.turn >= this.cursor ? 0 : 1), share.turn);
@@ -155,17 +153,17 @@ export class DeficitRounds implements ShareOrder {
 
   private append(share: Share, list: LinkedList<Share>): void {
     list.push(share);
-    this.lists.set(share, list);
+    share.list = list;
   }
 
   private takeOut(share: Share): void {
-    const list = this.lists.get(share);
+    const { list } = share;
     if (list === undefined) {
       this.sittingOut.remove(share);
       return;
     }
     list.remove(share);
-    this.lists.delete(share);
+    share.list = undefined;
   }
 
   private noteCost(amount: number): void {

@@ -73,14 +73,14 @@ export class ShareGroup implements Siblings {
   }
 
   wake(share: Share): void {
-    if (share.place >= 0 && !share.isActive) this.debtors.remove(share);
+    if (share.slot >= 0 && !share.isActive) this.debtors.remove(share);
     if (!share.isOrphan) return;
     share.isOrphan = false;
     this.orphans.delete(share);
   }
 
   rest(share: Share): void {
-    if (share.place >= 0) this.debtors.remove(share);
+    if (share.slot >= 0) this.debtors.remove(share);
     const { floor } = this.order;
     if (Number.isNaN(floor) ? share.isOrphan : share.counter <= floor) {
       this.forget(share);

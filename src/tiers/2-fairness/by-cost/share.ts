@@ -2,7 +2,7 @@
  * One party to a division of cost: a tenant, a project, an organisation, or a queue that many share; and what it knows of its siblings: who
  * goes next among them, and who is remembered.
  */
-import type { Linked } from '../../../base/queues/linked-list.js';
+import type { Linked, LinkedList } from '../../../base/queues/linked-list.js';
 import type { FlowView } from '../../views.js';
 
 /**
@@ -12,10 +12,13 @@ import type { FlowView } from '../../views.js';
  * order lifted it to.
  */
 export class Share implements Linked<Share> {
-  /** Links and place belong to the order of its siblings. */
+  /** Links and slot belong to the order of its siblings. */
   previous: Share | undefined = undefined;
   next: Share | undefined = undefined;
-  place = -1;
+  /** The list that it is in, where there are rounds. */
+  list: LinkedList<Share> | undefined = undefined;
+  /** Its slot in the heap that it is in, −1 in none. */
+  slot = -1;
   counter = 0;
   /** The arrival number of the request that stood first when it was last looked at: it goes between equal counters. */
   arrival = 0;

@@ -1,0 +1,61 @@
+/**
+ * Cost of the requests that ended, by band and fairness ID, as counters that never fall: a band forgets tenants that are silent for minutes,
+ * and what they had received stays counted here, under their label.
+ *
+ * Invariant: at most as many totals as there are bands and labels; they end with their band.
+ */
+import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
+import type { BandFigures } from './labelled-flows.js';
+
+interface BandTotals {
+  /** What each fairness ID had when it was last read; `otherLabel` for those that the band does not tell apart. */
+  seen: Map<string, number>;
+  readonly totals: Map<string, number>;
+}
+
+export interface ServiceTotal {
+  readonly priority: number;
+  /** Empty where fairness IDs are not told. */
+  readonly label: string;
+  readonly value: number;
+}
+
+export class ServiceTotals {
+  private bands = new Map<number, BandTotals>();
+  private readonly labels: BoundedLabel | undefined;
+
+  constructor(labels: BoundedLabel | undefined) {
+    this.labels = labels;
+  }
+
+  /** Reads every band that shares by cost. O(fairness IDs that were served lately), at most 1,000 in each. */
+  read(figures: readonly BandFigures[]): ServiceTotal[] {
+    const bands = new Map<number, BandTotals>();
+    for (const band of figures) {
+      const service = band.service();
+      if (service === undefined) continue;
+      const known = this.bands.get(band.priority) ?? { seen: new Map(), totals: new Map() };
+      bands.set(band.priority, known);
+      const seen = new Map<string, number>();
+      for (const { fairnessId, settled } of [...service.flows, { fairnessId: '', settled: service.others.settled }]) {
+        const before = known.seen.get(fairnessId) ?? 0;
+        seen.set(fairnessId, settled);
+        // Less than before: it was forgotten meanwhile, and counted anew.
+        const gained = settled < before ? settled : settled - before;
+        if (gained > 0) add(known.totals, this.labelOf(fairnessId), gained);
+      }
+      known.seen = seen;
+    }
+    this.bands = bands;
+    return [...bands].flatMap(([priority, { totals }]) => Array.from(totals, ([label, value]) => ({ priority, label, value })));
+  }
+
+  private labelOf(fairnessId: string): string {
+    if (this.labels === undefined) return '';
+    return fairnessId === '' ? otherLabel : this.labels.of(fairnessId);
+  }
+}
+
+function add(totals: Map<string, number>, label: string, amount: number): void {
+  totals.set(label, (totals.get(label) ?? 0) + amount);
+}
