@@ -36,6 +36,10 @@ export class Call {
   queuedMs = 0;
   /** From its arrival to the first token of a streamed answer. */
   ttftMs: number | undefined = undefined;
+  /** The answer of a server is what the client gets. */
+  isPassedOn = false;
+  /** And it is a success. */
+  isServed = false;
   /** Who ended an answer that had begun. */
   cutBy: 'client' | 'upstream' | 'timeout' | 'eviction' | undefined = undefined;
   /** The code of the failure, for the log. */

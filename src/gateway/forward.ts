@@ -14,6 +14,7 @@ import type { BodyReader } from './body-reader.js';
 import type { Call } from './call.js';
 import { toUpstream } from './forwarded-headers.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
+import type { GatewayCounters } from './metrics/gateway-counters.js';
 import { Relay, type Tap } from './relay.js';
 
 /** The result of an attempt: `answered` also when the answer broke off; `refused` when the server can be avoided and another one asked. */
@@ -32,6 +33,7 @@ export interface ForwardOptions {
   readonly mayRetry: boolean;
   /** Another server has refused this request: what the second one says may be the request's fault. */
   readonly isRetry: boolean;
+  readonly counters: GatewayCounters;
   /** No answer after this one on the same connection. */
   readonly closesConnection: boolean;
 }
@@ -58,6 +60,7 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
     }
     const failure = isTimeout ? new ApiError(504, 'upstream_timeout', 'The answer took too long.') : failureOf(error, upstream.id);
     call.failure = failure.code;
+    options.counters.failed(upstream.id, failure.code);
     if (failure.status === 504) for (const detector of detectors) detector.observe({ isDrop: true });
     const isUnreachable = nothingWasSent(error);
     if (isUnreachable) options.avoid(true);
@@ -86,10 +89,13 @@ function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: 
         for (const detector of detectors) detector.observe({ isDrop: true });
         if (!options.isRetry) options.avoid(headers['retry-after'] !== undefined || saysOverloaded(beginning));
         call.failure = 'upstream_overloaded';
+        options.counters.refused(options.upstream.id);
         return options.mayRetry;
       },
       passes(status, headers) {
         call.bytes = undefined;
+        call.isPassedOn = true;
+        call.isServed = status < 300;
         return status < 400 ? tapOf(call, headers, lease, detectors) : undefined;
       },
       done,

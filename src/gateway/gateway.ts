@@ -10,13 +10,15 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
-import { prometheusMetrics } from '../observability/prometheus/index.js';
 import { BodyReader } from './body-reader.js';
 import { Call, type GatewayHttpRequest } from './call.js';
 import { logDropsOf } from './drop-lines.js';
 import type { GatewayConfig, ListenAddress } from './gateway-config.js';
 import { createFlow, flowOptions, type GatewayRequest } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
+import { GatewayCounters } from './metrics/gateway-counters.js';
+import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
+import { KnownModels } from './metrics/known-models.js';
 import { type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
 import { loadPromClient, loadUndici } from './optional-peers.js';
 import { nothingAt, RequestHandler } from './request-handler.js';
@@ -59,7 +61,7 @@ export interface Gateway {
 export async function createGateway(config: GatewayConfig, { log = () => {} }: GatewayOptions = {}): Promise<Gateway> {
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
   const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent => new undici.Agent({ connect: { timeout: timeouts.connectMs } });
-  const running = new RunningGateway(config, log, makeAgent, promClient && new promClient.Registry());
+  const running = new RunningGateway(config, log, makeAgent, promClient);
   try {
     await running.listen();
   } catch (error) {
@@ -69,8 +71,6 @@ export async function createGateway(config: GatewayConfig, { log = () => {} }: G
   return running;
 }
 
-type Registry = MetricsSource & Parameters<typeof prometheusMetrics>[1]['register'];
-
 class RunningGateway implements Gateway {
   url = '';
   adminUrl = '';
@@ -79,7 +79,8 @@ class RunningGateway implements Gateway {
   private readonly bodies: BodyReader;
   private readonly log: GatewayLog;
   private readonly makeAgent: (timeouts: GatewayConfig['timeouts']) => Agent;
-  private readonly register: Registry | undefined;
+  private readonly knownModels: KnownModels;
+  private readonly metrics: MetricsSource | undefined;
   private readonly handler: RequestHandler;
   private readonly operators: OperatorRoutes;
   private readonly server: Server;
@@ -90,26 +91,25 @@ class RunningGateway implements Gateway {
   private drops: { stop(): void };
   private closed: Promise<FlowStats> | undefined = undefined;
 
-  constructor(config: GatewayConfig, log: GatewayLog, makeAgent: RunningGateway['makeAgent'], register: Registry | undefined) {
+  constructor(config: GatewayConfig, log: GatewayLog, makeAgent: RunningGateway['makeAgent'], promClient: PromClient | undefined) {
     this.config = config;
     this.log = log;
     this.makeAgent = makeAgent;
-    this.register = register;
     this.agent = makeAgent(config.timeouts);
     this.bodies = new BodyReader(config.limits, uploadLimits(config));
     this.flow = createFlow(config, this.upstreams);
-    const { flow, upstreams, bodies } = this;
-    this.handler = new RequestHandler({ flow, upstreams, bodies, log, isDraining: () => this.closed !== undefined }, config, this.agent);
+    this.knownModels = new KnownModels(config);
+    const { flow, upstreams, bodies, knownModels } = this;
+    const counters = new GatewayCounters();
+    const isDraining = (): boolean => this.closed !== undefined;
+    this.handler = new RequestHandler({ flow, upstreams, bodies, log, counters, knownModels, isDraining }, config, this.agent);
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
     this.stopWatching = watchUpstreams(upstreams, config, log);
     this.drops = logDropsOf(flow, config, log);
     this.flow.on('pluginError', ({ kind, type, error }) => log('error', 'plugin-error', { kind, type, error: String(error) }));
-    if (register !== undefined) {
-      const modelName = ({ askedModel = '' }: GatewayRequest): string => askedModel;
-      const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
-      prometheusMetrics(this.flow, { register, detectors, modelName, targetModelName: ({ model = '' }) => model });
-    }
+    const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
+    this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors });
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => void this.serve(new Call(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
@@ -150,6 +150,7 @@ class RunningGateway implements Gateway {
       this.agent = this.makeAgent(config.timeouts);
     }
     this.bodies.configure(config.limits, uploadLimits(config));
+    this.knownModels.configure(config);
     this.handler.configure(next, this.agent);
     if (config.log.tenants !== before.log.tenants) {
       this.drops.stop();
@@ -212,7 +213,7 @@ class RunningGateway implements Gateway {
     return {
       isDraining: this.closed !== undefined,
       endpoints: pool.endpoints.length,
-      register: this.register,
+      register: this.metrics,
       detectors: config.detectors,
       models: [...models],
       adminToken: config.admin.token,

@@ -17,6 +17,8 @@ import { gatewayContract } from './gateway-contract.js';
 import { type GatewayRequest, gateOf } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
 import { GenerationBodyReader, withModel } from './generation-body.js';
+import type { GatewayCounters } from './metrics/gateway-counters.js';
+import type { KnownModels } from './metrics/known-models.js';
 import { ModelsRoute } from './models-route.js';
 import { RefusalEvidence } from './refusal-evidence.js';
 import { requestLine } from './request-line.js';
@@ -42,6 +44,8 @@ export interface HandlerParts {
   readonly upstreams: Upstreams;
   readonly bodies: BodyReader;
   readonly log: GatewayLog;
+  readonly counters: GatewayCounters;
+  readonly knownModels: KnownModels;
   readonly isDraining: () => boolean;
 }
 
@@ -49,6 +53,8 @@ export class RequestHandler {
   private readonly upstreams: Upstreams;
   private readonly bodies: BodyReader;
   private readonly log: GatewayLog;
+  private readonly counters: GatewayCounters;
+  private readonly knownModels: KnownModels;
   private readonly isDraining: () => boolean;
   private readonly calls = new WeakMap<NodeRequest, Call>();
   private readonly gate: ReturnType<typeof gateOf>;
@@ -56,10 +62,12 @@ export class RequestHandler {
   private readonly refusals: RefusalEvidence;
   private setup: Setup;
 
-  constructor({ flow, upstreams, bodies, log, isDraining }: HandlerParts, config: GatewayConfig, agent: Agent) {
+  constructor({ flow, upstreams, bodies, log, counters, knownModels, isDraining }: HandlerParts, config: GatewayConfig, agent: Agent) {
     this.upstreams = upstreams;
     this.bodies = bodies;
     this.log = log;
+    this.counters = counters;
+    this.knownModels = knownModels;
     this.isDraining = isDraining;
     this.refusals = new RefusalEvidence(upstreams.pool);
     this.gate = gateOf(flow, (req) => this.callOf(req));
@@ -193,6 +201,7 @@ export class RequestHandler {
     try {
       if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
       call.attempts.push(endpoint.id);
+      this.counters.sentTo(endpoint.id);
       call.queuedMs += call.req.flow?.queuedMs ?? 0;
       const { enabled, maxBodyBytes, avoidForMs } = config.retry;
       const result = await forward(call, lease, {
@@ -204,10 +213,12 @@ export class RequestHandler {
         avoid: (isCertain) => this.refusals.refused(endpoint, avoidForMs, isCertain),
         mayRetry: enabled && call.attempts.length === 1 && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes,
         isRetry: call.attempts.length > 1,
+        counters: this.counters,
         closesConnection: this.isDraining(),
       });
       if (result.type === 'answered') return;
       this.log('warn', 'retry', { id: call.id, endpoint: endpoint.id, code: result.error.code });
+      this.counters.retried(endpoint.id);
       call.failure = undefined;
       lease.release();
       this.knock(call);
@@ -227,6 +238,8 @@ export class RequestHandler {
   }
 
   private ended(call: Call, isSent: boolean): void {
+    if (call.isServed && call.model !== undefined) this.knownModels.served(call.model, call.targetModel);
+    this.counters.ended(call, isSent, this.isDraining());
     const { requests, tenants } = this.setup.config.log;
     if (!requests) return;
     const { level, fields } = requestLine(call, isSent, tenants);

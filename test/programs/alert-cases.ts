@@ -155,6 +155,52 @@ const cases: Readonly<Record<string, Case>> = {
     labels: { instance: 'bad' },
     summary: 'Walks over the queues take 49.7ms (p99)',
   },
+  HeadgateServerFails: {
+    series: {
+      'headgate_upstream_failures_total{instance="bad", endpoint="gpu-0", code="upstream_failed"}': '0+30',
+      'headgate_upstream_requests_total{instance="bad", endpoint="gpu-0"}': '0+120',
+      'headgate_upstream_failures_total{instance="well", endpoint="gpu-0", code="upstream_failed"}': '0+1',
+      'headgate_upstream_requests_total{instance="well", endpoint="gpu-0"}': '0+120',
+    },
+    minutes: [4, 7],
+    labels: { instance: 'bad', endpoint: 'gpu-0' },
+    summary: '25% of what bad sends to gpu-0 fails',
+  },
+  HeadgateStreamsCut: {
+    series: {
+      'headgate_streams_cut_total{instance="bad", by="upstream"}': '0+6',
+      'headgate_streams_cut_total{instance="bad", by="timeout"}': '0+6',
+      'headgate_http_responses_total{instance="bad", status="200", source="upstream"}': '0+120',
+      'headgate_streams_cut_total{instance="well", by="upstream"}': '0+1',
+      'headgate_streams_cut_total{instance="well", by="client"}': '0+60',
+      'headgate_http_responses_total{instance="well", status="200", source="upstream"}': '0+120',
+    },
+    minutes: [4, 7],
+    labels: { instance: 'bad' },
+    summary: '10% of the answers of bad break off',
+  },
+  HeadgateFirstTokenLate: {
+    series: {
+      'headgate_time_to_first_token_seconds_bucket{instance="bad", priority="0", le="10"}': '0+0',
+      'headgate_time_to_first_token_seconds_bucket{instance="bad", priority="0", le="20"}': '0+100',
+      'headgate_time_to_first_token_seconds_bucket{instance="bad", priority="0", le="+Inf"}': '0+100',
+      'headgate_time_to_first_token_seconds_bucket{instance="well", priority="0", le="10"}': '0+100',
+      'headgate_time_to_first_token_seconds_bucket{instance="well", priority="0", le="20"}': '0+100',
+      'headgate_time_to_first_token_seconds_bucket{instance="well", priority="0", le="+Inf"}': '0+100',
+    },
+    minutes: [9, 13],
+    labels: { instance: 'bad', priority: '0' },
+    summary: 'The first token of priority 0 takes 19.5s (p95)',
+  },
+  HeadgateLoopDelayed: {
+    series: {
+      'nodejs_eventloop_lag_p99_seconds{instance="bad"}': '0.4+0',
+      'nodejs_eventloop_lag_p99_seconds{instance="well"}': '0.02+0',
+    },
+    minutes: [9, 11],
+    labels: { instance: 'bad' },
+    summary: 'The event loop of bad is late by 400ms',
+  },
 };
 
 /** The tests as promtool takes them: YAML, of which JSON is a part. */

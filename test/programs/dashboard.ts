@@ -53,7 +53,7 @@ export const alerts: readonly Alert[] = parse(readFileSync(alertsFile, 'utf8')).
 
 /** The series that an alert reads: an alert itself has data only when something is wrong. */
 export function selectorsOf({ expr }: Alert): string[] {
-  return [...expr.matchAll(/inference_extension_\w+(?:\{[^}]*\})?|\{__name__[^}]*\}/g)]
+  return [...expr.matchAll(/(?:inference_extension|headgate|nodejs)_\w+(?:\{[^}]*\})?|\{__name__[^}]*\}/g)]
     .map(([selector]) => selector)
     .filter((selector, index, all) => all.indexOf(selector) === index);
 }

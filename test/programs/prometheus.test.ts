@@ -21,7 +21,7 @@ const documented: Readonly<Record<string, readonly string[]>> = {
   pool_saturation: ['inference_pool'],
 };
 /** What a healthy gateway has none of. */
-const mayBeZero = ['Faults of plugins per second'];
+const mayBeZero = ['Faults of plugins per second', 'Refusals and retries per second by server'];
 
 announceMissingPrometheus();
 

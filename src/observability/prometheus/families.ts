@@ -233,6 +233,20 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: ({ figures, pool }) => one(pool, figures.stats.inFlightTokens),
   },
   {
+    name: 'flow_control_flow_in_flight_requests',
+    type: 'gauge',
+    help: 'Leases not yet released, by flow; absent while it has none.',
+    labels: ['fairness_id', 'priority', 'inference_pool'],
+    samples: (flow) => Array.from(flow.inFlightRows(), ({ labels, requests }) => ({ labels, value: requests })),
+  },
+  {
+    name: 'flow_control_flow_in_flight_tokens',
+    type: 'gauge',
+    help: 'Tokens booked by leases not yet released, by flow; absent while it has none.',
+    labels: ['fairness_id', 'priority', 'inference_pool'],
+    samples: (flow) => Array.from(flow.inFlightRows(), ({ labels, tokens }) => ({ labels, value: tokens })),
+  },
+  {
     name: 'flow_control_enqueued_total',
     type: 'counter',
     help: 'Requests handed to flow control, those that still wait included.',

@@ -2,14 +2,15 @@
  * Counts what events tell, by priority, flow and outcome, and keeps the rows of what waits. O(1) for each event: for most of them one map
  * lookup and two increments.
  *
- * Invariant: at most 100 priorities beside the configured ones, and in each as many flows as the guard admits; the rest is `other`.
+ * Invariant: at most 100 priorities beside the configured ones, and in each as many flows as the guard admits; at most `maxSeries` series
+ * of each histogram and as many rows, whichever flows, models and outcomes they are for; the rest is `other`.
  */
 
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { OutcomeType } from '../../index.js';
 import { cycleDurationBuckets, queueDurationBuckets } from '../metrics/duration-buckets.js';
 import { DurationHistogram } from './duration-histogram.js';
-import { type Models, noModels } from './model-labels.js';
+import { type Models, noModels, otherModels } from './model-labels.js';
 import type { Labels } from './scraped-metric.js';
 
 export type OutcomeCounts = Record<OutcomeType, number>;
@@ -79,6 +80,8 @@ export interface TallyOptions {
   readonly constantIfNamed: Labels;
   /** Priorities that are kept apart whatever comes. */
   readonly configured: readonly number[];
+  /** Of each histogram, and rows; what is shared as `other` comes on top. */
+  readonly maxSeries: number;
 }
 
 export class FlowCounters {
@@ -89,11 +92,17 @@ export class FlowCounters {
   private lastPriority = Number.NaN;
   private lastCell = this.otherPriorities;
   private readonly most: number;
+  private readonly maxSeries: number;
+  /** What there is in all cells together. */
+  private series = 0;
+  private enqueueSeries = 0;
+  private rowCount = 0;
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly constant: Labels;
   private readonly constantIfNamed: Labels;
 
-  constructor({ fairnessIds, constant, constantIfNamed, configured }: TallyOptions) {
+  constructor({ fairnessIds, constant, constantIfNamed, configured, maxSeries }: TallyOptions) {
+    this.maxSeries = maxSeries;
     this.constantIfNamed = constantIfNamed;
     this.cycles = new DurationHistogram(constantIfNamed, cycleDurationBuckets);
     this.fairnessIds = fairnessIds;
@@ -111,17 +120,24 @@ export class FlowCounters {
       return;
     }
     const key = models === noModels ? outcome : `${outcome} ${models.key}`;
-    (flow.durations.get(key) ?? this.newSeries(flow, key, outcome, models)).observe(queuedMs / 1000);
+    (flow.durations.get(key) ?? this.seriesFor(cell, flow, key, outcome, models)).observe(queuedMs / 1000);
   }
 
   enqueued(fairnessId: string, priority: number, outcome: OutcomeType | 'NotYetFinalized', durationMs: number): void {
-    const flow = this.flowOf(this.cellOf(priority), fairnessId);
-    (flow.enqueueDurations.get(outcome) ?? this.newEnqueueSeries(flow, outcome)).observe(durationMs / 1000);
+    const cell = this.cellOf(priority);
+    const flow = this.flowOf(cell, fairnessId);
+    (flow.enqueueDurations.get(outcome) ?? this.enqueueSeriesFor(cell, flow, outcome)).observe(durationMs / 1000);
   }
 
   /** The series of a flow end; what several flows share stays. */
   flowRemoved(fairnessId: string, priority: number): void {
-    if (fairnessId !== otherLabel) this.cells.get(priority)?.flows.delete(fairnessId);
+    const flows = this.cells.get(priority)?.flows;
+    const flow = fairnessId === otherLabel ? undefined : flows?.get(fairnessId);
+    if (flow === undefined) return;
+    this.series -= flow.durations.size;
+    this.enqueueSeries -= flow.enqueueDurations.size;
+    this.rowCount -= flow.rows.size;
+    flows?.delete(fairnessId);
   }
 
   /** Counts by priority, each outcome from 0 on. */
@@ -146,7 +162,7 @@ export class FlowCounters {
   rowOf(label: string, priority: number, models: Models): QueueRow {
     const cell = this.cellOf(priority);
     const flow = cell.flows.get(label) ?? this.newFlow(cell.flows, label, cell.label);
-    return flow.rows.get(models.key) ?? this.newRow(flow, models);
+    return flow.rows.get(models.key) ?? this.rowFor(cell, flow, models);
   }
 
   resetOutcomes(): void {
@@ -161,6 +177,9 @@ export class FlowCounters {
         if (flow.rows.size === 0) flows.delete(label);
       }
     }
+    this.series = 0;
+    this.enqueueSeries = 0;
+    this.rowCount = [...this.rows()].length;
   }
 
   private *allCells(): Iterable<PriorityCell> {
@@ -196,10 +215,38 @@ export class FlowCounters {
     return flow;
   }
 
+  /** The series of its own, or when there are too many the one that is shared. */
+  private seriesFor(cell: PriorityCell, flow: FlowCell, key: string, outcome: OutcomeType, models: Models): DurationHistogram {
+    if (this.series < this.maxSeries) return this.newSeries(flow, key, outcome, models);
+    const shared = models === noModels ? noModels : otherModels;
+    const sharedKey = models === noModels ? outcome : `${outcome} ${shared.key}`;
+    const other = this.otherFlow(cell);
+    return other.durations.get(sharedKey) ?? this.newSeries(other, sharedKey, outcome, shared);
+  }
+
+  private enqueueSeriesFor(cell: PriorityCell, flow: FlowCell, outcome: string): DurationHistogram {
+    if (this.enqueueSeries < this.maxSeries) return this.newEnqueueSeries(flow, outcome);
+    const other = this.otherFlow(cell);
+    return other.enqueueDurations.get(outcome) ?? this.newEnqueueSeries(other, outcome);
+  }
+
+  private rowFor(cell: PriorityCell, flow: FlowCell, models: Models): QueueRow {
+    if (this.rowCount < this.maxSeries) return this.newRow(flow, models);
+    const shared = models === noModels ? noModels : otherModels;
+    const other = this.otherFlow(cell);
+    return other.rows.get(shared.key) ?? this.newRow(other, shared);
+  }
+
+  private otherFlow({ flows, label }: PriorityCell): FlowCell {
+    const name = this.fairnessIds === undefined ? '' : otherLabel;
+    return flows.get(name) ?? this.newFlow(flows, name, label);
+  }
+
   private newSeries(flow: FlowCell, key: string, outcome: OutcomeType, models: Models): DurationHistogram {
     const { labels } = flow.rows.get(models.key) ?? this.newRow(flow, models);
     const series = new DurationHistogram({ ...labels, outcome }, queueDurationBuckets);
     flow.durations.set(key, series);
+    this.series++;
     if (models === noModels && outcome === 'Dispatched') flow.dispatched = series;
     return series;
   }
@@ -209,6 +256,7 @@ export class FlowCounters {
     const labels = { ...fairness, priority: flow.priority, outcome, ...this.constantIfNamed };
     const series = new DurationHistogram(labels, cycleDurationBuckets);
     flow.enqueueDurations.set(outcome, series);
+    this.enqueueSeries++;
     return series;
   }
 
@@ -217,6 +265,7 @@ export class FlowCounters {
     const labels = { ...fairness, priority: flow.priority, ...this.constant, model_name: model, target_model_name: target };
     const row = { labels, requests: 0, bytes: 0 };
     flow.rows.set(key, row);
+    this.rowCount++;
     return row;
   }
 }

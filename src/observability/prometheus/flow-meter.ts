@@ -33,6 +33,14 @@ export interface FlowReadings {
   serviceRows(): Iterable<Sample>;
   /** How far fairness IDs that wait, and have a label, are ahead of those that go next. */
   lagRows(): Iterable<Sample>;
+  /** What runs, by flow as the labels tell flows apart. */
+  inFlightRows(): Iterable<InFlightRow>;
+}
+
+export interface InFlightRow {
+  readonly labels: Labels;
+  requests: number;
+  tokens: number;
 }
 
 export class FlowMeter<R extends FlowRequest> implements FlowReadings {
@@ -52,7 +60,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   private taken: ControllerFigures | undefined;
 
   constructor(flow: ObservedFlow<R>, options: Omit<PrometheusMetricsOptions<R>, 'register'>) {
-    const { inferencePool = '', fairnessIdLabel = true, maxFairnessIds = 1000, pinnedFairnessIds, dynamo } = options;
+    const { inferencePool = '', fairnessIdLabel = true, maxFairnessIds = 1000, maxSeries = 1000, pinnedFairnessIds, dynamo } = options;
     this.flow = flow;
     this.pool = { inference_pool: inferencePool };
     this.poolIfNamed = inferencePool === '' ? {} : this.pool;
@@ -66,6 +74,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       constant: this.pool,
       constantIfNamed: this.poolIfNamed,
       configured: configured.map(({ priority }) => priority),
+      maxSeries,
     });
     this.models = new ModelLabels<R>(options.modelName, options.targetModelName);
     const rejections = dynamo === undefined ? undefined : new ModelRejections<R>(this.models, dynamo.endpoint, this.poolIfNamed);
@@ -122,6 +131,23 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       });
       yield* rows;
     }
+  }
+
+  inFlightRows(): Iterable<InFlightRow> {
+    const rows = new Map<string, InFlightRow>();
+    for (const { fairnessId, priority, inFlight, inFlightTokens } of this.figures.stats.inFlightByFlow) {
+      const label = this.fairnessIds?.of(fairnessId);
+      const key = `${priority} ${label ?? ''}`;
+      const row = rows.get(key) ?? { labels: this.inFlightLabels(priority, label), requests: 0, tokens: 0 };
+      row.requests += inFlight;
+      row.tokens += inFlightTokens;
+      rows.set(key, row);
+    }
+    return rows.values();
+  }
+
+  private inFlightLabels(priority: number, fairnessId: string | undefined): Labels {
+    return { ...(fairnessId === undefined ? {} : { fairness_id: fairnessId }), priority: String(priority), ...this.pool };
   }
 
   /** Where models are named, the events keep the rows. */

@@ -1,5 +1,5 @@
 /** Which model a request is for, as labels say it. Only the host knows; what it says is kept few. */
-import { BoundedLabel } from '../../base/bounded-label.js';
+import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 
 export interface Models {
   readonly model: string;
@@ -11,11 +11,15 @@ export interface Models {
 /** Where nobody says: an empty label is none. */
 export const noModels: Models = { model: '', target: '', key: '' };
 
+/** Stands for every pair beyond the bound. */
+export const otherModels: Models = { model: otherLabel, target: otherLabel, key: `${otherLabel}\u0000${otherLabel}` };
+
 const mostModels = 1000;
+const mostPairs = 1000;
 
 type NameOf<R> = ((request: R) => string) | undefined;
 
-/** Model and target share one guard: at most 1000 names, the rest is `other`. Source: llm-d-router, the cardinality guard of its metrics. */
+/** Model and target share one guard: at most 1000 names and 1000 pairs of them, the rest is `other`. Source: llm-d-router, the cardinality guard of its metrics. */
 export class ModelLabels<R> {
   private readonly names = new BoundedLabel(mostModels);
   private readonly known = new Map<string, Models>();
@@ -38,6 +42,7 @@ export class ModelLabels<R> {
     const key = `${model}\u0000${target}`;
     let models = this.known.get(key);
     if (models === undefined) {
+      if (this.known.size >= mostPairs) return otherModels;
       models = { model, target, key };
       this.known.set(key, models);
     }

@@ -13,6 +13,11 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   fairnessIdLabel?: boolean | undefined;
   /** Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
   maxFairnessIds?: number | undefined;
+  /**
+   * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 4 kB of a scrape. Later ones
+   * are counted as `other`. An integer from 1 up. @default 1000
+   */
+  maxSeries?: number | undefined;
   /** Fairness IDs that have series of their own whoever came before. @default [] */
   pinnedFairnessIds?: readonly string[] | undefined;
   /** Value of the label `model_name`. @default '' */
@@ -49,6 +54,7 @@ const optionsSchema = object({
   inferencePool: optional(value('text', (given): given is string => typeof given === 'string')),
   fairnessIdLabel: optional(flag()),
   maxFairnessIds: optional(positiveInteger()),
+  maxSeries: optional(positiveInteger()),
   pinnedFairnessIds: optional(texts),
   modelName: optional(aFunction),
   targetModelName: optional(aFunction),

@@ -45,6 +45,16 @@ export interface Family<S> {
   reset?(source: S): void;
 }
 
+/** Samples: printing as many takes less than a millisecond. */
+const printedAtOnce = 500;
+
+let lastTurn: Promise<void> = Promise.resolve();
+
+function turnOfItsOwn(): Promise<void> {
+  lastTurn = lastTurn.then(() => new Promise((resolve) => setTimeout(resolve, 0)));
+  return lastTurn;
+}
+
 class ScrapedMetric<S> implements RegisteredMetric {
   /** A registry in OpenMetrics mode cuts `_total` off, and puts it behind every sample. */
   name: string;
@@ -73,9 +83,14 @@ class ScrapedMetric<S> implements RegisteredMetric {
     return this.described(values);
   }
 
-  /** What prom-client prints from, where it knows this method; otherwise it takes `get`. */
+  /**
+   * What prom-client prints from, where it knows this method; otherwise it takes `get`. The samples are those of this moment; what is long to
+   * print waits for a turn of the event loop of its own, so that a scrape does not stop everything else.
+   */
   async getForPromString(): Promise<object> {
-    return this.described(this.samples());
+    const samples = this.samples();
+    if (samples.length > printedAtOnce) await turnOfItsOwn();
+    return this.described(samples);
   }
 
   private described(values: readonly object[]): object {

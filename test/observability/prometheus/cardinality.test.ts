@@ -1,8 +1,9 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import { BoundedLabel } from '../../../src/base/bounded-label.js';
+import { roundRobin } from '../../../src/index.js';
 import { prometheusMetrics } from '../../../src/observability/prometheus/index.js';
-import { key, makeFlow, request } from '../../support/flow.js';
+import { key, leaseOf, makeFlow, request } from '../../support/flow.js';
 import { scrape, select, sum } from './exposition.js';
 
 describe('a bounded label', () => {
@@ -74,5 +75,77 @@ describe('the exposition stays bounded', () => {
     expect(series).toHaveLength(102);
     expect(sum(series)).toBe(5000);
     expect(sum(select(series, 'requests_total', { priority: 'other' }))).toBe(5000 - 101);
+  });
+
+  it('under every outcome, model and priority of a thousand fairness IDs, and counts every request', async () => {
+    const { flow } = makeFlow({ limits: { maxRequests: 0 }, saturationDetector: () => 2 });
+    const register = new Registry();
+    const named = (request: { model?: string }): string => request.model ?? '';
+    prometheusMetrics(flow, { register, modelName: named as never, targetModelName: named as never });
+    let sent = 0;
+    const send = (count: number): void => {
+      for (let index = 0; index < count; index++, sent++) {
+        const given = { byteSize: 1, model: `m${index % 7}`, signal: index % 3 === 0 ? AbortSignal.abort() : undefined };
+        flow.tryEnqueue(given as never, key(`tenant-${index % 900}`, index % 5));
+      }
+    };
+    send(40_000);
+    const bytes = (await register.metrics()).length;
+    const series = await scrape(register);
+    expect(bytes).toBeLessThan(8 * 2 ** 20);
+    expect(select(series, 'request_queue_duration_seconds_count').length).toBeLessThan(1100);
+    expect(select(series, 'queue_size').length).toBeLessThan(1100);
+    expect(sum(select(series, 'request_queue_duration_seconds_count'))).toBe(sent);
+  });
+
+  it('under pairs of models, each of them one of few', async () => {
+    const { flow } = makeFlow({ limits: { maxRequests: 0 } });
+    const register = new Registry();
+    const of = (name: 'model' | 'target') => ((request: Record<string, string>) => request[name]) as never;
+    const dynamo = { endpoint: of('target') };
+    prometheusMetrics(flow, { register, maxSeries: 1e6, modelName: of('model'), targetModelName: of('target'), dynamo });
+    for (let index = 0; index < 20_000; index++) {
+      flow.tryEnqueue({ byteSize: 1, model: `m${index % 200}`, target: `t${index % 99}` } as never, key());
+    }
+    const series = await scrape(register);
+    expect(select(series, 'request_queue_duration_seconds_count').length).toBeLessThanOrEqual(1001);
+    const rejections = series.filter(({ name }) => name === 'dynamo_frontend_model_rejection_total');
+    expect(rejections.length).toBeLessThanOrEqual(1100);
+    expect(sum(rejections)).toBe(20_000);
+  });
+
+  it('makes room again when flows are forgotten', async () => {
+    const { flow, clock } = makeFlow({ flowIdleTimeout: '1s', defaultBand: { fairness: roundRobin() } });
+    const register = new Registry();
+    prometheusMetrics(flow, { register, maxSeries: 2 });
+    const use = async (fairnessId: string): Promise<void> => {
+      const [first, second] = [flow.enqueue(request, key(fairnessId)), flow.enqueue(request, key(fairnessId))];
+      leaseOf(await first).release();
+      leaseOf(await second).release();
+    };
+    for (const fairnessId of ['a', 'b', 'c']) await use(fairnessId);
+    const labels = async () =>
+      select(await scrape(register), 'request_queue_duration_seconds_count').map(({ labels }) => labels.fairness_id);
+    expect(await labels()).toEqual(['a', 'b', 'other']);
+    clock.advance(5_000);
+    flow.stats();
+    await use('d');
+    expect(await labels()).toContain('d');
+  });
+
+  it('lets the event loop turn between one long metric and the next', async () => {
+    const { flow } = makeFlow({ limits: { maxRequests: 0 } });
+    const register = new Registry();
+    prometheusMetrics(flow, { register });
+    for (let index = 0; index < 16_000; index++) flow.tryEnqueue(request, key(`tenant-${index % 900}`));
+    let turns = 0;
+    const count = (): void => {
+      turns++;
+      next = setImmediate(count);
+    };
+    let next = setImmediate(count);
+    await register.metrics();
+    clearImmediate(next);
+    expect(turns).toBeGreaterThan(1);
   });
 });

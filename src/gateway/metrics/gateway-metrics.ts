@@ -1,0 +1,86 @@
+/** Everything that `/metrics` shows: flow control, the gateway's own counters, and the process. docs/metrics.md is held against it. */
+import type { Counter, Registry } from 'prom-client';
+import type { FlowController, SaturationDetector } from '../../index.js';
+import { prometheusMetrics } from '../../observability/prometheus/index.js';
+import type { Call } from '../call.js';
+import type { GatewayRequest } from '../gateway-flow.js';
+import type { MetricsSource } from '../operator-routes.js';
+import type { Counts } from './counts.js';
+import type { GatewayCounters } from './gateway-counters.js';
+import type { KnownModels } from './known-models.js';
+import { joined, type PromClient, processMetrics } from './process-metrics.js';
+
+export type { PromClient } from './process-metrics.js';
+
+export interface MetricParts {
+  readonly flow: FlowController<GatewayRequest>;
+  readonly counters: GatewayCounters;
+  readonly knownModels: KnownModels;
+  readonly detectors: () => readonly SaturationDetector[];
+}
+
+/** Names, and what they count. */
+const counted = {
+  headgate_http_responses_total: [
+    'answers',
+    'Requests that have ended by status, and by who made the answer; status none: the client left before there was one.',
+  ],
+  headgate_streams_cut_total: ['cuts', 'Answers that had begun and did not end, by who ended them.'],
+  headgate_upstream_requests_total: ['sent', 'Requests sent to a model server, those that were sent again included.'],
+  headgate_upstream_failures_total: ['failures', 'Requests that a model server did not answer, or not to the end.'],
+  headgate_upstream_refusals_total: ['refusals', 'Requests that a model server refused because of load.'],
+  headgate_upstream_retries_total: ['retries', 'Requests that went to another model server after this one.'],
+  headgate_tokens_total: ['tokens', 'Tokens that model servers reported, by tenant.'],
+} as const;
+
+/** Seconds. Source: OpenTelemetry's semantic conventions for generative AI, with room above for what waits here. */
+const ttftBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10, 20, 30, 60];
+/** Series of the time to the first token, one for each priority and model; the rest is `other`. */
+const mostSeries = 200;
+
+export function gatewayMetrics(promClient: PromClient, parts: MetricParts): MetricsSource {
+  const { flow, counters, knownModels, detectors } = parts;
+  const register = new promClient.Registry();
+  prometheusMetrics(flow, {
+    register,
+    detectors,
+    modelName: ({ askedModel }) => knownModels.labelOf(askedModel),
+    targetModelName: ({ model }) => knownModels.labelOf(model),
+  });
+  for (const [name, [figure, help]] of Object.entries(counted)) expose(promClient, register, name, help, counters[figure]);
+  counters.onFirstToken = firstTokens(promClient, register, knownModels);
+  return joined(register, processMetrics(promClient));
+}
+
+/** Read when somebody scrapes. */
+function expose({ Counter }: PromClient, register: Registry, name: string, help: string, counts: Counts): void {
+  const registers = [register];
+  new Counter({
+    name,
+    help,
+    registers,
+    labelNames: counts.labelNames,
+    collect(this: Counter) {
+      this.reset();
+      for (const { labels, value } of counts.rows()) this.inc(labels, value);
+    },
+  });
+}
+
+function firstTokens({ Histogram }: PromClient, register: Registry, knownModels: KnownModels): GatewayCounters['onFirstToken'] {
+  const histogram = new Histogram({
+    name: 'headgate_time_to_first_token_seconds',
+    help: 'From the arrival of a request to the first token of its streamed answer, waiting included.',
+    labelNames: ['priority', 'model_name'],
+    buckets: ttftBuckets,
+    registers: [register],
+  });
+  const known = new Set<string>();
+  return (seconds: number, { req, targetModel }: Call) => {
+    const [priority, model] = [String(req.flow?.lease.priority ?? 0), knownModels.labelOf(targetModel)];
+    const series = `${priority} ${model}`;
+    if (known.size < mostSeries) known.add(series);
+    const isKnown = known.has(series);
+    histogram.observe({ priority: isKnown ? priority : 'other', model_name: isKnown ? model : 'other' }, seconds);
+  };
+}

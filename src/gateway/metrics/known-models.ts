@@ -1,0 +1,40 @@
+/**
+ * Which names of models may be labels. Clients write what they like into a request, and each new label is a series for ever.
+ *
+ * Invariant: a name is known when the file has it, or when a server has answered a request for it; of the latter there are at most a hundred.
+ */
+import type { GatewayConfig } from '../gateway-config.js';
+import { listed } from '../upstreams.js';
+
+const mostModels = 100;
+
+export class KnownModels {
+  private inFile: ReadonlySet<string>;
+  private readonly answered = new Set<string>();
+
+  constructor(config: Pick<GatewayConfig, 'models' | 'upstreams'>) {
+    this.inFile = namesIn(config);
+  }
+
+  configure(config: Pick<GatewayConfig, 'models' | 'upstreams'>): void {
+    this.inFile = namesIn(config);
+  }
+
+  /** A server has answered a request for the model, under the name that the server knows, with success. */
+  served(model: string, targetModel: string | undefined): void {
+    for (const name of [model, targetModel]) {
+      if (name !== undefined && this.answered.size < mostModels && !this.inFile.has(name)) this.answered.add(name);
+    }
+  }
+
+  /** Empty for a request that names none. */
+  labelOf(model: string | undefined): string {
+    if (model === undefined || model === '') return '';
+    return this.inFile.has(model) || this.answered.has(model) ? model : 'other';
+  }
+}
+
+function namesIn({ models, upstreams }: Pick<GatewayConfig, 'models' | 'upstreams'>): ReadonlySet<string> {
+  const served = upstreams.flatMap(({ labels }) => (labels.model === undefined ? [] : listed(labels.model)));
+  return new Set([...Object.entries(models.aliases).flat(), ...(models.list ?? []), ...served]);
+}
