@@ -35,8 +35,14 @@ const library = defineConfig({
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
   noExternal: ['tinyqueue'], // leaves the decision to the plugin
   esbuildPlugins: [sharedEntries],
+});
+
+/** Once, for ESM; those for CommonJS are made of them by scripts/declare-for-require.mjs. */
+const declarations = defineConfig({
+  entry: entryPoints,
+  format: 'esm',
   // tsup 8 sets baseUrl, deprecated in TypeScript 6. What is marked as internal is not declared to users.
-  dts: { compilerOptions: { ignoreDeprecations: '6.0', stripInternal: true } },
+  dts: { only: true, compilerOptions: { ignoreDeprecations: '6.0', stripInternal: true } },
 });
 
 /** ESM only: nobody requires a command. */
@@ -49,4 +55,4 @@ const command = defineConfig({
   esbuildPlugins: [sharedEntries, commandParts],
 });
 
-export default [library, command];
+export default [library, declarations, command];

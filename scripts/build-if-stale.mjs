@@ -49,10 +49,11 @@ async function takeLock() {
 }
 
 function build() {
-  const tsup = join(root, 'node_modules/tsup/dist/cli-default.js');
-  const { status, stdout, stderr } = spawnSync(process.execPath, [tsup, '--silent'], { cwd: root, encoding: 'utf8' });
-  if (status !== 0) process.stderr.write(`${stdout}${stderr}build failed\n`);
-  return status === 0;
+  return [['node_modules/tsup/dist/cli-default.js', '--silent'], ['scripts/declare-for-require.mjs']].every(([script, ...args]) => {
+    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, script), ...args], { cwd: root, encoding: 'utf8' });
+    if (status !== 0) process.stderr.write(`${stdout}${stderr}build failed\n`);
+    return status === 0;
+  });
 }
 
 async function buildIfStale() {
