@@ -10,6 +10,7 @@ export function requiredHashBits(deckSize: number, handSize: number): number {
 }
 
 const encoder = new TextEncoder();
+const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
  * 64 bits of a flow's name: the first 8 bytes of SHA-256 over the salt, a zero byte and the name, the lowest first. A tenant who does not know
@@ -29,10 +30,19 @@ export function deal(hash: bigint, deckSize: number, handSize: number): number[]
   const remainders: number[] = [];
   const hand: number[] = [];
   let rest = hash;
+  // What is left of the hash after a card or two is exact as a number, which is ten times faster.
+  let exact = rest <= mostExact ? Number(rest) : undefined;
   for (let i = 0; i < handSize; i++) {
-    const left = BigInt(deckSize - i);
-    let card = Number(rest % left);
-    rest /= left;
+    let card: number;
+    if (exact === undefined) {
+      const left = BigInt(deckSize - i);
+      card = Number(rest % left);
+      rest /= left;
+      if (rest <= mostExact) exact = Number(rest);
+    } else {
+      card = exact % (deckSize - i);
+      exact = (exact - card) / (deckSize - i);
+    }
     remainders.push(card);
     // The remainder counts the cards that are left: it is shifted past those that were dealt.
     for (let j = i; j > 0; j--) if (card >= (remainders[j - 1] as number)) card++;

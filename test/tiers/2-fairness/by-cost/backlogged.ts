@@ -21,7 +21,9 @@ export interface Spread {
   readonly range: number;
   /** Its bound: E_f + E_g + 2 (D⁺ + D⁻), with the errors that occurred. */
   readonly bound: number;
-  /** Largest cost, and the least weight. */
+  /** What each flow received, not divided by weights. */
+  readonly shares: readonly number[];
+  /** Largest cost. */
   readonly largest: number;
 }
 
@@ -88,7 +90,12 @@ export function spreadOf(policy: FlowFairnessPolicy, setup: Setup): Spread {
     }
   }
   const [first = 0, second = 0] = [...largestEstimate].sort((a, b) => b - a);
-  return { range, bound: first + second + 2 * (dPlus + dMinus), largest: Math.max(...costs) };
+  return {
+    range,
+    bound: first + second + 2 * (dPlus + dMinus),
+    largest: Math.max(...costs),
+    shares: received.map((amount, i) => amount * (weights[i] as number)),
+  };
 }
 
 /** Options under which a request costs what its prompt has, and is predicted to cost its `tokens`. */
