@@ -79,10 +79,10 @@ export class Endpoint implements EndpointView {
   }
 
   /** @internal */
-  report(metrics: EndpointMetrics): void {
+  report(metrics: EndpointMetrics, travelMs: number): void {
     this.metrics = metrics;
     for (const seat of this.unsampled) {
-      if (seat.seatedAtMs > metrics.sampledAtMs) break;
+      if (seat.seatedAtMs > metrics.sampledAtMs - travelMs) break;
       this.unsampled.delete(seat);
     }
   }
@@ -182,7 +182,7 @@ export class EndpointPool implements PoolView {
     if (endpoint === undefined) return false;
     const metrics = mergeReport(report, endpoint.metrics, this.now());
     if (metrics === undefined) return true;
-    endpoint.report(metrics);
+    endpoint.report(metrics, report.travelMs ?? 0);
     this.changed();
     this.events.emit('reported', endpoint);
     return true;

@@ -52,7 +52,10 @@ export interface EndpointView {
   /** Requests dispatched to it and not released. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
-  /** Requests in flight that were dispatched after `metrics.sampledAtMs`, and so are missing from the metrics; counted from the first report on. */
+  /**
+   * Requests in flight that were dispatched after the sample of `metrics`, or too shortly before to be counted in it (`travelMs` of the
+   * report), and so are missing from the metrics; counted from the first report on.
+   */
   readonly unsampledRequests: number;
   /** Requests ever dispatched to it. */
   readonly dispatchedRequests: number;

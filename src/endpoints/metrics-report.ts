@@ -11,6 +11,11 @@ export type RankReport = { readonly [K in keyof RankLoad]: RankLoad[K] | null };
 /** A report without a sample time was sampled now. */
 export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs' | 'ranks'> & {
   sampledAtMs?: number | undefined;
+  /**
+   * How long a request is on its way before the server counts it, ms, from 0 up: requests that were dispatched less than this before the
+   * sample are missing from it. @default 0
+   */
+  travelMs?: number | undefined;
   readonly ranks?: readonly RankReport[] | undefined;
 };
 
@@ -64,6 +69,7 @@ const reportSchema = openObject({
   runningRequests: figure,
   kvCacheUsage: figure,
   sampledAtMs: optional(figure),
+  travelMs: optional(figure),
   ranks: optional(list(rankSchema, 'an array with one entry for each rank')),
   loraAdapters: optional(openObject({ running: names, waiting: names, max: optional(figure) })),
 });

@@ -189,7 +189,10 @@ export class Scraper {
     const reading = answer.recognized();
     const report = reading.report();
     target.profile = reading.sources.name;
-    if (this.isCurrent(target)) this.pool.report(endpoint, { ...report, sampledAtMs });
+    // A request that was sent just before the question may reach the server after it. The shorter of two round trips, because one in
+    // which the server was slow to answer says nothing of the way.
+    const travelMs = Math.min(Math.max(this.pool.now() - sampledAtMs, 0), target.lastDurationMs ?? Number.POSITIVE_INFINITY);
+    if (this.isCurrent(target)) this.pool.report(endpoint, { ...report, sampledAtMs, travelMs });
   }
 
   private succeeded(target: Target): void {

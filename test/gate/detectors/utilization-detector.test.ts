@@ -140,6 +140,18 @@ describe('between two samples', () => {
     expect(pool.get('e0')?.unsampledRequests).toBe(4);
   });
 
+  it('a request that was under way when the sample was taken is not in it', () => {
+    const { flow, clock, sample, pool } = gateway(1);
+    sample(0);
+    clock.advance(20);
+    for (let i = 0; i < 20; i++) void flow.enqueue(request, key());
+    clock.advance(5);
+    pool.report('e0', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, travelMs: 6 });
+    expect([flow.stats().inFlight, pool.get('e0')?.unsampledRequests]).toEqual([5, 5]);
+    pool.report('e0', { waitingQueueSize: 4, runningRequests: 1, kvCacheUsage: 0, travelMs: 4 });
+    expect([flow.stats().inFlight, pool.get('e0')?.unsampledRequests]).toEqual([6, 1]);
+  });
+
   it('a sample of before the dispatch changes nothing', () => {
     const { flow, clock, sample, pool } = gateway(1);
     sample(0);

@@ -183,6 +183,22 @@ describe('a sample', () => {
     expect(endpoint.unsampledRequests).toBe(1);
   });
 
+  it('lacks what was sent within a round trip before the question: it may arrive after it', async () => {
+    const { clock, pool, flow, last } = rig(1, { intervalMs: 100 });
+    clock.advance(8);
+    await last().answer(); // a round trip of 8 ms
+    const endpoint = pool.get('e0')!;
+    clock.advance(80);
+    runNow(flow);
+    clock.advance(6);
+    runNow(flow);
+    clock.advance(6); // asked again at 100 ms: 12 and 6 ms after the two were sent
+    clock.advance(30);
+    await last().answer();
+    expect(endpoint.metrics?.sampledAtMs).toBe(100);
+    expect(endpoint.unsampledRequests).toBe(1);
+  });
+
   it('that is overtaken by a later report does not count', async () => {
     const { clock, pool, last } = rig(1);
     clock.advance(10);
