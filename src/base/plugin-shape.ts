@@ -1,6 +1,8 @@
 /**
  * The shape by which a plugin of one kind is known. Each contract describes its shape beside its interface; this file checks it.
  */
+import { isAsyncFunction } from './async-function.js';
+import { nearMisses } from './near-misses.js';
 import { element, type Report, type Schema } from './schema/element.js';
 
 /** The parts of a plugin that can be checked before it is called: its type name and its methods. */
@@ -31,7 +33,7 @@ export function readPlugin<P extends { readonly type: string }>(shape: PluginSha
 function hasShape<P extends { readonly type: string }>(shape: PluginShape<P>, candidate: unknown, report: Report): candidate is P {
   const { noun, example, required, optional, unless } = shape;
   if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {
-    report(`${noun}, such as ${example}`);
+    report(`${noun}, such as ${example}`, [], typeof candidate === 'function' ? 'a function: call it if it makes one' : undefined);
     return false;
   }
   const member = (key: string): unknown => Reflect.get(candidate, key);
@@ -42,5 +44,12 @@ function hasShape<P extends { readonly type: string }>(shape: PluginShape<P>, ca
   for (const method of missing) report(`a method: ${noun} must have "${method}"`, [method]);
   const wrong = optional.filter((method) => member(method) !== undefined && typeof member(method) !== 'function');
   for (const method of wrong) report(`a method, or nothing: ${noun} may have "${method}"`, [method]);
-  return hasType && missing.length === 0 && wrong.length === 0;
+  const contract: readonly string[] = [...required, ...optional];
+  const late = contract.filter((method) => isAsyncFunction(member(method)));
+  for (const method of late) report('a method that answers at once', [method], 'an async function');
+  const misses = nearMisses(candidate, contract);
+  for (const { given, meant } of misses) {
+    report(`the name "${meant}", or one that cannot be taken for it`, [given], `a method that ${noun} never has called`);
+  }
+  return hasType && missing.length + wrong.length + late.length + misses.length === 0;
 }

@@ -1,5 +1,5 @@
 /** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
-import { type BandTemplate, type FlowControllerOptions, schemas } from '../index.js';
+import { type BandTemplate, type Duration, type FlowControllerOptions, schemas } from '../index.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
@@ -115,8 +115,8 @@ export function readFlowControl(section: unknown, plugins: DeclaredPlugins, prob
     maxFlows: read.maxFlows,
     flowIdleTimeout: read.flowIdleTimeout,
     bandIdleTimeout: read.bandIdleTimeout,
-    defaultRequestTtl: read.defaultRequestTTL,
-    noEndpointRequestTtl: read.noEndpointRequestTTL,
+    defaultRequestTtl: withUnit(read.defaultRequestTTL),
+    noEndpointRequestTtl: withUnit(read.noEndpointRequestTTL),
   };
 }
 
@@ -139,12 +139,17 @@ function unlimitedWhereZero({ maxRequests, maxBytes }: NonNullable<Band['flowLim
   return { maxRequests: maxRequests || Infinity, maxBytes: maxBytes || Infinity };
 }
 
+/** Files have a unit in every duration, so that the constructor need not ask whether a small number was meant in seconds. */
+function withUnit(ms: number | undefined): Duration | undefined {
+  return ms === undefined || ms === 0 ? ms : `${ms}ms`;
+}
+
 function template(band: Band): BandTemplate {
   return {
     // Spelt out, because the constructor would follow a larger global limit.
     limits: { maxRequests: band.maxRequests || bandDefaults.maxRequests, maxBytes: band.maxBytes || bandDefaults.maxBytes },
     flowLimits: band.flowLimits && unlimitedWhereZero(band.flowLimits),
-    requestTtl: band.defaultRequestTTL,
+    requestTtl: withUnit(band.defaultRequestTTL),
     fairness: band.fairnessPolicyRef,
     ordering: band.orderingPolicyRef,
     saturationDetector: band.saturationDetectorRef,

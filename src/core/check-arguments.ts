@@ -1,4 +1,6 @@
 /** Says what is wrong with a call of `enqueue` that cannot be right: a `FlowConfigError`, never an outcome. */
+
+import { expectedWord } from '../base/faults/did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 
@@ -42,6 +44,13 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
   check(priority === undefined || Number.isSafeInteger(priority), 'key.priority', 'a safe integer', priority);
   if (issues.length === 0) return failure(method, 'request', 'properties that stay as they are', request);
   return new FlowConfigError(method, issues);
+}
+
+/** @throws FlowConfigError for arguments of `run` that cannot be right */
+export function checkRun(work: unknown, { onEvicted }: { readonly onEvicted?: unknown }): void {
+  if (typeof work !== 'function') throw failure('run', 'work', 'a function that takes the lease', work);
+  if (onEvicted === undefined || onEvicted === 'drop' || onEvicted === 'requeue') return;
+  throw failure('run', 'options.onEvicted', expectedWord(onEvicted, ['drop', 'requeue']), onEvicted);
 }
 
 /** The platform's own, which is quick to tell (bench: cancel), or one that does the same. */

@@ -1,7 +1,9 @@
 /** An emitter that calls each listener inside a guard, so that a failing listener does not silence the next. */
 import { EventEmitter } from 'eventemitter3';
+import { checkListener } from '../base/faults/check-listener.js';
 import { guardedListener } from '../base/faults/guarded-listener.js';
 import type { PluginErrorSink, PluginKind } from '../base/faults/plugin-errors.js';
+import { UnheardFaults } from '../base/faults/tell-operator.js';
 import type { FlowEvents } from './events.js';
 
 export class EventHub implements PluginErrorSink {
@@ -24,9 +26,14 @@ export class EventHub implements PluginErrorSink {
     flowRemoved: false,
   };
   private readonly emitter = new EventEmitter();
+  private readonly unheard = new UnheardFaults();
 
-  /** Returns the way to stop. */
+  /**
+   * Returns the way to stop.
+   * @throws FlowConfigError when there is no such event, or nothing to call
+   */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents[E]) => unknown): () => void {
+    checkListener(event, listener, Object.keys(this.heard));
     const failed = (error: unknown): void => {
       if (event === 'pluginError') this.pluginErrors++;
       else this.pluginFailed('listener', event, error);
@@ -47,5 +54,6 @@ export class EventHub implements PluginErrorSink {
   pluginFailed(kind: PluginKind, type: string, error: unknown): void {
     this.pluginErrors++;
     if (this.heard.pluginError) this.emit('pluginError', { kind, type, error });
+    else this.unheard.tell(kind, `the ${kind} "${type}" failed, and a fallback stood in`, "flow.on('pluginError', …)", error);
   }
 }

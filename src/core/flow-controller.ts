@@ -1,7 +1,7 @@
 /** What hosts hold: the controller's public face. Every decision is made in the Dispatcher. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { ItemView } from '../tiers/views.js';
-import { argumentError } from './check-arguments.js';
+import { argumentError, checkRun } from './check-arguments.js';
 import { Dispatcher } from './engine/dispatcher.js';
 import { isRightCall } from './engine/intake.js';
 import { EventHub } from './event-hub.js';
@@ -19,6 +19,7 @@ import { FlowControlError } from './outcome/flow-control-error.js';
 import type { Lease } from './outcome/lease.js';
 import type { Outcome } from './outcome/outcome.js';
 import { resolveOptions } from './resolve-options.js';
+import { warnOfShortTtls } from './short-ttls.js';
 
 export interface CloseOptions {
   /** How long waiting requests may still be dispatched, ms. @default 0 */
@@ -50,6 +51,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   constructor(options: FlowControllerOptions<R>) {
     this.options = resolveOptions(options);
     this.given = { ...options };
+    warnOfShortTtls(options, this.options.clock);
     this.dispatcher = new Dispatcher(this.options, this.events);
   }
 
@@ -76,9 +78,10 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends. With `onEvicted: 'requeue'` a
    * request that is evicted before it produced tokens waits again, once, and `work` is called again with another lease.
    * @returns what `work` returns
-   * @throws FlowControlError when the request was dropped; whatever `work` throws
+   * @throws FlowControlError when the request was dropped; whatever `work` throws; FlowConfigError for a call that cannot be right
    */
   async run<T>(request: R, key: FlowKey, work: (lease: Lease) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
+    checkRun(work, options);
     let outcome = await this.enqueue(request, key);
     for (;;) {
       if (outcome.type !== 'Dispatched') throw new FlowControlError(outcome);
@@ -94,7 +97,10 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     }
   }
 
-  /** Calls `listener` for every event of that name; returns the way to stop. A listener that throws, or rejects, is reported, not felt. */
+  /**
+   * Calls `listener` for every event of that name; returns the way to stop. A listener that throws, or rejects, is reported, not felt.
+   * @throws FlowConfigError when there is no event of that name
+   */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
     return this.events.on(event, listener as (payload: FlowEvents[E]) => unknown);
   }
@@ -116,6 +122,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     const given = { ...this.given, ...changes, clock, pool };
     this.options = resolveOptions(given, 'reconfigure');
     this.given = given;
+    warnOfShortTtls(changes, this.options.clock);
     this.dispatcher.reconfigure(this.options);
   }
 

@@ -4,7 +4,6 @@
  */
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { realClock } from '../base/clock.js';
-import { readPlugin } from '../base/plugin-shape.js';
 import { list, type Output, object, orEmpty, record, withKeys } from '../base/schema/containers.js';
 import {
   bandOutlivesFlows,
@@ -36,7 +35,7 @@ import { leastLoaded } from '../endpoints/pickers/least-loaded.js';
 import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
 import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
-import { type SaturationDetector, type SaturationFunction, saturationDetectorShape } from '../gate/saturation-detector.js';
+import { readDetector } from '../gate/read-detector.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
 import { globalStrict } from '../tiers/2-fairness/global-strict.js';
@@ -215,16 +214,6 @@ function fill(given: ParsedBand['limits'], otherwise: Limits): Limits {
 /** 0 means for ever, as in configuration files. */
 function foreverAtZero(ms: number): number {
   return ms === 0 ? Infinity : ms;
-}
-
-function readDetector(candidate: unknown, report: Report): SaturationDetector | undefined {
-  return isSaturationFunction(candidate)
-    ? { type: 'function', saturation: candidate }
-    : readPlugin(saturationDetectorShape, candidate, report);
-}
-
-function isSaturationFunction(candidate: unknown): candidate is SaturationFunction {
-  return typeof candidate === 'function';
 }
 
 function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {

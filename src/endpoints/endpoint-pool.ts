@@ -101,7 +101,7 @@ export class EndpointPool implements PoolView {
   inFlightTokens = 0;
   private readonly members = new Map<string, Endpoint>();
   private listeners: readonly (() => void)[] = [];
-  private readonly events = new GuardedEvents<PoolEvents>();
+  private readonly events = new GuardedEvents<PoolEvents>('added', 'removed', 'updated', 'reported', 'overloaded');
   private changes = 0;
   private clock: () => number = () => performance.now();
   /** @internal The one endpoint of a controller that has no pool. */

@@ -3,6 +3,7 @@
  * applied to the rest.
  */
 
+import { abandon, isPromise } from '../base/async-function.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { SaturationDetector } from './saturation-detector.js';
@@ -53,7 +54,7 @@ export class GuardedDetector {
     try {
       const reading = this.detector.saturation(pool, nowMs);
       this.isFailing = !(typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY);
-      if (this.isFailing) this.failed(new RangeError(`saturation must be a finite number from 0 up; got ${String(reading)}`));
+      if (this.isFailing) this.failed(notSaturation(reading));
       else saturation = reading / settings.closeAt;
     } catch (error) {
       this.isFailing = true;
@@ -135,4 +136,9 @@ export class GuardedDetector {
   private failed(error: unknown): void {
     this.errors.pluginFailed('saturationDetector', this.detector.type, error);
   }
+}
+
+function notSaturation(reading: unknown): RangeError {
+  if (isPromise(reading)) abandon(reading);
+  return new RangeError(`saturation must be a finite number from 0 up; got ${isPromise(reading) ? 'a promise' : String(reading)}`);
 }

@@ -38,7 +38,7 @@ export interface SaturationDetector {
   released?(endpoint: EndpointView, nowMs: number): void;
 }
 
-/** A detector in its shortest form. */
+/** A detector in its shortest form. It is called once with an empty pool when a controller is made, to tell it from a factory. */
 export type SaturationFunction = (pool: PoolView, nowMs: number) => number;
 
 export const saturationDetectorShape: PluginShape<SaturationDetector> = {

@@ -1,6 +1,7 @@
 /** Type names → plugins: what configuration files may ask for. */
-import { FlowConfigError } from '../base/faults/flow-config-error.js';
-import { didYouMean } from '../base/schema/suggest.js';
+
+import { didYouMean } from '../base/faults/did-you-mean.js';
+import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { PluginDefinition, PluginReferences } from './definition.js';
 import { type ConfigurableKind, nounOf, type Plugins } from './kinds.js';
 
@@ -12,6 +13,10 @@ export class PluginRegistry implements PluginReferences {
   constructor(definitions: Iterable<PluginDefinition> = []) {
     const byType = new Map<string, PluginDefinition>();
     for (const definition of definitions) {
+      if (!isDefinition(definition)) {
+        const issue = { path: 'definition', expected: 'what definePlugin returns', got: describeValue(definition) };
+        throw new FlowConfigError('PluginRegistry', [issue]);
+      }
       const other = byType.get(definition.type);
       if (other !== undefined) {
         const got = `"${definition.type}", which is ${nounOf(other.kind)} already`;
@@ -23,11 +28,11 @@ export class PluginRegistry implements PluginReferences {
   }
 
   /**
-   * This registry and one plugin type more.
-   * @throws FlowConfigError when the type is taken.
+   * This registry and these plugin types more.
+   * @throws FlowConfigError when a type is taken, or something is no definition.
    */
-  add(definition: PluginDefinition): PluginRegistry {
-    return new PluginRegistry([...this.definitions.values(), definition]);
+  add(...definitions: readonly PluginDefinition[]): PluginRegistry {
+    return new PluginRegistry([...this.definitions.values(), ...definitions]);
   }
 
   /** The kind of a type; undefined when the type is unknown. */
@@ -59,4 +64,8 @@ export class PluginRegistry implements PluginReferences {
     const expected = `the name of ${nounOf(kind)}, one of ${known.join(', ')}${didYouMean(name, known)}`;
     throw new FlowConfigError('PluginRegistry', [{ path: '', expected, got: JSON.stringify(name) }]);
   }
+}
+
+function isDefinition(candidate: Partial<PluginDefinition> | null | undefined): boolean {
+  return typeof candidate?.type === 'string' && typeof candidate.create === 'function';
 }

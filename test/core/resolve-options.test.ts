@@ -291,7 +291,7 @@ describe('what cannot be right', () => {
     [
       'a factory instead of its plugin',
       { defaultBand: { fairness: globalStrict } },
-      'defaultBand.fairness: expected a fairness policy, such as roundRobin(); got a function',
+      'defaultBand.fairness: expected a fairness policy, such as roundRobin(); got a function: call it if it makes one',
     ],
     [
       'a plugin without its method',

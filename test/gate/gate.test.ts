@@ -41,11 +41,12 @@ describe('the gate', () => {
         return 0;
       },
     });
+    expect(seen).toHaveLength(1); // when it was told from a factory
     clock.advance(70);
     runNow(flow);
-    expect(seen).toHaveLength(1);
-    expect(seen[0]?.[1]).toBe(70);
-    expect(seen[0]?.[0].endpoints).toHaveLength(1);
+    expect(seen).toHaveLength(2);
+    expect(seen[1]?.[1]).toBe(70);
+    expect(seen[1]?.[0].endpoints).toHaveLength(1);
   });
 
   it('asks its detector once for every request it lets go, and once when it is closed', () => {
@@ -134,7 +135,7 @@ describe('a detector that fails', () => {
   });
 
   it.each(readings)('with %s reads as failValue', (_, saturation) => {
-    const { flow } = makeFlow({ saturationDetector: saturation as () => number, gate: { failValue: 0.3 } });
+    const { flow } = makeFlow({ saturationDetector: { type: 'broken', saturation: saturation as () => number }, gate: { failValue: 0.3 } });
     const errors = record(flow, 'pluginError');
     runNow(flow);
     expect(errors).toHaveLength(1);

@@ -196,3 +196,25 @@ describe('defaultRegistry', () => {
     );
   });
 });
+
+describe('PluginRegistry.add', () => {
+  const oldest = definePlugin({ ...blueprintOf('oldest-first') });
+
+  function blueprintOf(type: string): Parameters<typeof definePlugin<'ordering', object>>[0] {
+    return { kind: 'ordering', type, parameters: z.strictObject({}), create: () => ({ type, compare: (a, b) => a.sequence - b.sequence }) };
+  }
+
+  it('takes several at once', () => {
+    expect(new PluginRegistry().add(newest, oldest).types()).toEqual(['newest-first', 'oldest-first']);
+  });
+
+  it.each([
+    ['a factory', (): object => ({}), 'a function'],
+    ['a plugin', { type: 'newest-first', compare: () => 0 }, 'an object with keys type, compare'],
+    ['nothing', undefined, 'nothing'],
+  ])('tells of what is no definition: %s', (_, given, got) => {
+    expect(() => new PluginRegistry().add(newest, given as never)).toThrow(
+      `PluginRegistry: definition: expected what definePlugin returns; got ${got}`,
+    );
+  });
+});

@@ -1,6 +1,8 @@
 /** The options that every framework adapter takes, and what they become. */
+
+import { isAsyncFunction } from '../../base/async-function.js';
 import type { FlowGate, FlowKey, FlowRequest, Outcome } from '../../index.js';
-import { type Schema, schemas } from '../../index.js';
+import { FlowConfigError, type Schema, schemas } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
@@ -33,7 +35,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * @default false
    */
   trust?: boolean | ((subject: Subject) => boolean) | undefined;
-  /** Names the flow in place of the headers, from what authentication found out. An exception goes to the host's error handling. */
+  /** Names the flow in place of the headers, from what authentication found out. Synchronous. An exception goes to the host's error handling. */
   classify?: ((subject: Subject) => Classification) | undefined;
   /**
    * Bytes to book against the limits, from 0 up.
@@ -58,12 +60,12 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
-const { callable, integer, object, oneOf, optional, positiveInteger, value } = schemas;
+const { integer, object, oneOf, optional, positiveInteger, value } = schemas;
 
-const aFunction = optional(callable());
+const aFunction = optional(atOnce('a function that answers at once', isFunction));
 
 const optionsSchema = object({
-  trust: optional(value('true, false or a function', (given): given is unknown => typeof given === 'boolean' || isFunction(given))),
+  trust: optional(atOnce('true, false or a function that answers at once', (given) => typeof given === 'boolean' || isFunction(given))),
   objectives: optional(value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null)),
   defaultFairnessId: optional(schemas.text('a string that is not empty')),
   sessionHeaders: optional(
@@ -85,18 +87,37 @@ const optionsSchema = object({
 } satisfies Record<keyof FlowControlOptions<never>, unknown>);
 
 /**
- * Checks an adapter's options when it is made, so that a misspelt `trust` is not found by an attacker.
+ * Checks what an adapter is made of, so that a misspelt `trust` is not found by an attacker.
  * @throws FlowConfigError that lists every problem.
  */
-export function checkAdapterOptions(options: object): void {
+export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, options: object): void {
+  if (!isFunction(gate?.enqueue)) {
+    const issue = { path: 'flow', expected: 'a FlowController, or what has its enqueue', got: schemas.describeValue(gate) };
+    throw new FlowConfigError('flowControl', [issue]);
+  }
   schemas.parse(optionsSchema, options, 'flowControl options');
+}
+
+/** What `classify` must return, where it did not. */
+export function wrongClassification(got: string): FlowConfigError {
+  const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
+  return new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]);
+}
+
+/** An async function is always truthy, and never right: `trust` would believe everybody. */
+function atOnce(expected: string, isRight: (given: unknown) => boolean): Schema<unknown> {
+  return schemas.element((given, report) => {
+    if (!isRight(given)) report(expected);
+    else if (isAsyncFunction(given)) report(expected, [], 'an async function');
+    return given;
+  });
 }
 
 function wordOrFunction(...words: readonly string[]): Schema<unknown> {
   const word = oneOf(...words);
   return schemas.element((given, report) => {
-    if (isFunction(given)) return given;
-    return word.read(given, (expected) => report(`${expected}, or a function`));
+    if (isFunction(given) && !isAsyncFunction(given)) return given;
+    return word.read(given, (expected) => report(`${expected}, or a function`, [], isFunction(given) ? 'an async function' : undefined));
   });
 }
 

@@ -6,13 +6,15 @@
  *                              │                └→ wait → enqueue(signal) ─→ verdict
  *                              └→ the signal, lease.abort, lease.release
  */
-import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome } from '../../index.js';
+import { abandon, isPromise } from '../../base/async-function.js';
+import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome, schemas } from '../../index.js';
 import {
   type AdapterGate,
   type Classification,
-  checkAdapterOptions,
+  checkAdapter,
   type FlowControlOptions,
   type HttpFlowRequest,
+  wrongClassification,
 } from './adapter-options.js';
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
@@ -41,7 +43,7 @@ export class HttpFlowControl<Subject, Req> {
 
   /** @throws FlowConfigError for options that cannot be right. */
   constructor(gate: AdapterGate<HttpFlowRequest<Req>>, options: FlowControlOptions<Subject>) {
-    checkAdapterOptions(options);
+    checkAdapter(gate, options);
     this.gate = gate;
     this.options = options;
   }
@@ -82,8 +84,9 @@ export class HttpFlowControl<Subject, Req> {
     const { skip, classify, trust = false, objectives, defaultFairnessId, sessionHeaders } = this.options;
     try {
       if (skip?.(subject) === true) return undefined;
-      if (classify !== undefined) return classify(subject);
-      const isTrusted = typeof trust === 'function' ? trust(subject) : trust;
+      if (classify !== undefined) return classified(classify(subject));
+      // Not any truthy answer: a promise is one.
+      const isTrusted = (typeof trust === 'function' ? trust(subject) : trust) === true;
       return flowKeyFromHeaders(exchange.headers, { objectives, trust: isTrusted, defaultFairnessId, sessionHeaders });
     } finally {
       exchange.stripHeaders();
@@ -155,4 +158,12 @@ const gone: Verdict = { type: 'gone' };
 function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowControlError {
   const { 'content-type': _, ...others } = headers;
   return new FlowControlError(drop, { status, headers: others });
+}
+
+/** A request whose class is not known must not pass for one that needs no lease. */
+function classified(classification: Classification): Classification {
+  if (typeof classification !== 'object' || classification === null) throw wrongClassification(schemas.describeValue(classification));
+  if (!isPromise(classification)) return classification;
+  abandon(classification);
+  throw wrongClassification('a promise');
 }

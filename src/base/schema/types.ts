@@ -3,10 +3,10 @@
  * A numeric element that failed leaves NaN for the rules over several fields: every comparison with it is false.
  */
 import type { Clock } from '../clock.js';
+import { expectedWord } from '../faults/did-you-mean.js';
 import { type Duration, parseDuration } from './duration.js';
 import { callable, element, objectWith, type Schema, value } from './element.js';
 import { parseQuantity, type Quantity } from './quantity.js';
-import { expectedWord } from './suggest.js';
 
 /** Bounds of a number: `from` and `to` belong to the range, `above` does not. */
 export interface Range {

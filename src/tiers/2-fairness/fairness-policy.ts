@@ -71,6 +71,19 @@ export interface SharedQueuePolicy {
 
 export type FairnessPolicy<R = unknown> = FlowFairnessPolicy<R> | SharedQueuePolicy;
 
+/** Every method of a selector that may be left out. */
+export const selectorHooks: readonly (keyof FlowSelector)[] = [
+  'flowActivated',
+  'flowDeactivated',
+  'itemAdded',
+  'itemRemoved',
+  'dispatched',
+  'consumed',
+  'settled',
+  'lead',
+  'flowRemoved',
+];
+
 export const fairnessPolicyShape: PluginShape<FairnessPolicy> = {
   noun: 'a fairness policy',
   example: 'roundRobin()',

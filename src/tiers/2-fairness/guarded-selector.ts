@@ -1,7 +1,8 @@
 /** A selector behind a guard: exceptions are reported, and methods that it does not have cost nothing. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
+import { nearMisses } from '../../base/near-misses.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
-import type { Ending, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
+import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorHooks } from './fairness-policy.js';
 import type { ServiceFigures } from './service-figures.js';
 
 export class GuardedSelector implements FlowSelector {
@@ -135,11 +136,20 @@ export class GuardedSelector implements FlowSelector {
   private create(band: BandView): FlowSelector {
     try {
       const selector = this.policy.createSelector(band);
-      if (typeof selector?.pick === 'function') return selector;
+      if (typeof selector?.pick === 'function') {
+        this.tellNearMisses(selector);
+        return selector;
+      }
       this.failed(new TypeError('createSelector must return an object with a pick method'));
     } catch (error) {
       this.failed(error);
     }
     return { pick: () => undefined };
+  }
+
+  private tellNearMisses(selector: FlowSelector): void {
+    for (const { given, meant } of nearMisses(selector, ['pick', ...selectorHooks])) {
+      this.failed(new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`));
+    }
   }
 }

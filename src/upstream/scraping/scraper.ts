@@ -55,7 +55,7 @@ export class Scraper {
   private readonly targets = new Map<EndpointView, Target>();
   /** Targets that wait for others to be done, first come first served. */
   private readonly line = new Set<Target>();
-  private readonly events = new GuardedEvents<ScraperEvents>();
+  private readonly events = new GuardedEvents<ScraperEvents>('failed', 'recovered');
   private readonly detach: readonly (() => void)[];
   private readonly pool: EndpointPool;
   private readonly settings: ScrapeSettings;

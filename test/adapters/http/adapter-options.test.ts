@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { checkAdapterOptions } from '../../../src/adapters/http/adapter-options.js';
+import { checkAdapter } from '../../../src/adapters/http/adapter-options.js';
 import { FlowConfigError } from '../../../src/index.js';
 
 function issuesOf(options: object): readonly { path: string; expected: string; got: string }[] {
   try {
-    checkAdapterOptions(options);
+    checkAdapter({ enqueue: () => new Promise(() => {}) }, options);
     return [];
   } catch (error) {
     if (error instanceof FlowConfigError) return error.issues;
@@ -37,7 +37,7 @@ describe('adapter options', () => {
   });
 
   it.each([
-    [{ trust: 'yes' }, 'trust', 'true, false or a function', '"yes" (string)'],
+    [{ trust: 'yes' }, 'trust', 'true, false or a function that answers at once', '"yes" (string)'],
     [{ objectives: null }, 'objectives', 'a Map or an object of priorities by name', 'null'],
     [{ defaultFairnessId: '' }, 'defaultFairnessId', 'a string that is not empty', '"" (string)'],
     [{ unknownBodyBytes: -1 }, 'unknownBodyBytes', 'an integer from 0 up', '-1 (number)'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { checkAdapterOptions } from '../../../src/adapters/http/adapter-options.js';
+import { checkAdapter } from '../../../src/adapters/http/adapter-options.js';
 import { agentIdentity, flowKeyFromHeaders } from '../../../src/adapters/http/index.js';
 
 describe('agentIdentity', () => {
@@ -34,8 +34,8 @@ describe('flowKeyFromHeaders with sessionHeaders', () => {
   });
 
   it('is checked where adapters are made', () => {
-    expect(() => checkAdapterOptions({ sessionHeaders: ['x-run'] })).not.toThrow();
-    expect(() => checkAdapterOptions({ sessionHeaders: ['x run'] })).toThrow(/sessionHeaders/);
-    expect(() => checkAdapterOptions({ sessionHeaders: 'x-run' })).toThrow(/sessionHeaders/);
+    expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: ['x-run'] })).not.toThrow();
+    expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: ['x run'] })).toThrow(/sessionHeaders/);
+    expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: 'x-run' })).toThrow(/sessionHeaders/);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { closest, didYouMean } from '../../../src/base/schema/suggest.js';
+import { closest, didYouMean } from '../../../src/base/faults/did-you-mean.js';
 
 const keys = ['maxRequests', 'maxBytes', 'limits', 'defaultRequestTtl'];
 

@@ -1,0 +1,21 @@
+/**
+ * The last resort for faults that nobody listens for: the console, which is stderr in Node and the log on other runtimes. Invariant: what
+ * repeats is written once, so that a fault on the request path cannot flood the log.
+ */
+
+/** A remark on what was probably meant otherwise. */
+export function warnOperator(message: string): void {
+  console.warn(`headgate: ${message}`);
+}
+
+/** Writes the first fault of each kind. */
+export class UnheardFaults {
+  private readonly told = new Set<string>();
+
+  /** `event` is the one whose listeners hear of every fault. */
+  tell(kind: string, what: string, event: string, error: unknown): void {
+    if (this.told.has(kind)) return;
+    this.told.add(kind);
+    console.error(`headgate: ${what}. This is written once; ${event} tells of every time.`, error);
+  }
+}
