@@ -36,7 +36,7 @@ interface Setup {
   readonly config: GatewayConfig;
   readonly agent: Agent;
   readonly senders: Senders;
-  readonly limit: FlowControlMiddleware<GatewayHttpRequest>;
+  readonly limit: FlowControlMiddleware;
 }
 
 export interface HandlerParts {
@@ -119,7 +119,7 @@ export class RequestHandler {
     else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
   }
 
-  private makeLimit(contract: GatewayConfig['contract']): FlowControlMiddleware<GatewayHttpRequest> {
+  private makeLimit(contract: GatewayConfig['contract']): FlowControlMiddleware {
     const hasEndpoints = (): boolean => this.upstreams.pool.endpoints.length > 0;
     return flowControl<GatewayHttpRequest>(this.gate, {
       contract: gatewayContract(contract, hasEndpoints),

@@ -20,10 +20,18 @@ describe('adapters', () => {
     fastify({ http2: true }).register(fastifyFlowControl(flow));
     fastify({ serverFactory: (handler) => http2.createServer(handler as never) as never }).register(fastifyFlowControl(flow));
     app.get('/', (request) => {
-      expectTypeOf(request.flow).toEqualTypeOf<RequestFlow | undefined>();
+      expectTypeOf(request.flow).toEqualTypeOf<RequestFlow>();
       return {};
     });
-    expectTypeOf<FastifyRequest['flow']>().toEqualTypeOf<RequestFlow | undefined>();
+    expectTypeOf<FastifyRequest['flow']>().toEqualTypeOf<RequestFlow>();
+  });
+
+  it('options may see requests of the host’s own type', () => {
+    interface Authenticated extends FastifyRequest {
+      tenant: string;
+    }
+    fastify().register(fastifyFlowControl<Authenticated>(flow, { classify: ({ tenant }) => ({ fairnessId: tenant }) }));
+    fastify().register(fastifyFlowControl(flow, { classify: (request: Authenticated) => ({ fairnessId: request.tenant }) }));
   });
 
   it('Hono takes the middleware, and options see the context', () => {
@@ -34,8 +42,8 @@ describe('adapters', () => {
     app.use(honoFlowControl(flow));
     app.use('/v1/*', honoFlowControl<Context<Env>>(gate, { classify: (c) => ({ fairnessId: c.get('tenant'), priority: 1 }) }));
     app.get('/', (c) => {
-      expectTypeOf(c.var.flow).toEqualTypeOf<RequestFlow | undefined>();
-      expectTypeOf(c.get('flow')).toEqualTypeOf<RequestFlow | undefined>();
+      expectTypeOf(c.var.flow).toEqualTypeOf<RequestFlow>();
+      expectTypeOf(c.get('flow')).toEqualTypeOf<RequestFlow>();
       expectTypeOf(c.get('tenant')).toEqualTypeOf<string>();
       return c.text('ok');
     });

@@ -8,8 +8,8 @@ declare global {
   // The interface that Express's own types leave open for middleware; nothing of Express is imported.
   namespace Express {
     interface Request {
-      /** Set by `flowControl`; missing on requests that were skipped. */
-      flow?: RequestFlow;
+      /** Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests that it skipped. */
+      flow: RequestFlow;
     }
   }
 }
@@ -35,6 +35,6 @@ export type ExpressRequest = NodeRequest &
 export function flowControl<Req extends NodeRequest = ExpressRequest>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
   options: FlowControlOptions<Req> = {},
-): FlowControlMiddleware<Req> {
+): FlowControlMiddleware {
   return nodeFlowControl(flow, options);
 }

@@ -10,8 +10,8 @@ import { setQueueDuration } from '../node/respond.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by `flowControl`; missing on requests that were skipped. */
-    flow?: RequestFlow;
+    /** Set by `flowControl`, and certain behind it; undefined at run time where it is not registered, and on requests that it skipped. */
+    flow: RequestFlow;
   }
 }
 

@@ -11,8 +11,8 @@ import { WebExchange } from './web-exchange.js';
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** Set by `flowControl`; missing on requests that were skipped. */
-    flow?: RequestFlow;
+    /** Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests that it skipped. */
+    flow: RequestFlow;
   }
 }
 

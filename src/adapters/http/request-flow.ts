@@ -22,5 +22,5 @@ export class RequestFlow {
   }
 }
 
-/** A request behind `flowControl`; `flow` is missing on requests that were skipped. */
+/** A request that `flowControl` may stand before. `flowOf` tells its lease for certain. */
 export type WithFlow<T> = T & { flow?: RequestFlow };

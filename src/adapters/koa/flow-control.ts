@@ -6,6 +6,14 @@ import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
 import { setQueueDuration } from '../node/respond.js';
 
+/**
+ * `ctx.flow` and `ctx.state.flow` behind `flowControl`: `new Koa<WithFlowState, WithFlowState>()`. Undefined at run time where it is not in
+ * front, and on requests that it skipped.
+ */
+export interface WithFlowState {
+  flow: RequestFlow;
+}
+
 /** The part of a Koa context that is used. */
 export interface KoaContext {
   readonly req: NodeRequest;
@@ -18,7 +26,7 @@ export interface KoaContext {
   set(headers: Record<string, string>): void;
 }
 
-export type KoaMiddleware<Ctx extends KoaContext> = (ctx: Ctx, next: () => Promise<unknown>) => Promise<unknown>;
+export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => Promise<unknown>;
 
 /**
  * Middleware that holds a request until it is dispatched. Handlers find `ctx.flow` (and `ctx.state.flow`) with the lease and a signal
@@ -32,11 +40,11 @@ export type KoaMiddleware<Ctx extends KoaContext> = (ctx: Ctx, next: () => Promi
 export function flowControl<Ctx extends KoaContext = KoaContext>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
   options: FlowControlOptions<Ctx> = {},
-): KoaMiddleware<Ctx> {
+): KoaMiddleware {
   const control = new HttpFlowControl<Ctx, NodeRequest>(flow, options);
   return function flowControlMiddleware(ctx, next) {
     const exchange = new NodeExchange<NodeRequest>(ctx.req, ctx.res, ctx.req, ctx.flow);
-    const verdict = control.judge(ctx, exchange);
+    const verdict = control.judge(ctx as Ctx, exchange);
     return 'then' in verdict ? verdict.then((awaited) => follow(awaited, ctx, next)) : follow(verdict, ctx, next);
   };
 }

@@ -1,31 +1,33 @@
 /** Flow control in front of a handler of node:http, node:http2, or of any framework whose middleware is `(req, res, next)`. */
+
+import { FlowConfigError } from '../../index.js';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
-import type { WithFlow } from '../http/request-flow.js';
+import type { RequestFlow, WithFlow } from '../http/request-flow.js';
 import { NodeExchange } from './node-exchange.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { respond, setQueueDuration } from './respond.js';
 
 /** `next()` runs the handler; `next(error)` is the host's error handling. Neither is called for a client that left. */
-export type FlowControlMiddleware<Req extends NodeRequest> = (req: Req, res: NodeResponse, next: (error?: unknown) => void) => void;
+export type FlowControlMiddleware = (req: NodeRequest, res: NodeResponse, next: (error?: unknown) => void) => void;
 
 /**
- * Middleware that holds a request until it is dispatched. The handler finds `req.flow` with the lease and a signal that aborts when
+ * Middleware that holds a request until it is dispatched. The handler finds `req.flow`, or `flowOf(req)`, with the lease and a signal that aborts when
  * the client leaves; the lease is released when the response ends, however it ends. Put it before anything that reads the body.
  * Dropped requests are answered by the error contract.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example
  * const limit = flowControl(flow, { classify: (req) => ({ fairnessId: tenantOf(req), priority: 0 }) });
- * createServer((req, res) => limit(req, res, (error) => (error ? fail(res, error) : handle(req, res)))).listen(8080);
+ * createServer((req, res) => limit(req, res, (error) => (error ? fail(res, error) : handle(res, flowOf(req).signal)))).listen(8080);
  */
 export function flowControl<Req extends NodeRequest = NodeRequest>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
   options: FlowControlOptions<Req> = {},
-): FlowControlMiddleware<Req> {
+): FlowControlMiddleware {
   const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
-  return function flowControlMiddleware(req: WithFlow<Req>, res, next) {
-    const verdict = control.judge(req, new NodeExchange<NodeRequest>(req, res, req, req.flow));
+  return function flowControlMiddleware(req: WithFlow<NodeRequest>, res, next) {
+    const verdict = control.judge(req as Req, new NodeExchange<NodeRequest>(req, res, req, req.flow));
     if ('then' in verdict) void verdict.then((awaited) => follow(awaited, req, res, next));
     else follow(verdict, req, res, next);
   };
@@ -50,4 +52,15 @@ function follow(verdict: Verdict, req: WithFlow<NodeRequest>, res: NodeResponse,
       // For whoever logs responses: not the 200 that it would have been.
       if (!res.headersSent) res.statusCode = 503;
   }
+}
+
+/**
+ * The lease, the signal and the waiting time of a request behind `flowControl`: the `req.flow` of hosts whose requests have no type of
+ * their own for it.
+ * @throws FlowConfigError when no flow control stands before the handler, or it skipped the request
+ */
+export function flowOf(req: NodeRequest): RequestFlow {
+  const { flow }: WithFlow<NodeRequest> = req;
+  if (flow !== undefined) return flow;
+  throw new FlowConfigError('flowOf', [{ path: 'req.flow', expected: 'a request that flowControl let pass with a lease', got: 'nothing' }]);
 }

@@ -1,5 +1,6 @@
 /** `headgate/node`: flow control for node:http and node:http2, and what other adapters are made of. */
 export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
+export type { RelayEnd, RelayOptions, UpstreamAnswer } from '../http/relayed-answer.js';
 export type { RequestFlow, WithFlow } from '../http/request-flow.js';
 export { type DiagnosticsMessage, publishDiagnostics } from './diagnostics.js';
 export {
@@ -9,7 +10,8 @@ export {
   eventLoopLag,
   eventLoopLagPlugin,
 } from './event-loop-lag.js';
-export { type FlowControlMiddleware, flowControl } from './flow-control.js';
+export { type FlowControlMiddleware, flowControl, flowOf } from './flow-control.js';
 export type { NodeRequest, NodeResponse } from './node-request.js';
 export { onResponseEnd } from './on-response-end.js';
+export { relay } from './relay.js';
 export { stripRequestHeaders } from './strip-request-headers.js';

@@ -5,6 +5,7 @@ import { clientLeft } from '../http/client-left.js';
 import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
+import { breakOff } from './break-off.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
@@ -12,9 +13,6 @@ import { bodyBytes, continueUpload, mustCloseToReject, readAhead } from './reque
 import { RequestHead } from './request-head.js';
 import { respond } from './respond.js';
 import { stripRequestHeaders } from './strip-request-headers.js';
-
-/** HTTP/2 error code INTERNAL_ERROR: clients take CANCEL for an orderly end. Source: RFC 9113, section 7. */
-const internalError = 2;
 
 /** `Req` is what the framework calls the request. */
 export class NodeExchange<Req> implements Exchange<Req> {
@@ -99,10 +97,4 @@ export class NodeExchange<Req> implements Exchange<Req> {
     respond(this.incoming, this.outgoing, response);
     dropLateWrites(this.outgoing);
   }
-}
-
-/** Destroying an HTTP/2 response would end its stream as if all had been said. */
-function breakOff(outgoing: NodeResponse): void {
-  if ('stream' in outgoing) outgoing.stream.close(internalError);
-  else outgoing.destroy();
 }

@@ -4,6 +4,14 @@ import type { Usage } from '../../tiers/views.js';
 // biome-ignore lint/suspicious/noImportCycles: an outcome hands out a lease, and a lease that is put back has an outcome.
 import type { Outcome } from './outcome.js';
 
+declare global {
+  // For compilers whose `lib` has no `ESNext.Disposable`, and no types of Node either.
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 /** What a dispatched request holds. Give it back with `release()`, or let `using` do it. */
 export interface Lease {
   readonly fairnessId: string;

@@ -14,6 +14,14 @@ import type { ScrapeSettings } from './scrape-options.js';
 import { Answer, Target } from './target.js';
 import { httpUrl, targetUrl } from './target-url.js';
 
+declare global {
+  // For compilers whose `lib` has no `ESNext.Disposable`, and no types of Node either.
+  interface SymbolConstructor {
+    readonly dispose: unique symbol;
+    readonly asyncDispose: unique symbol;
+  }
+}
+
 export interface ScraperEvents extends ListenerErrors {
   /** An endpoint stopped answering, or never began to; once until it recovers. */
   failed: { readonly endpoint: EndpointView; readonly error: ScrapeError };

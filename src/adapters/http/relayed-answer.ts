@@ -1,0 +1,65 @@
+/** An upstream's answer as it goes on to the client: its status, the headers that are meant for the client, and how the relay ended. */
+
+/** The answer of `fetch`, of whatever realm or package. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly headers: {
+    forEach(visit: (value: string, name: string) => void): void;
+    getSetCookie?(): string[];
+  };
+  readonly body: object | null;
+}
+
+/**
+ * How a relay ended.
+ * - `sent`: the client has the whole answer.
+ * - `client-left`: nobody reads it any more.
+ * - `evicted`: the controller took the seat back; the adapter answers, or breaks the stream off.
+ * - `upstream-failed`: answered with 502, or broken off where the answer had begun.
+ */
+export type RelayEnd = 'sent' | 'client-left' | 'evicted' | 'upstream-failed';
+
+export interface RelayOptions {
+  /** Sees each chunk of the body before it is sent, for `usageReader` and the like. What it throws ends the relay as a failure. */
+  onChunk?: ((chunk: Uint8Array) => void) | undefined;
+  /** Hears why the upstream failed, or `onChunk`; not of clients that left. */
+  onError?: ((error: unknown) => void) | undefined;
+}
+
+/** Meant for one hop, not for the client. Source: RFC 9110, section 7.6.1. */
+const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * The headers for the client, lower case. `fetch` has decoded the body: its length and its encoding were those of what came over the wire.
+ * Streams of events are not to be cached, nor collected by a proxy.
+ */
+export function relayedHeaders({ headers }: UpstreamAnswer): Map<string, string | string[]> {
+  const given = new Map<string, string>();
+  headers.forEach((value, name) => {
+    given.set(name.toLowerCase(), value);
+  });
+  const named = new Set((given.get('connection') ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const relayed = new Map<string, string | string[]>();
+  for (const [name, value] of given) if (!hopByHop.has(name) && !named.has(name)) relayed.set(name, value);
+  if (relayed.delete('content-encoding')) relayed.delete('content-length');
+  const cookies = headers.getSetCookie?.() ?? [];
+  if (cookies.length > 0) relayed.set('set-cookie', cookies);
+  if (given.get('content-type')?.startsWith('text/event-stream')) {
+    if (!relayed.has('cache-control')) relayed.set('cache-control', 'no-cache');
+    relayed.set('x-accel-buffering', 'no');
+  }
+  return relayed;
+}
+
+/** What the client is told where the upstream gave no answer. */
+export const noAnswer = { status: 502, type: 'application/problem+json', body: '{"title":"No answer from the model server","status":502}' };
