@@ -35,17 +35,16 @@ describe('the README', () => {
   it('has an embedding example that works as printed', async () => {
     const snippet = snippetsOf('README.md').find(({ isRun }) => isRun);
     assert(snippet);
-    const server = "const callModelServer = async (body) => 'served ' + body;\n";
+    const server = "const fetch = async (_, { body }) => ({ text: async () => 'served ' + body });\n";
     const { handle } = (await load('embed', server + snippet.code)) as { handle(body: string, tenant: string): Promise<unknown> };
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => handle(`r${i}`, 'tenant-a')));
     expect(answers).toEqual(Array.from({ length: 40 }, (_, i) => ({ status: 200, text: `served r${i}` })));
   });
 
   it('has middleware examples that start', async () => {
-    const forward = 'const forward = async () => ({});\n';
     const middlewares = snippetsOf('README.md').filter(({ isRun }) => !isRun);
     expect(middlewares).toHaveLength(2);
-    for (const [i, { code }] of middlewares.entries()) await load(`middleware-${i}`, forward + code);
+    for (const [i, { code }] of middlewares.entries()) await load(`middleware-${i}`, code.replace('listen(8080)', 'listen(0).close()'));
   });
 });
 

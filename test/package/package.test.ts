@@ -164,3 +164,22 @@ describe('TypeScript', () => {
     await expect(typecheck('web.ts', source, { skipLibCheck: false, ...web })).resolves.toBeUndefined();
   });
 });
+
+describe('declarations', () => {
+  const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'gateway'].map((name) => `headgate/${name}`);
+
+  test('hold without Node’s types and without skipLibCheck, where the runtime need not be Node', async () => {
+    const portable = specifiers.filter((specifier) => !ofNode.includes(specifier) && specifier !== 'headgate/prometheus');
+    expect(portable.length).toBeGreaterThan(6);
+    const source = portable.map((specifier) => `import '${specifier}';`).join('\n');
+    const options = {
+      module: 'NodeNext',
+      moduleResolution: 'NodeNext',
+      lib: ['ES2022', 'DOM', 'DOM.Iterable'],
+      skipLibCheck: false,
+      types: [],
+    };
+    await typecheck('portable.mts', source, { ...options, exactOptionalPropertyTypes: true });
+    await typecheck('portable.cts', source, options);
+  });
+});

@@ -71,18 +71,21 @@ export interface SharedQueuePolicy {
 
 export type FairnessPolicy<R = unknown> = FlowFairnessPolicy<R> | SharedQueuePolicy;
 
-/** Every method of a selector that may be left out. */
-export const selectorHooks: readonly (keyof FlowSelector)[] = [
-  'flowActivated',
-  'flowDeactivated',
-  'itemAdded',
-  'itemRemoved',
-  'dispatched',
-  'consumed',
-  'settled',
-  'lead',
-  'flowRemoved',
-];
+const hooks: Readonly<Record<Exclude<keyof FlowSelector, 'pick'>, true>> = {
+  flowActivated: true,
+  flowDeactivated: true,
+  itemAdded: true,
+  itemRemoved: true,
+  dispatched: true,
+  consumed: true,
+  settled: true,
+  lead: true,
+  service: true,
+  flowRemoved: true,
+};
+
+/** Every method of a selector. */
+export const selectorMethods: readonly string[] = /* @__PURE__ */ ['pick', ...Object.keys(hooks)];
 
 export const fairnessPolicyShape: PluginShape<FairnessPolicy> = {
   noun: 'a fairness policy',

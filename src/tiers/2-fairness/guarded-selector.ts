@@ -2,7 +2,7 @@
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { nearMisses } from '../../base/near-misses.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
-import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorHooks } from './fairness-policy.js';
+import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorMethods } from './fairness-policy.js';
 import type { ServiceFigures } from './service-figures.js';
 
 export class GuardedSelector implements FlowSelector {
@@ -148,7 +148,7 @@ export class GuardedSelector implements FlowSelector {
   }
 
   private tellNearMisses(selector: FlowSelector): void {
-    for (const { given, meant } of nearMisses(selector, ['pick', ...selectorHooks])) {
+    for (const { given, meant } of nearMisses(selector, selectorMethods)) {
       this.failed(new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`));
     }
   }
