@@ -5,13 +5,17 @@
  * Invariant: what counts is what has arrived. A client that announces much and sends nothing holds nothing, and not for long.
  */
 import type { IncomingMessage } from 'node:http';
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ApiError, uploadEnds } from './api-error.js';
+import type { ContentEncoding } from './media-types.js';
 import { Upload, type UploadLimits } from './upload.js';
 
 export interface BodyLimits {
   readonly maxRequestBytes: number;
   readonly maxReadingBytes: number;
 }
+
+const unpackers = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
 /** Of `maxReadingBytes`: that many senders have to work together to refuse the others. */
 const shares = 4;
@@ -61,6 +65,36 @@ export class BodyReader {
       });
       return whole(chunks, bytes);
     } finally {
+      this.book(sender, -bytes);
+    }
+  }
+
+  /**
+   * A body as it was before it was packed. What it unpacks to is booked while it does, and stops at the limit: a small body can be packed
+   * from a thousand times its size.
+   * @throws ApiError 400 for what is not packed so, 413, 503
+   */
+  async unpack(packed: Buffer, encoding: ContentEncoding, sender: string, onChunk: (chunk: Buffer) => void): Promise<Buffer> {
+    const { maxRequestBytes, maxReadingBytes } = this.limits;
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const stream = unpackers[encoding]();
+    stream.end(packed);
+    try {
+      for await (const chunk of stream as AsyncIterable<Buffer>) {
+        bytes += chunk.length;
+        this.book(sender, chunk.length);
+        if (bytes > maxRequestBytes) throw tooLarge(maxRequestBytes);
+        if (this.readingBytes > maxReadingBytes) throw busy();
+        onChunk(chunk);
+        chunks.push(chunk);
+      }
+      return whole(chunks, bytes);
+    } catch (error) {
+      if (error instanceof ApiError) throw error;
+      throw new ApiError(400, 'invalid_encoding', `The body is not packed by ${encoding}, or is cut short.`);
+    } finally {
+      stream.destroy();
       this.book(sender, -bytes);
     }
   }

@@ -32,6 +32,8 @@ export class Call {
   readonly attempts: string[] = [];
   /** Set when flow control dropped it. */
   drop: Drop | undefined = undefined;
+  /** The gateway says which origins may read the answer. */
+  ownsCors = false;
   /** The time that it waited, in all attempts together. */
   queuedMs = 0;
   /** From its arrival to the first token of a streamed answer. */

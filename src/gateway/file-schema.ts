@@ -47,7 +47,8 @@ export interface GatewayFile {
   readonly models?:
     | { readonly aliases?: Readonly<Record<string, string>> | undefined; readonly list?: readonly string[] | undefined }
     | undefined;
-  readonly drain?: Numbers<'waiting' | 'streams'> | undefined;
+  readonly cors?: { readonly origins: '*' | readonly string[]; readonly maxAge?: number | undefined } | undefined;
+  readonly drain?: Numbers<'delay' | 'waiting' | 'streams'> | undefined;
   readonly log?:
     | { readonly format?: 'json' | 'text' | undefined; readonly requests?: boolean | undefined; readonly tenants?: boolean | undefined }
     | undefined;
@@ -85,6 +86,21 @@ function parseUrl(candidate: string): URL | undefined {
     return undefined;
   }
 }
+
+const expectedOrigins = '"*", or a list of origins such as "https://chat.example.com"';
+
+/** As browsers write them, so that they can be compared. */
+const origins: Schema<'*' | readonly string[]> = schemas.element((candidate, report) => {
+  if (candidate === '*') return candidate;
+  if (!Array.isArray(candidate)) {
+    report(expectedOrigins);
+    return undefined;
+  }
+  for (const [index, origin] of candidate.entries()) {
+    if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin) report('an origin such as "https://chat.example.com"', [index]);
+  }
+  return candidate;
+});
 
 const port = integer({ from: 0, to: 65_535 });
 const address = object({ host: optional(text()), port });
@@ -160,7 +176,14 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     ),
     objectives: optional(record(integer())),
     models: optional(object({ aliases: optional(record(text('the name of a model'))), list: optional(list(text('the name of a model'))) })),
-    drain: optional(object({ waiting: optional(positiveDuration('5s')), streams: optional(positiveDuration('20s')) })),
+    cors: optional(object({ origins, maxAge: optional(schemas.duration('10m')) })),
+    drain: optional(
+      object({
+        delay: optional(schemas.duration('3s')),
+        waiting: optional(positiveDuration('5s')),
+        streams: optional(positiveDuration('20s')),
+      }),
+    ),
     log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) })),
     contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
     plugins: anything(),

@@ -81,7 +81,8 @@ export function toUpstream(
     (client !== undefined && forwardedHeaders.has(name)) ||
     ((ownsKeys || apiKey !== undefined) && credentials.has(name)) ||
     // Answers are read for their usage while they pass.
-    (bodyBytes !== undefined && name === 'accept-encoding');
+    // A body that was packed has been unpacked.
+    (bodyBytes !== undefined && (name === 'accept-encoding' || name === 'content-encoding'));
   const passed = endToEnd(headers, isDropped) as IncomingHttpHeaders;
   passed['x-request-id'] = requestId;
   if (client !== undefined) Object.assign(passed, clientOf(client));
@@ -96,9 +97,11 @@ function clientOf({ socket, headers }: IncomingMessage): IncomingHttpHeaders {
 }
 
 const nothing = (): boolean => false;
+const isCors = (name: string): boolean => name.startsWith('access-control-');
 
-export function toClient(headers: Headers, requestId: string): OutgoingHttpHeaders {
-  const passed = endToEnd(headers, nothing);
+/** `ownsCors`: the gateway says which origins may read the answer, and not the server. */
+export function toClient(headers: Headers, requestId: string, ownsCors = false): OutgoingHttpHeaders {
+  const passed = endToEnd(headers, ownsCors ? isCors : nothing);
   passed['x-request-id'] = requestId;
   return passed;
 }

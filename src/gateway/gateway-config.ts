@@ -3,6 +3,7 @@
 import type { ErrorContract } from '../adapters/http/index.js';
 import type { FlowControllerOptions, SaturationDetector } from '../index.js';
 import type { MetricProfile } from '../upstream/index.js';
+import type { CorsConfig } from './cors.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -96,7 +97,14 @@ export interface GatewayConfig {
   /** Name → priority. */
   readonly objectives: Readonly<Record<string, number>>;
   readonly models: ModelsConfig;
-  readonly drain: { readonly waitingMs: number; readonly streamsMs: number };
+  /** Undefined: browsers let no script of another origin call the gateway. */
+  readonly cors: CorsConfig | undefined;
+  readonly drain: {
+    /** How long SIGTERM still takes requests, while `/readyz` says 503, so that load balancers can look elsewhere. */
+    readonly delayMs: number;
+    readonly waitingMs: number;
+    readonly streamsMs: number;
+  };
   readonly log: {
     readonly format: 'json' | 'text';
     /** Whether every request has a line of its own. */

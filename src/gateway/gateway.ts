@@ -46,9 +46,10 @@ export interface Gateway {
   reconfigure(config: GatewayConfig): readonly string[];
   /**
    * Accepts nothing more, goes on dispatching what waits, drops the rest with 503, lets answers end, and breaks off those that do not:
-   * each in the time that the configuration gives it. Resolves when all is over; idempotent.
+   * each in the time that the configuration gives it. Resolves when all is over; idempotent. With `delayMs` it serves on for that long
+   * first, while `/readyz` says 503, so that load balancers can look elsewhere; a second call without it ends that.
    */
-  close(): Promise<FlowStats>;
+  close(options?: { readonly delayMs?: number }): Promise<FlowStats>;
 }
 
 /**
@@ -90,6 +91,7 @@ class RunningGateway implements Gateway {
   private stopWatching: () => void;
   private drops: { stop(): void };
   private closed: Promise<FlowStats> | undefined = undefined;
+  private endDelay: () => void = () => {};
 
   constructor(config: GatewayConfig, log: GatewayLog, makeAgent: RunningGateway['makeAgent'], promClient: PromClient | undefined) {
     this.config = config;
@@ -162,12 +164,14 @@ class RunningGateway implements Gateway {
     return needingRestart(before, config);
   }
 
-  close(): Promise<FlowStats> {
-    this.closed ??= this.shutDown();
+  close({ delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<FlowStats> {
+    if (delayMs === 0) this.endDelay();
+    this.closed ??= this.shutDown(delayMs);
     return this.closed;
   }
 
-  private async shutDown(): Promise<FlowStats> {
+  private async shutDown(delayMs: number): Promise<FlowStats> {
+    if (delayMs > 0) await this.announce(delayMs);
     const { waitingMs, streamsMs } = this.config.drain;
     const isGone = new Promise<void>((resolve) => this.server.close(() => resolve()));
     // Connections that fall idle now are of no more use.
@@ -187,6 +191,17 @@ class RunningGateway implements Gateway {
     await this.leasesEnd(streamsMs);
     this.drops.stop();
     return this.flow.stats();
+  }
+
+  /** Goes on serving; what `isDraining` tells has changed already. */
+  private announce(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, delayMs);
+      this.endDelay = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   }
 
   /** Connections are gone before the last of their responses have said so. */

@@ -135,7 +135,7 @@ function resolve(
   sender: (who: FileSender, at: string) => SenderConfig,
   warnings: readonly string[],
 ): GatewayConfig {
-  const { listen, admin, auth, scrape, health, timeouts, limits, retry, models, drain, log } = file;
+  const { listen, admin, auth, scrape, health, timeouts, limits, retry, models, cors, drain, log } = file;
   const keys = (auth?.keys ?? []).map(({ key, ...who }, index) => ({ key, ...sender(who, `auth.keys[${index}]`) }));
   const anonymous = auth?.anonymous ?? (keys.length === 0 ? everybody : undefined);
   const host = listen.host ?? '127.0.0.1';
@@ -174,7 +174,8 @@ function resolve(
     auth: { keys, anonymous: anonymous && sender(anonymous, 'auth.anonymous') },
     objectives: file.objectives ?? {},
     models: { aliases: models?.aliases ?? {}, list: models?.list },
-    drain: { waitingMs: drain?.waiting ?? 5_000, streamsMs: drain?.streams ?? 20_000 },
+    cors: cors && { origins: cors.origins, maxAgeMs: cors.maxAge ?? 600_000 },
+    drain: { delayMs: drain?.delay ?? 3_000, waitingMs: drain?.waiting ?? 5_000, streamsMs: drain?.streams ?? 20_000 },
     log: { format: log?.format ?? 'text', requests: log?.requests ?? true, tenants: log?.tenants ?? true },
     forwarded: file.forwarded ?? 'set',
     contract: file.contract ?? 'gateway-api',

@@ -1,11 +1,13 @@
 /**
- * `GET /v1/models`: the list of the file, or what the servers list, merged.
+ * `GET /v1/models`: the models that requests are routed for: those of the file, those that servers are labelled with, and what servers without
+ * a label list themselves.
  *
  * Invariant: however many clients ask, a server is asked at most once at a time, and once in `keptMs`.
  */
 import type { Agent } from 'undici';
 import { ApiError } from './api-error.js';
 import type { ModelsConfig, UpstreamConfig } from './gateway-config.js';
+import { listed } from './upstreams.js';
 
 export interface Model {
   readonly id: string;
@@ -29,12 +31,25 @@ interface Kept {
 export class ModelsRoute {
   private kept: Kept | undefined = undefined;
 
-  /** Aliases are models as well. @throws (rejects) ApiError 502 when there is no list in the file and no server answers */
-  async list({ aliases, list }: ModelsConfig, upstreams: readonly UpstreamConfig[], agent: Agent): Promise<Model[]> {
-    if (list !== undefined) return list.map((id) => model({ id }));
+  /**
+   * Aliases are models as well. `serves` tells whether requests for a model have somewhere to go.
+   * @throws (rejects) ApiError 502 when no file, no label and no server tells of any
+   */
+  async list(
+    { aliases, list }: ModelsConfig,
+    upstreams: readonly UpstreamConfig[],
+    serves: (model: string) => boolean,
+    agent: Agent,
+  ): Promise<Model[]> {
+    const targetOf = (id: string): string => (Object.hasOwn(aliases, id) ? (aliases[id] ?? id) : id);
+    if (list !== undefined) return list.filter((id) => serves(targetOf(id))).map((id) => model({ id }));
     const lists = await this.askAll(upstreams, agent);
-    if (lists.length === 0 && upstreams.length > 0) throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
-    const models = new Map(lists.flat().map((entry) => [entry.id, entry]));
+    const labelled = upstreams.flatMap(({ labels }) => (labels.model === undefined ? [] : listed(labels.model)));
+    if (lists.length === 0 && labelled.length === 0 && upstreams.length > 0) {
+      throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
+    }
+    const models = new Map(lists.flatMap((all) => all.filter(({ id }) => serves(id))).map((entry) => [entry.id, entry]));
+    for (const id of labelled) if (!models.has(id)) models.set(id, model({ id }));
     for (const [id, target] of Object.entries(aliases)) {
       const known = models.get(target);
       if (known !== undefined && !models.has(id)) models.set(id, { ...known, id });

@@ -28,17 +28,22 @@ export interface OperatorState {
 /** Answers paths of its own, and tells by false that a path is none. */
 export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<boolean>;
 
+const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+
 /** @throws (rejects) ApiError */
 export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
   return async function answerOperator(path, req, res) {
-    const isReading = req.method === 'GET' || req.method === 'HEAD';
-    if (path === '/healthz' && isReading) {
+    if (readOnly.has(path) && req.method !== 'GET' && req.method !== 'HEAD') {
+      const message = `${req.method} is not possible at ${path}, which takes GET, HEAD.`;
+      throw new ApiError(405, 'method_not_allowed', message, { ...uploadEnds, allow: 'GET, HEAD' });
+    }
+    if (path === '/healthz') {
       sendJson(res, 200, { status: 'ok' });
-    } else if (path === '/readyz' && isReading) {
+    } else if (path === '/readyz') {
       const { isDraining, endpoints } = state();
       const status = isDraining ? 'draining' : endpoints === 0 ? 'no-endpoints' : 'ready';
       sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints });
-    } else if (path === '/metrics' && isReading) {
+    } else if (path === '/metrics') {
       const { register, guardsMetrics, adminToken } = state();
       if (guardsMetrics && !hasToken(req.headers, adminToken)) {
         const message = 'Metrics need admin.token as bearer token here, or a port of their own, admin.port.';

@@ -124,7 +124,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   private pass(): void {
     const { call, host, status } = this;
     const { res } = call;
-    const headers = toClient(this.headers, call.id);
+    const headers = toClient(this.headers, call.id, call.ownsCors);
     if (host.closesConnection) headers.connection = 'close';
     try {
       res.writeHead(status, headers);

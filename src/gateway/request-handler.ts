@@ -11,12 +11,14 @@ import { type FlowController, tokenEstimator } from '../index.js';
 import { ApiError, sendError, sendJson } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import type { Call, GatewayHttpRequest } from './call.js';
+import { allowOrigin, answerOptions } from './cors.js';
 import { forward } from './forward.js';
 import type { GatewayConfig } from './gateway-config.js';
 import { gatewayContract } from './gateway-contract.js';
 import { type GatewayRequest, gateOf } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
 import { GenerationBodyReader, withModel } from './generation-body.js';
+import { checkMediaType, encodingOf } from './media-types.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
 import type { KnownModels } from './metrics/known-models.js';
 import { ModelsRoute } from './models-route.js';
@@ -96,10 +98,19 @@ export class RequestHandler {
         if (isSent) this.ended(call, true);
         else setImmediate(() => this.ended(call, false));
       });
+      const { cors } = this.setup.config;
+      call.ownsCors = cors !== undefined;
+      allowOrigin(cors, req, res);
+      const methods = methodsOf(path);
+      if (req.method === 'OPTIONS') {
+        // Browsers ask without credentials.
+        answerOptions(cors, req, res, methods);
+        return;
+      }
       this.identify(call);
-      if (req.method === 'GET' && (path === '/v1/models' || path.startsWith('/v1/models/'))) await this.answerModels(call);
-      else if (req.method === 'POST') await this.enter(call);
-      else throw nothingAt(call);
+      if (!methods.split(', ').includes(req.method ?? '')) throw notAllowed(call, methods);
+      if (req.method === 'POST') await this.enter(call);
+      else await this.answerModels(call);
     } catch (error) {
       this.fail(call, error);
     }
@@ -155,6 +166,7 @@ export class RequestHandler {
   private async enter(call: Call): Promise<void> {
     if (!isSafePath(call.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
     this.bodies.checkDeclared(call.req);
+    checkMediaType(call);
     if (call.isJson) {
       if (call.awaitsContinue) call.res.writeContinue();
       await this.readBody(call);
@@ -173,7 +185,10 @@ export class RequestHandler {
 
   private async readBody(call: Call): Promise<void> {
     const reader = new GenerationBodyReader();
-    const bytes = await this.bodies.read(call.req, call.share, (chunk) => reader.push(chunk));
+    const encoding = encodingOf(call);
+    const onChunk = (chunk: Buffer): void => reader.push(chunk);
+    const arrived = await this.bodies.read(call.req, call.share, encoding === undefined ? onChunk : undefined);
+    const bytes = encoding === undefined ? arrived : await this.bodies.unpack(arrived, encoding, call.share, onChunk);
     call.body = reader.end(bytes);
     call.model = call.body.model;
     const { aliases } = this.setup.config.models;
@@ -230,7 +245,7 @@ export class RequestHandler {
   private async answerModels({ path, res }: Call): Promise<void> {
     const upstreams = this.upstreams.pool.endpoints.map((endpoint) => this.upstreams.configOf(endpoint));
     const wanted = decoded(path.slice('/v1/models/'.length));
-    const data = await this.models.list(this.setup.config.models, upstreams, this.setup.agent);
+    const data = await this.models.list(this.setup.config.models, upstreams, (model) => this.upstreams.serves(model), this.setup.agent);
     const one = data.find(({ id }) => id === wanted);
     if (wanted === '') sendJson(res, 200, { object: 'list', data });
     else if (one !== undefined) sendJson(res, 200, one);
@@ -261,4 +276,14 @@ function decoded(text: string): string {
 
 export function nothingAt({ req, path }: Call): ApiError {
   return new ApiError(404, 'not_found', `There is nothing at ${req.method} ${path.slice(0, 200)}.`);
+}
+
+/** What may be asked at a path of clients. */
+function methodsOf(path: string): string {
+  return path === '/v1/models' || path.startsWith('/v1/models/') ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
+}
+
+export function notAllowed({ req, path }: Call, methods: string): ApiError {
+  const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
+  return new ApiError(405, 'method_not_allowed', message, { allow: methods });
 }

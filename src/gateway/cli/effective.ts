@@ -64,7 +64,10 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
         ],
         ['retry elsewhere', retry.enabled ? `once, bodies up to ${bytes(retry.maxBodyBytes)}` : 'never'],
         ['scraping', scrape === undefined ? 'off' : `every ${ms(scrape.intervalMs)}, stale after ${ms(scrape.stalenessThresholdMs)}`],
-        ['on SIGTERM', `dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`],
+        [
+          'on SIGTERM',
+          `is not ready for ${ms(drain.delayMs)}, then dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`,
+        ],
         ['error contract', config.contract],
       ],
     },

@@ -121,7 +121,7 @@ function senderLints({ listen, admin, auth, limits }: GatewayConfig, { bands, li
 }
 
 function timeLints({ timeouts, drain }: GatewayConfig): string[] {
-  const drainMs = drain.waitingMs + drain.streamsMs;
+  const drainMs = drain.delayMs + drain.waitingMs + drain.streamsMs;
   return [
     ...(timeouts.firstByteMs > timeouts.totalMs
       ? [`timeouts.firstByte (${ms(timeouts.firstByteMs)}) is longer than timeouts.total (${ms(timeouts.totalMs)}), and never counts`]

@@ -50,7 +50,7 @@ export async function runGateway({ config: path, logFormat }: GatewayCommand): P
       output.faults(file, 'reload-refused', error);
     }
   });
-  const end = stopped(gateway, log).finally(() => output.flush());
+  const end = stopped(gateway, log, () => config.drain.delayMs).finally(() => output.flush());
   // This comes last, because a reader of the line may send signals at once.
   const { url, adminUrl, pool } = gateway;
   log('info', 'listening', { file, url, adminUrl, upstreams: pool.endpoints.length, pid: process.pid });
@@ -63,7 +63,8 @@ function told(changes: readonly string[]): string {
   return changes.slice(0, mostChanges).join('; ') + (left > 0 ? `; and ${left} more` : '');
 }
 
-function stopped(gateway: Gateway, log: GatewayLog): Promise<number> {
+/** `delayMs` is asked when the signal comes: a reload may have changed it. */
+function stopped(gateway: Gateway, log: GatewayLog, delayMs: () => number): Promise<number> {
   return new Promise((resolve) => {
     let isStopping = false;
     const stop = (signal: NodeJS.Signals): void => {
@@ -71,7 +72,8 @@ function stopped(gateway: Gateway, log: GatewayLog): Promise<number> {
       isStopping = true;
       const { waiting, inFlight } = gateway.flow.stats();
       log('info', 'draining', { signal, waiting, inFlight });
-      gateway.close().then(
+      // Whoever presses Ctrl-C is no load balancer.
+      gateway.close({ delayMs: signal === 'SIGTERM' ? delayMs() : 0 }).then(
         ({ dispatched, rejected, evicted }) => {
           log('info', 'stopped', { dispatched, rejected, evicted });
           resolve(0);

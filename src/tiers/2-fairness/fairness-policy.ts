@@ -81,6 +81,7 @@ const hooks: Readonly<Record<Exclude<keyof FlowSelector, 'pick'>, true>> = {
   settled: true,
   lead: true,
   service: true,
+  ignoredReports: true,
   flowRemoved: true,
 };
 

@@ -1,0 +1,39 @@
+/** Which origins may call the gateway from a browser, and what their scripts may see of an answer. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+export interface CorsConfig {
+  /** `*` for every origin, or origins as browsers write them: scheme, host and port. */
+  readonly origins: '*' | readonly string[];
+  /** How long a browser need not ask again, ms. */
+  readonly maxAgeMs: number;
+}
+
+/** Headers of the gateway that scripts may read. */
+const exposed = 'retry-after, x-request-id, x-llm-d-flow-queue-duration-ms, x-llm-d-request-dropped-reason';
+
+/** Names the origin in the answer when it may read it; whatever is answered later keeps these headers. */
+export function allowOrigin(cors: CorsConfig | undefined, req: IncomingMessage, res: ServerResponse): void {
+  if (cors === undefined) return;
+  // The answer differs by origin, also for those that may not read it.
+  if (cors.origins !== '*') res.setHeader('vary', 'origin');
+  const { origin } = req.headers;
+  if (origin === undefined || !isAllowed(cors, origin)) return;
+  res.setHeader('access-control-allow-origin', cors.origins === '*' ? '*' : origin);
+  res.setHeader('access-control-expose-headers', exposed);
+}
+
+/** Answers OPTIONS: with what an allowed origin may do, and with the methods of the path in any case. */
+export function answerOptions(cors: CorsConfig | undefined, req: IncomingMessage, res: ServerResponse, methods: string): void {
+  const { origin } = req.headers;
+  if (cors !== undefined && origin !== undefined && isAllowed(cors, origin)) {
+    const asked = req.headers['access-control-request-headers'];
+    res.setHeader('access-control-allow-methods', methods);
+    if (asked !== undefined) res.setHeader('access-control-allow-headers', asked);
+    res.setHeader('access-control-max-age', Math.floor(cors.maxAgeMs / 1000));
+  }
+  res.writeHead(204, { allow: methods }).end();
+}
+
+function isAllowed({ origins }: CorsConfig, origin: string): boolean {
+  return origins === '*' || origins.includes(origin);
+}

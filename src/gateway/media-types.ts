@@ -1,0 +1,50 @@
+/**
+ * Which bodies the gateway can route. JSON decides by its model where it goes, so JSON under another name would go anywhere: it is refused.
+ *
+ *   application/json, …+json ──────────────────────────────► read
+ *   anything else at a path that takes JSON ───────────────► 415
+ *   text, forms of browsers and curl, or no type at all ───► 415, wherever it is sent
+ *   files, audio, multipart forms ─────────────────────────► streamed, unread
+ */
+import { ApiError, uploadEnds } from './api-error.js';
+import type { Call } from './call.js';
+
+/** Paths of OpenAI's interface, and of those beside it, that take JSON and nothing else. */
+const takesJson =
+  /^\/v1\/(?:chat\/completions|completions|responses|messages(?:\/count_tokens)?|embeddings|rerank|score|classify|pooling|moderations|tokenize|detokenize|images\/generations|audio\/speech)\/?$/;
+
+/** What clients call JSON when they forget to say so. */
+const saysNothing = /^(?:text\/|application\/x-www-form-urlencoded\b)/i;
+
+/** @throws ApiError 415 for a body that is not what the path takes, or whose type says nothing of it */
+export function checkMediaType({ req, path, isJson }: Call): void {
+  if (isJson) return;
+  const type = req.headers['content-type'] ?? '';
+  if (type !== '' && !saysNothing.test(type) && !takesJson.test(path)) return;
+  const message = `The body must be JSON, and its Content-Type application/json; it is ${type === '' ? 'missing' : JSON.stringify(type.slice(0, 100))}.`;
+  throw new ApiError(415, 'unsupported_media_type', message, { ...uploadEnds, 'accept-post': 'application/json' });
+}
+
+/** How a body is packed. */
+export type ContentEncoding = 'gzip' | 'deflate' | 'br';
+
+/** Undefined for a body that is not packed. @throws ApiError 415 for one that the gateway cannot unpack */
+export function encodingOf({ req }: Call): ContentEncoding | undefined {
+  const encoding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
+  switch (encoding) {
+    case '':
+    case 'identity':
+      return undefined;
+    case 'gzip':
+    case 'x-gzip':
+      return 'gzip';
+    case 'deflate':
+    case 'br':
+      return encoding;
+    default:
+      throw new ApiError(415, 'unsupported_encoding', 'The body must be sent as it is, or packed by one of gzip, deflate and br.', {
+        ...uploadEnds,
+        'accept-encoding': 'gzip, deflate, br',
+      });
+  }
+}
