@@ -3,7 +3,7 @@
  *
  *   application/json, …+json ──────────────────────────────► read
  *   anything else at a path that takes JSON ───────────────► 415
- *   text, forms of browsers and curl, or no type at all ───► 415, wherever it is sent
+ *   text, forms of browsers and curl, or no type at all ───► 415, wherever it is sent; without a body it passes
  *   files, audio, multipart forms ─────────────────────────► streamed, unread
  */
 import { ApiError, uploadEnds } from './api-error.js';
@@ -20,7 +20,8 @@ const saysNothing = /^(?:text\/|application\/x-www-form-urlencoded\b)/i;
 export function checkMediaType({ req, path, isJson }: Call): void {
   if (isJson) return;
   const type = req.headers['content-type'] ?? '';
-  if (type !== '' && !saysNothing.test(type) && !takesJson.test(path)) return;
+  const isEmpty = type === '' && req.headers['transfer-encoding'] === undefined && Number(req.headers['content-length'] ?? 0) === 0;
+  if ((isEmpty || type !== '') && !saysNothing.test(type) && !takesJson.test(path)) return;
   const message = `The body must be JSON, and its Content-Type application/json; it is ${type === '' ? 'missing' : JSON.stringify(type.slice(0, 100))}.`;
   throw new ApiError(415, 'unsupported_media_type', message, { ...uploadEnds, 'accept-post': 'application/json' });
 }

@@ -95,7 +95,7 @@ describe('check', () => {
     'everybody who reaches 0.0.0.0 may read /metrics',
     'auth.anonymous is trusted',
     'timeouts.firstByte (120 min) is longer than timeouts.total (30 min)',
-    'drain takes up to 90 s',
+    'drain takes up to 93 s',
     'a request may have 2 GiB (limits.maxRequestBytes), more than may wait in band 100',
   ])('warns: %s', (warning) => {
     const { faults, warnings } = checkSource(odd);

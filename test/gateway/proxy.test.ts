@@ -119,7 +119,7 @@ describe('what passes', () => {
 describe('what is refused', () => {
   it.each([
     ['a path that is none', 'GET', '/else', 404, 'not_found'],
-    ['a method that is none', 'DELETE', '/v1/files/1', 404, 'not_found'],
+    ['a method that is none', 'DELETE', '/v1/files/1', 405, 'method_not_allowed'],
   ])('%s', async (_name, method, path, status, code) => {
     const { gateway } = await startGateway(fileOf([(await startUpstream()).url]));
     expect(await errorOf(await fetch(gateway.url + path, { method }))).toMatchObject({ status, code, type: 'invalid_request_error' });
@@ -451,7 +451,7 @@ describe('a client that asks for permission to upload', () => {
     const body = JSON.stringify(chat);
     const client = rawConnection(Number(new URL(gateway.url).port));
     client.socket.write(
-      `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
+      `POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Type: audio/wav\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
     );
     await until('it waits', () => gateway.flow.stats().waiting === 1);
     expect(client.received()).toBe('');

@@ -69,7 +69,7 @@ function post(url: string, agent: Agent, body: object = {}): Promise<Reply> {
 describe('SIGTERM under load', () => {
   it('lets what runs end, dispatches what waits for a while, and refuses the rest with 503: nobody goes without an answer', async () => {
     const upstream = await startUpstream(slowly(150));
-    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { waiting: '400ms', streams: '2s' } }, 4);
+    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '0s', waiting: '400ms', streams: '2s' } }, 4);
     const { process, url } = await run(file);
     const agent = new Agent({ maxSockets: 100 });
     const replies = Array.from({ length: 60 }, () => post(url, agent));
@@ -92,9 +92,29 @@ describe('SIGTERM under load', () => {
     expect(process.events('stopped')).toHaveLength(1);
   });
 
+  it('serves new requests for drain.delay, on the port that says that it is not ready', async () => {
+    const upstream = await startUpstream();
+    const { process, url } = await run(fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '60s' } }, 4));
+    const agent = new Agent();
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    process.child.kill('SIGTERM');
+    await until('it drains', () => process.events('draining').length > 0);
+    expect((await fetch(`${url}/readyz`)).status).toBe(503);
+    expect(await post(url, agent)).toMatchObject({ status: 200, connection: 'close' });
+    process.child.kill('SIGTERM');
+    expect((await process.ended).status).toBe(1);
+  });
+
+  it('is not what Ctrl-C sends: that does not wait for load balancers', async () => {
+    const upstream = await startUpstream();
+    const { process } = await run(fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '60s' } }, 4));
+    process.child.kill('SIGINT');
+    expect((await process.ended).status).toBe(0);
+  });
+
   it('breaks off what does not end in time, and ends', async () => {
     const upstream = await startUpstream(slowly(60_000));
-    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { waiting: '50ms', streams: '200ms' } });
+    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '0s', waiting: '50ms', streams: '200ms' } });
     const { process, url } = await run(file);
     const reply = post(url, new Agent()).catch((error: Error) => error.message);
     await until('it runs', () => upstream.received.length === 1);
@@ -106,7 +126,9 @@ describe('SIGTERM under load', () => {
 
   it('given twice ends it at once', async () => {
     const upstream = await startUpstream(slowly(60_000));
-    const { process, url } = await run(fileOf([upstream.url], { log: { format: 'json' }, drain: { waiting: '60s', streams: '60s' } }));
+    const { process, url } = await run(
+      fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '0s', waiting: '60s', streams: '60s' } }),
+    );
     const reply = post(url, new Agent()).catch(() => 'broken off');
     await until('it runs', () => upstream.received.length === 1);
     process.child.kill('SIGTERM');
