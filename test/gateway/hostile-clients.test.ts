@@ -15,7 +15,12 @@ function portOf({ gateway }: Started): number {
 }
 
 /** A request whose body begins as told and does not go on. */
-function stall(started: Started, head: readonly string[], body: Buffer | string = '', path = '/v1/chat/completions') {
+function stall(
+  started: Started,
+  head: readonly string[],
+  body: Buffer | string = '',
+  path = head.includes(audio) ? '/v1/audio/transcriptions' : '/v1/chat/completions',
+) {
   const client = rawConnection(portOf(started));
   client.socket.write(`${[`POST ${path} HTTP/1.1`, 'Host: x', ...head].join('\r\n')}\r\n\r\n`);
   client.socket.write(body);
