@@ -1,11 +1,12 @@
 // @ts-check
-// The same traffic against the same servers, first without flow control, then with it; two tables and a verdict.
+// The same traffic against the same servers: without flow control, with it, and with it but tenants sharing by turns instead of tokens.
+// Three tables and a verdict.
 // Exits with 1 if flow control did not help. Options: --seconds 22, --seed 7.
 
 import { parseArgs } from 'node:util';
 import { play } from './play.mjs';
 import { Processes } from './processes.mjs';
-import { renderRun, verdict } from './report.mjs';
+import { compareFairness, renderRun, verdict } from './report.mjs';
 
 /** @import { Run } from './report.mjs' */
 
@@ -13,11 +14,11 @@ const { values: args } = parseArgs({ options: { seconds: { type: 'string', defau
 const drainSeconds = 6;
 const processes = new Processes();
 
-/** @param {'off' | 'on'} flowControl @returns {Promise<Run>} */
-async function run(flowControl) {
+/** @param {string} title @param {readonly string[]} gateway Its options. @returns {Promise<Run>} */
+async function run(title, gateway) {
   const { records, elapsedMs, total } = await play(processes, {
-    title: `flow control ${flowControl.padEnd(3)}`,
-    gateway: ['--flow-control', flowControl],
+    title,
+    gateway,
     traffic: ['--seed', args.seed, '--seconds', args.seconds, '--drain', `${drainSeconds}`],
   });
   return {
@@ -30,13 +31,17 @@ async function run(flowControl) {
 }
 
 try {
-  console.log('Three model servers, four tenants, about 1.5 times the load that the servers can bear. Twice; this takes a minute.\n');
-  const without = await run('off');
+  console.log(
+    'Three model servers, four tenants, about 1.5 times the load that the servers can bear. Three times; this takes a minute and a half.\n',
+  );
+  const without = await run('flow control off', ['--flow-control', 'off']);
   console.log(`${renderRun('WITHOUT FLOW CONTROL', without)}\n`);
-  const withIt = await run('on');
+  const withIt = await run('flow control on ', []);
   console.log(`${renderRun('WITH FLOW CONTROL', withIt)}\n`);
+  const byTurns = await run('by turns        ', ['--round-robin']);
+  console.log(`${renderRun('WITH FLOW CONTROL, BY TURNS INSTEAD OF TOKENS', byTurns)}\n`);
   const { isBetter, sentence, failures } = verdict(without, withIt);
-  console.log(sentence);
+  console.log(`${sentence}\n${compareFairness(byTurns, withIt)}`);
   for (const failure of failures) console.error(`NOT GOOD ENOUGH: ${failure}.`);
   process.exit(isBetter ? 0 : 1);
 } catch (error) {

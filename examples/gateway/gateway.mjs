@@ -1,13 +1,14 @@
 // @ts-check
 // The gateway, a process of its own: a streaming reverse proxy with headgate in it. `--flow-control off` leaves out the middleware and
 // nothing else: the router then sends each request at once to the server with the fewest in flight. `--eviction` does what
-// `enableEviction: true` in gateway.yaml does.
+// `enableEviction: true` in gateway.yaml does, and `--round-robin` lets tenants share by turns instead of by tokens.
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
-import { EndpointPool, FlowController } from 'headgate';
+import { EndpointPool, FlowController, roundRobin } from 'headgate';
 import { loadConfig } from 'headgate/config';
+import { flowKeyFromHeaders } from 'headgate/http';
 import { flowControl } from 'headgate/node';
 import { prometheusMetrics } from 'headgate/prometheus';
 import { Registry } from 'prom-client';
@@ -26,6 +27,7 @@ const { values: args } = parseArgs({
     port: { type: 'string', default: '0' },
     'flow-control': { type: 'string', default: 'on' },
     eviction: { type: 'boolean', default: false },
+    'round-robin': { type: 'boolean', default: false },
     'trust-flow-headers': { type: 'boolean', default: false },
   },
 });
@@ -57,15 +59,21 @@ let flow;
 /** What `GET /metrics` answers; empty without flow control. */
 const register = new Registry();
 
+/** About as many as a prompt of so many bytes has. */
+const bytesPerToken = 4;
+
 /** Middleware that waits until the request may go, and leaves on `req.flow` where to. */
 function createGate() {
   const pool = new EndpointPool();
   for (const id of upstreams.keys()) pool.add(id);
-  flow = new FlowController({ ...config.options, ...(args.eviction && { eviction: {} }), pool });
+  const byTurns = args['round-robin'] && { bands: config.options.bands?.map((band) => ({ ...band, fairness: roundRobin() })) };
+  flow = new FlowController({ ...config.options, ...byTurns, ...(args.eviction && { eviction: {} }), pool });
   prometheusMetrics(flow, { register, inferencePool: 'default-pool' });
   return flowControl(flow, {
-    objectives: config.objectives,
-    trust: args['trust-flow-headers'],
+    classify: ({ headers }) => ({
+      ...flowKeyFromHeaders(headers, { objectives: config.objectives, trust: args['trust-flow-headers'] }),
+      tokens: Number(headers['content-length'] ?? 0) / bytesPerToken,
+    }),
     skip: (req) => req.method !== 'POST' || !generations.has(req.url ?? ''),
     body: 'openai',
   });
@@ -92,7 +100,7 @@ const server = createServer((/** @type {WithFlow<IncomingMessage>} */ req, res) 
   }
   gate(req, res, (error) => {
     if (error) sendError(res, new ApiError(500, 'The gateway failed.'));
-    else forward(req, res, upstreams.get(req.flow?.lease.endpoint?.id ?? '') ?? leastBusy(), req.flow?.signal);
+    else forward(req, res, upstreams.get(req.flow?.lease.endpoint?.id ?? '') ?? leastBusy(), req.flow?.signal, req.flow?.lease);
   });
 });
 server.keepAliveTimeout = 120_000;

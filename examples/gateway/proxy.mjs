@@ -1,12 +1,15 @@
 // @ts-check
 // The reverse proxy: one request to one model server, streamed both ways with back-pressure.
-// Invariant: when either side is gone the other is told, so that no server generates for nobody. Nothing about flow control here.
+// Invariant: when either side is gone the other is told, so that no server generates for nobody. Of flow control it knows only whom to tell
+// what an answer costs.
 
 import { Agent, request } from 'node:http';
 import { pipeline } from 'node:stream';
+import { usageReader } from 'headgate/endpoints';
 import { ApiError, sendError } from './openai.mjs';
 
 /** @import { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http' */
+/** @import { Lease } from 'headgate' */
 
 /** @typedef {{ id: string, url: string, inFlight: number }} Upstream */
 
@@ -31,8 +34,9 @@ const flowHeaders = /^x-(gateway|llm-d)-inference-|^x-(llm-d-)?slo-/;
  * @param {ServerResponse} res
  * @param {Upstream} upstream
  * @param {AbortSignal} [signal] Ends the exchange from the gateway's side.
+ * @param {Lease} [lease] Is told what the answer costs while it passes.
  */
-export function forward(req, res, upstream, signal) {
+export function forward(req, res, upstream, signal, lease) {
   if (res.closed || signal?.aborted) return;
   const outgoing = request(new URL(req.url ?? '/', upstream.url), { method: req.method, headers: endToEnd(req.headers), agent });
   const stop = () => outgoing.destroy();
@@ -42,6 +46,8 @@ export function forward(req, res, upstream, signal) {
   outgoing.once('response', (answer) => {
     res.writeHead(answer.statusCode ?? 502, { ...endToEnd(answer.headers), 'x-gateway-server': upstream.id });
     res.flushHeaders();
+    const usage = usageReader({ lease });
+    answer.on('data', (chunk) => usage.push(chunk)).once('close', () => usage.end());
     pipeline(answer, res, () => {}); // an answer cut short destroys `res`: the client must not take it for a whole one
   });
   outgoing.once('error', () => {

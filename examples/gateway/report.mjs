@@ -152,6 +152,21 @@ export function verdict(without, withIt) {
   return { isBetter: failures.length === 0, sentence, failures };
 }
 
+/**
+ * What sharing by tokens changed for the two tenants of one band, one of whom sends prompts several times as long.
+ * @param {Run} byTurns
+ * @param {Run} byTokens
+ */
+export function compareFairness(byTurns, byTokens) {
+  const [turns, tokens] = [summarize(byTurns), summarize(byTokens)];
+  const said = ['polite', 'noisy'].map((id) => {
+    const [was, is] = [turns, tokens].map((summary) => summary.tenants.find((tenant) => tenant.id === id));
+    if (!was || !is) throw new Error('expected the tenants of tenants.mjs');
+    return `${id} had ${points(is.good / is.sent)} on time instead of ${points(was.good / was.sent)} (TTFT p95 ${seconds(is.ttftMs[1] ?? Number.NaN)} instead of ${seconds(was.ttftMs[1] ?? Number.NaN)})`;
+  });
+  return `Sharing a band by tokens instead of by turns (round robin): ${said.join(', ')}.`;
+}
+
 /** @param {number} part @param {number} whole */
 function percent(part, whole) {
   return points(whole === 0 ? 0 : part / whole);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { percentile, type Run, renderRun, summarize, verdict } from '../../examples/gateway/report.mjs';
+import { compareFairness, percentile, type Run, renderRun, summarize, verdict } from '../../examples/gateway/report.mjs';
 import type { RequestRecord } from '../../examples/gateway/traffic.mjs';
 
 function completed(tenant: string, ttftMs: number): RequestRecord {
@@ -105,5 +105,14 @@ describe('verdict', () => {
 
   it('is bad when there is nothing to compare', () => {
     expect(verdict(run([]), run([])).isBetter).toBe(false);
+  });
+});
+
+describe('compareFairness', () => {
+  it('says what sharing by tokens changed for the tenants of one band', () => {
+    expect(compareFairness(tenRequestsEach(1_000, 3), tenRequestsEach(1_000, 8))).toBe(
+      'Sharing a band by tokens instead of by turns (round robin): polite had 80% on time instead of 30% (TTFT p95 9.00 s instead of 9.00 s), ' +
+        'noisy had 0% on time instead of 0% (TTFT p95 9.00 s instead of 9.00 s).',
+    );
   });
 });
