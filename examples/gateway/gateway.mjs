@@ -72,7 +72,7 @@ function createGate() {
   return flowControl(flow, {
     classify: ({ headers }) => ({
       ...flowKeyFromHeaders(headers, { objectives: config.objectives, trust: args['trust-flow-headers'] }),
-      tokens: Number(headers['content-length'] ?? 0) / bytesPerToken,
+      tokens: Math.ceil(Number(headers['content-length'] ?? 0) / bytesPerToken),
     }),
     skip: (req) => req.method !== 'POST' || !generations.has(req.url ?? ''),
     body: 'openai',
