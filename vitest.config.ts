@@ -25,8 +25,10 @@ export default defineConfig({
       // `npm run typecheck` reports the sources; here only the type tests count.
       ignoreSourceErrors: true,
     },
-    testTimeout: 20_000,
-    hookTimeout: 20_000,
+    // These bound what hangs, and nothing else: a test waits for conditions, on a machine as busy as it may be.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
+    expect: { poll: { timeout: 120_000, interval: 10 } },
     restoreMocks: true,
     passWithNoTests: true,
     reporters: ['default', 'json'],

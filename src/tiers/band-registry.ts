@@ -55,7 +55,12 @@ export class BandRegistry {
     this.tendAtMs = nowMs + tendEveryMs;
     this.flows = new FlowTable(settings, (flow) => listener.flowRemoved(flow));
     for (const band of settings.bands) this.add(band.priority, true, band, nowMs);
-    this.shares.configure(this.ordered, settings.minShareUnit);
+    this.configureShares(settings);
+  }
+
+  /** A band of a template may come any time: its share counts from its first request on. */
+  private configureShares({ defaultBand, defaultNegativeBand, minShareUnit }: BandRegistrySettings): void {
+    this.shares.configure([...this.ordered, { settings: defaultBand }, { settings: defaultNegativeBand }], minShareUnit);
   }
 
   /** Reports of usage that fairness policies ignored, in bands that are gone too. O(bands). */
@@ -164,7 +169,7 @@ export class BandRegistry {
     }
     for (const own of configured.values()) this.add(own.priority, true, own, nowMs);
     this.version++;
-    this.shares.configure(this.ordered, settings.minShareUnit);
+    this.configureShares(settings);
   }
 
   /** Of those idle equally long, the highest. */

@@ -137,7 +137,7 @@ describe('the OpenAI client with a retrying fetch', () => {
   });
 
   it('has one timeout for all attempts and pauses', async () => {
-    const gateway = await start({ timeout: 100 });
+    const gateway = await start({ timeout: 2000 });
     await expect(gateway.openai.chat.completions.create({ model: 'llama', messages })).rejects.toBeInstanceOf(
       OpenAI.APIConnectionTimeoutError,
     );

@@ -4,6 +4,7 @@ import { loadBlisPolicy, loadConfig } from '../../src/config/index.js';
 import { checkSource } from '../../src/gateway/cli/check-source.js';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { FlowConfigError } from '../../src/index.js';
+import { cpuMsOf } from '../support/cpu-time.js';
 
 const server = 'upstreams: [{ id: a, url: "http://a" }]\n';
 const head = 'kind: EndpointPickerConfig\napiVersion: llm-d.ai/v1alpha1\n';
@@ -63,11 +64,14 @@ describe.each(loaders)('%s', (name, start, problems) => {
   });
 
   it('does not expand aliases that multiply without bound', () => {
-    const startedAtMs = performance.now();
-    const [problem = '', ...others] = problems(start + bomb('labels'));
+    let found: readonly string[] = [];
+    const spentMs = cpuMsOf(() => {
+      found = problems(start + bomb('labels'));
+    });
+    const [problem = '', ...others] = found;
     expect(problem).toMatch(/^line \d+, column \d+: expected aliases that stand for a file of reasonable size; got /);
     expect(others).toEqual([]);
-    expect(performance.now() - startedAtMs).toBeLessThan(2000);
+    expect(spentMs).toBeLessThan(4000);
   });
 
   it('tells where a key comes twice', () => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
   EndpointPool,
+  type EndpointView,
   type FlowControllerOptions,
   type PoolView,
   staticUsageLimit,
@@ -480,5 +481,149 @@ describe('ceilings', () => {
     });
     for (let i = 0; i < 15; i++) runNow(flow);
     expect(flow.tryEnqueue(request, key())).toBeUndefined();
+  });
+});
+
+describe('a detector of a band’s own', () => {
+  const [high, low] = [9, 1];
+
+  it('judges its band alone, with its own reading', () => {
+    const [shared, own] = [dial(2), dial(0)];
+    const { flow } = makeFlow({ saturationDetector: shared, bands: [{ priority: high }, { priority: low, saturationDetector: own }] });
+    expect(flow.tryEnqueue(request, key('a', high))?.type).toBeUndefined();
+    expect(flow.tryEnqueue(request, key('a', low))?.type).toBe('Dispatched');
+    own.value = 1;
+    shared.value = 0;
+    expect(flow.tryEnqueue(request, key('a', low))?.type).toBeUndefined();
+    expect(flow.tryEnqueue(request, key('a', high))?.type).toBe('Dispatched');
+  });
+
+  it('is that of the template for the sign of the priority', () => {
+    const { flow } = makeFlow({
+      saturationDetector: dial(0),
+      bands: [],
+      defaultBand: { saturationDetector: dial(0) },
+      defaultNegativeBand: { saturationDetector: dial(1) },
+    });
+    expect([0, 5, -1].map((priority) => flow.tryEnqueue(request, key('a', priority))?.type)).toEqual([
+      'Dispatched',
+      'Dispatched',
+      undefined,
+    ]);
+  });
+
+  it('hears of every seat that is taken and given back, as the shared one does', () => {
+    const heard: string[] = [];
+    const hearing = (name: string) => ({
+      type: name,
+      saturation: () => 0,
+      dispatched: () => void heard.push(`${name} dispatched`),
+      released: () => void heard.push(`${name} released`),
+    });
+    const { flow } = makeFlow({ saturationDetector: hearing('shared'), bands: [{ priority: low, saturationDetector: hearing('own') }] });
+    runNow(flow, { priority: high }).release();
+    expect(heard).toEqual(['shared dispatched', 'own dispatched', 'shared released', 'own released']);
+  });
+
+  it('is looked at again by the timer when it is silent, though the shared one announces', () => {
+    const own = dial(1);
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(0, true),
+      bands: [{ priority: low, saturationDetector: own }],
+      gate: { recheckIntervalMs: 30 },
+    });
+    void flow.enqueue(request, key('a', low));
+    own.value = 0;
+    clock.advance(29);
+    expect(flow.stats().waiting).toBe(1);
+    clock.advance(1);
+    expect(flow.stats().waiting).toBe(0);
+  });
+
+  it('needs no timer when it announces, too', () => {
+    const own = dial(1, true);
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(0, true),
+      bands: [{ priority: low, saturationDetector: own }],
+      defaultRequestTtl: 0,
+    });
+    void flow.enqueue(request, key('a', low));
+    const timers = clock.pendingTimers;
+    own.turnTo(0);
+    expect(flow.stats().waiting).toBe(0);
+    const silent = makeFlow({
+      saturationDetector: dial(0, true),
+      bands: [{ priority: low, saturationDetector: dial(1) }],
+      defaultRequestTtl: 0,
+    });
+    void silent.flow.enqueue(request, key('a', low));
+    expect(silent.clock.pendingTimers - timers).toBe(1);
+  });
+
+  it('keeps its state and its subscription when a reconfiguration keeps it, and loses it when it goes', () => {
+    const [shared, own] = [dial(0, true), dial(0, true)];
+    const { flow } = makeFlow({ saturationDetector: shared, bands: [{ priority: low, saturationDetector: own }] });
+    expect([shared.subscribers, own.subscribers]).toEqual([1, 1]);
+    flow.reconfigure({ bands: [{ priority: low, saturationDetector: own, limits: { maxRequests: 5 } }] });
+    expect([shared.subscribers, own.subscribers]).toEqual([1, 1]);
+    flow.reconfigure({ bands: [{ priority: low }] });
+    expect([shared.subscribers, own.subscribers]).toEqual([1, 0]);
+  });
+
+  it('says which endpoints have room for its band', () => {
+    const pool = new EndpointPool();
+    for (const id of ['a', 'b']) pool.add(id);
+    const only = (id: string) => ({
+      type: `only-${id}`,
+      saturation: () => 0,
+      filter: (endpoints: readonly EndpointView[]) => endpoints.filter((endpoint) => endpoint.id === id),
+    });
+    const { flow } = makeFlow({
+      pool,
+      saturationDetector: only('a'),
+      headroom: 'required',
+      bands: [{ priority: low, saturationDetector: only('b') }],
+    });
+    const endpointOf = (priority: number): string | undefined => leaseOf(flow.tryEnqueue(request, key('x', priority))).endpoint?.id;
+    expect([high, low, high, low].map(endpointOf)).toEqual(['a', 'b', 'a', 'b']);
+  });
+
+  it('closes its band alone when it fails, at the fail value', () => {
+    const failing = {
+      type: 'failing',
+      saturation(): number {
+        throw new Error('no reading');
+      },
+    };
+    const { flow } = makeFlow({ saturationDetector: dial(0), bands: [{ priority: low, saturationDetector: failing }] });
+    expect(flow.tryEnqueue(request, key('a', low))).toBeUndefined();
+    expect(flow.tryEnqueue(request, key('a', high))?.type).toBe('Dispatched');
+  });
+});
+
+describe('a usage-limit policy that reopens', () => {
+  const reopening: UsageLimitPolicy = {
+    type: 'reopening',
+    reopens: true,
+    computeLimits: (_saturation, priorities, ceilings) =>
+      void priorities.forEach((_, rank) => {
+        ceilings[rank] = rank === 0 ? 1 : 0.2;
+      }),
+  };
+
+  it.each([
+    [0.5, 2, 'is asked again by a timer while the pool is not full'],
+    [1, 1, 'is not asked while it is: the detector announces when that ends'],
+  ])('at saturation %d, with %d timers, one for its end: %s', (saturation, timers) => {
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(saturation, true),
+      usageLimitPolicy: reopening,
+      bands: [{ priority: 0 }],
+      defaultRequestTtl: Number.POSITIVE_INFINITY,
+    });
+    const before = clock.pendingTimers;
+    void flow.enqueue(request, key('a', -5));
+    expect(flow.stats().waiting).toBe(1);
+    expect(clock.pendingTimers - before).toBe(timers);
   });
 });

@@ -341,7 +341,7 @@ describe('when a server fails', () => {
     const left = new AbortController();
     const full = await startUpstream(({ res }) => {
       left.abort();
-      setTimeout(() => res.writeHead(503).end('busy'), 20);
+      void until('the gateway knows', () => res.destroyed || log.length > 0).then(() => res.destroyed || res.writeHead(503).end('busy'));
     });
     const free = await startUpstream();
     const { post, gateway, log } = await startGateway(fileOf([full.url, free.url]));

@@ -1,6 +1,6 @@
 /** `headgate gateway` as a process: signals under load, and what its clients see of them. */
 import { writeFileSync } from 'node:fs';
-import { Agent, request } from 'node:http';
+import { Agent, request, type ServerResponse } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundleCli, type CliProcess } from '../gateway/support/bundled-cli.js';
 import { fileOf } from '../gateway/support/gateway.js';
@@ -66,24 +66,55 @@ function post(url: string, agent: Agent, body: object = {}): Promise<Reply> {
   });
 }
 
+/** Requests that wait in the gateway, by its own metrics. */
+async function waitingAt(url: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const sizes = [...text.matchAll(/^\w*flow_control_queue_size\{.*\} (\d+)$/gm)];
+  return sizes.reduce((sum, [, size]) => sum + Number(size), 0);
+}
+
+/** True once so many of these answers are yes. */
+function isAtLeast(answers: readonly Promise<boolean>[], count: number): () => boolean {
+  let yes = 0;
+  for (const answer of answers) {
+    void answer.then((isYes) => {
+      if (isYes) yes++;
+    });
+  }
+  return () => yes >= count;
+}
+
 describe('SIGTERM under load', () => {
   it('lets what runs end, dispatches what waits for a while, and refuses the rest with 503: nobody goes without an answer', async () => {
-    const upstream = await startUpstream(slowly(150));
-    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '0s', waiting: '400ms', streams: '2s' } }, 4);
+    const running: ServerResponse[] = [];
+    const upstream = await startUpstream(({ res }) => {
+      res.setHeader('content-type', 'text/event-stream').write(sse('first'));
+      running.push(res);
+    });
+    const finish = (): void => {
+      for (const res of running.splice(0)) res.end('data: [DONE]\n\n');
+    };
+    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '0s', waiting: '3s', streams: '120s' } }, 4);
     const { process, url } = await run(file);
     const agent = new Agent({ maxSockets: 100 });
     const replies = Array.from({ length: 60 }, () => post(url, agent));
     await until('four run', () => upstream.received.length === 4);
     // All are there, the others wait.
     await until('sockets are connected', () => Object.values(agent.sockets).flat().length === 60);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await expect.poll(() => waitingAt(url)).toBe(56);
     process.child.kill('SIGTERM');
+    await until('it drains', () => process.events('draining').length === 1);
+    finish();
+    await until('four more run', () => upstream.received.length === 8);
+    // They run on while the others are refused.
+    const refusals = replies.map((reply) => reply.then(({ status }) => status === 503));
+    await until('the others have their answers', isAtLeast(refusals, 52));
+    finish();
     const settled = await Promise.all(replies);
     const served = settled.filter(({ status, text }) => status === 200 && text.endsWith('[DONE]\n\n'));
     const refused = settled.filter(({ status }) => status === 503);
     expect(served.length + refused.length).toBe(60);
-    expect(served.length).toBeGreaterThan(4);
-    expect(refused.length).toBeGreaterThan(10);
+    expect(served).toHaveLength(8);
     for (const { connection, text } of refused) {
       expect(connection).toBe('close');
       expect(JSON.parse(text).error.code).toBe('ERR_FLOW_SHUTTING_DOWN');

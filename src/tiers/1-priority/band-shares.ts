@@ -5,6 +5,11 @@ import type { ItemView } from '../views.js';
 /** What shares are parts of. */
 export type ShareUnit = 'requests' | 'tokens';
 
+/** A band, or the template of bands that are made later. */
+export interface Sharing {
+  readonly settings: { readonly minShare: number };
+}
+
 /** In units of the largest cost: more would let a band burst after its ceiling was closed; less would lose what is earned by the dispatch that pays. */
 const mostCredit = 2;
 /** Shares add up in binary. */
@@ -33,8 +38,8 @@ export class BandShares {
   private largestSinceReview = 1;
   private dispatches = 0;
 
-  /** Takes the bands' shares anew, and what they are parts of. Another unit forgets the credits. */
-  configure(bands: readonly PriorityBand[], unit: ShareUnit = 'requests'): void {
+  /** Takes the shares anew, those of templates too, and what they are parts of. Another unit forgets the credits. */
+  configure(bands: readonly Sharing[], unit: ShareUnit = 'requests'): void {
     const before = this.countsTokens;
     this.isUsed = bands.some((band) => band.settings.minShare > 0);
     this.countsTokens = this.isUsed && unit === 'tokens';

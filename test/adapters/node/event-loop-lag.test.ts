@@ -124,7 +124,7 @@ describe('eventLoopLag', () => {
       write: false,
     });
     writeFileSync(script, outputFiles[0]?.text ?? '');
-    const { status, stdout, signal } = spawnSync(process.execPath, [script], { timeout: 5000, encoding: 'utf8' });
+    const { status, stdout, signal } = spawnSync(process.execPath, [script], { timeout: 120_000, encoding: 'utf8' });
     expect({ status, stdout, signal }).toEqual({ status: 0, stdout: 'idle\n', signal: null });
   });
 

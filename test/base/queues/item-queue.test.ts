@@ -169,3 +169,78 @@ describe('HeapQueue', () => {
     expect(new HeapQueue<Member>(byRank, members).peek()).toMatchObject({ rank: 1 });
   });
 });
+
+describe('a queue is rebuilt', () => {
+  function filled(queue: ItemQueue<Member>, count: number): Member[] {
+    const members = Array.from({ length: count }, (_, sequence) => ({ sequence, rank: sequence, isWaiting: true }));
+    for (const member of members) queue.push(member);
+    return members;
+  }
+
+  it('FifoQueue: when more than a few, and more than half of what stands behind the first, are dead', () => {
+    const queue = new FifoQueue<Member>();
+    const count = fewTombstones * 4 + 1;
+    const members = filled(queue, count);
+    const half = (count - 1) / 2;
+    for (let i = 1; i <= half; i++) discard(queue, members[i] as Member);
+    expect(lengthOf(queue)).toBe(count);
+    discard(queue, members[half + 1] as Member);
+    expect(lengthOf(queue)).toBe(count - half - 1);
+    expect(queue.members()).toHaveLength(count - half - 1);
+  });
+
+  it('FifoQueue: never for a few', () => {
+    const queue = new FifoQueue<Member>();
+    const members = filled(queue, fewTombstones + 2);
+    for (let i = 1; i <= fewTombstones; i++) discard(queue, members[i] as Member);
+    expect(lengthOf(queue)).toBe(fewTombstones + 2);
+    discard(queue, members[fewTombstones + 1] as Member);
+    expect(lengthOf(queue)).toBe(1);
+  });
+
+  it('HeapQueue: when more than half of it are dead', () => {
+    const queue = new HeapQueue<Member>(byRank);
+    const members = filled(queue, 10);
+    for (let i = 5; i < 10; i++) discard(queue, members[i] as Member);
+    expect(lengthOf(queue)).toBe(10);
+    discard(queue, members[4] as Member);
+    expect(lengthOf(queue)).toBe(4);
+    // The count of the dead begins anew.
+    discard(queue, members[3] as Member);
+    discard(queue, members[2] as Member);
+    expect(lengthOf(queue)).toBe(4);
+  });
+
+  it('HeapQueue: counts the dead that it met on the way as gone', () => {
+    const queue = new HeapQueue<Member>(byRank);
+    const members = filled(queue, 10);
+    for (let i = 0; i < 4; i++) discard(queue, members[i] as Member);
+    expect(queue.peek()).toBe(members[4]);
+    expect(lengthOf(queue)).toBe(6);
+    for (let i = 7; i < 10; i++) discard(queue, members[i] as Member);
+    expect(lengthOf(queue)).toBe(6);
+  });
+
+  it('FifoQueue: counts the dead that it met on the way as gone, from either end', () => {
+    const queue = new FifoQueue<Member>();
+    const count = fewTombstones * 2 + 2;
+    const members = filled(queue, count);
+    for (let i = 0; i < fewTombstones; i++) discard(queue, members[i] as Member);
+    expect(queue.peek()).toBe(members[fewTombstones]);
+    for (let i = 0; i < fewTombstones; i++) discard(queue, members[count - 1 - i] as Member);
+    expect(queue.last()).toBe(members[fewTombstones + 1]);
+    expect(lengthOf(queue)).toBe(2);
+  });
+});
+
+describe('HeapQueue.ahead', () => {
+  it('counts the living that go before, up to a length that it may look through', () => {
+    const queue = new HeapQueue<Member>(byRank);
+    const members = Array.from({ length: 5 }, (_, sequence) => ({ sequence, rank: sequence, isWaiting: true }));
+    for (const member of members) queue.push(member);
+    discard(queue, members[1] as Member);
+    expect(queue.ahead(members[3] as Member, 5)).toBe(2);
+    expect(queue.ahead(members[0] as Member, 5)).toBe(0);
+    expect(queue.ahead(members[3] as Member, 4)).toBeUndefined();
+  });
+});

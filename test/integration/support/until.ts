@@ -1,7 +1,7 @@
 /** Waiting for what must come true, instead of sleeping and hoping. */
 
 /** Resolves once `condition` holds; looks again in every turn of the event loop. Fails with `what` after `deadlineMs`. */
-export async function until(what: string | (() => string), condition: () => boolean, deadlineMs = 10_000): Promise<void> {
+export async function until(what: string | (() => string), condition: () => boolean, deadlineMs = 120_000): Promise<void> {
   const deadlineAtMs = performance.now() + deadlineMs;
   while (!condition()) {
     if (performance.now() > deadlineAtMs) throw new Error(`waited ${deadlineMs} ms in vain: ${typeof what === 'string' ? what : what()}`);
@@ -10,7 +10,7 @@ export async function until(what: string | (() => string), condition: () => bool
 }
 
 /** The same for a promise that must settle. */
-export function within<T>(what: string, promise: Promise<T>, deadlineMs = 10_000): Promise<T> {
+export function within<T>(what: string, promise: Promise<T>, deadlineMs = 120_000): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`waited ${deadlineMs} ms in vain: ${what}`)), deadlineMs);

@@ -153,3 +153,19 @@ describe('in a controller, minShareUnit tokens', () => {
     expect(part).toBeLessThan(0.22);
   });
 });
+
+describe('in a controller, the share of a template', () => {
+  it('counts from the first request of a band that is made on the way', () => {
+    const { flow } = makeFlow({ bands: [{ priority: 10 }], defaultNegativeBand: { minShare: 0.5 } });
+    const order: number[] = [];
+    const running: Lease[] = [];
+    flow.on('dispatched', ({ lease }) => {
+      order.push(lease.priority);
+      running.push(lease);
+    });
+    void flow.enqueue({ byteSize: 1 }, key('a', 10));
+    for (let i = 0; i < 4; i++) for (const priority of [10, -1]) void flow.enqueue({ byteSize: 1 }, key('a', priority));
+    for (let lease = running.shift(); lease !== undefined; lease = running.shift()) lease.release();
+    expect(order).toEqual([10, 10, 10, -1, 10, -1, 10, -1, -1]);
+  });
+});

@@ -323,3 +323,58 @@ describe('docs/policies/program-aware-fairness.md', () => {
     expect(drain()).toBe('late agent');
   });
 });
+
+describe('programAware, what is counted', () => {
+  it('charges each report with what came since the last one, prompt or completion alone', () => {
+    const { run, wait, drain } = makeWorld({ lasHalfLifeSeconds: 0, lasWeightHeadWait: 0 });
+    const lease = run('spends');
+    lease.report({ promptTokens: 10, completionTokens: 1 });
+    lease.report({ promptTokens: 10, completionTokens: 200 });
+    lease.release();
+    const other = run('spends less');
+    other.report({ promptTokens: 0, completionTokens: 150 });
+    other.release();
+    wait('spends', 'spends less');
+    expect(drain()).toBe('spends less spends');
+  });
+
+  it('has an index over the programs that have waited alone', () => {
+    const { policy, clock, flow, wait, drain } = makeWorld();
+    wait('a');
+    clock.advance(100);
+    wait('b');
+    clock.advance(100);
+    wait('leaves');
+    const abort = new AbortController();
+    void flow.enqueue({ byteSize: 1, signal: abort.signal }, { fairnessId: 'cancelled', priority: 1 });
+    abort.abort();
+    expect(policy.programs).toBe(4);
+    expect(policy.fairnessIndex).toBe(1);
+    drain();
+    // Mean waits of 200, 100 and 0 ms; the one that was cancelled never waited to its end.
+    expect(policy.fairnessIndex).toBeCloseTo(300 ** 2 / (3 * (200 ** 2 + 100 ** 2)), 9);
+  });
+});
+
+describe('programAware, turn-priority, between equals', () => {
+  it('the request that came first goes, of those of one instant', () => {
+    const { flow, wait, drain } = makeWorld({ strategy: 'turn-priority', turnPriorityTimeWeight: 0 });
+    const abort = new AbortController();
+    void flow.enqueue({ byteSize: 1, signal: abort.signal }, { fairnessId: 'a', priority: 0 });
+    wait('b', 'a');
+    abort.abort();
+    expect(drain()).toBe('b a');
+  });
+
+  it('the request that waited longer goes, though its flow became active later', () => {
+    const { clock, flow, wait, drain } = makeWorld({ strategy: 'turn-priority', turnPriorityTimeWeight: 0 });
+    const abort = new AbortController();
+    void flow.enqueue({ byteSize: 1, signal: abort.signal }, { fairnessId: 'a', priority: 0 });
+    clock.advance(5);
+    wait('b');
+    clock.advance(5);
+    wait('a');
+    abort.abort();
+    expect(drain()).toBe('b a');
+  });
+});

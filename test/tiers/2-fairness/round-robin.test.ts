@@ -161,3 +161,41 @@ describe('roundRobin', () => {
     expect((Reflect.get(selector, 'turns') as Map<unknown, unknown>).size).toBeLessThan(5);
   });
 });
+
+describe('roundRobin with weights', () => {
+  /** Who goes, where `a` has weight 3. */
+  function weighted(): Line {
+    const { flow } = makeFlow({ bands: [{ priority: 0, fairness: roundRobin() }], defaultRequestTtl: 0, flows: { a: { weight: 3 } } });
+    let held: Lease = runNow(flow);
+    const order = dispatchOrder(flow);
+    flow.on('dispatched', ({ lease }) => {
+      held = lease;
+    });
+    return {
+      flow,
+      order,
+      join: (...names) => {
+        for (const name of names) void flow.enqueue(request, key(name));
+      },
+      serve: (count = 1) => {
+        const from = order.length;
+        for (let i = 0; i < count; i++) held.release();
+        return order.slice(from);
+      },
+    };
+  }
+
+  it('serves as many requests of a flow in its turn as it has weight, in each round anew', () => {
+    const { join, serve } = weighted();
+    join(...'aaaaaaa', ...'bbb');
+    expect(serve(10).join('')).toBe('aaabaaabab');
+  });
+
+  it('goes on with a turn that has not had its weight when the flow waits again in its round', () => {
+    const { join, serve } = weighted();
+    join('a', 'b', 'b', 'c');
+    expect(serve(1)).toEqual(['a']);
+    join('a', 'a', 'a');
+    expect(serve(6).join('')).toBe('bcaaab');
+  });
+});

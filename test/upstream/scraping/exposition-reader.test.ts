@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ExpositionReader, longestLine, parseValue } from '../../../src/upstream/scraping/exposition-reader.js';
+import { cpuMsOf } from '../../support/cpu-time.js';
 import { vllm } from './expositions.js';
 
 interface Sample {
@@ -175,8 +176,9 @@ describe('an endless line', () => {
     ['blanks', `m${' '.repeat(60_000)}x`],
     ['digits', `m ${'1'.repeat(60_000)} `.repeat(1)],
   ])('of %s costs time by its length', (_, text) => {
-    const startedAtMs = performance.now();
-    for (let i = 0; i < 20; i++) read(`${text}\n`);
-    expect(performance.now() - startedAtMs).toBeLessThan(1000);
+    const spentMs = cpuMsOf(() => {
+      for (let i = 0; i < 20; i++) read(`${text}\n`);
+    });
+    expect(spentMs).toBeLessThan(3000);
   });
 });
