@@ -16,7 +16,7 @@ mkdirSync(scratch, { recursive: true });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 /** Pages whose blocks are complete programs. */
-const complete = ['README.md'];
+const complete = ['README.md', 'docs/getting-started.md', 'docs/typescript.md'];
 
 const pages = ['README.md', ...markdownIn('docs/'), ...markdownIn('docs/policies/')];
 

@@ -44,7 +44,7 @@ export const orderingPolicyShape: PluginShape<OrderingPolicy> = {
   noun: 'an ordering policy',
   example: 'fcfs()',
   required: ['compare'],
-  optional: [],
+  optional: ['isInfeasible', 'firstToken'],
 };
 
 /** How files get one. */
