@@ -145,10 +145,10 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Why a request still waits, its place, and how long it may take: by what was passed to `enqueue`, by `item` of the event `queued`, or
-   * by `item.sequence`. Undefined when it does not wait. O(waiting); with `item` and arrival order O(place).
+   * Why a request still waits, its place, and how long it may take: by what was passed to `enqueue`, by `item` of the event `queued`,
+   * by `item.sequence`, or by a function that knows the request. Undefined when it does not wait. O(waiting); with `item` and arrival order O(place).
    */
-  explain(waiting: R | ItemView<R> | number): WaitExplanation | undefined {
+  explain(waiting: R | ItemView<R> | number | ((request: R) => boolean)): WaitExplanation | undefined {
     const item = findWaiting(this.dispatcher, waiting);
     return item && explainWait(this.dispatcher, item, this.options.clock.now());
   }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { inspector } from '../../src/observability/inspector/index.js';
+import { basicLogin, type InspectorOptions, inspector } from '../../src/observability/inspector/index.js';
 import { announceMissingBrowser, chromiumPath, launch } from './browser.js';
 import { calmMoment, crowdedMoment, type Moment, saturatedMoment } from './moments.js';
 
@@ -31,7 +31,7 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
   });
 
   /** An application with the inspector under a path of its own. */
-  async function serve(moment: Moment, options: { intervalMs?: number } = {}) {
+  async function serve(moment: Moment, options: Partial<InspectorOptions> = {}) {
     const page = inspector(moment.flow, { authorize: () => true, ...options });
     const server = http.createServer((req, res) => void page.node(req, res));
     await new Promise<void>((resolve) => server.listen(0, resolve));
@@ -79,7 +79,9 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     expect(await page.locator('.lane h3').allTextContents()).toEqual(['Priority 100', 'Priority 0', 'Priority -10']);
     expect(await page.locator('#endpoints li').count()).toBe(6);
     expect(await page.locator('#endpoints .badge:visible').count()).toBe(1);
-    await expect.poll(() => page.locator('#waits .why').first().textContent()).toMatch(/gated: saturation \d\.\d\d ≥ ceiling 1\.00/);
+    await expect
+      .poll(() => page.locator('#waits .why').first().textContent())
+      .toMatch(/gated: saturation \d\.\d\d ≥ ceiling 1\.00|endpoints it may go to/);
     await expect.poll(() => page.locator('#waiting').textContent()).not.toBe('0');
     await expect.poll(() => page.locator('#totals div').first().textContent()).toMatch(/Dispatched[1-9]/);
     await expect.poll(() => page.getByRole('status').textContent()).toMatch(/The gate is closed/);
@@ -119,6 +121,38 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     await page.getByText('live', { exact: true }).waitFor();
   });
 
+  it('lets a browser without credentials log in, and its stream too', async () => {
+    const moment = calmMoment();
+    const { url } = await serve(moment, { authorize: basicLogin({ password: 'open sesame' }) });
+    const stranger = await browser.newContext();
+    const operator = await browser.newContext({ httpCredentials: { username: 'ops', password: 'open sesame', send: 'unauthorized' } });
+    closers.push(
+      () => stranger.close(),
+      () => operator.close(),
+    );
+    // Chromium was asked for a password, and had none.
+    await expect((await stranger.newPage()).goto(url)).rejects.toThrow('ERR_INVALID_AUTH_CREDENTIALS');
+    const page = await operator.newPage();
+    await page.goto(url);
+    await frames(page, 3);
+    await page.getByText('live', { exact: true }).waitFor();
+  });
+
+  it('shows tenants with the neediest first, and answers why one request waits', async () => {
+    const moment = saturatedMoment();
+    const { url } = await serve(moment);
+    const { page, complaints } = await open(url);
+    await expect.poll(() => moment.flow.stats().waiting, { timeout: 30_000 }).toBeGreaterThan(100);
+    void moment.flow.enqueue({ byteSize: 1, id: 'find-me' } as never, { fairnessId: 'acme', priority: -10 });
+    await expect.poll(() => page.locator('#tenants tr').count()).toBeGreaterThan(5);
+    const header = await page.locator('#tenants-section thead th').allTextContents();
+    expect(header.slice(0, 4)).toEqual(['tenant', 'priority', 'running', 'waiting']);
+    await page.getByLabel('Why does this request wait?').fill('find-me');
+    await page.keyboard.press('Enter');
+    await expect.poll(() => page.locator('#found').textContent()).toMatch(/^Priority -10, has waited .*: band -10/);
+    expect(complaints).toEqual([]);
+  });
+
   it('stops when the page is closed', async () => {
     const { url, inspected } = await serve(calmMoment());
     const { page } = await open(url);
@@ -131,7 +165,7 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     const { url } = await serve(crowdedMoment(10_000), { intervalMs: 100 });
     const { page, complaints } = await open(url);
     await frames(page, 3);
-    expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(600);
+    expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(900);
     await expect.poll(() => page.locator('.lane').nth(1).locator('.flows li').last().textContent()).toMatch(/9,992 other flows\s*9,992/);
     // Nothing moves but the clock: what a frame rewrites is the waits' times, not the page.
     const counted = await page.evaluate<number>(`(async () => {

@@ -9,12 +9,17 @@ import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explana
 /** A decision with its half of the sentence. */
 type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
 
-/** The waiting request by its arrival number, its view, or the object that the host passed to `enqueue`. O(waiting), with a view O(1). */
+/**
+ * The waiting request by its arrival number, its view, the object that the host passed to `enqueue`, or a test of that object. O(waiting),
+ * with a view O(1).
+ */
 export function findWaiting(dispatcher: Dispatcher, wanted: unknown): QueueItem | undefined {
   if (wanted instanceof QueueItem) return wanted.isWaiting ? wanted : undefined;
+  const isWanted = typeof wanted === 'function' ? wanted : undefined;
   for (const band of dispatcher.backlog.bands.allWaiting()) {
     for (const item of band.members()) {
-      if (item.sequence === wanted || item.request === wanted) return item as QueueItem;
+      const isIt = isWanted === undefined ? item.sequence === wanted || item.request === wanted : isWanted(item.request) === true;
+      if (isIt) return item as QueueItem;
     }
   }
   return undefined;

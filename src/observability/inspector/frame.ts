@@ -1,6 +1,20 @@
 /** One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label. */
 import type { ControllerOverview, OutcomeType } from '../../index.js';
-import type { OutcomeBucket, OutcomeHistory } from './outcome-history.js';
+import type { History } from './history.js';
+import { type FrameTenant, tenantTable } from './tenants.js';
+
+/**
+ * Whether the first request of a band may go, and if not why.
+ * - `open`: it may, or nothing waits and it could.
+ * - `full`: saturation has reached the ceiling of the band.
+ * - `endpoints-full`: the endpoints that its requests may go to take nothing more.
+ * - `behind`: higher bands go first.
+ * - `no-endpoints`: there is no endpoint.
+ */
+export type GateState = 'open' | 'full' | 'endpoints-full' | 'behind' | 'no-endpoints';
+
+/** Dispatched, rejected and evicted in one span; null before the history began. */
+export type OutcomeBucket = readonly [dispatched: number, rejected: number, evicted: number] | null;
 
 export interface FrameFlow {
   readonly name: string;
@@ -17,7 +31,10 @@ export interface FrameBand {
   readonly maxRequests: number | null;
   readonly saturation: number;
   readonly ceiling: number;
-  readonly isGated: boolean;
+  readonly gate: GateState;
+  readonly inFlight: number;
+  /** More arrives than leaves. */
+  readonly isGrowing: boolean;
   readonly fairness: string;
   readonly ordering: string;
   readonly arrivedPerSecond: number;
@@ -57,7 +74,9 @@ export interface InspectorFrame {
   readonly intervalMs: number;
   readonly state: 'open' | 'draining' | 'closed';
   readonly saturation: number;
-  readonly isGateClosed: boolean;
+  /** Of the highest band that waits; where nothing waits, of the pool. */
+  readonly gate: GateState;
+  readonly isGrowing: boolean;
   readonly waiting: number;
   readonly waitingTokens: number;
   readonly waitingBytes: number;
@@ -66,6 +85,8 @@ export interface InspectorFrame {
   readonly dispatchedPerSecond: number;
   readonly timeToDrainMs: number | null;
   readonly pluginErrors: number;
+  readonly tenants: readonly FrameTenant[];
+  readonly otherTenants: number;
   readonly bands: readonly FrameBand[];
   readonly otherBands: number;
   readonly endpoints: readonly FrameEndpoint[];
@@ -73,8 +94,10 @@ export interface InspectorFrame {
   readonly outcomes: {
     readonly totals: Readonly<Record<OutcomeType, number>>;
     readonly bucketMs: number;
-    /** Oldest first; null where nobody looked. */
+    /** Oldest first. */
     readonly buckets: readonly OutcomeBucket[];
+    /** Requests waiting at the end of each. */
+    readonly waiting: readonly (number | null)[];
   };
   readonly slowest: readonly FrameWait[];
 }
@@ -91,17 +114,22 @@ const orNull = (figure: number | undefined): number | null => (figure === undefi
 
 export function toFrame(
   overview: ControllerOverview,
-  history: OutcomeHistory,
+  history: History | undefined,
   nameOf: (fairnessId: string) => string,
   intervalMs: number,
+  nowMs: number,
 ): InspectorFrame {
   const { atMs, stats, demand, bands, otherBands, endpoints, otherEndpoints, slowest } = overview;
+  const spans = history?.spans(stats) ?? [];
+  const states = bands.map((band, index) => stateOf(band, demand, bands.slice(0, index)));
+  const highest = bands.findIndex(({ waiting }) => waiting > 0);
   return {
     atMs: rounded(atMs),
     intervalMs,
     state: stats.state,
     saturation: rounded(demand.saturation, 3),
-    isGateClosed: stats.isGateClosed,
+    gate: states[highest] ?? (demand.endpoints === 0 ? 'no-endpoints' : demand.saturation >= 1 ? 'full' : 'open'),
+    isGrowing: isGrowing(demand),
     waiting: demand.waiting,
     waitingTokens: demand.waitingTokens,
     waitingBytes: demand.waitingBytes,
@@ -110,22 +138,27 @@ export function toFrame(
     dispatchedPerSecond: rounded(demand.dispatchedPerSecond),
     timeToDrainMs: orNull(demand.timeToDrainMs),
     pluginErrors: stats.pluginErrors,
-    bands: bands.map(({ flows, maxRequests, saturation, ceiling, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs, ...band }) => ({
-      ...band,
-      maxRequests: maxRequests === Number.POSITIVE_INFINITY ? null : maxRequests,
-      saturation: rounded(saturation, 3),
-      ceiling: rounded(Math.min(ceiling, Number.MAX_SAFE_INTEGER), 3),
-      isGated: saturation >= ceiling,
-      arrivedPerSecond: rounded(arrivedPerSecond),
-      dispatchedPerSecond: rounded(dispatchedPerSecond),
-      timeToDrainMs: orNull(timeToDrainMs),
-      flows: flows.map(({ fairnessId, waiting, waitingBytes, isHeld }) => ({
-        name: nameOf(fairnessId),
-        waiting,
-        bytes: waitingBytes,
-        isHeld,
-      })),
-    })),
+    tenants: tenantTable(overview, history?.flows, nameOf, nowMs),
+    otherTenants: overview.otherStandings,
+    bands: bands.map(
+      ({ flows, service, maxRequests, saturation, ceiling, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs, ...band }, index) => ({
+        ...band,
+        maxRequests: maxRequests === Number.POSITIVE_INFINITY ? null : maxRequests,
+        saturation: rounded(saturation, 3),
+        ceiling: rounded(Math.min(ceiling, Number.MAX_SAFE_INTEGER), 3),
+        gate: states[index] as GateState,
+        isGrowing: isGrowing({ waiting: band.waiting, arrivedPerSecond, dispatchedPerSecond }),
+        arrivedPerSecond: rounded(arrivedPerSecond),
+        dispatchedPerSecond: rounded(dispatchedPerSecond),
+        timeToDrainMs: orNull(timeToDrainMs),
+        flows: flows.map(({ fairnessId, waiting, waitingBytes, isHeld }) => ({
+          name: nameOf(fairnessId),
+          waiting,
+          bytes: waitingBytes,
+          isHeld,
+        })),
+      }),
+    ),
     otherBands,
     endpoints: endpoints.map(({ id, inFlightRequests, inFlightTokens, isOverloaded, metrics }) => ({
       name: shortened(id),
@@ -138,7 +171,12 @@ export function toFrame(
       reportAgeMs: orNull(metrics && atMs - metrics.sampledAtMs),
     })),
     otherEndpoints,
-    outcomes: { totals: stats.outcomes, bucketMs: history.bucketMs, buckets: history.buckets(atMs) },
+    outcomes: {
+      totals: stats.outcomes,
+      bucketMs: history?.spanMs ?? 0,
+      buckets: spans.map((span) => span && [span.dispatched, span.rejected, span.evicted]),
+      waiting: spans.map((span) => span?.waiting ?? null),
+    },
     slowest: slowest.map(({ fairnessId, priority, waitedMs, ahead, estimatedWaitMs, decidedBy, text }) => ({
       flow: nameOf(fairnessId),
       priority,
@@ -149,4 +187,28 @@ export function toFrame(
       why: text,
     })),
   };
+}
+
+type BandOf = ControllerOverview['bands'][number];
+
+/** One answer for lanes and for the gate, so that no two places of the page contradict each other. */
+function stateOf(
+  { waiting, held, saturation, ceiling }: BandOf,
+  { endpoints }: ControllerOverview['demand'],
+  higher: readonly BandOf[],
+): GateState {
+  if (endpoints === 0) return 'no-endpoints';
+  if (saturation >= ceiling) return 'full';
+  if (waiting > 0 && held === waiting) return 'endpoints-full';
+  if (waiting > 0 && higher.some((band) => band.waiting > band.held)) return 'behind';
+  return 'open';
+}
+
+/** Averages of a few seconds differ by chance: a twentieth is no growth. */
+function isGrowing({
+  waiting,
+  arrivedPerSecond,
+  dispatchedPerSecond,
+}: Pick<BandOf, 'waiting' | 'arrivedPerSecond' | 'dispatchedPerSecond'>): boolean {
+  return waiting > 0 && arrivedPerSecond > dispatchedPerSecond * 1.05 + 0.1;
 }

@@ -2,9 +2,9 @@
 import { Aliases } from './aliases.js';
 import { Broadcast } from './broadcast.js';
 import { shortened, toFrame } from './frame.js';
+import { History } from './history.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
 import { type InspectedFlow, type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
-import { OutcomeHistory } from './outcome-history.js';
 import { pageHtml, pagePolicy } from './page/document.js';
 
 /** Mount one of the two. Neither reads a body, and neither changes anything. */
@@ -15,13 +15,9 @@ export interface Inspector {
   node(req: NodeLikeRequest, res: NodeLikeResponse, next?: (error?: unknown) => void): Promise<void>;
   /** Pages that watch now. */
   readonly watchers: number;
-  /** Ends all streams, so that a server can close. Pages that come later are served again. */
+  /** Ends all streams, so that a server can close, and the history. Pages that come later are served again, without the past. */
   close(): void;
 }
-
-/** Spans of the chart: five minutes. */
-const bucketMs = 5_000;
-const buckets = 60;
 
 /** Said by every answer: nothing of it is kept, framed, guessed at or told to others. */
 const guards: Readonly<Record<string, string>> = {
@@ -33,7 +29,8 @@ const guards: Readonly<Record<string, string>> = {
 
 /**
  * Shows a controller as it works: bands and their flows, the gate, endpoints, outcomes, the longest waits and why. The path that it is
- * mounted at answers with the page, with `?view=events` its stream, with `?view=json` one frame. Nothing runs while nobody watches.
+ * mounted at answers with the page, with `?view=events` its stream, with `?view=json` one frame. While nobody
+ * watches, a reading is taken every five seconds, so that the page shows what led to this moment.
  * @throws FlowConfigError that lists every problem
  *
  * @example
@@ -41,8 +38,8 @@ const guards: Readonly<Record<string, string>> = {
  * app.use('/inspector', page.node);
  */
 export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): Inspector {
-  const { authorize, hidesFairnessIds, intervalMs, maxWatchers, bounds, clock } = resolveInspectorOptions(options);
-  const history = new OutcomeHistory(bucketMs, buckets);
+  const { authorize, hidesFairnessIds, intervalMs, maxWatchers, bounds, clock, idOf, history: keeps } = resolveInspectorOptions(options);
+  let history: History | undefined = keeps ? new History(flow, clock) : undefined;
   const aliases = new Aliases();
   const nameOf = hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortened;
   let frame: { readonly json: string; readonly madeAtMs: number } | undefined;
@@ -51,9 +48,8 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
   function currentFrame(): string {
     const nowMs = clock.now();
     if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
-      const overview = flow.overview(bounds);
-      history.note(overview.stats, overview.atMs);
-      frame = { json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs)), madeAtMs: nowMs };
+      const overview = flow.overview({ standings: 12, ...bounds });
+      frame = { json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs)), madeAtMs: nowMs };
     }
     return frame.json;
   }
@@ -61,24 +57,38 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
 
   async function answer(request: InspectorRequest): Promise<Response> {
     if (authorize === undefined) return refusal(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
-    if ((await authorize(request)) !== true) return refusal(403, 'not authorized');
+    const verdict = await authorize(request);
+    if (verdict instanceof Response) return verdict;
+    if (verdict !== true) return refusal(403, 'not authorized');
     if (request.method !== 'GET' && request.method !== 'HEAD') return refusal(405, 'read-only', { allow: 'GET, HEAD' });
-    const response = view(new URL(request.url, 'http://localhost').searchParams.get('view'), request.method === 'HEAD');
+    const { searchParams } = new URL(request.url, 'http://localhost');
+    const response = view(searchParams.get('view'), request.method === 'HEAD', searchParams.get('id'));
     return request.method === 'HEAD' ? new Response(null, response) : response;
   }
 
-  function view(name: string | null, isHead: boolean): Response {
+  /** Why the request of that ID waits. O(waiting). */
+  function found(id: string): object {
+    const wait = flow.explain((request) => idOf(request as never) === id) ?? (/^\d{1,15}$/.test(id) ? flow.explain(Number(id)) : undefined);
+    if (wait === undefined) return { isWaiting: false };
+    const { priority, waitedMs, text } = wait;
+    return { isWaiting: true, priority, waitedMs: Math.round(waitedMs), why: text };
+  }
+
+  function view(name: string | null, isHead: boolean, id: string | null): Response {
     switch (name) {
       case null:
         return page();
       case 'json':
         return respond(200, 'application/json', currentFrame());
+      case 'find':
+        if (id === null || id === '') return refusal(400, 'expected id=…, the name of a request');
+        return respond(200, 'application/json', JSON.stringify(found(id)));
       case 'events':
         if (isHead) return respond(200, 'text/event-stream', null);
         if (broadcast.size >= maxWatchers) return refusal(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
         return respond(200, 'text/event-stream', broadcast.watch(), { 'x-accel-buffering': 'no' });
       default:
-        return refusal(404, 'views are: none for the page, events, json');
+        return refusal(404, 'views are: none for the page, events, json, find');
     }
   }
 
@@ -88,7 +98,11 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
     get watchers() {
       return broadcast.size;
     },
-    close: () => broadcast.close(),
+    close() {
+      broadcast.close();
+      history?.stop();
+      history = undefined;
+    },
   };
 }
 

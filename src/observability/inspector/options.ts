@@ -1,10 +1,27 @@
 /** What `inspector` can be told, and the checks of it. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
-import { type Clock, type ControllerOverview, type OverviewBounds, realClock, schemas } from '../../index.js';
+import {
+  type Clock,
+  type ControllerOverview,
+  type FlowEvents,
+  type FlowRequest,
+  type FlowStats,
+  type OverviewBounds,
+  realClock,
+  schemas,
+  type WaitExplanation,
+} from '../../index.js';
+
+/** The events that are counted. */
+export interface ControllerEvents {
+  on<E extends 'dispatched' | 'dropped'>(event: E, listener: (payload: FlowEvents[E]) => unknown): () => void;
+}
 
 /** The part of a controller that is shown. */
-export interface InspectedFlow {
+export interface InspectedFlow extends ControllerEvents {
   overview(bounds: OverviewBounds): ControllerOverview;
+  stats(): FlowStats;
+  explain(waiting: number | ((request: FlowRequest) => boolean)): WaitExplanation | undefined;
 }
 
 /** The part of a request that decides who may look. */
@@ -16,15 +33,24 @@ export interface InspectorRequest {
 }
 
 export interface InspectorOptions {
-  /** Whether this request may look. Without it nobody may: every request is answered with 403. */
-  authorize?: ((request: InspectorRequest) => boolean | Promise<boolean>) | undefined;
+  /**
+   * Whether this request may look; or the answer to one that may not, such as a challenge to log in (`basicLogin`), or a redirection to a
+   * page that sets a session's cookie. Without it nobody may: every request is answered with 403.
+   */
+  authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
+  /**
+   * The name by which a waiting request can be searched for. @default its `id` or `requestId`, or the header `x-request-id` of its `req`
+   */
+  idOf?: ((request: never) => string | undefined) | undefined;
+  /** Whether the last minutes are kept while nobody looks: a reading every 5 s, and two counts for each request. @default true */
+  history?: boolean | undefined;
   /** `hidden`: flows appear as `flow 1`, `flow 2`, … @default 'shown' */
   fairnessIds?: 'shown' | 'hidden' | undefined;
   /** Between two frames, ms, from 100 to 5,000. @default 500 */
   intervalMs?: number | undefined;
   /** Pages that may watch at a time, from 1 up; the next one is answered with 503. @default 16 */
   maxWatchers?: number | undefined;
-  /** Of each, how much a frame shows; the rest is counted. @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 64 endpoints */
+  /** Of each, how much a frame shows; the rest is counted. @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 12 standings, 64 endpoints */
   bounds?: OverviewBounds | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
@@ -32,6 +58,8 @@ export interface InspectorOptions {
 
 export interface ResolvedInspectorOptions {
   readonly authorize: InspectorOptions['authorize'];
+  readonly idOf: (request: never) => string | undefined;
+  readonly history: boolean;
   readonly hidesFairnessIds: boolean;
   readonly intervalMs: number;
   readonly maxWatchers: number;
@@ -39,13 +67,23 @@ export interface ResolvedInspectorOptions {
   readonly clock: Clock;
 }
 
-const { callable, clock, integer, number, object, oneOf, optional, parse, positiveInteger } = schemas;
+const { callable, clock, flag, integer, number, object, oneOf, optional, parse, positiveInteger } = schemas;
+
+/** Where hosts usually have it. */
+function usualId(request: unknown): string | undefined {
+  const { id, requestId, req }: Record<string, unknown> = { ...Object(request) };
+  const headers: unknown = Reflect.get(Object(req), 'headers');
+  const named = id ?? requestId ?? Reflect.get(Object(headers), 'x-request-id');
+  return typeof named === 'string' || typeof named === 'number' ? String(named) : undefined;
+}
 
 /** Frames stay small whatever is asked for. */
 const upTo = (to: number) => optional(integer({ from: 0, to }));
 
 const optionsSchema = object({
   authorize: optional(callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look')),
+  idOf: optional(callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'), usualId),
+  history: optional(flag(), true),
   fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
   intervalMs: optional(number({ from: 100, to: 5_000 }), 500),
   maxWatchers: optional(positiveInteger(), 16),

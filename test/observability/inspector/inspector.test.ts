@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError, type FlowController, roundRobin } from '../../../src/index.js';
-import { type InspectorFrame, type InspectorOptions, inspector } from '../../../src/observability/inspector/index.js';
+import { EndpointPool, FlowConfigError, type FlowController, type FlowRequest, roundRobin } from '../../../src/index.js';
+import {
+  basicLogin,
+  type InspectedFlow,
+  type InspectorFrame,
+  type InspectorOptions,
+  inspector,
+} from '../../../src/observability/inspector/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { CountingClock } from '../../support/clocks.js';
-import { key, makeFlow, request, runNow } from '../../support/flow.js';
+import { dial, key, makeFlow, request, runNow } from '../../support/flow.js';
 
 const bands = [{ priority: 0, fairness: roundRobin() }];
 const limits = { maxRequests: 1e6, maxBytes: 1e9 };
@@ -17,7 +23,9 @@ function setUp(options: Partial<InspectorOptions> = {}) {
     looks++;
     return flow.overview(bounds);
   };
-  const page = inspector({ overview }, { authorize: () => true, clock, ...options });
+  const { stats, on, explain } = flow;
+  const inspected = { overview, stats: stats.bind(flow), on: on.bind(flow), explain: explain.bind(flow) };
+  const page = inspector(inspected as InspectedFlow, { authorize: () => true, clock, history: false, ...options });
   const get = (query = '', init: RequestInit = {}) => page.fetch(new Request(`http://gateway/inspector${query}`, init));
   runNow(flow);
   return { flow, flowClock, clock, page, get, looks: () => looks };
@@ -103,12 +111,13 @@ describe('answers', () => {
     for (const id of ['a', 'b']) void flow.enqueue(request, key(id));
     flowClock.advance(1000);
     const frame = (await (await get('?view=json')).json()) as InspectorFrame;
-    expect(frame).toMatchObject({ waiting: 3, inFlight: 1, saturation: 1, isGateClosed: true, state: 'open' });
+    expect(frame).toMatchObject({ waiting: 3, inFlight: 1, saturation: 1, gate: 'full', state: 'open' });
     expect(frame.bands).toMatchObject([
       {
         priority: 0,
         waiting: 3,
-        isGated: true,
+        gate: 'full',
+        inFlight: 1,
         flows: [
           { name: 'a', waiting: 2 },
           { name: 'b', waiting: 1 },
@@ -206,13 +215,12 @@ describe('the stream', () => {
     const clock = new ManualClock();
     const { flow } = makeFlow();
     let isBroken = false;
+    const overview: FlowController['overview'] = (bounds) => {
+      if (isBroken) throw new Error('cannot look');
+      return flow.overview(bounds);
+    };
     const broken = inspector(
-      {
-        overview(bounds) {
-          if (isBroken) throw new Error('cannot look');
-          return flow.overview(bounds);
-        },
-      },
+      { overview, stats: () => flow.stats(), on: (event, listener) => flow.on(event, listener), explain: () => undefined },
       { authorize: () => true, clock },
     );
     const other = await readerOf(broken.fetch(new Request('http://gateway/?view=events')));
@@ -224,28 +232,155 @@ describe('the stream', () => {
   });
 });
 
-describe('outcomes over time', () => {
-  it('are told by spans, unknown where nobody looked', async () => {
-    const { flow, flowClock, clock, get } = setUp();
-    const buckets = async () => {
-      const { outcomes } = (await (await get('?view=json')).json()) as InspectorFrame;
-      expect(outcomes.buckets).toHaveLength(60);
-      return outcomes.buckets.slice(-3);
-    };
-    async function pass(ms: number): Promise<void> {
+describe('the last minutes', () => {
+  const rejected = { byteSize: 1, signal: AbortSignal.abort() };
+
+  it('are kept while nobody looks, by spans of five seconds, at one timer', async () => {
+    const { flow, flowClock, clock, get } = setUp({ history: true });
+    const pass = (ms: number): void => {
       flowClock.advance(ms);
       clock.advance(ms);
+    };
+    expect(clock.timersSet).toBe(1);
+    await flow.enqueue(rejected, key());
+    pass(5_000);
+    for (let i = 0; i < 2; i++) await flow.enqueue(rejected, key());
+    void flow.enqueue(request, key());
+    pass(5_000);
+    await flow.enqueue(rejected, key());
+    const { outcomes } = (await (await get('?view=json')).json()) as InspectorFrame;
+    expect([outcomes.buckets.length, outcomes.waiting.length, outcomes.bucketMs]).toEqual([60, 60, 5_000]);
+    expect(outcomes.buckets.slice(-4)).toEqual([null, [1, 1, 0], [0, 2, 0], [0, 1, 0]]);
+    expect(outcomes.waiting.slice(-4)).toEqual([null, 0, 1, 1]);
+    expect(clock.pendingTimers).toBe(1);
+  });
+
+  it('stay five minutes, however long it goes on', async () => {
+    const { flowClock, clock, get } = setUp({ history: true });
+    for (let index = 0; index < 200; index++) {
+      flowClock.advance(5_000);
+      clock.advance(5_000);
     }
-    expect(await buckets()).toEqual([null, null, null]);
-    await pass(1000);
-    await flow.enqueue({ byteSize: 1, signal: AbortSignal.abort() }, key());
-    expect(await buckets()).toEqual([null, null, [0, 1, 0]]);
-    await pass(5000);
-    expect(await buckets()).toEqual([null, [0, 1, 0], [0, 0, 0]]);
-    // Nobody looks for a while: what happens then is not heaped upon one span.
-    await flow.enqueue({ byteSize: 1, signal: AbortSignal.abort() }, key());
-    await pass(20_000);
-    expect(await buckets()).toEqual([null, null, null]);
+    const { outcomes } = (await (await get('?view=json')).json()) as InspectorFrame;
+    expect(outcomes.buckets).toHaveLength(60);
+    expect(outcomes.buckets.every((bucket) => bucket !== null)).toBe(true);
+  });
+
+  it('end with close', () => {
+    const { clock, page } = setUp({ history: true });
+    page.close();
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('the table of tenants', () => {
+  it('shows who is served and who is refused, and marks who starves while another one has everything', async () => {
+    const { flow, clock: flowClock } = makeFlow({
+      saturationDetector: dial(0),
+      bands: [
+        { priority: 1, fairness: roundRobin() },
+        { priority: 0, fairness: roundRobin(), flowLimits: { maxRequests: 1 }, saturationDetector: dial(1) },
+      ],
+    });
+    const clock = new ManualClock();
+    const page = inspector(flow, { authorize: () => true, clock });
+    for (let second = 0; second < 20; second++) {
+      void flow.enqueue(request, key('starved'));
+      runNow(flow, { fairnessId: 'hog', priority: 1 }).release();
+      flowClock.advance(1_000);
+      clock.advance(1_000);
+    }
+    runNow(flow, { fairnessId: 'hog', priority: 1 });
+    const frame = (await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
+    const [first] = frame.tenants;
+    expect(first).toMatchObject({ name: 'starved', priority: 0, isStarving: true });
+    expect(first?.refusedPerSecond).toBeGreaterThan(0.5);
+    expect(frame.tenants.find(({ name }) => name === 'hog')).toMatchObject({ isStarving: false });
+  });
+
+  it('tells shares by weight and by requests where the policy keeps no account', async () => {
+    const { flow, flowClock, clock, get } = setUp({ history: true });
+    flow.reconfigure({ saturationDetector: () => 0, flows: { big: { weight: 3 } } });
+    for (const id of ['big', 'small', 'small', 'small']) runNow(flow, { fairnessId: id });
+    flow.reconfigure({ saturationDetector: () => 2 });
+    for (const id of ['big', 'small']) void flow.enqueue(request, key(id));
+    flowClock.advance(6_000);
+    clock.advance(6_000);
+    const { tenants } = (await (await get('?view=json')).json()) as InspectorFrame;
+    const shares = tenants.map(({ name, receivedShare, owedShare, isStarving }) => [name, receivedShare, owedShare, isStarving]);
+    expect(shares).toEqual([
+      ['big', 0.2, 0.6, true],
+      ['small', 0.6, 0.2, false],
+      ['running', 0.2, 0.2, false],
+    ]);
+  });
+});
+
+describe('what the page says about fullness', () => {
+  it('is one state for each band, and for the gate that of the highest that waits', async () => {
+    const pool = new EndpointPool();
+    const bands = [{ priority: 5 }, { priority: 0 }];
+    const { flow } = makeFlow({ pool, bands, saturationDetector: dial(0.5) });
+    const page = inspector(flow, { authorize: () => true, history: false, clock: new ManualClock(), intervalMs: 100 });
+    const states = async (): Promise<unknown> => {
+      const fresh = inspector(flow, { authorize: () => true, history: false });
+      const frame = (await (await fresh.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
+      return [frame.gate, ...frame.bands.map(({ gate }) => gate)];
+    };
+    expect(page.watchers).toBe(0);
+    expect(await states()).toEqual(['no-endpoints', 'no-endpoints', 'no-endpoints']);
+    pool.add('e1');
+    expect(await states()).toEqual(['open', 'open', 'open']);
+    flow.reconfigure({ saturationDetector: dial(1) });
+    void flow.enqueue(request, key('a', 0));
+    expect(await states()).toEqual(['full', 'full', 'full']);
+  });
+
+  it('is "growing" while more arrives than leaves', async () => {
+    const { flow, flowClock, get } = setUp();
+    for (let second = 0; second < 3; second++) {
+      for (let index = 0; index < 10; index++) void flow.enqueue(request, key());
+      flowClock.advance(1_000);
+    }
+    expect(((await (await get('?view=json')).json()) as InspectorFrame).isGrowing).toBe(true);
+  });
+});
+
+describe('the search for a request', () => {
+  it.each([
+    ['its own id', { id: 'r-7' }],
+    ['the header of its HTTP request', { req: { headers: { 'x-request-id': 'r-7' } } }],
+  ])('finds it by %s, and says why it waits', async (_, named) => {
+    const { flow, flowClock, get } = setUp();
+    void flow.enqueue(request, key());
+    void flow.enqueue({ ...request, ...named } as FlowRequest, key());
+    flowClock.advance(2_000);
+    const found = await (await get('?view=find&id=r-7')).json();
+    expect(found).toMatchObject({ isWaiting: true, priority: 0, waitedMs: 2_000, why: expect.stringContaining('1 ahead in this flow') });
+    expect(await (await get('?view=find&id=r-8')).json()).toEqual({ isWaiting: false });
+    expect((await get('?view=find')).status).toBe(400);
+  });
+});
+
+describe('a login', () => {
+  const login = basicLogin({ password: 'right: one', realm: 'ops "1"' });
+  const ask = (authorization?: string) =>
+    setUp({ authorize: login }).get('?view=json', authorization === undefined ? {} : { headers: { authorization } });
+
+  it('is asked for with a challenge, and needs the password under any name', async () => {
+    const refused = await ask();
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Basic realm="ops 1", charset="UTF-8"']);
+    for (const wrong of ['Basic !', 'Bearer x', `Basic ${btoa('ann:wrong')}`, `Basic ${btoa('no colon')}`]) {
+      expect((await ask(wrong)).status).toBe(401);
+    }
+    expect((await ask(`Basic ${btoa('ann:right: one')}`)).status).toBe(200);
+    expect(() => basicLogin({ password: '' })).toThrow(FlowConfigError);
+  });
+
+  it('may be any answer of the host, such as the way to its own login', async () => {
+    const { get } = setUp({ authorize: () => new Response(null, { status: 302, headers: { location: '/login' } }) });
+    const response = await get();
+    expect([response.status, response.headers.get('location')]).toEqual([302, '/login']);
   });
 });
 

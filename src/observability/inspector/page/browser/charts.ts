@@ -43,9 +43,9 @@ function barsOf(buckets: InspectorFrame['outcomes']['buckets'], peak: number): B
 }
 
 export function showChart(frame: InspectorFrame): void {
-  const { buckets, bucketMs } = frame.outcomes;
+  const { buckets, bucketMs, waiting } = frame.outcomes;
   const peak = Math.max(1, ...buckets.map((bucket) => (bucket === null ? 0 : bucket[0] + bucket[1] + bucket[2])));
-  const width = chartWidth / buckets.length;
+  const width = chartWidth / Math.max(buckets.length, 1);
   const chart = byId('chart');
   list(
     chart,
@@ -59,7 +59,9 @@ export function showChart(frame: InspectorFrame): void {
       tell(rect, 'height', Math.max(bar.height, 0.5).toFixed(1));
     },
   );
-  write(byId('peak'), `peak ${rate(peak / (bucketMs / 1000))}/s`);
+  write(byId('peak'), bucketMs === 0 ? 'no history is kept' : `peak ${rate(peak / (bucketMs / 1000))}/s`);
+  const longest = Math.max(0, ...waiting.map((number) => number ?? 0));
+  write(byId('queue-peak'), `longest queue ${count(longest)}`);
   const total = (kind: number): string => count(buckets.reduce((sum, bucket) => sum + (bucket?.[kind] ?? 0), 0));
   tell(chart, 'aria-label', `Of the last five minutes: ${kinds.map((name, kind) => `${total(kind)} ${name}`).join(', ')}`);
 }
@@ -97,13 +99,15 @@ function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
   write(name.firstChild, endpoint.name);
   (name.lastElementChild as HTMLElement).hidden = !endpoint.isOverloaded;
   write(seats.lastChild, count(endpoint.inFlight));
-  write(usage.lastChild, endpoint.kvCacheUsage === null ? 'not reported' : share(used));
+  usage.hidden = endpoint.kvCacheUsage === null;
+  queue.hidden = endpoint.waitingQueueSize === null;
+  write(usage.lastChild, share(used));
   meter.hidden = endpoint.kvCacheUsage === null;
   mark(meter, 'high', used > 0.8);
   set(meter, '--share', Math.min(used, 1));
   tell(meter, 'aria-valuenow', Math.round(used * 100));
   tell(meter, 'aria-label', `KV cache in use on ${endpoint.name}`);
-  write(queue.lastChild, endpoint.waitingQueueSize === null ? '–' : count(endpoint.waitingQueueSize));
+  write(queue.lastChild, count(endpoint.waitingQueueSize ?? 0));
 }
 
 export function showEndpoints(frame: InspectorFrame): void {

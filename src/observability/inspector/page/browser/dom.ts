@@ -108,17 +108,26 @@ export function share(value: number): string {
   return `${Math.round(value * 100)} %`;
 }
 
-const tints = new Map<string, string>();
+const tintCount = 12;
+const tints = new Map<string, number>();
 
-/** The same colour for the same flow wherever it stands, and different ones for those that are seen together. */
+/** Forgets the colours of flows that are not shown any more, so that those that are can have one each. */
+export function keepTints(shown: readonly string[]): void {
+  if (tints.size < 4 * tintCount) return;
+  const kept = new Set(shown);
+  for (const name of tints.keys()) if (!kept.has(name)) tints.delete(name);
+}
+
+/** The same colour for the same flow wherever it stands, and one that the fewest others have. */
 export function tintOf(name: string): string {
   let tint = tints.get(name);
   if (tint === undefined) {
-    if (tints.size >= 4096) tints.clear();
-    tint = `t${tints.size % 8}`;
+    const uses = new Array<number>(tintCount).fill(0);
+    for (const used of tints.values()) uses[used] = (uses[used] ?? 0) + 1;
+    tint = uses.indexOf(Math.min(...uses));
     tints.set(name, tint);
   }
-  return tint;
+  return `t${tint}`;
 }
 
 /** Says how many are not shown. */

@@ -1,27 +1,37 @@
 /** The gate, the figures, and one lane for each band with its flows in line before its gate. */
 import type { FrameBand, InspectorFrame } from '../../frame.js';
-import { byId, bytes, count, list, make, makeSvg, mark, more, parts, rate, set, tell, time, tintOf, write } from './dom.js';
+import { byId, bytes, count, keepTints, list, make, makeSvg, mark, more, parts, rate, set, tell, time, tintOf, write } from './dom.js';
 
 export function showGate(frame: InspectorFrame): void {
   const isIdle = frame.waiting === 0;
-  const isShut = frame.isGateClosed && !isIdle;
+  const isShut = frame.gate !== 'open';
   const gate = byId('gate');
   mark(gate, 'shut', isShut);
   mark(gate, 'open', !isShut);
-  write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? 'closed' : 'open');
-  write(byId('held'), isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}` : 'lets go');
+  write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? (isIdle ? 'full' : 'closed') : 'open');
+  write(byId('held'), isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${words[frame.gate]}` : 'lets go');
   write(byId('saturation'), frame.saturation.toFixed(2));
   const gauge = byId('gauge');
-  set(gauge, '--share', Math.min(frame.saturation / 1.5, 1).toFixed(3));
-  tell(gauge, 'aria-valuenow', Math.min(frame.saturation, 1.5));
+  set(gauge, '--share', Math.min(frame.saturation, 1).toFixed(3));
+  tell(gauge, 'aria-valuenow', Math.min(frame.saturation, 1));
   tell(gauge, 'aria-valuetext', `${frame.saturation.toFixed(2)}, full at 1`);
   write(byId('waiting'), count(frame.waiting));
   write(byId('in-flight'), count(frame.inFlight));
-  write(byId('drain'), isIdle ? '–' : time(frame.timeToDrainMs));
+  write(byId('drain-label'), frame.isGrowing ? 'the queue is' : 'drains in');
+  write(byId('drain'), isIdle ? '–' : frame.isGrowing ? 'growing' : time(frame.timeToDrainMs));
   write(byId('arriving'), rate(frame.arrivedPerSecond));
   write(byId('dispatching'), rate(frame.dispatchedPerSecond));
   write(byId('bytes'), bytes(frame.waitingBytes));
 }
+
+/** One word for each state, here and at the gate. */
+const words: Readonly<Record<FrameBand['gate'], string>> = {
+  open: 'open',
+  full: 'servers full',
+  'endpoints-full': 'its endpoints are full',
+  behind: 'higher bands first',
+  'no-endpoints': 'no endpoints',
+};
 
 interface LaneParts {
   readonly title: HTMLElement;
@@ -33,6 +43,7 @@ interface LaneParts {
   readonly verdict: HTMLElement;
   readonly reading: HTMLElement;
   readonly flows: HTMLElement;
+  readonly limit: HTMLElement;
 }
 
 const partsOfLanes = new WeakMap<Element, LaneParts>();
@@ -49,17 +60,26 @@ function makeLane(): HTMLElement {
     makeSvg('path', { class: 'frame', d: 'M4 32V3M22 32V3' }),
     makeSvg('rect', { class: 'bar', x: 4, y: 15, width: 18, height: 13, rx: 2 }),
   );
-  const [verdict, reading, flows] = [make('b'), make('span'), make('ul', 'flows')];
+  const [verdict, reading, flows, limit] = [make('b'), make('span'), make('ul', 'flows'), make('span')];
+  const ends = make('p', 'ends', limit, make('span', '', 'first in line'));
+  ends.setAttribute('aria-hidden', 'true');
   const post = make('div', 'post', drawing, make('span', '', verdict, reading));
-  const lane = make('li', 'lane', make('div', 'lane-head', title, policies, rates), make('div', 'road', line, post), flows);
-  partsOfLanes.set(lane, { title, policies, waiting, rest, queue, post, verdict, reading, flows });
+  const lane = make(
+    'li',
+    'lane',
+    make('div', 'lane-head', title, policies, rates),
+    make('div', 'road', make('div', '', line, ends), post),
+    flows,
+  );
+  partsOfLanes.set(lane, { title, policies, waiting, rest, queue, post, verdict, reading, flows, limit });
   return lane;
 }
 
 function limitText(band: FrameBand): string {
   const limit = band.maxRequests === null ? '' : ` of ${count(band.maxRequests)}`;
-  const drain = band.waiting > 0 && band.timeToDrainMs !== null ? `, drains in ${time(band.timeToDrainMs)}` : '';
-  return `${limit} waiting · ${rate(band.arrivedPerSecond)}/s in, ${rate(band.dispatchedPerSecond)}/s out${drain}`;
+  const drains = band.waiting > 0 && band.timeToDrainMs !== null ? `, drains in ${time(band.timeToDrainMs)}` : '';
+  const drain = band.isGrowing ? ', growing' : drains;
+  return `${limit} waiting, ${count(band.inFlight)} running · ${rate(band.arrivedPerSecond)}/s in, ${rate(band.dispatchedPerSecond)}/s out${drain}`;
 }
 
 /** One flow of a lane, or all those that are not shown. */
@@ -80,16 +100,19 @@ function flowsOf(band: FrameBand): LaneFlow[] {
 }
 
 function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
-  const { title, policies, waiting, rest, queue, post, verdict, reading, flows } = partsOfLanes.get(lane) as LaneParts;
+  const { title, policies, waiting, rest, queue, post, verdict, reading, flows, limit } = partsOfLanes.get(lane) as LaneParts;
   write(title, `Priority ${band.priority}`);
   write(policies, `${band.fairness} · ${band.ordering}`);
   write(waiting, count(band.waiting));
   write(rest, limitText(band));
-  // By the square root: a line of ten is seen beside a line of ten thousand.
-  set(queue, '--share', band.waiting === 0 ? 0 : Math.max(Math.sqrt(band.waiting / longest), 0.02).toFixed(3));
-  mark(post, 'shut', band.isGated);
-  write(verdict, band.isGated ? 'gated' : band.held > 0 ? 'endpoints full' : band.waiting > 0 ? 'next' : 'open');
-  write(reading, `${band.saturation.toFixed(2)}${band.isGated ? ' ≥ ' : ' of '}${band.ceiling.toFixed(2)}`);
+  // Linear to the limit; a few in a long line are still seen.
+  const most = band.maxRequests ?? longest;
+  set(queue, '--share', band.waiting === 0 ? 0 : Math.min(Math.max(band.waiting / Math.max(most, 1), 0.006), 1).toFixed(4));
+  write(limit, band.maxRequests === null ? `no limit; the lane ends at ${count(most)}` : `limit ${count(most)}`);
+  mark(post, 'shut', band.gate !== 'open' && band.gate !== 'behind');
+  mark(post, 'behind', band.gate === 'behind');
+  write(verdict, words[band.gate]);
+  write(reading, `${band.saturation.toFixed(2)}${band.gate === 'full' ? ' ≥ ' : ' of '}${band.ceiling.toFixed(2)}`);
   const items = flowsOf(band);
   const keyOf = (flow: LaneFlow): string => (flow.tint === 'others' ? 'others' : `flow ${flow.name}`);
   list(queue, items, keyOf, (flow) => make('i', flow.tint), showBar);
@@ -115,7 +138,8 @@ function showChip(chip: HTMLElement, flow: LaneFlow): void {
 }
 
 export function showBands(frame: InspectorFrame): void {
-  const longest = Math.max(1, ...frame.bands.map((band) => band.waiting));
+  const longest = Math.max(10, ...frame.bands.map((band) => (band.maxRequests === null ? band.waiting : 0)));
+  keepTints(frame.bands.flatMap(({ flows }) => flows.map(({ name }) => name)));
   list(
     byId('lanes'),
     frame.bands,

@@ -3,6 +3,8 @@ import type { InspectorFrame } from '../../frame.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
 import { byId, count, mark, tell, write } from './dom.js';
 import { showBands, showGate } from './lanes.js';
+import { listenForSearches } from './search.js';
+import { showTenants } from './tenants.js';
 
 const retryMs = 5_000;
 const quietMs = 10_000;
@@ -17,6 +19,7 @@ function show(): void {
   latest = undefined;
   if (frame === undefined) return;
   showGate(frame);
+  showTenants(frame);
   showBands(frame);
   showWaits(frame);
   showChart(frame);
@@ -29,7 +32,7 @@ function show(): void {
 
 /** For screen readers: only that the gate closed or opened, and not more often than one can listen to. An open gate is no news at first. */
 function announce(frame: InspectorFrame): void {
-  const verdict = frame.isGateClosed && frame.waiting > 0 ? 'closed' : 'open';
+  const verdict = frame.gate !== 'open' && frame.waiting > 0 ? 'closed' : 'open';
   const nowMs = performance.now();
   if (verdict === told.verdict || nowMs - told.atMs < quietMs) return;
   write(byId('news'), verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open');
@@ -85,4 +88,5 @@ document.addEventListener('visibilitychange', () => {
   }
 });
 
+listenForSearches();
 open();

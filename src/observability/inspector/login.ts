@@ -1,0 +1,59 @@
+/** A login that every browser knows: the answer 401 makes it ask for name and password, which it then sends along, to the stream as well. */
+import { headerText } from '../../base/headers/header-source.js';
+import { schemas } from '../../index.js';
+import type { InspectorRequest } from './options.js';
+
+export interface BasicLoginOptions {
+  /** Of any name; the password alone decides. At least one character. */
+  readonly password: string;
+  /** What the browser shows. @default 'headgate' */
+  readonly realm?: string | undefined;
+}
+
+const { object, optional, parse, text } = schemas;
+
+const optionsSchema = object({
+  password: text('a password'),
+  realm: optional(text('a name without quotes'), 'headgate'),
+});
+
+/**
+ * An `authorize` that asks for a password by HTTP's basic authentication; compared in constant time. Use it behind TLS, or on an address
+ * that only operators reach.
+ * @throws FlowConfigError when there is no password
+ *
+ * @example
+ * const page = inspector(flow, { authorize: basicLogin({ password: process.env.INSPECTOR_PASSWORD }) });
+ */
+export function basicLogin(options: BasicLoginOptions): (request: InspectorRequest) => Promise<boolean | Response> {
+  const { password, realm } = parse(optionsSchema, options, 'basicLogin');
+  const challenge = { 'www-authenticate': `Basic realm="${realm.replace(/[^\w .-]/g, '')}", charset="UTF-8"`, 'cache-control': 'no-store' };
+  return async ({ headers }) => {
+    const given = passwordIn(headerText(headers, 'authorization'));
+    if (given !== undefined && (await isSame(given, password))) return true;
+    return new Response('The password is missing or wrong.', { status: 401, headers: challenge });
+  };
+}
+
+/** Of `Basic base64(name:password)`. */
+function passwordIn(authorization: string | undefined): string | undefined {
+  const encoded = /^basic +([\w+/=]+) *$/i.exec(authorization ?? '')?.[1];
+  if (encoded === undefined) return undefined;
+  try {
+    const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
+    const pair = new TextDecoder().decode(bytes);
+    return pair.slice(pair.indexOf(':') + 1);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Compares digests, so that neither length nor beginning shows in the time that it takes. */
+async function isSame(a: string, b: string): Promise<boolean> {
+  const digest = async (words: string): Promise<Uint8Array> =>
+    new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(words)));
+  const [left, right] = [await digest(a), await digest(b)];
+  let difference = 0;
+  for (let index = 0; index < left.length; index++) difference |= (left[index] as number) ^ (right[index] as number);
+  return difference === 0;
+}

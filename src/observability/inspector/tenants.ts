@@ -1,0 +1,82 @@
+/**
+ * The table of tenants: who has how much, who gets how much of what is owed, and who starves.
+ *
+ * A flow starves when its oldest request has waited for `starvesAfterMs`, and it got nothing lately while others were served, or in the
+ * last minute less than half of its share of its band.
+ */
+import type { ControllerOverview } from '../../index.js';
+import type { FlowHistory } from './flow-history.js';
+
+export interface FrameTenant {
+  readonly name: string;
+  readonly priority: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly servedPerSecond: number;
+  readonly refusedPerSecond: number;
+  /** Of its band, 0 … 1: by the cost that the fairness policy goes by, or by requests; null where nothing of the band was served lately. */
+  readonly receivedShare: number | null;
+  readonly owedShare: number | null;
+  /** Null: nothing waits, or no request of it was looked at. */
+  readonly oldestWaitMs: number | null;
+  readonly isStarving: boolean;
+}
+
+const starvesAfterMs = 5_000;
+
+type Standing = ControllerOverview['standings'][number];
+
+/** Starving ones first, then those that wait longest, then those that have most. */
+export function tenantTable(
+  { standings, bands, demand }: ControllerOverview,
+  history: FlowHistory | undefined,
+  nameOf: (fairnessId: string) => string,
+  historyNowMs: number,
+): FrameTenant[] {
+  const isSomebodyServed = demand.dispatchedPerSecond > 0;
+  const rows = standings.map((standing): FrameTenant => {
+    const { fairnessId, priority, waiting, inFlight, oldestWaitMs } = standing;
+    const rates = history?.rates(fairnessId, priority, historyNowMs);
+    const shares = sharesOf(standing, standings, bands, history);
+    const hasNothing = isSomebodyServed && (rates?.served ?? 0) === 0;
+    const hasLess = hasNothing || (shares !== undefined && shares.received < shares.owed / 2);
+    return {
+      name: nameOf(fairnessId),
+      priority,
+      running: inFlight,
+      waiting,
+      servedPerSecond: rounded(rates?.served ?? 0),
+      refusedPerSecond: rounded(rates?.refused ?? 0),
+      receivedShare: shares === undefined ? null : rounded(shares.received, 3),
+      owedShare: shares === undefined ? null : rounded(shares.owed, 3),
+      oldestWaitMs: oldestWaitMs === undefined ? null : Math.round(oldestWaitMs),
+      isStarving: waiting > 0 && (oldestWaitMs ?? 0) >= starvesAfterMs && hasLess,
+    };
+  });
+  return rows.sort(
+    (a, b) => Number(b.isStarving) - Number(a.isStarving) || (b.oldestWaitMs ?? -1) - (a.oldestWaitMs ?? -1) || b.running - a.running,
+  );
+}
+
+/** By the policy's own account where it keeps one; otherwise by requests and weights, of the flows that are listed. */
+function sharesOf(
+  { fairnessId, priority, weight }: Standing,
+  standings: readonly Standing[],
+  bands: ControllerOverview['bands'],
+  history: FlowHistory | undefined,
+): { readonly received: number; readonly owed: number } | undefined {
+  const kept = bands.find((band) => band.priority === priority)?.service?.tenants.find((tenant) => tenant.fairnessId === fairnessId);
+  if (kept !== undefined) return { received: kept.receivedShare, owed: kept.owedShare };
+  const served = history?.servedInBand(priority) ?? 0;
+  if (history === undefined || served === 0) return undefined;
+  let weights = 0;
+  for (const other of standings) {
+    const isActive = other.waiting > 0 || history.recent(other.fairnessId, priority).served > 0;
+    if (other.priority === priority && isActive) weights += other.weight;
+  }
+  return { received: history.recent(fairnessId, priority).served / served, owed: weights === 0 ? 0 : weight / weights };
+}
+
+function rounded(figure: number, digits = 1): number {
+  return Number(figure.toFixed(digits));
+}
