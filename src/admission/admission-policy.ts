@@ -46,7 +46,8 @@ export interface Refusal {
 export interface AdmissionPolicy<R = unknown> {
   readonly type: string;
   admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Refusal;
-  released?(request: R, key: AdmissionKey, usage: Usage | undefined): void;
+  /** `nowMs` is the instant of the end on the controller's clock; undefined where the policy is used alone and its user does not say. */
+  released?(request: R, key: AdmissionKey, usage: Usage | undefined, nowMs?: number): void;
 }
 
 export const admissionPolicyShape: PluginShape<AdmissionPolicy> = {

@@ -20,22 +20,24 @@ export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): 
       for (const [index, policy] of policies.entries()) {
         const answer = faults.guard(() => policy.admit(request, key, view));
         if (answer === undefined || answer === 'admit') continue;
-        for (const earlier of policies.slice(0, index).reverse()) faults.guard(() => earlier.released?.(request, key, undefined));
+        for (const earlier of policies.slice(0, index).reverse())
+          faults.guard(() => earlier.released?.(request, key, undefined, view.nowMs));
         return named(answer, policy);
       }
       faults.rethrow();
       return 'admit';
     },
-    released(request, key, usage) {
+    released(request, key, usage, nowMs) {
       const faults = new Faults();
-      for (const policy of policies) faults.guard(() => policy.released?.(request, key, usage));
+      for (const policy of policies) faults.guard(() => policy.released?.(request, key, usage, nowMs));
       faults.rethrow();
     },
   };
 }
 
+/** An answer that is no refusal stays as it is, for the controller to report. */
 function named(refusal: Refusal, { type }: AdmissionPolicy): Refusal {
-  return { ...refusal, policy: refusal.policy ?? type };
+  return typeof refusal?.reason === 'string' ? { ...refusal, policy: refusal.policy ?? type } : refusal;
 }
 
 /** Keeps one policy's fault from the others, and the first of them for later. */

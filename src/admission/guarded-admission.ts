@@ -1,5 +1,6 @@
 /** The admission policy as the controller asks it: its faults are contained, and it hears of the end of every request that it admitted. */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Gate } from '../gate/gate.js';
 import type { Usage } from '../tiers/views.js';
@@ -70,31 +71,45 @@ export class GuardedAdmission {
         this.admittedBy = policy;
         return undefined;
       }
-      if (isRefusal(answer)) return answer;
-      this.failed(policy, new TypeError('admit must return "admit" or an object with a reason'));
+      if (typeof answer === 'object' && answer !== null) return this.read(answer, policy);
+      this.guardOf(policy).refused('admit must return "admit" or an object with a reason', answer);
     } catch (error) {
-      this.failed(policy, error);
+      this.guardOf(policy).failed(error);
     }
     return undefined;
   }
 
   /** Tells the policy that admitted the request of its end, once. */
-  ended(item: AdmittedItem, usage: Usage | undefined): void {
+  ended(item: AdmittedItem, usage: Usage | undefined, nowMs: number): void {
     const policy = item.admittedBy;
     if (policy === undefined) return;
     item.admittedBy = undefined;
     try {
-      policy.released?.(item.request, item, usage);
+      const answer: unknown = policy.released?.(item.request, item, usage, nowMs);
+      if (answer !== undefined) this.guardOf(policy).ignored(answer);
     } catch (error) {
-      this.failed(policy, error);
+      this.guardOf(policy).failed(error);
     }
   }
 
-  private failed({ type }: AdmissionPolicy, error: unknown): void {
-    this.errors.pluginFailed('admission', type, error);
+  /** A copy of a refusal, so that each field is read once; undefined when a field is wrong. */
+  private read(answer: Partial<Refusal>, from: AdmissionPolicy): Refusal | undefined {
+    const { reason, policy = from.type, cause, retryAfterMs } = answer;
+    const isTime = retryAfterMs === undefined || (typeof retryAfterMs === 'number' && retryAfterMs >= 0);
+    if (typeof reason === 'string' && typeof policy === 'string' && causes.includes(cause) && isTime) {
+      return { reason, policy, cause, retryAfterMs };
+    }
+    const guard = this.guardOf(from);
+    const rule = 'a refusal must have a reason, and may have a policy, a cause ("saturated" or "overloaded") and a retryAfterMs from 0 up';
+    guard.refused(rule, answer);
+    for (const field of [reason, policy, cause, retryAfterMs]) guard.ignored(field);
+    return undefined;
+  }
+
+  /** Made when it is needed: the policy that hears of an end may be one that was replaced since. */
+  private guardOf(policy: AdmissionPolicy): PluginGuard {
+    return new PluginGuard('admission', policy, this.errors);
   }
 }
 
-function isRefusal(answer: unknown): answer is Refusal {
-  return typeof answer === 'object' && answer !== null && 'reason' in answer && typeof answer.reason === 'string';
-}
+const causes: readonly unknown[] = [undefined, 'saturated', 'overloaded'];

@@ -71,10 +71,10 @@ export function tenantBudgets<R = unknown>(options: TenantBudgetsOptions, inner?
       }
       return answer === 'admit' || inner === undefined ? answer : { ...answer, policy: answer.policy ?? inner.type };
     },
-    released(request, key, usage) {
+    released(request, key, usage, nowMs) {
       const budget = ofTenant.get(key.fairnessId);
       if (budget !== undefined && budget.held > 0) budget.held--;
-      inner?.released?.(request, key, usage);
+      inner?.released?.(request, key, usage, nowMs);
     },
   };
 }

@@ -43,7 +43,7 @@ export interface TokenBucketOptions<R = unknown> extends TokenBucketParameters {
 
 /** A bucket that also tells what it holds. */
 export interface TokenBucket<R = unknown> extends AdmissionPolicy<R> {
-  /** Tokens as of the last decision; negative while in debt. */
+  /** Tokens as of the last decision or end of a request; negative while in debt. */
   readonly tokens: number;
 }
 
@@ -99,8 +99,10 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
       if (needed > capacity) return { reason: `${reason}; the bucket holds ${capacity}` };
       return { reason, retryAfterMs: Math.ceil(((needed - tokens) * 1000) / refillPerSecond) };
     },
-    released(request, key, usage) {
+    released(request, key, usage, nowMs) {
       const booked = checked(costOf(request, key));
+      // What came back before the end fills the bucket first: a later charge must find it.
+      if (nowMs !== undefined) refill(nowMs);
       if (usage === undefined) tokens = Math.min(capacity, tokens + booked);
       else if (settle !== false && totalTokens(usage) > 0) tokens = Math.min(capacity, tokens + booked - checked(actualCost(usage)));
     },

@@ -4,7 +4,7 @@ import { expectedWord } from '../base/faults/did-you-mean.js';
 import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { FlowKey, FlowRequest } from './flow-request.js';
 
-export function isCount(value: unknown): boolean {
+function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
@@ -12,7 +12,7 @@ export function isSpan(value: unknown): boolean {
   return typeof value === 'number' && value >= 0;
 }
 
-/** What is wrong with a call for which `isRightCall` is false. */
+/** What is wrong with a call that Intake did not take. */
 export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
   try {
     return describeWrong(method, request, key);

@@ -1,9 +1,8 @@
 /** What hosts hold: the controller's public face. Every decision is made in the Dispatcher. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { ItemView } from '../tiers/views.js';
-import { argumentError, checkRun } from './check-arguments.js';
+import { checkRun } from './check-arguments.js';
 import { Dispatcher } from './engine/dispatcher.js';
-import { isRightCall } from './engine/intake.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
 import type { FlowGate } from './flow-gate.js';
@@ -61,7 +60,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws (rejects) FlowConfigError for a call that cannot be right: no `byteSize`, no `fairnessId`, a priority that is no integer
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
-    return isRightCall(request, key) ? this.dispatcher.enqueue(request, key) : Promise.reject(argumentError('enqueue', request, key));
+    return this.dispatcher.enqueue(request, key);
   }
 
   /**
@@ -70,7 +69,6 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
-    if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
     return this.dispatcher.tryEnqueue(request, key);
   }
 
@@ -78,18 +76,21 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends. With `onEvicted: 'requeue'` a
    * request that is evicted before it produced tokens waits again, once, and `work` is called again with another lease.
    * @returns what `work` returns
-   * @throws FlowControlError when the request was dropped; whatever `work` throws; FlowConfigError for a call that cannot be right
+   * @throws FlowControlError when the request was dropped, with what `work` threw as its `cause` if it ran; whatever `work` throws;
+   * FlowConfigError for a call that cannot be right
    */
   async run<T>(request: R, key: FlowKey, work: (lease: Lease) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
     checkRun(work, options);
     let outcome = await this.enqueue(request, key);
+    let thrown: unknown;
     for (;;) {
-      if (outcome.type !== 'Dispatched') throw new FlowControlError(outcome);
+      if (outcome.type !== 'Dispatched') throw withCause(new FlowControlError(outcome), thrown);
       const { lease } = outcome;
       try {
         return await work(lease);
       } catch (error) {
-        if (options.onEvicted !== 'requeue' || !lease.isEvicted) throw error;
+        if (options.onEvicted !== 'requeue' || !lease.isEvicted || lease.isReleased) throw error;
+        thrown = error;
         outcome = await lease.requeue();
       } finally {
         lease.release();
@@ -150,32 +151,34 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    */
   explain(waiting: R | ItemView<R> | number | ((request: R) => boolean)): WaitExplanation | undefined {
     const item = findWaiting(this.dispatcher, waiting);
-    return item && explainWait(this.dispatcher, item, this.options.clock.now());
+    return item && this.dispatcher.look((nowMs) => explainWait(this.dispatcher, item, nowMs));
   }
 
   /** What is asked for and what is served, waiting requests included: the signal for autoscalers. O(bands), and one reading of the detector. */
   demand(): FlowDemand {
-    return takeDemand(this.dispatcher, this.options.clock.now());
+    this.dispatcher.measure();
+    return this.dispatcher.look((nowMs) => takeDemand(this.dispatcher, nowMs));
   }
 
   /** What `snapshot` shows, of the largest flows and the longest waits only: at a cost that does not grow with what waits. */
   overview(bounds: OverviewBounds = {}): ControllerOverview {
     this.dispatcher.collectIdle();
-    return takeOverview(this.dispatcher, bounds, this.events.pluginErrors, this.options.clock.now());
+    this.dispatcher.measure();
+    return this.dispatcher.look((nowMs) => takeOverview(this.dispatcher, bounds, this.events.pluginErrors, nowMs));
   }
 
   /** Figures. O(bands + in flight), and one reading of the detector. */
   stats(): FlowStats {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
-    return takeStats(this.dispatcher, this.events.pluginErrors);
+    return this.dispatcher.look(() => takeStats(this.dispatcher, this.events.pluginErrors));
   }
 
   /** Counters for exporters: figures, limits, and what waits in each band and flow. O(bands + in flight), and one reading of the detector. */
   figures(): ControllerFigures {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
-    return takeFigures(this.dispatcher, this.options, this.events.pluginErrors, this.options.clock.now());
+    return this.dispatcher.look((nowMs) => takeFigures(this.dispatcher, this.options, this.events.pluginErrors, nowMs));
   }
 
   /**
@@ -185,6 +188,11 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   snapshot(): ControllerSnapshot {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
-    return takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, this.options.clock.now());
+    return this.dispatcher.look((nowMs) => takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, nowMs));
   }
+}
+
+function withCause(error: FlowControlError, cause: unknown): FlowControlError {
+  if (cause !== undefined) error.cause = cause;
+  return error;
 }

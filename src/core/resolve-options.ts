@@ -201,10 +201,27 @@ function resolveFlow({ weight, limits: given }: Parsed['flows'][string]): FlowPr
   return { weight, limits: given === undefined ? undefined : fill(given, unlimited) };
 }
 
-/** Shares that add up to everything would leave nothing for the order of bands to decide. */
-function sharesLeaveRoom({ bands }: Parsed, report: Report): void {
-  const total = Array.isArray(bands) ? bands.reduce((sum, band) => sum + (band?.minShare ?? 0), 0) : 0;
-  if (total >= 1) report('shares that add up to less than 1', ['bands'], `minShare of all bands together ${total}`);
+/**
+ * Shares that add up to everything would leave nothing for the order of bands to decide. A template's share counts for every band that may
+ * be made from it.
+ */
+function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: Parsed, report: Report): void {
+  const given = Array.isArray(bands) ? bands.filter((band) => band !== undefined && band !== null) : [];
+  const configured = given.reduce((sum, band) => sum + (band.minShare ?? 0), 0);
+  if (configured >= 1) {
+    report('shares that add up to less than 1', ['bands'], `minShare of all bands together ${configured}`);
+    return;
+  }
+  const positive = defaultBand?.minShare ?? 0;
+  const negative = (defaultNegativeBand ?? defaultBand)?.minShare ?? 0;
+  const hasZero = given.some(({ priority }) => priority === 0);
+  const most = maxBands ?? Math.max(defaultMaxBands, countBands(given));
+  const made = Math.max(most - given.length - (hasZero ? 0 : 1), 0);
+  const all = configured + (hasZero ? 0 : positive) + made * Math.max(positive, negative);
+  if (!(all >= 1)) return;
+  const template = negative > positive ? 'defaultNegativeBand' : 'defaultBand';
+  const total = Number(all.toFixed(6));
+  report(`shares of up to ${most} bands (maxBands) that add up to less than 1`, [template, 'minShare'], `${total} when all of them exist`);
 }
 
 function fill(given: ParsedBand['limits'], otherwise: Limits): Limits {

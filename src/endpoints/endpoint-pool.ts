@@ -103,6 +103,8 @@ export class EndpointPool implements PoolView {
   private listeners: readonly (() => void)[] = [];
   private readonly events = new GuardedEvents<PoolEvents>('added', 'removed', 'updated', 'reported', 'overloaded');
   private changes = 0;
+  /** Says which controller is woken first. */
+  private wakes = 0;
   private clock: () => number = () => performance.now();
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
@@ -275,8 +277,14 @@ export class EndpointPool implements PoolView {
     this.events.emit(event, endpoint);
   }
 
+  /** Wakes the controllers, another one first each time: the first to be woken takes the seat that came free. */
   private changed(except?: () => void): void {
-    for (const listener of this.listeners) if (listener !== except) listener();
+    const { listeners } = this;
+    const first = listeners.length < 2 ? 0 : this.wakes++ % listeners.length;
+    for (let i = 0; i < listeners.length; i++) {
+      const listener = listeners[(first + i) % listeners.length] as () => void;
+      if (listener !== except) listener();
+    }
   }
 }
 

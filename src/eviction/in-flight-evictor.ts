@@ -4,6 +4,7 @@
  * Invariant: a victim has strictly lower priority than the band that it makes room for; no request is evicted twice.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
 import { Reclamation, type ReclamationSettings } from './reclamation.js';
@@ -28,6 +29,8 @@ export interface Gauge {
 
 export class InFlightEvictor<L extends InFlightView> {
   private settings: EvictorSettings;
+  private filter: PluginGuard;
+  private ordering: PluginGuard;
   private readonly errors: PluginErrorSink;
   private readonly reclamation: Reclamation<L>;
   /** Those that may be evicted, by priority, in the order of their dispatch. */
@@ -35,6 +38,8 @@ export class InFlightEvictor<L extends InFlightView> {
 
   constructor(settings: EvictorSettings, errors: PluginErrorSink) {
     this.settings = settings;
+    this.filter = new PluginGuard('evictionFilter', settings.filter, errors);
+    this.ordering = new PluginGuard('evictionOrdering', settings.ordering, errors);
     this.errors = errors;
     this.reclamation = new Reclamation<L>(settings);
   }
@@ -42,6 +47,8 @@ export class InFlightEvictor<L extends InFlightView> {
   /** Takes new settings; requests in flight stay as their dispatch found them. */
   configure(settings: EvictorSettings): void {
     this.settings = settings;
+    this.filter = new PluginGuard('evictionFilter', settings.filter, this.errors);
+    this.ordering = new PluginGuard('evictionOrdering', settings.ordering, this.errors);
     this.reclamation.configure(settings);
   }
 
@@ -117,23 +124,23 @@ export class InFlightEvictor<L extends InFlightView> {
   }
 
   private accepts(lease: L): boolean {
-    const { filter } = this.settings;
     try {
-      return filter.accepts(lease) === true;
+      const answer: unknown = this.settings.filter.accepts(lease);
+      if (typeof answer === 'boolean') return answer;
+      this.filter.refused('accepts must return true or false', answer);
     } catch (error) {
-      this.errors.pluginFailed('evictionFilter', filter.type, error);
-      return false;
+      this.filter.failed(error);
     }
+    return false;
   }
 
   private compare(a: L, b: L): number {
-    const { ordering } = this.settings;
     try {
-      const order = ordering.compare(a, b);
+      const order: unknown = this.settings.ordering.compare(a, b);
       if (typeof order === 'number' && !Number.isNaN(order)) return order;
-      this.errors.pluginFailed('evictionOrdering', ordering.type, new TypeError(`compare must return a number; got ${String(order)}`));
+      this.ordering.refused('compare must return a number', order);
     } catch (error) {
-      this.errors.pluginFailed('evictionOrdering', ordering.type, error);
+      this.ordering.failed(error);
     }
     return 0;
   }

@@ -5,6 +5,7 @@
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
@@ -51,6 +52,7 @@ export class Gate {
   private readonly errors: PluginErrorSink;
   private readonly onAnnounced: () => void;
   private options: GateOptions;
+  private usageLimit: PluginGuard;
   private shared: GuardedDetector;
   /** Detectors that judge single bands; undefined while no band has its own. */
   private own: OwnDetectors | undefined = undefined;
@@ -60,6 +62,7 @@ export class Gate {
     this.bands = bands;
     this.errors = errors;
     this.options = options;
+    this.usageLimit = new PluginGuard('usageLimit', options.usageLimitPolicy, errors);
     this.onAnnounced = onAnnounced;
     this.shared = this.guarded(options.saturationDetector, []);
     this.install([]);
@@ -67,6 +70,7 @@ export class Gate {
 
   configure(options: GateOptions): void {
     this.options = options;
+    this.usageLimit = new PluginGuard('usageLimit', options.usageLimitPolicy, this.errors);
     this.ceilingsVersion = -1;
     const before = this.detectors();
     this.shared = this.guarded(options.saturationDetector, before);
@@ -142,9 +146,10 @@ export class Gate {
     const { usageLimitPolicy } = this.options;
     if (usageLimitPolicy.dispatched === undefined) return;
     try {
-      usageLimitPolicy.dispatched(priority);
+      const answer: unknown = usageLimitPolicy.dispatched(priority);
+      if (answer !== undefined) this.usageLimit.ignored(answer);
     } catch (error) {
-      this.errors.pluginFailed('usageLimit', usageLimitPolicy.type, error);
+      this.usageLimit.failed(error);
     }
   }
 
@@ -210,14 +215,12 @@ export class Gate {
     this.ceilingsVersion = isRanked(judged) ? this.bands.version : -1;
     const bands = this.bands.all().filter((band) => isRanked(band) || band === judged);
     const ceilings = new Array<number>(bands.length).fill(1);
+    const priorities = bands.map((band) => band.priority);
     try {
-      usageLimitPolicy.computeLimits(
-        this.saturation,
-        bands.map((band) => band.priority),
-        ceilings,
-      );
+      const answer: unknown = usageLimitPolicy.computeLimits(this.saturation, priorities, ceilings);
+      if (answer !== undefined) this.usageLimit.ignored(answer);
     } catch (error) {
-      this.errors.pluginFailed('usageLimit', usageLimitPolicy.type, error);
+      this.usageLimit.failed(error);
       ceilings.fill(1);
     }
     let previous = Number.POSITIVE_INFINITY;
@@ -230,8 +233,7 @@ export class Gate {
 
   private sound(ceiling: unknown): number {
     if (typeof ceiling === 'number' && !Number.isNaN(ceiling)) return ceiling;
-    const { type } = this.options.usageLimitPolicy;
-    this.errors.pluginFailed('usageLimit', type, new TypeError(`a ceiling must be a number; got ${String(ceiling)}`));
+    this.usageLimit.refused('a ceiling must be a number', ceiling);
     return 1;
   }
 }

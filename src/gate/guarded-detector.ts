@@ -3,8 +3,9 @@
  * applied to the rest.
  */
 
-import { abandon, isPromise } from '../base/async-function.js';
+import { textOf } from '../base/faults/foreign-values.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { SaturationDetector } from './saturation-detector.js';
 
@@ -27,12 +28,12 @@ export class GuardedDetector {
   /** Stops the detector's announcements; undefined while it makes none. */
   private unsubscribe: (() => void) | undefined = undefined;
   private settings: GuardedDetectorSettings;
-  private readonly errors: PluginErrorSink;
+  private readonly guard: PluginGuard;
 
   constructor(detector: SaturationDetector, settings: GuardedDetectorSettings, errors: PluginErrorSink, onAnnounced: () => void) {
     this.detector = detector;
     this.settings = settings;
-    this.errors = errors;
+    this.guard = new PluginGuard('saturationDetector', detector, errors);
     this.subscribe(onAnnounced);
   }
 
@@ -50,19 +51,26 @@ export class GuardedDetector {
     }
     const { settings } = this;
     let saturation = settings.failValue;
+    let isFailing = true;
+    let announces = false;
     this.isReading = true;
     try {
       const reading = this.detector.saturation(pool, nowMs);
-      this.isFailing = !(typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY);
-      if (this.isFailing) this.failed(notSaturation(reading));
-      else saturation = reading / settings.closeAt;
+      if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
+        isFailing = false;
+        announces = this.unsubscribe !== undefined && this.detector.isGuessing !== true;
+        saturation = reading / settings.closeAt;
+      } else {
+        this.guard.failed(new RangeError(`saturation must be a finite number from 0 up; got ${textOf(reading)}`));
+        this.guard.ignored(reading);
+      }
     } catch (error) {
-      this.isFailing = true;
-      this.failed(error);
+      this.guard.failed(error);
     } finally {
       this.isReading = false;
     }
-    this.announces = this.unsubscribe !== undefined && !this.isFailing && this.detector.isGuessing !== true;
+    this.isFailing = isFailing;
+    this.announces = announces;
     this.saturation = settings.openAt === settings.closeAt ? saturation : this.latch(saturation);
     return this.saturation;
   }
@@ -77,10 +85,10 @@ export class GuardedDetector {
     if (this.detector.filter === undefined) return endpoints;
     try {
       const kept: unknown = this.detector.filter(endpoints, nowMs);
-      if (Array.isArray(kept)) return kept;
-      this.failed(new TypeError('filter must return an array of endpoints'));
+      if (isPartOf(kept, endpoints)) return kept;
+      this.guard.refused('filter must return an array of the endpoints that it was given', kept);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
     return endpoints;
   }
@@ -88,27 +96,29 @@ export class GuardedDetector {
   dispatched(endpoint: EndpointView, nowMs: number): void {
     if (this.detector.dispatched === undefined) return;
     try {
-      this.detector.dispatched(endpoint, nowMs);
+      const answer: unknown = this.detector.dispatched(endpoint, nowMs);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   released(endpoint: EndpointView, nowMs: number): void {
     if (this.detector.released === undefined) return;
     try {
-      this.detector.released(endpoint, nowMs);
+      const answer: unknown = this.detector.released(endpoint, nowMs);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   /** Ends the announcements. */
   stop(): void {
     try {
-      this.unsubscribe?.();
+      this.guard.ignored(this.unsubscribe?.());
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
     this.unsubscribe = undefined;
   }
@@ -117,11 +127,13 @@ export class GuardedDetector {
     if (this.detector.subscribe === undefined) return;
     try {
       // An announcement during a reading is part of the answer.
-      this.unsubscribe = this.detector.subscribe(() => {
+      const unsubscribe: unknown = this.detector.subscribe(() => {
         if (!this.isReading) onAnnounced();
       });
+      if (typeof unsubscribe === 'function') this.unsubscribe = unsubscribe as () => void;
+      else this.guard.refused('subscribe must return a function', unsubscribe);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
@@ -132,13 +144,18 @@ export class GuardedDetector {
     else if (saturation <= openAt / closeAt) this.isLatched = false;
     return this.isLatched ? Math.max(saturation, 1) : saturation;
   }
-
-  private failed(error: unknown): void {
-    this.errors.pluginFailed('saturationDetector', this.detector.type, error);
-  }
 }
 
-function notSaturation(reading: unknown): RangeError {
-  if (isPromise(reading)) abandon(reading);
-  return new RangeError(`saturation must be a finite number from 0 up; got ${isPromise(reading) ? 'a promise' : String(reading)}`);
+/** True for an array that holds nothing but members of `whole`. O(whole) for one that keeps their order. */
+function isPartOf(part: unknown, whole: readonly EndpointView[]): part is readonly EndpointView[] {
+  if (part === whole) return true;
+  if (!Array.isArray(part)) return false;
+  let next = 0;
+  for (let i = 0; i < part.length; i++) {
+    while (next < whole.length && whole[next] !== part[i]) next++;
+    if (next++ < whole.length) continue;
+    const members = new Set<unknown>(whole);
+    return Array.from(part).every((each) => members.has(each));
+  }
+  return true;
 }

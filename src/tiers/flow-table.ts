@@ -28,6 +28,8 @@ export interface FlowTableSettings {
 
 export class FlowTable {
   size = 0;
+  /** How many of the flows are shared by those that found the table full. */
+  private overflows = 0;
   private readonly idle = new LinkedList<Flow>();
   private settings: FlowTableSettings;
   private readonly onRemoved: (flow: Flow) => void;
@@ -77,22 +79,28 @@ export class FlowTable {
     for (const flow of [...band.flows.values()]) this.remove(flow);
   }
 
-  /** When the table is full, the flow idle longest makes room; when none is idle, the name is one that many share. */
+  /** When the table is full, the flows idle longest make room; when none is idle, the name is one that many share. */
   private hasRoomFor(name: string): boolean {
     if (name.length > longestName) return false;
-    if (this.size >= this.settings.maxFlows && this.idle.first !== undefined) this.remove(this.idle.first);
+    for (let i = 0; i < collectedAtATime && this.size >= this.settings.maxFlows && this.idle.first !== undefined; i++) {
+      this.remove(this.idle.first);
+    }
     return this.size < this.settings.maxFlows;
   }
 
   private make(band: PriorityBand, wanted: string, wantedId: string, nowMs: number): Flow {
     let name = wanted;
     let fairnessId = wantedId;
+    // Requests of this very fairness ID may wait in the flow that it shared: they go first, so it shares on until nothing waits there.
+    const busy = this.overflows > 0 ? band.flows.get(overflowName(wanted)) : undefined;
+    if (busy !== undefined && busy.waiting > 0) return busy;
     if (!this.hasRoomFor(wanted)) {
-      name = `${overflowPrefix}${textHash(wanted) % overflowFlows}`;
+      name = overflowName(wanted);
       fairnessId = name;
       const existing = band.flows.get(name);
       if (existing !== undefined) return existing;
     }
+    if (isOverflow(name)) this.overflows++;
     const flow = new Flow(name, fairnessId, band, band.queueForFlow());
     flow.profile = this.settings.flows.get(fairnessId);
     band.flows.set(name, flow);
@@ -111,6 +119,15 @@ export class FlowTable {
     this.markBusy(flow);
     flow.band.removeFlow(flow);
     this.size--;
+    if (isOverflow(flow.name)) this.overflows--;
     this.onRemoved(flow);
   }
+}
+
+function overflowName(name: string): string {
+  return `${overflowPrefix}${textHash(name) % overflowFlows}`;
+}
+
+function isOverflow(name: string): boolean {
+  return name.startsWith(overflowPrefix);
 }

@@ -9,6 +9,7 @@
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
+import { PluginGuard } from '../base/faults/plugin-guard.js';
 import { FifoQueue } from '../base/queues/fifo-queue.js';
 import { HeapQueue } from '../base/queues/heap-queue.js';
 import type { ItemQueue } from '../base/queues/item-queue.js';
@@ -16,7 +17,7 @@ import { LinkedList } from '../base/queues/linked-list.js';
 import { ScoredQueue, type Scores } from '../base/queues/scored-queue.js';
 import { earliestHead } from './2-fairness/earliest-head.js';
 import type { Ending, FairnessPolicy, FlowSelector } from './2-fairness/fairness-policy.js';
-import { GuardedSelector } from './2-fairness/guarded-selector.js';
+import { GuardedSelector, type PickedBand } from './2-fairness/guarded-selector.js';
 import type { ServiceFigures } from './2-fairness/service-figures.js';
 import { guardedCompare } from './3-ordering/guarded-compare.js';
 import { guardedScores } from './3-ordering/guarded-scores.js';
@@ -24,7 +25,7 @@ import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
 import { EventRate } from './event-rate.js';
 import { Flow } from './flow.js';
 import { type HeldClass, HeldFlows } from './held-flows.js';
-import type { BandView, ItemView, Usage } from './views.js';
+import type { ItemView, Usage } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
 
 /** Numbers resolved; Infinity = unlimited, or for ever. */
@@ -40,7 +41,7 @@ export interface BandSettings {
   readonly minShare: number;
 }
 
-export class PriorityBand implements BandView {
+export class PriorityBand implements PickedBand {
   waiting = 0;
   waitingBytes = 0;
   waitingTokens = 0;
@@ -80,12 +81,15 @@ export class PriorityBand implements BandView {
   isConfigured: boolean;
   settings: BandSettings;
   private readonly errors: PluginErrorSink;
+  /** Contains the ordering policy. */
+  private ordering: PluginGuard;
 
   constructor(priority: number, isConfigured: boolean, settings: BandSettings, errors: PluginErrorSink, nowMs: number) {
     this.priority = priority;
     this.isConfigured = isConfigured;
     this.settings = settings;
     this.errors = errors;
+    this.ordering = new PluginGuard('ordering', settings.ordering, errors);
     this.lastUsedMs = nowMs;
     this.arrivalRate = new EventRate(nowMs);
     this.dispatchRate = new EventRate(nowMs);
@@ -98,6 +102,10 @@ export class PriorityBand implements BandView {
 
   get firstActive(): Flow | undefined {
     return this.active.first;
+  }
+
+  isActiveFlow(candidate: unknown): candidate is Flow {
+    return candidate instanceof Flow && candidate.band === this && candidate.waiting > 0 && candidate.heldIn === undefined;
   }
 
   activeFlows(): Iterable<Flow> {
@@ -228,28 +236,34 @@ export class PriorityBand implements BandView {
     return this.ignoredBefore + (this.selector?.ignoredReports ?? 0);
   }
 
+  /** How evenly the fairness policy has served its flows, where it keeps account of it. */
+  get fairnessIndex(): number | undefined {
+    return this.selector?.fairnessIndex;
+  }
+
   settled(flow: Flow, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     this.selector?.settled(flow, usage, nowMs, tokens, item, ending);
   }
 
   /** True when the ordering policy has given the request up. Asked where `dropsInfeasible`. */
   isInfeasible(item: ItemView, nowMs: number): boolean {
-    const { ordering } = this.settings;
     try {
-      return ordering.isInfeasible?.(item, nowMs) === true;
+      const answer: unknown = this.settings.ordering.isInfeasible?.(item, nowMs);
+      if (typeof answer === 'boolean') return answer;
+      this.ordering.refused('isInfeasible must return true or false', answer);
     } catch (error) {
-      this.errors.pluginFailed('ordering', ordering.type, error);
-      return false;
+      this.ordering.failed(error);
     }
+    return false;
   }
 
   /** A dispatched request had its first token, or ended without a report. Told where `hearsFirstTokens`. */
   firstToken(item: ItemView, afterMs: number): void {
-    const { ordering } = this.settings;
     try {
-      ordering.firstToken?.(item, afterMs);
+      const answer: unknown = this.settings.ordering.firstToken?.(item, afterMs);
+      if (answer !== undefined) this.ordering.ignored(answer);
     } catch (error) {
-      this.errors.pluginFailed('ordering', ordering.type, error);
+      this.ordering.failed(error);
     }
   }
 
@@ -376,10 +390,7 @@ export class PriorityBand implements BandView {
 
   private pickFlow(nowMs: number): Flow | undefined {
     if (this.waiting === 0) return undefined;
-    const choice = this.selector?.pick(nowMs);
-    if (choice instanceof Flow && choice.band === this && choice.waiting > 0 && choice.heldIn === undefined) return choice;
-    this.selector?.failed(new TypeError('pick must return an active flow of this band'));
-    return this.longestActive();
+    return (this.selector?.pick(nowMs) as Flow | undefined) ?? this.longestActive();
   }
 
   /** The fallback for a failing policy: the flow that is active longest, which then goes to the end. */
@@ -402,6 +413,7 @@ export class PriorityBand implements BandView {
   /** Resolves what its policies hear of, once. */
   private notePolicies(): void {
     const { isInfeasible, firstToken } = this.settings.ordering;
+    this.ordering = new PluginGuard('ordering', this.settings.ordering, this.errors);
     this.dropsInfeasible = isInfeasible !== undefined;
     this.hearsFirstTokens = firstToken !== undefined;
     this.hearsSettlements = this.hearsFirstTokens || this.selector?.hearsSettlements === true;

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type TokenBucketOptions, tokenBucket } from '../../src/admission/token-bucket.js';
-import { defaultRegistry } from '../../src/index.js';
+import { type AdmissionPolicy, allOf, defaultRegistry } from '../../src/index.js';
+import { key, leaseOf, makeFlow } from '../support/flow.js';
 import { admissionView } from '../support/pools.js';
 import { refusalOf, standard } from './support.js';
 
@@ -117,6 +118,43 @@ describe('tokenBucket', () => {
     bucket.admit({ tokens: 70 }, standard, at(0));
     bucket.released?.({ tokens: 70 }, standard, ran(10, 10));
     expect(bucket.tokens).toBe(60);
+  });
+
+  it('settles against a balance that is refilled up to the end of the request, as GCRA does', () => {
+    const bucket = tokenBucket({ capacity: 1000, refillPerSecond: 100, settle: true });
+    // Balances of a GCRA script: time, cost or later charge, balance afterwards, wait of a refusal.
+    const rows = [
+      ['take', 5000, 1, 999],
+      ['settle', 5000, -50, 1000],
+      ['take', 6000, 50, 950],
+      ['refused', 6005, 1000, 950.5, 495],
+      ['take', 6005, 10, 940.5],
+      ['refused', 6025, 1000, 942.5, 575],
+      ['take', 6030, 400, 543],
+      ['take', 6130, 1, 552],
+      ['settle', 11_130, 300, 700],
+      ['take', 11_135, 400, 300.5],
+      ['take', 11_235, 10, 300.5],
+      ['take', 11_236, 10, 290.6],
+    ] as const;
+    for (const [step, nowMs, cost, balance, retryAfterMs] of rows) {
+      if (step === 'settle') bucket.released?.({ tokens: Math.max(-cost, 0) }, standard, cost < 0 ? undefined : ran(cost), nowMs);
+      else if (step === 'take') expect(bucket.admit({ tokens: cost }, standard, at(nowMs))).toBe('admit');
+      else expect(refusalOf(bucket.admit({ tokens: cost }, standard, at(nowMs))).retryAfterMs).toBe(retryAfterMs);
+      expect(bucket.tokens).toBeCloseTo(balance, 9);
+    }
+  });
+
+  it('is told by the controller, alone and among others, when a request ended', () => {
+    for (const wrap of [(bucket: AdmissionPolicy) => bucket, (bucket: AdmissionPolicy) => allOf(bucket)]) {
+      const bucket = tokenBucket({ capacity: 1000, refillPerSecond: 100, settle: true });
+      const { flow, clock } = makeFlow({ admission: wrap(bucket as AdmissionPolicy) });
+      const lease = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 600 }, key()));
+      clock.advance(5000);
+      lease.report({ promptTokens: 700 });
+      lease.release();
+      expect(bucket.tokens).toBe(800);
+    }
   });
 
   it('throws at a cost that is no number from 0 up, and keeps its balance', () => {

@@ -145,6 +145,18 @@ describe('bands', () => {
     expect(resolve({ bands }).maxBands).toBe(101);
   });
 
+  it('counts the share of a template for every band that may be made from it', () => {
+    const share = (minShare: number, more: object = {}): ReturnType<typeof resolve> => resolve({ defaultBand: { minShare }, ...more });
+    expect(() => share(0.3)).toThrow(
+      'defaultBand.minShare: expected shares of up to 64 bands (maxBands) that add up to less than 1; got 19.2 when all of them exist',
+    );
+    expect(() => resolve({ defaultNegativeBand: { minShare: 0.5 }, maxBands: 3 })).toThrow('defaultNegativeBand.minShare: expected');
+    expect(() => share(0.3, { maxBands: 4, bands: [{ priority: 1, minShare: 0.2 }] })).toThrow('got 1.1 when all of them exist');
+    expect(share(0.3, { maxBands: 3 }).defaultBand.minShare).toBe(0.3);
+    expect(share(0.015).bands[0]?.minShare).toBe(0.015);
+    expect(resolve({ defaultBand: { minShare: 0.9 }, bands: [{ priority: 0 }], maxBands: 1 }).maxBands).toBe(1);
+  });
+
   it('reads -0 as 0', () => {
     expect(resolve({ bands: [{ priority: -0 }] }).bands.map(({ priority }) => priority)).toEqual([0]);
   });

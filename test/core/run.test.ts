@@ -50,6 +50,30 @@ describe('run', () => {
     expect(released.map(({ usage }) => usage.completionTokens)).toEqual([3]);
   });
 
+  it.each([
+    ['that gave its lease back before', true],
+    ['that holds its lease', false],
+  ])('passes on what work throws %s, when it was evicted and cannot wait again', async (_, releases) => {
+    const { flow } = makeFlow({ eviction: { filter: { type: 'any', accepts: () => true } } });
+    const running = flow.run(
+      request,
+      key('a', -1),
+      async (lease) => {
+        lease.report({ completionTokens: 5 });
+        await new Promise((resolve) => lease.signal.addEventListener('abort', resolve));
+        if (releases) lease.release();
+        throw new RangeError('work');
+      },
+      { onEvicted: 'requeue' },
+    );
+    const caught = running.catch((error: unknown) => error);
+    await turns();
+    void flow.enqueue(request, key('b', 5));
+    const error = await caught;
+    if (releases) expect(error).toEqual(new RangeError('work'));
+    else expect(error).toMatchObject({ code: expect.any(String), drop: { reason: 'evicted' }, cause: new RangeError('work') });
+  });
+
   it('throws a drop as a FlowControlError, and never calls work', async () => {
     const { flow, clock } = makeFlow();
     runNow(flow);

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, FlowConfigError, FlowController, type MetricsReport } from '../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowConfigError,
+  FlowController,
+  type MetricsReport,
+  type SaturationDetector,
+} from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
 
@@ -253,6 +260,28 @@ describe('two controllers on one pool', () => {
     }
     expect(first.stats().inFlight + second.stats().inFlight).toBe(3);
     expect(first.stats().waiting + second.stats().waiting).toBe(17);
+  });
+
+  it('take turns at a seat that is given back, three and more of them', () => {
+    for (const count of [3, 4, 7]) {
+      const pool = poolWith('a');
+      const saturationDetector = (): SaturationDetector => concurrencyDetector({ maxConcurrency: 1 });
+      const flows = Array.from(
+        { length: count },
+        () => new FlowController({ pool, clock: new ManualClock(), saturationDetector: saturationDetector() }),
+      );
+      const order: number[] = [];
+      let held = runNow(flows[0] as FlowController);
+      for (const [index, flow] of flows.entries()) {
+        for (let i = 0; i < 50; i++) void flow.enqueue(request, key());
+        flow.on('dispatched', ({ lease }) => {
+          order.push(index);
+          held = lease;
+        });
+      }
+      for (let i = 0; i < 20 * count; i++) held.release();
+      for (const [index] of flows.entries()) expect(order.filter((each) => each === index).length).toBeGreaterThanOrEqual(10);
+    }
   });
 
   it('are both told when the pool loses its last endpoint', () => {

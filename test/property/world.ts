@@ -389,7 +389,7 @@ export class World {
       limits: this.randomLimits(random, 2),
       flowLimits: random.chance(0.5) ? this.randomLimits(random, 1) : undefined,
       ...(random.chance(0.4) ? { requestTtl: random.pick([0, 30, 700, '2s', Number.POSITIVE_INFINITY]) } : {}),
-      ...(random.chance(0.1) ? { minShare: random.pick([0.05, 0.15]) } : {}),
+      ...(random.chance(0.1) ? { minShare: random.pick([0.01, 0.015]) } : {}),
       saturationDetector: this.randomOwnDetector(random),
       fairness: isOdd ? nonsenseFairness(this.mischief) : fairness(),
       ordering: this.hasNonsense && random.chance(0.2) ? nonsenseOrdering(this.mischief) : ordering(),

@@ -8,6 +8,29 @@ function waitingFlows(flow: FlowController): string[] {
   return flow.snapshot().bands.flatMap(({ activeFlows }) => activeFlows.map(({ fairnessId }) => fairnessId));
 }
 
+describe('a fairness ID in a table of flows that is full', () => {
+  it('stays in the flow that it shares until nothing waits there, so that its requests keep their order', () => {
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ ...fair, saturationDetector: detector, maxFlows: 3, defaultRequestTtl: 0 });
+    const order: number[] = [];
+    flow.on('dispatched', ({ item }) => order.push(Reflect.get(item.request as object, 'n') as number));
+    const abort = new AbortController();
+    const send = (name: string, n: number, signal?: AbortSignal): void =>
+      void flow.enqueue({ ...request, n, signal } as typeof request, key(name));
+    send('a', 0);
+    for (const name of ['b', 'd']) send(name, 1, abort.signal);
+    send('c', 2);
+    abort.abort();
+    // Places are free now, but the first request of c waits in a flow that it shares.
+    for (const n of [3, 4, 5]) send('c', n);
+    detector.turnTo(0);
+    expect(order.filter((n) => n >= 2)).toEqual([2, 3, 4, 5]);
+    detector.turnTo(1);
+    send('c', 6);
+    expect(waitingFlows(flow)).toEqual(['c']);
+  });
+});
+
 describe('a flow', () => {
   it('is the pair of fairness ID and priority', () => {
     const { flow } = makeFlow({ saturationDetector: dial(1, true) });

@@ -35,8 +35,16 @@ function describeIssue({ path, expected, got }: ConfigIssue): string {
   return `${path === '' ? '' : `${path}: `}expected ${expected}; got ${got}`;
 }
 
-/** A value as an error message shows it: short, with its type. */
+/** A value as an error message shows it: short, with its type. Never throws. */
 export function describeValue(value: unknown): string {
+  try {
+    return describe(value);
+  } catch {
+    return `a value that cannot be read (${typeof value})`;
+  }
+}
+
+function describe(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
   if (typeof value === 'string') return `${JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)} (string)`;

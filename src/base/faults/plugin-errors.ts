@@ -11,7 +11,8 @@ export type PluginKind =
   | 'admission'
   | 'evictionFilter'
   | 'evictionOrdering'
-  | 'listener';
+  | 'listener'
+  | 'signal';
 
 /** Takes the fault of one plugin; must not throw. */
 export interface PluginErrorSink {

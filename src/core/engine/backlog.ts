@@ -5,6 +5,7 @@
  * no other request has.
  */
 import type { CoarseClock } from '../../base/clock.js';
+import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { BandRegistry } from '../../tiers/band-registry.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -32,6 +33,7 @@ export class Backlog implements Budgets {
   /** True while the pool has no endpoints: every waiting request has `noEndpointRequestTtl` then. */
   isPoolEmpty: boolean;
   private readonly cancellation: Cancellation<QueueItem>;
+  private readonly signals: PluginGuard;
   private options: ResolvedOptions;
   /** When the pool was last emptied or filled. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
@@ -48,7 +50,8 @@ export class Backlog implements Budgets {
     this.isPoolEmpty = isPoolEmpty;
     this.bands = new BandRegistry(options, new BandEvents(events), nowMs);
     this.expiry = new Expiry(options.clock, readings, this, () => listener.expired());
-    this.cancellation = new Cancellation<QueueItem>((items) => listener.cancelled(items));
+    this.signals = new PluginGuard('signal', { type: 'AbortSignal' }, events);
+    this.cancellation = new Cancellation<QueueItem>(this.signals, (items) => listener.cancelled(items));
   }
 
   /** Takes new options; the classes of waiting requests must be right already. */
@@ -82,8 +85,13 @@ export class Backlog implements Budgets {
     if (band.waiting === 0) this.bands.activated(band);
     band.add(item, flow);
     this.expiry.add(item);
-    const signal = item.request?.signal;
-    if (signal !== undefined) this.cancellation.watch(item, signal);
+    try {
+      const signal = item.request?.signal;
+      if (signal !== undefined) this.cancellation.watch(item, signal);
+    } catch (error) {
+      // The request waits all the same: it is in the counts, and its caller holds the promise.
+      this.signals.failed(error);
+    }
   }
 
   /** Takes the request out for its dispatch; returns the end of its promise. */

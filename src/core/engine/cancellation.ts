@@ -1,8 +1,10 @@
 /**
  * Drops waiting requests whose AbortSignal aborts.
  *
- * Invariant: one listener for each distinct signal that a waiting request carries, however many share it, and none for any other.
+ * Invariant: one listener for each distinct signal that a waiting request carries, however many share it, and none for any other. A
+ * signal that cannot be listened to is reported, and its request waits without it.
  */
+import type { PluginGuard } from '../../base/faults/plugin-guard.js';
 
 /** A request as its signal is watched. */
 export interface Abortable<T> {
@@ -47,24 +49,30 @@ export class AbortGroup<T> {
 
 export class Cancellation<T extends Abortable<T>> {
   private readonly groups = new WeakMap<AbortSignal, AbortGroup<T>>();
+  private readonly guard: PluginGuard;
   private readonly onAbort: (items: T[]) => void;
 
-  /** `onAbort` gets the requests to drop; it must `unwatch` each. */
-  constructor(onAbort: (items: T[]) => void) {
+  /** `guard` hears of faulty signals. `onAbort` gets the requests to drop; it must `unwatch` each. */
+  constructor(guard: PluginGuard, onAbort: (items: T[]) => void) {
+    this.guard = guard;
     this.onAbort = onAbort;
   }
 
+  /** @throws whatever the signal throws; the request is not watched then, or it is watched and was not asked whether it is aborted */
   watch(item: T, signal: AbortSignal): void {
     let group = this.groups.get(signal);
     if (group === undefined) {
       group = new AbortGroup<T>(signal, this.onAbort);
       this.groups.set(signal, group);
     }
-    if (group.isEmpty) signal.addEventListener('abort', group);
+    if (group.isEmpty) {
+      const answer: unknown = signal.addEventListener('abort', group);
+      if (answer !== undefined) this.guard.ignored(answer);
+    }
     group.add(item);
     item.abortGroup = group;
     // Foreign code may have aborted it since the decision.
-    if (signal.aborted) this.onAbort([item]);
+    if (signal.aborted === true) this.onAbort([item]);
   }
 
   unwatch(item: T): void {
@@ -72,6 +80,12 @@ export class Cancellation<T extends Abortable<T>> {
     if (group === undefined) return;
     item.abortGroup = undefined;
     group.remove(item);
-    if (group.isEmpty) group.signal.removeEventListener('abort', group);
+    if (!group.isEmpty) return;
+    try {
+      const answer: unknown = group.signal.removeEventListener('abort', group);
+      if (answer !== undefined) this.guard.ignored(answer);
+    } catch (error) {
+      this.guard.failed(error);
+    }
   }
 }

@@ -19,6 +19,7 @@ import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
+import { argumentError } from '../check-arguments.js';
 import type { EventHub } from '../event-hub.js';
 import { queuedEvent } from '../events.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
@@ -28,7 +29,7 @@ import { Backlog, type BacklogListener } from './backlog.js';
 import { exceededLimit } from './capacity-limits.js';
 import { Drops } from './drops.js';
 import { GatePoller } from './gate-poller.js';
-import { Intake } from './intake.js';
+import { Intake, isAborted, isRightCall } from './intake.js';
 import { Placement } from './placement.js';
 import type { QueueItem, Settle } from './queue-item.js';
 import { type LeaseOwner, type SeatLease, Seats } from './seats.js';
@@ -112,7 +113,10 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   // Requests come in.
 
-  /** Decides now if it can, otherwise lets the request wait. */
+  /**
+   * Decides now if it can, otherwise lets the request wait.
+   * @throws (rejects) FlowConfigError for a call that cannot be right
+   */
   enqueue(request: FlowRequest, key: FlowKey): Promise<Outcome> {
     const { writer } = this;
     if (writer.isBusy) return this.enqueueLater(request, key);
@@ -120,6 +124,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     try {
       this.nowMs = this.clock.readShared();
       const item = this.read(request, key);
+      if (item === undefined) return Promise.reject(argumentError('enqueue', request, key));
       const outcome = this.outcomeNow(item);
       if (outcome !== undefined) return Promise.resolve(outcome);
       const promise = new Promise<Outcome>(captureSettle);
@@ -130,18 +135,25 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     }
   }
 
-  /** Decides now, or returns undefined and has nothing kept of the request. */
+  /**
+   * Decides now, or returns undefined and has nothing kept of the request.
+   * @throws FlowConfigError for a call that cannot be right
+   */
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
     const { writer } = this;
-    if (writer.isBusy) return undefined;
+    if (writer.isBusy) {
+      if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
+      return undefined;
+    }
     writer.isBusy = true;
     try {
       this.nowMs = this.clock.readShared();
-      const highest = this.selector.highestReady;
-      if (highest !== undefined && highest.priority >= (key.priority ?? 0)) this.walk();
       const item = this.read(request, key);
+      if (item === undefined) throw argumentError('tryEnqueue', request, key);
+      const highest = this.selector.highestReady;
+      if (highest !== undefined && highest.priority >= item.priority) this.walk();
       const outcome = this.outcomeNow(item);
-      if (outcome === undefined && item.admittedBy !== undefined) this.admission.ended(item, undefined);
+      if (outcome === undefined && item.admittedBy !== undefined) this.admission.ended(item, undefined, this.nowMs);
       return outcome;
     } finally {
       this.leave();
@@ -149,20 +161,26 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   }
 
   /** For a call from inside another operation. */
-  private enqueueLater(request: FlowRequest, { fairnessId, priority }: FlowKey): Promise<Outcome> {
+  private enqueueLater(request: FlowRequest, given: FlowKey): Promise<Outcome> {
+    if (!isRightCall(request, given)) return Promise.reject(argumentError('enqueue', request, given));
+    const { fairnessId, priority } = given;
     const key: FlowKey = { fairnessId, priority };
-    return new Promise((settle) => this.writer.perform(() => this.enqueueInto(settle, request, key)));
+    return new Promise((settle, reject) => this.writer.perform(() => this.enqueueInto(settle, reject, request, key)));
   }
 
-  private enqueueInto(settle: Settle, request: FlowRequest, key: FlowKey): void {
+  private enqueueInto(settle: Settle, reject: (error: unknown) => void, request: FlowRequest, key: FlowKey): void {
     const item = this.read(request, key);
+    if (item === undefined) {
+      reject(argumentError('enqueue', request, key));
+      return;
+    }
     const outcome = this.outcomeNow(item);
     if (outcome === undefined) this.wait(item, settle);
     else settle(outcome);
   }
 
   /** Settles what is due, then takes the request in: an expired request holds no place, and a newcomer must not pass those that may go. */
-  private read(request: FlowRequest, key: FlowKey): QueueItem {
+  private read(request: FlowRequest, key: FlowKey): QueueItem | undefined {
     if (this.backlog.waiting > 0) {
       if (this.backlog.expiry.mayBeDue(this.nowMs)) this.evictExpired();
       if (!this.selector.isPlain) this.walk();
@@ -304,7 +322,12 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     }
     writer.isBusy = true;
     try {
-      const isTimed = lease.flow !== undefined || this.seats.mayEvict || this.gate.hearsReleases || this.events.heard.released;
+      const isTimed =
+        lease.flow !== undefined ||
+        this.admission.hearsEnds ||
+        this.seats.mayEvict ||
+        this.gate.hearsReleases ||
+        this.events.heard.released;
       // A reading of the clock is a third of an uncontended release (bench: uncontended).
       if (isTimed || this.backlog.waiting > 0) this.nowMs = this.clock.readShared();
       this.settleLease(lease);
@@ -352,7 +375,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allWaiting(), item, totalTokens(lease.usage));
     if (flow !== undefined) this.backlog.rest(flow, this.nowMs);
     if (item.request !== undefined) {
-      if (item.admittedBy !== undefined) this.admission.ended(item, lease.usage);
+      if (item.admittedBy !== undefined) this.admission.ended(item, lease.usage, this.nowMs);
       item.releasePayload();
     }
     if (this.backlog.waiting > 0) this.isWorkWanted = true;
@@ -383,7 +406,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private requeueDrop(item: QueueItem, lease: SeatLease): Drop | undefined {
     const { drops, backlog, placement, nowMs } = this;
     if (this.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
-    if (item.request?.signal?.aborted === true) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
+    if (isAborted(item.request)) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
     if (lease.item.isRequeued || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted', nowMs);
     item.band = backlog.bands.bandOf(item.priority, nowMs);
     // The filters may have been replaced meanwhile.
@@ -517,13 +540,29 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   /** How full the pool is, read now; the last reading in the middle of an operation. */
   measure(): number {
-    if (!this.writer.isBusy) this.writer.perform(() => this.gate.measure(this.nowMs));
+    if (!this.writer.isBusy) {
+      this.writer.perform(() => {
+        this.gate.measure(this.nowMs);
+        // A detector that fails at this reading no longer announces its changes.
+        this.isPollDue = true;
+      });
+    }
     return this.gate.saturation;
   }
 
   /** Undefined while nobody may be evicted. */
   get reclaimFigures(): ReclaimFigures | undefined {
     return this.seats.reclaimFigures(this.backlog.bands.allWaiting());
+  }
+
+  /** Takes a picture while nothing can change; in the middle of an operation it shows what is done so far. */
+  look<T>(picture: (nowMs: number) => T): T {
+    if (this.writer.isBusy) return picture(this.nowMs);
+    let taken: T | undefined;
+    this.writer.perform(() => {
+      taken = picture(this.nowMs);
+    });
+    return taken as T;
   }
 
   /** Forgets what has been idle too long, so that figures do not show it. Not in the middle of an operation. */

@@ -43,7 +43,7 @@ export class Drops {
     const { limit, policy, detail, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
     const outcome = new DropOutcome(plain, reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined);
-    if (item.admittedBy !== undefined) this.admission.ended(item, undefined);
+    if (item.admittedBy !== undefined) this.admission.ended(item, undefined, nowMs);
     if (this.events.heard.dropped) this.events.emit('dropped', { item, request: item.request, outcome });
     item.releasePayload();
     return outcome;

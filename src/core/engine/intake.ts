@@ -11,7 +11,7 @@ import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import { isCount, isSignal, isSpan } from '../check-arguments.js';
+import { isSignal, isSpan } from '../check-arguments.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { LimitHit } from '../outcome/limit-hit.js';
@@ -38,6 +38,8 @@ export class Intake {
   displaces: LimitHit | undefined = undefined;
   /** After the answer to wait: true when the walk must look at the request, because the gate was not asked, or is open. */
   wantsWalk = false;
+  /** Whether the signal of the request that was read last was aborted. */
+  private isAborted = false;
   /** Arrival numbers. */
   private sequence = 0;
   private readonly parts: IntakeParts;
@@ -52,12 +54,26 @@ export class Intake {
     this.options = options;
   }
 
-  /** The request as it is handled from here on, with its band where that exists. Counts the arrival. */
-  read(request: FlowRequest, { fairnessId, priority = 0 }: FlowKey, nowMs: number): QueueItem {
-    const { bands } = this.parts.backlog;
-    const band = bands.arrived(priority, nowMs);
-    const { ttlMs = (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs } = request;
-    return new QueueItem(request, band, fairnessId, priority, this.sequence++, nowMs, ttlMs === 0 ? Number.POSITIVE_INFINITY : ttlMs);
+  /**
+   * The request as it is handled from here on, with its band where that exists; undefined for a call that cannot be right. Counts the
+   * arrival. Each property is read once, and checked as it was read: a property of foreign code may change, or throw, at every reading.
+   */
+  read(request: FlowRequest, key: FlowKey, nowMs: number): QueueItem | undefined {
+    try {
+      const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs } = request;
+      const { fairnessId, priority = 0 } = key;
+      if (!isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs)) return undefined;
+      this.isAborted = signal?.aborted === true;
+      const { bands } = this.parts.backlog;
+      const band = bands.arrived(priority, nowMs);
+      const ownTtlMs = ttlMs ?? (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs;
+      const longestWaitMs = ownTtlMs === 0 ? Number.POSITIVE_INFINITY : ownTtlMs;
+      const item = new QueueItem(request, band, fairnessId, priority, byteSize, tokens, this.sequence++, nowMs, longestWaitMs);
+      if (receivedAtMs !== undefined || sloTtftMs !== undefined) item.noteTimes(receivedAtMs, sloTtftMs);
+      return item;
+    } catch {
+      return undefined;
+    }
   }
 
   /**
@@ -88,7 +104,7 @@ export class Intake {
   private precheck(item: QueueItem, nowMs: number): Drop | undefined {
     const { admission, backlog, drops, placement, shutdown } = this.parts;
     if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
-    if (item.request?.signal?.aborted === true) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
+    if (this.isAborted) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
     if (admission.policy !== undefined) {
       const refusal = admission.refusal(item.request, item, nowMs, backlog.waiting);
       if (refusal !== undefined) return this.rejectedBy(refusal, item, nowMs);
@@ -101,11 +117,7 @@ export class Intake {
     return placement.isServed(item.requestClass) ? undefined : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
   }
 
-  private rejectedBy(
-    { reason, cause, retryAfterMs, policy = this.parts.admission.policy?.type }: Refusal,
-    item: QueueItem,
-    nowMs: number,
-  ): Drop {
+  private rejectedBy({ reason, cause, retryAfterMs, policy }: Refusal, item: QueueItem, nowMs: number): Drop {
     const details = { policy, detail: reason, retryAfterMs };
     return this.parts.drops.drop(item, 'RejectedCapacity', cause === 'overloaded' ? 'overloaded' : 'refused', nowMs, details);
   }
@@ -189,27 +201,47 @@ export class Intake {
   }
 }
 
-/**
- * False for a call of `enqueue` that cannot be right. One function, because it is on the way of every request; `argumentError` says what
- * is wrong. A property that throws when it is read is wrong as well.
- */
+/** False for a call of `enqueue` that cannot be right, for callers that do not take the request in yet; `argumentError` says what is wrong. */
 export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
-  if (typeof request !== 'object' || request === null || typeof key !== 'object' || key === null) return false;
   try {
-    const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs } = request;
-    const { fairnessId, priority } = key;
-    return (
-      Number.isSafeInteger(byteSize) &&
-      byteSize >= 0 &&
-      typeof fairnessId === 'string' &&
-      fairnessId !== '' &&
-      (priority === undefined || Number.isSafeInteger(priority)) &&
-      (signal === undefined || isSignal(signal)) &&
-      (ttlMs === undefined || isSpan(ttlMs)) &&
-      (tokens === undefined || isCount(tokens)) &&
-      (sloTtftMs === undefined || isSpan(sloTtftMs)) &&
-      (receivedAtMs === undefined || Number.isFinite(receivedAtMs))
-    );
+    const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs } = request;
+    const { fairnessId, priority = 0 } = key;
+    return isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs);
+  } catch {
+    return false;
+  }
+}
+
+/** One function of plain values, because it is on the way of every request. */
+function isRight(
+  fairnessId: unknown,
+  priority: unknown,
+  byteSize: number,
+  signal: unknown,
+  ttlMs: unknown,
+  tokens: number,
+  sloTtftMs: unknown,
+  receivedAtMs: unknown,
+): boolean {
+  return (
+    Number.isSafeInteger(byteSize) &&
+    byteSize >= 0 &&
+    typeof fairnessId === 'string' &&
+    fairnessId !== '' &&
+    Number.isSafeInteger(priority) &&
+    (signal === undefined || isSignal(signal)) &&
+    (ttlMs === undefined || isSpan(ttlMs)) &&
+    Number.isSafeInteger(tokens) &&
+    tokens >= 0 &&
+    (sloTtftMs === undefined || isSpan(sloTtftMs)) &&
+    (receivedAtMs === undefined || Number.isFinite(receivedAtMs))
+  );
+}
+
+/** A signal that cannot be read is not aborted. */
+export function isAborted(request: FlowRequest | undefined): boolean {
+  try {
+    return request?.signal?.aborted === true;
   } catch {
     return false;
   }

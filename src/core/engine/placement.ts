@@ -7,6 +7,7 @@
  */
 
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
+import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
@@ -31,6 +32,7 @@ export class Placement {
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
   private options: PlacementOptions;
+  private picker: PluginGuard;
   private poolVersion = -1;
   private readonly served = new Map<string, readonly Endpoint[]>();
   /** When the last mark of overload in the pool ends. */
@@ -42,11 +44,13 @@ export class Placement {
     this.gate = gate;
     this.errors = errors;
     this.options = options;
+    this.picker = new PluginGuard('endpointPicker', options.endpointPicker, errors);
     this.tellsClasses = options.endpointFilters.length > 0;
   }
 
   configure(options: PlacementOptions): void {
     this.options = options;
+    this.picker = new PluginGuard('endpointPicker', options.endpointPicker, this.errors);
     this.tellsClasses = options.endpointFilters.length > 0;
     this.poolVersion = -1;
   }
@@ -100,13 +104,14 @@ export class Placement {
   private pick(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const { endpointPicker } = this.options;
     try {
-      const choice = this.member(this.pool.endpoints.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs));
-      if (choice === undefined) throw new TypeError('pick must return one of the endpoints it was given');
-      return choice;
+      const answer = this.pool.endpoints.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs);
+      const choice = this.member(answer);
+      if (choice !== undefined) return choice;
+      this.picker.refused('pick must return one of the endpoints it was given', answer);
     } catch (error) {
-      this.errors.pluginFailed('endpointPicker', endpointPicker.type, error);
-      return undefined;
+      this.picker.failed(error);
     }
+    return undefined;
   }
 
   /** For a picker that failed: it costs its choice, not the headroom. */
@@ -171,25 +176,28 @@ export class Placement {
     try {
       const part = filter.classOf(item);
       if (part === undefined || typeof part === 'string') return part;
-      this.filterFailed(filter, new TypeError('classOf must return a text, or undefined'));
+      this.guardOf(filter).refused('classOf must return a text, or undefined', part);
     } catch (error) {
-      this.filterFailed(filter, error);
+      this.guardOf(filter).failed(error);
     }
     return undefined;
   }
 
   private keep(filter: EndpointFilter, endpoints: readonly EndpointView[], requestClass: string): readonly EndpointView[] {
     try {
-      const kept = filter.keep(endpoints, requestClass);
-      if (Array.isArray(kept)) return kept;
-      this.filterFailed(filter, new TypeError('keep must return an array'));
+      const answer: unknown = filter.keep(endpoints, requestClass);
+      if (Array.isArray(answer)) {
+        const kept = new Set<unknown>(answer);
+        return endpoints.filter((endpoint) => kept.has(endpoint));
+      }
+      this.guardOf(filter).refused('keep must return an array', answer);
     } catch (error) {
-      this.filterFailed(filter, error);
+      this.guardOf(filter).failed(error);
     }
     return endpoints;
   }
 
-  private filterFailed(filter: EndpointFilter, error: unknown): void {
-    this.errors.pluginFailed('endpointFilter', filter.type, error);
+  private guardOf(filter: EndpointFilter): PluginGuard {
+    return new PluginGuard('endpointFilter', filter, this.errors);
   }
 }

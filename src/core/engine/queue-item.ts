@@ -52,6 +52,8 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     band: PriorityBand | undefined,
     fairnessId: string,
     priority: number,
+    byteSize: number,
+    tokens: number,
     sequence: number,
     enqueuedAtMs: number,
     ttlMs: number,
@@ -64,14 +66,13 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     this.band = band;
     this.fairnessId = fairnessId;
     this.priority = priority;
-    this.byteSize = request.byteSize;
-    this.tokens = request.tokens ?? 0;
+    this.byteSize = byteSize;
+    this.tokens = tokens;
     this.sequence = sequence;
     this.enqueuedAtMs = neverUnboxed;
     this.enqueuedAtMs = enqueuedAtMs;
     this.ttlMs = ttlMs;
     this.particulars = undefined;
-    if (request.receivedAtMs !== undefined || request.sloTtftMs !== undefined) this.noteTimes(request);
   }
 
   get isWaiting(): boolean {
@@ -116,9 +117,12 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
 
   /** The same request with the same arrival, about to wait once more. It must still have its payload. */
   again(nowMs: number): QueueItem {
-    const { request, fairnessId, priority, sequence, enqueuedAtMs, ttlMs } = this;
-    const item = new QueueItem(request as FlowRequest, undefined, fairnessId, priority, sequence, enqueuedAtMs, ttlMs);
-    item.own().requeuedAtMs = nowMs;
+    const { request, fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs } = this;
+    const item = new QueueItem(request as FlowRequest, undefined, fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs);
+    const own = item.own();
+    own.requeuedAtMs = nowMs;
+    own.receivedAtMs = this.receivedAtMs;
+    own.ttftDeadlineAtMs = this.ttftDeadlineAtMs;
     item.requestClass = this.requestClass;
     item.admittedBy = this.admittedBy;
     return item;
@@ -129,7 +133,8 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     if (this.band === undefined || this.band.settings.ordering.arrivalOrder === true) this.request = undefined;
   }
 
-  private noteTimes({ receivedAtMs = this.enqueuedAtMs, sloTtftMs = Number.POSITIVE_INFINITY }: FlowRequest): void {
+  /** For a request that says when it was received, or how soon its first token is due. */
+  noteTimes(receivedAtMs: number = this.enqueuedAtMs, sloTtftMs: number = Number.POSITIVE_INFINITY): void {
     const own = this.own();
     own.receivedAtMs = receivedAtMs;
     own.ttftDeadlineAtMs = receivedAtMs + sloTtftMs;

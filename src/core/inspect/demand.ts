@@ -35,7 +35,7 @@ export interface FlowDemand extends DemandFigures {
 /** Averages fade and never end: below this they are 0. */
 const leastPerSecond = 0.001;
 
-/** O(bands), and one question to the detector. */
+/** O(bands). Call `measure` first, so that the saturation is read now. */
 export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
   const { backlog, seats } = dispatcher;
   const bands = backlog.bands.all().map((band) => bandDemand(band, nowMs));
@@ -53,7 +53,7 @@ export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
     arrivedPerSecond: sum('arrivedPerSecond'),
     dispatchedPerSecond,
     timeToDrainMs: drainTimeMs(backlog.waiting, dispatchedPerSecond),
-    saturation: dispatcher.measure(),
+    saturation: dispatcher.gate.saturation,
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
     bands,
   };

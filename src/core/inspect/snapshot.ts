@@ -131,10 +131,13 @@ export function takeStats(
 }
 
 function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
-  const policies = new Set(dispatcher.backlog.bands.all().map((band) => band.settings.fairness));
+  const asked = new Set<unknown>();
   let least: number | undefined;
-  for (const policy of policies) {
-    const index = 'fairnessIndex' in policy ? policy.fairnessIndex : undefined;
+  for (const band of dispatcher.backlog.bands.all()) {
+    const { fairness } = band.settings;
+    if (asked.has(fairness)) continue;
+    asked.add(fairness);
+    const index = band.fairnessIndex;
     if (index !== undefined) least = Math.min(least ?? index, index);
   }
   return least;

@@ -1,7 +1,7 @@
 /** What every admission policy must keep. */
 import type { AdmissionPolicy, AdmissionView, Usage } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectNoFaults, sabotaged, serveAll } from './play.js';
+import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
 
@@ -87,6 +87,10 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
         await serveAll({ admission: counted });
         expectSame(open, 0, 'requests that were admitted and did not end');
       },
+    },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ admission: sabotaged(make()) }),
     },
   ];
 }

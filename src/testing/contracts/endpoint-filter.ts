@@ -1,7 +1,7 @@
 /** What every endpoint filter must keep. */
 import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { sabotaged, serveAll } from './play.js';
+import { sabotaged, serveAll, survive } from './play.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
 
@@ -94,6 +94,10 @@ export function endpointFilterContract(make: () => EndpointFilter): ContractCase
         await serveAll({ endpointFilters: [make()] });
         await serveAll({ endpointFilters: [sabotaged(make(), 'classOf')] });
       },
+    },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ endpointFilters: [sabotaged(make())] }),
     },
   ];
 }

@@ -1,7 +1,7 @@
 /** What every endpoint picker must keep. */
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
 import { type ContractCase, expectThat, typeCase } from './contract-case.js';
-import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll } from './play.js';
+import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll, survive } from './play.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
 
@@ -23,6 +23,10 @@ export function endpointPickerContract(make: () => EndpointPicker): ContractCase
         const { pluginErrors } = await serveAll({ endpointPicker: sabotaged(make(), 'pick') });
         expectThat(pluginErrors > 0, 'faults were not reported');
       },
+    },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ endpointPicker: sabotaged(make()) }),
     },
   ];
 }

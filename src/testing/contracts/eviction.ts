@@ -1,7 +1,7 @@
 /** What eviction filters and orderings must keep. */
 import { concurrencyDetector, type EvictionFilter, type EvictionOrdering, type InFlightView, type Lease } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectBalanced, expectNoFaults, makePlay, sabotaged } from './play.js';
+import { expectBalanced, expectNoFaults, makePlay, sabotaged, survive } from './play.js';
 import { Random } from './random.js';
 import { endpointView } from './views.js';
 
@@ -69,6 +69,10 @@ export function evictionFilterContract(make: () => EvictionFilter): ContractCase
       name: 'evicts nobody by an answer that was lost',
       run: () => void evictUnder({ filter: sabotaged(make(), 'accepts') }),
     },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ eviction: { filter: sabotaged(make()) } }),
+    },
   ];
 }
 
@@ -104,5 +108,9 @@ export function evictionOrderingContract(make: () => EvictionOrdering): Contract
     },
     { name: 'lets important requests have seats, and is never at fault', run: () => expectNoFaults(evictUnder({ ordering: make() })) },
     { name: 'evicts on when its comparisons are lost', run: () => void evictUnder({ ordering: sabotaged(make(), 'compare') }) },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ eviction: { ordering: sabotaged(make()) } }),
+    },
   ];
 }

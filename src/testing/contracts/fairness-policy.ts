@@ -1,7 +1,7 @@
 /** What every fairness policy must keep, looked at from outside: through a controller that uses it. */
 import { type FairnessPolicy, globalStrict, type Lease } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll, Valve } from './play.js';
+import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll, survive, Valve } from './play.js';
 import { Random } from './random.js';
 
 interface Run {
@@ -116,6 +116,15 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
           createSelector: (band) => sabotaged(policy.createSelector(band), 'pick'),
         });
         expectThat((await serveAll({ bands: bandsWith(broken) })).pluginErrors > 0, 'faults were not reported');
+      },
+    },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      async run() {
+        const policy = make();
+        if ('sharedQueue' in policy) return; // nobody asks it
+        const broken = (): FairnessPolicy => ({ type: policy.type, createSelector: (band) => sabotaged(policy.createSelector(band)) });
+        await survive({ bands: bandsWith(broken) });
       },
     },
   ];

@@ -1,7 +1,7 @@
 /** What every ordering policy must keep. */
 import type { ItemView, OrderingPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectNoFaults, makePlay, sabotaged, serveAll, Valve } from './play.js';
+import { expectNoFaults, makePlay, sabotaged, serveAll, survive, Valve } from './play.js';
 import { Random } from './random.js';
 import { itemView } from './views.js';
 
@@ -89,6 +89,10 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
     {
       name: 'serves on when its comparisons are lost',
       run: async () => void (await serveAll({ bands: bandsWith(() => sabotaged(make(), 'compare')) })),
+    },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ bands: bandsWith(() => sabotaged(make())) }),
     },
   ];
 }

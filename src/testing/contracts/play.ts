@@ -10,7 +10,8 @@ import {
 } from '../../index.js';
 import { audit } from '../audit.js';
 import { ManualClock } from '../manual-clock.js';
-import { ContractViolation, expectSame, expectThat } from './contract-case.js';
+import { expectSame, expectThat } from './contract-case.js';
+import { misdeeds } from './nonsense.js';
 
 export interface Play {
   readonly flow: FlowController;
@@ -116,6 +117,34 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
   return { dispatched, rejected, pluginErrors };
 }
 
+/**
+ * Sends requests while every method of a plugin breaks its contract, and expects that the books balance all along and that every caller
+ * gets an answer, at the latest when the controller closes.
+ */
+export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
+  const pool = new EndpointPool();
+  for (const id of ['a', 'b', 'c']) pool.add(id);
+  const { flow, clock } = makePlay({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), eviction: {}, ...options });
+  const running: Lease[] = [];
+  flow.on('dispatched', ({ lease }) => running.push(lease));
+  let answers = 0;
+  for (let i = 0; i < requests; i++) {
+    const key = { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number };
+    void flow.enqueue({ byteSize: i, tokens: i % 50 }, key).then(() => answers++);
+    if (i % 3 === 0) running.shift()?.release();
+    if (i % 20 === 0) {
+      clock.advance(10);
+      flow.overview();
+      expectBalanced(flow);
+    }
+  }
+  await flow.close();
+  for (const lease of running) lease.release();
+  await settle();
+  expectBalanced(flow);
+  expectSame(answers, requests, 'callers that got an answer');
+}
+
 export function expectBalanced(flow: FlowController): void {
   const { violations } = audit(flow);
   expectThat(violations.length === 0, `the books do not balance: ${violations.join('; ')}`);
@@ -126,11 +155,8 @@ export function expectNoFaults(pluginErrors: number): void {
   expectSame(pluginErrors, 0, 'faults of the plugin');
 }
 
-/** Nonsense that any method may answer. */
-const nonsense: readonly unknown[] = [undefined, null, Number.NaN, -1, Number.POSITIVE_INFINITY, 'x', {}, [], () => 0];
-
-/** The plugin, except that every other answer of `method` is lost: an exception at times, nonsense at others. */
-export function sabotaged<P extends object>(plugin: P, method: keyof P & string): P {
+/** The plugin, except that every other answer of `method`, or of all its methods, is a misdeed in its place. */
+export function sabotaged<P extends object>(plugin: P, method?: keyof P & string): P {
   let calls = 0;
   return new Proxy(plugin, {
     get(target, name) {
@@ -138,9 +164,8 @@ export function sabotaged<P extends object>(plugin: P, method: keyof P & string)
       if (typeof value !== 'function') return value;
       return (...args: unknown[]): unknown => {
         const answer: unknown = Reflect.apply(value, target, args);
-        if (name !== method || calls++ % 2 === 0) return answer;
-        if (calls % 4 === 0) throw new ContractViolation('a fault on purpose');
-        return nonsense[calls % nonsense.length];
+        if ((method !== undefined && name !== method) || calls++ % 2 === 0) return answer;
+        return misdeeds[(calls >> 1) % misdeeds.length]?.act();
       };
     },
   });

@@ -1,7 +1,7 @@
 /** What every saturation detector must keep. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectNoFaults, sabotaged, serveAll } from './play.js';
+import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
 
@@ -142,6 +142,10 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
         const { pluginErrors } = await serveAll({ saturationDetector: sabotaged(make(), 'saturation') });
         expectThat(pluginErrors > 0, 'faults were not reported');
       },
+    },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ saturationDetector: sabotaged(make()) }),
     },
   ];
 }

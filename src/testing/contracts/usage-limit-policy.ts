@@ -1,7 +1,7 @@
 /** What every usage-limit policy must keep. */
 import type { UsageLimitPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectNoFaults, sabotaged, serveAll } from './play.js';
+import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';
 import { Random } from './random.js';
 
 function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[]): number[] {
@@ -66,6 +66,10 @@ export function usageLimitPolicyContract(make: () => UsageLimitPolicy): Contract
     {
       name: 'lets every request go in the end when its ceilings are lost: a fault leaves them at 1',
       run: async () => void (await serveAll({ usageLimitPolicy: sabotaged(make(), 'computeLimits') })),
+    },
+    {
+      name: 'breaks no caller when every method of it answers anything, or throws',
+      run: () => survive({ usageLimitPolicy: sabotaged(make()) }),
     },
   ];
 }

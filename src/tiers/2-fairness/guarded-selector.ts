@@ -1,9 +1,16 @@
-/** A selector behind a guard: exceptions are reported, and methods that it does not have cost nothing. */
+/** A selector behind a guard: exceptions and wrong answers are reported, and methods that it does not have cost nothing. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
+import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { nearMisses } from '../../base/near-misses.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorMethods } from './fairness-policy.js';
-import type { ServiceFigures } from './service-figures.js';
+import { readServiceFigures, type ServiceFigures } from './service-figures.js';
+
+/** A band as the guard asks it. */
+export interface PickedBand extends BandView {
+  /** True for one of its flows that may be picked now. May throw for foreign values. */
+  isActiveFlow(candidate: unknown): candidate is FlowView;
+}
 
 export class GuardedSelector implements FlowSelector {
   /** True when dispatches that never waited must be told as well. */
@@ -12,85 +19,97 @@ export class GuardedSelector implements FlowSelector {
   readonly hearsSettlements: boolean;
   private readonly selector: FlowSelector;
   private readonly policy: FlowFairnessPolicy;
-  private readonly errors: PluginErrorSink;
+  private readonly band: PickedBand;
+  private readonly guard: PluginGuard;
 
-  constructor(policy: FlowFairnessPolicy, band: BandView, errors: PluginErrorSink) {
+  constructor(policy: FlowFairnessPolicy, band: PickedBand, errors: PluginErrorSink) {
     this.policy = policy;
-    this.errors = errors;
+    this.band = band;
+    this.guard = new PluginGuard('fairness', policy, errors);
     this.selector = this.create(band);
     this.hearsDispatches = this.selector.dispatched !== undefined;
     this.hearsSettlements = this.selector.settled !== undefined || this.selector.consumed !== undefined;
   }
 
+  /** Undefined when the policy failed to pick an active flow of its band. */
   pick(nowMs: number): FlowView | undefined {
     try {
-      return this.selector.pick(nowMs);
+      const choice: unknown = this.selector.pick(nowMs);
+      if (this.band.isActiveFlow(choice)) return choice;
+      this.guard.refused('pick must return an active flow of this band', choice);
     } catch (error) {
-      this.failed(error);
-      return undefined;
+      this.guard.failed(error);
     }
+    return undefined;
   }
 
   flowActivated(flow: FlowView): void {
     if (this.selector.flowActivated === undefined) return;
     try {
-      this.selector.flowActivated(flow);
+      const answer: unknown = this.selector.flowActivated(flow);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   flowDeactivated(flow: FlowView): void {
     if (this.selector.flowDeactivated === undefined) return;
     try {
-      this.selector.flowDeactivated(flow);
+      const answer: unknown = this.selector.flowDeactivated(flow);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   itemAdded(flow: FlowView, item: ItemView): void {
     if (this.selector.itemAdded === undefined) return;
     try {
-      this.selector.itemAdded(flow, item);
+      const answer: unknown = this.selector.itemAdded(flow, item);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   itemRemoved(flow: FlowView, item: ItemView): void {
     if (this.selector.itemRemoved === undefined) return;
     try {
-      this.selector.itemRemoved(flow, item);
+      const answer: unknown = this.selector.itemRemoved(flow, item);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
     if (this.selector.dispatched === undefined) return;
     try {
-      this.selector.dispatched(flow, item, nowMs);
+      const answer: unknown = this.selector.dispatched(flow, item, nowMs);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   consumed(flow: FlowView, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
     if (this.selector.consumed === undefined) return;
     try {
-      this.selector.consumed(flow, usage, nowMs, item, total);
+      const answer: unknown = this.selector.consumed(flow, usage, nowMs, item, total);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
   settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
     if (this.selector.settled === undefined) return;
     try {
-      this.selector.settled(flow, usage, nowMs, tokens, item, ending);
+      const answer: unknown = this.selector.settled(flow, usage, nowMs, tokens, item, ending);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
   }
 
@@ -98,39 +117,61 @@ export class GuardedSelector implements FlowSelector {
   lead(flow: FlowView): number | undefined {
     if (this.selector.lead === undefined) return undefined;
     try {
-      return this.selector.lead(flow);
+      const lead: unknown = this.selector.lead(flow);
+      if (lead === undefined || (typeof lead === 'number' && !Number.isNaN(lead))) return lead;
+      this.guard.refused('lead must return a number, or undefined', lead);
     } catch (error) {
-      this.failed(error);
-      return undefined;
+      this.guard.failed(error);
     }
+    return undefined;
+  }
+
+  /** Undefined where the policy keeps no account of it. */
+  get fairnessIndex(): number | undefined {
+    try {
+      const index: unknown = this.policy.fairnessIndex;
+      if (index === undefined || (typeof index === 'number' && !Number.isNaN(index))) return index;
+      this.guard.refused('fairnessIndex must be a number, or undefined', index);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return undefined;
   }
 
   /** Undefined where the policy keeps no account of it. */
   service(nowMs: number): ServiceFigures | undefined {
     if (this.selector.service === undefined) return undefined;
     try {
-      return this.selector.service(nowMs);
+      const answer: unknown = this.selector.service(nowMs);
+      const figures = readServiceFigures(answer);
+      if (figures !== undefined) return figures;
+      this.guard.refused('service must return figures whose flows have a fairnessId, and numbers', answer);
     } catch (error) {
-      this.failed(error);
-      return undefined;
+      this.guard.failed(error);
     }
+    return undefined;
   }
 
   get ignoredReports(): number {
-    return this.selector.ignoredReports ?? 0;
+    try {
+      const count: unknown = this.selector.ignoredReports;
+      if (count === undefined) return 0;
+      if (Number.isFinite(count)) return count as number;
+      this.guard.refused('ignoredReports must be a number', count);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return 0;
   }
 
   flowRemoved(flow: FlowView): void {
     if (this.selector.flowRemoved === undefined) return;
     try {
-      this.selector.flowRemoved(flow);
+      const answer: unknown = this.selector.flowRemoved(flow);
+      if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
-  }
-
-  failed(error: unknown): void {
-    this.errors.pluginFailed('fairness', this.policy.type, error);
   }
 
   private create(band: BandView): FlowSelector {
@@ -140,16 +181,16 @@ export class GuardedSelector implements FlowSelector {
         this.tellNearMisses(selector);
         return selector;
       }
-      this.failed(new TypeError('createSelector must return an object with a pick method'));
+      this.guard.refused('createSelector must return an object with a pick method', selector);
     } catch (error) {
-      this.failed(error);
+      this.guard.failed(error);
     }
     return { pick: () => undefined };
   }
 
   private tellNearMisses(selector: FlowSelector): void {
     for (const { given, meant } of nearMisses(selector, selectorMethods)) {
-      this.failed(new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`));
+      this.guard.failed(new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`));
     }
   }
 }

@@ -34,6 +34,8 @@ class RoundRobinSelector implements FlowSelector {
   private upcoming = new LinkedList<Turn>();
   private round = 0;
   private newcomersLeft = 0;
+  /** Fairness IDs that were served in this round and collected since: no more than the round has turns. */
+  private readonly servedAndGone = new Set<string>();
   /** The turn looked up last: several calls follow one another for each request (bench: keyed). */
   private latest: Turn | undefined = undefined;
 
@@ -47,6 +49,7 @@ class RoundRobinSelector implements FlowSelector {
     let turn = this.turnOf(flow);
     if (turn === undefined) {
       turn = new Turn(flow);
+      if (this.servedAndGone.delete(flow.fairnessId)) turn.servedInRound = this.round;
       this.turns.set(flow, turn);
     }
     const joinsThisRound = turn.servedInRound !== this.round && this.newcomersLeft > 0;
@@ -68,6 +71,7 @@ class RoundRobinSelector implements FlowSelector {
   }
 
   flowRemoved(flow: FlowView): void {
+    if (this.turns.get(flow)?.servedInRound === this.round) this.servedAndGone.add(flow.fairnessId);
     this.turns.delete(flow);
     if (this.latest?.flow === flow) this.latest = undefined;
   }
@@ -82,6 +86,7 @@ class RoundRobinSelector implements FlowSelector {
     this.current = this.upcoming;
     this.upcoming = emptied;
     this.round++;
+    this.servedAndGone.clear();
     this.newcomersLeft = this.current.size;
   }
 }

@@ -25,3 +25,24 @@ export interface ServiceFigures {
   /** All that are beyond those, as one. */
   readonly others: Omit<FlowService, 'fairnessId'>;
 }
+
+/** A copy of what a policy answered; undefined when it is none. May throw for foreign values. */
+export function readServiceFigures(answer: unknown): ServiceFigures | undefined {
+  if (typeof answer !== 'object' || answer === null) return undefined;
+  const { windowMs, fairnessIndex, flows, others } = answer as ServiceFigures;
+  if (!Array.isArray(flows) || !areNumbers(windowMs, fairnessIndex)) return undefined;
+  const copies = flows.map(({ fairnessId, ...cost }) => ({ fairnessId, ...readCost(cost) }));
+  if (!copies.every(({ fairnessId, settled, received, owed }) => typeof fairnessId === 'string' && areNumbers(settled, received, owed))) {
+    return undefined;
+  }
+  const rest = readCost(others);
+  return areNumbers(rest.settled, rest.received, rest.owed) ? { windowMs, fairnessIndex, flows: copies, others: rest } : undefined;
+}
+
+function readCost({ settled, received, owed }: ServiceFigures['others']): ServiceFigures['others'] {
+  return { settled, received, owed };
+}
+
+function areNumbers(...values: readonly unknown[]): boolean {
+  return values.every((value) => typeof value === 'number' && !Number.isNaN(value));
+}

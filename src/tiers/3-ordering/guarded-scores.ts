@@ -1,31 +1,40 @@
 /** Scores that never throw and are always a number. */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
+import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import type { Scores } from '../../base/queues/scored-queue.js';
 import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
 
 /** Undefined for policies without. What is at fault scores 0. */
-export function guardedScores({ type, scores }: OrderingPolicy, errors: PluginErrorSink): Scores<ItemView> | undefined {
+export function guardedScores(policy: OrderingPolicy, errors: PluginErrorSink): Scores<ItemView> | undefined {
+  const { scores } = policy;
   if (scores === undefined) return undefined;
-  const { lookahead, overtakings } = scores;
+  const guard = new PluginGuard('ordering', policy, errors);
+  const count = (name: 'lookahead' | 'overtakings', least: number): number => {
+    const given: unknown = scores[name];
+    if (Number.isInteger(given) && (given as number) >= least) return given as number;
+    guard.refused(`scores.${name} must be an integer from ${least} up`, given);
+    return least;
+  };
   return {
-    lookahead,
-    overtakings,
+    lookahead: count('lookahead', 1),
+    overtakings: count('overtakings', 0),
     score(item) {
       try {
         const score: unknown = scores.score(item);
         if (typeof score === 'number' && !Number.isNaN(score)) return score;
-        errors.pluginFailed('ordering', type, new TypeError(`score must return a number; got ${String(score)}`));
+        guard.refused('score must return a number', score);
       } catch (error) {
-        errors.pluginFailed('ordering', type, error);
+        guard.failed(error);
       }
       return 0;
     },
     dispatched(item) {
       try {
-        scores.dispatched?.(item);
+        const answer: unknown = scores.dispatched?.(item);
+        if (answer !== undefined) guard.ignored(answer);
       } catch (error) {
-        errors.pluginFailed('ordering', type, error);
+        guard.failed(error);
       }
     },
   };

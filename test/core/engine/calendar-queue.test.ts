@@ -7,7 +7,7 @@ import { Random } from '../../property/random.js';
 let sequence = 0;
 
 function waitUntil(deadlineMs: number): QueueItem {
-  const item = new QueueItem({ byteSize: 0 }, undefined, 'a', 0, sequence++, 0, deadlineMs);
+  const item = new QueueItem({ byteSize: 0 }, undefined, 'a', 0, 0, 0, sequence++, 0, deadlineMs);
   item.settle = () => {};
   return item;
 }

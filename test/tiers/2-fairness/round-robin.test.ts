@@ -146,6 +146,27 @@ describe('roundRobin', () => {
     expect(counts).toEqual(Array(7).fill(99));
   });
 
+  it('gives a flow that was collected and comes back in the same round no second turn', () => {
+    const { flow, clock } = makeFlow({ flowIdleTimeout: 10, defaultRequestTtl: 0, bands: [{ priority: 0, fairness: roundRobin() }] });
+    let held: Lease = runNow(flow, { fairnessId: 'first' });
+    const order = dispatchOrder(flow);
+    flow.on('dispatched', ({ lease }) => {
+      held = lease;
+    });
+    const comesBack = (): void => {
+      clock.advance(20);
+      flow.stats();
+      void flow.enqueue(request, key('a'));
+    };
+    for (const name of ['a', 'b', 'b', 'c']) void flow.enqueue(request, key(name));
+    held.release();
+    comesBack();
+    for (let i = 0; i < 3; i++) held.release();
+    comesBack();
+    for (let i = 0; i < 2; i++) held.release();
+    expect(order).toEqual(['a', 'b', 'c', 'a', 'b', 'a']);
+  });
+
   it('remembers no flow that was collected', async () => {
     const { flow, clock } = makeFlow({ flowIdleTimeout: '1m', bands: [{ priority: 0, fairness: roundRobin() }] });
     for (let i = 0; i < 50; i++) {

@@ -1,0 +1,25 @@
+/** Values that foreign code made, which may throw at every touch. */
+import { isPromise } from '../async-function.js';
+
+const longest = 200;
+
+/** The value as text, shortened; never throws. */
+export function textOf(value: unknown): string {
+  try {
+    if (isPromise(value)) return 'a promise';
+    const text = String(value);
+    return text.length > longest ? `${text.slice(0, longest - 3)}...` : text;
+  } catch {
+    return `a value that cannot become text (${typeof value})`;
+  }
+}
+
+/** Has a rejection told to `failed` where the value is a promise that nobody awaits: otherwise it would end a Node process. Never throws. */
+export function disown(value: unknown, failed: (error: unknown) => void): void {
+  if (typeof value !== 'object' || value === null) return;
+  try {
+    if (isPromise(value)) Promise.resolve(value).then(undefined, failed);
+  } catch (error) {
+    failed(error);
+  }
+}

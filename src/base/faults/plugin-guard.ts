@@ -1,0 +1,35 @@
+/**
+ * The one place that contains foreign code: what a plugin threw, and what it answered, is reported here and goes no further.
+ *
+ * Invariant: no method throws, whatever the plugin did, and no promise that a plugin answers ends the process when it is rejected.
+ */
+import { disown, textOf } from './foreign-values.js';
+import type { PluginErrorSink, PluginKind } from './plugin-errors.js';
+
+export class PluginGuard {
+  private readonly kind: PluginKind;
+  private readonly type: string;
+  private readonly errors: PluginErrorSink;
+
+  constructor(kind: PluginKind, { type }: { readonly type: string }, errors: PluginErrorSink) {
+    this.kind = kind;
+    this.type = type;
+    this.errors = errors;
+  }
+
+  /** The plugin threw. */
+  failed(error: unknown): void {
+    this.errors.pluginFailed(this.kind, this.type, error);
+  }
+
+  /** The plugin answered what its contract does not allow. `rule` is a sentence without its end. */
+  refused(rule: string, answer: unknown): void {
+    this.failed(new TypeError(`${rule}; got ${textOf(answer)}`));
+    this.ignored(answer);
+  }
+
+  /** The plugin answered a call that has no answer. */
+  ignored(answer: unknown): void {
+    if (answer !== undefined) disown(answer, (error) => this.failed(error));
+  }
+}
