@@ -3,6 +3,8 @@
  * repeats is written once, so that a fault on the request path cannot flood the log.
  */
 
+import { textOf } from './foreign-values.js';
+
 /** A remark on what was probably meant otherwise. */
 export function warnOperator(message: string): void {
   console.warn(`headgate: ${message}`);
@@ -16,6 +18,11 @@ export class UnheardFaults {
   tell(kind: string, what: string, event: string, error: unknown): void {
     if (this.told.has(kind)) return;
     this.told.add(kind);
-    console.error(`headgate: ${what}. This is written once; ${event} tells of every time.`, error);
+    const message = `headgate: ${what}. This is written once; ${event} tells of every time.`;
+    try {
+      console.error(message, error);
+    } catch {
+      console.error(message, textOf(error));
+    }
   }
 }
