@@ -5,7 +5,13 @@ import Koa from 'koa';
 import { describe, expectTypeOf, it } from 'vitest';
 import { flowControl as expressFlowControl } from '../../src/adapters/express/index.js';
 import { type KoaContext, flowControl as koaFlowControl, type WithFlowState } from '../../src/adapters/koa/index.js';
-import { flowOf, type HttpFlowRequest, flowControl as nodeFlowControl, type RequestFlow, type WithFlow } from '../../src/adapters/node/index.js';
+import {
+  flowOf,
+  type HttpFlowRequest,
+  flowControl as nodeFlowControl,
+  type RequestFlow,
+  type WithFlow,
+} from '../../src/adapters/node/index.js';
 import { FlowController, type FlowGate, type Lease } from '../../src/index.js';
 
 declare const flow: FlowController;
