@@ -13,7 +13,7 @@ import type { Call } from './call.js';
 const takesJson =
   /^\/v1\/(?:chat\/completions|completions|responses|messages(?:\/count_tokens)?|embeddings|rerank|score|classify|pooling|moderations|tokenize|detokenize|images\/generations|audio\/speech)\/?$/;
 
-/** What clients call JSON when they forget to say so. */
+/** Types that clients send when they do not name JSON. */
 const saysNothing = /^(?:text\/|application\/x-www-form-urlencoded\b)/i;
 
 /** @throws ApiError 415 for a body that is not what the path takes, or whose type says nothing of it */

@@ -278,12 +278,12 @@ export function nothingAt({ req, path }: Call): ApiError {
   return new ApiError(404, 'not_found', `There is nothing at ${req.method} ${path.slice(0, 200)}.`);
 }
 
-/** What may be asked at a path of clients. */
+/** The methods of a path of clients. */
 function methodsOf(path: string): string {
   return path === '/v1/models' || path.startsWith('/v1/models/') ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
 }
 
-export function notAllowed({ req, path }: Call, methods: string): ApiError {
+function notAllowed({ req, path }: Call, methods: string): ApiError {
   const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
   return new ApiError(405, 'method_not_allowed', message, { allow: methods });
 }

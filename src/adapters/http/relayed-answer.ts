@@ -61,5 +61,5 @@ export function relayedHeaders({ headers }: UpstreamAnswer): Map<string, string 
   return relayed;
 }
 
-/** What the client is told where the upstream gave no answer. */
+/** The response when the upstream gave no answer. */
 export const noAnswer = { status: 502, type: 'application/problem+json', body: '{"title":"No answer from the model server","status":502}' };

@@ -72,7 +72,7 @@ function stopped(gateway: Gateway, log: GatewayLog, delayMs: () => number): Prom
       isStopping = true;
       const { waiting, inFlight } = gateway.flow.stats();
       log('info', 'draining', { signal, waiting, inFlight });
-      // Whoever presses Ctrl-C is no load balancer.
+      // Ctrl-C comes from a person, and no load balancer needs time then.
       gateway.close({ delayMs: signal === 'SIGTERM' ? delayMs() : 0 }).then(
         ({ dispatched, rejected, evicted }) => {
           log('info', 'stopped', { dispatched, rejected, evicted });

@@ -6,7 +6,7 @@
  * Source: the text format 0.0.4 of Prometheus; timestamps and the exemplars of OpenMetrics are ignored.
  */
 
-/** What the reader finds. */
+/** The result of a reading. */
 export interface SampleSink {
   /** The server has this metric, perhaps without samples so far. */
   declared(metric: string): void;

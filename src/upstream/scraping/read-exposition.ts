@@ -2,7 +2,7 @@
 import type { ExpositionReader } from './exposition-reader.js';
 import { ScrapeError } from './scrape-error.js';
 
-/** What is used of a `Response`. */
+/** The part of a `Response` that is used. */
 export interface MetricsResponse {
   readonly ok: boolean;
   readonly status: number;

@@ -64,7 +64,7 @@ export function resolveChoice(choice: unknown, subject: string): LoadSources {
 
 const everyEngine = engines.map((engine) => resolveChoice(engine, engine));
 
-/** What the endpoint may be, likeliest first. */
+/** The kinds of server that an endpoint may be, likeliest first. */
 export function candidatesFor(endpoint: EndpointView, option: ProfileOption | undefined): readonly LoadSources[] {
   const choice = typeof option === 'function' ? option(endpoint) : option;
   if (choice !== undefined) return [resolveChoice(choice, `scrape: profile of ${endpoint.id}`)];

@@ -266,7 +266,7 @@ function withoutQuery(url: string): string {
   return origin + pathname;
 }
 
-/** What the host's function says. @throws ScrapeError when it throws */
+/** The answer of the host's function. @throws ScrapeError when it throws */
 function attempt<T>(code: ScrapeFailure, ask: () => T): T {
   try {
     return ask();

@@ -6,7 +6,7 @@ import { ScrapeError } from './scrape-error.js';
 
 export class Target {
   readonly endpoint: EndpointView;
-  /** What is wrong when there is no URL to ask. */
+  /** The fault, when there is no URL to ask. */
   readonly url: string | ScrapeError;
   readonly candidates: readonly LoadSources[];
   /** The profile of the last good answer. */

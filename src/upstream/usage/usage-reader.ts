@@ -70,7 +70,7 @@ export class UsageReader {
     return (this.toldTokens ?? 0) + this.countedTokens;
   }
 
-  /** What is known so far; a figure that is not is left out. */
+  /** The figures that are known so far; the others are left out. */
   get usage(): Partial<Usage> {
     const { promptTokens, completionTokens, cachedPromptTokens } = this;
     const isKnown = this.toldTokens !== undefined || this.countedTokens > 0;

@@ -1,4 +1,4 @@
-/** What the answers of OpenAI's and Anthropic's interfaces say of the tokens they took. */
+/** Reads the token counts in answers of OpenAI's and Anthropic's interfaces. */
 import type { Usage } from '../../index.js';
 
 type Fields = Readonly<Record<string, unknown>>;
