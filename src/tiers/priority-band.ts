@@ -226,6 +226,10 @@ export class PriorityBand implements PickedBand {
     return this.selector?.lead(flow);
   }
 
+  get keepsAccount(): boolean {
+    return this.selector?.keepsAccount === true;
+  }
+
   /** What fairness IDs received and were owed, where the fairness policy keeps account of it. */
   service(nowMs: number): ServiceFigures | undefined {
     return this.selector?.service(nowMs);

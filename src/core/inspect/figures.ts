@@ -20,6 +20,8 @@ export interface WaitingFigures {
 export interface BandFigures extends WaitingFigures {
   readonly priority: number;
   readonly isConfigured: boolean;
+  /** True where the fairness policy shares by cost, so that `service` and `leadOf` have something to tell. */
+  readonly keepsAccount: boolean;
   /** Infinity = unlimited. */
   readonly limits: Limits;
   /**
@@ -73,6 +75,7 @@ class BandCounters implements BandFigures {
   readonly isConfigured: boolean;
   readonly waiting: number;
   readonly waitingBytes: number;
+  readonly keepsAccount: boolean;
   readonly limits: Limits;
   private readonly band: PriorityBand;
   private readonly queuesByClass: boolean;
@@ -88,6 +91,7 @@ class BandCounters implements BandFigures {
     this.waiting = band.waiting;
     this.waitingBytes = band.waitingBytes;
     this.limits = band.settings.limits;
+    this.keepsAccount = band.keepsAccount;
   }
 
   waitingOf(fairnessId: string): WaitingFigures | undefined {

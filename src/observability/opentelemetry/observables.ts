@@ -109,6 +109,7 @@ export const observables: readonly ObservableFigure[] = [
     if (fairnessIds === undefined) return [];
     const lags: Figure[] = [];
     for (const band of bands) {
+      if (!band.keepsAccount) continue;
       eachLabelledFlow(band, fairnessIds, (label) => {
         const lag = band.leadOf(label);
         if (lag !== undefined) lags.push([lag, flowAttributes(label, band.priority)]);

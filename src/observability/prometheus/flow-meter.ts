@@ -124,6 +124,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
     const { fairnessIds } = this;
     if (fairnessIds === undefined) return;
     for (const band of this.figures.bands) {
+      if (!band.keepsAccount) continue;
       const rows: Sample[] = [];
       eachLabelledFlow(band, fairnessIds, (label) => {
         const value = band.leadOf(label);

@@ -138,6 +138,10 @@ export class GuardedSelector implements FlowSelector {
     return undefined;
   }
 
+  get keepsAccount(): boolean {
+    return this.selector.service !== undefined;
+  }
+
   /** Undefined where the policy keeps no account of it. */
   service(nowMs: number): ServiceFigures | undefined {
     if (this.selector.service === undefined) return undefined;
