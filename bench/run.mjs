@@ -5,6 +5,7 @@
 //     npm run bench -- --write            all of it, into bench/results.json and docs/benchmarks.md
 //     npm run bench -- --render           docs/benchmarks.md again from bench/results.json
 //     npm run bench -- --list             what there is
+//     npm run bench -- --only simulator   the speed of headgate/simulator, which has no peers
 import { writeFileSync } from 'node:fs';
 import { readArguments } from './lib/arguments.mjs';
 import { writePage } from './lib/page.mjs';
@@ -38,8 +39,17 @@ async function runScenario({ scenario, subjects }, { rounds, scale }) {
   return summarizeScenario(scenario, subjects, taken);
 }
 
+/** The simulator is measured in this process, and is none of the scenarios. */
+async function runSimulator({ quick }) {
+  const { runSimulatorBench } = await import('./simulator.mjs');
+  runSimulatorBench({ quick });
+}
+
 async function run(options) {
-  const plan = await makePlan(options);
+  if (options.only?.includes('simulator')) await runSimulator(options);
+  const only = options.only?.filter((name) => name !== 'simulator');
+  if (only?.length === 0) return;
+  const plan = await makePlan({ ...options, only });
   if (options.list) {
     for (const { scenario, subjects } of plan) console.log(`${scenario.name.padEnd(28)}${subjects.join(' ')}`);
     return;

@@ -16,6 +16,7 @@ const folders = {
   redis: 'redis',
   gateway: 'gateway',
   testing: 'testing',
+  simulator: 'simulator',
 };
 
 /** @type {Readonly<Record<string, string>>} `index` is the package itself. */

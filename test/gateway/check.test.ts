@@ -126,3 +126,24 @@ describe('the command', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining('headgate --help tells more')]);
   });
 });
+
+describe('a backlog of sheddable requests that nothing holds room against', () => {
+  const file = (more: string, maxRequests = 1000): string => `listen: { port: 0 }
+upstreams: [{ id: a, url: 'http://127.0.0.1:1' }]
+plugins: [{ type: concurrency-detector }, { type: priority-holdback-policy, parameters: { minCeiling: 0.4 } }]
+saturationDetector: { pluginRef: concurrency-detector }
+flowControl:
+  priorityBands: [{ priority: 100 }, { priority: -10, maxRequests: ${maxRequests} }]
+${more}`;
+  const warned = (text: string): boolean => checkSource(text).warnings.some((warning) => warning.startsWith('band -10 may fill the pool'));
+
+  it('is warned of', () => {
+    expect(warned(file(''))).toBe(true);
+  });
+
+  it('is not where room is held back, requests are evicted, or few may wait', () => {
+    expect(warned(file('  usageLimitPolicyPluginRef: priority-holdback-policy'))).toBe(false);
+    expect(warned(file('  enableEviction: true'))).toBe(false);
+    expect(warned(file('', 50))).toBe(false);
+  });
+});

@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 export type Command =
   | ({ readonly name: 'gateway' } & GatewayArguments)
   | { readonly name: 'check'; readonly file: string; readonly json: boolean }
+  | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
 
@@ -13,12 +14,29 @@ export interface GatewayArguments {
   readonly logFormat: 'json' | 'text' | undefined;
 }
 
+/** What `headgate simulate` was asked for. */
+export interface SimulateArguments {
+  readonly file: string | undefined;
+  readonly compare: readonly string[];
+  readonly sweep: readonly string[];
+  readonly find: string | undefined;
+  readonly soThat: string | undefined;
+  readonly from: string | undefined;
+  readonly seed: string | undefined;
+  readonly seeds: string | undefined;
+  readonly html: string | undefined;
+  readonly json: boolean;
+  readonly skipBadLines: boolean;
+}
+
 export const help = `headgate - flow control for LLM gateways
 
 Usage
   headgate gateway --config FILE   run a gateway
   headgate check FILE [--json]     check a gateway file, or an
                                    EndpointPickerConfig, and explain it
+  headgate simulate FILE           run a scenario with the gateway's own
+                                   controller, faster than time
   headgate --help | --version
 
 gateway
@@ -30,6 +48,22 @@ gateway
 check
   --json              print the result as JSON
   Exit status: 0 when the file is right, 1 when it has faults.
+
+simulate
+  --compare FILE      run another scenario too, and set it beside the first;
+                      may be given again
+  --seeds N           N runs with seeds that follow each other
+  --seed N            instead of the scenario's seed
+  --html FILE         write a page with charts
+  --json              print the results as JSON
+  --sweep PATH=VALUES a run for each value: gate.maxConcurrency=4,8,16 or
+                      servers[0].slots=2..8; may be given again
+  --find PATH[=A..B]  look for the values, from A to B (1..1024), for which ...
+  --so-that CONDITION ... this holds: 'ttft.p99(premium) < 1s and goodput > 95%'
+  --from FILE         traffic from a trace or a gateway's access log, instead
+                      of the scenario's; without a scenario, the log's own
+                      times calibrate a model of the servers
+  --skip-bad-lines    leave out lines of traces that are wrong, and count them
 `;
 
 export function parseCommand(args: readonly string[]): Command {
@@ -41,6 +75,15 @@ export function parseCommand(args: readonly string[]): Command {
         config: { type: 'string', short: 'c' },
         'log-format': { type: 'string' },
         json: { type: 'boolean' },
+        compare: { type: 'string', multiple: true },
+        sweep: { type: 'string', multiple: true },
+        find: { type: 'string' },
+        'so-that': { type: 'string' },
+        from: { type: 'string' },
+        seed: { type: 'string' },
+        seeds: { type: 'string' },
+        html: { type: 'string' },
+        'skip-bad-lines': { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },
@@ -50,7 +93,8 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.version) return { name: 'version' };
     if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], files);
     if (name === 'check') return checkCommand(files, values.json === true);
-    return wrong(`expected "gateway" or "check"; got "${name}"`);
+    if (name === 'simulate') return simulateCommand(files, values);
+    return wrong(`expected "gateway", "check" or "simulate"; got "${name}"`);
   } catch (error) {
     return wrong(error instanceof Error ? error.message : String(error));
   }
@@ -66,6 +110,24 @@ function gatewayCommand(config: string | undefined, logFormat: string | undefine
 
 function checkCommand([file, ...others]: readonly string[], json: boolean): Command {
   return file === undefined || others.length > 0 ? wrong('expected check and one file') : { name: 'check', file, json };
+}
+
+type SimulateValues = {
+  readonly [Name in 'find' | 'so-that' | 'from' | 'seed' | 'seeds' | 'html']?: string;
+} & { readonly [Name in 'compare' | 'sweep']?: string[] } & { readonly [Name in 'json' | 'skip-bad-lines']?: boolean };
+
+function simulateCommand([file, ...others]: readonly string[], values: SimulateValues): Command {
+  const { compare = [], sweep = [], find, from, seed, seeds, html, json = false } = values;
+  const soThat = values['so-that'];
+  if ((file === undefined && from === undefined) || others.length > 0) return wrong('expected simulate and one scenario, or --from FILE');
+  if ((find === undefined) !== (soThat === undefined)) return wrong('expected --find and --so-that together');
+  for (const [name, text] of Object.entries({ seed, seeds })) {
+    if (text !== undefined && !/^\d{1,15}$/.test(text))
+      return wrong(`--${name}: expected a number from ${name === 'seed' ? 0 : 1} up; got ${text}`);
+  }
+  if (seeds !== undefined && Number(seeds) < 1) return wrong(`--seeds: expected a number from 1 up; got ${seeds}`);
+  const skipBadLines = values['skip-bad-lines'] === true;
+  return { name: 'simulate', file, compare, sweep, find, soThat, from, seed, seeds, html, json, skipBadLines };
 }
 
 function wrong(problem: string): Command {

@@ -1,3 +1,4 @@
 /** The commands that read files: apart from the rest, because they need packages that may be missing. */
 export { runCheck } from './run-check.js';
 export { runGateway } from './run-gateway.js';
+export { runSimulate } from './simulate/run-simulate.js';

@@ -12,7 +12,13 @@ const clientTimeoutMs = 600_000;
 const terminationGraceMs = 30_000;
 
 export function flowLints(options: Resolved, objectives: ReadonlyMap<string, number>, text: string): string[] {
-  return [...limitLints(options), ...ttlLints(options), ...bandLints(options, objectives), ...pluginLints(text)];
+  return [
+    ...limitLints(options),
+    ...ttlLints(options),
+    ...bandLints(options, objectives),
+    ...headroomLints(options, objectives),
+    ...pluginLints(text),
+  ];
 }
 
 function limitLints({ limits, bands }: Resolved): string[] {
@@ -48,6 +54,24 @@ function bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<string
       ? ['enableEviction is on, but no priority is negative: nothing can be evicted']
       : []),
   ];
+}
+
+/** So many waiting requests keep a pool busy for long. */
+const longBacklog = 100;
+
+/** A backlog of negative priority fills the gate, and whatever comes above it waits for answers to end (docs/simulator.md, row S8). */
+function headroomLints({ bands, mode, usageLimitPolicy, eviction }: Resolved, objectives: ReadonlyMap<string, number>): string[] {
+  const isFlat = mode === 'queue' && eviction === undefined && usageLimitPolicy.type === 'static-usage-limit-policy';
+  const isShared = bands.length > 1 || [...objectives.values()].some((priority) => priority >= 0);
+  return bands
+    .filter(
+      ({ priority, limits, saturationDetector }) => priority < 0 && limits.maxRequests > longBacklog && saturationDetector === undefined,
+    )
+    .slice(0, isFlat && isShared ? undefined : 0)
+    .map(
+      ({ priority }) =>
+        `band ${priority} may fill the pool, so that bursts above it wait for its answers to end: hold room back (usageLimitPolicyPluginRef with priority-holdback-policy), or set enableEviction`,
+    );
 }
 
 /** Types that are nearly one that is known: the loader leaves what it does not know to the scheduler. */

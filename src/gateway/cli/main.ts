@@ -16,6 +16,8 @@ async function main(): Promise<number> {
       return (await import('./commands.js')).runGateway(command);
     case 'check':
       return (await import('./commands.js')).runCheck(command.file, command.json);
+    case 'simulate':
+      return (await import('./commands.js')).runSimulate(command);
     case 'wrong':
       process.stderr.write(`headgate: ${command.problem}\nheadgate --help tells more.\n`);
       return 1;

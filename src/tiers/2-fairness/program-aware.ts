@@ -1,11 +1,12 @@
 /** Serves programs (agents, sessions, tenants) by what they have consumed, or by how far they have come. */
+
+import { jainIndex } from '../../base/jain-index.js';
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
-import { jainIndex } from './jain-index.js';
 import { leastAttainedService } from './las.js';
 import type { ProgramStrategy } from './program-strategy.js';
 import { type Program, ProgramTable } from './program-table.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { jainIndex } from '../../../src/tiers/2-fairness/jain-index.js';
+import { jainIndex } from '../../src/base/jain-index.js';
 
 describe('jainIndex', () => {
   it('is 1 for equal values and 1/n when one has everything', () => {

@@ -1,0 +1,74 @@
+/** `headgate simulate`: what would this configuration do with that traffic? */
+import { writeFileSync } from 'node:fs';
+import { FlowConfigError } from '../../../index.js';
+import { comparisonTable, htmlReport, resultTable, type SimulationResult, simulateSeeds } from '../../../simulator/index.js';
+import type { SimulateArguments } from '../arguments.js';
+import { ProgressLine } from './progress.js';
+import { runFind } from './run-find.js';
+import { runSweep } from './run-sweep.js';
+import { type NamedScenario, readScenario } from './scenario-files.js';
+
+/** Returns the exit status: 1 for wrong input, and for a condition that no value meets. */
+export function runSimulate(given: SimulateArguments): number {
+  try {
+    return run(given);
+  } catch (error) {
+    if (error instanceof FlowConfigError) {
+      const lines = error.issues.map(
+        ({ path, expected, got }) => `- ${path === '' ? '' : `${path}\n  `}expected ${expected}\n  got ${got}`,
+      );
+      process.stderr.write(
+        `headgate simulate: ${error.issues.length === 1 ? 'a fault' : `${error.issues.length} faults`}\n${lines.join('\n')}\n`,
+      );
+      return 1;
+    }
+    if (error instanceof Error && 'code' in error) {
+      process.stderr.write(`headgate simulate: ${error.message}\n`);
+      return 1;
+    }
+    throw error;
+  }
+}
+
+function run(given: SimulateArguments): number {
+  const scenarios = withOwnNames([given.file, ...given.compare].map((file) => ({ file, ...readScenario(file, given) })));
+  for (const { name, warnings } of scenarios) for (const warning of warnings) process.stderr.write(`${name}: ${warning}\n`);
+  const [first] = scenarios as [NamedScenario, ...NamedScenario[]];
+  const seeds = Number(given.seeds ?? 1);
+  const progress = new ProgressLine(process.stderr);
+  const { find, soThat } = given;
+  if (find !== undefined && soThat !== undefined) return runFind(seeded(first, given), find, soThat, seeds, progress, given.json);
+  if (given.sweep.length > 0) return runSweep(seeded(first, given), given.sweep, seeds, progress, given.json);
+  const ran = scenarios.map((scenario, index) => {
+    const { name, options } = seeded(scenario, given);
+    const onProgress = (done: number): void => progress.show(name, (index + done) / scenarios.length);
+    return { name, results: simulateSeeds(options, seeds, { onProgress }) };
+  });
+  progress.clear();
+  print(ran, given);
+  return 0;
+}
+
+/** Scenarios of one name are told apart by their files. */
+function withOwnNames<S extends NamedScenario & { readonly file: string | undefined }>(scenarios: readonly S[]): NamedScenario[] {
+  return scenarios.map((scenario) => {
+    const isAlone = scenarios.every((other) => other === scenario || other.name !== scenario.name);
+    return isAlone ? scenario : { ...scenario, name: scenario.file ?? scenario.name };
+  });
+}
+
+function seeded(scenario: NamedScenario, { seed }: SimulateArguments): NamedScenario {
+  return seed === undefined ? scenario : { ...scenario, options: { ...scenario.options, seed: Number(seed) } };
+}
+
+function print(ran: readonly { name: string; results: readonly SimulationResult[] }[], { json, html, seeds }: SimulateArguments): void {
+  const [only] = ran;
+  if (html !== undefined) {
+    const first = ran.flatMap(({ name, results }) => results.slice(0, 1).map((result) => ({ ...result, name })));
+    writeFileSync(html, htmlReport(first, ran.map(({ name }) => name).join(' and ')));
+    process.stderr.write(`wrote ${html}\n`);
+  }
+  if (json) process.stdout.write(`${JSON.stringify(ran.flatMap(({ results }) => results))}\n`);
+  else if (ran.length === 1 && seeds === undefined) process.stdout.write(resultTable(only?.results[0] as SimulationResult));
+  else process.stdout.write(comparisonTable(ran));
+}

@@ -1,0 +1,46 @@
+/** The scenarios of a command: read from files, with the traffic of a trace where one is given. */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { loadScenario, readTrace, type Scenario, scenarioFromTrace } from '../../../simulator/index.js';
+import type { SimulateArguments } from '../arguments.js';
+import { readSource } from '../read-source.js';
+
+export interface NamedScenario extends Scenario {
+  readonly name: string;
+  /** Reads what the scenario names, beside its file. */
+  readonly readFile: (path: string) => string;
+}
+
+/** @throws FlowConfigError, and what reading files throws */
+export function readScenario(file: string | undefined, { from, skipBadLines }: SimulateArguments): NamedScenario {
+  const readFile = (path: string): string => readFileSync(resolve(file === undefined || file === '-' ? '.' : dirname(file), path), 'utf8');
+  const trace = from === undefined ? undefined : readTrace(readSource(from), { skipBadLines });
+  const warnings =
+    trace === undefined || trace.skippedLines === 0
+      ? []
+      : [`${from}: ${trace.skippedLines} lines were left out, the first: ${trace.warnings[0] ?? ''}`];
+  if (file === undefined) {
+    const scenario = loadScenario(scenarioFromTrace(trace?.rows ?? [], { name: from }));
+    return { ...scenario, warnings: [...warnings, ...scenario.warnings], name: from ?? 'trace', readFile };
+  }
+  const read = loadScenario(readSource(file), { readFile, skipBadLines });
+  const scenario = trace === undefined ? read : loadScenario({ ...read.source, ...trafficOf(trace.rows, read.source) }, { readFile });
+  return { ...scenario, warnings: [...warnings, ...scenario.warnings], name: read.options.name ?? file, readFile };
+}
+
+/** The rows in the place of the scenario's traffic, for as long as they last; what its first entry says of clients and targets stays. */
+function trafficOf(rows: ReturnType<typeof readTrace>['rows'], source: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const first: unknown = Array.isArray(source.traffic) ? source.traffic[0] : undefined;
+  const { slo, client, sloTtft }: Record<string, unknown> = { ...Object(first) };
+  return {
+    duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,
+    traffic: [
+      {
+        arrivals: { type: 'trace', rows },
+        ...(slo !== undefined && { slo }),
+        ...(client !== undefined && { client }),
+        ...(sloTtft !== undefined && { sloTtft }),
+      },
+    ],
+  };
+}

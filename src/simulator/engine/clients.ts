@@ -1,0 +1,49 @@
+/** What clients do beside sending: they lose patience, and they try again after a drop, within a budget. */
+import { type RetryBudget, retryBudget } from '../../client/index.js';
+import { type Drop, explainDrop } from '../../index.js';
+import { type Sampler, samplerOf } from '../random/distributions.js';
+import type { Random, RandomStreams } from '../random/random-streams.js';
+import type { ClientSpec, RetrySpec } from '../traffic/traffic-spec.js';
+
+/** The clients of one source. */
+export class Clients {
+  /** True when a request's client can leave in a way that the gateway notices. */
+  readonly mayLeave: boolean;
+  readonly tellsGateway: boolean;
+  private readonly patience: Sampler | undefined;
+  private readonly deadline: Sampler | undefined;
+  private readonly retries: RetrySpec | undefined;
+  private readonly budget: RetryBudget | undefined;
+  private readonly random: Random;
+
+  constructor({ patience, deadline, tellsGateway = true, retries }: ClientSpec, streams: RandomStreams, name: string) {
+    this.patience = patience === undefined ? undefined : samplerOf(patience, streams.of(`${name}/patience`));
+    this.deadline = deadline === undefined ? undefined : samplerOf(deadline, streams.of(`${name}/deadline`));
+    this.tellsGateway = tellsGateway;
+    this.mayLeave = (patience !== undefined || deadline !== undefined) && tellsGateway;
+    this.retries = retries;
+    this.budget = retries && retryBudget({ ratio: retries.budget ?? 0.1, minPerSecond: 0 });
+    this.random = streams.of(`${name}/retries`);
+  }
+
+  /** How long they wait for the first token, and for the last; Infinity: for ever. */
+  drawPatience(): { firstTokenMs: number; lastTokenMs: number } {
+    return { firstTokenMs: this.patience?.() ?? Number.POSITIVE_INFINITY, lastTokenMs: this.deadline?.() ?? Number.POSITIVE_INFINITY };
+  }
+
+  requested(): void {
+    this.budget?.requested();
+  }
+
+  /** The pause before the next attempt after `attempts` of them, ms; undefined when there is none. */
+  retryDelayMs(drop: Drop, attempts: number, nowMs: number): number | undefined {
+    if (this.retries === undefined || this.budget === undefined || drop.reason === 'cancelled') return undefined;
+    const { max = 2, initial = 500, longest = 8000, obeysRetryAfter = true } = this.retries;
+    if (attempts > max || !this.budget.tryRetry(nowMs)) return undefined;
+    let bound = initial;
+    for (let i = 1; i < attempts; i++) bound *= 2;
+    const pauseMs = this.random() * Math.min(longest, bound);
+    const askedMs = obeysRetryAfter ? (explainDrop(drop).retryAfterSeconds ?? 0) * 1000 : 0;
+    return Math.max(pauseMs, askedMs);
+  }
+}

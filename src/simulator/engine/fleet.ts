@@ -1,0 +1,90 @@
+/** The simulated servers behind one controller: the pool's endpoints, the load that they report, and the detectors that learn from them. */
+import { type AdaptiveDetector, EndpointPool, type SaturationDetector } from '../../index.js';
+import type { RandomStreams } from '../random/random-streams.js';
+import { isServerRoomDetector, type ServerRoomDetector } from '../servers/server-room-detector.js';
+import { factoryOf, namesOf } from '../servers/server-spec.js';
+import type { ServerHost, SimServer } from '../servers/sim-server.js';
+import type { ResolvedSimulation, SimulatedFlow } from './simulation-options.js';
+
+/** As often as gateways scrape by default. */
+const defaultIntervalMs = 50;
+
+export class Fleet {
+  readonly pool: EndpointPool = new EndpointPool();
+  readonly servers: readonly SimServer[];
+  private readonly byId: ReadonlyMap<string, SimServer>;
+  private readonly adaptive: readonly AdaptiveDetector[];
+  private readonly room: readonly ServerRoomDetector[];
+
+  constructor({ servers }: ResolvedSimulation, flow: SimulatedFlow, host: ServerHost, streams: RandomStreams) {
+    this.servers = servers.flatMap((spec) => {
+      const make = factoryOf(spec);
+      return namesOf(spec).map((id) => {
+        this.pool.add(id, spec.labels === undefined ? {} : { labels: spec.labels });
+        return make(id, host, streams.of(`server/${id}`));
+      });
+    });
+    this.byId = new Map(this.servers.map((server) => [server.id, server]));
+    const detectors = detectorsOf(flow);
+    this.adaptive = detectors.filter(isAdaptive);
+    this.room = detectors.filter(isServerRoomDetector);
+    for (const detector of this.room) {
+      // One request at a time: what was dispatched and has not reached the server yet fills its room.
+      detector.attach((id) => this.unaccepted === 0 && this.byId.get(id)?.hasRoom() === true);
+    }
+  }
+
+  /** Requests dispatched that no server has been given yet. */
+  unaccepted = 0;
+
+  server(id: string): SimServer {
+    return this.byId.get(id) as SimServer;
+  }
+
+  /** Tells detectors of headroom that there may be some. */
+  roomMade(): void {
+    for (const detector of this.room) detector.roomMade();
+  }
+
+  /** The first token of a request came so long after its dispatch. */
+  observe(ttftMs: number, promptTokens: number, nowMs: number): void {
+    for (const detector of this.adaptive) detector.observe({ ttftMs, promptTokens }, nowMs);
+  }
+
+  /** How often loads are reported, and how late; undefined: not at all. */
+  static reporting({ reports }: ResolvedSimulation, flow: SimulatedFlow): { intervalMs: number; delayMs: number } | undefined {
+    const isNeeded = detectorsOf(flow).some((detector) => detector.needsPool === true);
+    if (reports === undefined && !isNeeded) return undefined;
+    return { intervalMs: reports?.interval ?? defaultIntervalMs, delayMs: reports?.delay ?? 0 };
+  }
+
+  report(sampledAtMs: number): () => void {
+    const loads = this.servers.map((server) => ({ id: server.id, load: server.load() }));
+    return () => {
+      for (const { id, load } of loads) this.pool.report(id, { ...load, sampledAtMs });
+    };
+  }
+}
+
+/** The controller's detector, those of its bands, and those that they are made of, as far as they can be seen. */
+function detectorsOf(flow: SimulatedFlow): SaturationDetector[] {
+  const given: unknown[] = [
+    flow.saturationDetector,
+    flow.defaultBand?.saturationDetector,
+    flow.defaultNegativeBand?.saturationDetector,
+    ...(flow.bands ?? []).map(({ saturationDetector }) => saturationDetector),
+    ...(insideOf.get(flow) ?? []),
+  ];
+  return [...new Set(given)].filter((detector): detector is SaturationDetector => typeof detector === 'object' && detector !== null);
+}
+
+const insideOf = new WeakMap<SimulatedFlow, readonly SaturationDetector[]>();
+
+/** Notes detectors that stand inside others, which cannot be seen from outside; scenario files know them. */
+export function noteDetectors(flow: SimulatedFlow, detectors: readonly SaturationDetector[]): void {
+  insideOf.set(flow, detectors);
+}
+
+function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
+  return 'observe' in detector && typeof detector.observe === 'function';
+}

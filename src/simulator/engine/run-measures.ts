@@ -1,0 +1,134 @@
+/** Everything that is measured of one run. It hears of requests and tokens, and decides nothing. */
+import { jainIndex } from '../../base/jain-index.js';
+import { Group, isWithin } from '../measures/group.js';
+import { type RequestRecord, recordOf } from '../measures/request-record.js';
+import { serviceDifference } from '../measures/service-difference.js';
+import { type BucketReading, SeriesRecorder } from '../measures/time-series.js';
+import type { Ending, SimRequest } from '../requests/sim-request.js';
+import { TimeAverage } from '../servers/time-average.js';
+import type { SimulationResult } from './result.js';
+import type { ResolvedSimulation } from './simulation-options.js';
+
+/** Tenants beyond these are counted together. */
+const mostTenants = 1000;
+
+interface Groups {
+  readonly tenant: Group;
+  readonly class: Group;
+  readonly className: string;
+}
+
+type MeasuredResult = Pick<
+  SimulationResult,
+  'all' | 'tenants' | 'classes' | 'meanInSystem' | 'jainIndex' | 'series' | 'serviceDifference' | 'requests'
+>;
+
+export class RunMeasures {
+  readonly inSystem: TimeAverage = new TimeAverage();
+  readonly series: SeriesRecorder;
+  private readonly options: ResolvedSimulation;
+  private readonly all = new Group();
+  private readonly tenants = new Map<string, Group>();
+  private readonly classes = new Map<string, Group>();
+  /** By the key object of the request, which sources share. */
+  private readonly groupsOf = new Map<object, Groups>();
+  private readonly records: RequestRecord[] | undefined;
+  /** Those that have not ended; kept with the records. */
+  private readonly open: Set<SimRequest> | undefined;
+
+  constructor(options: ResolvedSimulation) {
+    this.options = options;
+    this.series = new SeriesRecorder(options.bucketMs);
+    this.records = options.keepsRequests ? [] : undefined;
+    this.open = options.keepsRequests ? new Set() : undefined;
+  }
+
+  sent(request: SimRequest): void {
+    this.open?.add(request);
+    if (!this.isMeasured(request)) return;
+    const isRetry = request.attempts > 1;
+    const groups = this.groups(request);
+    this.all.sent(isRetry);
+    groups.tenant.sent(isRetry);
+    groups.class.sent(isRetry);
+  }
+
+  /** `cost` was served at this instant. */
+  served(request: SimRequest, cost: number, nowMs: number): void {
+    this.series.served(request.key.fairnessId, cost);
+    if (nowMs < this.options.warmUpMs) return;
+    const groups = this.groups(request);
+    this.all.service += cost;
+    groups.tenant.service += cost;
+    groups.class.service += cost;
+  }
+
+  /** A server begins to work on it, or no longer does. */
+  seatsTaken(request: SimRequest, sign: 1 | -1, nowMs: number): void {
+    const { warmUpMs, durationMs } = this.options;
+    const measuredMs = Math.max(0, Math.min(nowMs, durationMs) - warmUpMs);
+    const groups = this.groups(request);
+    this.all.seatsTaken(sign * request.seats, measuredMs);
+    groups.tenant.seatsTaken(sign * request.seats, measuredMs);
+    groups.class.seatsTaken(sign * request.seats, measuredMs);
+  }
+
+  ended(request: SimRequest, ending: Ending, nowMs: number): void {
+    this.records?.push(recordOf(request, ending, nowMs));
+    this.open?.delete(request);
+    const groups = this.groups(request);
+    if (ending === 'completed') this.series.completed(groups.className, request.firstTokenAtMs - request.arrivedAtMs);
+    else this.series.droppedOne();
+    if (!this.isMeasured(request)) return;
+    const isGood = ending === 'completed' && isWithin(this.options.traffic[request.traffic]?.slo, request, nowMs);
+    this.all.ended(request, ending, isGood, nowMs);
+    groups.tenant.ended(request, ending, isGood, nowMs);
+    groups.class.ended(request, ending, isGood, nowMs);
+  }
+
+  closeBucket(nowMs: number, reading: BucketReading): void {
+    this.series.closeBucket(nowMs, reading);
+  }
+
+  figures(endedAtMs: number): MeasuredResult {
+    const { warmUpMs, durationMs } = this.options;
+    const measuredMs = endedAtMs - warmUpMs;
+    const requests = this.records && [
+      ...this.records,
+      ...[...(this.open ?? [])].map((request) => recordOf(request, 'unfinished', endedAtMs)),
+    ];
+    const figuresOf = (groups: ReadonlyMap<string, Group>): MeasuredResult['tenants'] =>
+      Object.fromEntries([...groups].map(([name, group]) => [name, group.figures(measuredMs, durationMs - warmUpMs)]));
+    return {
+      all: this.all.figures(measuredMs, durationMs - warmUpMs),
+      tenants: figuresOf(this.tenants),
+      classes: figuresOf(this.classes),
+      meanInSystem: this.inSystem.mean(endedAtMs),
+      jainIndex: jainIndex([...this.tenants.values()].map(({ service }) => service)),
+      series: this.series.figures(),
+      serviceDifference: this.options.serviceDifference && requests && serviceDifference(requests, this.options.serviceDifference),
+      requests,
+    };
+  }
+
+  private isMeasured(request: SimRequest): boolean {
+    return request.arrivedAtMs >= this.options.warmUpMs;
+  }
+
+  private groups(request: SimRequest): Groups {
+    let groups = this.groupsOf.get(request.key);
+    if (groups !== undefined) return groups;
+    const { fairnessId, priority = 0 } = request.key;
+    const className = this.options.traffic[request.traffic]?.class ?? `priority ${priority}`;
+    const tenant = this.tenants.has(fairnessId) || this.tenants.size < mostTenants ? fairnessId : 'others';
+    groups = { tenant: groupOf(this.tenants, tenant), class: groupOf(this.classes, className), className };
+    this.groupsOf.set(request.key, groups);
+    return groups;
+  }
+}
+
+function groupOf(groups: Map<string, Group>, name: string): Group {
+  const group = groups.get(name) ?? new Group();
+  groups.set(name, group);
+  return group;
+}

@@ -1,0 +1,142 @@
+/** What a simulation is made with, and its defaults. The same shape stands in scenario files, where `flow` is the gateway's own sections. */
+import { type Duration, FlowConfigError, type FlowControllerOptions, type Schema, schemas } from '../../index.js';
+import type { ServiceDifferenceOptions } from '../measures/service-difference.js';
+import type { SimRequest } from '../requests/sim-request.js';
+import { type ServerSpec, serverSpec } from '../servers/server-spec.js';
+import { type TrafficSpec, trafficSpec } from '../traffic/traffic-spec.js';
+
+/** How servers tell the gateway of their load. */
+export interface LoadReports {
+  /** How often, ms. @default 50 */
+  readonly interval?: number | undefined;
+  /** How old a report is when it arrives, ms. @default 0 */
+  readonly delay?: number | undefined;
+}
+
+/** Everything but the flow control. Times may be written as durations such as `'10m'`, figures as numbers. */
+export interface ScenarioBody {
+  readonly name?: string | undefined;
+  /** Any integer; the same seed gives the same result, byte for byte. @default 1 */
+  readonly seed?: number | undefined;
+  /** How long traffic comes. */
+  readonly duration: Duration;
+  /** Requests that arrive before are simulated and not measured. @default 0 */
+  readonly warmUp?: Duration | undefined;
+  /** How long the run goes on after the traffic, until everything has ended. @default ten times `duration` */
+  readonly drain?: Duration | undefined;
+  /** Length of a bucket of the time series. @default a 120th of `duration` */
+  readonly bucket?: Duration | undefined;
+  readonly servers: readonly ServerSpec[];
+  readonly traffic: readonly TrafficSpec[];
+  /** Load reports of the servers. @default none, or every 50 ms where the detector needs them */
+  readonly reports?: LoadReports | undefined;
+  /** When the gateway tells its policies what a request consumed: at its end, or with every token. @default 'end' */
+  readonly usageReports?: 'end' | 'stream' | undefined;
+  /** What becomes of a running request that is evicted before its first token. @default 'requeue' */
+  readonly onEvicted?: 'requeue' | 'drop' | undefined;
+  /** Keep a record of each request. Memory grows with them. @default false, or true with `serviceDifference` */
+  readonly keepRequests?: boolean | undefined;
+  /** Compute the service difference of the VTC paper. @default not computed */
+  readonly serviceDifference?: ServiceDifferenceOptions | undefined;
+}
+
+export interface SimulationOptions extends ScenarioBody {
+  /**
+   * The options of the controller, as for `new FlowController`, without `clock` and `pool`. Policies keep state: give a function where
+   * several simulations run with the same options.
+   */
+  readonly flow: SimulatedFlow | (() => SimulatedFlow);
+}
+
+export type SimulatedFlow = Omit<FlowControllerOptions<SimRequest>, 'clock' | 'pool'>;
+
+/** Resolved: ms, and defaults filled in. */
+export interface ResolvedSimulation {
+  readonly name: string;
+  readonly seed: number;
+  readonly durationMs: number;
+  readonly warmUpMs: number;
+  readonly drainMs: number;
+  readonly bucketMs: number;
+  readonly servers: readonly ServerSpec[];
+  readonly traffic: readonly TrafficSpec[];
+  readonly reports: LoadReports | undefined;
+  readonly usageReports: 'end' | 'stream';
+  readonly onEvicted: 'requeue' | 'drop';
+  readonly keepsRequests: boolean;
+  readonly serviceDifference: ServiceDifferenceOptions | undefined;
+}
+
+const { aboveZero, atLeastZero, duration, durationAboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, text } =
+  schemas;
+
+const differenceShape = object({
+  duration: optional(durationAboveZero('10m')),
+  ticks: optional(positiveInteger()),
+  window: optional(durationAboveZero('60s')),
+  warmUp: optional(duration('30s')),
+  promptTokenPrice: optional(atLeastZero()),
+  completionTokenPrice: optional(aboveZero()),
+});
+
+/** The keys of a scenario, but those of flow control. */
+const scenarioShape = {
+  name: optional(text('a name')),
+  seed: optional(integer()),
+  duration: durationAboveZero('10m'),
+  warmUp: optional(duration('30s')),
+  drain: optional(duration('10m')),
+  bucket: optional(durationAboveZero('5s')),
+  servers: list(serverSpec),
+  traffic: list(trafficSpec),
+  reports: optional(object({ interval: optional(durationAboveZero('50ms')), delay: optional(duration('0ms')) })),
+  usageReports: optional(oneOf('end', 'stream')),
+  onEvicted: optional(oneOf('requeue', 'drop')),
+  keepRequests: optional(flag()),
+  serviceDifference: optional(differenceShape),
+};
+
+/** Names of the keys, for those who read more than these from one object. */
+export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
+
+/** Lists must hold something, names must differ, and the warm-up must end before the traffic does. */
+const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report) => {
+  const { servers, traffic, warmUp, duration: length } = given;
+  if (servers?.length === 0) report('at least one server', ['servers']);
+  if (traffic?.length === 0) report('at least one entry', ['traffic']);
+  if (typeof warmUp === 'number' && typeof length === 'number' && warmUp >= length) report('less than `duration`', ['warmUp']);
+  if (length === Number.POSITIVE_INFINITY) report('a time that ends', ['duration']);
+  const names = new Set<string>();
+  for (const [index, server] of (Array.isArray(servers) ? servers : []).entries()) {
+    if (server?.model === undefined) continue;
+    const { name = 'server' } = server;
+    if (names.has(name)) report('a name that no other server has', ['servers', index, 'name'], JSON.stringify(name));
+    names.add(name);
+  }
+}) as Schema<ScenarioBody>;
+
+/**
+ * The scenario with its units resolved.
+ * @throws FlowConfigError that lists every problem
+ */
+export function resolveScenario(given: ScenarioBody, subject = 'simulation'): ResolvedSimulation {
+  const verdict = schemas.validate(scenarioBody, given);
+  if (!verdict.ok) throw new FlowConfigError(subject, verdict.issues);
+  // The schema has turned every duration into ms.
+  const read = verdict.value as ScenarioBody & { duration: number; warmUp?: number; drain?: number; bucket?: number };
+  return {
+    name: read.name ?? 'simulation',
+    seed: read.seed ?? 1,
+    durationMs: read.duration,
+    warmUpMs: read.warmUp ?? 0,
+    drainMs: read.drain ?? read.duration * 10,
+    bucketMs: read.bucket ?? read.duration / 120,
+    servers: read.servers,
+    traffic: read.traffic,
+    reports: read.reports,
+    usageReports: read.usageReports ?? 'end',
+    onEvicted: read.onEvicted ?? 'requeue',
+    keepsRequests: read.keepRequests ?? read.serviceDifference !== undefined,
+    serviceDifference: read.serviceDifference,
+  };
+}

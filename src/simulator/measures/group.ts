@@ -1,0 +1,121 @@
+/** What happened to the requests of one tenant, of one class, or of all. */
+import type { Ending, SimRequest } from '../requests/sim-request.js';
+import { TimeAverage } from '../servers/time-average.js';
+import type { SloSpec } from '../traffic/traffic-spec.js';
+import { type Latency, Samples } from './samples.js';
+
+/** Of requests that arrived after the warm-up. */
+export interface GroupFigures {
+  readonly arrived: number;
+  readonly completed: number;
+  /** Dropped for good, by reason. */
+  readonly dropped: Readonly<Record<string, number>>;
+  /** Its client left. */
+  readonly cancelled: number;
+  /** Evicted while they ran, and not served afterwards. */
+  readonly evicted: number;
+  /** Attempts after the first. */
+  readonly retries: number;
+  /** Completed within every target, of its traffic and its own `sloTtft`; with no targets, all that completed. */
+  readonly good: number;
+  /** `good` over `arrived`, 0…1; 1 when nothing arrived. */
+  readonly goodput: number;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** Of completed requests, prompt and output, each second of the measured time. */
+  readonly tokensPerSecond: number;
+  readonly completedPerSecond: number;
+  /** Tokens served, prompts once and outputs twice, unfinished requests included: the cost of the VTC paper. */
+  readonly service: number;
+  readonly servicePerSecond: number;
+  /** Seats in use on average, from the end of the warm-up to the end of the traffic. */
+  readonly meanRunning: number;
+  /** From the first attempt to the first token. */
+  readonly ttft: Latency;
+  /** Mean time between tokens, of answers with two tokens or more. */
+  readonly perToken: Latency;
+  /** From the first attempt to the last token. */
+  readonly total: Latency;
+  /** At the gateway, of the last attempt, until dispatch. */
+  readonly queued: Latency;
+}
+
+export class Group {
+  private readonly ttft = new Samples();
+  private readonly perToken = new Samples();
+  private readonly total = new Samples();
+  private readonly queued = new Samples();
+  private readonly dropped = new Map<string, number>();
+  private arrived = 0;
+  private completed = 0;
+  private cancelled = 0;
+  private evicted = 0;
+  private retries = 0;
+  private good = 0;
+  private promptTokens = 0;
+  private outputTokens = 0;
+  service = 0;
+  /** Seats in use, between the end of the warm-up and the end of the traffic. */
+  private readonly seats = new TimeAverage();
+
+  sent(isRetry: boolean): void {
+    if (isRetry) this.retries++;
+    else this.arrived++;
+  }
+
+  /** `seats` more are in use, or fewer, from that time of the measured ones on. */
+  seatsTaken(seats: number, measuredMs: number): void {
+    this.seats.add(seats, measuredMs);
+  }
+
+  ended(request: SimRequest, ending: Ending, isGood: boolean, nowMs: number): void {
+    if (ending === 'completed') {
+      this.completed++;
+      if (isGood) this.good++;
+      this.promptTokens += request.promptTokens;
+      this.outputTokens += request.outputTokens;
+      this.ttft.add(request.firstTokenAtMs - request.arrivedAtMs);
+      this.total.add(nowMs - request.arrivedAtMs);
+      this.queued.add(request.dispatchedAtMs - request.enqueuedAtMs);
+      if (request.tokensOut > 1) this.perToken.add((nowMs - request.firstTokenAtMs) / (request.tokensOut - 1));
+    } else if (ending === 'cancelled') this.cancelled++;
+    else if (ending === 'evicted') this.evicted++;
+    else this.dropped.set(request.dropReason, (this.dropped.get(request.dropReason) ?? 0) + 1);
+  }
+
+  /** `measuredMs` for rates, `trafficMs` for seats. */
+  figures(measuredMs: number, trafficMs: number): GroupFigures {
+    const perSecond = (figure: number): number => (measuredMs > 0 ? (figure * 1000) / measuredMs : 0);
+    return {
+      arrived: this.arrived,
+      completed: this.completed,
+      dropped: Object.fromEntries([...this.dropped].sort(([a], [b]) => (a < b ? -1 : 1))),
+      cancelled: this.cancelled,
+      evicted: this.evicted,
+      retries: this.retries,
+      good: this.good,
+      goodput: this.arrived === 0 ? 1 : this.good / this.arrived,
+      promptTokens: this.promptTokens,
+      outputTokens: this.outputTokens,
+      tokensPerSecond: perSecond(this.promptTokens + this.outputTokens),
+      completedPerSecond: perSecond(this.completed),
+      service: this.service,
+      servicePerSecond: perSecond(this.service),
+      meanRunning: this.seats.mean(trafficMs),
+      ttft: this.ttft.figures(),
+      perToken: this.perToken.figures(),
+      total: this.total.figures(),
+      queued: this.queued.figures(),
+    };
+  }
+}
+
+/** Whether a completed request kept its targets. */
+export function isWithin(slo: SloSpec | undefined, request: SimRequest, nowMs: number): boolean {
+  const ttftMs = request.firstTokenAtMs - request.arrivedAtMs;
+  if (request.sloTtftMs !== undefined && ttftMs > request.sloTtftMs) return false;
+  if (slo === undefined) return true;
+  const { ttft = Number.POSITIVE_INFINITY, perToken = Number.POSITIVE_INFINITY, total = Number.POSITIVE_INFINITY } = slo;
+  if (ttftMs > ttft || nowMs - request.arrivedAtMs > total) return false;
+  return request.tokensOut < 2 || (nowMs - request.firstTokenAtMs) / (request.tokensOut - 1) <= perToken;
+}

@@ -1,0 +1,14 @@
+/** Max-min fair shares: nobody gets more than it asks for, and what is left is shared evenly among those that ask for more. */
+
+/** Shares of `capacity` in the order of `demands`. Source: Bertsekas and Gallager, "Data networks", progressive filling. */
+export function maxMinShares(demands: readonly number[], capacity: number): number[] {
+  const order = demands.map((_, index) => index).sort((a, b) => (demands[a] as number) - (demands[b] as number));
+  const shares = demands.map(() => 0);
+  let left = capacity;
+  for (const [place, index] of order.entries()) {
+    const share = Math.min(demands[index] as number, left / (order.length - place));
+    shares[index] = share;
+    left -= share;
+  }
+  return shares;
+}

@@ -1,0 +1,110 @@
+/**
+ * Order statistics of a stream of figures: exact while they are few, by narrow buckets afterwards, so that memory does not grow with the
+ * length of a run.
+ */
+
+/** Figures in ms. A percentile is the smallest sample that at least so many percent do not exceed. */
+export interface Latency {
+  readonly count: number;
+  readonly meanMs: number;
+  readonly p50Ms: number;
+  readonly p95Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
+  /** False: percentiles are within 0.1 %. */
+  readonly isExact: boolean;
+}
+
+/** So many samples are kept one by one. */
+const exactSamples: number = 2 ** 17;
+const smallest = 1e-3;
+const bucketWidth = 0.002;
+const buckets = Math.ceil(Math.log(1e12) / bucketWidth) + 2;
+
+export class Samples {
+  count = 0;
+  private sum = 0;
+  private max = 0;
+  private kept = new Float64Array(64);
+  private counts: Float64Array | undefined = undefined;
+  private isSorted = true;
+
+  add(value: number): void {
+    this.sum += value;
+    if (value > this.max) this.max = value;
+    if (this.counts !== undefined) {
+      this.count++;
+      (this.counts[bucketOf(value)] as number)++;
+      return;
+    }
+    if (this.count === this.kept.length) {
+      if (this.count === exactSamples) {
+        this.spread();
+        this.add(value);
+        this.sum -= value;
+        return;
+      }
+      const longer = new Float64Array(Math.max(64, this.count * 2));
+      longer.set(this.kept);
+      this.kept = longer;
+    }
+    this.kept[this.count++] = value;
+    this.isSorted = false;
+  }
+
+  clear(): void {
+    this.count = 0;
+    this.sum = 0;
+    this.max = 0;
+    this.counts = undefined;
+  }
+
+  get mean(): number {
+    return this.count === 0 ? 0 : this.sum / this.count;
+  }
+
+  /** `percent` above 0, at most 100; 0 of no samples. */
+  percentile(percent: number): number {
+    if (this.count === 0) return 0;
+    const rank = Math.max(1, Math.ceil((percent / 100) * this.count));
+    if (this.counts === undefined) {
+      if (!this.isSorted) this.kept.subarray(0, this.count).sort();
+      this.isSorted = true;
+      return this.kept[rank - 1] as number;
+    }
+    let seen = 0;
+    for (let index = 0; index < buckets; index++) {
+      seen += this.counts[index] as number;
+      if (seen >= rank) return Math.min(this.max, middleOf(index));
+    }
+    return this.max;
+  }
+
+  figures(): Latency {
+    return {
+      count: this.count,
+      meanMs: this.mean,
+      p50Ms: this.percentile(50),
+      p95Ms: this.percentile(95),
+      p99Ms: this.percentile(99),
+      maxMs: this.max,
+      isExact: this.counts === undefined,
+    };
+  }
+
+  private spread(): void {
+    const counts = new Float64Array(buckets);
+    for (const value of this.kept) (counts[bucketOf(value)] as number)++;
+    this.counts = counts;
+    this.kept = new Float64Array(0);
+  }
+}
+
+function bucketOf(value: number): number {
+  return value <= smallest ? 0 : Math.min(buckets - 1, 1 + Math.floor(Math.log(value / smallest) / bucketWidth));
+}
+
+/** The middle of a bucket. */
+function middleOf(index: number): number {
+  return index === 0 ? 0 : smallest * Math.exp((index - 0.5) * bucketWidth);
+}

@@ -1,0 +1,83 @@
+/**
+ * How far tenants are from equal service, as the VTC paper measures it.
+ *
+ * A request's cost, prompt + 2 · output, counts as served evenly from its first token to its last: the artifact's way, which smears the
+ * prompt over the decode phase. At each tick, the service of each tenant in a window around it, per second, is set against the largest one
+ * and against what the tenant asked for in that window; what is missing of the lesser of the two is summed over the tenants.
+ * Source: Sheng et al., "Fairness in serving large language models" (OSDI '24), §5.1; artifact, fair_bench/plot/visualize.py.
+ */
+import type { RequestRecord } from './request-record.js';
+
+export interface ServiceDifferenceOptions {
+  /** The time looked at, ms. @default 600,000 */
+  readonly duration?: number | undefined;
+  /** @default 20 */
+  readonly ticks?: number | undefined;
+  /** Width of the window around each tick, ms. @default 60,000 */
+  readonly window?: number | undefined;
+  /** Ticks are later by this, ms. @default 30,000 */
+  readonly warmUp?: number | undefined;
+  /** @default 1 */
+  readonly promptTokenPrice?: number | undefined;
+  /** @default 2 */
+  readonly completionTokenPrice?: number | undefined;
+}
+
+/** Cost per second, summed over tenants; at the tick where it is largest, and on average. */
+export interface ServiceDifference {
+  readonly max: number;
+  readonly mean: number;
+  /** At each tick. */
+  readonly ticks: readonly number[];
+  /** Largest difference of the service that two tenants received since the start, in cost, at any tick. */
+  readonly maxAccumulated: number;
+}
+
+interface Span {
+  readonly arrivedAtMs: number;
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly cost: number;
+}
+
+export function serviceDifference(requests: readonly RequestRecord[], options: ServiceDifferenceOptions = {}): ServiceDifference {
+  const { duration = 600_000, ticks = 20, window = 60_000, warmUp = 30_000 } = options;
+  const { promptTokenPrice = 1, completionTokenPrice = 2 } = options;
+  const byTenant = new Map<string, Span[]>();
+  for (const { tenant, arrivedAtMs, firstTokenAtMs = Number.NaN, endedAtMs = Number.NaN, ...tokens } of requests) {
+    const cost = tokens.promptTokens * promptTokenPrice + tokens.outputTokens * completionTokenPrice;
+    const spans = byTenant.get(tenant) ?? [];
+    spans.push({ arrivedAtMs, fromMs: firstTokenAtMs, toMs: endedAtMs, cost });
+    byTenant.set(tenant, spans);
+  }
+  const tenants = [...byTenant.values()];
+  const differences: number[] = [];
+  let maxAccumulated = 0;
+  for (let tick = 0; tick < ticks; tick++) {
+    const atMs = (duration / ticks) * tick + warmUp;
+    const [fromMs, toMs] = [atMs - window / 2, atMs + window / 2];
+    const served = tenants.map((spans) => (servedIn(spans, fromMs, toMs) * 1000) / window);
+    const asked = tenants.map((spans) => (askedIn(spans, fromMs, toMs) * 1000) / window);
+    const most = Math.max(0, ...served);
+    differences.push(
+      served.reduce((sum, service, index) => sum + Math.min(most - service, Math.abs((asked[index] as number) - service)), 0),
+    );
+    const sums = tenants.map((spans) => servedIn(spans, 0, (duration / ticks) * tick));
+    if (sums.length > 0) maxAccumulated = Math.max(maxAccumulated, Math.max(...sums) - Math.min(...sums));
+  }
+  const mean = differences.reduce((sum, difference) => sum + difference, 0) / Math.max(1, differences.length);
+  return { max: Math.max(0, ...differences), mean, ticks: differences, maxAccumulated };
+}
+
+function servedIn(spans: readonly Span[], fromMs: number, toMs: number): number {
+  let sum = 0;
+  for (const span of spans) {
+    const overlap = Math.min(toMs, span.toMs) - Math.max(fromMs, span.fromMs);
+    if (overlap > 0) sum += (span.cost * overlap) / (span.toMs - span.fromMs);
+  }
+  return sum;
+}
+
+function askedIn(spans: readonly Span[], fromMs: number, toMs: number): number {
+  return spans.reduce((sum, { arrivedAtMs, cost }) => (arrivedAtMs >= fromMs && arrivedAtMs <= toMs ? sum + cost : sum), 0);
+}

@@ -1,0 +1,124 @@
+/** Figures over time, in buckets of equal length: what charts are drawn from. */
+import { Samples } from './samples.js';
+
+/** One value for each bucket; the series of a name that came later begins with zeros. */
+export interface TimeSeries {
+  readonly bucketMs: number;
+  /** Begin of each bucket, ms. */
+  readonly startsAtMs: readonly number[];
+  /** At the end of the bucket, by priority: requests that wait. */
+  readonly waitingByBand: Readonly<Record<string, readonly number[]>>;
+  readonly inFlight: readonly number[];
+  /** As the controller read it last, 1 is full. */
+  readonly saturation: readonly number[];
+  /** Served in the bucket, per second, by tenant: prompt tokens once, output tokens twice. At most 50 tenants, and the others together. */
+  readonly serviceByTenant: Readonly<Record<string, readonly number[]>>;
+  /** Of requests that ended in the bucket, by class, ms. */
+  readonly ttftP50ByClass: Readonly<Record<string, readonly number[]>>;
+  readonly ttftP95ByClass: Readonly<Record<string, readonly number[]>>;
+  readonly ttftP99ByClass: Readonly<Record<string, readonly number[]>>;
+  /** Dropped for good in the bucket. */
+  readonly dropped: readonly number[];
+}
+
+/** More are not kept: a run that drains for ever must not fill memory. */
+const mostBuckets = 2000;
+const mostTenants = 50;
+
+/** Rows of values by name, of equal length. */
+class Rows {
+  readonly values = new Map<string, number[]>();
+
+  set(name: string, bucket: number, value: number): void {
+    const row = this.values.get(name) ?? [];
+    while (row.length < bucket) row.push(0);
+    row[bucket] = value;
+    this.values.set(name, row);
+  }
+
+  toRecord(length: number): Record<string, number[]> {
+    for (const [name, row] of this.values) if (row.length < length) this.set(name, length - 1, 0);
+    return Object.fromEntries(this.values);
+  }
+}
+
+export interface BucketReading {
+  readonly waitingByBand: Iterable<readonly [priority: number, waiting: number]>;
+  readonly inFlight: number;
+  readonly saturation: number;
+}
+
+export class SeriesRecorder {
+  readonly bucketMs: number;
+  private readonly starts: number[] = [];
+  private readonly waiting = new Rows();
+  private readonly service = new Rows();
+  private readonly ttft50 = new Rows();
+  private readonly ttft95 = new Rows();
+  private readonly ttft99 = new Rows();
+  private readonly inFlight: number[] = [];
+  private readonly saturation: number[] = [];
+  private readonly dropped: number[] = [];
+  private readonly servedNow = new Map<string, number>();
+  private readonly ttftNow = new Map<string, Samples>();
+  private droppedNow = 0;
+
+  constructor(bucketMs: number) {
+    this.bucketMs = bucketMs;
+  }
+
+  get isFull(): boolean {
+    return this.starts.length >= mostBuckets;
+  }
+
+  served(tenant: string, cost: number): void {
+    const name = this.servedNow.has(tenant) || this.servedNow.size < mostTenants ? tenant : 'others';
+    this.servedNow.set(name, (this.servedNow.get(name) ?? 0) + cost);
+  }
+
+  completed(className: string, ttftMs: number): void {
+    const samples = this.ttftNow.get(className) ?? new Samples();
+    samples.add(ttftMs);
+    this.ttftNow.set(className, samples);
+  }
+
+  droppedOne(): void {
+    this.droppedNow++;
+  }
+
+  closeBucket(endsAtMs: number, reading: BucketReading): void {
+    const bucket = this.starts.length;
+    this.starts.push(endsAtMs - this.bucketMs);
+    for (const [priority, waiting] of reading.waitingByBand) this.waiting.set(String(priority), bucket, waiting);
+    this.inFlight.push(reading.inFlight);
+    this.saturation.push(reading.saturation);
+    this.dropped.push(this.droppedNow);
+    this.droppedNow = 0;
+    for (const [tenant, cost] of this.servedNow) {
+      this.service.set(tenant, bucket, (cost * 1000) / this.bucketMs);
+      this.servedNow.set(tenant, 0);
+    }
+    for (const [name, samples] of this.ttftNow) {
+      this.ttft50.set(name, bucket, samples.percentile(50));
+      this.ttft95.set(name, bucket, samples.percentile(95));
+      this.ttft99.set(name, bucket, samples.percentile(99));
+      samples.clear();
+    }
+  }
+
+  figures(): TimeSeries {
+    const { length } = this.starts;
+    return {
+      bucketMs: this.bucketMs,
+      startsAtMs: this.starts,
+      waitingByBand: this.waiting.toRecord(length),
+      inFlight: this.inFlight,
+      saturation: this.saturation,
+      serviceByTenant: this.service.toRecord(length),
+      ttftP50ByClass: this.ttft50.toRecord(length),
+      ttftP95ByClass: this.ttft95.toRecord(length),
+      ttftP99ByClass: this.ttft99.toRecord(length),
+      dropped: this.dropped,
+    };
+  }
+}

@@ -1,0 +1,152 @@
+/**
+ * Rates over time, as pieces that are straight lines, and the instant at which so much traffic has come.
+ *
+ *     rate │   ╱‾‾╲__        arrivals are drawn at rate 1 and placed where the area under the line is as large
+ *          └──────────► t
+ */
+import { type Schema, schemas } from '../../index.js';
+
+/** Requests per second. A number is a steady rate. */
+export type Rate =
+  | number
+  /** From one rate to another, then steady. */
+  | { readonly type: 'ramp'; readonly from: number; readonly to: number; readonly over: number }
+  /** `high` for `on` ms, `low` for `off` ms, again and again. */
+  | { readonly type: 'on-off'; readonly high: number; readonly low?: number | undefined; readonly on: number; readonly off: number }
+  /** A day: from `low` to `high` and back once in each period, as a cosine has it. */
+  | { readonly type: 'daily'; readonly low: number; readonly high: number; readonly period?: number | undefined }
+  /** The rate changes at these times, ms from the start. */
+  | { readonly type: 'steps'; readonly steps: readonly { readonly at: number; readonly rate: number }[] };
+
+const { atLeastZero, durationAboveZero, duration, element, list, object, oneOf, optional } = schemas;
+const types = ['ramp', 'on-off', 'daily', 'steps'] as const;
+const dayMs = 86_400_000;
+
+const type = oneOf(...types);
+const shapes: Record<(typeof types)[number], Schema<object>> = {
+  ramp: object({ type, from: atLeastZero(), to: atLeastZero(), over: durationAboveZero('10m') }),
+  'on-off': object({
+    type,
+    high: atLeastZero(),
+    low: optional(atLeastZero()),
+    on: durationAboveZero('90s'),
+    off: durationAboveZero('90s'),
+  }),
+  daily: object({ type, low: atLeastZero(), high: atLeastZero(), period: optional(durationAboveZero('24h')) }),
+  steps: object({ type, steps: list(object({ at: duration('0s'), rate: atLeastZero() })) }, ({ steps }, report) => {
+    if (steps.length === 0) report('at least one step', ['steps']);
+    for (const [index, { at }] of steps.entries()) {
+      if (index > 0 && !(at > (steps[index - 1]?.at ?? 0))) report('a time after that of the step before', ['steps', index, 'at']);
+    }
+  }),
+};
+
+export function rate(): Schema<Rate> {
+  return element((given, report) => {
+    if (typeof given !== 'object' || given === null || Array.isArray(given)) return atLeastZero().read(given, report);
+    const named: unknown = Reflect.get(given, 'type');
+    const shape = types.find((name) => name === named);
+    if (shape !== undefined) return shapes[shape].read(given, report) as Rate;
+    report(`requests per second, or one of the types ${types.join(', ')}`, ['type'], schemas.describeValue(named));
+    return 0;
+  });
+}
+
+/** A straight piece: rates per ms at both ends. */
+interface Piece {
+  readonly lengthMs: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+interface Profile {
+  readonly pieces: readonly Piece[];
+  /** After the last piece the first one follows; otherwise its last rate stays. */
+  readonly repeats: boolean;
+}
+
+/** Pieces of a day: the error against the cosine is below a thousandth of its height. */
+const piecesOfDay = 96;
+
+/** The cosine of `part` of a full turn, by its Taylor series, which every engine computes alike. */
+function cosineOfTurn(part: number): number {
+  const x = (part > 0.5 ? 1 - part : part) * 2 * Math.PI;
+  const isLeft = x > Math.PI / 2;
+  const y = isLeft ? Math.PI - x : x;
+  const s = y * y;
+  const value = 1 - (s / 2) * (1 - (s / 12) * (1 - (s / 30) * (1 - (s / 56) * (1 - (s / 90) * (1 - s / 132)))));
+  return isLeft ? -value : value;
+}
+
+function profileOf(given: Rate): Profile {
+  if (typeof given === 'number') return { pieces: [{ lengthMs: 1e12, from: given / 1000, to: given / 1000 }], repeats: false };
+  const flat = (lengthMs: number, perSecond: number): Piece => ({ lengthMs, from: perSecond / 1000, to: perSecond / 1000 });
+  switch (given.type) {
+    case 'ramp':
+      return { pieces: [{ lengthMs: given.over, from: given.from / 1000, to: given.to / 1000 }], repeats: false };
+    case 'on-off':
+      return { pieces: [flat(given.on, given.high), flat(given.off, given.low ?? 0)], repeats: true };
+    case 'daily': {
+      const { low, high, period = dayMs } = given;
+      const at = (index: number): number => (low + ((high - low) * (1 - cosineOfTurn(index / piecesOfDay))) / 2) / 1000;
+      const pieces = Array.from({ length: piecesOfDay }, (_, index) => {
+        return { lengthMs: period / piecesOfDay, from: at(index), to: at(index + 1) };
+      });
+      return { pieces, repeats: true };
+    }
+    case 'steps': {
+      const { steps } = given;
+      const before = (steps[0]?.at ?? 0) > 0 ? [flat(steps[0]?.at ?? 0, 0)] : [];
+      return {
+        pieces: [...before, ...steps.map(({ at, rate: perSecond }, index) => flat((steps[index + 1]?.at ?? at + 1e12) - at, perSecond))],
+        repeats: false,
+      };
+    }
+  }
+}
+
+/** Walks along a profile. `advance(work)` returns when `work` more requests have come: ms from the start, Infinity for never. */
+export class RateWalk {
+  private readonly profile: Profile;
+  private index = 0;
+  private pieceBeganAtMs = 0;
+  private withinMs = 0;
+
+  constructor(given: Rate) {
+    this.profile = profileOf(given);
+  }
+
+  advance(work: number): number {
+    let left = work;
+    for (let emptyPieces = 0; emptyPieces <= this.profile.pieces.length; ) {
+      const { lengthMs, from, to } = this.piece();
+      const slope = (to - from) / lengthMs;
+      const here = from + slope * this.withinMs;
+      const spanMs = lengthMs - this.withinMs;
+      const area = here * spanMs + (slope * spanMs * spanMs) / 2;
+      if (area >= left && area > 0) {
+        this.withinMs += slope === 0 ? left / here : (2 * left) / (here + Math.sqrt(Math.max(here * here + 2 * slope * left, 0)));
+        return this.pieceBeganAtMs + this.withinMs;
+      }
+      left -= area;
+      emptyPieces = area > 0 ? 0 : emptyPieces + 1;
+      if (this.isLast()) return Number.POSITIVE_INFINITY;
+      this.pieceBeganAtMs += lengthMs;
+      this.withinMs = 0;
+      this.index++;
+    }
+    return Number.POSITIVE_INFINITY;
+  }
+
+  private piece(): Piece {
+    const { pieces, repeats } = this.profile;
+    if (this.index < pieces.length) return pieces[this.index] as Piece;
+    if (repeats) return pieces[this.index % pieces.length] as Piece;
+    const { to } = pieces[pieces.length - 1] as Piece;
+    return { lengthMs: 1e12, from: to, to };
+  }
+
+  private isLast(): boolean {
+    return !this.profile.repeats && this.index >= this.profile.pieces.length;
+  }
+}

@@ -1,0 +1,117 @@
+/** One page that needs nothing else: figures, and charts over time, of one result or of several beside each other. */
+import type { SimulationResult } from '../engine/result.js';
+import type { GroupFigures } from '../measures/group.js';
+import type { TimeSeries } from '../measures/time-series.js';
+import { count, ms, percent } from './format.js';
+import { type ChartLine, escapeHtml, lineChart } from './line-chart.js';
+
+/** Lines in one chart; the smaller ones are left out. */
+const mostLines = 8;
+
+interface ChartKind {
+  readonly title: string;
+  readonly unit: 'ms' | 'count';
+  lines(series: TimeSeries): ChartLine[];
+}
+
+const linesOf = (rows: TimeSeries['waitingByBand'], prefix: string): ChartLine[] =>
+  Object.entries(rows)
+    .map(([name, values]) => ({ name: `${prefix}${name}`, values, sum: values.reduce((sum, value) => sum + value, 0) }))
+    .filter(({ sum }) => sum > 0)
+    .sort((a, b) => b.sum - a.sum || (a.name < b.name ? -1 : 1))
+    .slice(0, mostLines);
+
+const kinds: readonly ChartKind[] = [
+  { title: 'Waiting at the gateway, by priority', unit: 'count', lines: ({ waitingByBand }) => linesOf(waitingByBand, 'priority ') },
+  { title: 'Service per tenant, tokens a second (output counts twice)', unit: 'count', lines: (all) => linesOf(all.serviceByTenant, '') },
+  {
+    title: 'Saturation (1 is full)',
+    unit: 'count',
+    lines: ({ saturation }) => [{ name: 'saturation', values: saturation }],
+  },
+  {
+    title: 'Running at the servers, and dropped',
+    unit: 'count',
+    lines: ({ inFlight, dropped }) => [
+      { name: 'in flight', values: inFlight },
+      { name: 'dropped in the bucket', values: dropped },
+    ],
+  },
+  { title: 'Time to first token, p50', unit: 'ms', lines: ({ ttftP50ByClass }) => linesOf(ttftP50ByClass, '') },
+  { title: 'Time to first token, p99', unit: 'ms', lines: ({ ttftP99ByClass }) => linesOf(ttftP99ByClass, '') },
+];
+
+/** The page, as text. Charts of one kind have one scale, so that results can be compared by eye. */
+export function htmlReport(results: readonly SimulationResult[], title = 'Simulation'): string {
+  const heads = results.map(
+    (result) => `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
+${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}</p>${groupTable(result)}</section>`,
+  );
+  // One result has its charts two in a row; several have a row for each kind.
+  const charts = kinds.map((kind) => {
+    const drawn = results.map(({ series }) => ({ series, lines: kind.lines(series) }));
+    const top = Math.max(0, ...drawn.flatMap(({ lines }) => lines.flatMap(({ values }) => values)));
+    return drawn.map(({ series, lines }) => lineChart({ ...kind, lines, bucketMs: series.bucketMs, top })).join('\n');
+  });
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title><style>${style}</style></head>
+<body><h1>${escapeHtml(title)}</h1>
+<div class="row" style="--columns:${results.length}">${heads.join('\n')}</div>
+${rowsOfCharts(charts, results.length)}
+<footer>Made by headgate/simulator: the gateway's own controller on simulated servers and traffic.</footer>
+</body></html>
+`;
+}
+
+function rowsOfCharts(charts: readonly string[], results: number): string {
+  const row = (inside: string, columns: number): string => `<div class="row" style="--columns:${columns}">${inside}</div>`;
+  return results === 1 ? row(charts.join('\n'), 2) : charts.map((inside) => row(inside, results)).join('\n');
+}
+
+function groupTable({ all, classes, tenants }: SimulationResult): string {
+  const names = Object.entries(tenants);
+  const groups: [string, GroupFigures][] = [
+    ['all', all],
+    ...Object.entries(classes).map(([name, group]): [string, GroupFigures] => [`class ${name}`, group]),
+    ...(names.length > 1 ? names.slice(0, 20) : []).map(([name, group]): [string, GroupFigures] => [`tenant ${name}`, group]),
+  ];
+  const head = ['', 'arrived', 'done', 'dropped', 'left', 'goodput', 'TTFT p50', 'p95', 'p99', 'queued p99', 'tokens/s'];
+  const rows = groups.map(([name, group]) => [
+    name,
+    count(group.arrived),
+    count(group.completed),
+    count(Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted)),
+    count(group.cancelled),
+    percent(group.goodput),
+    ms(group.ttft.p50Ms),
+    ms(group.ttft.p95Ms),
+    ms(group.ttft.p99Ms),
+    ms(group.queued.p99Ms),
+    count(group.tokensPerSecond),
+  ]);
+  const line = (cells: readonly string[], tag: string): string =>
+    `<tr>${cells.map((cell, index) => `<${index === 0 ? 'th' : tag}>${escapeHtml(cell)}</${index === 0 ? 'th' : tag}>`).join('')}</tr>`;
+  return `<div class="scroll"><table>${line(head, 'th')}${rows.map((row) => line(row, 'td')).join('')}</table></div>`;
+}
+
+const style = `
+:root { color-scheme: light dark; --ink: #1c1f23; --soft: #6a727c; --line: #d9dde2; --back: #ffffff; --card: #f7f8fa; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8eaed; --soft: #9aa3ad; --line: #363c44; --back: #15181c; --card: #1d2126; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 24px; max-width: 1280px; background: var(--back); color: var(--ink);
+  font: 14px/1.45 system-ui, sans-serif; }
+h1 { font-size: 22px; margin: 0 0 12px; } h2 { font-size: 16px; margin: 0; } p { margin: 2px 0 10px; color: var(--soft); }
+.row { display: grid; gap: 16px; grid-template-columns: repeat(var(--columns), minmax(0, 1fr)); margin-bottom: 16px; }
+@media (max-width: 900px) { .row { grid-template-columns: minmax(0, 1fr); } }
+section, figure { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; margin: 0; min-width: 0; }
+figcaption { font-weight: 600; margin-bottom: 4px; }
+svg { width: 100%; height: auto; display: block; } svg text { fill: var(--soft); font-size: 10.5px; }
+.grid { stroke: var(--line); stroke-width: 1; }
+.legend { display: flex; flex-wrap: wrap; gap: 2px 14px; font-size: 12px; color: var(--soft); }
+.legend i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 5px; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 12.5px; width: 100%; }
+th, td { padding: 3px 8px; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; font-weight: 400; }
+tr th:first-child { text-align: left; } tr:first-child th { color: var(--soft); }
+footer { color: var(--soft); font-size: 12px; margin-top: 8px; }
+`;

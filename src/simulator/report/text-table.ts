@@ -1,0 +1,90 @@
+/** Results for a terminal. */
+import type { SimulationResult } from '../engine/result.js';
+import type { GroupFigures } from '../measures/group.js';
+import { parseMeasure } from '../search/measure.js';
+import { spreadOf } from '../search/seeds.js';
+import { columns, count, figure, ms, percent } from './format.js';
+
+const head = ['', 'arrived', 'done', 'dropped', 'left', 'goodput', 'TTFT p50', 'p95', 'p99', 'queued p99', 'tokens/s'];
+/** More tenants than these are not listed. */
+const mostTenants = 20;
+
+/** One result: a line for each class and tenant, and one for each server. */
+export function resultTable(result: SimulationResult): string {
+  const tenants = Object.entries(result.tenants);
+  const groups: (readonly [string, GroupFigures])[] = [
+    ['all', result.all],
+    ...Object.entries(result.classes).map(([name, group]) => [`class ${name}`, group] as const),
+    ...(tenants.length > 1 ? tenants.slice(0, mostTenants).map(([name, group]) => [`tenant ${name}`, group] as const) : []),
+  ];
+  const lines = columns([head, ...groups.map(([name, group]) => groupRow(name, group))]);
+  if (tenants.length > mostTenants) lines.push(`… and ${tenants.length - mostTenants} tenants more`);
+  lines.push('', ...columns([['server', 'in use', 'running', 'cache at most', 'preempted'], ...result.servers.map(serverRow)]));
+  const drops = Object.entries(result.counts.dropped).map(([reason, number]) => `${number} ${reason}`);
+  lines.push(
+    '',
+    `Attempts dropped: ${drops.join(', ') || 'none'}. Evicted while running: ${result.counts.evicted}. Jain index of service: ${result.jainIndex.toFixed(3)}.`,
+  );
+  if (result.serviceDifference !== undefined) {
+    const { max, mean } = result.serviceDifference;
+    lines.push(`Service difference: ${max.toFixed(0)} at most, ${mean.toFixed(0)} on average.`);
+  }
+  lines.push(
+    `${count(result.counts.requests)} requests, ${ms(result.endedAtMs)} simulated${result.isCutShort ? '; cut short: not everything had ended' : ''}.`,
+  );
+  if (result.pluginErrors > 0) lines.push(`Policies or detectors failed ${result.pluginErrors} times.`);
+  return `${lines.join('\n')}\n`;
+}
+
+function groupRow(name: string, group: GroupFigures): string[] {
+  const dropped = Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted);
+  return [
+    name,
+    count(group.arrived),
+    count(group.completed),
+    count(dropped),
+    count(group.cancelled),
+    percent(group.goodput),
+    ms(group.ttft.p50Ms),
+    ms(group.ttft.p95Ms),
+    ms(group.ttft.p99Ms),
+    ms(group.queued.p99Ms),
+    count(group.tokensPerSecond),
+  ];
+}
+
+function serverRow({ id, utilization, meanRunning, peakKvUsage, preemptions }: SimulationResult['servers'][number]): string[] {
+  return [id, percent(utilization), meanRunning.toFixed(1), percent(peakKvUsage), count(preemptions)];
+}
+
+/** The measures that two scenarios are set against each other by. */
+function comparedMeasures(results: readonly SimulationResult[]): string[] {
+  const names = [...new Set(results.flatMap(({ classes }) => Object.keys(classes)))];
+  const of = (name: string): string[] => names.map((who) => `${name}(${who})`);
+  const some = ['tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain'];
+  return [...of('ttft.p50'), ...of('ttft.p95'), ...of('ttft.p99'), ...of('queued.p99'), ...of('goodput'), ...of('completed'), ...some];
+}
+
+/** Several scenarios beside each other, the first being what the others are set against; each was run with one or more seeds. */
+export function comparisonTable(scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[]): string {
+  const measures = comparedMeasures(scenarios.flatMap(({ results }) => results)).map(parseMeasure);
+  const rows = measures.map((measure) => {
+    const spreads = scenarios.map(({ results }) => spreadOf(measure, results));
+    const [base, ...others] = spreads;
+    const cells = spreads.map(({ mean, least, greatest }) => {
+      const text = figure(mean, measure.unit);
+      return least === greatest || Number.isNaN(mean)
+        ? text
+        : `${text} (${figure(least, measure.unit)} … ${figure(greatest, measure.unit)})`;
+    });
+    return [measure.text, ...cells, ...others.map(({ mean }) => change(base?.mean ?? Number.NaN, mean))];
+  });
+  const names = scenarios.map(({ name }) => name);
+  return `${columns([['', ...names, ...names.slice(1).map(() => 'change')], ...rows]).join('\n')}\n`;
+}
+
+function change(before: number, after: number): string {
+  if (Number.isNaN(before) || Number.isNaN(after)) return '–';
+  if (before === after) return '=';
+  return before === 0 ? '' : `${after > before ? '+' : '−'}${Math.abs((after / before - 1) * 100).toFixed(1)} %`;
+}

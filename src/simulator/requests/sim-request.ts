@@ -1,0 +1,89 @@
+/** One request of a simulated client, from its arrival to its end: one shape, so that a million of them are cheap. */
+import type { FlowKey, FlowRequest, Lease } from '../../index.js';
+
+/** What a source of traffic asks for. */
+export interface RequestDraft {
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  /** Its service time on a server of slots, ms; undefined: as the server draws it. */
+  readonly serviceMs: number | undefined;
+  /** Slots that it holds while it runs, for servers of slots. */
+  readonly seats: number;
+  readonly ttlMs: number | undefined;
+  readonly sloTtftMs: number | undefined;
+  readonly byteSize: number;
+}
+
+/** How a request ended for its client. */
+export type Ending = 'completed' | 'dropped' | 'evicted' | 'cancelled';
+
+/** Who is told when a request has ended for good, retries included. */
+export interface RequestOwner {
+  ended(request: SimRequest, ending: Ending): void;
+}
+
+/** Instants are NaN until they come. */
+export class SimRequest implements FlowRequest {
+  readonly byteSize: number;
+  readonly tokens: number;
+  readonly ttlMs: number | undefined;
+  readonly sloTtftMs: number | undefined;
+  signal: AbortSignal | undefined = undefined;
+
+  /** Number of its source, and index of its traffic among that of the scenario. */
+  readonly source: number;
+  readonly traffic: number;
+  readonly key: FlowKey;
+  readonly promptTokens: number;
+  readonly outputTokens: number;
+  readonly serviceMs: number | undefined;
+  readonly seats: number;
+  readonly owner: RequestOwner;
+  readonly arrivedAtMs: number;
+
+  /** Calls of `enqueue` so far. */
+  attempts = 0;
+  enqueuedAtMs: number = Number.NaN;
+  dispatchedAtMs: number = Number.NaN;
+  /** When a server began to work on it. */
+  startedAtMs: number = Number.NaN;
+  firstTokenAtMs: number = Number.NaN;
+  tokensOut = 0;
+  /** Of those, the ones that were counted as service. */
+  tokensTold = 0;
+  lease: Lease | undefined = undefined;
+  controller: AbortController | undefined = undefined;
+  /** Why its last attempt was dropped; empty otherwise. */
+  dropReason = '';
+  hasEnded = false;
+
+  /** For the server that has it: its place there, and what it holds. The server alone writes them. */
+  held = 0;
+  left = 0;
+  scheduled = 0;
+  computed = 0;
+
+  constructor(
+    source: number,
+    traffic: number,
+    key: FlowKey,
+    draft: RequestDraft,
+    tokens: number,
+    owner: RequestOwner,
+    arrivedAtMs: number,
+  ) {
+    this.byteSize = draft.byteSize;
+    this.tokens = tokens;
+    this.ttlMs = draft.ttlMs;
+    this.sloTtftMs = draft.sloTtftMs;
+    this.source = source;
+    this.traffic = traffic;
+    this.key = key;
+    this.promptTokens = draft.promptTokens;
+    this.outputTokens = draft.outputTokens;
+    this.serviceMs = draft.serviceMs;
+    this.seats = draft.seats;
+    this.owner = owner;
+    this.arrivedAtMs = arrivedAtMs;
+  }
+}

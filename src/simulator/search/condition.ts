@@ -1,0 +1,54 @@
+/** Conditions on a result: `ttft.p99(premium) < 1s and completed(batch) >= 1000`. */
+import { FlowConfigError, schemas } from '../../index.js';
+import type { SimulationResult } from '../engine/result.js';
+import { type Measure, parseMeasure } from './measure.js';
+
+export interface Condition {
+  readonly text: string;
+  readonly measure: Measure;
+  readonly threshold: number;
+  /** How far the figure is from the threshold, relative to it: 0 and less, the condition holds; NaN counts as infinitely far. */
+  miss(figure: number): number;
+}
+
+const signs: Readonly<Record<string, 'most' | 'least'>> = { '<': 'most', '<=': 'most', '>': 'least', '>=': 'least' };
+
+/**
+ * The conditions of a text, joined by `and`. Times may have units; figures in percent are ratios.
+ * @throws FlowConfigError
+ */
+export function parseConditions(text: string): Condition[] {
+  return text.split(/\s+and\s+/).map(parseCondition);
+}
+
+function parseCondition(text: string): Condition {
+  const [, left = '', sign = '', right = ''] = /^(.+?)\s*(<=|>=|<|>)\s*(\S+)$/.exec(text.trim()) ?? [];
+  const side = signs[sign];
+  const threshold = figure(right);
+  if (side === undefined || Number.isNaN(threshold)) {
+    const expected = 'a comparison such as ttft.p99(premium) < 1s';
+    throw new FlowConfigError('--so-that', [{ path: '', expected, got: JSON.stringify(text) }]);
+  }
+  const scale = Math.abs(threshold) > 0 ? Math.abs(threshold) : 1;
+  const isStrict = sign.length === 1;
+  return {
+    text: text.trim(),
+    measure: parseMeasure(left),
+    threshold,
+    miss(found) {
+      if (Number.isNaN(found)) return Number.POSITIVE_INFINITY;
+      const difference = (side === 'most' ? found - threshold : threshold - found) / scale;
+      return isStrict && difference === 0 ? Number.MIN_VALUE : difference;
+    },
+  };
+}
+
+function figure(text: string): number {
+  if (/^-?[\d.]+%$/.test(text)) return Number(text.slice(0, -1)) / 100;
+  return /^-?[\d.]+$/.test(text) ? Number(text) : schemas.parseDuration(text);
+}
+
+/** The largest miss over all results and conditions: 0 and less, everything holds everywhere. */
+export function worstMiss(conditions: readonly Condition[], results: readonly SimulationResult[]): number {
+  return Math.max(...results.flatMap((result) => conditions.map(({ measure, miss }) => miss(measure.read(result)))));
+}

@@ -1,0 +1,98 @@
+/**
+ * Looks for the values for which a condition holds: a coarse grid first, then bisection at both ends of the range that it finds.
+ *
+ *     infeasible │ feasible … feasible │ infeasible
+ *                ▲ least               ▲ greatest
+ *
+ * It assumes one such range; the curve shows every value that was tried.
+ */
+
+export interface FindOptions {
+  readonly from: number;
+  readonly to: number;
+  /** Try integers only. */
+  readonly isInteger: boolean;
+  /** How far the value misses the condition, relative to it: 0 and less, it holds. Costs one simulation for each seed. */
+  miss(value: number): number;
+}
+
+export interface TriedValue {
+  readonly value: number;
+  readonly miss: number;
+}
+
+export interface FoundValues {
+  /** Undefined: no value that was tried makes the condition hold. */
+  readonly least: number | undefined;
+  readonly greatest: number | undefined;
+  /** The value that came closest. */
+  readonly closest: TriedValue;
+  /** Every value that was tried, in order. */
+  readonly curve: readonly TriedValue[];
+}
+
+const gridPoints = 9;
+/** Values that are not integers are found to this part of themselves. */
+const precision = 0.01;
+/** Refinements around the closest value, when the grid has found none. */
+const refinements = 8;
+
+export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValues {
+  const tried = new Map<number, number>();
+  const attempt = (given: number): TriedValue => {
+    const value = isInteger ? Math.round(given) : given;
+    const known = tried.get(value) ?? miss(value);
+    tried.set(value, known);
+    return { value, miss: known };
+  };
+  const curve = (): TriedValue[] => [...tried].map(([value, missed]) => ({ value, miss: missed })).sort((a, b) => a.value - b.value);
+  const isBetween = (a: number, b: number): boolean => (isInteger ? b - a > 1 : b - a > Math.abs(b) * precision);
+  const middle = (a: number, b: number): number => (a > 0 && b > 4 * a ? Math.sqrt(a * b) : (a + b) / 2);
+
+  for (let point = 0; point < gridPoints; point++) attempt(gridValue(from, to, point / (gridPoints - 1)));
+  refineClosest(curve, attempt, isBetween, middle);
+
+  const all = curve();
+  const closest = all.reduce((best, candidate) => (candidate.miss < best.miss ? candidate : best));
+  const first = all.findIndex(({ miss: missed }) => missed <= 0);
+  if (first < 0) return { least: undefined, greatest: undefined, closest, curve: all };
+  const last = all.reduce((latest, { miss: missed }, at) => (missed <= 0 ? at : latest), first);
+  const bisect = (outside: TriedValue | undefined, inside: TriedValue): number => {
+    if (outside === undefined) return inside.value;
+    let [out, within] = [outside.value, inside.value];
+    while (isBetween(Math.min(out, within), Math.max(out, within))) {
+      const next = attempt(middle(Math.min(out, within), Math.max(out, within)));
+      if (next.value === out || next.value === within) break;
+      if (next.miss <= 0) within = next.value;
+      else out = next.value;
+    }
+    return within;
+  };
+  const least = bisect(all[first - 1], all[first] as TriedValue);
+  const greatest = bisect(all[last + 1], all[last] as TriedValue);
+  return { least, greatest, closest, curve: curve() };
+}
+
+/** Evenly by ratio where the range spans much, otherwise evenly. */
+function gridValue(from: number, to: number, part: number): number {
+  return from > 0 && to > 4 * from ? Math.exp(Math.log(from) + (Math.log(to) - Math.log(from)) * part) : from + (to - from) * part;
+}
+
+/** Where nothing on the grid will do, a narrow range may lie beside the value that came closest. */
+function refineClosest(
+  curve: () => TriedValue[],
+  attempt: (value: number) => TriedValue,
+  isBetween: (a: number, b: number) => boolean,
+  middle: (a: number, b: number) => number,
+): void {
+  for (let round = 0; round < refinements; round++) {
+    const all = curve();
+    if (all.some(({ miss }) => miss <= 0)) return;
+    const best = all.reduce((index, { miss }, at) => (miss < (all[index] as TriedValue).miss ? at : index), 0);
+    const here = all[best] as TriedValue;
+    const neighbours = [all[best - 1], all[best + 1]].filter((other) => other !== undefined);
+    const open = neighbours.filter((other) => isBetween(Math.min(here.value, other.value), Math.max(here.value, other.value)));
+    if (open.length === 0) return;
+    for (const other of open) attempt(middle(Math.min(here.value, other.value), Math.max(here.value, other.value)));
+  }
+}

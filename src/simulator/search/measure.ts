@@ -1,0 +1,76 @@
+/** Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `completed(batch)`, `utilization`. */
+import { FlowConfigError, schemas } from '../../index.js';
+import type { SimulationResult } from '../engine/result.js';
+import type { GroupFigures } from '../measures/group.js';
+import type { Latency } from '../measures/samples.js';
+
+/** One figure of a result. */
+export interface Measure {
+  /** As it was written. */
+  readonly text: string;
+  readonly unit: 'ms' | 'ratio' | 'per second' | 'count';
+  /** NaN when the result has no such tenant or class. */
+  read(result: SimulationResult): number;
+}
+
+const latencies = ['ttft', 'perToken', 'total', 'queued'] as const;
+const statistics: Readonly<Record<string, (latency: Latency) => number>> = {
+  mean: ({ meanMs }) => meanMs,
+  p50: ({ p50Ms }) => p50Ms,
+  p95: ({ p95Ms }) => p95Ms,
+  p99: ({ p99Ms }) => p99Ms,
+  max: ({ maxMs }) => maxMs,
+};
+
+const ofGroup: Readonly<Record<string, readonly [Measure['unit'], (group: GroupFigures) => number]>> = {
+  goodput: ['ratio', ({ goodput }) => goodput],
+  arrived: ['count', ({ arrived }) => arrived],
+  completed: ['count', ({ completed }) => completed],
+  good: ['count', ({ good }) => good],
+  dropped: ['count', ({ dropped }) => Object.values(dropped).reduce((sum, count) => sum + count, 0)],
+  cancelled: ['count', ({ cancelled }) => cancelled],
+  evicted: ['count', ({ evicted }) => evicted],
+  retries: ['count', ({ retries }) => retries],
+  tokensPerSecond: ['per second', ({ tokensPerSecond }) => tokensPerSecond],
+  completedPerSecond: ['per second', ({ completedPerSecond }) => completedPerSecond],
+  servicePerSecond: ['per second', ({ servicePerSecond }) => servicePerSecond],
+  meanRunning: ['count', ({ meanRunning }) => meanRunning],
+};
+
+const mean = (figures: readonly number[]): number => figures.reduce((sum, figure) => sum + figure, 0) / Math.max(1, figures.length);
+
+const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: SimulationResult) => number]>> = {
+  utilization: ['ratio', ({ servers }) => mean(servers.map(({ utilization }) => utilization))],
+  preemptions: ['count', ({ servers }) => servers.reduce((sum, { preemptions }) => sum + preemptions, 0)],
+  jain: ['ratio', ({ jainIndex }) => jainIndex],
+  'serviceDifference.max': ['per second', ({ serviceDifference }) => serviceDifference?.max ?? Number.NaN],
+  'serviceDifference.mean': ['per second', ({ serviceDifference }) => serviceDifference?.mean ?? Number.NaN],
+};
+
+const known = [...latencies.map((name) => `${name}.p99`), ...Object.keys(ofGroup), ...Object.keys(ofRun)];
+
+/**
+ * The measure of that name. A name in parentheses is a class or a tenant; without one, all requests count.
+ * @throws FlowConfigError when there is no such measure
+ */
+export function parseMeasure(text: string): Measure {
+  const [, name = '', who] = /^\s*([\w.]+)\s*(?:\(([^)]+)\))?\s*$/.exec(text) ?? [];
+  const group = ({ all, classes, tenants }: SimulationResult): GroupFigures | undefined =>
+    who === undefined ? all : (classes[who.trim()] ?? tenants[who.trim()]);
+  const [latency, statistic = 'mean'] = name.split('.');
+  const field = latencies.find((candidate) => candidate === latency);
+  const take = statistics[statistic];
+  if (field !== undefined && take !== undefined) {
+    return { text: text.trim(), unit: 'ms', read: (result) => measured(group(result), (figures) => take(figures[field])) };
+  }
+  const grouped = ofGroup[name];
+  if (grouped !== undefined) return { text: text.trim(), unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
+  const run = ofRun[name];
+  if (run !== undefined && who === undefined) return { text: text.trim(), unit: run[0], read: run[1] };
+  const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${schemas.didYouMean(name, known)}`;
+  throw new FlowConfigError('measure', [{ path: '', expected, got: JSON.stringify(text) }]);
+}
+
+function measured(group: GroupFigures | undefined, read: (group: GroupFigures) => number): number {
+  return group === undefined ? Number.NaN : read(group);
+}

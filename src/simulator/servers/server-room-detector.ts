@@ -1,0 +1,52 @@
+/**
+ * Saturation as the simulated servers themselves know it: 0 while one of them would begin with one more request, 1 otherwise. No gateway
+ * has this knowledge; it makes the simulated server's own scheduler of the controller, as in papers whose scheduler is inside the engine.
+ */
+import { definePlugin, type EndpointView, type PluginDefinition, type SaturationDetector, schemas } from '../../index.js';
+
+/** Tells whether the server behind an endpoint would begin with one more request. */
+export type RoomOf = (endpointId: string) => boolean;
+
+const serverRoomType = 'server-room-detector';
+
+export interface ServerRoomDetector extends SaturationDetector {
+  /** Ties the detector to the servers of one simulation. */
+  attach(roomOf: RoomOf): void;
+  /** A server may have room. */
+  roomMade(): void;
+}
+
+/** Give one to the controller of a simulation; a simulation attaches it to its servers. */
+export function serverRoomDetector(): ServerRoomDetector {
+  let roomOf: RoomOf = () => true;
+  const listeners = new Set<() => void>();
+  const hasRoom = ({ id }: EndpointView): boolean => roomOf(id);
+  return {
+    type: serverRoomType,
+    saturation: (pool) => (pool.endpoints.some(hasRoom) ? 0 : 1),
+    filter: (endpoints) => endpoints.filter(hasRoom),
+    subscribe(listener) {
+      const entry = (): void => listener();
+      listeners.add(entry);
+      return () => listeners.delete(entry);
+    },
+    attach(room) {
+      roomOf = room;
+    },
+    roomMade() {
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+export function isServerRoomDetector(candidate: unknown): candidate is ServerRoomDetector {
+  return typeof candidate === 'object' && candidate !== null && Reflect.get(candidate, 'type') === serverRoomType;
+}
+
+/** For registries, so that scenario files can name it. */
+export const serverRoomPlugin: PluginDefinition<'saturationDetector'> = definePlugin({
+  kind: 'saturationDetector',
+  type: serverRoomType,
+  parameters: schemas.object({}),
+  create: () => serverRoomDetector(),
+});

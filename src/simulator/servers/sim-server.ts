@@ -1,0 +1,57 @@
+/** The contract of simulated model servers: what they are given, what they tell, and what they report of their load. */
+
+import type { VirtualClock } from '../clock/virtual-clock.js';
+import type { Random } from '../random/random-streams.js';
+import type { SimRequest } from '../requests/sim-request.js';
+
+/** Whoever a server tells of its work. Calls may lead to further `accept`s after the event, never during it. */
+export interface ServerHost {
+  readonly clock: VirtualClock;
+  /** It is being worked on. Told again after a preemption. */
+  started(request: SimRequest): void;
+  /** It lost its place and begins again. */
+  preempted(request: SimRequest): void;
+  /** One more token of its answer is out; `tokensOut` counts it already. */
+  token(request: SimRequest): void;
+  completed(request: SimRequest): void;
+  /** The server may have room that it had not before. */
+  roomMade(): void;
+}
+
+/** What a server reports when it is scraped. */
+export interface ServerLoad {
+  readonly waitingQueueSize: number;
+  readonly runningRequests: number;
+  /** 0…1 */
+  readonly kvCacheUsage: number;
+}
+
+/** How a server was used. Integrals in request-ms and so on, from the first event to the time of asking. */
+export interface ServerUse {
+  /** Share of the time in which it worked, or of its slots that were taken, 0…1. */
+  readonly utilization: number;
+  /** Requests being worked on, on average over time. */
+  readonly meanRunning: number;
+  readonly peakKvUsage: number;
+  readonly preemptions: number;
+}
+
+/**
+ * A simulated model server.
+ *
+ * Contract: it takes every request that it is given and queues those that it has no room for; it tells `host` of each token and of the end,
+ * unless `abort` came first. It draws from its own random numbers and sets events on `host.clock` alone.
+ */
+export interface SimServer {
+  readonly id: string;
+  accept(request: SimRequest): void;
+  /** The client has left, or the request was evicted: its place is free at once. */
+  abort(request: SimRequest): void;
+  /** True while the server would begin with one more request now: what a gateway inside the server would know. */
+  hasRoom(): boolean;
+  load(): ServerLoad;
+  use(nowMs: number): ServerUse;
+}
+
+/** Makes one server; `random` is its own. */
+export type ServerFactory = (id: string, host: ServerHost, random: Random) => SimServer;

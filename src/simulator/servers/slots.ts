@@ -1,0 +1,115 @@
+/**
+ * A server of K slots: the M/M/c, M/D/1 and M/G/c of textbooks, and any service that takes a time of its own.
+ * What finds no slot waits in the server, in the order of its arrival. The answer comes in one piece, so that its first token is its end.
+ */
+import type { SimEvent } from '../clock/virtual-clock.js';
+import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';
+import type { Random } from '../random/random-streams.js';
+import type { SimRequest } from '../requests/sim-request.js';
+import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
+import { TimeAverage } from './time-average.js';
+
+export interface SlotsOptions {
+  /** Requests served at a time; an integer from 1 up. */
+  readonly slots: number;
+  /** Time that one request takes, ms. Requests with a time of their own (`serviceTime` of the traffic, a trace) take that. @default 1000 */
+  readonly serviceTime?: Distribution | undefined;
+}
+
+export function slots({ slots: count, serviceTime = 1000 }: SlotsOptions): ServerFactory {
+  return (id, host, random) => new SlotServer(id, host, random, count, serviceTime);
+}
+
+class SlotServer implements SimServer {
+  readonly id: string;
+  private readonly host: ServerHost;
+  private readonly slots: number;
+  private readonly draw: Sampler;
+  private readonly taken = new TimeAverage();
+  private readonly running = new Map<SimRequest, SimEvent>();
+  private waiting: SimRequest[] = [];
+  /** The first of `waiting` that still waits; those before it have gone. */
+  private head = 0;
+
+  constructor(id: string, host: ServerHost, random: Random, count: number, serviceTime: Distribution) {
+    this.id = id;
+    this.host = host;
+    this.slots = count;
+    this.draw = samplerOf(serviceTime, random);
+  }
+
+  accept(request: SimRequest): void {
+    if (this.queued === 0 && this.fits(request)) this.start(request);
+    else this.waiting.push(request);
+  }
+
+  abort(request: SimRequest): void {
+    const event = this.running.get(request);
+    if (event === undefined) {
+      this.waiting = this.waiting.slice(this.head).filter((other) => other !== request);
+      this.head = 0;
+    } else {
+      this.host.clock.cancel(event);
+      this.leave(request);
+    }
+    this.startWaiting();
+  }
+
+  hasRoom(): boolean {
+    return this.queued === 0 && this.taken.value < this.slots;
+  }
+
+  load(): ServerLoad {
+    return { waitingQueueSize: this.queued, runningRequests: this.running.size, kvCacheUsage: this.taken.value / this.slots };
+  }
+
+  use(nowMs: number): ServerUse {
+    const mean = this.taken.mean(nowMs);
+    return { utilization: mean / this.slots, meanRunning: mean, peakKvUsage: this.taken.peak / this.slots, preemptions: 0 };
+  }
+
+  private get queued(): number {
+    return this.waiting.length - this.head;
+  }
+
+  /** A request wider than the server runs alone. */
+  private fits({ seats }: SimRequest): boolean {
+    return this.taken.value + Math.min(seats, this.slots) <= this.slots;
+  }
+
+  private start(request: SimRequest): void {
+    const { clock } = this.host;
+    this.taken.add(Math.min(request.seats, this.slots), clock.now());
+    this.host.started(request);
+    this.running.set(
+      request,
+      clock.after(request.serviceMs ?? this.draw(), () => this.end(request)),
+    );
+  }
+
+  private end(request: SimRequest): void {
+    this.leave(request);
+    request.tokensOut = request.outputTokens;
+    this.host.token(request);
+    this.host.completed(request);
+    this.startWaiting();
+  }
+
+  private leave(request: SimRequest): void {
+    this.running.delete(request);
+    this.taken.add(-Math.min(request.seats, this.slots), this.host.clock.now());
+  }
+
+  private startWaiting(): void {
+    while (this.queued > 0 && this.fits(this.waiting[this.head] as SimRequest)) {
+      const request = this.waiting[this.head] as SimRequest;
+      this.head++;
+      if (this.head * 2 > this.waiting.length) {
+        this.waiting = this.waiting.slice(this.head);
+        this.head = 0;
+      }
+      this.start(request);
+    }
+    if (this.hasRoom()) this.host.roomMade();
+  }
+}

@@ -1,0 +1,29 @@
+/** One recorded request. */
+import { type Schema, schemas } from '../../index.js';
+
+export interface TraceRow {
+  /** From the beginning of the trace, ms from 0 up. Rows are in order. */
+  readonly arrivalMs: number;
+  readonly tenant?: string | undefined;
+  readonly priority?: number | undefined;
+  readonly promptTokens?: number | undefined;
+  readonly outputTokens?: number | undefined;
+  /** On servers of slots: how long it takes, ms. */
+  readonly serviceMs?: number | undefined;
+  /** What was measured, for calibration and comparison, ms. */
+  readonly ttftMs?: number | undefined;
+  readonly totalMs?: number | undefined;
+}
+
+const { atLeastZero, integer, object, optional, text } = schemas;
+
+export const traceRow: Schema<TraceRow> = object({
+  arrivalMs: atLeastZero(),
+  tenant: optional(text()),
+  priority: optional(integer()),
+  promptTokens: optional(atLeastZero()),
+  outputTokens: optional(atLeastZero()),
+  serviceMs: optional(atLeastZero()),
+  ttftMs: optional(atLeastZero()),
+  totalMs: optional(atLeastZero()),
+});

@@ -1,0 +1,225 @@
+/** One tenant's traffic: makes its requests, sends them when they are due, and hears of their ends. */
+import type { VirtualClock } from '../clock/virtual-clock.js';
+import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';
+import type { RandomStreams } from '../random/random-streams.js';
+import type { Ending, RequestDraft, RequestOwner, SimRequest } from '../requests/sim-request.js';
+import { arrivalTimes } from './arrival-times.js';
+import type { Arrivals, TrafficSpec } from './traffic-spec.js';
+
+/** The simulation, as sources see it. */
+export interface TrafficHost {
+  readonly clock: VirtualClock;
+  /** No source sends after this, ms. */
+  readonly trafficEndsAtMs: number;
+  send(source: TrafficSource, draft: RequestDraft, tenant: string | undefined, priority: number | undefined): SimRequest;
+  /** A source has something left to do, or no longer. */
+  sourceOpened(): void;
+  sourceClosed(): void;
+}
+
+/** Draws what a request asks for. */
+class Drafts {
+  private readonly prompt: Sampler;
+  private readonly output: Sampler;
+  private readonly service: Sampler | undefined;
+  private readonly seats: Sampler;
+  private readonly ttl: Sampler | undefined;
+  private readonly sloTtft: Sampler | undefined;
+  private readonly ttlMargin: number | undefined;
+  private readonly bytes: number | undefined;
+
+  constructor(spec: TrafficSpec, streams: RandomStreams, name: string) {
+    const of = (what: string, given: Distribution): Sampler => samplerOf(given, streams.of(`${name}/${what}`));
+    this.prompt = of('prompt', spec.promptTokens ?? 0);
+    this.output = of('output', spec.outputTokens ?? 1);
+    this.service = spec.serviceTime === undefined ? undefined : of('service', spec.serviceTime);
+    this.seats = of('seats', spec.seats ?? 1);
+    this.ttl = spec.ttl === undefined ? undefined : of('ttl', spec.ttl);
+    this.sloTtft = spec.sloTtft === undefined ? undefined : of('slo', spec.sloTtft);
+    this.ttlMargin = spec.ttlMargin;
+    this.bytes = spec.bytes;
+  }
+
+  next(promptBefore = 0): RequestDraft {
+    const promptTokens = promptBefore + Math.round(this.prompt());
+    const sloTtftMs = this.sloTtft?.();
+    return {
+      promptTokens,
+      outputTokens: Math.max(1, Math.round(this.output())),
+      serviceMs: this.service?.(),
+      seats: Math.max(1, Math.round(this.seats())),
+      // A TTL of 0 would mean for ever.
+      ttlMs: this.ttlMargin === undefined ? this.ttl?.() : Math.max(0.001, (sloTtftMs ?? 0) - this.ttlMargin),
+      sloTtftMs,
+      byteSize: this.bytes ?? promptTokens * 4,
+    };
+  }
+}
+
+export abstract class TrafficSource implements RequestOwner {
+  readonly spec: TrafficSpec;
+  readonly index: number;
+  readonly tenant: string;
+  protected readonly host: TrafficHost;
+  protected readonly drafts: Drafts;
+  protected readonly startsAtMs: number;
+  protected readonly endsAtMs: number;
+
+  /** `name` names the random numbers: that of no other source. */
+  constructor(spec: TrafficSpec, index: number, tenant: string, name: string, host: TrafficHost, streams: RandomStreams) {
+    this.spec = spec;
+    this.index = index;
+    this.tenant = tenant;
+    this.host = host;
+    this.drafts = new Drafts(spec, streams, name);
+    this.startsAtMs = spec.startAt ?? 0;
+    this.endsAtMs = Math.min(spec.endAt ?? Number.POSITIVE_INFINITY, host.trafficEndsAtMs);
+  }
+
+  abstract start(): void;
+  abstract ended(request: SimRequest, ending: Ending): void;
+
+  /** Runs `action` at that time, unless the traffic is over by then. */
+  protected at(atMs: number, action: () => void): void {
+    if (!(atMs < this.endsAtMs)) return;
+    this.host.sourceOpened();
+    this.host.clock.at(atMs, () => {
+      action();
+      this.host.sourceClosed();
+    });
+  }
+}
+
+type Of<T extends Arrivals['type']> = Extract<Arrivals, { type: T }>;
+
+class OpenLoop extends TrafficSource {
+  private readonly next: () => number;
+
+  constructor(arrivals: Of<'poisson' | 'gamma' | 'fixed'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
+    super(...rest);
+    const [, , , name, , streams] = rest;
+    this.next = arrivalTimes(arrivals, streams.of(`${name}/arrivals`));
+  }
+
+  start(): void {
+    this.at(this.startsAtMs + this.next(), this.arrive);
+  }
+
+  ended(): void {}
+
+  private readonly arrive = (): void => {
+    this.host.send(this, this.drafts.next(), undefined, undefined);
+    this.start();
+  };
+}
+
+class ClosedLoop extends TrafficSource {
+  private readonly arrivals: Of<'closed-loop'>;
+  private readonly think: Sampler;
+  private left: number;
+
+  constructor(arrivals: Of<'closed-loop'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
+    super(...rest);
+    this.arrivals = arrivals;
+    this.think = samplerOf(arrivals.think ?? 0, rest[5].of(`${rest[3]}/think`));
+    this.left = arrivals.threads * (arrivals.requestsPerThread ?? Number.POSITIVE_INFINITY);
+  }
+
+  start(): void {
+    const { threads, stagger = 0 } = this.arrivals;
+    for (let thread = 0; thread < threads; thread++) this.at(this.startsAtMs + thread * stagger, () => this.issue());
+  }
+
+  ended(): void {
+    this.at(this.host.clock.now() + this.think(), () => this.issue());
+  }
+
+  private issue(): void {
+    if (this.left <= 0) return;
+    this.left--;
+    this.host.send(this, this.drafts.next(), undefined, undefined);
+  }
+}
+
+class Sessions extends TrafficSource {
+  private readonly next: () => number;
+  private readonly turns: Sampler;
+  private readonly toolTime: Sampler;
+  /** Turns left of the session whose request this is. */
+  private readonly turnsLeft = new Map<SimRequest, number>();
+
+  constructor(arrivals: Of<'sessions'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
+    super(...rest);
+    const [, , , name, , streams] = rest;
+    this.next = arrivalTimes(arrivals, streams.of(`${name}/arrivals`));
+    this.turns = samplerOf(arrivals.turns, streams.of(`${name}/turns`));
+    this.toolTime = samplerOf(arrivals.toolTime ?? 0, streams.of(`${name}/tools`));
+  }
+
+  start(): void {
+    this.at(this.startsAtMs + this.next(), () => {
+      this.turn(Math.max(1, Math.round(this.turns())), 0);
+      this.start();
+    });
+  }
+
+  /** The session goes on after an answer, and ends with a request that got none. */
+  ended(request: SimRequest, ending: Ending): void {
+    const left = this.turnsLeft.get(request) ?? 0;
+    this.turnsLeft.delete(request);
+    if (left <= 0 || ending !== 'completed') return;
+    const saidTokens = request.promptTokens + request.outputTokens;
+    this.at(this.host.clock.now() + this.toolTime(), () => this.turn(left, saidTokens));
+  }
+
+  private turn(left: number, saidTokens: number): void {
+    const request = this.host.send(this, this.drafts.next(saidTokens), undefined, undefined);
+    if (!request.hasEnded) this.turnsLeft.set(request, left - 1);
+  }
+}
+
+class Trace extends TrafficSource {
+  private readonly arrivals: Of<'trace'>;
+  private nextRow = 0;
+
+  constructor(arrivals: Of<'trace'>, ...rest: ConstructorParameters<typeof TrafficSource>) {
+    super(...rest);
+    this.arrivals = arrivals;
+  }
+
+  start(): void {
+    const { rows, speed = 1 } = this.arrivals;
+    const row = rows[this.nextRow++];
+    if (row === undefined) return;
+    this.at(this.startsAtMs + row.arrivalMs / speed, () => {
+      const drawn = this.drafts.next();
+      const { promptTokens = drawn.promptTokens, outputTokens = drawn.outputTokens, serviceMs = drawn.serviceMs } = row;
+      const byteSize = this.spec.bytes ?? Math.round(promptTokens * 4);
+      const draft = { ...drawn, promptTokens, outputTokens: Math.max(1, outputTokens), serviceMs, byteSize };
+      this.host.send(this, draft, this.spec.tenant === undefined ? row.tenant : undefined, this.spec.priority ?? row.priority);
+      this.start();
+    });
+  }
+
+  ended(): void {}
+}
+
+/** The source of one tenant's traffic. */
+export function trafficSource(...args: ConstructorParameters<typeof TrafficSource>): TrafficSource {
+  const { arrivals } = args[0];
+  switch (arrivals.type) {
+    case 'closed-loop':
+      return new ClosedLoop(arrivals, ...args);
+    case 'sessions':
+      return new Sessions(arrivals, ...args);
+    case 'trace':
+      return new Trace(arrivals, ...args);
+    default:
+      return new OpenLoop(arrivals, ...args);
+  }
+}
+
+/** Each tenant of the traffic, by name. */
+export function tenantsOf({ tenant = 'tenant', tenants = 1 }: TrafficSpec): string[] {
+  return tenants === 1 ? [tenant] : Array.from({ length: tenants }, (_, index) => `${tenant}-${index}`);
+}

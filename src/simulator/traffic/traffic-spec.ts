@@ -1,0 +1,198 @@
+/** Traffic as a scenario writes it: who sends, how often, how much is asked for, and how long clients wait. */
+import { type Schema, schemas } from '../../index.js';
+import { type Distribution, distribution } from '../random/distributions.js';
+import { type Rate, rate } from '../random/rate-profile.js';
+import { type TraceRow, traceRow } from '../traces/trace-row.js';
+
+/** When requests come. Times are ms; rates are requests per second. */
+export type Arrivals =
+  /** Independent of each other. */
+  | { readonly type: 'poisson'; readonly rate: Rate }
+  /** `cv` is the coefficient of variation of the gaps: 1 is Poisson, more is burstier. */
+  | { readonly type: 'gamma'; readonly rate: Rate; readonly cv: number }
+  /** Evenly spaced. `offset`: part of a gap before the first, 0…1. @default drawn at random */
+  | { readonly type: 'fixed'; readonly rate: Rate; readonly offset?: number | undefined }
+  /**
+   * `threads` clients, each of which sends the next request when the last one has ended and it has thought for `think`. Each starts
+   * `stagger` after the one before it.
+   */
+  | {
+      readonly type: 'closed-loop';
+      readonly threads: number;
+      readonly think?: Distribution | undefined;
+      readonly stagger?: number | undefined;
+      readonly requestsPerThread?: number | undefined;
+    }
+  /**
+   * Agents: sessions come at `rate`, and each makes `turns` requests, one after the other, with `toolTime` between them. A turn's prompt
+   * is all that was said before, and `promptTokens` more.
+   */
+  | { readonly type: 'sessions'; readonly rate: Rate; readonly turns: Distribution; readonly toolTime?: Distribution | undefined }
+  /** Requests as they were recorded. `speed` 2 is twice as fast. */
+  | { readonly type: 'trace'; readonly rows: readonly TraceRow[]; readonly speed?: number | undefined };
+
+/** What counts as a good answer; all that are given must hold. */
+export interface SloSpec {
+  /** Longest time to the first token, ms. */
+  readonly ttft?: number | undefined;
+  /** Longest mean time between tokens, ms. */
+  readonly perToken?: number | undefined;
+  /** Longest time to the last token, ms. */
+  readonly total?: number | undefined;
+}
+
+/** What clients do. */
+export interface ClientSpec {
+  /** They leave when there is no first token by then, ms. @default never */
+  readonly patience?: Distribution | undefined;
+  /** They leave when the answer is not whole by then, ms. @default never */
+  readonly deadline?: Distribution | undefined;
+  /** False: nobody notices that they left, and the work is done for nothing. @default true */
+  readonly tellsGateway?: boolean | undefined;
+  /** What they do after a drop. @default nothing */
+  readonly retries?: RetrySpec | undefined;
+}
+
+export interface RetrySpec {
+  /** Retries of one request at most. @default 2 */
+  readonly max?: number | undefined;
+  /** Longest pause before the first retry, ms; it doubles, and any length up to it is as likely. @default 500 */
+  readonly initial?: number | undefined;
+  /** Longest pause of all, ms. @default 8000 */
+  readonly longest?: number | undefined;
+  /** Wait at least as long as Retry-After says. @default true */
+  readonly obeysRetryAfter?: boolean | undefined;
+  /** Retries that each request earns for all clients of this traffic together. @default 0.1 */
+  readonly budget?: number | undefined;
+}
+
+export interface TrafficSpec {
+  /** The fairness ID. Traces bring their own, unless this is given. */
+  readonly tenant?: string | undefined;
+  /** So many tenants alike, named tenant-0, tenant-1 and so on. @default 1 */
+  readonly tenants?: number | undefined;
+  /** @default 0, or what the trace says */
+  readonly priority?: number | undefined;
+  /** The class in figures and reports. @default `priority N` */
+  readonly class?: string | undefined;
+  readonly arrivals: Arrivals;
+  /** @default 0, or what the trace says */
+  readonly promptTokens?: Distribution | undefined;
+  /** @default 1, or what the trace says */
+  readonly outputTokens?: Distribution | undefined;
+  /** Service time on servers of slots, ms. @default as the server says */
+  readonly serviceTime?: Distribution | undefined;
+  /** Slots that one request takes, on servers of slots. @default 1 */
+  readonly seats?: Distribution | undefined;
+  /** What the gateway believes a request holds: its prompt, its seats, or all its tokens. @default prompt, or seats where they are given */
+  readonly tokens?: 'prompt' | 'seats' | 'total' | undefined;
+  /** Bytes of a body. @default four for each prompt token */
+  readonly bytes?: number | undefined;
+  /** How long a request may wait at the gateway, ms. @default as its band says */
+  readonly ttl?: Distribution | undefined;
+  /** Target for the first token that the request carries (`x-slo-ttft-ms`), ms; it counts for goodput. @default none */
+  readonly sloTtft?: Distribution | undefined;
+  /** A request may wait until so long before its own `sloTtft`, ms: what is provably late is dropped. @default `ttl` */
+  readonly ttlMargin?: number | undefined;
+  readonly slo?: SloSpec | undefined;
+  readonly client?: ClientSpec | undefined;
+  /** Not before, ms. @default 0 */
+  readonly startAt?: number | undefined;
+  /** Not after, ms. @default the end of the traffic */
+  readonly endAt?: number | undefined;
+}
+
+const {
+  aboveZero,
+  atLeastZero,
+  duration,
+  durationAboveZero,
+  element,
+  flag,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  positiveInteger,
+  ratio,
+  text,
+} = schemas;
+
+const span = durationAboveZero('30s');
+const times: Schema<Distribution> = distribution(duration('100ms'));
+const arrivalTypes = ['poisson', 'gamma', 'fixed', 'closed-loop', 'sessions', 'trace'] as const;
+const type = oneOf(...arrivalTypes);
+const counts: Schema<Distribution> = distribution(atLeastZero());
+
+const arrivalShapes: Record<(typeof arrivalTypes)[number], Schema<object>> = {
+  poisson: object({ type, rate: rate() }),
+  gamma: object({ type, rate: rate(), cv: aboveZero() }),
+  fixed: object({ type, rate: rate(), offset: optional(ratio()) }),
+  'closed-loop': object({
+    type,
+    threads: positiveInteger(),
+    think: optional(times),
+    stagger: optional(duration('1ms')),
+    requestsPerThread: optional(positiveInteger()),
+  }),
+  sessions: object({ type, rate: rate(), turns: counts, toolTime: optional(times) }),
+  trace: object({ type, rows: list(traceRow), speed: optional(aboveZero()) }),
+};
+
+const arrivals: Schema<Arrivals> = element((given, report) => {
+  const named: unknown = Reflect.get(Object(given), 'type');
+  const shape = arrivalTypes.find((name) => name === named);
+  if (shape !== undefined)
+    return shape === 'trace' ? readTrace(given as Arrivals, report) : (arrivalShapes[shape].read(given, report) as Arrivals);
+  report(`one of the types ${arrivalTypes.join(', ')}`, ['type'], schemas.describeValue(named));
+  return undefined;
+});
+
+function readTrace(given: Arrivals, report: Parameters<Schema<object>['read']>[1]): Arrivals {
+  return arrivalShapes.trace.read(given, report) as Arrivals;
+}
+
+const retries: Schema<RetrySpec> = object({
+  max: optional(integer({ from: 0 })),
+  initial: optional(span),
+  longest: optional(span),
+  obeysRetryAfter: optional(flag()),
+  budget: optional(atLeastZero()),
+});
+
+const client: Schema<ClientSpec> = object({
+  patience: optional(times),
+  deadline: optional(times),
+  tellsGateway: optional(flag()),
+  retries: optional(retries),
+});
+
+const slo: Schema<SloSpec> = object({ ttft: optional(span), perToken: optional(span), total: optional(span) });
+
+export const trafficSpec: Schema<TrafficSpec> = object(
+  {
+    tenant: optional(text('the name of a tenant')),
+    tenants: optional(positiveInteger()),
+    priority: optional(integer()),
+    class: optional(text('the name of a class')),
+    arrivals,
+    promptTokens: optional(counts),
+    outputTokens: optional(counts),
+    serviceTime: optional(distribution(durationAboveZero('100ms'))),
+    seats: optional(counts),
+    tokens: optional(oneOf('prompt', 'seats', 'total')),
+    bytes: optional(integer({ from: 0 })),
+    ttl: optional(times),
+    sloTtft: optional(times),
+    ttlMargin: optional(duration('10ms')),
+    slo: optional(slo),
+    client: optional(client),
+    startAt: optional(duration('0s')),
+    endAt: optional(span),
+  },
+  ({ arrivals: given, tenants, sloTtft, ttlMargin }, report) => {
+    if (ttlMargin !== undefined && sloTtft === undefined) report('nothing, or also `sloTtft`', ['ttlMargin']);
+    if (given?.type === 'trace' && (tenants ?? 1) > 1) report('one tenant, or those of the trace', ['tenants']);
+  },
+);

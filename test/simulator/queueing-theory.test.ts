@@ -1,0 +1,51 @@
+/** The simulator against formulas that nobody doubts: waits of M/M/1, M/M/c and M/D/1, and Little's law. */
+import { describe, expect, it } from 'vitest';
+import { queueing, simulate } from './support.js';
+
+/** Mean wait in ms where one service takes 100 ms on average. Erlang's C formula; Pollaczek and Khinchine for constant times. */
+function erlangWait(servers: number, load: number): number {
+  const offered = servers * load;
+  let term = 1;
+  let sum = 1;
+  for (let k = 1; k < servers; k++) {
+    term *= offered / k;
+    sum += term;
+  }
+  const last = (term * offered) / servers / (1 - load);
+  return ((last / (sum + last)) * 100) / (servers * (1 - load));
+}
+
+const loads = [0.5, 0.8, 0.9];
+const seeds = [1, 2, 3, 4];
+
+/** Over four runs: the mean of a run of 10^6 at load 0.9 has itself a standard deviation of 2 %. */
+function meanWait(servers: number, load: number, isConstant: boolean): number {
+  const waits = seeds.map((seed) => {
+    const base = queueing(servers, load, 1_000_000, { seed, drain: 0 });
+    const options = isConstant ? { ...base, servers: [{ model: 'slots', slots: servers, serviceTime: 100 } as const] } : base;
+    return simulate(options).all.queued.meanMs;
+  });
+  return waits.reduce((sum, wait) => sum + wait, 0) / seeds.length;
+}
+
+describe('mean waits over 10^6 requests are within 2 % of theory', () => {
+  it.each(loads)('M/M/1 at load %f', { timeout: 240_000 }, (load) => {
+    expect(Math.abs(meanWait(1, load, false) / erlangWait(1, load) - 1)).toBeLessThan(0.02);
+  });
+
+  it.each(loads)('M/M/4 at load %f', { timeout: 240_000 }, (load) => {
+    expect(Math.abs(meanWait(4, load, false) / erlangWait(4, load) - 1)).toBeLessThan(0.02);
+  });
+
+  it.each(loads)('M/D/1 at load %f', { timeout: 240_000 }, (load) => {
+    expect(Math.abs(meanWait(1, load, true) / ((load * 100) / (2 * (1 - load))) - 1)).toBeLessThan(0.02);
+  });
+});
+
+describe("Little's law", () => {
+  it.each(loads)('holds within 0.5 %% at load %f', (load) => {
+    const { meanInSystem, counts, endedAtMs, all } = simulate(queueing(4, load, 100_000, { drain: 0 }));
+    expect(meanInSystem / ((counts.requests / endedAtMs) * all.total.meanMs)).toBeCloseTo(1, 2);
+    expect(Math.abs(meanInSystem / ((counts.requests / endedAtMs) * all.total.meanMs) - 1)).toBeLessThan(0.005);
+  });
+});

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { concurrencyDetector } from '../../../src/index.js';
+import { calibrate, loadScenario, type ServerSpec, scenarioFromTrace, simulate } from '../../../src/simulator/index.js';
+
+const server = { model: 'continuous-batching', stepMs: 10, decodeMs: 1, kvTokenMs: 0, prefillTokenMs: 0.1 } as const;
+const run = (spec: ServerSpec, threads: number, promptTokens: number, outputTokens: number) =>
+  simulate({
+    duration: '60s',
+    servers: [spec],
+    traffic: [{ arrivals: { type: 'closed-loop', threads, requestsPerThread: 1 }, promptTokens, outputTokens }],
+    keepRequests: true,
+    flow: { saturationDetector: concurrencyDetector({ maxConcurrency: 1000 }) },
+  });
+
+describe('continuous batching', () => {
+  it('takes a prefill step and one step for each further token', () => {
+    const { requests } = run(server, 1, 100, 5);
+    expect(requests![0]).toMatchObject({ firstTokenAtMs: 20, endedAtMs: 20 + 4 * 11 });
+  });
+
+  it('cuts a prompt into pieces of the budget of a step', () => {
+    const { requests } = run({ ...server, maxBatchedTokens: 64 }, 1, 100, 1);
+    expect(requests![0]!.firstTokenAtMs).toBeCloseTo(10 + 6.4 + 10 + 3.6, 6);
+  });
+
+  it('lets sequences of one instant share each step', () => {
+    const { requests } = run(server, 3, 100, 2);
+    expect(requests!.map(({ firstTokenAtMs }) => firstTokenAtMs)).toEqual([40, 40, 40]);
+    expect(requests!.map(({ endedAtMs }) => endedAtMs)).toEqual([53, 53, 53]);
+  });
+
+  it('preempts the youngest when the cache is full, and serves all in the end', () => {
+    const { servers, counts } = run({ ...server, kvTokens: 320 }, 4, 64, 100);
+    expect(servers[0]!.preemptions).toBeGreaterThan(0);
+    expect(servers[0]!.peakKvUsage).toBeLessThanOrEqual(1);
+    expect(counts.completed).toBe(4);
+  });
+
+  it('takes no more sequences than it may', () => {
+    expect(run({ ...server, maxSequences: 2 }, 6, 10, 50).servers[0]!.meanRunning).toBeLessThanOrEqual(2);
+  });
+});
+
+describe('calibrate', () => {
+  const model = { stepMs: 9, decodeMs: 0.5, kvTokenMs: 0.0005, prefillTokenMs: 0.08 };
+  const recorded = simulate({
+    duration: '5m',
+    servers: [{ model: 'continuous-batching', ...model }],
+    traffic: [
+      {
+        tenant: 'a',
+        arrivals: { type: 'gamma', rate: 4, cv: 2 },
+        promptTokens: { type: 'lognormal', mean: 400, sigma: 0.8 },
+        outputTokens: { type: 'exponential', mean: 120 },
+      },
+    ],
+    keepRequests: true,
+    flow: { saturationDetector: concurrencyDetector({ maxConcurrency: 64 }) },
+  });
+  const rows = recorded
+    .requests!.map(({ arrivedAtMs, firstTokenAtMs, endedAtMs, promptTokens, outputTokens }) => ({
+      arrivalMs: arrivedAtMs,
+      ttftMs: firstTokenAtMs! - arrivedAtMs,
+      totalMs: endedAtMs! - arrivedAtMs,
+      promptTokens,
+      outputTokens,
+    }))
+    .sort((a, b) => a.arrivalMs - b.arrivalMs);
+
+  it('finds the times of a server from its answers', () => {
+    const found = calibrate(rows)!;
+    expect(found.model.stepMs).toBeCloseTo(model.stepMs, 0);
+    expect(Math.abs(found.model.prefillTokenMs! / model.prefillTokenMs - 1)).toBeLessThan(0.2);
+    expect(found.medianError).toBeLessThan(0.05);
+  });
+
+  it('makes a scenario whose simulation is within 5 % of what was recorded', () => {
+    const again = simulate(loadScenario(scenarioFromTrace(rows)).options);
+    for (const percentile of ['p50Ms', 'p95Ms'] as const) {
+      expect(Math.abs(again.all.total[percentile] / recorded.all.total[percentile] - 1)).toBeLessThan(0.05);
+    }
+  });
+
+  it('is undefined where too few answers have times', () => {
+    expect(calibrate(rows.slice(0, 5))).toBeUndefined();
+    expect(() => scenarioFromTrace(rows.slice(0, 5))).toThrow('5 requests with both');
+  });
+});
