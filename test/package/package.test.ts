@@ -69,9 +69,9 @@ afterAll(() => rm(consumer, { recursive: true, force: true }));
 describe('contents', () => {
   test('the tarball holds the build, the sources and the legal texts only', async () => {
     const names = await readdir(installed('.'));
-    expect(names).toEqual(expect.arrayContaining(['LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json', 'src']));
+    expect(names).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json', 'src']));
     const others = names.filter(
-      (name) => !['LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json', 'src'].includes(name),
+      (name) => !['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json', 'src'].includes(name),
     );
     expect(others).toEqual([]);
   });
