@@ -226,6 +226,7 @@ class RunningGateway implements Gateway {
     const { config, pool } = this;
     const models = new Set(pool.endpoints.flatMap(({ labels }) => (labels.model === undefined ? [] : listed(labels.model))));
     return {
+      flow: this.flow,
       isDraining: this.closed !== undefined,
       endpoints: pool.endpoints.length,
       register: this.metrics,

@@ -1,7 +1,7 @@
 /** The paths for operators and their machines: health, readiness, metrics and busy thresholds. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { type BusyThresholdHandler, busyThresholdHandler } from '../adapters/http/index.js';
-import type { BusyThresholdDetector, SaturationDetector } from '../index.js';
+import { type BusyThresholdHandler, busyThresholdHandler, demandHandler } from '../adapters/http/index.js';
+import type { BusyThresholdDetector, FlowDemand, SaturationDetector } from '../index.js';
 import { ApiError, sendJson, uploadEnds } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import { isSameSecret, keyOf } from './senders.js';
@@ -13,6 +13,7 @@ export interface MetricsSource {
 }
 
 export interface OperatorState {
+  readonly flow: { demand(): FlowDemand };
   readonly isDraining: boolean;
   readonly endpoints: number;
   /** Undefined when prom-client is not installed. */
@@ -28,7 +29,7 @@ export interface OperatorState {
 /** Answers paths of its own, and tells by false that a path is none. */
 export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<boolean>;
 
-const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/demand']);
 
 /** @throws (rejects) ApiError */
 export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
@@ -51,6 +52,14 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
       }
       if (register === undefined) throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
       res.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics());
+    } else if (path === '/demand') {
+      const { flow, guardsMetrics, adminToken } = state();
+      if (guardsMetrics && !hasToken(req.headers, adminToken)) {
+        const message = 'Demand needs admin.token as bearer token here, or a port of its own, admin.port.';
+        throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
+      }
+      const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });
+      res.writeHead(answer.status, answer.headers).end(answer.body);
     } else if (path === '/busy_threshold') {
       await moveThresholds(req, res, state(), bodies);
     } else {

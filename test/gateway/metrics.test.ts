@@ -102,6 +102,20 @@ describe('the metrics of the gateway', () => {
   });
 });
 
+describe('/demand', () => {
+  it('tells autoscalers what is asked for, and asks strangers for the token', async () => {
+    const upstream = await startUpstream();
+    const { gateway } = await startGateway(fileOf([upstream.url]));
+    const open = await fetch(`${gateway.url}/demand`);
+    expect([open.status, await open.json()]).toEqual([200, expect.objectContaining({ requests: 0, endpoints: 1 })]);
+    const keys = [{ key: 'sk-1', tenant: 'acme' }];
+    const guarded = await startGateway(fileOf([upstream.url], { auth: { keys }, admin: { token: 'sk-admin' } }));
+    const ask = (init: RequestInit = {}) => fetch(`${guarded.gateway.url}/demand`, init);
+    expect((await ask()).status).toBe(401);
+    expect((await ask({ headers: { authorization: 'Bearer sk-admin' } })).status).toBe(200);
+  });
+});
+
 describe('docs/gateway.md', () => {
   it('has every metric of the gateway with its type and labels', async () => {
     const page = readFileSync(new URL('../../docs/gateway.md', import.meta.url), 'utf8');
