@@ -1,4 +1,18 @@
 /** `headgate/redis`: one limit, one budget and one picture of the pool for many replicas, on Redis or Valkey. */
+export type { BudgetCost, SharedBudget, SharedBudgetsOptions } from './budgets/budget-options.js';
+export {
+  type SharedBudgetAdmission,
+  type SharedBudgetAdmissionOptions,
+  sharedBudgetAdmission,
+} from './budgets/shared-budget-admission.js';
+export {
+  type BudgetBalance,
+  type BudgetRefusal,
+  type BudgetTicket,
+  type GuardedFlow,
+  type SharedBudgets,
+  sharedBudgets,
+} from './budgets/shared-budgets.js';
 export type { LinkFigures } from './engine/engine-link.js';
 export type { EngineProblem, EngineProblemCode } from './engine/engine-problem.js';
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './engine/redis-client.js';
@@ -13,3 +27,4 @@ export {
   type WaitingFlow,
 } from './leases/shared-concurrency.js';
 export { type SharedEndpointsOptions, sharedEndpointConcurrency } from './leases/shared-endpoints.js';
+export { type Permit, type SharedSemaphore, type SharedSemaphoreOptions, sharedSemaphore } from './semaphore/shared-semaphore.js';

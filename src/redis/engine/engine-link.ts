@@ -14,6 +14,8 @@ export interface LinkSettings {
   /** A call without an answer in that time is a miss. */
   readonly timeoutMs: number;
   readonly clock: Clock;
+  /** The longest time between two probes of an engine that does not answer. @default 1000 */
+  readonly longestRetryMs?: number;
   /** Source of jitter, 0…1. */
   readonly random: () => number;
   /** Opens messages: `pool "chat"`. */
@@ -41,7 +43,7 @@ export interface LinkListener {
 
 const missesToOpen = 3;
 const firstRetryMs = 200;
-const longestRetryMs = 1_000;
+const defaultLongestRetryMs = 1_000;
 /** Commands without an answer that a client may hold for us, those that came too late included. */
 const mostOutstanding = 256;
 
@@ -167,8 +169,9 @@ export class EngineLink {
 
   /** Half of the time is sure and half is jitter, so that replicas do not come back together. */
   private postponeRetry(nowMs: number): void {
-    this.retryAtMs = nowMs + this.retryMs * (0.5 + 0.5 * this.settings.random());
-    this.retryMs = Math.min(this.retryMs * 2, longestRetryMs);
+    const { random, longestRetryMs = defaultLongestRetryMs } = this.settings;
+    this.retryAtMs = nowMs + Math.min(this.retryMs, longestRetryMs) * (0.5 + 0.5 * random());
+    this.retryMs *= 2;
   }
 
   private timeoutProblem(keys: readonly string[]): EngineProblem {

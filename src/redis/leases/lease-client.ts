@@ -58,10 +58,11 @@ export class LeaseClient {
 
   constructor(client: RedisClient, settings: LeaseClientSettings) {
     this.settings = settings;
-    const { timeoutMs, clock, random, where } = settings;
+    const { timeoutMs, clock, random, where, refreshMs } = settings;
     this.link = new EngineLink(
       client,
-      { timeoutMs, clock, random, where },
+      // An engine that comes back empty learns for one lease: by then every replica must have called.
+      { timeoutMs, clock, random, where, longestRetryMs: refreshMs },
       { missed: (problem) => this.tell(problem), breaker: (isOpen) => this.breaker(isOpen) },
     );
   }

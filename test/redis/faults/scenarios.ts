@@ -7,10 +7,10 @@ import type { Observer } from './observer.js';
 import { FaultyProxy } from './proxy.js';
 
 const refreshMs = 100;
-const leaseMs = 600;
+const leaseMs = 1_000;
 const longestMs = 300;
 /** The longest request, and what a busy machine adds. */
-const drainMs = 1_500;
+const drainMs = 2_000;
 const limit = 16;
 
 /** One run as its faults see it. */

@@ -24,6 +24,13 @@ export interface CallFate {
 const timeLine = "local time = redis.call('TIME')";
 const virtualTimeLine = 'local time = { tonumber(ARGV[#ARGV - 1]), tonumber(ARGV[#ARGV]) }';
 
+/** The script, with the time as its last two arguments: s and µs. */
+export function withVirtualTime(text: string): string {
+  const changed = text.replace(timeLine, virtualTimeLine);
+  if (changed === text) throw new Error('the script reads no time');
+  return changed;
+}
+
 export class VirtualWorld implements Clock {
   engineCalls = 0;
   private readonly timers = new TinyQueue<Timer>([], (a, b) => a.atMs - b.atMs || a.order - b.order);
@@ -81,9 +88,7 @@ export class VirtualWorld implements Clock {
         return known === undefined ? Promise.reject(new Error('NOSCRIPT')) : call(known, keys, rest);
       },
       eval: async (text, keys, ...rest) => {
-        const changed = edit(text).replace(timeLine, virtualTimeLine);
-        if (!changed.includes(virtualTimeLine)) throw new Error('the script reads no time');
-        const loaded = (await this.wait(this.redis.script('LOAD', changed))) as string;
+        const loaded = (await this.wait(this.redis.script('LOAD', withVirtualTime(edit(text))))) as string;
         return call(loaded, keys, rest);
       },
     };

@@ -1,0 +1,49 @@
+/** The rates of one payer in this process alone, for the time without an engine: the same algorithm, a part of the limit. */
+import { type BudgetSettings, spanOf } from './budget-options.js';
+
+/** The part of every limit that this replica takes by itself; 0: nothing. */
+export function localPart({ fallback, replicas }: Pick<BudgetSettings, 'fallback' | 'replicas'>): number {
+  if (fallback === 'unlimited') return Number.POSITIVE_INFINITY;
+  if (fallback === 'closed') return 0;
+  return fallback === 'full' ? 1 : 1 / Math.max(1, replicas());
+}
+
+export class LocalRates {
+  private readonly tats = new Map<string, number[]>();
+  private readonly settings: BudgetSettings;
+
+  constructor(settings: BudgetSettings) {
+    this.settings = settings;
+  }
+
+  /** Takes all costs or none. The ms until it would pass; 0 when it did. O(rates). */
+  take(payer: string, costs: readonly number[]): number {
+    const { rates, clock, maxPayers } = this.settings;
+    const part = localPart(this.settings);
+    if (part === Number.POSITIVE_INFINITY) return 0;
+    if (part === 0) return 1_000;
+    const nowUs = clock.now() * 1_000;
+    const before = this.tats.get(payer) ?? rates.map(() => nowUs);
+    let waitUs = 0;
+    const after = rates.map((rate, index) => {
+      const tat = Math.max(before[index] as number, nowUs) + spanOf(rate, costs[index] as number) / part;
+      waitUs = Math.max(waitUs, tat - spanOf(rate, rate.burst) - nowUs);
+      return tat;
+    });
+    if (waitUs > 0) return Math.ceil(waitUs / 1_000);
+    this.tats.delete(payer);
+    this.tats.set(payer, after);
+    // The payer that has paid least recently is forgotten first.
+    if (this.tats.size > maxPayers) for (const oldest of this.tats.keys()) return this.forget(oldest);
+    return 0;
+  }
+
+  clear(): void {
+    this.tats.clear();
+  }
+
+  private forget(payer: string): number {
+    this.tats.delete(payer);
+    return 0;
+  }
+}

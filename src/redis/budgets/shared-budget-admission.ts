@@ -1,0 +1,162 @@
+/**
+ * Budgets that all replicas share, in chunks: a replica buys ahead, and decides by what it has bought.
+ *
+ *     engine ── chunk ──► balance of the payer here ── cost ──► requests
+ *
+ * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new here begins with one
+ * chunk on credit, which the engine is charged for at once.
+ */
+import { type AdmissionKey, type AdmissionPolicy, type Refusal, schemas, type Usage } from '../../index.js';
+import type { LinkFigures } from '../engine/engine-link.js';
+import type { EngineProblem } from '../engine/engine-problem.js';
+import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { budgetSettings, type Rate, type SharedBudgetsOptions } from './budget-options.js';
+import { LocalRates } from './local-rate.js';
+import { BudgetEngine } from './shared-budgets.js';
+
+export interface SharedBudgetAdmissionOptions<R = unknown> extends SharedBudgetsOptions<R> {
+  /** What a replica buys at once of a limit, as seconds of its rate. @default 1 / (2 · replicas) */
+  readonly chunkSeconds?: number | undefined;
+}
+
+export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
+  /** What this replica has bought and not used, of each budget; undefined for a payer that is not known here. */
+  balance(payer: string): Readonly<Record<string, number>> | undefined;
+  readonly engine: LinkFigures;
+  onProblem(listener: (problem: EngineProblem) => void): () => void;
+  /** Gives back what was bought and not used. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** What one payer has here. */
+interface Account {
+  readonly balances: number[];
+  isBuying: boolean;
+  /** The engine has nothing more before. */
+  blockedUntilMs: number;
+}
+
+/**
+ * Admission by shared budgets without a round trip. Rejects when this replica has bought nothing more, with the time when it may.
+ * O(budgets) for each request; one call of the engine for each chunk.
+ * @throws FlowConfigError
+ */
+export function sharedBudgetAdmission<R = unknown>(
+  client: RedisClient,
+  options: SharedBudgetAdmissionOptions<R>,
+): SharedBudgetAdmission<R> {
+  schemas.parse(redisClient, client, 'sharedBudgetAdmission: client');
+  const { chunkSeconds, ...rest } = options;
+  const seconds = schemas.parse(schemas.optional(schemas.aboveZero()), chunkSeconds, 'sharedBudgetAdmission: chunkSeconds');
+  const settings = budgetSettings(rest, 'sharedBudgetAdmission');
+  const engine = new BudgetEngine(client, settings);
+  const local = new LocalRates(settings);
+  const accounts = new Map<string, Account>();
+  const { rates, clock, maxPayers, timeoutMs } = settings;
+
+  const chunkOf = ({ limit, periodUs, burst }: Rate): number => {
+    const ofRate = ((limit * 1e6) / periodUs) * (seconds ?? 1 / (2 * Math.max(1, settings.replicas())));
+    return Math.min(burst, Math.max(1, ofRate));
+  };
+
+  function accountOf(payer: string): Account {
+    const known = accounts.get(payer);
+    if (known !== undefined) return known;
+    const account: Account = { balances: rates.map(chunkOf), isBuying: true, blockedUntilMs: 0 };
+    accounts.set(payer, account);
+    if (accounts.size > maxPayers) forgetOldest();
+    void charge(payer, account, rates.map(chunkOf));
+    return account;
+  }
+
+  /** The payer that came first pays back what it did not use. */
+  function forgetOldest(): void {
+    for (const [payer, { balances }] of accounts) {
+      accounts.delete(payer);
+      void engine
+        .call(
+          'settle',
+          payer,
+          balances.map((balance) => -Math.max(0, balance)),
+        )
+        .catch(() => {});
+      return;
+    }
+  }
+
+  async function charge(payer: string, account: Account, amounts: readonly number[]): Promise<void> {
+    try {
+      await engine.call('settle', payer, amounts);
+    } catch {
+      // Without an engine the credit stands against this replica's own part.
+      local.take(payer, amounts);
+    }
+    account.isBuying = false;
+  }
+
+  /** Buys a chunk of each rate that runs low. */
+  async function buy(payer: string, account: Account): Promise<void> {
+    account.isBuying = true;
+    const amounts = rates.map((rate, index) => {
+      const chunk = chunkOf(rate);
+      const balance = account.balances[index] as number;
+      return balance < chunk / 2 ? Math.min(rate.burst, chunk - Math.min(0, balance)) : 0;
+    });
+    const waitMs = await engine.call('take', payer, amounts, true).then(
+      ({ isTaken, retryAfterMs }) => (isTaken ? 0 : retryAfterMs),
+      () => local.take(payer, amounts),
+    );
+    if (waitMs === 0)
+      for (const [index, amount] of amounts.entries()) account.balances[index] = (account.balances[index] as number) + amount;
+    else account.blockedUntilMs = clock.now() + waitMs;
+    account.isBuying = false;
+  }
+
+  function replenish(payer: string, account: Account, nowMs: number): void {
+    if (account.isBuying || nowMs < account.blockedUntilMs) return;
+    if (account.balances.some((balance, index) => balance < chunkOf(rates[index] as Rate) / 2)) void buy(payer, account);
+  }
+
+  return {
+    type: 'shared-budget-admission',
+    balance(payer) {
+      const account = accounts.get(payer);
+      return account && Object.fromEntries(rates.map(({ name }, index) => [name, account.balances[index] as number]));
+    },
+    get engine() {
+      return engine.figures;
+    },
+    onProblem: (listener) => engine.onProblem(listener),
+    admit(request: R, key: AdmissionKey): 'admit' | Refusal {
+      const nowMs = clock.now();
+      const payer = settings.payerOf(request, key);
+      const costs = engine.costsOf(request, key, undefined);
+      const account = accountOf(payer);
+      const isPaid = account.balances.every((balance, index) => balance >= Math.min(costs[index] as number, chunkOf(rates[index] as Rate)));
+      if (isPaid) for (const [index, cost] of costs.entries()) account.balances[index] = (account.balances[index] as number) - cost;
+      replenish(payer, account, nowMs);
+      if (isPaid) return 'admit';
+      return { reason: 'the budget is spent', retryAfterMs: Math.max(timeoutMs, Math.ceil(account.blockedUntilMs - nowMs)) };
+    },
+    released(request: R, key: AdmissionKey, usage: Usage | undefined) {
+      const account = accounts.get(settings.payerOf(request, key));
+      if (account === undefined) return;
+      const booked = engine.costsOf(request, key, undefined);
+      const actual = usage === undefined ? booked.map(() => 0) : engine.costsOf(request, key, usage);
+      for (const [index, cost] of actual.entries()) {
+        const balance = (account.balances[index] as number) + (booked[index] as number) - cost;
+        account.balances[index] = Math.min(balance, 2 * chunkOf(rates[index] as Rate));
+      }
+    },
+    async close() {
+      const all = [...accounts];
+      accounts.clear();
+      const back = all.map(([payer, { balances }]) => {
+        const unused = balances.map((balance) => -Math.max(0, balance));
+        return unused.some((amount) => amount < 0) ? engine.call('settle', payer, unused).catch(() => {}) : undefined;
+      });
+      await Promise.all(back);
+      engine.close();
+    },
+  };
+}

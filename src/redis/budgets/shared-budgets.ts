@@ -1,0 +1,256 @@
+/**
+ * Budgets that all replicas share, exactly: one round trip for each request, before it comes in.
+ *
+ * Invariant: every ticket is settled once; the limits hold over all replicas, plus what settling charges later.
+ */
+import { sha256 } from '@noble/hashes/sha2';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import type { AdmissionKey, Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
+import { schemas } from '../../index.js';
+import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
+import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
+import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { type BudgetSettings, budgetSettings, checkedCost, type SharedBudgetsOptions, spanOf } from './budget-options.js';
+import { budgetScript } from './budget-script.js';
+import { LocalRates } from './local-rate.js';
+
+/** A request may not be paid for now. */
+export interface BudgetRefusal {
+  readonly isTaken: false;
+  readonly reason: string;
+  /** Undefined: never, because it costs more than a burst. */
+  readonly retryAfterMs: number | undefined;
+}
+
+/** A request has been paid for by its estimate. */
+export interface BudgetTicket {
+  readonly isTaken: true;
+  /** True when it was taken from this replica's own part, because the engine is away. */
+  readonly isLocal: boolean;
+  /** Charges or refunds the difference to what was used. Once; never rejects. */
+  settle(usage: Usage | undefined): Promise<void>;
+  /** Gives all back: the request never ran. Once; never rejects. */
+  refund(): Promise<void>;
+}
+
+/** What is left of each budget, by its name. */
+export type BudgetBalance = Readonly<Record<string, number>>;
+
+/** The part of a controller that `guard` needs. */
+export interface GuardedFlow<R extends FlowRequest> extends FlowGate<R> {
+  on(event: 'released', listener: (event: { readonly lease: Lease; readonly usage: Usage }) => unknown): () => void;
+}
+
+export interface SharedBudgets<R = unknown> {
+  /** Takes the estimate of a request from all budgets, or from none. One round trip, or at most `callTimeout`. Never rejects. */
+  take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal>;
+  /** What is left for a payer; undefined while the engine is away. */
+  peek(payer: string): Promise<BudgetBalance | undefined>;
+  /** The gate with the budgets in front: refused requests are `RejectedCapacity` by policy `shared-budgets`; the others settle at release. */
+  guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q>;
+  readonly engine: LinkFigures;
+  /** Calls `listener` for each kind of problem; returns the way to stop. */
+  onProblem(listener: (problem: EngineProblem) => void): () => void;
+  close(): void;
+}
+
+/**
+ * Budgets of requests, tokens or money per time, for each payer, exact over all replicas. For limits that must hold to the last request,
+ * such as a provider's; where a small excess is fine, `sharedBudgetAdmission` needs no round trip.
+ * @throws FlowConfigError
+ * @example
+ * const budgets = sharedBudgets(client, {
+ *   name: 'tenants',
+ *   budgets: [{ name: 'rpm', limit: 600 }, { name: 'tpm', limit: 1_000_000, cost: 'tokens' }],
+ * });
+ * const gate = budgets.guard(flow);
+ */
+export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedBudgetsOptions<R>): SharedBudgets<R> {
+  schemas.parse(redisClient, client, 'sharedBudgets: client');
+  const engine = new BudgetEngine(client, budgetSettings(options, 'sharedBudgets'));
+  const { settings } = engine;
+  const local = new LocalRates(settings);
+
+  async function take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal> {
+    const payer = settings.payerOf(request, key);
+    const costs = engine.costsOf(request, key, undefined);
+    const wide = settings.rates.find(({ burst }, index) => (costs[index] as number) > burst);
+    if (wide !== undefined) {
+      const reason = `the request costs more of budget ${wide.name} than may be spent at once (${wide.burst})`;
+      return { isTaken: false, reason, retryAfterMs: undefined };
+    }
+    const takenAtMs = settings.clock.now();
+    try {
+      const { isTaken, retryAfterMs } = await engine.call('take', payer, costs, true);
+      return isTaken ? ticket(request, key, payer, costs, undefined) : refusal(retryAfterMs);
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      const waitMs = local.take(payer, costs);
+      return waitMs === 0 ? ticket(request, key, payer, costs, takenAtMs) : refusal(waitMs);
+    }
+  }
+
+  /** `localAtMs`: when it was taken here, without the engine. */
+  function ticket(request: R, key: AdmissionKey, payer: string, costs: readonly number[], localAtMs: number | undefined): BudgetTicket {
+    let isOpen = true;
+    const settle = async (actual: readonly number[]): Promise<void> => {
+      if (!isOpen) return;
+      isOpen = false;
+      // What was used here without the engine is charged later, unless a whole burst has passed since.
+      const isOld = (periodUs: number): boolean => localAtMs !== undefined && (settings.clock.now() - localAtMs) * 1_000 > periodUs;
+      const differences = actual.map((amount, index) => {
+        const { periodUs } = settings.rates[index] as BudgetSettings['rates'][number];
+        if (localAtMs === undefined) return amount - (costs[index] as number);
+        return isOld(periodUs) ? 0 : amount;
+      });
+      if (differences.some((difference) => difference !== 0)) await engine.call('settle', payer, differences).catch(() => {});
+    };
+    return {
+      isTaken: true,
+      isLocal: localAtMs !== undefined,
+      settle: (usage) => settle(engine.costsOf(request, key, usage)),
+      refund: () => settle(costs.map(() => 0)),
+    };
+  }
+
+  return {
+    take,
+    async peek(payer) {
+      try {
+        const { left } = await engine.call(
+          'peek',
+          payer,
+          settings.rates.map(() => 0),
+        );
+        return Object.fromEntries(settings.rates.map(({ name }, index) => [name, left[index] as number]));
+      } catch {
+        return undefined;
+      }
+    },
+    guard: (flow) => guard(flow, take as never),
+    get engine() {
+      return engine.figures;
+    },
+    onProblem: (listener) => engine.onProblem(listener),
+    close: () => engine.close(),
+  };
+}
+
+function refusal(retryAfterMs: number): BudgetRefusal {
+  return { isTaken: false, reason: 'the budget is spent', retryAfterMs };
+}
+
+function guard<R extends FlowRequest>(flow: GuardedFlow<R>, take: SharedBudgets<R>['take']): FlowGate<R> {
+  const tickets = new WeakMap<Lease, BudgetTicket>();
+  flow.on('released', ({ lease, usage }) => void tickets.get(lease)?.settle(usage));
+  return {
+    async enqueue(request: R, key: FlowKey): Promise<Outcome> {
+      const { fairnessId, priority = 0 } = key;
+      const answer = await take(request, { fairnessId, priority });
+      if (!answer.isTaken) return dropOf(fairnessId, priority, answer);
+      let outcome: Outcome | undefined;
+      try {
+        outcome = await flow.enqueue(request, key);
+      } finally {
+        if (outcome?.type === 'Dispatched') tickets.set((outcome as Dispatched).lease, answer);
+        else void answer.refund();
+      }
+      return outcome;
+    },
+  };
+}
+
+function dropOf(fairnessId: string, priority: number, { reason: detail, retryAfterMs }: BudgetRefusal): Drop {
+  return { type: 'RejectedCapacity', reason: 'refused', fairnessId, priority, queuedMs: 0, policy: 'shared-budgets', detail, retryAfterMs };
+}
+
+/** The calls of the budgets' script. */
+export class BudgetEngine {
+  readonly settings: BudgetSettings;
+  private readonly link: EngineLink;
+  private readonly listeners = new Set<(problem: EngineProblem) => void>();
+  private toldCode: string | undefined = undefined;
+
+  constructor(client: RedisClient, settings: BudgetSettings) {
+    this.settings = settings;
+    const { timeoutMs, clock, random, name } = settings;
+    const missed = (problem: EngineProblem): void => this.tell(problem);
+    const breaker = (isOpen: boolean): void => {
+      if (!isOpen) this.toldCode = undefined;
+    };
+    this.link = new EngineLink(client, { timeoutMs, clock, random, where: `budgets "${name}"` }, { missed, breaker });
+  }
+
+  get figures(): LinkFigures {
+    return this.link.figures;
+  }
+
+  /** Of each rate. @throws RangeError for a cost that is no number from 0 up */
+  costsOf(request: unknown, key: AdmissionKey, usage: Usage | undefined): number[] {
+    return this.settings.rates.map((rate) => checkedCost(rate.costOf(request, key, usage), rate));
+  }
+
+  /**
+   * `undoesLate`: an answer that comes after the time limit is given back, because its caller went on without.
+   * @throws (rejects) EngineError
+   */
+  async call(
+    mode: 'take' | 'settle' | 'peek',
+    payer: string,
+    amounts: readonly number[],
+    undoesLate = false,
+  ): Promise<{ readonly isTaken: boolean; readonly retryAfterMs: number; readonly left: readonly number[] }> {
+    const { rates } = this.settings;
+    const args: string[] = [mode];
+    for (const [index, rate] of rates.entries())
+      args.push(String(spanOf(rate, amounts[index] as number)), String(spanOf(rate, rate.burst)));
+    const undo = (reply: unknown): void => {
+      const isTaken = Array.isArray(reply) && String(reply[0]) === '1';
+      if (undoesLate && isTaken)
+        void this.call(
+          'settle',
+          payer,
+          amounts.map((amount) => -amount),
+        ).catch(() => {});
+    };
+    const keys = this.keysOf(payer);
+    const reply = await this.link.run(budgetScript(), keys, args, undo);
+    if (!Array.isArray(reply) || reply.length !== rates.length + 2) {
+      const cause = 'the answer belongs to another call';
+      const problem: EngineProblem = { code: 'bad-reply', message: `budgets: ${cause}`, keys, cause };
+      this.link.reject(problem);
+      throw new EngineError(problem);
+    }
+    const [isTaken, waitUs, ...spans] = reply.map(Number);
+    const left = rates.map(({ limit, periodUs }, index) => ((spans[index] as number) * limit) / periodUs);
+    return { isTaken: isTaken === 1, retryAfterMs: Math.ceil((waitUs as number) / 1_000), left };
+  }
+
+  onProblem(listener: (problem: EngineProblem) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  close(): void {
+    this.link.close();
+  }
+
+  /** All rates of one payer are in one slot. */
+  private keysOf(payer: string): string[] {
+    const { prefix, name, rates, hashKeys } = this.settings;
+    const who = hashKeys ? bytesToHex(sha256(utf8ToBytes(payer))).slice(0, 32) : encodeURIComponent(payer);
+    return rates.map((rate) => `${prefix}:{${name}:${who}}:${rate.name}`);
+  }
+
+  private tell(problem: EngineProblem): void {
+    if (problem.code === this.toldCode) return;
+    this.toldCode = problem.code;
+    for (const listener of [...this.listeners]) {
+      try {
+        listener(problem);
+      } catch {
+        // A listener's fault is not the budget's.
+      }
+    }
+  }
+}
