@@ -53,9 +53,30 @@ export interface GatewayFile {
     | { readonly format?: 'json' | 'text' | undefined; readonly requests?: boolean | undefined; readonly tenants?: boolean | undefined }
     | undefined;
   readonly contract?: 'gateway-api' | 'llm-d' | 'dynamo' | undefined;
+  readonly sharedState?: FileSharedState | undefined;
   readonly plugins?: unknown;
   readonly saturationDetector?: unknown;
   readonly flowControl?: unknown;
+}
+
+/** Spans of time in ms. */
+export interface FileSharedState
+  extends Numbers<
+    | 'maxConcurrency'
+    | 'maxTokens'
+    | 'endpointConcurrency'
+    | 'replicas'
+    | 'maxShare'
+    | 'refreshInterval'
+    | 'leaseDuration'
+    | 'drainDuration'
+    | 'forgetAfter'
+    | 'callTimeout'
+  > {
+  readonly url: string;
+  readonly pool?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly fallback?: 'safe' | 'closed' | number | undefined;
 }
 
 type Numbers<K extends string> = { readonly [Name in K]?: number | undefined };
@@ -112,6 +133,10 @@ const size: Schema<number> = schemas.element((candidate, report) => {
   report('a size from 1 up, such as "4Mi"');
   return Number.NaN;
 });
+
+const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number =>
+  candidate === 'safe' || candidate === 'closed' || (typeof candidate === 'number' && Number.isInteger(candidate) && candidate >= 0);
+const fallback = value('"safe", "closed", or a limit: an integer from 0 up', isFallback);
 
 /** The priority of a name that was not given stays open until the objectives are known. */
 const sender = {
@@ -186,6 +211,24 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     ),
     log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) })),
     contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
+    sharedState: optional(
+      object({
+        url: aSecret,
+        pool: optional(text('the name of the pool')),
+        prefix: optional(text('the beginning of all keys')),
+        maxConcurrency: optional(integer({ from: 1 })),
+        maxTokens: optional(integer({ from: 1 })),
+        endpointConcurrency: optional(integer({ from: 1 })),
+        replicas: optional(integer({ from: 1 })),
+        maxShare: optional(integer({ from: 1 })),
+        fallback: optional(fallback),
+        refreshInterval: optional(positiveDuration('1s')),
+        leaseDuration: optional(positiveDuration('5s')),
+        drainDuration: optional(positiveDuration('60s')),
+        forgetAfter: optional(positiveDuration('10m')),
+        callTimeout: optional(positiveDuration('50ms')),
+      }),
+    ),
     plugins: anything(),
     saturationDetector: anything(),
     flowControl: anything(),

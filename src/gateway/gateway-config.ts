@@ -4,6 +4,7 @@ import type { ErrorContract } from '../adapters/http/index.js';
 import type { FlowControllerOptions, SaturationDetector } from '../index.js';
 import type { MetricProfile } from '../upstream/index.js';
 import type { CorsConfig } from './cors.js';
+import type { SharedStateConfig } from './shared-state.js';
 
 export interface ListenAddress {
   readonly host: string;
@@ -115,6 +116,8 @@ export interface GatewayConfig {
   /** `X-Forwarded-…` of requests: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has set them. */
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
+  /** What this gateway shares with its replicas; undefined: every limit is its own. */
+  readonly sharedState: SharedStateConfig | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;
   /** Every detector that the file declares, also those inside others. */

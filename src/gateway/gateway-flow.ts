@@ -4,6 +4,7 @@ import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node
 import { type EndpointPicker, FlowController, type FlowControllerOptions, labelFilter, leastLoaded } from '../index.js';
 import type { Call } from './call.js';
 import type { GatewayConfig } from './gateway-config.js';
+import type { SharedState } from './shared-state.js';
 import type { Upstreams } from './upstreams.js';
 
 /** In `item.request`. */
@@ -39,8 +40,18 @@ function elsewhere(picker: EndpointPicker<GatewayRequest>): EndpointPicker<Gatew
   };
 }
 
-export function createFlow(config: GatewayConfig, { pool }: Upstreams): FlowController<GatewayRequest> {
-  return new FlowController<GatewayRequest>({ ...flowOptions(config), pool });
+export function createFlow(config: GatewayConfig, { pool }: Upstreams, shared: SharedState | undefined): FlowController<GatewayRequest> {
+  const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool });
+  shared?.detector.attach(flow);
+  return flow;
+}
+
+/** The options, with the limit that replicas share beside the file's detector. */
+export function sharing(
+  options: FlowControllerOptions<GatewayRequest>,
+  shared: SharedState | undefined,
+): FlowControllerOptions<GatewayRequest> {
+  return shared === undefined ? options : { ...options, saturationDetector: shared.beside(options.saturationDetector) };
 }
 
 /** The controller, as the adapter takes it: adds to its requests what the gateway knows of them. */

@@ -10,11 +10,12 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
+import type { LeaseStatus } from '../redis/index.js';
 import { BodyReader } from './body-reader.js';
 import { Call, type GatewayHttpRequest } from './call.js';
 import { logDropsOf } from './drop-lines.js';
 import type { GatewayConfig, ListenAddress } from './gateway-config.js';
-import { createFlow, flowOptions, type GatewayRequest } from './gateway-flow.js';
+import { createFlow, flowOptions, type GatewayRequest, sharing } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
 import { GatewayCounters } from './metrics/gateway-counters.js';
 import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
@@ -22,6 +23,7 @@ import { KnownModels } from './metrics/known-models.js';
 import { type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
 import { loadPromClient, loadUndici } from './optional-peers.js';
 import { nothingAt, RequestHandler } from './request-handler.js';
+import { SharedState } from './shared-state.js';
 import type { UploadLimits } from './upload.js';
 import { listed, Upstreams } from './upstreams.js';
 import { watchUpstreams } from './watch-upstreams.js';
@@ -38,6 +40,8 @@ export interface Gateway {
   readonly adminUrl: string;
   readonly flow: FlowController<GatewayRequest>;
   readonly pool: EndpointPool;
+  /** What this replica holds of shared limits now; empty without `sharedState`. */
+  readonly shares: readonly LeaseStatus[];
   /**
    * Puts another configuration into force: limits, policies, servers, keys. Nothing that waits or runs is dropped.
    * @throws FlowConfigError, and then nothing has changed
@@ -62,7 +66,8 @@ export interface Gateway {
 export async function createGateway(config: GatewayConfig, { log = () => {} }: GatewayOptions = {}): Promise<Gateway> {
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
   const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent => new undici.Agent({ connect: { timeout: timeouts.connectMs } });
-  const running = new RunningGateway(config, log, makeAgent, promClient);
+  const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
+  const running = new RunningGateway(config, log, makeAgent, promClient, shared);
   try {
     await running.listen();
   } catch (error) {
@@ -82,6 +87,7 @@ class RunningGateway implements Gateway {
   private readonly makeAgent: (timeouts: GatewayConfig['timeouts']) => Agent;
   private readonly knownModels: KnownModels;
   private readonly metrics: MetricsSource | undefined;
+  private readonly shared: SharedState | undefined;
   private readonly handler: RequestHandler;
   private readonly operators: OperatorRoutes;
   private readonly server: Server;
@@ -93,13 +99,20 @@ class RunningGateway implements Gateway {
   private closed: Promise<FlowStats> | undefined = undefined;
   private endDelay: () => void = () => {};
 
-  constructor(config: GatewayConfig, log: GatewayLog, makeAgent: RunningGateway['makeAgent'], promClient: PromClient | undefined) {
+  constructor(
+    config: GatewayConfig,
+    log: GatewayLog,
+    makeAgent: RunningGateway['makeAgent'],
+    promClient: PromClient | undefined,
+    shared: SharedState | undefined,
+  ) {
     this.config = config;
+    this.shared = shared;
     this.log = log;
     this.makeAgent = makeAgent;
     this.agent = makeAgent(config.timeouts);
     this.bodies = new BodyReader(config.limits, uploadLimits(config));
-    this.flow = createFlow(config, this.upstreams);
+    this.flow = createFlow(config, this.upstreams, shared);
     this.knownModels = new KnownModels(config);
     const { flow, upstreams, bodies, knownModels } = this;
     const counters = new GatewayCounters();
@@ -111,7 +124,7 @@ class RunningGateway implements Gateway {
     this.drops = logDropsOf(flow, config, log);
     this.flow.on('pluginError', ({ kind, type, error }) => log('error', 'plugin-error', { kind, type, error: String(error) }));
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
-    this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors });
+    this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors, shared });
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => void this.serve(new Call(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
@@ -119,6 +132,10 @@ class RunningGateway implements Gateway {
     if (config.admin.listen === undefined) return;
     this.adminServer = createServer((req, res) => void this.serveOperator(new Call(req, res)));
     forPublic(this.adminServer, config.limits.maxConnections);
+  }
+
+  get shares(): readonly LeaseStatus[] {
+    return this.shared?.detector.status ?? [];
   }
 
   get pool(): EndpointPool {
@@ -141,7 +158,7 @@ class RunningGateway implements Gateway {
     const hadModels = before.upstreams.some(({ labels }) => labels.model !== undefined);
     const hasModels = config.upstreams.some(({ labels }) => labels.model !== undefined);
     if (config.flowFingerprint !== before.flowFingerprint || hadModels !== hasModels) {
-      this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...flowOptions(config) });
+      this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
     } else {
       // The same plugins, with what they have learnt.
       Object.assign(next, { flow: before.flow, detectors: before.detectors });
@@ -161,7 +178,8 @@ class RunningGateway implements Gateway {
     this.upstreams.apply(config.upstreams);
     this.stopWatching();
     this.stopWatching = watchUpstreams(this.upstreams, config, this.log);
-    return needingRestart(before, config);
+    const isShared = this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
+    return [...needingRestart(before, config), ...(isShared ? [] : ['sharedState'])];
   }
 
   close({ delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<FlowStats> {
@@ -190,6 +208,7 @@ class RunningGateway implements Gateway {
     await this.agent.destroy();
     await this.leasesEnd(streamsMs);
     this.drops.stop();
+    await this.shared?.close();
     return this.flow.stats();
   }
 

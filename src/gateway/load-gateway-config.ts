@@ -15,6 +15,7 @@ import {
 } from '../index.js';
 import { type FileSender, fileSchema, type GatewayFile } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';
+import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';
 
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
@@ -40,7 +41,8 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
   const file = verdict.value;
   checkNames(file, issues);
-  const config = resolve(file, flow, (who, at) => senderOf(who, at, file, issues), warnings);
+  const sharedState = readSharedState(file.sharedState, issues);
+  const config = { ...resolve(file, flow, (who, at) => senderOf(who, at, file, issues), warnings), sharedState };
   if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
   return config;
 }
@@ -134,7 +136,7 @@ function resolve(
   { options: flow, detectors, fingerprint }: Flow,
   sender: (who: FileSender, at: string) => SenderConfig,
   warnings: readonly string[],
-): GatewayConfig {
+): Omit<GatewayConfig, 'sharedState'> {
   const { listen, admin, auth, scrape, health, timeouts, limits, retry, models, cors, drain, log } = file;
   const keys = (auth?.keys ?? []).map(({ key, ...who }, index) => ({ key, ...sender(who, `auth.keys[${index}]`) }));
   const anonymous = auth?.anonymous ?? (keys.length === 0 ? everybody : undefined);

@@ -1,5 +1,6 @@
 /** Packages that a gateway uses and the library does not: they are loaded when a gateway is made, and missed with an instruction. */
 import { FlowConfigError } from '../index.js';
+import type { RedisClient } from '../redis/index.js';
 
 /** @throws FlowConfigError that says how to install it */
 export async function loadUndici(): Promise<typeof import('undici')> {
@@ -18,6 +19,47 @@ export async function loadPromClient(): Promise<typeof import('prom-client') | u
   } catch (error) {
     if (isMissing(error, 'prom-client')) return undefined;
     throw error;
+  }
+}
+
+/** A connection to Redis or Valkey that queues nothing while it is broken. */
+export interface EngineConnection {
+  readonly client: RedisClient;
+  end(): void;
+}
+
+/** Between two attempts to connect: half a second, then up to two, with jitter. */
+const reconnectMs = (attempt: number): number => Math.min(2_000, 250 * 2 ** Math.min(attempt, 3)) * (0.75 + 0.5 * Math.random());
+
+/**
+ * Does not wait for the engine.
+ * @throws (rejects) FlowConfigError when none of the clients is installed
+ */
+export async function connectEngine(url: string): Promise<EngineConnection> {
+  const options = { enableOfflineQueue: false, maxRetriesPerRequest: 0, connectTimeout: 2_000, retryStrategy: reconnectMs };
+  try {
+    const { Redis } = await import('ioredis');
+    const client = new Redis(url, options);
+    return { client, end: () => client.disconnect() };
+  } catch (error) {
+    if (!isMissing(error, 'ioredis')) throw error;
+  }
+  try {
+    const { Redis } = await import('iovalkey');
+    const client = new Redis(url, options);
+    return { client, end: () => client.disconnect() };
+  } catch (error) {
+    if (!isMissing(error, 'iovalkey')) throw error;
+  }
+  try {
+    const { createClient } = await import('redis');
+    const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000, reconnectStrategy: reconnectMs } });
+    // It would end the process otherwise; what is wrong is told by the leases.
+    client.on('error', () => {});
+    client.connect().catch(() => {});
+    return { client, end: () => client.destroy() };
+  } catch (error) {
+    throw isMissing(error, 'redis') ? missing('ioredis', 'or iovalkey, or redis, for sharedState') : error;
   }
 }
 

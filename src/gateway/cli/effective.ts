@@ -69,10 +69,25 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
           `is not ready for ${ms(drain.delayMs)}, then dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`,
         ],
         ['error contract', config.contract],
+        ['shared by replicas', sharedBy(config)],
       ],
     },
     { section: 'Upstreams', entries: upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const) },
   ];
+}
+
+/** What holds for all replicas together, and what each has for itself. Not the URL, which may hold a password. */
+function sharedBy({ sharedState }: GatewayConfig): string {
+  if (sharedState === undefined) return 'nothing: every limit is that of one replica';
+  const { limits, limit, leases } = sharedState;
+  const what = {
+    maxConcurrency: 'requests in flight',
+    maxTokens: 'tokens in flight',
+    endpointConcurrency: 'requests in flight per upstream',
+  };
+  const { pool, fallback = 'safe', leaseDuration = 5_000 } = leases;
+  const after = ms(Number(leaseDuration));
+  return `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the engine: ${fallback}. Queues, budgets and other limits are those of one replica`;
 }
 
 function described(url: string, labels: Readonly<Record<string, string>>, weight: number): string {

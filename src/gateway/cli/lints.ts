@@ -84,7 +84,44 @@ function pluginLints(text: string): string[] {
 }
 
 export function gatewayLints(config: GatewayConfig, options: Resolved, text: string): string[] {
-  return [...metricsLints(config, options, text), ...labelLints(config, text), ...senderLints(config, options), ...timeLints(config)];
+  return [
+    ...metricsLints(config, options, text),
+    ...labelLints(config, text),
+    ...senderLints(config, options),
+    ...timeLints(config),
+    ...sharedLints(config, text),
+  ];
+}
+
+/** Limits that each replica has for itself, and so multiply with the replicas. */
+const perReplica: Readonly<Record<string, string>> = {
+  'concurrency-detector': 'its limits hold',
+  'token-bucket': 'its rate holds',
+  'tenant-budgets': 'its budgets hold',
+  'gradient2-detector': 'the limit that it finds holds',
+  'vegas-detector': 'the limit that it finds holds',
+  'aimd-latency-detector': 'the limit that it finds holds',
+};
+
+function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): string[] {
+  if (sharedState === undefined) return [];
+  const { leases, limit, limits } = sharedState;
+  const own = declaredPlugins(text).filter(({ type }) => perReplica[type] !== undefined);
+  const drainMs = Number(leases.drainDuration ?? 60_000);
+  return [
+    ...own.map(({ type }) => `${type}: ${perReplica[type]} in each replica; only sharedState.${limits} is shared`),
+    ...(drainMs < timeouts.totalMs
+      ? [
+          `sharedState.drainDuration is ${ms(drainMs)}, but a request may take ${ms(timeouts.totalMs)} (timeouts.total): if a replica falls silent, requests that take longer are no longer counted`,
+        ]
+      : []),
+    ...(leases.replicas === undefined
+      ? ['sharedState.replicas is not set: a replica that starts while the engine is away dispatches nothing until it is back']
+      : []),
+    ...(leases.replicas !== undefined && leases.replicas > limit && limits === 'maxConcurrency'
+      ? [`sharedState has ${leases.replicas} replicas for a limit of ${limit}: some get nothing, and their requests wait`]
+      : []),
+  ];
 }
 
 function metricsLints({ scrape, upstreams, admin }: GatewayConfig, { saturationDetector }: Resolved, text: string): string[] {

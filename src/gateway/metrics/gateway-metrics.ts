@@ -1,10 +1,11 @@
 /** Everything that `/metrics` shows: flow control, the gateway's own counters, and the process. docs/metrics.md is held against it. */
 import type { Counter, Registry } from 'prom-client';
 import type { FlowController, SaturationDetector } from '../../index.js';
-import { prometheusMetrics } from '../../observability/prometheus/index.js';
+import { prometheusMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';
 import type { Call } from '../call.js';
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { MetricsSource } from '../operator-routes.js';
+import type { SharedState } from '../shared-state.js';
 import type { Counts } from './counts.js';
 import type { GatewayCounters } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
@@ -17,6 +18,7 @@ export interface MetricParts {
   readonly counters: GatewayCounters;
   readonly knownModels: KnownModels;
   readonly detectors: () => readonly SaturationDetector[];
+  readonly shared: SharedState | undefined;
 }
 
 /** Names, and what they count. */
@@ -39,7 +41,7 @@ const ttftBuckets = [0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5,
 const mostSeries = 200;
 
 export function gatewayMetrics(promClient: PromClient, parts: MetricParts): MetricsSource {
-  const { flow, counters, knownModels, detectors } = parts;
+  const { flow, counters, knownModels, detectors, shared } = parts;
   const register = new promClient.Registry();
   prometheusMetrics(flow, {
     register,
@@ -47,6 +49,7 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
     modelName: ({ askedModel }) => knownModels.labelOf(askedModel),
     targetModelName: ({ model }) => knownModels.labelOf(model),
   });
+  if (shared !== undefined) sharedStateMetrics(() => shared.detector.status, { register });
   for (const [name, [figure, help]] of Object.entries(counted)) expose(promClient, register, name, help, counters[figure]);
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
   return joined(register, processMetrics(promClient));

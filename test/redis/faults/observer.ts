@@ -17,6 +17,8 @@ class Replica {
 
   constructor(program: string, onReport: (replica: Replica, report: Report) => void) {
     this.child = fork(program, { serialization: 'json' });
+    // A message to a replica that was killed.
+    this.child.on('error', () => {});
     this.child.on('message', (report: Report) => onReport(this, report));
   }
 

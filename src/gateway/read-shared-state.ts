@@ -1,0 +1,34 @@
+/** The section `sharedState` of a gateway file. */
+import type { ConfigIssue } from '../index.js';
+import type { FileSharedState } from './file-schema.js';
+import type { SharedStateConfig } from './shared-state.js';
+
+const kinds = ['maxConcurrency', 'maxTokens', 'endpointConcurrency'] as const;
+const defaultRefreshMs = 1_000;
+const defaultLeaseMs = 5_000;
+
+/** Undefined without the section; with issues, what is returned is not used. */
+export function readSharedState(file: FileSharedState | undefined, issues: ConfigIssue[]): SharedStateConfig | undefined {
+  if (file === undefined) return undefined;
+  const { url, maxConcurrency, maxTokens, endpointConcurrency, pool = 'gateway', ...rest } = file;
+  const given = { maxConcurrency, maxTokens, endpointConcurrency };
+  const named = kinds.filter((kind) => given[kind] !== undefined);
+  const [limits = 'maxConcurrency'] = named;
+  if (named.length !== 1) {
+    issues.push({ path: 'sharedState', expected: `one of ${kinds.join(', ')}`, got: named.length === 0 ? 'none' : named.join(' and ') });
+  }
+  // The URL may hold a password: no message shows it.
+  if (url !== 'missing' && !/^rediss?:\/\/[^\s]+$/.test(url)) {
+    issues.push({ path: 'sharedState.url', expected: 'a URL such as "redis://10.0.0.9:6379"', got: 'something else' });
+  }
+  for (const [path, name] of Object.entries({ pool, prefix: rest.prefix ?? '' })) {
+    if (/[{}\s]/.test(name))
+      issues.push({ path: `sharedState.${path}`, expected: 'a name without blanks and braces', got: JSON.stringify(name) });
+  }
+  const { refreshInterval = defaultRefreshMs, leaseDuration = defaultLeaseMs } = rest;
+  if (leaseDuration < 2 * refreshInterval) {
+    const expected = `at least twice refreshInterval (${refreshInterval} ms)`;
+    issues.push({ path: 'sharedState.leaseDuration', expected, got: `${leaseDuration} ms` });
+  }
+  return { url, limits, limit: given[limits] ?? 1, leases: { pool, ...rest } };
+}

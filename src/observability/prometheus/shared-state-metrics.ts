@@ -1,0 +1,104 @@
+/** What a replica holds of shared limits, in a registry of prom-client. */
+import type { Observation } from '../metrics/observed-flow.js';
+import { expose, type Family, type MetricsRegister, type Sample } from './scraped-metric.js';
+
+/** One lease, as `status` of the detectors of `headgate/redis` tells it. */
+export interface ObservedLease {
+  readonly pool: string;
+  readonly endpoint: string | undefined;
+  readonly limit: number;
+  readonly cap: number;
+  readonly granted: number;
+  readonly target: number;
+  readonly safeShare: number;
+  readonly replicas: number;
+  readonly held: number;
+  readonly inFlight: number;
+  readonly leaseAgeMs: number;
+  readonly isExpired: boolean;
+  readonly overAdmission: number;
+  readonly epochChanges: number;
+  readonly engine: {
+    readonly calls: number;
+    readonly misses: number;
+    readonly isBreakerOpen: boolean;
+    readonly breakerOpenings: number;
+    readonly latencyMs: number | undefined;
+  };
+}
+
+type Leases = () => readonly ObservedLease[];
+
+function gauge(name: string, help: string, read: (lease: ObservedLease) => number | undefined): Family<Leases> {
+  return { name: `shared_${name}`, type: 'gauge', help, labels: ['pool', 'endpoint'], samples: (leases) => perLease(leases, read) };
+}
+
+/** Counted for all leases of a pool together. */
+function perPool(
+  name: string,
+  type: 'gauge' | 'counter',
+  help: string,
+  read: (lease: ObservedLease) => number | undefined,
+): Family<Leases> {
+  return { name: `shared_${name}`, type, help, labels: ['pool'], samples: (leases) => firstOfPool(leases, read) };
+}
+
+function* perLease(leases: Leases, read: (lease: ObservedLease) => number | undefined): Iterable<Sample> {
+  for (const lease of leases()) {
+    const value = read(lease);
+    if (value !== undefined) yield { labels: { pool: lease.pool, endpoint: lease.endpoint ?? '' }, value };
+  }
+}
+
+function* firstOfPool(leases: Leases, read: (lease: ObservedLease) => number | undefined): Iterable<Sample> {
+  const told = new Set<string>();
+  for (const lease of leases()) {
+    const value = told.has(lease.pool) ? undefined : read(lease);
+    told.add(lease.pool);
+    if (value !== undefined) yield { labels: { pool: lease.pool }, value };
+  }
+}
+
+const families: readonly Family<Leases>[] = [
+  gauge('limit', 'The limit of all replicas together.', ({ limit }) => limit),
+  gauge('cap', 'What this replica may have in flight now.', ({ cap }) => cap),
+  gauge('granted', 'What this replica was granted last.', ({ granted }) => granted),
+  gauge('target', 'The fair part of this replica.', ({ target }) => target),
+  gauge('safe_share', 'What this replica falls back to without the engine.', ({ safeShare }) => safeShare),
+  gauge('held', 'What all replicas hold together.', ({ held }) => held),
+  gauge('in_flight', 'What this replica has in flight.', ({ inFlight }) => inFlight),
+  gauge('replicas', 'Replicas that share the limit.', ({ replicas }) => replicas),
+  gauge('lease_age_seconds', 'Time since the call whose answer is in force.', ({ leaseAgeMs }) =>
+    leaseAgeMs < Number.POSITIVE_INFINITY ? leaseAgeMs / 1_000 : undefined,
+  ),
+  gauge('lease_expired', '1 while the fallback is in force.', ({ isExpired }) => Number(isExpired)),
+  gauge('over_admission', 'In flight above the safe share while the lease is over.', ({ overAdmission }) => overAdmission),
+  perPool('engine_latency_seconds', 'gauge', 'Time of the last call of the engine.', ({ engine: { latencyMs } }) =>
+    latencyMs === undefined ? undefined : latencyMs / 1_000,
+  ),
+  perPool('engine_breaker_open', 'gauge', '1 while calls are held back.', ({ engine }) => Number(engine.isBreakerOpen)),
+  perPool('engine_calls_total', 'counter', 'Calls of the engine.', ({ engine }) => engine.calls),
+  perPool('engine_misses_total', 'counter', 'Calls of the engine that did not do their work.', ({ engine }) => engine.misses),
+  perPool('engine_epoch_changes_total', 'counter', 'Times that the engine had lost what it knew.', ({ epochChanges }) => epochChanges),
+];
+
+export interface SharedStateMetricsOptions {
+  /** Where the metrics are registered: a `Registry` of prom-client. */
+  readonly register: MetricsRegister;
+  /** Before every name. @default 'headgate_' */
+  readonly prefix?: string | undefined;
+  /** Tells sources apart that share a registry. @default '' */
+  readonly source?: string | undefined;
+}
+
+/**
+ * Registers what a replica holds of shared limits: share, lease age, over-admission, and the state of the engine. Read when somebody
+ * scrapes; requests cost nothing.
+ * @throws FlowConfigError when the registry has them already
+ * @example
+ * sharedStateMetrics(() => shared.status, { register });
+ */
+export function sharedStateMetrics(leases: Leases, options: SharedStateMetricsOptions): Observation {
+  const { register, prefix = 'headgate_', source = '' } = options;
+  return { stop: expose<Leases>(register, prefix, families, source, leases) };
+}
