@@ -16,6 +16,7 @@ export {
 export type { LinkFigures } from './engine/engine-link.js';
 export type { EngineProblem, EngineProblemCode } from './engine/engine-problem.js';
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './engine/redis-client.js';
+export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from './fairness/shared-fairness.js';
 export type { LeaseEvents } from './leases/lease-events.js';
 export type { LeaseOptions } from './leases/lease-options.js';
 export type { LeaseStatus } from './leases/lease-status.js';
@@ -27,4 +28,13 @@ export {
   type WaitingFlow,
 } from './leases/shared-concurrency.js';
 export { type SharedEndpointsOptions, sharedEndpointConcurrency } from './leases/shared-endpoints.js';
+export {
+  type IoRedisSubscriber,
+  type MarkPublisher,
+  type MarkSubscriber,
+  type NodeRedisSubscriber,
+  type SharedMarks,
+  type SharedMarksOptions,
+  sharedMarks,
+} from './marks/shared-marks.js';
 export { type Permit, type SharedSemaphore, type SharedSemaphoreOptions, sharedSemaphore } from './semaphore/shared-semaphore.js';

@@ -46,6 +46,10 @@ export interface FlowSelector<R = unknown> {
   lead?(flow: FlowView<R>): number | undefined;
   /** What the band's fairness IDs received and were owed, counted from the first call on. Not on the request path. */
   service?(nowMs: number): ServiceFigures | undefined;
+  /** What the flow has been charged so far, in the policy's unit of cost. Not on the request path. */
+  received?(flow: FlowView<R>): number;
+  /** The flow received so much elsewhere, in another replica: charges it as if it had been here. Called between decisions. */
+  charge?(flow: FlowView<R>, cost: number): void;
   /** Reports of usage that went backwards or exceeded 2^53, and were ignored, so far. */
   readonly ignoredReports?: number;
   /** The flow was idle and has been collected. */

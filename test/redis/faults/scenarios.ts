@@ -238,11 +238,13 @@ export async function runScenario(scenario: Scenario, seed: number, kind: Engine
   try {
     // The engine learns for one lease.
     await pause(leaseMs + 2 * refreshMs);
+    // Processes that start for the first time take a while.
+    for (let waited = 0; waited < 200 && observer.taken === 0; waited++) await pause(100);
     await scenario.play(stage);
     const endedAtMs = performance.now();
     for (const proxy of proxies) proxy.faults = { drop: 0, repeat: 0, swap: 0, delayMs: 0 };
     for (let i = 0; i < observer.size; i++) observer.demand(i, limit);
-    for (let waited = 0; waited < 40 && observer.lastTakenAtMs < endedAtMs; waited++) await pause(100);
+    for (let waited = 0; waited < 200 && observer.lastTakenAtMs < endedAtMs; waited++) await pause(100);
     const { mostOver, taken, lastTakenAtMs } = observer;
     clearInterval(shuffling);
     await observer.end();

@@ -116,6 +116,14 @@ export class CostFairSelector implements FlowSelector {
     this.tellFault();
   }
 
+  received(flow: FlowView): number {
+    return this.leafOf(flow).received;
+  }
+
+  charge(flow: FlowView, cost: number): void {
+    this.tree.correct(this.leafOf(flow), cost, flow.weight);
+  }
+
   lead(flow: FlowView): number {
     return this.tree.lead(this.leafOf(flow), flow.weight);
   }

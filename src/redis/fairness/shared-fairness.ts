@@ -1,0 +1,171 @@
+/**
+ * Fair by cost over all replicas: each charges its flows, once a second, with what they received elsewhere.
+ *
+ *     counter here = what was charged here + what others have told since this replica knows the flow
+ *
+ * Invariant: no request waits for an exchange; without the engine every replica is fair by itself. What a flow received is told once.
+ */
+import { sha256 } from '@noble/hashes/sha2';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import {
+  type BandView,
+  type Clock,
+  type Duration,
+  FlowConfigError,
+  type FlowFairnessPolicy,
+  type FlowSelector,
+  type FlowView,
+  realClock,
+  schemas,
+} from '../../index.js';
+import { EngineLink, type LinkFigures, letProcessEnd } from '../engine/engine-link.js';
+import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { keyName } from '../leases/lease-options.js';
+import { exchangeScript } from './exchange-script.js';
+
+export interface SharedFairnessOptions {
+  /** Replicas with this name exchange what their flows received. */
+  readonly name: string;
+  /** From one exchange to the next, give or take a tenth. @default '1s' */
+  readonly interval?: Duration | undefined;
+  /** Whether the engine sees a hash of fairness IDs, and not the names. @default false */
+  readonly hashKeys?: boolean | undefined;
+  /** Flows of one exchange, those that wait; the rest takes part later. An integer from 1 up. @default 2000 */
+  readonly maxFlows?: number | undefined;
+  /** @default 'headgate' */
+  readonly prefix?: string | undefined;
+  /** How long a call may take. @default '50ms' */
+  readonly callTimeout?: Duration | undefined;
+  /** The clock of the controller. @default realClock */
+  readonly clock?: Clock | undefined;
+  /** Source of jitter, 0…1. @default Math.random */
+  readonly random?: (() => number) | undefined;
+}
+
+/** The policy, and its line to the other replicas. */
+export interface SharedFairness extends FlowFairnessPolicy {
+  /** Exchanges that were answered. */
+  readonly exchanges: number;
+  readonly engine: LinkFigures;
+  close(): void;
+}
+
+const { clock, flag, object, optional, parse, positiveDuration, positiveInteger, randomSource } = schemas;
+
+const optionsSchema = object({
+  name: keyName,
+  interval: optional(positiveDuration('1s'), 1_000),
+  hashKeys: optional(flag(), false),
+  maxFlows: optional(positiveInteger(), 2_000),
+  prefix: optional(keyName, 'headgate'),
+  callTimeout: optional(positiveDuration('50ms'), 50),
+  clock: optional(clock(), realClock),
+  random: optional(randomSource(), Math.random),
+});
+
+/** The account of one flow with the others, in thousandths of cost. */
+interface Account {
+  /** What was received here and told. */
+  told: number;
+  /** What all replicas had received by the last answer; undefined before the first. */
+  total: number | undefined;
+}
+
+/** A flow that nobody has told of for so many intervals is forgotten. */
+const rememberedIntervals = 10;
+
+/**
+ * Makes a policy that shares by cost, such as `virtualTokenCounter()`, fair over all replicas: for tenants whose requests come to some
+ * replicas only. Where every tenant comes to all of them, replicas that are fair by themselves are fairer than this.
+ * After an exchange the shares of two flows differ by what an interval serves, at most.
+ * @throws FlowConfigError for a policy that keeps no account of what flows receive
+ * @example
+ * const fairness = sharedFairness(client, virtualTokenCounter(), { name: 'chat' });
+ * const flow = new FlowController({ saturationDetector, defaultBand: { fairness } });
+ */
+export function sharedFairness(client: RedisClient, policy: FlowFairnessPolicy, options: SharedFairnessOptions): SharedFairness {
+  parse(redisClient, client, 'sharedFairness: client');
+  const settings = parse(optionsSchema, options, 'sharedFairness');
+  const { name, prefix, interval, callTimeout: timeoutMs, clock: time, random, maxFlows, hashKeys } = settings;
+  const link = new EngineLink(client, { timeoutMs, clock: time, random, where: `fairness "${name}"` });
+  const keys = ['served', 'heard'].map((part) => `${prefix}:{${name}}:fairness:${part}`);
+  const bands = new Map<number, { readonly band: BandView; readonly selector: FlowSelector }>();
+  const accounts = new WeakMap<FlowView, Account>();
+  let exchanges = 0;
+  let isClosed = false;
+  let timer: unknown;
+
+  function fieldOf(priority: number, fairnessId: string): string {
+    return `${priority}:${hashKeys ? bytesToHex(sha256(utf8ToBytes(fairnessId))).slice(0, 32) : fairnessId}`;
+  }
+
+  async function exchange(): Promise<void> {
+    const told: { readonly flow: FlowView; readonly selector: FlowSelector; readonly account: Account; readonly delta: number }[] = [];
+    const args: string[] = [];
+    for (const [priority, { band, selector }] of bands) {
+      for (const flow of band.activeFlows()) {
+        if (told.length >= maxFlows) break;
+        const received = Math.round((selector.received?.(flow) ?? 0) * 1_000);
+        const account = accounts.get(flow) ?? { told: received, total: undefined };
+        accounts.set(flow, account);
+        const delta = Math.max(0, received - account.told);
+        told.push({ flow, selector, account, delta });
+        args.push(fieldOf(priority, flow.fairnessId), String(delta));
+      }
+    }
+    if (told.length === 0) return;
+    const head = [rememberedIntervals * interval, told.length].map(String);
+    const reply = await link.run(exchangeScript(), keys, [...head, ...args]);
+    if (!Array.isArray(reply) || reply.length !== told.length) return;
+    exchanges++;
+    for (const [index, { flow, selector, account, delta }] of told.entries()) {
+      const total = Number(reply[index]);
+      // An engine that knows less than before has begun anew.
+      const elsewhere = account.total === undefined ? 0 : total - account.total - delta;
+      account.told += delta;
+      account.total = total;
+      if (elsewhere > 0 && flow.waiting > 0) selector.charge?.(flow, elsewhere / 1_000);
+    }
+  }
+
+  function later(): void {
+    if (isClosed) return;
+    timer = time.setTimeout(
+      () => {
+        exchange()
+          .catch(() => {})
+          .finally(later);
+      },
+      interval * (0.9 + 0.2 * random()),
+    );
+    letProcessEnd(timer);
+  }
+  later();
+
+  return {
+    type: policy.type,
+    get fairnessIndex() {
+      return policy.fairnessIndex as number;
+    },
+    createSelector(band) {
+      const selector = policy.createSelector(band);
+      if (selector.received === undefined || selector.charge === undefined) {
+        const issue = { path: 'policy', expected: 'a policy that shares by cost, such as virtualTokenCounter()', got: policy.type };
+        throw new FlowConfigError('sharedFairness', [issue]);
+      }
+      bands.set(band.priority, { band, selector });
+      return selector;
+    },
+    get exchanges() {
+      return exchanges;
+    },
+    get engine() {
+      return link.figures;
+    },
+    close() {
+      isClosed = true;
+      time.clearTimeout(timer);
+      link.close();
+    },
+  };
+}

@@ -1,0 +1,133 @@
+/**
+ * A model server that refused one replica is spared by all: overload marks travel by publish and subscribe.
+ *
+ * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs one refusal.
+ */
+import { type EndpointPool, type EndpointView, schemas } from '../../index.js';
+import { keyName, newReplicaId } from '../leases/lease-options.js';
+
+/** A connection that publishes: any client. */
+export interface MarkPublisher {
+  publish(channel: string, message: string): Promise<unknown>;
+}
+
+/** A connection of node-redis that only listens: `client.duplicate()`, connected. */
+export interface NodeRedisSubscriber {
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+}
+
+/** A connection of ioredis or iovalkey that only listens. */
+export interface IoRedisSubscriber {
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  off(event: 'message', listener: (channel: string, message: string) => void): unknown;
+}
+
+export type MarkSubscriber = NodeRedisSubscriber | IoRedisSubscriber;
+
+export interface SharedMarksOptions {
+  /** Replicas with this name share their marks. */
+  readonly name: string;
+  /** @default 'headgate' */
+  readonly prefix?: string | undefined;
+}
+
+export interface SharedMarks {
+  readonly sent: number;
+  readonly received: number;
+  /** Stops both ways. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** A mark from elsewhere lasts no longer than this, whatever the message says. */
+const longestMs = 600_000;
+/** Marks that differ by less are the same. */
+const sameMs = 50;
+
+const optionsSchema = schemas.object({ name: keyName, prefix: schemas.optional(keyName, 'headgate') });
+
+/**
+ * Shares the overload marks of a pool. Endpoints are known by their IDs, which all replicas must use alike. Requests pay nothing: a message
+ * goes out when a server refuses, at most.
+ * @throws FlowConfigError
+ */
+export function sharedMarks(
+  { publisher, subscriber }: { readonly publisher: MarkPublisher; readonly subscriber: MarkSubscriber },
+  pool: EndpointPool,
+  options: SharedMarksOptions,
+): SharedMarks {
+  const { name, prefix } = schemas.parse(optionsSchema, options, 'sharedMarks');
+  const self = newReplicaId();
+  const channel = `${prefix}:{${name}}:marks`;
+  /** The end of the last mark of each endpoint that came from elsewhere. */
+  const fromElsewhere = new WeakMap<EndpointView, number>();
+  let sent = 0;
+  let received = 0;
+
+  const stop = pool.on('overloaded', (endpoint) => {
+    const untilMs = endpoint.overloadedUntilMs;
+    const forMs = Math.round(untilMs - pool.now());
+    if (forMs <= 0 || Math.abs((fromElsewhere.get(endpoint) ?? 0) - untilMs) < sameMs) return;
+    sent++;
+    const message = JSON.stringify({ from: self, endpoint: endpoint.id, forMs });
+    // A mark that nobody hears of is this replica's own.
+    Promise.resolve(publisher.publish(channel, message)).catch(() => {});
+  });
+
+  function hear(message: string): void {
+    const mark = readMark(message);
+    const endpoint = mark && mark.from !== self ? pool.get(mark.endpoint) : undefined;
+    if (mark === undefined || endpoint === undefined) return;
+    received++;
+    fromElsewhere.set(endpoint, pool.now() + mark.forMs);
+    pool.markOverloaded(endpoint, mark.forMs);
+  }
+
+  const isListening = listen(subscriber, channel, hear).catch(() => () => {});
+
+  return {
+    get sent() {
+      return sent;
+    },
+    get received() {
+      return received;
+    },
+    async close() {
+      stop();
+      const unlisten = await isListening;
+      unlisten();
+      await Promise.resolve(subscriber.unsubscribe(channel)).catch(() => {});
+    },
+  };
+}
+
+function isIoRedis(subscriber: MarkSubscriber): subscriber is IoRedisSubscriber {
+  return 'evalsha' in subscriber;
+}
+
+/** Resolves to the way to hear no more. */
+async function listen(subscriber: MarkSubscriber, channel: string, hear: (message: string) => void): Promise<() => void> {
+  if (!isIoRedis(subscriber)) {
+    await subscriber.subscribe(channel, hear);
+    return () => {};
+  }
+  const onMessage = (from: string, message: string): void => {
+    if (from === channel) hear(message);
+  };
+  subscriber.on('message', onMessage);
+  await subscriber.subscribe(channel);
+  return () => subscriber.off('message', onMessage);
+}
+
+/** Undefined for a message that is none of ours. */
+function readMark(message: string): { readonly from: string; readonly endpoint: string; readonly forMs: number } | undefined {
+  try {
+    const { from, endpoint, forMs } = JSON.parse(message) as Record<string, unknown>;
+    if (typeof from !== 'string' || typeof endpoint !== 'string' || typeof forMs !== 'number' || !(forMs > 0)) return undefined;
+    return { from, endpoint, forMs: Math.min(forMs, longestMs) };
+  } catch {
+    return undefined;
+  }
+}
