@@ -21,10 +21,11 @@ local self, lease, drain, forget, isLeaving = ARGV[1], tonumber(ARGV[2]), tonumb
 
 -- "grant held wants sequence limit weight safe leaseEnd drainEnd forgetEnd"
 local function read(id, line)
-  local n = {}
-  for number in string.gmatch(line, '%S+') do n[#n + 1] = tonumber(number) end
-  return { id = id, held = n[2], wants = n[3], sequence = n[4], limit = n[5], weight = n[6], safe = n[7],
-    leaseEnd = n[8], drainEnd = n[9], forgetEnd = n[10] }
+  local held, wants, sequence, limit, weight, safe, leaseEnd, drainEnd, forgetEnd =
+    string.match(line, '^%S+ (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return { id = id, held = tonumber(held), wants = tonumber(wants), sequence = tonumber(sequence), limit = tonumber(limit),
+    weight = tonumber(weight), safe = tonumber(safe), leaseEnd = tonumber(leaseEnd), drainEnd = tonumber(drainEnd),
+    forgetEnd = tonumber(forgetEnd) }
 end
 
 local function write(key, r, grant)
