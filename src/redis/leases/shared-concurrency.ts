@@ -81,6 +81,17 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
   /** The most in flight since the last call, and whether something found the share used up. */
   let peak = 0;
   let isHungry = false;
+  /** True while the controller is asked, which may ask the detector in turn. */
+  let isAsking = false;
+
+  function waiting(): number {
+    isAsking = true;
+    try {
+      return attached?.stats().waiting ?? 0;
+    } finally {
+      isAsking = false;
+    }
+  }
 
   function inFlight(): number {
     if (view === undefined) return 0;
@@ -88,15 +99,16 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
   }
 
   function demand(): LeaseDemand {
+    // The controller may let requests go while it is asked.
+    const queued = waiting();
     const running = inFlight();
     const most = Math.max(peak, running);
     const wasHungry = isHungry;
     peak = running;
     isHungry = false;
     if (attached === undefined) return { inFlight: running, wants: wasHungry ? lease.limit : most };
-    const { waiting } = attached.stats();
     const each = unit === 'requests' ? 1 : Math.max(1, running / Math.max(1, view?.inFlightRequests ?? 1));
-    return { inFlight: running, wants: Math.min(most + Math.ceil(waiting * each), lease.limit) };
+    return { inFlight: running, wants: Math.min(most + Math.ceil(queued * each), lease.limit) };
   }
 
   leases.add(lease);
@@ -116,8 +128,10 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
       const cap = lease.cap(nowMs);
       if (running > peak) peak = running;
       if (running < cap) return running / cap;
-      isHungry = true;
-      leases.hurry(lease);
+      if (!isAsking) {
+        isHungry = true;
+        leases.hurry(lease);
+      }
       return cap > 0 ? running / cap : 1 + running;
     },
     subscribe: (listener) => leases.subscribe(listener),

@@ -44,13 +44,24 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
   let members: readonly EndpointView[] = [];
   let attached: WaitingFlow | undefined;
   let isHungry = false;
+  /** True while the controller is asked, which may ask the detector in turn. */
+  let isAsking = false;
+
+  function queued(): number {
+    isAsking = true;
+    try {
+      return attached?.stats().waiting ?? 0;
+    } finally {
+      isAsking = false;
+    }
+  }
 
   const inFlight = (endpoint: EndpointView): number => (unit === 'requests' ? endpoint.inFlightRequests : endpoint.inFlightTokens);
   const limitOf = (endpoint: EndpointView): number => Math.max(1, Math.round(limit * endpoint.weight));
 
   /** Every endpoint could take what waits; which it will be is not known yet. */
   function wants(endpoint: EndpointView): number {
-    const waiting = attached?.stats().waiting ?? 0;
+    const waiting = queued();
     return Math.min(limitOf(endpoint), inFlight(endpoint) + (isHungry && attached === undefined ? limitOf(endpoint) : waiting));
   }
 
@@ -77,7 +88,8 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
       () => {
         const now = byEndpoint.get(endpoint.id)?.endpoint ?? endpoint;
         lease.limit = limitOf(now);
-        return { inFlight: inFlight(now), wants: wants(now) };
+        const wanted = wants(now);
+        return { inFlight: inFlight(now), wants: wanted };
       },
       terms,
     );
@@ -110,7 +122,7 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
       }
       isHungry = used >= capacity;
       if (!isHungry) return used / capacity;
-      for (const { lease } of byEndpoint.values()) leases.hurry(lease);
+      if (!isAsking) for (const { lease } of byEndpoint.values()) leases.hurry(lease);
       return 1;
     },
     filter: (endpoints, nowMs) => endpoints.filter((endpoint) => inFlight(endpoint) < capOf(endpoint, nowMs)),
