@@ -85,6 +85,8 @@ const hooks: Readonly<Record<Exclude<keyof FlowSelector, 'pick'>, true>> = {
   settled: true,
   lead: true,
   service: true,
+  received: true,
+  charge: true,
   ignoredReports: true,
   flowRemoved: true,
 };
