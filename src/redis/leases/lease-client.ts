@@ -37,7 +37,14 @@ const urgentMs = 100;
 const sameProblemMs = 60_000;
 
 export class LeaseClient {
-  readonly events: GuardedEvents<LeaseEvents> = new GuardedEvents<LeaseEvents>();
+  readonly events: GuardedEvents<LeaseEvents> = new GuardedEvents<LeaseEvents>(
+    'granted',
+    'expired',
+    'recovered',
+    'epoch',
+    'problem',
+    'breaker',
+  );
   epochChanges = 0;
   private readonly leases = new Map<string, CapacityLease>();
   private readonly listeners = new Set<() => void>();
