@@ -232,7 +232,8 @@ export class LeaseClient {
   private watchExpiry(nowMs: number): void {
     const { clock, leaseMs } = this.settings;
     clock.clearTimeout(this.expiryTimer);
-    this.expiryTimer = clock.setTimeout(() => this.expire(), Math.max(0, this.sentAtMs + leaseMs - nowMs));
+    // Timers of the platform may be a fraction of a millisecond early.
+    this.expiryTimer = clock.setTimeout(() => this.expire(), Math.max(0, this.sentAtMs + leaseMs - nowMs) + 1);
     letProcessEnd(this.expiryTimer);
   }
 
