@@ -32,6 +32,7 @@ const library = defineConfig({
   target: 'node20',
   clean: ['!cli.js', '!cli.js.map', '!cli-commands.js', '!cli-commands.js.map'], // which are built at the same time
   sourcemap: true,
+  removeNodeProtocol: false, // `stream` may be somebody's package, `node:stream` cannot
   splitting: false, // tsup splits CJS through sucrase, which turns `?.` and `??` into closures
   noExternal: ['tinyqueue'], // leaves the decision to the plugin
   esbuildPlugins: [sharedEntries],
@@ -51,6 +52,7 @@ const command = defineConfig({
   format: 'esm',
   target: 'node20',
   sourcemap: true,
+  removeNodeProtocol: false,
   splitting: false,
   esbuildPlugins: [sharedEntries, commandParts],
 });

@@ -1,7 +1,7 @@
 /** Program-aware fairness. Picks go through a real controller; single numbers are asked of the parts that hold them. */
 import { expect } from 'vitest';
-import { programAware } from '../../../src/index.js';
 import { jainIndex } from '../../../src/base/jain-index.js';
+import { programAware } from '../../../src/index.js';
 import { leastAttainedService, rangeNormalize, serviceAt } from '../../../src/tiers/2-fairness/las.js';
 import type { ProgramAwareOptions } from '../../../src/tiers/2-fairness/program-aware.js';
 import { ProgramTable } from '../../../src/tiers/2-fairness/program-table.js';

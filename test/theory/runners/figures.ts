@@ -1,8 +1,8 @@
 /** Jain's index, and where counters begin. */
 import { expect, it } from 'vitest';
+import { jainIndex } from '../../../src/base/jain-index.js';
 import { Share, type Siblings } from '../../../src/tiers/2-fairness/by-cost/share.js';
 import { VirtualCounters } from '../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
-import { jainIndex } from '../../../src/tiers/2-fairness/jain-index.js';
 
 export function jain({ cases }: { readonly cases: readonly (readonly [values: readonly number[], index: number | null])[] }): void {
   // Of nothing the formula says nothing; equal shares of nothing are equal here.

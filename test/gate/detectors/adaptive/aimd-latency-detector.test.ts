@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { aimdLatency } from '../../../../src/index.js';
 import { jainIndex } from '../../../../src/base/jain-index.js';
+import { aimdLatency } from '../../../../src/index.js';
 import { ClosedLoop } from '../../../support/closed-loop.js';
 import { WindowFeed } from '../../../support/latency-windows.js';
 
