@@ -2,7 +2,7 @@
 import { type BudgetSettings, spanOf } from './budget-options.js';
 
 /** The part of every limit that this replica takes by itself; 0: nothing. */
-export function localPart({ fallback, replicas }: Pick<BudgetSettings, 'fallback' | 'replicas'>): number {
+function localPart({ fallback, replicas }: Pick<BudgetSettings, 'fallback' | 'replicas'>): number {
   if (fallback === 'unlimited') return Number.POSITIVE_INFINITY;
   if (fallback === 'closed') return 0;
   return fallback === 'full' ? 1 : 1 / Math.max(1, replicas());

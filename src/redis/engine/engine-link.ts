@@ -3,7 +3,8 @@
  *
  *     closed ── 3 misses ──► open ── retry time, jittered and doubling ──► one probe ── answered ──► closed
  *
- * Invariant: `run` settles once and in time, whatever the client does; no more than `mostOutstanding` commands stand in the client.
+ * Invariant: `run` settles once and in time, whatever the client does; no more than `mostOutstanding` commands sent since the last answer
+ * stand in the client. A connection answers in order: an older command whose reply was lost must not count for ever.
  */
 import type { Clock } from '../../index.js';
 import { EngineError, type EngineProblem, problemOf } from './engine-problem.js';
@@ -57,7 +58,8 @@ export class EngineLink {
   private retryMs = firstRetryMs;
   private latencyMs: number | undefined = undefined;
   private problem: EngineProblem | undefined = undefined;
-  private outstanding = 0;
+  /** The numbers of the commands without an answer, in the order of sending. */
+  private readonly outstanding = new Set<number>();
   /** What the client last said of its connection, since the last answer. */
   private connectionError: unknown = undefined;
   private readonly settings: LinkSettings;
@@ -92,15 +94,14 @@ export class EngineLink {
     const { clock, timeoutMs, where } = this.settings;
     const sentAtMs = clock.now();
     if (this.isOpen && sentAtMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
-    if (this.outstanding >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
+    if (this.outstanding.size >= mostOutstanding) return Promise.reject(this.notAsked('busy', keys));
     if (this.isOpen) this.postponeRetry(sentAtMs);
-    this.calls++;
-    this.outstanding++;
+    const number = ++this.calls;
+    this.outstanding.add(number);
     return new Promise((resolve, reject) => {
       let isOver = false;
       const timer = clock.setTimeout(() => {
         isOver = true;
-
         const { connectionError } = this;
         const problem = connectionError === undefined ? this.timeoutProblem(keys) : problemOf(connectionError, where, keys);
         reject(this.missed(problem));
@@ -108,14 +109,14 @@ export class EngineLink {
       letProcessEnd(timer);
       this.send(script, keys, args).then(
         (reply) => {
-          this.outstanding--;
+          this.countNoLonger(number);
           clock.clearTimeout(timer);
           this.answered(clock.now() - sentAtMs);
           if (isOver) onLate?.(reply);
           else resolve(reply);
         },
         (error) => {
-          this.outstanding--;
+          this.outstanding.delete(number);
           clock.clearTimeout(timer);
           if (!isOver) reject(this.missed(problemOf(error, where, keys)));
         },
@@ -131,6 +132,14 @@ export class EngineLink {
   /** Hears no more of the client. */
   close(): void {
     this.unhear();
+  }
+
+  /** Command `number` was answered: an older one without an answer has lost it. Amortized O(1). */
+  private countNoLonger(number: number): void {
+    for (const older of this.outstanding) {
+      if (older > number) return;
+      this.outstanding.delete(older);
+    }
   }
 
   private async send({ digest, text }: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {

@@ -7,7 +7,7 @@
  */
 import { type Script, script, scriptHead } from '../engine/script.js';
 
-export const exchangeText: string = `
+const exchangeText: string = `
 ${scriptHead}
 local horizon = tonumber(ARGV[1])
 local old = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now - horizon), 'LIMIT', 0, 1000)

@@ -15,7 +15,7 @@ import { type Script, script, scriptHead } from '../engine/script.js';
 /** Texts in the reply for each key. */
 export const replyWidth = 11;
 
-export const leaseText: string = `
+const leaseText: string = `
 ${scriptHead}
 local self, lease, drain, forget, isLeaving = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5] == 'leave'
 

@@ -9,7 +9,7 @@
  */
 import { type Script, script, scriptHead } from '../engine/script.js';
 
-export const semaphoreText: string = `
+const semaphoreText: string = `
 ${scriptHead}
 local mode, permit, seats, limit, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 

@@ -19,6 +19,11 @@ const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] 
   ['with partitions, and a drain as long as the longest request', { partitions: 0.02, drainMs: 20_000 }, 0.956],
   ['with the engine flushed', { flushedAtMs: 300_000 }, 0.969],
   ['with the engine flushed and 20 % of the replies lost', { flushedAtMs: 300_000, lost: 0.2 }, 0.969],
+  [
+    'with the engine flushed and 20 % of so many replies lost that a client keeps hundreds of calls',
+    { refreshMs: 100, flushedAtMs: 150_000, lost: 0.2, lastsMs: 300_000 },
+    0.969,
+  ],
   ['with crashes that end their requests', { crashes: 0.01, forgetMs: 0, crashesEndRequests: true }, 0.947],
 ];
 
