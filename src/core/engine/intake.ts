@@ -187,13 +187,19 @@ export class Intake {
     const highest = isPaused ? backlog.bands.highestWaiting : selector.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
       // Where every change announces itself, the gate is as closed as it was (bench: burst).
-      this.wantsWalk = !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY;
+      this.wantsWalk = !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY || this.mayGoAhead(item, highest);
       return true;
     }
     if (band.held.waiting === 0) return false;
     item.flow ??= backlog.flowOf(item, band, nowMs);
     this.wantsWalk = item.flow.heldIn !== undefined;
     return this.wantsWalk;
+  }
+
+  /** True when the first request of its band may wait for room alone, so that this one, with room elsewhere, may take its place. */
+  private mayGoAhead(item: QueueItem, highest: PriorityBand): boolean {
+    const { placement, gate } = this.parts;
+    return placement.tellsClasses && highest.priority === item.priority && gate.isOpenFor(highest);
   }
 
   private get capacityType(): DropType {

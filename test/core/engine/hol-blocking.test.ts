@@ -308,6 +308,15 @@ describe('behind a request that has nowhere to go', () => {
     expect(order).toEqual(['holder', 'urgent']);
   });
 
+  it("a newcomer that takes its place at the head of the band goes at once, with holBlocking 'band'", async () => {
+    const { send, order } = twoModels({ bands: [{ priority: 0, ordering: edf() }], holBlocking: 'band' });
+    await send('holder', 'a', 'h');
+    void send('blocked', 'a', 'x', 0, { ttlMs: 50_000 });
+    void send('urgent', 'b', 'y', 0, { ttlMs: 1000 });
+    await turns();
+    expect(order).toEqual(['holder', 'urgent']);
+  });
+
   it('a flow stays held back from a fairness policy that does not heed it', async () => {
     const seen: FlowView[] = [];
     const fairness: FairnessPolicy = {
