@@ -1,5 +1,6 @@
-// Runs every examples/*.mjs. One that ends with an error, or does not end in time, fails the run.
-import { spawn } from 'node:child_process';
+// Runs every examples/*.mjs, and the replicas where there is an engine.
+// One that ends with an error, or does not end in time, fails the run.
+import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,9 +24,13 @@ process.on('SIGINT', () => process.exit(130));
 process.on('SIGTERM', () => process.exit(143));
 
 /** Resolves to what went wrong, or to undefined. */
-function run(name) {
+function run([name, ...args]) {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [join('examples', name)], { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(process.execPath, [join('examples', name), ...args], {
+      cwd: root,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     group = child.pid;
     const output = [];
     child.stdout.on('data', (chunk) => output.push(chunk));
@@ -47,16 +52,22 @@ function run(name) {
   });
 }
 
-const names = readdirSync(join(root, 'examples'))
+const commands = readdirSync(join(root, 'examples'))
   .filter((name) => name.endsWith('.mjs'))
-  .sort();
+  .sort()
+  .map((name) => [name]);
+const replicas = ['replicas/serve.mjs', '--port', '0', '--seconds', '12', '--kill-after', '8'];
+const hasEngine = Boolean(process.env.REDIS_URL) || spawnSync('redis-server', ['--version']).status === 0;
+if (hasEngine) commands.push(replicas);
+else console.log('SKIP  replicas/serve.mjs: redis-server is not installed, and REDIS_URL is not set');
 let failed = 0;
-for (const name of names) {
+for (const command of commands) {
+  const [name] = command;
   const startedAtMs = performance.now();
-  const problem = await run(name);
+  const problem = await run(command);
   const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
   console.log(problem === undefined ? `ok    ${name} (${seconds} s)` : `FAIL  ${name} (${seconds} s): ${problem}`);
   if (problem !== undefined) failed += 1;
 }
-console.log(`examples: ${names.length - failed} ran, ${failed} failed`);
+console.log(`examples: ${commands.length - failed} ran, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;

@@ -2,7 +2,8 @@
 // Two replicas of the gateway behind one port, in front of a model server, with one limit. One that dies is replaced.
 //   node examples/replicas/serve.mjs                    starts redis-server, or takes REDIS_URL
 //   node examples/replicas/kill-one.mjs                 in another terminal: SIGKILL for one replica
-//   node examples/replicas/serve.mjs --seconds 12 --kill-after 5     by itself, with traffic of its own
+//   npm run demo:replicas                               by itself: traffic of its own for 16 s, one replica killed after 8 s
+// The pool is new to the engine: its first grants come after a lease of 5 s.
 
 import { spawn } from 'node:child_process';
 import cluster from 'node:cluster';
@@ -19,6 +20,8 @@ const { values } = parseArgs({
   options: { seconds: { type: 'string' }, 'kill-after': { type: 'string' }, port: { type: 'string', default: '8080' } },
 });
 const pidFile = join(tmpdir(), 'headgate-replicas.json');
+/** 0 takes one that is free. */
+const port = values.port === '0' ? await freePort() : Number(values.port);
 const limit = 8;
 
 /** A model server that counts what it has at once. */
@@ -39,7 +42,7 @@ const modelPort = portOf(model);
 const { url, stop } = await engine();
 const file = readFileSync(new URL('gateway.yaml', import.meta.url), 'utf8')
   .replace('8000', String(modelPort))
-  .replace('8080', values.port);
+  .replace('8080', String(port));
 
 /** @type {Map<number, { cap: number, inFlight: number }>} */
 const reports = new Map();
@@ -56,9 +59,16 @@ cluster.on('exit', (worker) => {
   start();
 });
 cluster.on('online', writePids);
+const serving = new Promise((resolve) => {
+  let listening = 0;
+  cluster.on('listening', () => {
+    if (++listening === 2) resolve(undefined);
+  });
+});
 start();
 start();
-console.log(`two replicas on http://127.0.0.1:${values.port}, limit ${limit}; kill one: node examples/replicas/kill-one.mjs`);
+await serving;
+console.log(`two replicas on http://127.0.0.1:${port}, limit ${limit}; kill one: node examples/replicas/kill-one.mjs`);
 
 const show = setInterval(() => {
   const shares = [...reports].map(([pid, { cap, inFlight }]) => `${pid}: ${inFlight} of ${cap}`);
@@ -71,18 +81,19 @@ if (values.seconds !== undefined) {
   let answered = 0;
   let failed = 0;
   await Promise.all(Array.from({ length: 24 }, client));
-  console.log(`${answered} answered, ${failed} broken off with the replica that was killed; at most ${most} at once in the model server`);
-  await end(most > limit ? 1 : 0);
+  console.log(`${answered} answered, ${failed} failed with the replica that was killed; at most ${most} at once in the model server`);
+  await end(answered > 0 && most <= limit ? 0 : 1);
 
   async function client() {
     while (performance.now() < until) {
       try {
-        const response = await fetch(`http://127.0.0.1:${values.port}/v1/chat/completions`, {
+        const response = await fetch(`http://127.0.0.1:${port}/v1/chat/completions`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hello' }] }),
         });
         await response.text();
+        if (!response.ok) throw new Error(`status ${response.status}`);
         answered++;
       } catch {
         failed++;
@@ -119,16 +130,16 @@ async function end(code) {
 /** The engine of REDIS_URL, or one of its own. */
 async function engine() {
   if (process.env.REDIS_URL) return { url: process.env.REDIS_URL, stop: () => {} };
-  const port = await freePort();
+  const enginePort = await freePort();
   const dir = mkdtempSync(join(tmpdir(), 'headgate-redis-'));
-  const options = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', dir];
+  const options = ['--port', String(enginePort), '--bind', '127.0.0.1', '--save', '', '--dir', dir];
   const child = spawn('redis-server', options, { stdio: 'ignore' });
   child.on('error', () => {
     console.error('redis-server is not installed: install it, or set REDIS_URL');
     process.exit(1);
   });
   return {
-    url: `redis://127.0.0.1:${port}`,
+    url: `redis://127.0.0.1:${enginePort}`,
     stop: () => {
       child.kill('SIGKILL');
       rmSync(dir, { recursive: true, force: true });
@@ -140,8 +151,8 @@ async function engine() {
 function freePort() {
   return new Promise((resolve) => {
     const server = createNetServer().listen(0, '127.0.0.1', () => {
-      const port = portOf(server);
-      server.close(() => resolve(port));
+      const free = portOf(server);
+      server.close(() => resolve(free));
     });
   });
 }

@@ -50,7 +50,9 @@ export class CapacityLease {
   private readonly fallback: LeaseFallback;
   /** The share of a replica that never had an answer, while the engine is away. */
   private readonly firstShare: number;
-  /** True once the first call has missed. */
+  /** When the first call was sent; undefined before it. */
+  private firstSentAtMs: number | undefined = undefined;
+  /** True once a whole lease has gone by since the first call, without an answer. */
   private isEngineAway = false;
 
   constructor(key: string, demand: () => LeaseDemand, { limit, weight, leaseMs, fallback, replicas }: LeaseTerms) {
@@ -90,9 +92,17 @@ export class CapacityLease {
     this.acknowledged = answer.sequence;
   }
 
-  /** A call had no answer: a replica that never had one uses its first share from now on. */
-  missed(): void {
-    if (this.last === undefined) this.isEngineAway = true;
+  /** A call is about to be sent. */
+  asking(nowMs: number): void {
+    this.firstSentAtMs ??= nowMs;
+  }
+
+  /**
+   * A call had no answer. A replica that has had none for a whole lease uses its first share from now on; not sooner, because a connection
+   * takes its time, and a replica that takes the place of a dead one would use seats that are still kept for that one.
+   */
+  missed(nowMs: number): void {
+    if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs) this.isEngineAway = true;
   }
 }
 

@@ -172,6 +172,7 @@ export class LeaseClient {
     const nowMs = clock.now();
     const args = [replica, leaseMs, drainMs, forgetMs, operation].map(String);
     for (const lease of leases) {
+      lease.asking(nowMs);
       const { inFlight, wants } = lease.demand();
       lease.toldWants = wants;
       // The engine may have forgotten a replica that was silent for so long.
@@ -222,10 +223,11 @@ export class LeaseClient {
 
   private missed(lease: CapacityLease): void {
     const { clock } = this.settings;
-    const before = lease.cap(clock.now());
-    lease.missed();
-    // A replica that finds no engine begins with its first share.
-    if (lease.cap(clock.now()) > before) for (const listener of [...this.listeners]) listener();
+    const nowMs = clock.now();
+    const before = lease.cap(nowMs);
+    lease.missed(nowMs);
+    // A replica that finds no engine for a lease begins with its first share.
+    if (lease.cap(nowMs) > before) for (const listener of [...this.listeners]) listener();
   }
 
   /** A limit of its own, or a safe share, may be larger than the grant that ended; and operators want to know. */

@@ -19,7 +19,10 @@ export interface LeaseOptions {
    * own, which may add up to more than the pool has. @default 'safe'
    */
   fallback?: LeaseFallback | undefined;
-  /** Replicas that are expected: one that starts while the engine is away begins with ⌊limit / replicas⌋. @default it waits for an answer */
+  /**
+   * Replicas that are expected: one that starts while the engine is away begins with ⌊limit / replicas⌋ after a `leaseDuration` without
+   * an answer. @default it waits for an answer
+   */
   replicas?: number | undefined;
   /** From one call to the next, give or take a tenth. @default '1s' */
   refreshInterval?: Duration | undefined;
