@@ -14,11 +14,14 @@ import {
   type Lease,
   type Outcome,
 } from '../../src/index.js';
-import { audit, type ManualClock } from '../../src/testing/index.js';
+import { audit } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
+import type { Flow } from '../../src/tiers/flow.js';
 import type { CountedSignal } from './counted-signal.js';
 import { dispatcherOf, isPaused, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
+import { TurnsTaken } from './turns-taken.js';
+import type { WorldClock } from './world-clock.js';
 
 export interface TestRequest extends FlowRequest {
   readonly id: number;
@@ -79,6 +82,9 @@ export class Host {
   readonly waiting = new Set<Ticket>();
   readonly leases: Lease[] = [];
   readonly seats = new Map<Lease, Seat>();
+  readonly turns = new TurnsTaken();
+  /** Requests that lost their places to newcomers. */
+  private displaced = 0;
   readonly faults: string[];
   gate: GateRules;
   /** Rises with everything that happens. */
@@ -94,10 +100,10 @@ export class Host {
   private flippedAtMs = Number.NEGATIVE_INFINITY;
   private lastSequence = -1;
   private readonly evicted = new Set<Lease>();
-  private readonly clock: ManualClock;
+  private readonly clock: WorldClock;
   private readonly pool: EndpointPool | undefined;
 
-  constructor(options: FlowControllerOptions<TestRequest>, gate: GateRules, clock: ManualClock, faults: string[]) {
+  constructor(options: FlowControllerOptions<TestRequest>, gate: GateRules, clock: WorldClock, faults: string[]) {
     this.flow = new FlowController<TestRequest>({ ...options, clock });
     this.gate = gate;
     this.clock = clock;
@@ -132,12 +138,16 @@ export class Host {
 
   enqueue(request: TestRequest, key: FlowKey): void {
     const ticket = this.open(request, key);
+    const before = this.displaced;
     void this.flow.enqueue(request, key).then((outcome) => this.answered(ticket, outcome));
+    this.expectNeeded(ticket, before);
   }
 
   tryEnqueue(request: TestRequest, key: FlowKey): void {
     const ticket = this.open(request, key);
+    const before = this.displaced;
     const outcome = this.flow.tryEnqueue(request, key);
+    this.expectNeeded(ticket, before);
     if (outcome !== undefined) this.answered(ticket, outcome);
     else {
       this.expect(ticket.state === 'handed in', `tryEnqueue answered nothing to a request that was ${ticket.state}`);
@@ -161,6 +171,12 @@ export class Host {
       () => this.answered(ticket, undefined),
       (error: unknown) => this.answered(ticket, error instanceof FlowControlError ? error.drop : undefined),
     );
+  }
+
+  /** Nobody loses a place to a newcomer that gets none. */
+  private expectNeeded({ state }: Ticket, displacedBefore: number): void {
+    const isIn = state === 'waiting' || state === 'dispatched';
+    this.expect(isIn || this.isMeddledWith || this.displaced === displacedBefore, `displaced for a newcomer that is ${state}`);
   }
 
   requeue(lease: Lease): void {
@@ -232,6 +248,8 @@ export class Host {
       ticket.item = item;
       ticket.waitingSinceMs = this.clock.now();
       this.waiting.add(ticket);
+      const flowOfItem = Reflect.get(item, 'flow') as Flow;
+      if (flowOfItem.waiting === 1) this.turns.beganToWait(flowOfItem);
       const inBand = [...this.waiting].filter((other) => other.key.priority === ticket.key.priority).length;
       this.expect(waitingInBand === inBand, `queued: ${waitingInBand} announced to wait in the band, ${inBand} do`);
     });
@@ -240,8 +258,9 @@ export class Host {
       const ticket = this.ticketOf(item.request, 'dispatched', 'handed in', 'waiting');
       if (ticket === undefined) return;
       this.expectTurnOf(ticket, item);
+      if (ticket.state === 'waiting') this.expectRounds(item);
       if (ticket.state === 'handed in') this.expectRoomFor(ticket, item);
-      this.expect(queuedMs === this.clock.now() - item.enqueuedAtMs, `dispatched after ${queuedMs} ms`);
+      this.expect(this.isTimeOdd || queuedMs === this.clock.now() - item.enqueuedAtMs, `dispatched after ${queuedMs} ms`);
       this.expect(
         lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined),
         'the wrong endpoint was announced',
@@ -260,6 +279,7 @@ export class Host {
       this.expectGround(ticket, outcome);
       ticket.state = 'dropped';
       ticket.drop = outcome;
+      if (outcome.reason === 'displaced') this.displaced++;
       this.waiting.delete(ticket);
     });
     const released = new Set<Lease>();
@@ -341,10 +361,29 @@ export class Host {
     }
   }
 
-  /** Bands go strictly by priority. */
+  /** Where flows take turns, none takes more than its own while another waits. */
+  private expectRounds(item: ItemView): void {
+    const band = dispatcherOf(this.flow).backlog.bands.get(item.priority);
+    const isExact = optionsOf(this.flow).holBlocking === 'band' && !this.isMeddledWith;
+    if (band === undefined || !isExact || band.settings.fairness.type !== 'round-robin-fairness-policy') return;
+    const fault = this.turns.served(Reflect.get(item, 'flow') as Flow, band.waitingFlows() as readonly Flow[]);
+    if (fault !== undefined) this.fail(fault);
+  }
+
+  /** How late a request may end at most: where a turn shares a reading of the clock, its deadline lies up to 1 ms after it. */
+  private get latestMs(): number {
+    return this.clock.nextTurn === undefined ? 0 : 1;
+  }
+
+  /** Instants and durations are not to be trusted. */
+  private get isTimeOdd(): boolean {
+    return this.clock.runsBackwards;
+  }
+
+  /** Bands go strictly by priority. A share of a template counts before any band is made from it. */
   private get isStrict(): boolean {
-    const bands = dispatcherOf(this.flow).backlog.bands.all();
-    return optionsOf(this.flow).bandOrder === strictOrder && bands.every((band) => band.settings.minShare === 0);
+    const { bandOrder, bands, defaultBand, defaultNegativeBand } = optionsOf(this.flow);
+    return bandOrder === strictOrder && [...bands, defaultBand, defaultNegativeBand].every(({ minShare }) => minShare === 0);
   }
 
   /** Dropped: there must have been a reason, the one that is told. */
@@ -353,7 +392,7 @@ export class Host {
     const nowMs = this.clock.now();
     this.expect(drop.fairnessId === key.fairnessId && drop.priority === key.priority, 'a drop names another flow');
     const waitedMs = item === undefined ? 0 : nowMs - item.enqueuedAtMs;
-    this.expect(ticket.isRequeued || drop.queuedMs === waitedMs, `dropped after ${drop.queuedMs} ms`);
+    this.expect(ticket.isRequeued || this.isTimeOdd || drop.queuedMs === waitedMs, `dropped after ${drop.queuedMs} ms`);
     switch (drop.type) {
       case 'RejectedCapacity':
       case 'RejectedNoEndpoints': {
@@ -369,8 +408,9 @@ export class Host {
       case 'EvictedTTL':
       case 'EvictedNoEndpoints': {
         if (drop.type === 'EvictedNoEndpoints' && !this.isPoolEmpty) return this.expectUnserved(request);
-        const isDue = this.deadlineOf(ticket) === nowMs || (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
-        this.expect(isDue, `${drop.type} at ${nowMs}, due at ${this.deadlineOf(ticket)}`);
+        const lateMs = nowMs - this.deadlineOf(ticket);
+        const isDue = (lateMs >= 0 && lateMs <= this.latestMs) || (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
+        this.expect(isDue || this.isTimeOdd, `${drop.type} at ${nowMs}, due at ${this.deadlineOf(ticket)}`);
         return this.expect((drop.type === 'EvictedNoEndpoints') === this.isPoolEmpty, `${drop.type} in the wrong regime`);
       }
       case 'EvictedContextCancelled':
@@ -378,7 +418,7 @@ export class Host {
       case 'EvictedOther':
         if (drop.reason === 'displaced') return this.expectDisplaced(ticket);
         if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');
-        return this.expect(this.closedAtMs <= nowMs, 'evicted although nobody closed');
+        return this.expect(this.closedAtMs <= nowMs || (this.isTimeOdd && this.isClosing), 'evicted although nobody closed');
       case 'RejectedOther':
         return this.expect(
           drop.reason === 'cancelled' ? request.signal?.aborted === true : this.closedAtMs < Number.POSITIVE_INFINITY,
@@ -484,8 +524,8 @@ export class Host {
     this.faults.push(...audit(flow).violations);
     this.compareAnswers(states);
     for (const ticket of waiting) {
-      const mayBeLate = this.reconfiguredAtMs === this.clock.now();
-      if (!(this.deadlineOf(ticket) > this.clock.now()) && !mayBeLate)
+      const mayBeLate = this.reconfiguredAtMs === this.clock.now() || this.isTimeOdd;
+      if (!(this.deadlineOf(ticket) + this.latestMs > this.clock.now()) && !mayBeLate)
         this.fail(`overdue since ${this.deadlineOf(ticket)} at ${this.clock.now()}`);
       if (ticket.request.signal?.aborted === true) this.fail('an aborted request still waits');
       const { item } = ticket;
@@ -493,8 +533,12 @@ export class Host {
       const isShared = name.startsWith('\u0000');
       if (item !== undefined && !isShared) this.same('its flow', name, flowName(flow, item, classOf(item)));
     }
-    this.expect(this.closedAtMs > this.clock.now() || waiting.size === 0, 'requests wait beyond the end');
-    this.same('closed', this.isClosed, this.closedAtMs < Number.POSITIVE_INFINITY && waiting.size === 0);
+    this.expect(this.closedAtMs > this.clock.now() || this.isTimeOdd || waiting.size === 0, 'requests wait beyond the end');
+    this.same('closed', this.isClosed, this.isClosing && waiting.size === 0);
+  }
+
+  private get isClosing(): boolean {
+    return this.closedAtMs < Number.POSITIVE_INFINITY;
   }
 
   private compareAnswers(tickets: readonly Ticket[]): void {

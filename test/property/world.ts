@@ -1,5 +1,5 @@
 /**
- * A pool of model servers with one or two controllers before it, and a history of random steps. After every step the hosts' books are
+ * A pool of model servers with one to three controllers before it, and a history of random steps. After every step the hosts' books are
  * compared with what the controllers say of themselves.
  */
 import {
@@ -23,7 +23,6 @@ import {
   type UsageLimitPolicy,
   utilizationDetector,
 } from '../../src/index.js';
-import { ManualClock } from '../../src/testing/index.js';
 import { dial } from '../support/flow.js';
 import { CountedSignal } from './counted-signal.js';
 import { type GateRules, Host, type TestRequest } from './host.js';
@@ -40,6 +39,7 @@ import {
 } from './nonsense.js';
 import { Random } from './random.js';
 import { byModel } from './room.js';
+import { WorldClock } from './world-clock.js';
 
 type Options = FlowControllerOptions<TestRequest>;
 
@@ -58,6 +58,8 @@ export interface Step {
 const priorities = [-3, -1, 0, 2, 9] as const;
 const models = ['m', 'n'] as const;
 const recheckIntervalMs = 10;
+/** More than the requests of a step can take, at one dispatch a turn. */
+const mostTurns = 2000;
 const events = [
   'queued',
   'dispatched',
@@ -73,7 +75,7 @@ const events = [
 ];
 
 export class World {
-  readonly clock = new ManualClock(1000);
+  readonly clock: WorldClock;
   readonly faults: string[] = [];
   private readonly random: Random;
   private readonly pool: EndpointPool | undefined;
@@ -91,9 +93,10 @@ export class World {
     this.random = new Random(seed);
     this.hasNonsense = hasNonsense;
     const { random } = this;
+    this.clock = new WorldClock(1_000_000, { tellsTurns: !hasNonsense && random.chance(0.4), runsBackwards: random.chance(0.1) });
     this.pool = random.chance(0.6) ? new EndpointPool() : undefined;
     for (let i = random.int(4); i > 0; i--) this.addEndpoint(random);
-    const hostCount = this.pool !== undefined && random.chance(0.3) ? 2 : 1;
+    const hostCount = this.pool !== undefined && random.chance(0.4) ? 2 + random.int(2) : 1;
     for (let i = 0; i < hostCount; i++) this.hosts.push(this.makeHost(random));
   }
 
@@ -125,9 +128,14 @@ export class World {
 
   /** Everything that is settled gets answered. */
   private async settle(): Promise<void> {
-    for (let before = -1; before !== this.activity; ) {
+    let hasTurned = true;
+    for (let turn = 0, before = -1; before !== this.activity || hasTurned; turn++) {
       before = this.activity;
       for (let i = 0; i < 8; i++) await Promise.resolve();
+      hasTurned = this.clock.endTurn();
+      if (turn < mostTurns) continue;
+      this.faults.push(`the event loop turned ${turn} times without coming to rest`);
+      return;
     }
   }
 
@@ -147,8 +155,8 @@ export class World {
       const seats = hosts.flatMap((host) => host.seatsAt(endpoint));
       first.same(`seats on ${endpoint.id}`, endpoint.inFlightRequests, seats.length);
       first.same(`tokens on ${endpoint.id}`, endpoint.inFlightTokens, tokensOf(seats));
-      // A detector that reports from inside its own hook gets ahead of the books.
-      if (!this.hasNonsense)
+      // A detector that reports from inside its own hook gets ahead of the books, and seats are told apart by time.
+      if (!this.hasNonsense && !this.clock.runsBackwards)
         first.same(
           `unsampled on ${endpoint.id}`,
           endpoint.unsampledRequests,
@@ -173,7 +181,7 @@ export class World {
     }
     for (const host of hosts) {
       // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left behind either.
-      const mayLag = host.isSilent && (kind !== 'advanceLong' || this.hasNonsense);
+      const mayLag = this.clock.runsBackwards || (host.isSilent && (kind !== 'advanceLong' || this.hasNonsense));
       const { left } = mayLag ? { left: undefined } : host;
       if (left !== undefined) host.fail(`left behind: ${left}`);
     }
@@ -381,7 +389,8 @@ export class World {
     };
   }
 
-  private randomTemplate(random: Random): NonNullable<Options['defaultBand']> {
+  /** `shares`: what `minShare` may be, where there is one. */
+  private randomTemplate(random: Random, shares: readonly number[] = [0.001, 0.005]): NonNullable<Options['defaultBand']> {
     const fairness = random.pick<() => FairnessPolicy>([globalStrict, roundRobin, roundRobin]);
     const ordering = random.pick<() => OrderingPolicy>([fcfs, edf, sloDeadline]);
     const isOdd = this.hasNonsense && random.chance(0.4);
@@ -389,7 +398,7 @@ export class World {
       limits: this.randomLimits(random, 2),
       flowLimits: random.chance(0.5) ? this.randomLimits(random, 1) : undefined,
       ...(random.chance(0.4) ? { requestTtl: random.pick([0, 30, 700, '2s', Number.POSITIVE_INFINITY]) } : {}),
-      ...(random.chance(0.1) ? { minShare: random.pick([0.01, 0.015]) } : {}),
+      ...(random.chance(0.2) ? { minShare: random.pick(shares) } : {}),
       saturationDetector: this.randomOwnDetector(random),
       fairness: isOdd ? nonsenseFairness(this.mischief) : fairness(),
       ordering: this.hasNonsense && random.chance(0.2) ? nonsenseOrdering(this.mischief) : ordering(),
@@ -398,7 +407,8 @@ export class World {
 
   private randomBands(random: Random): NonNullable<Options['bands']> {
     const some = priorities.filter(() => random.chance(0.5));
-    return some.map((priority) => ({ priority, ...this.randomTemplate(random) }));
+    // As much as the sum allows, beside what bands of the templates get.
+    return some.map((priority) => ({ priority, ...this.randomTemplate(random, [0.05, 0.9 / Math.max(some.length, 1)]) }));
   }
 
   private randomTemplates(random: Random): Pick<Options, 'defaultBand' | 'defaultNegativeBand'> {
@@ -456,7 +466,8 @@ export class World {
 
   private randomKey(random: Random): { fairnessId: string; priority: number } {
     const priority = random.chance(0.85) ? random.pick(priorities) : random.int(12) - 6;
-    return { fairnessId: random.pick(['a', 'b', 'c', 'd', 'e', 'f', 'x'.repeat(300)]), priority };
+    const rare = `rare-${random.int(40)}`;
+    return { fairnessId: random.chance(0.15) ? rare : random.pick(['a', 'b', 'c', 'd', 'e', 'f', 'x'.repeat(300)]), priority };
   }
 
   /** A lease that is held, now and then one that was given back. */
@@ -553,6 +564,10 @@ export class World {
     this.clock.advance(random.pick([recheckIntervalMs, 1500, 6000]));
   }
 
+  setBack(random: Random): void {
+    this.clock.setBack(random.pick([1, 30, 2000]));
+  }
+
   addServer(random: Random): void {
     this.addEndpoint(random);
   }
@@ -592,6 +607,7 @@ export class World {
       // Before the call, which may call back.
       host.gate = { ...host.gate, ...rules };
       host.reconfiguredAtMs = this.clock.now();
+      host.turns.forget();
       host.flow.reconfigure(changes);
     };
     switch (random.int(10)) {
@@ -659,6 +675,7 @@ const outside = [
   'advance',
   'advance',
   'advanceLong',
+  'setBack',
 ] as const;
 
 export type StepKind = (typeof outside)[number];
@@ -679,6 +696,7 @@ const steps: Readonly<Record<StepKind, (this: World, random: Random) => void>> =
   abortMany: World.prototype.abortMany,
   advance: World.prototype.advance,
   advanceLong: World.prototype.advanceLong,
+  setBack: World.prototype.setBack,
   addServer: World.prototype.addServer,
   removeServer: World.prototype.removeServer,
   touchServer: World.prototype.touchServer,
