@@ -64,7 +64,7 @@ function sectionSchema(plugins: DeclaredPlugins) {
     endpointFilterPluginRefs: optional(list(plugins.reference('endpointFilter'))),
     headroom: optional(oneOf('preferred', 'required')),
     holBlocking: optional(oneOf('band', 'flow', 'none')),
-    overflow: optional(oneOf('reject', 'displace')),
+    overflow: optional(oneOf('reject', 'displace', 'fair')),
     bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
     bandPromotion: optional(ttl()),
     minShareUnit: optional(oneOf('requests', 'tokens')),

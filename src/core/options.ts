@@ -31,7 +31,7 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   flowLimits?: LimitOptions | undefined;
   /** @default `defaultRequestTtl`; 0 or Infinity: for ever */
   requestTtl?: Duration | undefined;
-  /** @default globalStrict() */
+  /** @default roundRobin() */
   fairness?: FairnessPolicy<R> | undefined;
   /** @default fcfs() */
   ordering?: OrderingPolicy<R> | undefined;
@@ -97,10 +97,12 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default no request is evicted */
   eviction?: EvictionOptions | undefined;
   /**
-   * When the global limits are reached. `reject`: the newcomer is dropped. `displace`: the newest waiting request of the lowest
-   * sheddable band leaves for a newcomer of higher priority. @default 'reject'
+   * When limits of the queue or of a band are reached. `reject`: the newcomer is dropped. `displace`: at the global limits, the newest
+   * waiting request of the lowest sheddable band leaves for a newcomer of higher priority. `fair`: one of a lower band leaves for it,
+   * whichever that is; in its own band the newest of the flow with most waiting for its weight, if the newcomer's flow stays below that
+   * one. O(log flows) for each request that waits. @default 'reject'
    */
-  overflow?: 'reject' | 'displace' | undefined;
+  overflow?: 'reject' | 'displace' | 'fair' | undefined;
   /**
    * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first. `aging`: the
    * same, one band higher counting as `bandPromotion` of waiting. @default 'strict'
@@ -196,7 +198,7 @@ export interface ResolvedOptions {
   readonly mode: 'queue' | 'admission';
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
-  readonly overflow: 'reject' | 'displace';
+  readonly overflow: 'reject' | 'displace' | 'fair';
   /** @internal */
   readonly bandOrder: BandOrder;
   readonly minShareUnit: ShareUnit;

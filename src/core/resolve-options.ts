@@ -38,7 +38,7 @@ import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
 import { readDetector } from '../gate/read-detector.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
-import { globalStrict } from '../tiers/2-fairness/global-strict.js';
+import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile } from '../tiers/flow.js';
 import type { FlowRequest } from './flow-request.js';
@@ -50,7 +50,7 @@ const unlimited: Limits = { maxRequests: Infinity, maxBytes: Infinity };
 const defaultBandIdleTimeoutMs = 600_000;
 const defaultMaxBands = 64;
 /** One object each, so that a reconfiguration sees that they stayed. None keeps state. */
-const defaultFairness = /* @__PURE__ */ globalStrict();
+const defaultFairness = /* @__PURE__ */ roundRobin();
 const defaultOrdering = /* @__PURE__ */ fcfs();
 const defaultUsageLimit = /* @__PURE__ */ staticUsageLimit();
 const defaultPicker = /* @__PURE__ */ leastLoaded();
@@ -93,7 +93,7 @@ const shape = {
   mode: optional(oneOf('queue', 'admission'), 'queue'),
   admission: optional(pluginOf('admission')),
   eviction: optional(eviction),
-  overflow: optional(oneOf('reject', 'displace'), 'reject'),
+  overflow: optional(oneOf('reject', 'displace', 'fair'), 'reject'),
   bandOrder: optional(oneOf('strict', 'fifo', 'aging'), 'strict'),
   bandPromotion: optional(duration(), 60_000),
   minShareUnit: optional(oneOf('requests', 'tokens'), 'requests'),

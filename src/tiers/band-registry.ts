@@ -23,7 +23,7 @@ export interface BandRegistrySettings extends FlowTableSettings {
   readonly bandIdleTimeoutMs: number;
   readonly bandOrder: { readonly needsOldest: boolean };
   readonly minShareUnit: ShareUnit;
-  readonly overflow: 'reject' | 'displace';
+  readonly overflow: 'reject' | 'displace' | 'fair';
 }
 
 /** Hears of what is made and forgotten. */
@@ -165,6 +165,7 @@ export class BandRegistry {
       band.isConfigured = own !== undefined;
       band.configure(own ?? this.templateFor(band.priority));
       band.trackArrivals(this.needsArrivals(band.priority));
+      band.trackCrowd(settings.overflow === 'fair');
       configured.delete(band.priority);
     }
     for (const own of configured.values()) this.add(own.priority, true, own, nowMs);
@@ -188,6 +189,7 @@ export class BandRegistry {
   private add(priority: number, isConfigured: boolean, settings: BandSettings, nowMs: number): PriorityBand {
     const band = new PriorityBand(priority, isConfigured, settings, this.listener, nowMs);
     band.trackArrivals(this.needsArrivals(priority));
+    if (this.settings.overflow === 'fair') band.trackCrowd(true);
     this.byPriority.set(priority, band);
     this.ordered.splice(position(this.ordered, priority), 0, band);
     this.version++;

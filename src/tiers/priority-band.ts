@@ -22,6 +22,7 @@ import type { ServiceFigures } from './2-fairness/service-figures.js';
 import { guardedCompare } from './3-ordering/guarded-compare.js';
 import { guardedScores } from './3-ordering/guarded-scores.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
+import { Crowd } from './crowd.js';
 import { EventRate } from './event-rate.js';
 import { Flow } from './flow.js';
 import { type HeldClass, HeldFlows } from './held-flows.js';
@@ -68,6 +69,8 @@ export class PriorityBand implements PickedBand {
   private readonly dispatchRate: EventRate;
   /** Arrival order across flows; kept only while somebody asks for the oldest or the newest request. */
   private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
+  /** Which flow has most waiting; kept only while a full queue drops by fair share. */
+  crowd: Crowd | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
   readonly held: HeldFlows = new HeldFlows();
   private selector: GuardedSelector | undefined;
@@ -156,6 +159,13 @@ export class PriorityBand implements PickedBand {
     if (isTracked === (this.arrivals !== undefined)) return;
     this.arrivals = isTracked ? new FifoQueue<WaitingItem>() : undefined;
     if (isTracked) for (const item of this.waitingItems()) this.arrivals?.push(item);
+  }
+
+  /** Counts anew who has most waiting, or no longer: call it after a change of settings too. O(waiting · log). */
+  trackCrowd(isTracked: boolean): void {
+    const keepsArrivals = this.sharedQueue !== undefined || this.settings.ordering.arrivalOrder !== true;
+    this.crowd = isTracked ? new Crowd(keepsArrivals) : undefined;
+    if (isTracked) for (const item of this.waitingItems()) this.crowd?.added(item, item.flow as Flow);
   }
 
   add(item: WaitingItem, flow: Flow): void {
@@ -341,8 +351,11 @@ export class PriorityBand implements PickedBand {
     }
     for (const item of items) if (item.flow !== undefined) this.selector?.itemRemoved(item.flow, item);
     for (const flow of before) emptied(flow);
+    const isCrowdTracked = this.crowd !== undefined;
+    this.crowd = undefined;
     if (this.sharedQueue !== undefined) this.sharedQueue = this.makeQueue();
     for (const item of items) this.enter(item, flowOf(item));
+    if (isCrowdTracked) this.trackCrowd(true);
   }
 
   private enter(item: WaitingItem, flow: Flow): void {
@@ -352,6 +365,7 @@ export class PriorityBand implements PickedBand {
     flow.waitingBytes += item.byteSize;
     if (flow.waiting === 1) this.activate(flow);
     else if (flow.heldIn !== undefined) this.held.waiting++;
+    if (this.crowd !== undefined) this.crowd.added(item, flow);
     if (this.selector !== undefined) this.selector.itemAdded(flow, item);
   }
 
@@ -363,6 +377,7 @@ export class PriorityBand implements PickedBand {
     this.waitingTokens -= item.tokens;
     flow.waiting--;
     flow.waitingBytes -= item.byteSize;
+    if (this.crowd !== undefined) this.crowd.left(flow);
     if (flow.heldIn !== undefined) this.held.waiting--;
     if (flow.waiting > 0) return;
     if (flow.heldIn !== undefined) this.held.release(flow);

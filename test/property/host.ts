@@ -100,6 +100,8 @@ export class Host {
   private flippedAtMs = Number.NEGATIVE_INFINITY;
   private lastSequence = -1;
   private readonly evicted = new Set<Lease>();
+  /** Who was displaced since a request was queued last. */
+  private readonly displacedLast: { victim: Ticket; flow: FlowView; isOwn: boolean }[] = [];
   private readonly clock: WorldClock;
   private readonly pool: EndpointPool | undefined;
 
@@ -241,6 +243,7 @@ export class Host {
       if (ticket === undefined) return;
       if (!ticket.isRequeued) {
         this.expectRoomFor(ticket, item);
+        this.expectFairExchange(ticket, item);
         this.expect(item.sequence > this.lastSequence, `sequence ${item.sequence} after ${this.lastSequence}`);
         this.lastSequence = item.sequence;
       }
@@ -259,7 +262,7 @@ export class Host {
       if (ticket === undefined) return;
       this.expectTurnOf(ticket, item);
       if (ticket.state === 'waiting') this.expectRounds(item);
-      if (ticket.state === 'handed in') this.expectRoomFor(ticket, item);
+      if (ticket.state === 'handed in') this.expectFit(ticket);
       this.expect(this.isTimeOdd || queuedMs === this.clock.now() - item.enqueuedAtMs, `dispatched after ${queuedMs} ms`);
       this.expect(
         lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined),
@@ -311,6 +314,31 @@ export class Host {
     const ticket = this.ticketFor.get(request as TestRequest);
     this.expect(ticket !== undefined && states.includes(ticket.state), `${event} came to a request that is ${ticket?.state ?? 'unknown'}`);
     return ticket;
+  }
+
+  /** Dispatched without a wait: it took no place in the queue, but must be one that the queue could ever take. */
+  private expectFit({ key, request }: Ticket): void {
+    const { limits, flows } = optionsOf(this.flow);
+    const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
+    const all = [limits, band?.settings.limits, flows.get(key.fairnessId)?.limits ?? band?.settings.flowLimits];
+    const fits = all.every((each) => each === undefined || (each.maxRequests > 0 && request.byteSize <= each.maxBytes));
+    this.expect(fits, 'a request larger than a limit was let through');
+  }
+
+  /** Those who left for the request had more waiting than it has now, or stood in lower bands. */
+  private expectFairExchange({ key }: Ticket, item: ItemView): void {
+    const mine = Reflect.get(item, 'flow') as FlowView | undefined;
+    for (const [index, { victim, flow, isOwn }] of this.displacedLast.splice(0).entries()) {
+      const { priority } = victim.key;
+      this.expect(priority <= key.priority, `priority ${priority} left for ${key.priority}`);
+      if (!isOwn) this.expect(priority < key.priority, 'an equal left for a newcomer, and no limit is named');
+      if (!isOwn || mine === undefined || this.displacedLast.length > index) continue;
+      // The queued event comes before the newcomer is counted by nobody: its own flow has it already.
+      const before = (flow.waiting + 1) / flow.weight;
+      const bytesBefore = (flow.waitingBytes + victim.request.byteSize) / flow.weight;
+      const isFair = mine.waiting / mine.weight < before || mine.waitingBytes / mine.weight < bytesBefore + 1e-9;
+      this.expect(mine !== flow && isFair, `a flow of ${before} gave way to one that has ${mine.waiting / mine.weight}`);
+    }
   }
 
   /** Accepted: it must have fitted. */
@@ -418,7 +446,7 @@ export class Host {
       case 'EvictedContextCancelled':
         return this.expect(request.signal?.aborted === true, 'cancelled without an abort');
       case 'EvictedOther':
-        if (drop.reason === 'displaced') return this.expectDisplaced(ticket);
+        if (drop.reason === 'displaced') return this.expectDisplaced(ticket, drop);
         if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');
         return this.expect(this.closedAtMs <= nowMs || (this.isTimeOdd && this.isClosing), 'evicted although nobody closed');
       case 'RejectedOther':
@@ -436,8 +464,17 @@ export class Host {
     this.expect(this.isMeddledWith || (endpoints.length > 0 && !isServed), 'dropped for want of endpoints, and there are some');
   }
 
-  /** Displaced: the newest of the lowest band. */
-  private expectDisplaced(victim: Ticket): void {
+  /** Displaced: the newest of the lowest band, or of its flow. */
+  private expectDisplaced(victim: Ticket, { limit }: Drop): void {
+    if (optionsOf(this.flow).overflow === 'fair') {
+      const flow = Reflect.get(victim.item ?? {}, 'flow') as FlowView;
+      for (const { item, request } of this.waiting) {
+        const isNewer = Reflect.get(item ?? {}, 'flow') === flow && (item?.sequence ?? 0) > (victim.item?.sequence ?? 0);
+        if (isNewer && request.byteSize > 0) this.fail('displaced an older request of a flow than it must');
+      }
+      this.displacedLast.push({ victim, flow, isOwn: limit !== undefined });
+      return;
+    }
     this.expect(optionsOf(this.flow).overflow === 'displace' && victim.key.priority < 0, 'displaced though it need not leave');
     for (const { key, item } of this.waiting) {
       if (key.priority < victim.key.priority) this.fail(`displaced ${victim.key.priority} before ${key.priority}`);

@@ -324,7 +324,7 @@ export class World {
     };
     return {
       eviction: random.chance(0.4) ? eviction : undefined,
-      overflow: random.chance(0.4) ? 'displace' : 'reject',
+      overflow: random.pick(['reject', 'displace', 'fair', 'fair']),
       bandOrder: random.pick(['strict', 'strict', 'strict', 'fifo', 'aging']),
       bandPromotion: random.pick([0, 100, 5000]),
       flows: random.chance(0.3) ? { a: { weight: 3 }, b: { limits: this.randomLimits(random, 1) } } : undefined,

@@ -26,10 +26,10 @@ import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, DropReason, DropType, Outcome } from '../outcome/outcome.js';
 import { Backlog, type BacklogListener } from './backlog.js';
-import { exceededLimit } from './capacity-limits.js';
-import { Drops } from './drops.js';
+import { type DropDetails, Drops } from './drops.js';
 import { GatePoller } from './gate-poller.js';
 import { Intake, isAborted, isRightCall } from './intake.js';
+import type { Displacement } from './overflow.js';
 import { Placement } from './placement.js';
 import type { QueueItem, Settle } from './queue-item.js';
 import { type LeaseOwner, type SeatLease, Seats } from './seats.js';
@@ -192,17 +192,15 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private outcomeNow(item: QueueItem): Outcome | undefined {
     const answer = this.intake.decide(item, this.nowMs, this.isPaused);
     let outcome: Outcome | undefined;
-    if (answer instanceof Endpoint) {
-      if (this.intake.displaces !== undefined) this.displace(item);
-      outcome = this.dispatchUnqueued(item, answer);
-    } else outcome = answer;
+    if (answer instanceof Endpoint) outcome = this.dispatchUnqueued(item, answer);
+    else outcome = answer;
     if (this.events.heard.enqueued) this.tellEnqueued(item, outcome);
     return outcome;
   }
 
   private wait(item: QueueItem, settle: Settle): void {
     const { intake, backlog } = this;
-    if (intake.displaces !== undefined) this.displace(item);
+    if (intake.displaces !== undefined) this.displace(item, intake.displaces);
     this.isPollDue ||= backlog.waiting === 0 || intake.wantsWalk;
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
     if (!this.isGateClosed) this.noteGate(true);
@@ -211,12 +209,14 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
 
-  /** Evicts the newest requests of lower sheddable bands until the request fits into the global limits. Intake knows that it will. */
-  private displace(item: QueueItem): void {
-    while (exceededLimit('global', this.backlog, this.options.limits, item.byteSize) !== undefined) {
-      const victim = this.backlog.bands.lowestWaiting?.newest;
+  /** Evicts requests of its own band, then of lower bands, until the request fits in. Intake knows that it will. */
+  private displace(item: QueueItem, { own, limit }: Displacement): void {
+    const { overflow } = this.intake;
+    for (const victim of own) if (victim.isWaiting) this.evict(victim, 'EvictedOther', 'displaced', { limit });
+    for (;;) {
+      const victim = overflow.nextBelow(item.priority, item.byteSize);
       if (victim === undefined) break;
-      this.evict(victim as QueueItem, 'EvictedOther', 'displaced');
+      this.evict(victim, 'EvictedOther', 'displaced');
     }
     // A flow that a victim left idle may have had the newcomer's idle flow collected.
     item.flow = undefined;
@@ -428,9 +428,9 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     });
   }
 
-  private evict(item: QueueItem, type: DropType, reason: DropReason): void {
+  private evict(item: QueueItem, type: DropType, reason: DropReason, details?: DropDetails): void {
     const settle = this.backlog.discard(item, this.nowMs);
-    settle(this.drops.drop(item, type, reason, this.nowMs));
+    settle(this.drops.drop(item, type, reason, this.nowMs, details));
     this.isWorkWanted = true;
   }
 

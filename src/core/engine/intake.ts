@@ -19,6 +19,7 @@ import type { Drop, DropType } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
 import type { Drops } from './drops.js';
+import { type Displacement, Overflow } from './overflow.js';
 import type { Placement } from './placement.js';
 import { QueueItem } from './queue-item.js';
 import type { Shutdown } from './shutdown.js';
@@ -34,24 +35,27 @@ export interface IntakeParts {
 }
 
 export class Intake {
-  /** After an answer: the limit that lower requests must be displaced for, before the answer is carried out. */
-  displaces: LimitHit | undefined = undefined;
+  /** After the answer to wait: who leaves for the request first; undefined when it finds room. */
+  displaces: Displacement | undefined = undefined;
   /** After the answer to wait: true when the walk must look at the request, because the gate was not asked, or is open. */
   wantsWalk = false;
   /** Whether the signal of the request that was read last was aborted. */
   private isAborted = false;
   /** Arrival numbers. */
   private sequence = 0;
+  readonly overflow: Overflow;
   private readonly parts: IntakeParts;
   private options: ResolvedOptions;
 
   constructor(parts: IntakeParts, options: ResolvedOptions) {
     this.parts = parts;
     this.options = options;
+    this.overflow = new Overflow(parts.backlog, options);
   }
 
   configure(options: ResolvedOptions): void {
     this.options = options;
+    this.overflow.configure(options);
   }
 
   /**
@@ -88,16 +92,17 @@ export class Intake {
     if (rejection !== undefined) return rejection;
     const band = item.band as PriorityBand;
     if (this.options.mode === 'admission') return placement.choose(item, nowMs) ?? this.noEndpoint(item, nowMs);
-    if (!this.fits(item, band, nowMs)) {
-      const drop = this.overLimit(item, band, nowMs);
-      if (drop !== undefined) return drop;
+    const isOver = !this.fits(item, band, nowMs);
+    if (isOver && this.neverFits(item, band)) return this.overLimit(item, band, nowMs);
+    const isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs);
+    if (!isBehind && gate.admits(band, nowMs)) {
+      // A request that goes at once needs no place in the queue.
+      const endpoint = placement.implicitEndpoint ?? placement.choose(item, nowMs);
+      if (endpoint !== undefined) return endpoint;
+      // An open gate and no endpoint: the walk holds the request back or drops it.
+      this.wantsWalk = true;
     }
-    if (backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs)) return undefined;
-    if (!gate.admits(band, nowMs)) return undefined;
-    const endpoint = placement.implicitEndpoint ?? placement.choose(item, nowMs);
-    // An open gate and no endpoint: the walk holds the request back or drops it.
-    if (endpoint === undefined) this.wantsWalk = true;
-    return endpoint;
+    return isOver ? this.overLimit(item, band, nowMs) : undefined;
   }
 
   /** The drop of a request that may not come in, whatever waits; otherwise its band is known afterwards. */
@@ -142,42 +147,38 @@ export class Intake {
     return isBare || this.limitHitBy(item, band, nowMs) === undefined;
   }
 
-  /** The drop of a request over a limit, unless displacing lower requests makes room. */
+  /** True when a request exceeds a limit by itself, so that it is rejected even where it could go at once. */
+  private neverFits({ byteSize, fairnessId }: QueueItem, { settings }: PriorityBand): boolean {
+    const { limits, flows } = this.options;
+    const all = [limits, settings.limits, flows.get(fairnessId)?.limits ?? settings.flowLimits];
+    return all.some(({ maxRequests, maxBytes }) => maxRequests < 1 || byteSize > maxBytes);
+  }
+
+  /** The drop of a request over a limit, unless others leave for it. */
   private overLimit(item: QueueItem, band: PriorityBand, nowMs: number): Drop | undefined {
     const limit = this.limitHitBy(item, band, nowMs);
     if (limit === undefined) return undefined;
-    if (this.canDisplace(item, band, limit, nowMs)) {
-      this.displaces = limit;
-      return undefined;
+    if (this.options.overflow !== 'reject' && this.flowLimitHitBy(item, band, nowMs) === undefined) {
+      item.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
+      this.displaces = this.overflow.displacement({ byteSize: item.byteSize, band, flow: item.flow }, limit);
+      if (this.displaces !== undefined) return undefined;
     }
     return this.parts.drops.drop(item, this.capacityType, `${limit.scope}-max-${limit.resource}`, nowMs, { limit });
   }
 
   private limitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
-    return exceededLimit('global', this.parts.backlog, this.options.limits, item.byteSize) ?? this.ownLimitHitBy(item, band, nowMs);
+    return (
+      exceededLimit('global', this.parts.backlog, this.options.limits, item.byteSize) ??
+      exceededLimit('band', band, band.settings.limits, item.byteSize) ??
+      this.flowLimitHitBy(item, band, nowMs)
+    );
   }
 
-  /** The limits of its band and of its flow. */
-  private ownLimitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
-    const hit = exceededLimit('band', band, band.settings.limits, item.byteSize);
+  private flowLimitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
     const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
-    if (hit !== undefined || isUnlimited(flowLimits)) return hit;
+    if (isUnlimited(flowLimits)) return undefined;
     item.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
     return exceededLimit('flow', item.flow, flowLimits, item.byteSize);
-  }
-
-  /** True when the requests of lower sheddable bands, all together, would make room within the global limits. O(waiting bands). */
-  private canDisplace(item: QueueItem, band: PriorityBand, limit: LimitHit, nowMs: number): boolean {
-    if (this.options.overflow !== 'displace' || limit.scope !== 'global' || this.ownLimitHitBy(item, band, nowMs) !== undefined)
-      return false;
-    const { backlog } = this.parts;
-    const rest = { waiting: backlog.waiting, waitingBytes: backlog.waitingBytes };
-    for (const lower of backlog.bands.allWaiting()) {
-      if (lower.priority >= 0 || lower.priority >= item.priority) continue;
-      rest.waiting -= lower.waiting;
-      rest.waitingBytes -= lower.waitingBytes;
-    }
-    return exceededLimit('global', rest, this.options.limits, item.byteSize) === undefined;
   }
 
   /** True when a request that waits already goes before this one, so that the gate need not be asked. */

@@ -113,6 +113,9 @@ function describe(cause: DropCause, drop: Drop): string {
   switch (cause) {
     case 'saturated':
     case 'overloaded':
+      if (drop.reason === 'displaced' && drop.limit !== undefined) {
+        return 'The queue was full, and the place of this request went to a sender with less waiting.';
+      }
       if (drop.limit !== undefined) return describeLimit(drop.limit, drop);
       if (drop.detail !== undefined) return `The request was refused: ${drop.detail}.`;
       return drop.reason === 'displaced'

@@ -24,6 +24,10 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
         text: `refused by ${policy ?? 'an admission policy'}${detail === undefined ? '' : `: ${detail}`}`,
       };
     case 'displaced':
+      if (limit !== undefined) {
+        const text = `left ${name} after ${inSeconds(queuedMs)}: ${describeLimit(limit, name)}, and its flow had the most waiting`;
+        return { decidedBy: 'limit', limit, text };
+      }
       return {
         decidedBy: 'priority',
         text: `left ${name} after ${inSeconds(queuedMs)}: the queue was full, and a higher band took the place`,

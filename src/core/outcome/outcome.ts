@@ -22,7 +22,7 @@ export type OutcomeType = 'Dispatched' | DropType;
  * Why a request was dropped.
  * - `global-max-requests` … `flow-max-bytes`: that capacity limit; `limit` has the figures.
  * - `refused`, `overloaded`: an admission policy did not let it in; `policy` and `detail` say more. Overloaded: every worker is busy.
- * - `displaced`: the queue was full, and a request of higher priority took its place.
+ * - `displaced`: the queue was full, and a request of higher priority took its place; with a `limit`, one of a flow with less waiting.
  * - `evicted`: it was evicted while it ran, and could not be put back.
  * - `infeasible`: its turn came when it could not have met its deadline any more (`edf({ dropInfeasible: true })`).
  * - `max-bands`: its priority has no band, and no further band may be made.

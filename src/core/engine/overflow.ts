@@ -1,0 +1,133 @@
+/**
+ * Who leaves a full queue for a newcomer. It decides, and changes nothing: the dispatcher evicts.
+ *
+ *     'displace'   the newest of the lowest sheddable bands
+ *     'fair'       the newest of lower bands; then, in the newcomer's own band, the newest of the flow with most waiting for its weight
+ *
+ * Invariant: nobody leaves for a request of a lower band, nor for a flow that would have as much waiting afterwards, nor in vain.
+ */
+import { type Crowd, levelOf, type Resource } from '../../tiers/crowd.js';
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
+import type { Limits, ResolvedOptions } from '../options.js';
+import type { LimitHit } from '../outcome/limit-hit.js';
+import type { Backlog } from './backlog.js';
+import { exceededLimit, type Occupancy } from './capacity-limits.js';
+import type { QueueItem } from './queue-item.js';
+
+/** A newcomer with the band and the flow that it will wait in. */
+interface Newcomer {
+  readonly byteSize: number;
+  readonly band: PriorityBand;
+  readonly flow: Flow;
+}
+
+/** What is missing; 0 and less: nothing. */
+type Shortage = Record<Resource, number>;
+
+/** Those of the newcomer's own band who leave. Lower bands lose as many more as the global limits demand. */
+export interface Displacement {
+  /** The limit that they leave for. */
+  readonly limit: LimitHit;
+  readonly own: readonly QueueItem[];
+}
+
+const nobody: readonly QueueItem[] = [];
+
+export class Overflow {
+  private readonly backlog: Backlog;
+  private options: Pick<ResolvedOptions, 'overflow' | 'limits'>;
+
+  constructor(backlog: Backlog, options: Pick<ResolvedOptions, 'overflow' | 'limits'>) {
+    this.backlog = backlog;
+    this.options = options;
+  }
+
+  configure(options: Pick<ResolvedOptions, 'overflow' | 'limits'>): void {
+    this.options = options;
+  }
+
+  /** Who leaves for the newcomer; undefined when it does not find room even so. O(waiting bands), and O(1) for each that leaves. */
+  displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
+    if (this.options.overflow === 'fair') return this.fairDisplacement(newcomer, limit);
+    const { band, byteSize } = newcomer;
+    const isOwn = limit.scope !== 'global' || exceededLimit('band', band, band.settings.limits, byteSize) !== undefined;
+    if (isOwn || !isCovered(this.shortageWithoutBelow(newcomer))) return undefined;
+    return { limit, own: nobody };
+  }
+
+  /** The next to leave the lower bands, while one more request of `byteSize` exceeds the global limits. O(waiting bands). */
+  nextBelow(priority: number, byteSize: number): QueueItem | undefined {
+    const { bands } = this.backlog;
+    const hit = exceededLimit('global', this.backlog, this.options.limits, byteSize);
+    if (hit === undefined) return undefined;
+    if (this.options.overflow === 'displace') return bands.lowestWaiting?.newest as QueueItem | undefined;
+    const waiting = bands.allWaiting();
+    for (let i = waiting.length - 1; i >= 0; i--) {
+      const { crowd, priority: lower } = waiting[i] as PriorityBand;
+      if (lower >= priority) return undefined;
+      const victim = crowd && newestOf(crowd, hit.resource);
+      if (victim !== undefined) return victim as QueueItem;
+    }
+    return undefined;
+  }
+
+  private fairDisplacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
+    const { band, byteSize } = newcomer;
+    const own = shortage(band, band.settings.limits, byteSize);
+    const global = this.shortageWithoutBelow(newcomer);
+    const missing: Shortage = { requests: Math.max(own.requests, global.requests), bytes: Math.max(own.bytes, global.bytes) };
+    const victims = isCovered(missing) ? nobody : newestOfMost(newcomer, missing);
+    return victims && { limit, own: victims };
+  }
+
+  /** What the global limits lack for the newcomer once all have left who may leave the lower bands. */
+  private shortageWithoutBelow({ band, byteSize }: Newcomer): Shortage {
+    const { waiting, waitingBytes, bands } = this.backlog;
+    const rest = { waiting, waitingBytes };
+    const isFair = this.options.overflow === 'fair';
+    for (const lower of bands.allWaiting()) {
+      if (lower.priority >= band.priority || (lower.priority >= 0 && !isFair)) continue;
+      rest.waiting -= lower.waiting;
+      rest.waitingBytes -= lower.waitingBytes;
+    }
+    return shortage(rest, this.options.limits, byteSize);
+  }
+}
+
+function shortage(used: Occupancy, limits: Limits, byteSize: number): Shortage {
+  return { requests: used.waiting + 1 - limits.maxRequests, bytes: used.waitingBytes + byteSize - limits.maxBytes };
+}
+
+function isCovered({ requests, bytes }: Shortage): boolean {
+  return requests <= 0 && bytes <= 0;
+}
+
+/** The newest requests of the flow with most waiting, as many as are missing; undefined unless the newcomer's flow stays below it. */
+function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: Shortage): QueueItem[] | undefined {
+  const resource: Resource = bytes > 0 ? 'bytes' : 'requests';
+  const most = band.crowd?.most(resource);
+  if (band.crowd === undefined || most === undefined || most === flow) return undefined;
+  const level = levelOf(flow, resource) + (resource === 'bytes' ? byteSize : 1) / flow.weight;
+  const victims: QueueItem[] = [];
+  const missing = { requests, bytes };
+  let left = levelOf(most, resource);
+  for (const item of band.crowd.newestFirst(most)) {
+    if (level >= left) return undefined;
+    if (missing.requests <= 0 && item.byteSize === 0) continue;
+    victims.push(item as QueueItem);
+    missing.requests--;
+    missing.bytes -= item.byteSize;
+    if (isCovered(missing)) return victims;
+    left -= (resource === 'bytes' ? item.byteSize : 1) / most.weight;
+  }
+  return undefined;
+}
+
+/** The newest request of the flow with most waiting; one that holds bytes where these are short. */
+function newestOf(crowd: Crowd, resource: Resource): WaitingItem | undefined {
+  const most = crowd.most(resource);
+  if (most !== undefined) for (const item of crowd.newestFirst(most)) if (resource === 'requests' || item.byteSize > 0) return item;
+  return undefined;
+}

@@ -1,0 +1,152 @@
+/**
+ * Which flow of a band has most waiting for its weight, in requests and in bytes; and the newest request of a flow. A band keeps one only
+ * where a full queue drops by fair share.
+ *
+ *     flow ── place in the heap by requests ┐
+ *          └─ place in the heap by bytes    ┴ most first; among equals, the flow that began to wait last
+ *
+ * Invariant: a flow stands in both heaps exactly while something of it waits.
+ */
+import { FifoQueue } from '../base/queues/fifo-queue.js';
+import type { Flow } from './flow.js';
+import type { WaitingItem } from './waiting-item.js';
+
+/** What a limit counts. */
+export type Resource = 'requests' | 'bytes';
+
+/** What waits of the flow, for its weight. */
+export function levelOf(flow: Flow, resource: Resource): number {
+  return (resource === 'bytes' ? flow.waitingBytes : flow.waiting) / flow.weight;
+}
+
+interface Member {
+  readonly flow: Flow;
+  /** Later ones have higher numbers. */
+  readonly number: number;
+  /** Undefined where the flow's own queue is in arrival order. */
+  readonly arrivals: FifoQueue<WaitingItem> | undefined;
+  readonly place: Record<Resource, number>;
+}
+
+/** A binary heap that knows the place of each member. Every change O(log flows). */
+class MemberHeap {
+  private readonly members: Member[] = [];
+  private readonly resource: Resource;
+
+  constructor(resource: Resource) {
+    this.resource = resource;
+  }
+
+  get first(): Member | undefined {
+    return this.members[0];
+  }
+
+  push(member: Member): void {
+    this.rise(member, this.members.length);
+  }
+
+  /** What waits of the member changed. */
+  changed(member: Member): void {
+    this.rise(member, member.place[this.resource]);
+    this.sink(member, member.place[this.resource]);
+  }
+
+  remove(member: Member): void {
+    const place = member.place[this.resource];
+    const last = this.members.pop() as Member;
+    if (last === member) return;
+    this.put(last, place);
+    this.changed(last);
+  }
+
+  private rise(member: Member, from: number): void {
+    let place = from;
+    while (place > 0) {
+      const parent = (place - 1) >> 1;
+      const above = this.members[parent] as Member;
+      if (!this.isMore(member, above)) break;
+      this.put(above, place);
+      place = parent;
+    }
+    this.put(member, place);
+  }
+
+  private sink(member: Member, from: number): void {
+    const { members } = this;
+    let place = from;
+    for (let child = 2 * place + 1; child < members.length; child = 2 * place + 1) {
+      const right = members[child + 1];
+      const larger = right !== undefined && this.isMore(right, members[child] as Member) ? child + 1 : child;
+      const below = members[larger] as Member;
+      if (!this.isMore(below, member)) break;
+      this.put(below, place);
+      place = larger;
+    }
+    this.put(member, place);
+  }
+
+  private isMore(a: Member, b: Member): boolean {
+    const difference = levelOf(a.flow, this.resource) - levelOf(b.flow, this.resource);
+    return difference === 0 ? a.number > b.number : difference > 0;
+  }
+
+  private put(member: Member, place: number): void {
+    this.members[place] = member;
+    member.place[this.resource] = place;
+  }
+}
+
+export class Crowd {
+  private readonly members = new Map<Flow, Member>();
+  private readonly heaps: Record<Resource, MemberHeap> = { requests: new MemberHeap('requests'), bytes: new MemberHeap('bytes') };
+  private readonly keepsArrivals: boolean;
+  private numbers = 0;
+
+  /** `keepsArrivals` where the queue that a flow's requests stand in is not its own, or not in arrival order. */
+  constructor(keepsArrivals: boolean) {
+    this.keepsArrivals = keepsArrivals;
+  }
+
+  /** One more request of the flow waits; the flow's counts have it already. O(log flows). */
+  added(item: WaitingItem, flow: Flow): void {
+    const member = this.members.get(flow) ?? this.join(flow);
+    member.arrivals?.push(item);
+    this.heaps.requests.changed(member);
+    this.heaps.bytes.changed(member);
+  }
+
+  /** A request of the flow waits no longer; the flow's counts are without it already. O(log flows). */
+  left(flow: Flow): void {
+    const member = this.members.get(flow);
+    if (member === undefined) return;
+    member.arrivals?.discard();
+    if (flow.waiting > 0) {
+      this.heaps.requests.changed(member);
+      this.heaps.bytes.changed(member);
+      return;
+    }
+    this.members.delete(flow);
+    this.heaps.requests.remove(member);
+    this.heaps.bytes.remove(member);
+  }
+
+  /** The flow with most waiting for its weight; undefined while nothing waits. O(1). */
+  most(resource: Resource): Flow | undefined {
+    return this.heaps[resource].first?.flow;
+  }
+
+  /** The waiting requests of the flow, the newest first. Costs what is taken. */
+  newestFirst(flow: Flow): Iterable<WaitingItem> {
+    const queue = this.members.get(flow)?.arrivals ?? flow.queue;
+    return queue instanceof FifoQueue ? queue.newestFirst() : [];
+  }
+
+  private join(flow: Flow): Member {
+    const arrivals = this.keepsArrivals ? new FifoQueue<WaitingItem>() : undefined;
+    const member: Member = { flow, number: this.numbers++, arrivals, place: { requests: 0, bytes: 0 } };
+    this.members.set(flow, member);
+    this.heaps.requests.push(member);
+    this.heaps.bytes.push(member);
+    return member;
+  }
+}
