@@ -82,7 +82,7 @@ export class DeclaredPlugins implements PluginReferences {
     const theName = `the name of ${schemas.nounOf(kind)}`;
     return schemas.element((given, report) => {
       const name = given ?? defaultName;
-      const instance = typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name)) : undefined;
+      const instance = typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name, given === undefined)) : undefined;
       if (typeof name !== 'string' || instance === undefined) {
         const known = this.namesOf(kind);
         report(`${theName}, one of ${known.join(', ')}${typeof name === 'string' ? schemas.didYouMean(name, known) : ''}`);
@@ -111,10 +111,12 @@ export class DeclaredPlugins implements PluginReferences {
     return plugin as Plugins[K];
   }
 
-  private imply(name: string): Instance | undefined {
+  /** A plugin that is not declared; a file that is silent is not warned of it. */
+  private imply(name: string, isDefault: boolean): Instance | undefined {
     const kind = this.registry.kindOf(name);
     if (kind === undefined) return undefined;
-    if (!defaultTypes.includes(name)) this.problems.warn(this.at, `plugins: ${name} is not declared, and gets its default parameters`);
+    if (!isDefault && !defaultTypes.includes(name))
+      this.problems.warn(this.at, `plugins: ${name} is not declared, and gets its default parameters`);
     const at = `${this.at}plugins`;
     const instance: Instance = { type: name, kind, parameters: undefined, at, plugin: undefined, state: 'declared' };
     this.instances.set(name, instance);

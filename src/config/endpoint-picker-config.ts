@@ -3,7 +3,7 @@ import { type FlowControllerOptions, type PluginRegistry, schemas } from '../ind
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
 import { featureGate, readFeatureGates } from './feature-gates.js';
-import { readFlowControl } from './flow-control-section.js';
+import { type ConfigDefaults, readFlowControl } from './flow-control-section.js';
 import type { Problems } from './problems.js';
 
 const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha1'] as const;
@@ -36,6 +36,7 @@ export interface EndpointPickerConfig {
 export function readEndpointPickerConfig(
   { at, body }: ConfigDocument,
   registry: PluginRegistry,
+  defaults: ConfigDefaults,
   problems: Problems,
 ): EndpointPickerConfig | undefined {
   const own = problems.check(schemas.openObject(ownKeys), body, at);
@@ -47,7 +48,7 @@ export function readEndpointPickerConfig(
 
   const plugins = new DeclaredPlugins(registry, problems, at);
   plugins.declareAll(Array.isArray(body.plugins) ? body.plugins : []);
-  const section = readFlowControl(body.flowControl, plugins, problems, at);
+  const section = readFlowControl(body.flowControl, plugins, defaults, problems, at);
   const pluginRef = plugins.reference('saturationDetector', 'utilization-detector');
   const saturationDetector =
     section?.saturationDetector ??

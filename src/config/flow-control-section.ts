@@ -11,6 +11,17 @@ const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
 
 const limitNames = ['maxRequests', 'maxBytes'] as const;
 
+/**
+ * What a file that is silent means. `llm-d`: as the reference has it, flows are mere labels, and a full queue rejects. `headgate`: flows
+ * take turns, and a full queue drops from the flow with most waiting.
+ */
+export type ConfigDefaults = 'llm-d' | 'headgate';
+
+const silence = {
+  'llm-d': { fairness: 'global-strict-fairness-policy', overflow: 'reject' },
+  headgate: { fairness: 'round-robin-fairness-policy', overflow: 'fair' },
+} as const;
+
 /** Settings that say nothing while `enableEviction` is off. */
 const evictionNames = [
   'evictionFilterPluginRef',
@@ -25,11 +36,11 @@ function flowLimits() {
   return object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) });
 }
 
-function sectionSchema(plugins: DeclaredPlugins) {
+function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
   const band = {
     maxRequests: optional(quantity('the default', '500')),
     maxBytes: optional(quantity('the default', '1Gi')),
-    fairnessPolicyRef: plugins.reference('fairness', 'global-strict-fairness-policy'),
+    fairnessPolicyRef: plugins.reference('fairness', silence[defaults].fairness),
     orderingPolicyRef: plugins.reference('ordering', 'fcfs-ordering-policy'),
     defaultRequestTTL: optional(ttl()),
     saturationDetectorRef: optional(plugins.reference('saturationDetector')),
@@ -64,7 +75,7 @@ function sectionSchema(plugins: DeclaredPlugins) {
     endpointFilterPluginRefs: optional(list(plugins.reference('endpointFilter'))),
     headroom: optional(oneOf('preferred', 'required')),
     holBlocking: optional(oneOf('band', 'flow', 'none')),
-    overflow: optional(oneOf('reject', 'displace', 'fair')),
+    overflow: optional(oneOf('reject', 'displace', 'fair'), silence[defaults].overflow),
     bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
     bandPromotion: optional(ttl()),
     minShareUnit: optional(oneOf('requests', 'tokens')),
@@ -85,10 +96,17 @@ type Band = Section['defaultPriorityBand'];
 export type SectionOptions = Omit<FlowControllerOptions, 'saturationDetector'> & Partial<Pick<FlowControllerOptions, 'saturationDetector'>>;
 
 /** The options that the section stands for; undefined when it has problems, which are noted. */
-export function readFlowControl(section: unknown, plugins: DeclaredPlugins, problems: Problems, at: string): SectionOptions | undefined {
-  const read = problems.check(sectionSchema(plugins), section ?? {}, `${at}flowControl`);
+export function readFlowControl(
+  section: unknown,
+  plugins: DeclaredPlugins,
+  defaults: ConfigDefaults,
+  problems: Problems,
+  at: string,
+): SectionOptions | undefined {
+  const read = problems.check(sectionSchema(plugins, defaults), section ?? {}, `${at}flowControl`);
   if (read === undefined) return undefined;
   warnOfDefaults(read, problems, at);
+  warnOfSums(read, problems, at);
   warnOfUnusedEviction(read, problems, at);
   const { gate, saturationDetector } = read;
   return {
@@ -169,6 +187,19 @@ function warnOfDefaults(section: Section, problems: Problems, at: string): void 
     const larger = global === 0 || global === Infinity ? 'unlimited' : global;
     const hold = `bands without ${name} hold ${bandDefaults[name]}, less than the global ${larger}`;
     problems.warn(at, `flowControl: ${hold}: ${fallen.join(', ')}`);
+  }
+}
+
+/** Bands that together may hold more than the queue can fill it, so that a higher band is refused, unless others leave for it. */
+function warnOfSums(section: Section, problems: Problems, at: string): void {
+  if (section.overflow === 'fair') return;
+  const bands = (section.priorityBands ?? []).filter(({ priority }) => section.overflow === 'reject' || priority >= 0);
+  for (const name of limitNames) {
+    const limits = bands.flatMap((band) => band[name] || []);
+    const sum = limits.reduce((total, limit) => total + limit, 0);
+    if (limits.length < 2 || !section[name] || sum === Infinity || sum <= section[name]) continue;
+    const together = `the ${name} of the bands add up to ${sum}, more than the global ${section[name]}`;
+    problems.warn(at, `flowControl: ${together}: lower bands can fill the queue, and higher ones are refused then (overflow: fair)`);
   }
 }
 

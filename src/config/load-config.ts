@@ -2,12 +2,18 @@
 import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
 import { type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
+import type { ConfigDefaults } from './flow-control-section.js';
 import { readObjectives } from './inference-objectives.js';
 import { Problems } from './problems.js';
 
 export interface LoadConfigOptions {
   /** Plugin types that files may name. @default defaultRegistry() */
   registry?: PluginRegistry | undefined;
+  /**
+   * What a file that is silent means. `llm-d`: as the reference has it, `global-strict-fairness-policy` and `overflow: reject`.
+   * `headgate`: `round-robin-fairness-policy` and `overflow: fair`, as in gateway files. @default 'llm-d'
+   */
+  defaults?: ConfigDefaults | undefined;
 }
 
 export interface LoadedConfig {
@@ -28,7 +34,10 @@ export interface LoadedConfig {
  * const { options, objectives, enabled, warnings } = loadConfig(await readFile('gateway.yaml', 'utf8'));
  * const flow = new FlowController({ ...options, pool });
  */
-export function loadConfig(source: ConfigSource, { registry = defaultRegistry() }: LoadConfigOptions = {}): LoadedConfig {
+export function loadConfig(
+  source: ConfigSource,
+  { registry = defaultRegistry(), defaults = 'llm-d' }: LoadConfigOptions = {},
+): LoadedConfig {
   const problems = new Problems();
   const documents = readDocuments(source, problems);
   const configs = documents.filter(({ kind }) => kind === 'EndpointPickerConfig');
@@ -39,7 +48,7 @@ export function loadConfig(source: ConfigSource, { registry = defaultRegistry() 
   for (const { at } of configs.slice(1)) problems.add({ path: `${at}kind`, expected: 'only one EndpointPickerConfig', got: 'another one' });
   const [document = noDocument] = configs;
   if (document === noDocument) problems.warn(noDocument.at, 'there is none; defaults apply, and flow control is off');
-  const config = readEndpointPickerConfig(document, registry, problems);
+  const config = readEndpointPickerConfig(document, registry, defaults, problems);
   const priorities = readObjectives(objectives, problems);
   if (config === undefined || problems.hasIssues) throw problems.toError();
   return { ...config, objectives: priorities, warnings: problems.warnings };

@@ -62,7 +62,7 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, issue
   const { recording, made } = remembering(registry);
   try {
     const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], ...sections };
-    const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording });
+    const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording, defaults: 'headgate' });
     const options = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
     warnings.push(...noted.map(plain));
     resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');

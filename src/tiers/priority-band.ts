@@ -70,7 +70,7 @@ export class PriorityBand implements PickedBand {
   /** Arrival order across flows; kept only while somebody asks for the oldest or the newest request. */
   private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
   /** Which flow has most waiting; kept only while a full queue drops by fair share. */
-  crowd: Crowd | undefined = undefined;
+  crowd: Crowd<Flow, WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
   readonly held: HeldFlows = new HeldFlows();
   private selector: GuardedSelector | undefined;
@@ -163,8 +163,8 @@ export class PriorityBand implements PickedBand {
 
   /** Counts anew who has most waiting, or no longer: call it after a change of settings too. O(waiting · log). */
   trackCrowd(isTracked: boolean): void {
-    const keepsArrivals = this.sharedQueue !== undefined || this.settings.ordering.arrivalOrder !== true;
-    this.crowd = isTracked ? new Crowd(keepsArrivals) : undefined;
+    const isInOrder = this.sharedQueue === undefined && this.settings.ordering.arrivalOrder === true;
+    this.crowd = isTracked ? new Crowd(isInOrder ? (flow) => flow.queue : undefined) : undefined;
     if (isTracked) for (const item of this.waitingItems()) this.crowd?.added(item, item.flow as Flow);
   }
 

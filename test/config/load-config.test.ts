@@ -250,6 +250,23 @@ describe('limits', () => {
     ]);
     expect(load({ maxRequests: 5000, maxBytes: '1G' }).warnings).toEqual([]);
   });
+
+  it('warns of bands that together hold more than the queue, unless others leave for higher ones', () => {
+    const section = {
+      maxRequests: 100,
+      priorityBands: [
+        { priority: 1, maxRequests: 60 },
+        { priority: -1, maxRequests: 60 },
+      ],
+    };
+    const warning =
+      'EndpointPickerConfig: flowControl: the maxRequests of the bands add up to 120, more than the global 100: ' +
+      'lower bands can fill the queue, and higher ones are refused then (overflow: fair)';
+    expect(load(section).warnings).toEqual([warning]);
+    expect(load({ ...section, overflow: 'fair' }).warnings).toEqual([]);
+    expect(load({ ...section, overflow: 'displace' }).warnings).toEqual([]);
+    expect(load({ ...section, maxRequests: 120 }).warnings).toEqual([]);
+  });
 });
 
 describe('templates', () => {

@@ -34,7 +34,7 @@ describe('defaults', () => {
       limits: { maxRequests: 5000, maxBytes: 1e9 },
       flowLimits: { maxRequests: Infinity, maxBytes: Infinity },
       requestTtlMs: 60_000,
-      fairness: { type: 'global-strict-fairness-policy' },
+      fairness: { type: 'round-robin-fairness-policy' },
       ordering: { type: 'fcfs-ordering-policy' },
     };
     expect(resolve()).toMatchObject({

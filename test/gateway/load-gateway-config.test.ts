@@ -27,6 +27,15 @@ describe('a gateway file', () => {
     expect(config.timeouts).toEqual({ connectMs: 5_000, uploadMs: 10_000, firstByteMs: 300_000, idleMs: 60_000, totalMs: 1_800_000 });
   });
 
+  it('lets tenants take turns, and lets a full queue drop from the one with most waiting, unless it says otherwise', () => {
+    const { flow, warnings } = loadGatewayConfig(minimal + detector);
+    expect(flow).toMatchObject({ overflow: 'fair', defaultBand: { fairness: { type: 'round-robin-fairness-policy' } } });
+    expect(warnings).toEqual([]);
+    const strict = { overflow: 'reject', defaultPriorityBand: { fairnessPolicyRef: 'global-strict-fairness-policy' } };
+    const other = loadGatewayConfig({ listen: { port: 1 }, upstreams: [], flowControl: strict });
+    expect(other.flow).toMatchObject({ overflow: 'reject', defaultBand: { fairness: { type: 'global-strict-fairness-policy' } } });
+  });
+
   it('is scraped for where the detector needs it, unless it says no', () => {
     expect(loadGatewayConfig('listen: { port: 1 }\nupstreams: []').scrape).toMatchObject({ intervalMs: 50, stalenessThresholdMs: 200 });
     expect(loadGatewayConfig('listen: { port: 1 }\nupstreams: []\nscrape: { enabled: false }').scrape).toBeUndefined();

@@ -14,7 +14,7 @@ describe('bands', () => {
 
   it('are made on first use from a template, one for negative priorities', () => {
     const { flow } = makeFlow({
-      defaultBand: { limits: { maxRequests: 7 }, fairness: roundRobin(), ordering: edf(), requestTtl: '7s' },
+      defaultBand: { limits: { maxRequests: 7 }, fairness: globalStrict(), ordering: edf(), requestTtl: '7s' },
       defaultNegativeBand: { limits: { maxRequests: 3 }, flowLimits: { maxBytes: 90 }, ordering: sloDeadline() },
       defaultRequestTtl: '9s',
       saturationDetector: () => 0,
@@ -26,7 +26,7 @@ describe('bands', () => {
       isConfigured: false,
       limits: { maxRequests: 7 },
       requestTtlMs: 7000,
-      fairness: roundRobin().type,
+      fairness: globalStrict().type,
       ordering: edf().type,
     });
     expect(below).toMatchObject({
@@ -35,7 +35,7 @@ describe('bands', () => {
       limits: { maxRequests: 3 },
       flowLimits: { maxRequests: Infinity, maxBytes: 90 },
       requestTtlMs: 9000,
-      fairness: globalStrict().type,
+      fairness: roundRobin().type,
       ordering: sloDeadline().type,
     });
   });

@@ -126,7 +126,7 @@ function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: S
 }
 
 /** The newest request of the flow with most waiting; one that holds bytes where these are short. */
-function newestOf(crowd: Crowd, resource: Resource): WaitingItem | undefined {
+function newestOf(crowd: Crowd<Flow, WaitingItem>, resource: Resource): WaitingItem | undefined {
   const most = crowd.most(resource);
   if (most !== undefined) for (const item of crowd.newestFirst(most)) if (resource === 'requests' || item.byteSize > 0) return item;
   return undefined;

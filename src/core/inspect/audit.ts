@@ -3,6 +3,7 @@
  * imports nothing at run time, and the controller does not import it, so that nobody else carries it. O(waiting + flows).
  */
 import type { LinkedList } from '../../base/queues/linked-list.js';
+import { type Crowd, levelOf } from '../../tiers/crowd.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
@@ -96,8 +97,23 @@ function checkBand(band: PriorityBand, check: Check): void {
   check(sum(flows, (flow) => flow.waiting) === band.waiting, `${name} and its flows disagree`);
   const held = sum([...places.held], (flow) => flow.waiting);
   check(held === band.held.waiting, `${name} holds back ${band.held.waiting} requests, its flows ${held}`);
+  if (band.crowd !== undefined) checkCrowd(name, band, band.crowd, check);
   const tracked = sum(flows, (flow) => flow.trackedInFlight);
   check(tracked === band.trackedInFlight, `${name} has ${band.trackedInFlight} leases, its flows ${tracked}`);
+}
+
+/** The flow with most waiting for its weight is known. */
+function checkCrowd(name: string, band: PriorityBand, crowd: Crowd<Flow, WaitingItem>, check: Check): void {
+  const waiting = band.waitingFlows();
+  for (const resource of ['requests', 'bytes'] as const) {
+    const levels = waiting.map((flow) => levelOf(flow, resource));
+    const most = crowd.most(resource);
+    const level = most === undefined ? undefined : levelOf(most, resource);
+    const isMost = waiting.length === 0 ? most === undefined : level === Math.max(...levels) && waiting.includes(most as Flow);
+    check(isMost, `${name} takes a flow for the one with most ${resource} waiting that is not`);
+    const kept = most === undefined ? 0 : [...crowd.newestFirst(most)].length;
+    check(kept === (most?.waiting ?? 0), `${name} knows ${kept} arrivals of a flow with ${most?.waiting ?? 0} waiting requests`);
+  }
 }
 
 function checkCounts(name: string, counts: { waiting: number; waitingBytes: number }, items: readonly WaitingItem[], check: Check): void {

@@ -1,12 +1,12 @@
 /** Much that becomes free at once does not hold up the event loop. */
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, FlowController } from '../../../src/index.js';
+import { concurrencyDetector, FlowController, globalStrict } from '../../../src/index.js';
 import { dial, key, makeFlow, request, turns } from '../../support/flow.js';
 
 describe('when much becomes free at once', () => {
   async function open(count: number, maxDispatchesPerTurn?: number) {
     const detector = dial(1, true);
-    const { flow, clock } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn });
+    const { flow, clock } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn, defaultBand: { fairness: globalStrict() } });
     const order: number[] = [];
     for (let i = 0; i < count; i++) void flow.enqueue(request, key()).then(() => order.push(i));
     detector.turnTo(0);

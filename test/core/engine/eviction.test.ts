@@ -6,6 +6,7 @@ import {
   type FlowController,
   type FlowControllerOptions,
   FlowEvictedError,
+  globalStrict,
   type Lease,
   largestFootprint,
   leastProgress,
@@ -138,7 +139,7 @@ describe('in-flight eviction', () => {
 
 describe('lease.requeue', () => {
   it('puts a victim that produced nothing back ahead of what came after it', async () => {
-    const { flow, leases } = filled(1);
+    const { flow, leases } = filled(1, { defaultBand: { fairness: globalStrict() } });
     const order: string[] = [];
     const ask = (name: string, priority: number): Promise<void> =>
       flow.enqueue({ byteSize: 1 }, key(name, priority)).then((outcome) => {

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { edf, type FlowController, type FlowControllerOptions, globalStrict, type Outcome } from '../../../src/index.js';
+import {
+  EndpointPool,
+  edf,
+  type FlowController,
+  type FlowControllerOptions,
+  type FlowRequest,
+  globalStrict,
+  labelFilter,
+  type Outcome,
+} from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
 import { dial, dropOf, key, leaseOf, makeFlow, runNow } from '../../support/flow.js';
 
@@ -214,7 +223,7 @@ describe('a request that could go at once needs no place in the queue', () => {
       limits: { maxRequests: 2 },
       usageLimitPolicy: {
         type: 'two-steps',
-        computeLimits: (_, priorities, ceilings) => priorities.forEach((priority, i) => (ceilings[i] = priority > 0 ? 1 : 0.5)),
+        computeLimits: (_, priorities, ceilings) => void ceilings.splice(0, ceilings.length, ...priorities.map((p) => (p > 0 ? 1 : 0.5))),
       },
     });
     for (let i = 0; i < 2; i++) void flow.enqueue({ byteSize: 1 }, key('batch', 0));
@@ -222,6 +231,29 @@ describe('a request that could go at once needs no place in the queue', () => {
     leaseOf(await now(flow.enqueue({ byteSize: 1 }, key('premium', 10))));
     expect(leaseOf(flow.tryEnqueue({ byteSize: 1 }, key('premium', 10))).isReleased).toBe(false);
   });
+
+  it.each(['reject', 'fair'] as const)(
+    'so that an idle model is served while another one fills the band, with overflow %s',
+    async (overflow) => {
+      const pool = new EndpointPool();
+      for (const model of ['a', 'b']) pool.add(model, { labels: { model } });
+      const { flow } = makeFlow({
+        overflow,
+        pool,
+        endpointFilters: [labelFilter({ label: 'model', of: (request) => (request as { model?: string }).model })],
+        holBlocking: 'none',
+        bands: [{ priority: 0, limits: { maxRequests: 3 } }],
+      });
+      const ask = (model: string) => flow.enqueue({ byteSize: 1, model } as FlowRequest, key('tenant'));
+      for (let i = 0; i < 4; i++) void ask('a');
+      expect(flow.stats().waiting).toBe(3);
+      expect(leaseOf(await now(ask('b'))).endpoint?.id).toBe('b');
+      const second = await now(ask('b'));
+      // With a fair overflow a place is found for what must wait as well.
+      if (overflow === 'fair') expect(second).toBeUndefined();
+      else expect(dropOf(second).reason).toBe('band-max-requests');
+    },
+  );
 
   it('but one that is larger than a limit is rejected, idle or not', async () => {
     const { flow } = makeFlow({ limits: { maxRequests: 2, maxBytes: 10 } });

@@ -10,6 +10,7 @@ import {
   type FlowControllerOptions,
   type FlowRequest,
   type FlowView,
+  globalStrict,
   type Lease,
   type Outcome,
   roundRobin,
@@ -36,6 +37,7 @@ function twoModels(options: Partial<FlowControllerOptions> = {}) {
     pool,
     endpointFilters: [byModel],
     saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    defaultBand: { fairness: globalStrict() },
     ...options,
   });
   const order: string[] = [];
@@ -173,7 +175,7 @@ describe('behind a request that has nowhere to go', () => {
   it('a held request that becomes the most urgent is not kept behind one that was let out to try', async () => {
     const gate = dial(0, true);
     const { send, order } = twoModels({
-      bands: [{ priority: 0, ordering: edf() }],
+      bands: [{ priority: 0, ordering: edf(), fairness: globalStrict() }],
       holBlocking: 'flow',
       saturationDetector: Object.assign(gate, {
         filter: (endpoints: readonly EndpointView[]) => endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),

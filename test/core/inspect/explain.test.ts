@@ -7,7 +7,7 @@ const limits = { maxRequests: 100_000 };
 describe('explain', () => {
   it('tells the gate, the place in the flow and the estimate in one sentence', async () => {
     const detector = dial(0, true);
-    const { flow, clock } = makeFlow({ saturationDetector: detector });
+    const { flow, clock } = makeFlow({ saturationDetector: detector, defaultBand: { fairness: globalStrict() } });
     for (let i = 0; i < 20; i++) runNow(flow).release();
     clock.advance(2000);
     detector.turnTo(1.07);

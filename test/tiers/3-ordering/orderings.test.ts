@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { edf, type FlowRequest, fcfs, type ItemView, type OrderingPolicy, roundRobin, sloDeadline } from '../../../src/index.js';
+import {
+  edf,
+  type FlowRequest,
+  fcfs,
+  globalStrict,
+  type ItemView,
+  type OrderingPolicy,
+  roundRobin,
+  sloDeadline,
+} from '../../../src/index.js';
 import { Random } from '../../property/random.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { dial, key, makeFlow, record } from '../../support/flow.js';
@@ -158,7 +167,7 @@ describe('a policy that goes by what the host passed', () => {
         saturationDetector: detector,
         maxDispatchesPerTurn: 1,
         holBlocking,
-        bands: [{ priority: 0, ordering: byRank }],
+        bands: [{ priority: 0, ordering: byRank, fairness: globalStrict() }],
       });
       const waiting = new Map<number, AbortController>();
       flow.on('dispatched', ({ item, lease }) => {
