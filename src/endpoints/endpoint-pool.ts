@@ -10,8 +10,8 @@ import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-event
 import { object } from '../base/schema/containers.js';
 import { element, optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
-import { aboveZero } from '../base/schema/types.js';
-import type { EndpointMetrics, EndpointView, PoolView } from './endpoint.js';
+import { aboveZero, oneOf } from '../base/schema/types.js';
+import type { EndpointMetrics, EndpointState, EndpointView, PoolView } from './endpoint.js';
 import { checkReport, type MetricsReport, mergeReport } from './metrics-report.js';
 
 /** The options of `add`. */
@@ -20,6 +20,11 @@ export interface EndpointOptions {
   labels?: Record<string, string> | undefined;
   /** Its capacity beside endpoints of weight 1; above 0. @default 1 */
   weight?: number | undefined;
+  /**
+   * Endpoints that are `draining` or `ill` get no requests and are no capacity; what runs on them keeps its seats. A pool in which no
+   * endpoint can be had counts as empty. @default 'ready'
+   */
+  state?: EndpointState | undefined;
 }
 
 const endpointOptions: Schema<EndpointOptions> = object({
@@ -31,6 +36,7 @@ const endpointOptions: Schema<EndpointOptions> = object({
     }),
   ),
   weight: optional(aboveZero()),
+  state: optional(oneOf('ready', 'draining', 'ill')),
 });
 
 /** The events of a pool. They are emitted after the controllers that use the pool have acted on the change. */
@@ -38,7 +44,7 @@ export interface PoolEvents extends ListenerErrors {
   added: EndpointView;
   /** It is no member any more; requests in flight on it keep their leases. */
   removed: EndpointView;
-  /** Its labels or its weight changed. */
+  /** Its labels, its weight or its state changed. */
   updated: EndpointView;
   /** Its metrics changed. */
   reported: EndpointView;
@@ -58,6 +64,7 @@ export class Endpoint implements EndpointView {
   inFlightTokens = 0;
   dispatchedRequests = 0;
   isMember = true;
+  state: EndpointState = 'ready';
   overloadedUntilMs = 0;
   /** @internal Seats newer than the metrics, oldest first; kept only for endpoints that report. */
   readonly unsampled: Set<Seat> = new Set();
@@ -109,7 +116,7 @@ export class EndpointPool implements PoolView {
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
 
-  /** Rises with every change of members, labels, weights and overload marks; not with metrics and seats, nor when a mark runs out. */
+  /** Rises with every change of members, labels, weights, states and overload marks; not with metrics and seats, nor when a mark runs out. */
   get version(): number {
     return this.changes;
   }
@@ -139,8 +146,10 @@ export class EndpointPool implements PoolView {
         { path: 'id', expected: 'a name that is not in the pool yet', got: describeValue(id) },
       ]);
     }
-    const { labels, weight = 1 } = parse(endpointOptions, options, `EndpointPool.add(${id})`);
-    return this.join(new Endpoint(id, Object.freeze({ ...labels }), weight, false));
+    const { labels, weight = 1, state = 'ready' } = parse(endpointOptions, options, `EndpointPool.add(${id})`);
+    const endpoint = new Endpoint(id, Object.freeze({ ...labels }), weight, false);
+    endpoint.state = state;
+    return this.join(endpoint);
   }
 
   /** Takes a model server out; requests in flight on it keep their leases. */
@@ -164,10 +173,11 @@ export class EndpointPool implements PoolView {
     const parsed = parse(endpointOptions, change, `EndpointPool.update(${idOf(server)})`);
     const endpoint = this.member(server);
     if (endpoint === undefined) return false;
-    const { labels = endpoint.labels, weight = endpoint.weight } = parsed;
-    if (weight === endpoint.weight && hasSameEntries(labels, endpoint.labels)) return true;
+    const { labels = endpoint.labels, weight = endpoint.weight, state = endpoint.state } = parsed;
+    if (weight === endpoint.weight && state === endpoint.state && hasSameEntries(labels, endpoint.labels)) return true;
     endpoint.labels = Object.freeze({ ...labels });
     endpoint.weight = weight;
+    endpoint.state = state;
     this.changedFor(endpoint, 'updated');
     return true;
   }

@@ -40,11 +40,16 @@ export interface EndpointMetrics {
   readonly loraAdapters?: LoraAdapters | undefined;
 }
 
+/** Whether it may get requests. `draining`: it is about to leave; `ill`: it does not answer, or not well. Neither gets any. */
+export type EndpointState = 'ready' | 'draining' | 'ill';
+
 export interface EndpointView {
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Its capacity beside endpoints of weight 1, above 0; 1 unless set. */
   readonly weight: number;
+  /** Set by the host; undefined counts as ready. */
+  readonly state?: EndpointState | undefined;
   /** It rejected work and gets none before this instant, ms of the controller's clock; 0 when it is not marked. */
   readonly overloadedUntilMs: number;
   /** The last report; undefined before the first. */

@@ -25,6 +25,8 @@ export class GuardedDetector {
   /** True when the last reading could not be had. */
   isFailing = false;
   private isLatched = false;
+  /** The endpoints that it judged last, where it was blind to others. */
+  private part: VisiblePart | undefined = undefined;
   /** Stops the detector's announcements; undefined while it makes none. */
   private unsubscribe: (() => void) | undefined = undefined;
   private settings: GuardedDetectorSettings;
@@ -45,7 +47,8 @@ export class GuardedDetector {
 
   /** Asks the detector. An empty pool is full. */
   read(pool: PoolView, nowMs: number): number {
-    if (pool.endpoints.length === 0) {
+    const visible = this.detector.isBlindTo === undefined ? pool : this.visiblePart(pool, nowMs);
+    if (visible.endpoints.length === 0) {
       this.saturation = 1;
       return 1;
     }
@@ -55,7 +58,7 @@ export class GuardedDetector {
     let announces = false;
     this.isReading = true;
     try {
-      const reading = this.detector.saturation(pool, nowMs);
+      const reading = this.detector.saturation(visible, nowMs);
       if (typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY) {
         isFailing = false;
         announces = this.unsubscribe !== undefined && this.detector.isGuessing !== true;
@@ -78,6 +81,18 @@ export class GuardedDetector {
   /** True while the detector fails and its fail value says full, which holds back every band, whatever its ceiling. */
   get holdsBackAll(): boolean {
     return this.isFailing && this.settings.failValue >= 1;
+  }
+
+  /** `endpoints` without those that the detector is blind to; the same array when it sees all. */
+  visible<E extends EndpointView>(endpoints: readonly E[], nowMs: number): readonly E[] {
+    const isAnyHidden = this.detector.isBlindTo !== undefined && endpoints.some((endpoint) => this.isBlindTo(endpoint, nowMs));
+    return isAnyHidden ? endpoints.filter((endpoint) => !this.isBlindTo(endpoint, nowMs)) : endpoints;
+  }
+
+  /** True when the detector is blind to every one of `endpoints`, of which there are some. Mostly O(1). */
+  isBlindToAll(endpoints: readonly EndpointView[], nowMs: number): boolean {
+    if (this.detector.isBlindTo === undefined || endpoints.length === 0) return false;
+    return endpoints.every((endpoint) => this.isBlindTo(endpoint, nowMs));
   }
 
   /** Those of `endpoints` that the detector would send one more request to. */
@@ -123,6 +138,24 @@ export class GuardedDetector {
     this.unsubscribe = undefined;
   }
 
+  /** The pool as far as the detector can judge it. The same part is the same object, for detectors that remember what they worked out. */
+  private visiblePart(pool: PoolView, nowMs: number): PoolView {
+    const endpoints = this.visible(pool.endpoints, nowMs);
+    if (endpoints === pool.endpoints) return pool;
+    const isSame = this.part !== undefined && this.part.version === pool.version && hasSameMembers(this.part.endpoints, endpoints);
+    if (!isSame) this.part = new VisiblePart(endpoints, pool.version);
+    return this.part as VisiblePart;
+  }
+
+  private isBlindTo(endpoint: EndpointView, nowMs: number): boolean {
+    try {
+      return this.detector.isBlindTo?.(endpoint, nowMs) === true;
+    } catch (error) {
+      this.guard.failed(error);
+      return false;
+    }
+  }
+
   private subscribe(onAnnounced: () => void): void {
     if (this.detector.subscribe === undefined) return;
     try {
@@ -158,4 +191,27 @@ function isPartOf(part: unknown, whole: readonly EndpointView[]): part is readon
     return Array.from(part).every((each) => members.has(each));
   }
   return true;
+}
+
+/** Some endpoints of a pool, with their sums. */
+class VisiblePart implements PoolView {
+  readonly endpoints: readonly EndpointView[];
+  readonly version: number | undefined;
+
+  constructor(endpoints: readonly EndpointView[], version: number | undefined) {
+    this.endpoints = endpoints;
+    this.version = version;
+  }
+
+  get inFlightRequests(): number {
+    return this.endpoints.reduce((sum, endpoint) => sum + endpoint.inFlightRequests, 0);
+  }
+
+  get inFlightTokens(): number {
+    return this.endpoints.reduce((sum, endpoint) => sum + endpoint.inFlightTokens, 0);
+  }
+}
+
+function hasSameMembers(a: readonly EndpointView[], b: readonly EndpointView[]): boolean {
+  return a.length === b.length && a.every((endpoint, index) => endpoint === b[index]);
 }

@@ -22,6 +22,11 @@ export interface SaturationDetector {
    */
   filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
   /**
+   * True for an endpoint of which it can tell nothing and which it would count as full, such as one without fresh metrics. Such an endpoint
+   * is no capacity: it is left out of the pool that `saturation` sees, and gets no requests. O(1); asked for each endpoint at each reading.
+   */
+  isBlindTo?(endpoint: EndpointView, nowMs: number): boolean;
+  /**
    * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns the way to stop.
    * Dispatch, release, and changes of the pool or its metrics are seen anyway. A detector without `subscribe` is asked again by a
    * timer while requests wait before a closed gate.
@@ -45,7 +50,7 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
   noun: 'a saturation detector',
   example: 'concurrencyDetector({ maxConcurrency: 15 }), or a function that returns the saturation',
   required: ['saturation'],
-  optional: ['filter', 'subscribe', 'dispatched', 'released'],
+  optional: ['filter', 'isBlindTo', 'subscribe', 'dispatched', 'released'],
 };
 
 /** Finds the detectors that the parameters of a composite name. */

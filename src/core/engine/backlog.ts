@@ -30,24 +30,16 @@ export class Backlog implements Budgets {
   waitingBytes = 0;
   readonly bands: BandRegistry;
   readonly expiry: Expiry;
-  /** True while the pool has no endpoints: every waiting request has `noEndpointRequestTtl` then. */
-  isPoolEmpty: boolean;
+  /** True while no endpoint can be had: every waiting request has `noEndpointRequestTtl` then. */
+  isPoolEmpty = false;
   private readonly cancellation: Cancellation<QueueItem>;
   private readonly signals: PluginGuard;
   private options: ResolvedOptions;
   /** When the pool was last emptied or filled. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(
-    options: ResolvedOptions,
-    events: EventHub,
-    readings: CoarseClock,
-    listener: BacklogListener,
-    isPoolEmpty: boolean,
-    nowMs: number,
-  ) {
+  constructor(options: ResolvedOptions, events: EventHub, readings: CoarseClock, listener: BacklogListener, nowMs: number) {
     this.options = options;
-    this.isPoolEmpty = isPoolEmpty;
     this.bands = new BandRegistry(options, new BandEvents(events), nowMs);
     this.expiry = new Expiry(options.clock, readings, this, () => listener.expired());
     this.signals = new PluginGuard('signal', { type: 'AbortSignal' }, events);
@@ -131,6 +123,10 @@ export class Backlog implements Budgets {
 
   budgetOf(item: QueueItem): number {
     return this.isPoolEmpty ? this.options.noEndpointRequestTtlMs : item.ttlMs;
+  }
+
+  mostOf(item: QueueItem): number {
+    return this.options.noEndpointRequestTtlMs + item.ttlMs;
   }
 
   private left(item: QueueItem, band: PriorityBand): void {

@@ -10,6 +10,7 @@
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { CoarseClock, neverUnboxed } from '../../base/clock.js';
+import { AvailablePool } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
@@ -88,13 +89,15 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.nowMs = this.clock.read();
     this.poller = new GatePoller(clock, () => this.lookAgain());
     this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
-    this.backlog = new Backlog(options, events, this.clock, this, pool.endpoints.length === 0, this.nowMs);
+    const available = new AvailablePool(pool);
+    this.backlog = new Backlog(options, events, this.clock, this, this.nowMs);
     const { bands } = this.backlog;
-    this.gate = new Gate(pool, bands, events, options, this.onPoolChange);
+    this.gate = new Gate(available, bands, events, options, this.onPoolChange);
+    this.backlog.isPoolEmpty = this.gate.isPoolEmpty(this.nowMs);
     this.seats = new Seats(pool, this.gate, events, this, options, this.onPoolChange);
-    this.placement = new Placement(pool, this.gate, events, options);
+    this.placement = new Placement(pool, available, this.gate, events, options);
     this.selector = new BandSelector(bands, this.gate, this.placement, options.bandOrder);
-    this.admission = new GuardedAdmission(options.admission, pool, this.gate, events);
+    this.admission = new GuardedAdmission(options.admission, available, this.gate, events);
     this.drops = new Drops(this.gate, this.admission, events);
     const { backlog, gate, placement, selector, admission, drops, shutdown } = this;
     this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, shutdown }, options);
@@ -181,6 +184,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   /** Settles what is due, then takes the request in: an expired request holds no place, and a newcomer must not pass those that may go. */
   private read(request: FlowRequest, key: FlowKey): QueueItem | undefined {
+    if (this.placement.implicitEndpoint === undefined) this.noteRegime();
     if (this.backlog.waiting > 0) {
       if (this.backlog.expiry.mayBeDue(this.nowMs)) this.evictExpired();
       if (!this.selector.isPlain) this.walk();
@@ -251,7 +255,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     }
     const isClosed = backlog.waiting > 0;
     if (this.isGateClosed !== isClosed) this.noteGate(isClosed);
-    if (isClosed && this.seats.mayEvict) this.seats.reclaim(backlog.bands.allWaiting(), this.nowMs);
+    if (isClosed && this.seats.mayEvict && !backlog.isPoolEmpty) this.seats.reclaim(backlog.bands.allWaiting(), this.nowMs);
   }
 
   /** Tier 1 and the gate: a band above `floor` that may dispatch now. */
@@ -462,10 +466,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   work(): void {
     this.isWorkWanted = false;
-    const isPoolEmpty = this.seats.pool.endpoints.length === 0;
-    if (isPoolEmpty !== this.backlog.isPoolEmpty && this.backlog.enterRegime(isPoolEmpty, this.nowMs) && this.events.heard.regime) {
-      this.events.emit('regime', { isPoolEmpty });
-    }
+    this.noteRegime();
     if (!this.events.heard.walked || this.walks++ % timedOneIn !== 0) {
       this.walk();
       return;
@@ -474,6 +475,14 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     const startedAtMs = clock.now();
     this.walk();
     this.events.emit('walked', { durationMs: clock.now() - startedAtMs });
+  }
+
+  /** Notes whether an endpoint can be had. */
+  private noteRegime(): void {
+    const isPoolEmpty = this.gate.isPoolEmpty(this.nowMs);
+    if (isPoolEmpty === this.backlog.isPoolEmpty || !this.backlog.enterRegime(isPoolEmpty, this.nowMs)) return;
+    this.isWorkWanted = true;
+    if (this.events.heard.regime) this.events.emit('regime', { isPoolEmpty });
   }
 
   end(): void {
@@ -506,7 +515,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private poll(): void {
     this.isPollDue = false;
     const { gate, poller, placement, seats, nowMs } = this;
-    let delayMs = gate.recheckMs;
+    let delayMs = this.backlog.isPoolEmpty ? Number.POSITIVE_INFINITY : gate.recheckMs;
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
     if (seats.mayEvict && !this.backlog.isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs - nowMs);
     if (this.isPaused && !this.clock.tellsTurns) delayMs = 0;

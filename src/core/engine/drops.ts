@@ -40,7 +40,8 @@ export class Drops {
     this.total++;
     const { fairnessId, priority } = item;
     const queuedMs = nowMs - item.enqueuedAtMs;
-    const { limit, policy, detail, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
+    const { limit, policy, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
+    const detail = details.detail ?? (isForWantOfEndpoints(type) ? this.gate.absence(nowMs) : undefined);
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
     const outcome = new DropOutcome(plain, reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined);
     if (item.admittedBy !== undefined) this.admission.ended(item, undefined, nowMs);
@@ -48,6 +49,10 @@ export class Drops {
     item.releasePayload();
     return outcome;
   }
+}
+
+function isForWantOfEndpoints(type: DropType): boolean {
+  return type === 'RejectedNoEndpoints' || type === 'EvictedNoEndpoints';
 }
 
 /** When the requests now waiting in the band should be gone, ms, if its recent rate holds. */

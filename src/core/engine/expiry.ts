@@ -12,6 +12,8 @@ import type { QueueItem } from './queue-item.js';
 export interface Budgets {
   /** How long the request may wait, ms; what is said of those that were added changes with `restart` alone. */
   budgetOf(item: QueueItem): number;
+  /** How long it may wait in all, ms, however often its budget begins anew. */
+  mostOf(item: QueueItem): number;
 }
 
 export class Expiry {
@@ -38,7 +40,10 @@ export class Expiry {
 
   /** When its time is up; Infinity: never. */
   deadlineOf(item: QueueItem): number {
-    return Math.max(this.readings.latestOf(item.waitingSinceMs), this.regimeBeganAtMs) + this.budgets.budgetOf(item);
+    const sinceMs = this.readings.latestOf(item.waitingSinceMs);
+    const budgetMs = this.budgets.budgetOf(item);
+    if (sinceMs >= this.regimeBeganAtMs) return sinceMs + budgetMs;
+    return Math.min(this.regimeBeganAtMs + budgetMs, sinceMs + this.budgets.mostOf(item));
   }
 
   /** Starts the budget of a wait, from the time it began or from the beginning of the regime. O(1) amortized, at most O(log waiting). */

@@ -1,13 +1,14 @@
 /**
- * Where may a request go, and where does it go? Filters by the request's class, marks of overload, headroom, then the picker.
+ * Where may a request go, and where does it go? Filters by the request's class, what can be had, headroom, then the picker.
  *
- *     pool ── filters (class) ──► served by ── not marked ──► reachable ── detector's filter ──► with room ── picker ──► endpoint
+ *     pool ── filters (class) ──► served by ── available ──► reachable ── detector's filter ──► with room ── picker ──► endpoint
  *
  * Invariant: which endpoints serve a class is worked out once for each version of the pool.
  */
 
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
+import type { AvailablePool } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
@@ -29,17 +30,17 @@ export class Placement {
   /** False while every request may go to every endpoint. */
   tellsClasses: boolean;
   private readonly pool: EndpointPool;
+  private readonly availablePool: AvailablePool;
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
   private options: PlacementOptions;
   private picker: PluginGuard;
   private poolVersion = -1;
   private readonly served = new Map<string, readonly Endpoint[]>();
-  /** When the last mark of overload in the pool ends. */
-  private markedUntilMs = 0;
 
-  constructor(pool: EndpointPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
+  constructor(pool: EndpointPool, availablePool: AvailablePool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
     this.pool = pool;
+    this.availablePool = availablePool;
     this.implicitEndpoint = pool.implicitEndpoint;
     this.gate = gate;
     this.errors = errors;
@@ -74,9 +75,10 @@ export class Placement {
   }
 
   /** Why a request of this class has nowhere to go now; undefined when it has somewhere. */
-  obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): 'overloaded' | 'full' | undefined {
+  obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): 'overloaded' | 'absent' | 'full' | undefined {
     if (this.hasRoom(requestClass, band, nowMs)) return undefined;
-    return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs) ? 'overloaded' : 'full';
+    if (this.reachable(requestClass, nowMs).length > 0) return 'full';
+    return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs) ? 'overloaded' : 'absent';
   }
 
   /** The endpoint that gets the request; undefined when there is none now. */
@@ -89,8 +91,8 @@ export class Placement {
 
   /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
   nextReturnAtMs(nowMs: number): number {
-    this.refresh();
-    return this.markedUntilMs > nowMs ? this.nextMarkEndsAtMs(nowMs) : Number.POSITIVE_INFINITY;
+    this.availablePool.refresh(nowMs);
+    return this.availablePool.returnsAtMs;
   }
 
   /** The endpoint behind a view; undefined for anything that is no member of the pool. */
@@ -120,10 +122,12 @@ export class Placement {
     return this.member(fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs));
   }
 
-  /** The endpoints that serve the class, without those that are marked as overloaded. */
+  /** The endpoints that serve the class and can be had. */
   private reachable(requestClass: string | undefined, nowMs: number): readonly Endpoint[] {
+    const available = this.gate.available(nowMs);
+    if (requestClass === undefined) return available;
     const served = this.endpointsFor(requestClass);
-    return this.markedUntilMs > nowMs ? served.filter((endpoint) => endpoint.overloadedUntilMs <= nowMs) : served;
+    return available === this.pool.endpoints ? served : served.filter((endpoint) => available.includes(endpoint));
   }
 
   private candidates(requestClass: string | undefined, band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
@@ -146,11 +150,6 @@ export class Placement {
     return endpoints;
   }
 
-  private nextMarkEndsAtMs(nowMs: number): number {
-    const ends = this.pool.endpoints.map((endpoint) => endpoint.overloadedUntilMs);
-    return Math.min(...ends.filter((endMs) => endMs > nowMs));
-  }
-
   private refresh(): void {
     if (this.pool.version !== this.poolVersion) this.renew();
   }
@@ -158,7 +157,6 @@ export class Placement {
   private renew(): void {
     this.poolVersion = this.pool.version;
     this.served.clear();
-    this.markedUntilMs = Math.max(0, ...this.pool.endpoints.map((endpoint) => endpoint.overloadedUntilMs));
   }
 
   private filtered(requestClass: string): readonly Endpoint[] {

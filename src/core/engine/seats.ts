@@ -136,7 +136,7 @@ export class Seats {
 
   /** Asks running requests to leave for the bands that wait, highest first. */
   reclaim(waiting: readonly PriorityBand[], nowMs: number): void {
-    if (this.evictor === undefined || this.pool.endpoints.length === 0) return;
+    if (this.evictor === undefined) return;
     for (const lease of this.evictor.victims(waiting, this.gate, this.inFlight, nowMs)) {
       this.evicted++;
       lease.evict();

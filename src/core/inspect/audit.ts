@@ -185,7 +185,7 @@ function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
   if (backlog.waiting === 0 || isPaused) return;
   check(isGateClosed, 'requests wait, and the gate is not said to be closed');
   const { isSet } = Reflect.get(dispatcher, 'poller') as GatePoller;
-  check(isSet || gate.recheckMs === Number.POSITIVE_INFINITY, 'nothing looks at the closed gate again');
+  check(isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY, 'nothing looks at the closed gate again');
 }
 
 /** A closed controller holds nothing. */

@@ -28,6 +28,8 @@ export interface FlowDemand extends DemandFigures {
   readonly saturation: number;
   /** Model servers in the pool; undefined for a controller without one. */
   readonly endpoints: number | undefined;
+  /** Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector needs. */
+  readonly availableEndpoints: number | undefined;
   /** Highest priority first. */
   readonly bands: readonly BandDemand[];
 }
@@ -55,6 +57,7 @@ export function takeDemand(dispatcher: Dispatcher, nowMs: number): FlowDemand {
     timeToDrainMs: drainTimeMs(backlog.waiting, dispatchedPerSecond),
     saturation: dispatcher.gate.saturation,
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
+    availableEndpoints: pool.implicitEndpoint === undefined ? dispatcher.gate.available(nowMs).length : undefined,
     bands,
   };
 }

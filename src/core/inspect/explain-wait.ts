@@ -44,7 +44,7 @@ export function explainWait(
   const aheadInOtherFlows = band.sharesQueue ? 0 : othersBefore(turns, flow, band, most);
   const higher = dispatcher.backlog.bands.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
-  const isPoolEmpty = dispatcher.seats.pool.endpoints.length === 0;
+  const isPoolEmpty = dispatcher.gate.isPoolEmpty(nowMs);
   const estimatedWaitMs = isPoolEmpty ? undefined : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
   const deadlineMs = dispatcher.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
@@ -78,7 +78,7 @@ export function explainWait(
 
 /** The first thing that holds it back. */
 function judge(
-  { gate, seats, placement, selector }: Dispatcher,
+  { gate, placement, selector }: Dispatcher,
   item: QueueItem,
   higher: readonly PriorityBand[],
   ahead: number | undefined,
@@ -88,7 +88,7 @@ function judge(
   const flow = item.flow as Flow;
   const name = `band ${band.priority}`;
   const next = higher[higher.length - 1];
-  if (seats.pool.endpoints.length === 0) return { decidedBy: 'pool', text: `${name} waits: the pool has no endpoints` };
+  if (gate.isPoolEmpty(nowMs)) return { decidedBy: 'pool', text: `${name} waits: ${gate.absence(nowMs) ?? 'the pool has no endpoints'}` };
   if (flow.heldIn !== undefined) {
     return { decidedBy: 'endpoints', text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}` };
   }
@@ -118,6 +118,7 @@ function inWhole(cost: number): string {
 const obstacles = {
   full: 'the endpoints it may go to are full',
   overloaded: 'the endpoints it may go to are marked as overloaded',
+  absent: 'the endpoints it may go to are ill, draining, marked as overloaded, or do not report their load',
 } as const;
 
 /** By the band's own rate; where higher bands go first, no sooner than the rate of all takes for them as well. */

@@ -48,6 +48,8 @@ export interface ControllerFigures {
   readonly waitingTokens: number;
   /** Model servers in the pool; undefined for a controller without one. */
   readonly endpoints: number | undefined;
+  /** Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector needs. */
+  readonly availableEndpoints: number | undefined;
   /** Highest priority first. */
   readonly bands: readonly BandFigures[];
 }
@@ -66,6 +68,7 @@ export function takeFigures(
     limits,
     waitingTokens: bands.reduce((sum, band) => sum + band.waitingTokens, 0),
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
+    availableEndpoints: pool.implicitEndpoint === undefined ? dispatcher.gate.available(nowMs).length : undefined,
     bands: bands.map((band) => new BandCounters(band, queuesByClass, nowMs)),
   };
 }

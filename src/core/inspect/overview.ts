@@ -119,7 +119,7 @@ export function takeOverview(
     const service = serviceOverview(band, tenants, nowMs);
     return { ...bandOverview(band, largest.members, inFlight, dispatcher, rates as FlowDemand['bands'][number]), service };
   });
-  const members = endpointSnapshots(dispatcher.seats.pool, endpoints);
+  const members = endpointSnapshots(dispatcher, nowMs, endpoints);
   const listed = table.take(dispatcher, inFlight, nowMs);
   return {
     atMs: nowMs,

@@ -1,6 +1,5 @@
 /** Totals, which are cheap, and the full picture of one moment, which is not. */
-import type { EndpointMetrics } from '../../endpoints/endpoint.js';
-import type { EndpointPool } from '../../endpoints/endpoint-pool.js';
+import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -84,6 +83,9 @@ export interface EndpointSnapshot {
   readonly inFlightTokens: number;
   /** It refused work, and gets none for a while. */
   readonly isOverloaded: boolean;
+  /** It may get requests: not ill, draining or overloaded, and not without the metrics that the detector needs. */
+  readonly isAvailable: boolean;
+  readonly state: EndpointState;
   readonly metrics: EndpointMetrics | undefined;
 }
 
@@ -150,18 +152,24 @@ export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginError
     stats: takeStats(dispatcher, pluginErrors, inFlight),
     limits,
     bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(band, inFlight, nowMs)),
-    endpoints: endpointSnapshots(dispatcher.seats.pool),
+    endpoints: endpointSnapshots(dispatcher, nowMs),
   };
 }
 
 /** The first `count` members of the pool. */
-export function endpointSnapshots(pool: EndpointPool, count: number = Number.POSITIVE_INFINITY): EndpointSnapshot[] {
+export function endpointSnapshots(
+  { seats: { pool }, gate }: Dispatcher,
+  nowMs: number,
+  count: number = Number.POSITIVE_INFINITY,
+): EndpointSnapshot[] {
+  const available = new Set(gate.available(nowMs));
   return pool.endpoints
     .slice(0, count)
     .filter((endpoint) => !endpoint.isImplicit)
-    .map(({ id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics }) => {
+    .map((endpoint) => {
+      const { id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics, state } = endpoint;
       const isOverloaded = overloadedUntilMs > pool.now();
-      return { id, labels, inFlightRequests, inFlightTokens, isOverloaded, metrics };
+      return { id, labels, inFlightRequests, inFlightTokens, isOverloaded, isAvailable: available.has(endpoint), state, metrics };
     });
 }
 

@@ -123,8 +123,8 @@ function describe(cause: DropCause, drop: Drop): string {
         : `The gateway takes no more requests of priority ${drop.priority} now.`;
     case 'no-endpoints':
       if (drop.limit !== undefined)
-        return `No model server is available, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
-      return `No model server is available${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
+        return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
+      return `${noServer(drop)}${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
     case 'ttl-expired':
       return `The request waited ${seconds(drop.queuedMs)} for a free model server, as long as it may.`;
     case 'cancelled':
@@ -138,6 +138,10 @@ function describe(cause: DropCause, drop: Drop): string {
     case 'internal':
       return 'Flow control could not handle the request.';
   }
+}
+
+function noServer({ detail }: Drop): string {
+  return `No model server is available${detail === undefined ? '' : ` (${detail})`}`;
 }
 
 function describeLimit({ scope, resource, max, used }: LimitHit, { priority }: Drop): string {

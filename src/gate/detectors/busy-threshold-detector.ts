@@ -54,7 +54,7 @@ export interface BusyThresholdDetector extends SaturationDetector {
 }
 
 /**
- * Busy servers over servers: full when all are busy. A rank is busy when one of its figures exceeds a threshold; a figure that is not
+ * Busy servers over servers, by weight: full when all are busy. A rank is busy when one of its figures exceeds a threshold; a figure that is not
  * known is not looked at. A server is busy when all its ranks are, so that one without known ranks is free. `filter` keeps the free
  * ones. O(endpoints · ranks).
  *
@@ -98,8 +98,12 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
     saturation(pool) {
       const { endpoints } = pool;
       let busy = 0;
-      for (const endpoint of endpoints) if (isBusy(endpoint)) busy++;
-      return endpoints.length === 0 ? 1 : busy / endpoints.length;
+      let total = 0;
+      for (const endpoint of endpoints) {
+        total += endpoint.weight;
+        if (isBusy(endpoint)) busy += endpoint.weight;
+      }
+      return endpoints.length === 0 ? 1 : busy / total;
     },
     filter: (endpoints) => endpoints.filter((endpoint) => !isBusy(endpoint)),
     /** Reports and changes of the pool are seen by the controller; only the thresholds are not. */

@@ -4,10 +4,10 @@ import { object } from '../../base/schema/containers.js';
 import { element, optional, type Schema } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { atLeastZero, oneOf, positiveInteger } from '../../base/schema/types.js';
-import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { EndpointView, PoolView } from '../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
-/** Limits are per endpoint, and the same for all endpoints. */
+/** Limits of an endpoint of weight 1; one of weight 3 has three times as much, and every one has a seat. */
 export interface ConcurrencyDetectorOptions {
   /** The measure of an endpoint: requests, tokens, or the fuller of the two. @default 'requests' */
   concurrencyMode?: 'requests' | 'tokens' | 'hybrid' | undefined;
@@ -27,35 +27,55 @@ const optionsSchema = object({
 });
 
 /**
- * In-flight work over capacity. `requests` and `tokens`: sums over the pool, O(1); `hybrid`: the mean over endpoints of the fuller
- * dimension, O(endpoints). Exact and instantaneous, but blind to what the requests cost the server.
- * `filter` keeps the endpoints below `limit · (1 + headroom)`.
+ * In-flight work over capacity, which follows the endpoints' `weight`. `requests` and `tokens`: sums over the pool, O(1); `hybrid`: the
+ * mean over endpoints, by weight, of the fuller dimension, O(endpoints). Exact and instantaneous, but blind to what the requests cost the server.
+ * `filter` keeps the endpoints below `limit · weight · (1 + headroom)`.
  * Source: llm-d-router, concurrency-detector.
  * @throws FlowConfigError
  */
 export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): SaturationDetector {
   const { concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom } = parse(optionsSchema, options, 'concurrencyDetector');
-  const requestBurst = Math.floor(maxConcurrency * (1 + headroom));
-  const tokenBurst = Math.floor(maxTokenConcurrency * (1 + headroom));
+  const isByTokens = concurrencyMode === 'tokens';
+  let summed: readonly EndpointView[] | undefined;
+  let summedVersion: number | undefined;
+  let capacity = 0;
 
+  function seatsOf({ weight }: EndpointView, share = 1): number {
+    return Math.max(1, Math.floor(maxConcurrency * weight * share));
+  }
+  function tokensOf({ weight }: EndpointView, share = 1): number {
+    return Math.max(1, Math.floor(maxTokenConcurrency * weight * share));
+  }
   function fullness(endpoint: EndpointView): number {
-    return Math.max(endpoint.inFlightRequests / maxConcurrency, endpoint.inFlightTokens / maxTokenConcurrency);
+    return Math.max(endpoint.inFlightRequests / seatsOf(endpoint), endpoint.inFlightTokens / tokensOf(endpoint));
   }
   function hasRoom(endpoint: EndpointView): boolean {
-    if (concurrencyMode !== 'tokens' && endpoint.inFlightRequests >= requestBurst) return false;
-    return concurrencyMode === 'requests' || endpoint.inFlightTokens < tokenBurst;
+    if (!isByTokens && endpoint.inFlightRequests >= seatsOf(endpoint, 1 + headroom)) return false;
+    return concurrencyMode === 'requests' || endpoint.inFlightTokens < tokensOf(endpoint, 1 + headroom);
+  }
+  /** Of all endpoints; summed anew when members or weights have changed, or where the pool cannot tell. */
+  function capacityOf({ endpoints, version }: PoolView): number {
+    if (endpoints !== summed || version === undefined || version !== summedVersion) {
+      summed = endpoints;
+      summedVersion = version;
+      capacity = endpoints.reduce((sum, endpoint) => sum + (isByTokens ? tokensOf(endpoint) : seatsOf(endpoint)), 0);
+    }
+    return capacity;
   }
 
   return {
     type: 'concurrency-detector',
     saturation(pool) {
-      const count = pool.endpoints.length;
-      if (count === 0) return 1;
-      if (concurrencyMode === 'requests') return pool.inFlightRequests / (count * maxConcurrency);
-      if (concurrencyMode === 'tokens') return pool.inFlightTokens / (count * maxTokenConcurrency);
+      if (pool.endpoints.length === 0) return 1;
+      if (concurrencyMode === 'requests') return pool.inFlightRequests / capacityOf(pool);
+      if (isByTokens) return pool.inFlightTokens / capacityOf(pool);
       let sum = 0;
-      for (const endpoint of pool.endpoints) sum += fullness(endpoint);
-      return sum / count;
+      let total = 0;
+      for (const endpoint of pool.endpoints) {
+        sum += endpoint.weight * fullness(endpoint);
+        total += endpoint.weight;
+      }
+      return sum / total;
     },
     filter: (endpoints) => endpoints.filter(hasRoom),
     /** Dispatch, release and pool changes are all that move it, and the controller sees those. */

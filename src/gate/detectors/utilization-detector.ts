@@ -92,19 +92,22 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
       if (pool.endpoints.length === 0) return 1;
       let sum = 0;
       let unknown = 0;
+      let total = 0;
       for (const endpoint of pool.endpoints) {
         if (!isFresh(endpoint, nowMs)) staleEndpoints++;
         const load = loadOf(endpoint, nowMs);
-        if (load === undefined) unknown++;
-        else sum += Math.max(load.waiting / queueDepthThreshold, load.kvCacheUsage / kvCacheUtilThreshold);
+        if (load === undefined) unknown += endpoint.weight;
+        else sum += endpoint.weight * Math.max(load.waiting / (queueDepthThreshold * endpoint.weight), load.kvCacheUsage / kvCacheUtilThreshold);
+        total += endpoint.weight;
       }
-      if (stalenessPolicy === 'ignore') return sum / Math.max(pool.endpoints.length - unknown, 1);
-      return (sum + unknown) / pool.endpoints.length;
+      if (stalenessPolicy === 'ignore') return sum / Math.max(total - unknown, Number.MIN_VALUE);
+      return (sum + unknown) / total;
     },
+    ...(stalenessPolicy === 'ignore' ? {} : { isBlindTo: (endpoint, nowMs) => loadOf(endpoint, nowMs) === undefined }),
     filter(endpoints, nowMs) {
       return endpoints.filter((endpoint) => {
         const load = loadOf(endpoint, nowMs);
-        return load !== undefined && load.waiting < queueBurst && load.kvCacheUsage < kvBurst;
+        return load !== undefined && load.waiting < queueBurst * endpoint.weight && load.kvCacheUsage < kvBurst;
       });
     },
   };

@@ -263,10 +263,10 @@ export const families: readonly Family<FlowReadings>[] = [
   {
     name: 'flow_control_endpoints',
     type: 'gauge',
-    help: 'Model servers in the pool; absent for a controller without one.',
+    help: 'Model servers that can be had; absent for a controller without a pool.',
     labels: ['inference_pool'],
     aggregator: 'max',
-    samples: ({ figures, pool }) => one(pool, figures.endpoints),
+    samples: ({ figures, pool }) => one(pool, figures.availableEndpoints),
   },
   {
     name: 'flow_control_plugin_errors_total',

@@ -54,7 +54,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
   if (typeof detector?.saturation !== 'function') {
     throw new FlowConfigError('withHysteresis', [{ path: 'detector', expected: 'a saturation detector', got: describeValue(detector) }]);
   }
-  const { filter, dispatched, released } = detector;
+  const { filter, isBlindTo, dispatched, released } = detector;
   let isClosed = false;
   let isHeldClosed = false;
   let flips = 0;
@@ -91,6 +91,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
       return isClosed ? Math.max(reading / closeAt, 1) : Math.min(reading / closeAt, justBelowFull);
     },
     ...(filter && { filter: filter.bind(detector) }),
+    ...(isBlindTo && { isBlindTo: isBlindTo.bind(detector) }),
     ...(dispatched && { dispatched: dispatched.bind(detector) }),
     ...(released && { released: released.bind(detector) }),
   };

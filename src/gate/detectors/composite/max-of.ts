@@ -106,6 +106,9 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
       }
       return combine(readings);
     },
+    ...(detectors.some(({ isBlindTo }) => isBlindTo !== undefined) && {
+      isBlindTo: (endpoint: EndpointView, nowMs: number) => children.some((child) => isBlind(child, endpoint, nowMs)),
+    }),
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
     },
@@ -116,6 +119,16 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
       tellAll(detectors, (detector) => detector.released?.(endpoint, nowMs));
     },
   };
+}
+
+/** A child that fails is not blind: it says so where it is read. */
+function isBlind({ detector, stages }: Child, endpoint: EndpointView, nowMs: number): boolean {
+  const isInScope = stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
+  try {
+    return isInScope && detector.isBlindTo?.(endpoint, nowMs) === true;
+  } catch {
+    return false;
+  }
 }
 
 /** The part of `left` that the child keeps when it is asked about `all`; a child that fails keeps everything. */

@@ -1,0 +1,64 @@
+/**
+ * What of a pool can be had now: its members without those that are ill, draining or marked as overloaded. They are no capacity, and
+ * what runs on them takes none of it. Each controller has one, and judges its pool by it.
+ *
+ * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that can be had at that instant, and is the pool's own array
+ * while that is all of them.
+ */
+import type { EndpointView, PoolView } from './endpoint.js';
+import type { Endpoint, EndpointPool } from './endpoint-pool.js';
+
+export class AvailablePool implements PoolView {
+  endpoints: readonly Endpoint[];
+  /** When the next mark of overload ends; Infinity while there is none. */
+  returnsAtMs: number = Number.POSITIVE_INFINITY;
+  private changes = 0;
+  private seenVersion = -1;
+  private readonly pool: EndpointPool;
+
+  constructor(pool: EndpointPool) {
+    this.pool = pool;
+    this.endpoints = pool.endpoints;
+  }
+
+  /** Rises with every change of the pool's, and when a mark ends. */
+  get version(): number {
+    return this.changes;
+  }
+
+  get inFlightRequests(): number {
+    if (this.isWhole) return this.pool.inFlightRequests;
+    let sum = 0;
+    for (const endpoint of this.endpoints) sum += endpoint.inFlightRequests;
+    return sum;
+  }
+
+  get inFlightTokens(): number {
+    if (this.isWhole) return this.pool.inFlightTokens;
+    let sum = 0;
+    for (const endpoint of this.endpoints) sum += endpoint.inFlightTokens;
+    return sum;
+  }
+
+  /** True while every member can be had. */
+  get isWhole(): boolean {
+    return this.endpoints === this.pool.endpoints;
+  }
+
+  /** O(1), and O(members) after a change. */
+  refresh(nowMs: number): void {
+    if (this.pool.version === this.seenVersion && nowMs < this.returnsAtMs) return;
+    this.seenVersion = this.pool.version;
+    this.changes++;
+    const members = this.pool.endpoints;
+    const available = members.filter((endpoint) => isAvailable(endpoint, nowMs));
+    this.endpoints = available.length === members.length ? members : Object.freeze(available);
+    const ends = members.map(({ overloadedUntilMs }) => overloadedUntilMs).filter((endMs) => endMs > nowMs);
+    this.returnsAtMs = Math.min(Number.POSITIVE_INFINITY, ...ends);
+  }
+}
+
+/** False for one that is ill, draining or marked as overloaded. */
+export function isAvailable({ state, overloadedUntilMs }: EndpointView, nowMs: number): boolean {
+  return (state === undefined || state === 'ready') && overloadedUntilMs <= nowMs;
+}
