@@ -111,7 +111,7 @@ export class Host {
     this.clock = clock;
     this.pool = options.pool;
     this.faults = faults;
-    this.isPoolEmpty = options.pool?.endpoints.length === 0;
+    this.isPoolEmpty = dispatcherOf(this.flow).backlog.isPoolEmpty;
     this.keepBooks();
   }
 
@@ -321,7 +321,7 @@ export class Host {
     const { limits, flows } = optionsOf(this.flow);
     const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
     const all = [limits, band?.settings.limits, flows.get(key.fairnessId)?.limits ?? band?.settings.flowLimits];
-    const fits = all.every((each) => each === undefined || (each.maxRequests > 0 && request.byteSize <= each.maxBytes));
+    const fits = all.every((each) => each === undefined || request.byteSize <= each.maxBytes);
     this.expect(fits, 'a request larger than a limit was let through');
   }
 
@@ -486,7 +486,9 @@ export class Host {
   private deadlineOf({ item, waitingSinceMs }: Ticket): number {
     if (item === undefined) return Number.NaN;
     const budget = this.isPoolEmpty ? optionsOf(this.flow).noEndpointRequestTtlMs : item.ttlMs;
-    return Math.max(waitingSinceMs, this.flippedAtMs) + budget;
+    const noEndpointRequestTtlMs = optionsOf(this.flow).noEndpointRequestTtlMs;
+    const most = waitingSinceMs < this.flippedAtMs ? waitingSinceMs + noEndpointRequestTtlMs + item.ttlMs : Number.POSITIVE_INFINITY;
+    return Math.min(Math.max(waitingSinceMs, this.flippedAtMs) + budget, most);
   }
 
   // The comparison.
@@ -598,7 +600,7 @@ export class Host {
 
   /** A request that waits although it may go: by priority, by its gate, by its place, and for room; undefined when there is none, or nobody can know. */
   get left(): string | undefined {
-    if (this.waiting.size === 0 || (this.pool?.endpoints.length ?? 1) === 0 || isPaused(this.flow)) return undefined;
+    if (this.waiting.size === 0 || this.isPoolEmpty || isPaused(this.flow)) return undefined;
     const options = optionsOf(this.flow);
     for (const priority of [...new Set([...this.waiting].map(({ key }) => key.priority))].sort((a, b) => b - a)) {
       const isOpen = this.isOpenFor(priority);

@@ -25,8 +25,11 @@ export function room(flow: object, pool: EndpointPool | undefined, item: ItemVie
   const served = pool.endpoints.map((endpoint) => mayServe(flow, endpoint, request));
   if (served.includes(undefined)) return undefined;
   if (!served.includes(true)) return true;
-  const reachable = pool.endpoints.filter((endpoint, i) => served[i] === true && endpoint.overloadedUntilMs <= nowMs);
   const { headroom, saturationDetector } = optionsOf(flow);
+  const reachable = pool.endpoints.filter((endpoint, i) => {
+    const isSeen = saturationDetector.isBlindTo?.(endpoint, nowMs) !== true;
+    return served[i] === true && endpoint.state === 'ready' && endpoint.overloadedUntilMs <= nowMs && isSeen;
+  });
   if (headroom !== 'required') return reachable.length > 0;
   const detector = ownDetectorOf(flow, item.priority) ?? saturationDetector;
   return (detector.filter?.(reachable, nowMs) ?? reachable).length > 0;

@@ -254,17 +254,31 @@ export class World {
     const maxConcurrency = 1 + random.int(5);
     const maxTokenConcurrency = 1 + random.int(40);
     const headroom = random.pick([0, 0.5]);
-    const requests = (endpoint: EndpointView | undefined): number => this.seats(endpoint).length / maxConcurrency;
-    const tokens = (endpoint: EndpointView | undefined): number => tokensOf(this.seats(endpoint)) / maxTokenConcurrency;
-    const fullness = {
-      requests,
-      tokens,
-      hybrid: (endpoint: EndpointView | undefined) => Math.max(requests(endpoint), tokens(endpoint)),
+    const capacityOf = (limit: number, endpoint: EndpointView | undefined): number =>
+      Math.max(1, Math.floor(limit * (endpoint?.weight ?? 1)));
+    const requests = (endpoint: EndpointView | undefined): number => this.seats(endpoint).length / capacityOf(maxConcurrency, endpoint);
+    const tokens = (endpoint: EndpointView | undefined): number =>
+      tokensOf(this.seats(endpoint)) / capacityOf(maxTokenConcurrency, endpoint);
+    const members = (): readonly (EndpointView | undefined)[] => this.available ?? [undefined];
+    const ratio = (used: number, of: number): number =>
+      sumOf(members(), (each) => capacityOf(of, each)) && used / sumOf(members(), (each) => capacityOf(of, each));
+    const weightOf = (endpoint: EndpointView | undefined): number => endpoint?.weight ?? 1;
+    const saturationIn = {
+      requests: () =>
+        ratio(
+          sumOf(members(), (each) => this.seats(each).length),
+          maxConcurrency,
+        ),
+      tokens: () =>
+        ratio(
+          sumOf(members(), (each) => tokensOf(this.seats(each))),
+          maxTokenConcurrency,
+        ),
+      hybrid: () => sumOf(members(), (each) => weightOf(each) * Math.max(requests(each), tokens(each))) / sumOf(members(), weightOf),
     }[concurrencyMode];
-    const members = (): readonly (EndpointView | undefined)[] => this.pool?.endpoints ?? [undefined];
     return [
       concurrencyDetector({ concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom }),
-      rules(() => sumOf(members(), fullness) / members().length + 1e-12, false),
+      rules(() => saturationIn() + 1e-12, false),
     ];
   }
 
@@ -272,17 +286,27 @@ export class World {
     const queueDepthThreshold = 1 + random.int(4);
     const kvCacheUtilThreshold = random.pick([0.5, 0.8, 1]);
     const metricsStalenessThreshold = random.pick([20, 200, 2000]);
+    const isStale = ({ metrics }: EndpointView): boolean =>
+      metrics === undefined || this.clock.now() - metrics.sampledAtMs > metricsStalenessThreshold;
     const score = (endpoint: EndpointView): number => {
-      const { metrics } = endpoint;
-      if (metrics === undefined || this.clock.now() - metrics.sampledAtMs > metricsStalenessThreshold) return 1;
+      const { waitingQueueSize = 0, kvCacheUsage = 0 } = endpoint.metrics ?? {};
       const unsampled = sumOf(this.hosts, (host) => host.unsampledAt(endpoint));
-      return Math.max((metrics.waitingQueueSize + unsampled) / queueDepthThreshold, metrics.kvCacheUsage / kvCacheUtilThreshold);
+      const queue = (waitingQueueSize + unsampled) / (queueDepthThreshold * endpoint.weight);
+      return endpoint.weight * Math.max(queue, kvCacheUsage / kvCacheUtilThreshold);
     };
-    const saturation = (): number => sumOf(this.pool?.endpoints ?? [], score) / (this.pool?.endpoints.length ?? 1);
+    const saturation = (): number => {
+      const seen = (this.available ?? []).filter((endpoint) => !isStale(endpoint));
+      return seen.length === 0 ? 1 : sumOf(seen, score) / sumOf(seen, ({ weight }) => weight) + 1e-12;
+    };
     return [
       utilizationDetector({ queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold }),
       { saturation, ceilings: undefined, isSilent: true },
     ];
+  }
+
+  /** Servers that may get requests. */
+  private get available(): readonly EndpointView[] | undefined {
+    return this.pool?.endpoints.filter(({ state, overloadedUntilMs }) => state === 'ready' && overloadedUntilMs <= this.clock.now());
   }
 
   private seats(endpoint: EndpointView | undefined): Lease[] {
@@ -576,11 +600,13 @@ export class World {
     this.pool?.remove(`e${random.int(4)}`);
   }
 
-  /** A label changes, or a mark of overload is set or taken off. */
+  /** A label, the state or the weight changes, or a mark of overload is set or taken off. */
   touchServer(random: Random): void {
     const id = `e${random.int(4)}`;
     const kind = random.int(4);
-    if (kind === 0) this.pool?.update(id, { labels: this.randomLabels(random) });
+    if (random.chance(0.3))
+      this.pool?.update(id, { state: random.pick(['ready', 'ready', 'ill', 'draining']), weight: random.pick([0.5, 1, 3]) });
+    else if (kind === 0) this.pool?.update(id, { labels: this.randomLabels(random) });
     else if (kind === 1) this.pool?.clearOverloaded(id);
     else this.pool?.markOverloaded(id, random.pick([1, 20, 200, 3000]));
   }

@@ -122,8 +122,7 @@ function describe(cause: DropCause, drop: Drop): string {
         ? 'The queue was full, and a request of higher priority took the place of this one.'
         : `The gateway takes no more requests of priority ${drop.priority} now.`;
     case 'no-endpoints':
-      if (drop.limit !== undefined)
-        return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
+      if (drop.limit !== undefined) return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
       return `${noServer(drop)}${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
     case 'ttl-expired':
       return `The request waited ${seconds(drop.queuedMs)} for a free model server, as long as it may.`;

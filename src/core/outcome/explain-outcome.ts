@@ -43,7 +43,10 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
       return { decidedBy: 'ttl', text: `waited ${inSeconds(queuedMs)} in ${name}, as long as it may${end ?? ''}`, ...reading };
     }
     case 'no-endpoints':
-      return { decidedBy: 'pool', text: `${detail ?? 'no endpoint that it may go to'}${queuedMs > 0 ? `, for ${inSeconds(queuedMs)}` : ''}` };
+      return {
+        decidedBy: 'pool',
+        text: `${detail ?? 'no endpoint that it may go to'}${queuedMs > 0 ? `, for ${inSeconds(queuedMs)}` : ''}`,
+      };
     case 'cancelled':
       return { decidedBy: 'client', text: `the client left after ${inSeconds(queuedMs)} in ${name}` };
     case 'shutting-down':

@@ -97,7 +97,9 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
         if (!isFresh(endpoint, nowMs)) staleEndpoints++;
         const load = loadOf(endpoint, nowMs);
         if (load === undefined) unknown += endpoint.weight;
-        else sum += endpoint.weight * Math.max(load.waiting / (queueDepthThreshold * endpoint.weight), load.kvCacheUsage / kvCacheUtilThreshold);
+        else
+          sum +=
+            endpoint.weight * Math.max(load.waiting / (queueDepthThreshold * endpoint.weight), load.kvCacheUsage / kvCacheUtilThreshold);
         total += endpoint.weight;
       }
       if (stalenessPolicy === 'ignore') return sum / Math.max(total - unknown, Number.MIN_VALUE);

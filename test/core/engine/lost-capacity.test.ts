@@ -23,7 +23,8 @@ function twoServers(options: Partial<FlowControllerOptions> = {}) {
   const send = (count: number): void => {
     for (let i = 0; i < count; i++) void made.flow.enqueue({ byteSize: 1 }, key());
   };
-  const running = (): Record<string, number> => Object.fromEntries(pool.endpoints.map(({ id, inFlightRequests }) => [id, inFlightRequests]));
+  const running = (): Record<string, number> =>
+    Object.fromEntries(pool.endpoints.map(({ id, inFlightRequests }) => [id, inFlightRequests]));
   return { ...made, pool, send, running };
 }
 
