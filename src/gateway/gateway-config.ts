@@ -120,6 +120,8 @@ export interface GatewayConfig {
   readonly sharedState: SharedStateConfig | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;
+  /** The file names no detector: one that needs the servers' metrics may be replaced where there are none. */
+  readonly hasDefaultDetector: boolean;
   /** Every detector that the file declares, also those inside others. */
   readonly detectors: readonly SaturationDetector[];
   /** Equal when two files ask for the same flow control. */

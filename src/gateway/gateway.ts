@@ -11,6 +11,7 @@ import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
 import type { LeaseStatus } from '../redis/index.js';
+import { BlindDetector } from './blind-detector.js';
 import { BodyReader } from './body-reader.js';
 import { Call, type GatewayHttpRequest } from './call.js';
 import { logDropsOf } from './drop-lines.js';
@@ -94,6 +95,7 @@ class RunningGateway implements Gateway {
   private readonly adminServer: Server | undefined;
   private config: GatewayConfig;
   private agent: Agent;
+  private readonly blindDetector: BlindDetector;
   private stopWatching: () => void;
   private drops: { stop(): void };
   private closed: Promise<FlowStats> | undefined = undefined;
@@ -120,7 +122,12 @@ class RunningGateway implements Gateway {
     this.handler = new RequestHandler({ flow, upstreams, bodies, log, counters, knownModels, isDraining }, config, this.agent);
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
-    this.stopWatching = watchUpstreams(upstreams, config, log);
+    this.blindDetector = new BlindDetector(config, log, (saturationDetector) => flow.reconfigure({ saturationDetector }));
+    this.stopWatching = watchUpstreams(upstreams, config, log, this.blindDetector);
+    flow.on('regime', ({ isPoolEmpty }) => {
+      if (isPoolEmpty) log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then refused' });
+      else log('info', 'endpoints-back', { available: flow.demand().availableEndpoints });
+    });
     this.drops = logDropsOf(flow, config, log);
     this.flow.on('pluginError', ({ kind, type, error }) => log('error', 'plugin-error', { kind, type, error: String(error) }));
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
@@ -157,7 +164,8 @@ class RunningGateway implements Gateway {
     const next = { ...config };
     const hadModels = before.upstreams.some(({ labels }) => labels.model !== undefined);
     const hasModels = config.upstreams.some(({ labels }) => labels.model !== undefined);
-    if (config.flowFingerprint !== before.flowFingerprint || hadModels !== hasModels) {
+    const isNewFlow = config.flowFingerprint !== before.flowFingerprint || hadModels !== hasModels;
+    if (isNewFlow) {
       this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
     } else {
       // The same plugins, with what they have learnt.
@@ -177,7 +185,8 @@ class RunningGateway implements Gateway {
     }
     this.upstreams.apply(config.upstreams);
     this.stopWatching();
-    this.stopWatching = watchUpstreams(this.upstreams, config, this.log);
+    this.blindDetector.configure(next, isNewFlow);
+    this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.blindDetector);
     const isShared = this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
     return [...needingRestart(before, config), ...(isShared ? [] : ['sharedState'])];
   }
@@ -248,6 +257,7 @@ class RunningGateway implements Gateway {
       flow: this.flow,
       isDraining: this.closed !== undefined,
       endpoints: pool.endpoints.length,
+      available: this.flow.demand().availableEndpoints ?? 0,
       register: this.metrics,
       detectors: config.detectors,
       models: [...models],

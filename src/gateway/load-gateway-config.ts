@@ -182,6 +182,7 @@ function resolve(
     forwarded: file.forwarded ?? 'set',
     contract: file.contract ?? 'gateway-api',
     flow,
+    hasDefaultDetector: file.saturationDetector === undefined && Object(file.flowControl).saturationDetector === undefined,
     detectors,
     flowFingerprint: fingerprint,
     warnings,

@@ -16,6 +16,8 @@ export interface OperatorState {
   readonly flow: { demand(): FlowDemand };
   readonly isDraining: boolean;
   readonly endpoints: number;
+  /** Those that can be had: well, not avoided, and with the metrics that the detector needs. */
+  readonly available: number;
   /** Undefined when prom-client is not installed. */
   readonly register: MetricsSource | undefined;
   readonly detectors: readonly SaturationDetector[];
@@ -41,9 +43,9 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
     if (path === '/healthz') {
       sendJson(res, 200, { status: 'ok' });
     } else if (path === '/readyz') {
-      const { isDraining, endpoints } = state();
-      const status = isDraining ? 'draining' : endpoints === 0 ? 'no-endpoints' : 'ready';
-      sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints });
+      const { isDraining, endpoints, available } = state();
+      const status = isDraining ? 'draining' : available === 0 ? 'no-endpoints' : 'ready';
+      sendJson(res, status === 'ready' ? 200 : 503, { status, endpoints, available });
     } else if (path === '/metrics') {
       const { register, guardsMetrics, adminToken } = state();
       if (guardsMetrics && !hasToken(req.headers, adminToken)) {

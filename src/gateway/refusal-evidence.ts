@@ -24,7 +24,7 @@ export class RefusalEvidence {
   refused(endpoint: EndpointView, avoidForMs: number, isCertain: boolean): void {
     const nowMs = this.pool.now();
     if (!isCertain && !this.isEnough(endpoint, avoidForMs, nowMs)) return;
-    const isLast = this.pool.endpoints.every((other) => other === endpoint || other.overloadedUntilMs > nowMs);
+    const isLast = this.pool.endpoints.every((other) => other === endpoint || other.state !== 'ready' || other.overloadedUntilMs > nowMs);
     if (!isLast) this.pool.markOverloaded(endpoint, avoidForMs);
   }
 

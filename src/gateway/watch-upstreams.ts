@@ -1,16 +1,59 @@
 /** Keeps an eye on the servers: their load, where the configuration asks for it, and whether they are well. */
-import { type Scraper, scrape } from '../upstream/index.js';
-import type { GatewayConfig } from './gateway-config.js';
+import type { EndpointView } from '../index.js';
+import { type ScrapeError, type Scraper, scrape } from '../upstream/index.js';
+import type { GatewayConfig, ScrapeConfig } from './gateway-config.js';
 import type { GatewayLog } from './gateway-log.js';
 import { watchHealth } from './health.js';
 import type { Upstreams } from './upstreams.js';
 
+/** Hears whether any server reports its load. */
+export interface LoadReports {
+  /** Every server was asked and answers, and none has metrics that tell its load; or none is asked. */
+  none(): void;
+  /** A server does. */
+  some(): void;
+}
+
 /** Returns the way to stop. */
-export function watchUpstreams(upstreams: Upstreams, config: Pick<GatewayConfig, 'health' | 'scrape'>, log: GatewayLog): () => void {
+export function watchUpstreams(
+  upstreams: Upstreams,
+  config: Pick<GatewayConfig, 'health' | 'scrape'>,
+  log: GatewayLog,
+  reports: LoadReports,
+): () => void {
   const stopHealth = watchHealth(upstreams, config.health, log);
+  const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).profile !== 'none');
+  if (upstreams.pool.endpoints.length > 0 && (config.scrape === undefined || asked.length === 0)) reports.none();
   if (config.scrape === undefined) return stopHealth;
-  const { path, ...settings } = config.scrape;
-  const scraper: Scraper = scrape(upstreams.pool, {
+  const scraper = scraperOf(upstreams, config.scrape, log);
+  const without = new Set<EndpointView>();
+  scraper.on('failed', ({ endpoint, error }) => {
+    log('warn', 'scrape-failed', { endpoint: endpoint.id, code: error.code, error: error.message });
+    if (!answersWithoutMetrics(error)) return;
+    without.add(endpoint);
+    const { endpoints } = upstreams.pool;
+    if (endpoints.every((each) => without.has(each) || upstreams.configOf(each).profile === 'none')) reports.none();
+  });
+  const stopReported = upstreams.pool.on('reported', () => reports.some());
+  scraper.on('recovered', ({ endpoint, failedForMs }) => {
+    without.delete(endpoint);
+    log('info', 'scrape-recovered', { endpoint: endpoint.id, failedForMs: Math.round(failedForMs) });
+  });
+  return () => {
+    stopHealth();
+    stopReported();
+    scraper.stop();
+  };
+}
+
+/** The server is there, and tells no load. */
+export function answersWithoutMetrics({ code }: ScrapeError): boolean {
+  return code === 'http-status' || code === 'no-metrics' || code === 'too-large';
+}
+
+/** A scraper of the servers of the file. */
+export function scraperOf(upstreams: Upstreams, { path, ...settings }: ScrapeConfig, log: GatewayLog): Scraper {
+  return scrape(upstreams.pool, {
     ...settings,
     urlOf: (endpoint) => {
       const { profile, url, labels } = upstreams.configOf(endpoint);
@@ -22,14 +65,4 @@ export function watchUpstreams(upstreams: Upstreams, config: Pick<GatewayConfig,
     },
     onWarning: ({ message }) => log('warn', 'scrape-setting', { message }),
   });
-  scraper.on('failed', ({ endpoint, error }) =>
-    log('warn', 'scrape-failed', { endpoint: endpoint.id, code: error.code, error: error.message }),
-  );
-  scraper.on('recovered', ({ endpoint, failedForMs }) => {
-    log('info', 'scrape-recovered', { endpoint: endpoint.id, failedForMs: Math.round(failedForMs) });
-  });
-  return () => {
-    stopHealth();
-    scraper.stop();
-  };
 }

@@ -129,8 +129,8 @@ export class Intake {
 
   /** Mode `admission`: an admitted request with nowhere to go does not wait. */
   private noEndpoint(item: QueueItem, nowMs: number): Drop {
-    const { backlog, drops } = this.parts;
-    if (backlog.isPoolEmpty) return drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
+    const { backlog, drops, placement } = this.parts;
+    if (backlog.isPoolEmpty && !placement.isOverloaded(nowMs)) return drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
     return drops.drop(item, 'RejectedCapacity', 'overloaded', nowMs);
   }
 

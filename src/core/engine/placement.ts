@@ -89,6 +89,11 @@ export class Placement {
     return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);
   }
 
+  /** True while an endpoint that is well gets nothing because it rejected work. */
+  isOverloaded(nowMs: number): boolean {
+    return this.pool.endpoints.some(({ state, overloadedUntilMs }) => state === 'ready' && overloadedUntilMs > nowMs);
+  }
+
   /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
   nextReturnAtMs(nowMs: number): number {
     this.availablePool.refresh(nowMs);

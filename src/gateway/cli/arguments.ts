@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 
 export type Command =
   | ({ readonly name: 'gateway' } & GatewayArguments)
-  | { readonly name: 'check'; readonly file: string; readonly json: boolean }
+  | { readonly name: 'check'; readonly file: string; readonly json: boolean; readonly probe: boolean }
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
@@ -33,7 +33,8 @@ export const help = `headgate - flow control for LLM gateways
 
 Usage
   headgate gateway --config FILE   run a gateway
-  headgate check FILE [--json]     check a gateway file, or an
+  headgate check FILE [--json] [--probe]
+                                   check a gateway file, or an
                                    EndpointPickerConfig, and explain it
   headgate simulate FILE           run a scenario with the gateway's own
                                    controller, faster than time
@@ -47,6 +48,8 @@ gateway
 
 check
   --json              print the result as JSON
+  --probe             also ask the servers of a gateway file whether they
+                      are there and report their load
   Exit status: 0 when the file is right, 1 when it has faults.
 
 simulate
@@ -84,6 +87,7 @@ export function parseCommand(args: readonly string[]): Command {
         seeds: { type: 'string' },
         html: { type: 'string' },
         'skip-bad-lines': { type: 'boolean' },
+        probe: { type: 'boolean' },
         help: { type: 'boolean', short: 'h' },
         version: { type: 'boolean', short: 'v' },
       },
@@ -92,7 +96,7 @@ export function parseCommand(args: readonly string[]): Command {
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (values.version) return { name: 'version' };
     if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], files);
-    if (name === 'check') return checkCommand(files, values.json === true);
+    if (name === 'check') return checkCommand(files, values.json === true, values.probe === true);
     if (name === 'simulate') return simulateCommand(files, values);
     return wrong(`expected "gateway", "check" or "simulate"; got "${name}"`);
   } catch (error) {
@@ -108,8 +112,8 @@ function gatewayCommand(config: string | undefined, logFormat: string | undefine
   return { name: 'gateway', config, logFormat };
 }
 
-function checkCommand([file, ...others]: readonly string[], json: boolean): Command {
-  return file === undefined || others.length > 0 ? wrong('expected check and one file') : { name: 'check', file, json };
+function checkCommand([file, ...others]: readonly string[], json: boolean, probe: boolean): Command {
+  return file === undefined || others.length > 0 ? wrong('expected check and one file') : { name: 'check', file, json, probe };
 }
 
 type SimulateValues = {

@@ -1,12 +1,15 @@
 /** `headgate check`: is the file right, and what does it mean? */
 import { FlowConfigError } from '../../index.js';
 import { type CheckResult, checkSource } from './check-source.js';
+import { probe } from './probe.js';
 import { readSource } from './read-source.js';
 import { renderCheck } from './render-check.js';
 
 /** Returns the exit status. */
-export function runCheck(file: string, json: boolean): number {
-  const result = check(file);
+export async function runCheck(file: string, json: boolean, asksServers: boolean): Promise<number> {
+  const checked = check(file);
+  const probes = asksServers && checked.kind === 'gateway file' && checked.faults.length === 0;
+  const result = probes ? { ...checked, warnings: [...checked.warnings, ...(await probe(readSource(file)))] } : checked;
   process.stdout.write(json ? `${JSON.stringify(result, finite, 2)}\n` : renderCheck(file, result));
   return result.faults.length === 0 ? 0 : 1;
 }

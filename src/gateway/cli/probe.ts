@@ -1,0 +1,58 @@
+/** `headgate check --probe`: asks the servers of a gateway file once whether they are there, and whether they report their load. */
+import { type GatewayConfig, loadGatewayConfig } from '../index.js';
+import { Upstreams } from '../upstreams.js';
+import { answersWithoutMetrics, scraperOf } from '../watch-upstreams.js';
+
+/** One sentence for each server with which something is wrong. The file must have no faults. */
+export async function probe(text: string): Promise<string[]> {
+  const config = loadGatewayConfig(text);
+  const absent = await Promise.all(config.upstreams.map((upstream) => absence(upstream, config.health.timeoutMs)));
+  return [...absent.flat(), ...(await withoutLoad(config))];
+}
+
+async function absence({ id, url, healthPath }: GatewayConfig['upstreams'][number], timeoutMs: number): Promise<string[]> {
+  try {
+    const answer = await fetch(url + (healthPath ?? '/v1/models'), { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' });
+    await answer.body?.cancel();
+    return healthPath === undefined || answer.ok ? [] : [`upstream ${id} is ill: ${healthPath} answers ${answer.status}`];
+  } catch (error) {
+    const cause = error instanceof Error ? (error.cause ?? error) : error;
+    return [`upstream ${id} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`];
+  }
+}
+
+/** Of servers that are there: those that tell no load, where the detector reads it. */
+async function withoutLoad({ upstreams: configs, scrape, flow, hasDefaultDetector }: GatewayConfig): Promise<string[]> {
+  const { saturationDetector: detector } = flow;
+  if (typeof detector === 'function' || detector.needsPool !== true || configs.length === 0) return [];
+  const consequence = hasDefaultDetector
+    ? 'a guess of 16 requests in flight on each is used instead; declare a concurrency-detector'
+    : `${detector.type} needs it, and no request will be dispatched`;
+  const none = `no server reports its load: ${consequence}`;
+  if (scrape === undefined) return [none];
+  const upstreams = new Upstreams();
+  upstreams.apply(configs.filter(({ profile }) => profile !== 'none'));
+  const { pool } = upstreams;
+  const findings: string[] = [];
+  const scraper = scraperOf(upstreams, scrape, () => {});
+  await new Promise<void>((resolve) => {
+    let left = pool.endpoints.length;
+    const done = (): void => {
+      left--;
+      if (left <= 0) resolve();
+    };
+    if (left === 0) resolve();
+    scraper.on('failed', ({ endpoint, error }) => {
+      if (answersWithoutMetrics(error)) findings.push(`upstream ${endpoint.id} reports no load: ${error.message}`);
+      done();
+    });
+    const seen = new Set<string>();
+    pool.on('reported', ({ id }) => {
+      if (!seen.has(id)) done();
+      seen.add(id);
+    });
+  });
+  scraper.stop();
+  const isNone = pool.endpoints.every(({ metrics }) => metrics === undefined);
+  return isNone ? [...findings, none] : findings;
+}
