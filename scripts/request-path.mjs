@@ -60,14 +60,16 @@ function summary(functions) {
 }
 
 await compile();
-const { FlowController, concurrencyDetector } = await import(pathToFileURL(join(out, 'index.js')).href);
+const { FlowController, concurrencyDetector, globalStrict } = await import(pathToFileURL(join(out, 'index.js')).href);
 const request = { byteSize: 0 };
 const key = { fairnessId: 'tenant', priority: 0 };
 
 /** Resolves when the turn of the event loop is over: what a rush shares has been given back. */
 const nextTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
+// The way through the controller itself: what a fairness policy adds is its own.
+const bands = [{ priority: 0, fairness: globalStrict() }];
+const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), bands });
 const passThrough = async () => {
   const { lease } = await flow.enqueue(request, key);
   lease.release();

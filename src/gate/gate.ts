@@ -6,8 +6,8 @@
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
-import type { AvailablePool } from '../endpoints/available-pool.js';
-import type { EndpointView } from '../endpoints/endpoint.js';
+import { AvailablePool } from '../endpoints/available-pool.js';
+import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { Endpoint } from '../endpoints/endpoint-pool.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
@@ -49,7 +49,9 @@ export class Gate {
   /** True when a detector hears when a seat is given back. */
   hearsReleases = false;
   private ceilingsVersion = -1;
-  private readonly pool: AvailablePool;
+  private readonly pool: PoolView;
+  /** The same; undefined for the one endpoint of a controller without a pool, which can always be had. */
+  private readonly members: AvailablePool | undefined;
   private readonly bands: BandRegistry;
   private readonly errors: PluginErrorSink;
   private readonly onAnnounced: () => void;
@@ -59,8 +61,9 @@ export class Gate {
   /** Detectors that judge single bands; undefined while no band has its own. */
   private own: OwnDetectors | undefined = undefined;
 
-  constructor(pool: AvailablePool, bands: BandRegistry, errors: PluginErrorSink, options: GateOptions, onAnnounced: () => void) {
+  constructor(pool: PoolView, bands: BandRegistry, errors: PluginErrorSink, options: GateOptions, onAnnounced: () => void) {
     this.pool = pool;
+    this.members = pool instanceof AvailablePool ? pool : undefined;
     this.bands = bands;
     this.errors = errors;
     this.options = options;
@@ -110,7 +113,7 @@ export class Gate {
 
   /** Reads the detectors and judges one band. */
   admits(band: PriorityBand, nowMs: number): boolean {
-    if (this.isPoolEmpty(nowMs)) return false;
+    if (this.members !== undefined && this.isPoolEmpty(nowMs)) return false;
     this.shared.read(this.pool, nowMs);
     if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs);
     const areConstant = this.options.usageLimitPolicy.constant === true && (band.isConfigured || band.waiting > 0);
@@ -127,28 +130,36 @@ export class Gate {
 
   /** How full the pool is; 1 when it is empty. */
   measure(nowMs: number): number {
-    this.pool.refresh(nowMs);
+    this.members?.refresh(nowMs);
     return this.shared.read(this.pool, nowMs);
   }
 
   /** True when no endpoint can be had: there is none, each is ill, draining or marked, or the shared detector is blind to all. Mostly O(1). */
   isPoolEmpty(nowMs: number): boolean {
-    this.pool.refresh(nowMs);
-    const { endpoints } = this.pool;
+    if (this.members === undefined) return false;
+    this.members.refresh(nowMs);
+    const { endpoints } = this.members;
     return endpoints.length === 0 || this.shared.isBlindToAll(endpoints, nowMs);
   }
 
   /** The endpoints that can be had, of which the shared detector can tell something. */
   available(nowMs: number): readonly Endpoint[] {
-    this.pool.refresh(nowMs);
-    return this.shared.visible(this.pool.endpoints, nowMs);
+    if (this.members === undefined) return [];
+    this.members.refresh(nowMs);
+    return this.shared.visible(this.members.endpoints, nowMs);
+  }
+
+  /** When the next mark of overload ends; Infinity while there is none. */
+  returnsAtMs(nowMs: number): number {
+    this.members?.refresh(nowMs);
+    return this.members?.returnsAtMs ?? Number.POSITIVE_INFINITY;
   }
 
   /** Why no endpoint can be had although there are some; undefined when one can, or there is none. */
   absence(nowMs: number): string | undefined {
     if (!this.isPoolEmpty(nowMs)) return undefined;
     if (this.pool.endpoints.length > 0) return 'no server reports its load';
-    return this.pool.isWhole ? undefined : 'every server is ill, draining or marked as overloaded';
+    return this.members?.isWhole ? undefined : 'every server is ill, draining or marked as overloaded';
   }
 
   /** Ms until a closed gate should be read again; Infinity when every change announces itself. */

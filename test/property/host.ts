@@ -321,7 +321,7 @@ export class Host {
     const { limits, flows } = optionsOf(this.flow);
     const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
     const all = [limits, band?.settings.limits, flows.get(key.fairnessId)?.limits ?? band?.settings.flowLimits];
-    const fits = all.every((each) => each === undefined || request.byteSize <= each.maxBytes);
+    const fits = all.every((each) => each === undefined || (each.maxRequests > 0 && request.byteSize <= each.maxBytes));
     this.expect(fits, 'a request larger than a limit was let through');
   }
 

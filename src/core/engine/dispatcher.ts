@@ -89,13 +89,13 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.nowMs = this.clock.read();
     this.poller = new GatePoller(clock, () => this.lookAgain());
     this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
-    const available = new AvailablePool(pool);
+    const available = pool.implicitEndpoint === undefined ? new AvailablePool(pool) : pool;
     this.backlog = new Backlog(options, events, this.clock, this, this.nowMs);
     const { bands } = this.backlog;
     this.gate = new Gate(available, bands, events, options, this.onPoolChange);
     this.backlog.isPoolEmpty = this.gate.isPoolEmpty(this.nowMs);
     this.seats = new Seats(pool, this.gate, events, this, options, this.onPoolChange);
-    this.placement = new Placement(pool, available, this.gate, events, options);
+    this.placement = new Placement(pool, this.gate, events, options);
     this.selector = new BandSelector(bands, this.gate, this.placement, options.bandOrder);
     this.admission = new GuardedAdmission(options.admission, available, this.gate, events);
     this.drops = new Drops(this.gate, this.admission, events);
@@ -466,7 +466,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   work(): void {
     this.isWorkWanted = false;
-    this.noteRegime();
+    if (this.placement.implicitEndpoint === undefined) this.noteRegime();
     if (!this.events.heard.walked || this.walks++ % timedOneIn !== 0) {
       this.walk();
       return;

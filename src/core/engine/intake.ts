@@ -147,11 +147,11 @@ export class Intake {
     return isBare || this.limitHitBy(item, band, nowMs) === undefined;
   }
 
-  /** True when a request holds more bytes than a limit by itself, so that it is rejected even where it could go at once. */
+  /** True when a request exceeds a limit by itself, so that it is rejected even where it could go at once. */
   private neverFits({ byteSize, fairnessId }: QueueItem, { settings }: PriorityBand): boolean {
     const { limits, flows } = this.options;
     const all = [limits, settings.limits, flows.get(fairnessId)?.limits ?? settings.flowLimits];
-    return all.some(({ maxBytes }) => byteSize > maxBytes);
+    return all.some(({ maxRequests, maxBytes }) => maxRequests < 1 || byteSize > maxBytes);
   }
 
   /** The drop of a request over a limit, unless others leave for it. */

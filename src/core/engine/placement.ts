@@ -8,7 +8,6 @@
 
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
-import type { AvailablePool } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
@@ -30,7 +29,6 @@ export class Placement {
   /** False while every request may go to every endpoint. */
   tellsClasses: boolean;
   private readonly pool: EndpointPool;
-  private readonly availablePool: AvailablePool;
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
   private options: PlacementOptions;
@@ -38,9 +36,8 @@ export class Placement {
   private poolVersion = -1;
   private readonly served = new Map<string, readonly Endpoint[]>();
 
-  constructor(pool: EndpointPool, availablePool: AvailablePool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
+  constructor(pool: EndpointPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
     this.pool = pool;
-    this.availablePool = availablePool;
     this.implicitEndpoint = pool.implicitEndpoint;
     this.gate = gate;
     this.errors = errors;
@@ -96,8 +93,7 @@ export class Placement {
 
   /** When the next of the endpoints that are marked as overloaded comes back; Infinity while none is marked. */
   nextReturnAtMs(nowMs: number): number {
-    this.availablePool.refresh(nowMs);
-    return this.availablePool.returnsAtMs;
+    return this.gate.returnsAtMs(nowMs);
   }
 
   /** The endpoint behind a view; undefined for anything that is no member of the pool. */

@@ -4,7 +4,7 @@ import { object } from '../../base/schema/containers.js';
 import { element, optional, type Schema } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { atLeastZero, oneOf, positiveInteger } from '../../base/schema/types.js';
-import type { EndpointView, PoolView } from '../../endpoints/endpoint.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 /** Limits of an endpoint of weight 1; one of weight 3 has three times as much, and every one has a seat. */
@@ -37,7 +37,6 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
   const { concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom } = parse(optionsSchema, options, 'concurrencyDetector');
   const isByTokens = concurrencyMode === 'tokens';
   let summed: readonly EndpointView[] | undefined;
-  let summedVersion: number | undefined;
   let capacity = 0;
 
   function seatsOf({ weight }: EndpointView, share = 1): number {
@@ -53,22 +52,19 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
     if (!isByTokens && endpoint.inFlightRequests >= seatsOf(endpoint, 1 + headroom)) return false;
     return concurrencyMode === 'requests' || endpoint.inFlightTokens < tokensOf(endpoint, 1 + headroom);
   }
-  /** Of all endpoints; summed anew when members or weights have changed, or where the pool cannot tell. */
-  function capacityOf({ endpoints, version }: PoolView): number {
-    if (endpoints !== summed || version === undefined || version !== summedVersion) {
-      summed = endpoints;
-      summedVersion = version;
-      capacity = endpoints.reduce((sum, endpoint) => sum + (isByTokens ? tokensOf(endpoint) : seatsOf(endpoint)), 0);
-    }
-    return capacity;
+  function sumUp(endpoints: readonly EndpointView[]): void {
+    summed = endpoints;
+    capacity = endpoints.reduce((sum, endpoint) => sum + (isByTokens ? tokensOf(endpoint) : seatsOf(endpoint)), 0);
   }
 
   return {
     type: 'concurrency-detector',
     saturation(pool) {
       if (pool.endpoints.length === 0) return 1;
-      if (concurrencyMode === 'requests') return pool.inFlightRequests / capacityOf(pool);
-      if (isByTokens) return pool.inFlightTokens / capacityOf(pool);
+      // Another array when members or weights have changed.
+      if (pool.endpoints !== summed) sumUp(pool.endpoints);
+      if (concurrencyMode === 'requests') return pool.inFlightRequests / capacity;
+      if (isByTokens) return pool.inFlightTokens / capacity;
       let sum = 0;
       let total = 0;
       for (const endpoint of pool.endpoints) {

@@ -60,10 +60,17 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
   const { queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold, stalenessPolicy, headroom, lagCompensation } = parsed;
   const queueBurst = queueDepthThreshold * (1 + headroom);
   const kvBurst = kvCacheUtilThreshold * (1 + headroom);
-  let staleEndpoints = 0;
+  /** Endpoints found stale, and when; what was found at the last reading counts. */
+  const stale = new Map<EndpointView, number>();
+  let readAtMs = Number.NEGATIVE_INFINITY;
 
   function isFresh(endpoint: EndpointView, nowMs: number): boolean {
     return endpoint.metrics !== undefined && nowMs - endpoint.metrics.sampledAtMs <= metricsStalenessThreshold;
+  }
+  function note(endpoint: EndpointView, nowMs: number): void {
+    readAtMs = nowMs;
+    if (isFresh(endpoint, nowMs)) stale.delete(endpoint);
+    else stale.set(endpoint, nowMs);
   }
   function waitingAt({ metrics, unsampledRequests }: EndpointView): number {
     const waiting = metrics?.waitingQueueSize ?? 0;
@@ -81,20 +88,28 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     return { waiting: waitingAt(endpoint), kvCacheUsage: endpoint.metrics?.kvCacheUsage ?? 0 };
   }
 
+  function isBlindTo(endpoint: EndpointView, nowMs: number): boolean {
+    note(endpoint, nowMs);
+    return loadOf(endpoint, nowMs) === undefined;
+  }
+
   return {
     type: 'utilization-detector',
     needsPool: true,
     get staleEndpoints() {
-      return staleEndpoints;
+      for (const [endpoint, foundAtMs] of stale) if (foundAtMs < readAtMs) stale.delete(endpoint);
+      return stale.size;
     },
     saturation(pool, nowMs) {
-      staleEndpoints = 0;
-      if (pool.endpoints.length === 0) return 1;
+      if (pool.endpoints.length === 0) {
+        stale.clear();
+        return 1;
+      }
       let sum = 0;
       let unknown = 0;
       let total = 0;
       for (const endpoint of pool.endpoints) {
-        if (!isFresh(endpoint, nowMs)) staleEndpoints++;
+        note(endpoint, nowMs);
         const load = loadOf(endpoint, nowMs);
         if (load === undefined) unknown += endpoint.weight;
         else
@@ -105,7 +120,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
       if (stalenessPolicy === 'ignore') return sum / Math.max(total - unknown, Number.MIN_VALUE);
       return (sum + unknown) / total;
     },
-    ...(stalenessPolicy === 'ignore' ? {} : { isBlindTo: (endpoint, nowMs) => loadOf(endpoint, nowMs) === undefined }),
+    ...(stalenessPolicy === 'ignore' ? {} : { isBlindTo }),
     filter(endpoints, nowMs) {
       return endpoints.filter((endpoint) => {
         const load = loadOf(endpoint, nowMs);

@@ -1,5 +1,5 @@
 /** What every ordering policy must keep. */
-import type { ItemView, OrderingPolicy } from '../../index.js';
+import { globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectNoFaults, makePlay, sabotaged, serveAll, survive, Valve } from './play.js';
 import { Random } from './random.js';
@@ -104,7 +104,11 @@ function bandsWith(make: () => OrderingPolicy): { priority: number; ordering: Or
 function dispatchInOrder(ordering: OrderingPolicy): void {
   const random = new Random(3);
   const valve = new Valve();
-  const { flow, clock } = makePlay({ saturationDetector: valve, bands: [{ priority: 0, ordering }], defaultRequestTtl: '60s' });
+  const { flow, clock } = makePlay({
+    saturationDetector: valve,
+    bands: [{ priority: 0, ordering, fairness: globalStrict() }],
+    defaultRequestTtl: '60s',
+  });
   const waiting: ItemView[] = [];
   const order: number[] = [];
   // Copies: a request's item lets go of the request when it leaves.

@@ -255,12 +255,6 @@ describe('a request that could go at once needs no place in the queue', () => {
     },
   );
 
-  it('nor a queue at all', async () => {
-    const { flow } = makeFlow({ limits: { maxRequests: 0 } });
-    leaseOf(await now(flow.enqueue({ byteSize: 1 }, key())));
-    expect(dropOf(await flow.enqueue({ byteSize: 1 }, key())).reason).toBe('global-max-requests');
-  });
-
   it('but one that is larger than a limit is rejected, idle or not', async () => {
     const { flow } = makeFlow({ limits: { maxRequests: 2, maxBytes: 10 } });
     expect(dropOf(await flow.enqueue({ byteSize: 11 }, key())).reason).toBe('global-max-bytes');

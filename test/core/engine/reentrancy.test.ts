@@ -112,7 +112,7 @@ describe('a call from inside a listener', () => {
 describe('a listener that calls back again and again', () => {
   /** Every drop hands in the next request, `times` times. */
   function insistent(times: number): { flow: FlowController; clock: ReturnType<typeof makeFlow>['clock']; dropped: unknown[] } {
-    const { flow, clock } = makeFlow({ limits: { maxBytes: 0 } });
+    const { flow, clock } = makeFlow({ limits: { maxRequests: 0 } });
     const dropped = record(flow, 'dropped');
     flow.on('dropped', () => {
       if (dropped.length < times) void flow.enqueue(request, key());

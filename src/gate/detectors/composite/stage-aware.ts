@@ -144,9 +144,6 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
       }
       return fullest;
     },
-    ...(distinct.some(({ isBlindTo }) => isBlindTo !== undefined) && {
-      isBlindTo: (endpoint: EndpointView, nowMs: number) => judgesOf(endpoint).some((judge) => judge.isBlindTo?.(endpoint, nowMs) === true),
-    }),
     filter(endpoints, nowMs) {
       const partition = partitionByRole(endpoints);
       if (partition.prefill.length + partition.decode.length === 0) return endpoints;
