@@ -60,17 +60,18 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
   const { queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold, stalenessPolicy, headroom, lagCompensation } = parsed;
   const queueBurst = queueDepthThreshold * (1 + headroom);
   const kvBurst = kvCacheUtilThreshold * (1 + headroom);
-  /** Endpoints found stale, and when; what was found at the last reading counts. */
-  const stale = new Map<EndpointView, number>();
-  let readAtMs = Number.NEGATIVE_INFINITY;
+  /** Endpoints found stale at the last reading, or when they were looked at for it. */
+  let stale = new Set<EndpointView>();
+  let isReadingOver = true;
 
   function isFresh(endpoint: EndpointView, nowMs: number): boolean {
     return endpoint.metrics !== undefined && nowMs - endpoint.metrics.sampledAtMs <= metricsStalenessThreshold;
   }
   function note(endpoint: EndpointView, nowMs: number): void {
-    readAtMs = nowMs;
+    if (isReadingOver) stale = new Set();
+    isReadingOver = false;
     if (isFresh(endpoint, nowMs)) stale.delete(endpoint);
-    else stale.set(endpoint, nowMs);
+    else stale.add(endpoint);
   }
   function waitingAt({ metrics, unsampledRequests }: EndpointView): number {
     const waiting = metrics?.waitingQueueSize ?? 0;
@@ -97,12 +98,11 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     type: 'utilization-detector',
     needsPool: true,
     get staleEndpoints() {
-      for (const [endpoint, foundAtMs] of stale) if (foundAtMs < readAtMs) stale.delete(endpoint);
       return stale.size;
     },
     saturation(pool, nowMs) {
       if (pool.endpoints.length === 0) {
-        stale.clear();
+        stale = new Set();
         return 1;
       }
       let sum = 0;
@@ -117,6 +117,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
             endpoint.weight * Math.max(load.waiting / (queueDepthThreshold * endpoint.weight), load.kvCacheUsage / kvCacheUtilThreshold);
         total += endpoint.weight;
       }
+      isReadingOver = true;
       if (stalenessPolicy === 'ignore') return sum / Math.max(total - unknown, Number.MIN_VALUE);
       return (sum + unknown) / total;
     },
