@@ -328,17 +328,19 @@ export class Host {
   /** Those who left for the request had more waiting than it has now, or stood in lower bands. */
   private expectFairExchange({ key }: Ticket, item: ItemView): void {
     const mine = Reflect.get(item, 'flow') as FlowView | undefined;
-    for (const [index, { victim, flow, isOwn }] of this.displacedLast.splice(0).entries()) {
+    const gone = this.displacedLast.splice(0);
+    for (const { victim, isOwn } of gone) {
       const { priority } = victim.key;
-      this.expect(priority <= key.priority, `priority ${priority} left for ${key.priority}`);
-      if (!isOwn) this.expect(priority < key.priority, 'an equal left for a newcomer, and no limit is named');
-      if (!isOwn || mine === undefined || this.displacedLast.length > index) continue;
-      // The queued event comes before the newcomer is counted by nobody: its own flow has it already.
-      const before = (flow.waiting + 1) / flow.weight;
-      const bytesBefore = (flow.waitingBytes + victim.request.byteSize) / flow.weight;
-      const isFair = mine.waiting / mine.weight < before || mine.waitingBytes / mine.weight < bytesBefore + 1e-9;
-      this.expect(mine !== flow && isFair, `a flow of ${before} gave way to one that has ${mine.waiting / mine.weight}`);
+      this.expect(isOwn ? priority === key.priority : priority < key.priority, `priority ${priority} left for ${key.priority}`);
     }
+    const last = gone.filter(({ isOwn }) => isOwn).at(-1);
+    if (last === undefined || mine === undefined) return;
+    // By then the newcomer's flow counts it, and the victim's flow has lost the last one only: before, it must have stood higher.
+    const { flow, victim } = last;
+    const before = (flow.waiting + 1) / flow.weight;
+    const bytesBefore = (flow.waitingBytes + victim.request.byteSize) / flow.weight;
+    const isFair = mine.waiting / mine.weight < before || mine.waitingBytes / mine.weight < bytesBefore + 1e-9;
+    this.expect(mine !== flow && isFair, `a flow of ${before} gave way to one that has ${mine.waiting / mine.weight}`);
   }
 
   /** Accepted: it must have fitted. */
