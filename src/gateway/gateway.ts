@@ -122,7 +122,9 @@ class RunningGateway implements Gateway {
     this.handler = new RequestHandler({ flow, upstreams, bodies, log, counters, knownModels, isDraining }, config, this.agent);
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
-    this.blindDetector = new BlindDetector(config, log, (saturationDetector) => flow.reconfigure({ saturationDetector }));
+    this.blindDetector = new BlindDetector(config, log, (detector) =>
+      flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
+    );
     this.stopWatching = watchUpstreams(upstreams, config, log, this.blindDetector);
     flow.on('regime', ({ isPoolEmpty }) => {
       if (isPoolEmpty) log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then refused' });
