@@ -2,8 +2,8 @@
  * What of a pool can be had now: its members without those that are ill, draining or marked as overloaded. They are no capacity, and
  * what runs on them takes none of it. Each controller has one, and judges its pool by it.
  *
- * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that can be had at that instant, and is the pool's own array
- * while that is all of them.
+ * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that can be had at that instant; it is another array whenever
+ * members, labels, weights, states or marks have changed.
  */
 import type { EndpointView, PoolView } from './endpoint.js';
 import type { Endpoint, EndpointPool } from './endpoint-pool.js';
@@ -12,6 +12,8 @@ export class AvailablePool implements PoolView {
   endpoints: readonly Endpoint[];
   /** When the next mark of overload ends; Infinity while there is none. */
   returnsAtMs: number = Number.POSITIVE_INFINITY;
+  /** True while every member can be had. */
+  isWhole = true;
   private changes = 0;
   private seenVersion = -1;
   private readonly pool: EndpointPool;
@@ -40,11 +42,6 @@ export class AvailablePool implements PoolView {
     return sum;
   }
 
-  /** True while every member can be had. */
-  get isWhole(): boolean {
-    return this.endpoints === this.pool.endpoints;
-  }
-
   /** O(1), and O(members) after a change. */
   refresh(nowMs: number): void {
     if (this.pool.version === this.seenVersion && nowMs < this.returnsAtMs) return;
@@ -52,7 +49,8 @@ export class AvailablePool implements PoolView {
     this.changes++;
     const members = this.pool.endpoints;
     const available = members.filter((endpoint) => isAvailable(endpoint, nowMs));
-    this.endpoints = available.length === members.length ? members : Object.freeze(available);
+    this.isWhole = available.length === members.length;
+    this.endpoints = Object.freeze(available);
     const ends = members.map(({ overloadedUntilMs }) => overloadedUntilMs).filter((endMs) => endMs > nowMs);
     this.returnsAtMs = Math.min(Number.POSITIVE_INFINITY, ...ends);
   }

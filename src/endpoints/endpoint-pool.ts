@@ -102,7 +102,7 @@ export class Endpoint implements EndpointView {
  * the same name since. Methods that change one server return false when the pool has none such.
  */
 export class EndpointPool implements PoolView {
-  /** Members in the order in which they were added; replaced when members or weights change, never changed. Written by the pool alone. */
+  /** Members in the order in which they were added; replaced, never changed. Written by the pool alone. */
   endpoints: readonly Endpoint[] = [];
   inFlightRequests = 0;
   inFlightTokens = 0;
@@ -176,7 +176,6 @@ export class EndpointPool implements PoolView {
     const { labels = endpoint.labels, weight = endpoint.weight, state = endpoint.state } = parsed;
     if (weight === endpoint.weight && state === endpoint.state && hasSameEntries(labels, endpoint.labels)) return true;
     endpoint.labels = Object.freeze({ ...labels });
-    if (weight !== endpoint.weight) this.endpoints = Object.freeze([...this.members.values()]);
     endpoint.weight = weight;
     endpoint.state = state;
     this.changedFor(endpoint, 'updated');

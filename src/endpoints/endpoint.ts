@@ -75,7 +75,7 @@ export interface PoolView {
   /** Sums over the members. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
-  /** Rises with every change of members, labels and weights, where the view can tell; `endpoints` is another array when members or weights change. */
+  /** Rises with every change of members, labels and weights, where the view can tell; in the pool that detectors see, `endpoints` is another array then. */
   readonly version?: number | undefined;
   /** The stage whose endpoints these are; undefined for a whole pool. */
   readonly stage?: Stage | undefined;

@@ -191,7 +191,7 @@ describe('closing with a delay', () => {
       isClosed = true;
     });
     const ready = await fetch(`${url}/readyz`);
-    expect([ready.status, await ready.json()]).toEqual([503, { status: 'draining', endpoints: 1 }]);
+    expect([ready.status, await ready.json()]).toEqual([503, { status: 'draining', endpoints: 1, available: 1 }]);
     const served = await post({ model: 'llama' });
     expect([served.status, served.headers.get('connection')]).toEqual([200, 'close']);
     expect(isClosed).toBe(false);

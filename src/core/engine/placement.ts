@@ -128,7 +128,7 @@ export class Placement {
     const available = this.gate.available(nowMs);
     if (requestClass === undefined) return available;
     const served = this.endpointsFor(requestClass);
-    return available === this.pool.endpoints ? served : served.filter((endpoint) => available.includes(endpoint));
+    return available.length === this.pool.endpoints.length ? served : served.filter((endpoint) => available.includes(endpoint));
   }
 
   private candidates(requestClass: string | undefined, band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
