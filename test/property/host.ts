@@ -437,9 +437,11 @@ export class Host {
       }
       case 'EvictedTTL':
       case 'EvictedNoEndpoints': {
-        // A call from inside another controller's work may come before the news that the pool is filled.
-        const hasMembers = this.isMeddledWith && (this.pool?.endpoints.length ?? 0) > 0;
-        if (drop.type === 'EvictedNoEndpoints' && (hasMembers || !this.isPoolEmpty)) return this.expectUnserved(request);
+        // A request that no member serves goes at once, also while no member can be had.
+        const hasMembers = (this.pool?.endpoints.length ?? 0) > 0;
+        if (drop.type === 'EvictedNoEndpoints' && (!this.isPoolEmpty || (hasMembers && (this.isMeddledWith || !this.isServed(request))))) {
+          return this.expectUnserved(request);
+        }
         const lateMs = nowMs - this.deadlineOf(ticket);
         const isDue = (lateMs >= 0 && lateMs <= this.latestMs) || (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
         this.expect(isDue || this.isTimeOdd, `${drop.type} at ${nowMs}, due at ${this.deadlineOf(ticket)}`);
@@ -461,9 +463,13 @@ export class Host {
 
   /** Nobody in the pool may take it. */
   private expectUnserved(request: TestRequest): void {
-    const endpoints = this.pool?.endpoints ?? [];
-    const isServed = endpoints.some((endpoint) => mayServe(this.flow, endpoint, request) === true);
-    this.expect(this.isMeddledWith || (endpoints.length > 0 && !isServed), 'dropped for want of endpoints, and there are some');
+    const hasMembers = (this.pool?.endpoints.length ?? 0) > 0;
+    this.expect(this.isMeddledWith || (hasMembers && !this.isServed(request)), 'dropped for want of endpoints, and there are some');
+  }
+
+  /** A member of the pool may take it, be it available or not. */
+  private isServed(request: TestRequest): boolean {
+    return this.pool?.endpoints.some((endpoint) => mayServe(this.flow, endpoint, request) === true) ?? false;
   }
 
   /** Displaced: the newest of the lowest band, or of its flow. */

@@ -311,7 +311,7 @@ describe('behind a request that has nowhere to go', () => {
   });
 
   it("a newcomer that takes its place at the head of the band goes at once, with holBlocking 'band'", async () => {
-    const { send, order } = twoModels({ bands: [{ priority: 0, ordering: edf() }], holBlocking: 'band' });
+    const { send, order } = twoModels({ bands: [{ priority: 0, fairness: globalStrict(), ordering: edf() }], holBlocking: 'band' });
     await send('holder', 'a', 'h');
     void send('blocked', 'a', 'x', 0, { ttlMs: 50_000 });
     void send('urgent', 'b', 'y', 0, { ttlMs: 1000 });
