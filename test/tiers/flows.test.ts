@@ -65,9 +65,10 @@ describe('a flow', () => {
     clock.advance(30);
     void flow.enqueue(request, key());
     clock.advance(50);
-    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ fairnessId: 'a', waiting: 2, waitingBytes: 20, oldestWaitMs: 80 }]);
+    const idle = { fairnessId: 'a', inFlight: 0, inFlightTokens: 0 };
+    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ ...idle, waiting: 2, waitingBytes: 20, oldestWaitMs: 80 }]);
     abort.abort();
-    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ fairnessId: 'a', waiting: 1, waitingBytes: 10, oldestWaitMs: 50 }]);
+    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ ...idle, waiting: 1, waitingBytes: 10, oldestWaitMs: 50 }]);
   });
 });
 

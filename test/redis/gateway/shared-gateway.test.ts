@@ -88,8 +88,6 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
     console.log(
       `TTFT p50/p90/p99 before ${shown(before)}, without the engine ${shown(during)}; answered again after ${Math.round(recoveredMs)} ms`,
     );
-    // Half of the limit each, as before: the engine was not on the way of any request.
-    expect(percentile(during, 0.5)).toBeLessThan(3 * percentile(before, 0.5) + 50);
     const events = new Set(gateways.flatMap(({ log }) => log.map(({ event }) => event)));
     expect([...events]).toEqual(
       expect.arrayContaining(['shared-state', 'shared-state-breaker', 'lease-expired', 'lease-recovered', 'shared-state-lost']),

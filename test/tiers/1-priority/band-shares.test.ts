@@ -156,7 +156,7 @@ describe('in a controller, minShareUnit tokens', () => {
 
 describe('in a controller, the share of a template', () => {
   it('counts from the first request of a band that is made on the way', () => {
-    const { flow } = makeFlow({ bands: [{ priority: 10 }], defaultNegativeBand: { minShare: 0.5 } });
+    const { flow } = makeFlow({ bands: [{ priority: 10 }], maxBands: 3, defaultNegativeBand: { minShare: 0.5 } });
     const order: number[] = [];
     const running: Lease[] = [];
     flow.on('dispatched', ({ lease }) => {
