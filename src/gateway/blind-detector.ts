@@ -8,7 +8,7 @@ import type { GatewayLog } from './gateway-log.js';
 import type { LoadReports } from './watch-upstreams.js';
 
 /** Requests in flight on a server of weight 1 of which nothing is known: few enough for a small one, enough to keep a large one busy. */
-export const fallbackConcurrency = 16;
+const fallbackConcurrency = 16;
 
 export class BlindDetector implements LoadReports {
   private readonly log: GatewayLog;
