@@ -79,7 +79,7 @@ function createGate() {
   });
 }
 
-/** @type {import('headgate/node').FlowControlMiddleware<IncomingMessage>} */
+/** @type {import('headgate/node').FlowControlMiddleware} */
 const gate = args['flow-control'] === 'on' && config.enabled ? createGate() : (_req, _res, next) => next();
 
 const server = createServer((/** @type {WithFlow<IncomingMessage>} */ req, res) => {

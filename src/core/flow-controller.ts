@@ -30,6 +30,9 @@ export interface RunOptions {
   onEvicted?: 'drop' | 'requeue' | undefined;
 }
 
+/** A method's type, so that a controller of any request stays one of a narrower kind. */
+type RequestTest<R> = { test(request: R): boolean }['test'];
+
 /**
  * Holds requests while the pool of model servers is full, and lets them go by priority, fairness and order.
  *
@@ -149,7 +152,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * Why a request still waits, its place, and how long it may take: by what was passed to `enqueue`, by `item` of the event `queued`,
    * by `item.sequence`, or by a function that knows the request. Undefined when it does not wait. O(waiting); with `item` and arrival order O(place).
    */
-  explain(waiting: R | ItemView<R> | number | ((request: R) => boolean)): WaitExplanation | undefined {
+  explain(waiting: R | ItemView<R> | number | RequestTest<R>): WaitExplanation | undefined {
     const item = findWaiting(this.dispatcher, waiting);
     return item && this.dispatcher.look((nowMs) => explainWait(this.dispatcher, item, nowMs));
   }
