@@ -149,7 +149,10 @@ export class GuardedDetector {
 
   private isBlindTo(endpoint: EndpointView, nowMs: number): boolean {
     try {
-      return this.detector.isBlindTo?.(endpoint, nowMs) === true;
+      const answer: unknown = this.detector.isBlindTo?.(endpoint, nowMs);
+      if (typeof answer === 'boolean') return answer;
+      this.guard.refused('isBlindTo must return true or false', answer);
+      return false;
     } catch (error) {
       this.guard.failed(error);
       return false;
