@@ -7,6 +7,8 @@ const mostServers = 200;
 const mostStatuses = 100;
 /** Prompt, completion, and the part of the prompt that was cached. */
 const kinds = 3;
+/** How an exchange with a server can fail. */
+const failureCodes = ['upstream_failed', 'upstream_timeout', 'upstream_unreachable'];
 
 /** Told of each time to the first token, in seconds. */
 export type OnFirstToken = (seconds: number, call: Call) => void;
@@ -16,7 +18,7 @@ export class GatewayCounters {
   readonly cuts: Counts = new Counts(mostStatuses, 'by');
   readonly tokens: Counts = new Counts(kinds * mostTenants, 'fairness_id', 'kind');
   readonly sent: Counts = new Counts(mostServers, 'endpoint');
-  readonly failures: Counts = new Counts(mostServers, 'endpoint', 'code');
+  readonly failures: Counts = new Counts(mostServers * failureCodes.length, 'endpoint', 'code');
   readonly refusals: Counts = new Counts(mostServers, 'endpoint');
   readonly retries: Counts = new Counts(mostServers, 'endpoint');
   /** Set by whoever keeps a histogram of them. */
@@ -29,6 +31,7 @@ export class GatewayCounters {
   sentTo(endpoint: string): void {
     if (!this.sent.add(1, endpoint)) return;
     // From 0 on, so that the first of them is seen as an increase.
+    for (const code of failureCodes) this.failures.add(0, endpoint, code);
     this.refusals.add(0, endpoint);
     this.retries.add(0, endpoint);
   }
