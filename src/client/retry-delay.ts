@@ -1,8 +1,8 @@
 /** Whether a response invites a retry, and when: the policy, without a request and without a timer. */
 import { droppedReasonHeader } from '../base/headers/header-names.js';
 import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
+import { retryAfterMs } from '../base/headers/retry-after.js';
 import { type Backoff, fullJitter } from './backoff.js';
-import { retryAfterMs } from './retry-after.js';
 
 /** The part of a response that is read: of a web `Response`, or of another client's. */
 export interface RefusedResponse {
@@ -28,7 +28,7 @@ const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });
 
 /**
  * The pause in ms before the next attempt; undefined when there should be none. `attempt` is the one that was answered so, from 0.
- * Only 429, 503 and 529 are refusals by contract. The pause is what `Retry-After` says, plus a back-off, so that clients that were told
+ * Only 429, 503 and 529 are refusals by contract. The pause is what `retry-after-ms` or `Retry-After` says, plus a back-off, so that clients that were told
  * the same second do not come back in it: that of `evicted` when `x-llm-d-request-dropped-reason` says so, else that of `rejected`.
  * Source: the error contracts of llm-d and of Dynamo.
  */

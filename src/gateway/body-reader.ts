@@ -134,6 +134,6 @@ function tooLarge(mostBytes: number): ApiError {
 }
 
 function busy(): ApiError {
-  const headers = { ...uploadEnds, 'retry-after': '1' };
+  const headers = { ...uploadEnds, 'retry-after': '1', 'retry-after-ms': '1000' };
   return new ApiError(503, 'gateway_busy', 'The gateway is reading too many requests at once.', headers);
 }

@@ -6,7 +6,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Agent, Dispatcher } from 'undici';
-import { isOverloadRefusal } from '../adapters/http/index.js';
+import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import type { AdaptiveDetector, Lease, SaturationDetector } from '../index.js';
 import { type UsageReader, usageReader } from '../upstream/index.js';
 import { ApiError } from './api-error.js';
@@ -27,8 +27,11 @@ export interface ForwardOptions {
   readonly upstream: UpstreamConfig;
   /** Credentials of clients end here. */
   readonly ownsKeys: boolean;
-  /** Called when the server has refused, or cannot be reached; `isCertain` when that alone shows that it should get no work for a while. */
-  readonly avoid: (isCertain: boolean) => void;
+  /**
+   * Called when the server has refused, or cannot be reached; `isCertain` when that alone shows that it should get no work for a while.
+   * `forMs` is what the server itself said.
+   */
+  readonly avoid: (isCertain: boolean, forMs?: number) => void;
   /** Whether a refusal may be kept from the client, because another server will be asked. */
   readonly mayRetry: boolean;
   /** Another server has refused this request: what the second one says may be the request's fault. */
@@ -87,7 +90,8 @@ function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: 
       keeps(status, headers, beginning) {
         if (!isOverloadRefusal({ status, body: beginning.toString('utf8') })) return false;
         for (const detector of detectors) detector.observe({ isDrop: true });
-        if (!options.isRetry) options.avoid(headers['retry-after'] !== undefined || saysOverloaded(beginning));
+        const toldMs = refusalWaitMs(headers);
+        if (!options.isRetry) options.avoid(toldMs !== undefined || saysOverloaded(beginning), toldMs);
         call.failure = 'upstream_overloaded';
         options.counters.refused(options.upstream.id);
         return options.mayRetry;

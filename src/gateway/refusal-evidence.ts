@@ -20,7 +20,7 @@ export class RefusalEvidence {
     this.pool = pool;
   }
 
-  /** Marks the server when the evidence is enough, or `isCertain`, and another server is left. */
+  /** Marks the server for `avoidForMs` when the evidence is enough, or `isCertain`, and another server is left. */
   refused(endpoint: EndpointView, avoidForMs: number, isCertain: boolean): void {
     const nowMs = this.pool.now();
     if (!isCertain && !this.isEnough(endpoint, avoidForMs, nowMs)) return;

@@ -225,7 +225,7 @@ export class RequestHandler {
         config,
         upstream: this.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
-        avoid: (isCertain) => this.refusals.refused(endpoint, avoidForMs, isCertain),
+        avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
         mayRetry: enabled && call.attempts.length === 1 && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes,
         isRetry: call.attempts.length > 1,
         counters: this.counters,

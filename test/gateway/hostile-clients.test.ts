@@ -183,6 +183,17 @@ describe('a request that makes servers refuse', () => {
     expect(gateway.pool.get('u0')?.overloadedUntilMs).toBeGreaterThan(gateway.pool.now());
   });
 
+  it('has a server with a spent quota avoided for as long as it says', async () => {
+    const headers = { 'retry-after-ms': '120000', 'retry-after': '120' };
+    const spent = await startUpstream(({ res }) => res.writeHead(429, headers).end('{"error":{"message":"Rate limit reached"}}'));
+    const other = await startUpstream();
+    const { post, gateway } = await startGateway(fileOf([spent.url, other.url], {}, 10));
+    while (spent.received.length === 0) expect((await post(chat)).status).toBe(200);
+    const leftMs = (gateway.pool.get('u0')?.overloadedUntilMs ?? 0) - gateway.pool.now();
+    expect(leftMs).toBeGreaterThan(60_000);
+    expect(leftMs).toBeLessThanOrEqual(120_000);
+  });
+
   it('never takes the last server', async () => {
     const full = () => startUpstream(({ res }) => res.writeHead(503).end('{"message":"Server overloaded: full"}'));
     const { post, gateway } = await startGateway(fileOf([(await full()).url, (await full()).url]));

@@ -36,5 +36,5 @@ export {
   sloTtftMsFromHeaders,
 } from './flow-key-from-headers.js';
 export type { HttpErrorMapping } from './http-error-mapping.js';
-export { isOverloadRefusal, type WorkerAnswer } from './overload-refusal.js';
+export { isOverloadRefusal, refusalWaitMs, type WorkerAnswer } from './overload-refusal.js';
 export { type ErrorResponseOptions, type HttpErrorResponse, queueDurationHeaders, toHttpResponse } from './to-http-response.js';

@@ -1,4 +1,6 @@
-/** Whether a model server refused a request because it has too much to do. */
+/** Whether a model server refused a request because it has too much to do, and for how long. */
+import type { HeaderSource } from '../../base/headers/header-source.js';
+import { retryAfterMs } from '../../base/headers/retry-after.js';
 
 /** An answer of a model server, as far as it was read. */
 export interface WorkerAnswer {
@@ -8,15 +10,29 @@ export interface WorkerAnswer {
 }
 
 /**
- * True for a refusal because of load, after which the endpoint should get no work for a moment: 503 and 529, and any error whose message
- * begins with `Server overloaded:`. A message that begins with `Server unavailable:` tells of a worker that is gone, which is another matter.
- * Source: Dynamo, request rejection.
+ * True for a refusal because of load, after which the endpoint should get no work for a moment: 429, 503 and 529, and any error whose
+ * message begins with `Server overloaded:`. A message that begins with `Server unavailable:` tells of a worker that is gone, which is
+ * another matter. How long the moment is, see `refusalWaitMs`.
+ * Source: Dynamo, request rejection; 429 is how hosted models tell that a quota is spent.
  */
 export function isOverloadRefusal({ status, body = '' }: WorkerAnswer): boolean {
   if (!(status >= 400)) return false;
   const message = messageIn(body).trimStart();
   if (message.startsWith('Server overloaded:')) return true;
-  return (status === 503 || status === 529) && !message.startsWith('Server unavailable:');
+  return (status === 429 || status === 503 || status === 529) && !message.startsWith('Server unavailable:');
+}
+
+/** No answer takes an endpoint away for longer: an hour. */
+const longestWaitMs = 3_600_000;
+
+/**
+ * How long a refused request should stay away, ms from 1 up to an hour: `retry-after-ms`, else `Retry-After`. Undefined when the answer
+ * does not say. `pool.markOverloaded(endpoint, refusalWaitMs(headers) ?? 5000)` keeps work from an endpoint for that long.
+ * `nowEpochMs` is the time of day, for a `Retry-After` that is a date in an answer without a `Date`.
+ */
+export function refusalWaitMs(headers: HeaderSource, nowEpochMs: () => number = Date.now): number | undefined {
+  const toldMs = retryAfterMs(headers, nowEpochMs);
+  return toldMs === undefined ? undefined : Math.max(1, Math.min(toldMs, longestWaitMs));
 }
 
 function messageIn(body: string): string {

@@ -28,7 +28,7 @@ export interface HttpErrorResponse {
 }
 
 /**
- * The response to a drop: status by the contract, dropped reason, `retry-after` where coming back makes sense, the time it waited, body.
+ * The response to a drop: status by the contract, dropped reason, `retry-after` and `retry-after-ms` where coming back makes sense, the time it waited, body.
  *
  * @example
  * const outcome = await flow.enqueue(request, key);
@@ -47,7 +47,7 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   } = options;
   const explanation = explainDrop(drop, maxRetryAfterSeconds);
   const { status, droppedReason } = mapDrop(drop, explanation, contract, hasEndpoints);
-  const { code, detail, retryAfterSeconds } = explanation;
+  const { code, detail, retryAfterSeconds, retryAfterMs = 0 } = explanation;
   const { type: outcome, reason, priority } = drop;
   const { contentType, body } = formatBody({ ...problemType(status), status, detail, code, outcome, reason, priority }, drop, format);
 
@@ -57,7 +57,11 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
     ...queueDurationHeaders(drop),
   };
   if (droppedReason !== undefined) headers[droppedReasonHeader] = droppedReason;
-  if (retryAfterSeconds !== undefined && isRetryable(status)) headers['retry-after'] = jittered(retryAfterSeconds, random);
+  if (retryAfterSeconds !== undefined && isRetryable(status)) {
+    const draw = random();
+    headers['retry-after'] = jittered(retryAfterSeconds, draw);
+    headers['retry-after-ms'] = jitteredMs(retryAfterMs, draw);
+  }
   return { status, headers, body };
 }
 
@@ -77,8 +81,13 @@ function isRetryable(status: number): boolean {
 }
 
 /** Up to a fifth more, a second at least: clients that were all told the same number would all come back in the same second. */
-function jittered(seconds: number, random: () => number): string {
+function jittered(seconds: number, draw: number): string {
   const whole = Math.floor(seconds);
   const mostMore = Math.ceil(whole / 5);
-  return String(whole + Math.floor((mostMore + 1) * random()));
+  return String(whole + Math.floor((mostMore + 1) * draw));
+}
+
+/** As much more, in ms: clients that read this header are spread within the second, too. */
+function jitteredMs(ms: number, draw: number): string {
+  return String(Math.floor(ms + Math.max(ms / 5, 1_000) * draw));
 }

@@ -46,6 +46,8 @@ export interface DropExplanation {
   readonly detail: string;
   /** When to come back, whole seconds from 1 up; undefined when nobody is there to come back. */
   readonly retryAfterSeconds: number | undefined;
+  /** The same time in ms, from 1000 up, as precise as it is known. */
+  readonly retryAfterMs: number | undefined;
 }
 
 const codes: Record<DropCause, DropCode> = {
@@ -78,13 +80,15 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
  */
 export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
   const cause = causeOf(drop);
-  const seconds = Math.ceil((drop.retryAfterMs ?? 0) / 1_000);
+  const estimateMs = Math.ceil(drop.retryAfterMs ?? 0);
+  const hasToWait = cause !== 'cancelled';
   return {
     cause,
     code: codes[cause],
     status: statuses[cause],
     detail: describe(cause, drop),
-    retryAfterSeconds: cause === 'cancelled' ? undefined : Math.max(1, Math.min(seconds, maxRetryAfterSeconds)),
+    retryAfterSeconds: hasToWait ? Math.max(1, Math.min(Math.ceil(estimateMs / 1_000), maxRetryAfterSeconds)) : undefined,
+    retryAfterMs: hasToWait ? Math.max(1_000, Math.min(estimateMs, maxRetryAfterSeconds * 1_000)) : undefined,
   };
 }
 

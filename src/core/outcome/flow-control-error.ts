@@ -54,8 +54,11 @@ export class FlowControlError extends Error {
 }
 
 function defaultResponse(drop: Drop): DropResponse {
-  const { status, retryAfterSeconds } = explainDrop(drop);
+  const { status, retryAfterSeconds, retryAfterMs } = explainDrop(drop);
   const headers: Record<string, string> = { 'cache-control': 'no-store' };
-  if (status !== 500 && retryAfterSeconds !== undefined) headers['retry-after'] = String(retryAfterSeconds);
+  if (status !== 500 && retryAfterSeconds !== undefined) {
+    headers['retry-after'] = String(retryAfterSeconds);
+    headers['retry-after-ms'] = String(retryAfterMs);
+  }
   return { status, headers };
 }

@@ -14,6 +14,7 @@ export class FlowEvictedError extends Error {
   readonly headers: Readonly<Record<string, string>> = {
     'x-llm-d-request-dropped-reason': 'evicted-priority',
     'retry-after': '1',
+    'retry-after-ms': '1000',
     'cache-control': 'no-store',
   };
   readonly expose = true;

@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { dynamoBody, dynamoContract, isOverloadRefusal, toHttpResponse } from '../../../src/adapters/http/index.js';
+import { dynamoBody, dynamoContract, isOverloadRefusal, refusalWaitMs, toHttpResponse } from '../../../src/adapters/http/index.js';
 import { drops } from './drops.js';
 
 const overloaded = 'Server overloaded: worker at capacity';
 
 describe('isOverloadRefusal', () => {
-  it.each([503, 529])('takes %d for overload, with a body or without', (status) => {
+  it.each([429, 503, 529])('takes %d for overload, with a body or without', (status) => {
     expect(isOverloadRefusal({ status })).toBe(true);
     expect(isOverloadRefusal({ status, body: '<html>Service Unavailable</html>' })).toBe(true);
   });
 
-  it.each([200, 206, 400, 404, 429, 500, 502, 504])('takes %d alone for something else', (status) => {
+  it.each([200, 206, 400, 404, 500, 502, 504])('takes %d alone for something else', (status) => {
     expect(isOverloadRefusal({ status })).toBe(false);
   });
 
@@ -42,5 +42,23 @@ describe('isOverloadRefusal', () => {
   it.each([503, 529])('knows what a front end of the Dynamo contract answers with %d', (status) => {
     const answer = toHttpResponse(drops.overloaded, { contract: dynamoContract(status), body: dynamoBody });
     expect(isOverloadRefusal(answer)).toBe(true);
+  });
+});
+
+describe('refusalWaitMs', () => {
+  it.each([
+    [{ 'retry-after-ms': '250', 'retry-after': '1' }, 250],
+    [{ 'retry-after': '20' }, 20_000],
+    [{ 'retry-after': 'Sat, 21 Nov 2026 10:00:20 GMT', date: 'Sat, 21 Nov 2026 10:00:00 GMT' }, 20_000],
+    [{ 'retry-after': '86400' }, 3_600_000],
+    [{ 'retry-after': '0' }, 1],
+    [{ 'retry-after': '-1' }, undefined],
+    [{}, undefined],
+  ])('reads %j', (headers, expected) => {
+    expect(refusalWaitMs(headers)).toBe(expected);
+  });
+
+  it('counts a date from the time of day that it is given', () => {
+    expect(refusalWaitMs({ 'retry-after': 'Sat, 21 Nov 2026 10:00:20 GMT' }, () => Date.UTC(2026, 10, 21, 10, 0, 15))).toBe(5000);
   });
 });

@@ -56,6 +56,7 @@ function checkRow([name, status, droppedReason, hasRetryAfter]: Row, contract: '
   expect(response.status).toBe(status);
   expect(response.headers['x-llm-d-request-dropped-reason']).toBe(droppedReason);
   expect('retry-after' in response.headers).toBe(hasRetryAfter);
+  expect('retry-after-ms' in response.headers).toBe(hasRetryAfter);
 }
 
 describe('error contracts', () => {
@@ -102,6 +103,22 @@ describe('headers', () => {
   ])('retry-after: %s', (_, retryAfterMs, maxRetryAfterSeconds, random, expected) => {
     const drop: Drop = { ...drops.capacity, retryAfterMs };
     expect(respond(drop, { maxRetryAfterSeconds, random: () => random }).headers['retry-after']).toBe(expected);
+  });
+
+  it.each([
+    ['as precise as the estimate', 2_300, 30, 0, '2300'],
+    ['at least one second', 1, 30, 0, '1000'],
+    ['one second when nothing was measured', undefined, 30, 0, '1000'],
+    ['capped', 3_600_000, 30, 0, '30000'],
+    ['jitter adds up to a fifth', 20_000, 30, 0.5, '22000'],
+    ['jitter adds up to a second at least', 1_500, 30, 0.5, '2000'],
+  ])('retry-after-ms: %s', (_, retryAfterMs, maxRetryAfterSeconds, random, expected) => {
+    const drop: Drop = { ...drops.capacity, retryAfterMs };
+    expect(respond(drop, { maxRetryAfterSeconds, random: () => random }).headers['retry-after-ms']).toBe(expected);
+  });
+
+  it.each(['gateway-api', 'llm-d', 'dynamo', () => ({ status: 529 })] as const)('retry-after-ms is in contract %s', (contract) => {
+    expect(respond(drops.capacity, { contract }).headers).toMatchObject({ 'retry-after': '3', 'retry-after-ms': '2300' });
   });
 
   it.each([

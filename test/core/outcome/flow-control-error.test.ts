@@ -13,7 +13,7 @@ describe('FlowControlError', () => {
       outcome: 'RejectedCapacity',
       status: 429,
       statusCode: 429,
-      headers: { 'retry-after': '3', 'cache-control': 'no-store' },
+      headers: { 'retry-after': '3', 'retry-after-ms': '2300', 'cache-control': 'no-store' },
       expose: true,
       drop: drops.capacity,
     });

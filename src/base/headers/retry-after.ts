@@ -1,20 +1,25 @@
 /** When a response says to come back. */
-import { type HeaderSource, headerValue } from '../base/headers/header-source.js';
+import { type HeaderSource, headerValue } from './header-source.js';
 
 /** The three notations of RFC 9110 §5.6.7; `Date.parse` alone takes nearly anything for a date. */
 const imfFixdate = /^[a-z]{3}, \d\d [a-z]{3} \d{4} \d\d:\d\d:\d\d GMT$/i;
 const rfc850Date = /^[a-z]{6,9}, \d\d-[a-z]{3}-\d\d \d\d:\d\d:\d\d GMT$/i;
 const asctimeDate = /^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/i;
 
+const decimal = /^\d+(?:\.\d+)?$/;
+
 /**
- * Reads `Retry-After`, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined without the header, and when it is
- * neither. A date counts from the response's own `Date`, so that a client whose clock is wrong waits as long as it should.
- * Source: RFC 9110 §10.2.3.
+ * Reads `retry-after-ms`, else `Retry-After`, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined without the headers,
+ * and when they are none of these. A date counts from the response's own `Date`, so that a client whose clock is wrong waits as long as
+ * it should.
+ * Source: RFC 9110 §10.2.3; `retry-after-ms` is what the clients of OpenAI, Anthropic and the AI SDK read first.
  */
 export function retryAfterMs(headers: HeaderSource, nowEpochMs: () => number): number | undefined {
+  const ms = headerValue(headers, ['retry-after-ms']);
+  if (ms !== undefined && decimal.test(ms)) return Number(ms);
   const text = headerValue(headers, ['retry-after']);
   if (text === undefined) return undefined;
-  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 1000;
+  if (decimal.test(text)) return Number(text) * 1000;
   const atMs = epochMsOf(text);
   return atMs === undefined ? undefined : Math.max(0, atMs - (epochMsOf(headerValue(headers, ['date'])) ?? nowEpochMs()));
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { retryAfterMs } from '../../src/client/retry-after.js';
+import { retryAfterMs } from '../../../src/base/headers/retry-after.js';
 
 const nowEpochMs = (): number => Date.UTC(2026, 10, 21, 10, 0, 0);
 
@@ -44,5 +44,15 @@ describe('retryAfterMs', () => {
   it('finds nothing where nothing is said, in headers of any form', () => {
     expect(retryAfterMs({}, nowEpochMs)).toBeUndefined();
     expect(retryAfterMs({ 'RETRY-AFTER': '2' }, nowEpochMs)).toBe(2000);
+  });
+
+  it('reads retry-after-ms first, which is more precise', () => {
+    expect(retryAfterMs({ 'retry-after-ms': '1250', 'retry-after': '2' }, nowEpochMs)).toBe(1250);
+    expect(retryAfterMs({ 'Retry-After-Ms': '0.5' }, nowEpochMs)).toBe(0.5);
+  });
+
+  it.each(['-5', 'NaN', 'soon', '1e3', ''])('passes over a retry-after-ms of %j', (text) => {
+    expect(retryAfterMs({ 'retry-after-ms': text, 'retry-after': '2' }, nowEpochMs)).toBe(2000);
+    expect(retryAfterMs({ 'retry-after-ms': text }, nowEpochMs)).toBeUndefined();
   });
 });
