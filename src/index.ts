@@ -46,6 +46,7 @@ export type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction/
 export type { UsageLimitPolicy } from './gate/ceilings/usage-limit-policy.js';
 export type { AdaptiveDetector } from './gate/detectors/adaptive/adaptive-limit.js';
 export type { SaturationDetector } from './gate/saturation-detector.js';
+export type { SeatView, ServerAnswer } from './gate/server-answer.js';
 export * from './plugins/built-ins.js';
 export { definePlugin, type PluginDefinition, type PluginReferences } from './plugins/definition.js';
 export type { ConfigurableKind, Plugins } from './plugins/kinds.js';

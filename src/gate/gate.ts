@@ -14,6 +14,7 @@ import type { PriorityBand } from '../tiers/priority-band.js';
 import type { UsageLimitPolicy } from './ceilings/usage-limit-policy.js';
 import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
 import type { SaturationDetector } from './saturation-detector.js';
+import type { SeatView, ServerAnswer } from './server-answer.js';
 
 interface GateSettings extends GuardedDetectorSettings {
   readonly recheckIntervalMs: number;
@@ -48,6 +49,10 @@ export class Gate {
   hearsDispatches = false;
   /** True when a detector hears when a seat is given back. */
   hearsReleases = false;
+  /** True when a detector hears what servers answer. */
+  hearsAnswers = false;
+  /** True when a detector hears what running requests consume. */
+  hearsReports = false;
   private ceilingsVersion = -1;
   private readonly pool: PoolView;
   /** The same; undefined for the one endpoint of a controller without a pool, which can always be had. */
@@ -176,12 +181,12 @@ export class Gate {
   }
 
   /** Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
-  dispatched(endpoint: EndpointView, priority: number, nowMs: number): void {
-    this.seatTaken(endpoint, nowMs);
+  dispatched(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
+    this.seatTaken(endpoint, seat, nowMs);
     const { usageLimitPolicy } = this.options;
     if (usageLimitPolicy.dispatched === undefined) return;
     try {
-      const answer: unknown = usageLimitPolicy.dispatched(priority);
+      const answer: unknown = usageLimitPolicy.dispatched(seat.item.priority);
       if (answer !== undefined) this.usageLimit.ignored(answer);
     } catch (error) {
       this.usageLimit.failed(error);
@@ -189,13 +194,23 @@ export class Gate {
   }
 
   /** Tells the detectors that a seat was taken at an endpoint. */
-  seatTaken(endpoint: EndpointView, nowMs: number): void {
-    for (const detector of this.detectors()) detector.dispatched(endpoint, nowMs);
+  seatTaken(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
+    for (const detector of this.detectors()) detector.tell('dispatched', endpoint, nowMs, seat);
+  }
+
+  /** Tells the detectors what the server of a running request answered. */
+  answered(endpoint: EndpointView, seat: SeatView, answer: ServerAnswer, nowMs: number): void {
+    for (const detector of this.detectors()) detector.answered(endpoint, nowMs, seat, answer);
+  }
+
+  /** Tells the detectors what a running request consumed so far. */
+  reported(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
+    for (const detector of this.detectors()) detector.tell('reported', endpoint, nowMs, seat);
   }
 
   /** Tells the detectors that a seat was given back. */
-  released(endpoint: EndpointView, nowMs: number): void {
-    for (const detector of this.detectors()) detector.released(endpoint, nowMs);
+  released(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
+    for (const detector of this.detectors()) detector.tell('released', endpoint, nowMs, seat);
   }
 
   /** True when the gate may be closed for a band and open for one below it. False while the pool is empty. */
@@ -233,9 +248,12 @@ export class Gate {
     const all = new Set([...byPriority.values(), ofTemplate, ofNegativeTemplate]);
     all.delete(this.shared);
     this.own = all.size === 0 ? undefined : { all: [...all], byPriority, ofTemplate, ofNegativeTemplate };
-    const hear = (hook: 'dispatched' | 'released'): boolean => this.detectors().some(({ detector }) => detector[hook] !== undefined);
+    const hear = (hook: 'dispatched' | 'answered' | 'reported' | 'released'): boolean =>
+      this.detectors().some(({ detector }) => detector[hook] !== undefined);
     this.hearsDispatches = usageLimitPolicy.dispatched !== undefined || hear('dispatched');
     this.hearsReleases = hear('released');
+    this.hearsAnswers = hear('answered');
+    this.hearsReports = hear('reported');
   }
 
   private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {

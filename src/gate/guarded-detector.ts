@@ -8,6 +8,7 @@ import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { SaturationDetector } from './saturation-detector.js';
+import type { SeatView, ServerAnswer } from './server-answer.js';
 
 export interface GuardedDetectorSettings {
   readonly closeAt: number;
@@ -108,20 +109,21 @@ export class GuardedDetector {
     return endpoints;
   }
 
-  dispatched(endpoint: EndpointView, nowMs: number): void {
-    if (this.detector.dispatched === undefined) return;
+  /** Tells the detector of a seat, where it hears of that. */
+  tell(news: 'dispatched' | 'reported' | 'released', endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    if (this.detector[news] === undefined) return;
     try {
-      const answer: unknown = this.detector.dispatched(endpoint, nowMs);
+      const answer: unknown = this.detector[news](endpoint, nowMs, seat);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);
     }
   }
 
-  released(endpoint: EndpointView, nowMs: number): void {
-    if (this.detector.released === undefined) return;
+  answered(endpoint: EndpointView, nowMs: number, seat: SeatView, told: ServerAnswer): void {
+    if (this.detector.answered === undefined) return;
     try {
-      const answer: unknown = this.detector.released(endpoint, nowMs);
+      const answer: unknown = this.detector.answered(endpoint, nowMs, seat, told);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);

@@ -3,6 +3,7 @@
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
+import type { SeatView, ServerAnswer } from './server-answer.js';
 
 /**
  * Tells how full the pool of model servers is.
@@ -39,8 +40,14 @@ export interface SaturationDetector {
    * announces its changes.
    */
   readonly isGuessing?: boolean;
-  dispatched?(endpoint: EndpointView, nowMs: number): void;
-  released?(endpoint: EndpointView, nowMs: number): void;
+  /** A request took a seat at `endpoint`. */
+  dispatched?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
+  /** The server of a running request answered, as far as the host tells with `lease.answered`. */
+  answered?(endpoint: EndpointView, nowMs: number, seat: SeatView, answer: ServerAnswer): void;
+  /** The host reported what a running request consumed so far: see `seat.usage`. */
+  reported?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
+  /** A request gave its seat at `endpoint` back; a request that moved has taken its new seat before. */
+  released?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
 }
 
 /** A detector in its shortest form. It is called once with an empty pool when a controller is made, to tell it from a factory. */
@@ -50,7 +57,7 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
   noun: 'a saturation detector',
   example: 'concurrencyDetector({ maxConcurrency: 15 }), or a function that returns the saturation',
   required: ['saturation'],
-  optional: ['filter', 'isBlindTo', 'subscribe', 'dispatched', 'released'],
+  optional: ['filter', 'isBlindTo', 'subscribe', 'dispatched', 'answered', 'reported', 'released'],
 };
 
 /** Finds the detectors that the parameters of a composite name. */

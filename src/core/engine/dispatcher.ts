@@ -15,6 +15,7 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import { Gate } from '../../gate/gate.js';
+import { isPuttingOff, type ServerAnswer } from '../../gate/server-answer.js';
 import { BandSelector } from '../../tiers/1-priority/band-selector.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -282,7 +283,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (shares.isUsed) shares.dispatched(band, this.backlog.bands.allWaiting(), item);
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
-    if (!this.seats.mayEvict && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
+    const mayWaitAgain = this.seats.mayEvict || this.gate.hearsAnswers;
+    if (!mayWaitAgain && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
     return { type: 'Dispatched', lease, queuedMs };
   }
 
@@ -365,9 +367,21 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     }
   }
 
+  get hearsReports(): boolean {
+    return this.gate.hearsReports;
+  }
+
+  answered(lease: SeatLease, answer: ServerAnswer): void {
+    if (!this.gate.hearsAnswers) return;
+    if (isPuttingOff(answer)) lease.putOff();
+    this.writer.perform(() => this.gate.answered(lease.seat, lease, answer, this.nowMs));
+  }
+
   private tellConsumed(lease: SeatLease, usage: Usage, total: Usage): void {
-    const { band, item } = lease;
-    band.consumed(lease.flow as Flow, usage, this.nowMs, item, total);
+    const { band, item, flow } = lease;
+    if (this.gate.hearsReports) this.gate.reported(lease.seat, lease, this.nowMs);
+    if (flow === undefined) return;
+    band.consumed(flow, usage, this.nowMs, item, total);
     const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
     if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, this.nowMs - lease.dispatchedAtMs);
   }
@@ -411,7 +425,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     const { drops, backlog, placement, nowMs } = this;
     if (this.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
     if (isAborted(item.request)) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
-    if (lease.item.isRequeued || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted', nowMs);
+    const isTwiceEvicted = lease.item.isRequeued && !lease.isPutOff;
+    if (isTwiceEvicted || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted', nowMs);
     item.band = backlog.bands.bandOf(item.priority, nowMs);
     // The filters may have been replaced meanwhile.
     item.requestClass = placement.classOf(item);

@@ -15,6 +15,7 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
+import { checkAnswer, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
@@ -95,7 +96,7 @@ export class Seats {
       flow.trackedInFlight++;
       flow.band.trackedInFlight++;
     }
-    if (this.gate.hearsDispatches) this.gate.dispatched(endpoint, item.priority, nowMs);
+    if (this.gate.hearsDispatches) this.gate.dispatched(endpoint, lease, nowMs);
     if (this.evictor?.track(lease)) lease.allowEviction();
     return lease;
   }
@@ -114,7 +115,7 @@ export class Seats {
       const isUnreported = flow.band.hearsFirstTokens && ending === 'released' && lease.usage.completionTokens === 0;
       if (isUnreported) flow.band.firstToken(item, nowMs - lease.dispatchedAtMs);
     }
-    if (this.gate.hearsReleases) this.gate.released(seat, nowMs);
+    if (this.gate.hearsReleases) this.gate.released(seat, lease, nowMs);
     this.pool.unbook(seat, lease, item.tokens, this.onPoolChange);
     if (this.evictor !== undefined) this.evictor.untrack(lease, nowMs);
   }
@@ -129,8 +130,8 @@ export class Seats {
     if (endpoint === from) return;
     lease.moveTo(endpoint, nowMs);
     this.pool.book(endpoint, lease, lease.tokens);
-    this.gate.seatTaken(endpoint, nowMs);
-    this.gate.released(from, nowMs);
+    this.gate.seatTaken(endpoint, lease, nowMs);
+    this.gate.released(from, lease, nowMs);
     this.pool.unbook(from, lease, lease.tokens);
   }
 
@@ -160,7 +161,10 @@ export class Seats {
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
+  /** True when detectors hear what running requests consume. */
+  readonly hearsReports: boolean;
   consumed(lease: SeatLease, usage: Usage): void;
+  answered(lease: SeatLease, answer: ServerAnswer): void;
   requeue(lease: SeatLease): Promise<Outcome>;
 }
 
@@ -171,11 +175,13 @@ class LeaseExtras {
   controller: AbortController | undefined = undefined;
   isEvictable = false;
   isEvicted = false;
+  isPutOff = false;
+  isUnsent = false;
   movedAtMs: number | undefined = undefined;
 }
 
 /** A lease with the bookkeeping behind it. */
-export class SeatLease implements Lease, Linked<SeatLease> {
+export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   previous: SeatLease | undefined;
   next: SeatLease | undefined;
   usage: Usage;
@@ -233,6 +239,18 @@ export class SeatLease implements Lease, Linked<SeatLease> {
     return this.extras?.isEvicted === true;
   }
 
+  get isPutOff(): boolean {
+    return this.extras?.isPutOff === true;
+  }
+
+  get isUnsent(): boolean {
+    return this.extras?.isUnsent === true;
+  }
+
+  get isReported(): boolean {
+    return this.usage !== noUsage;
+  }
+
   /** Notes that the seat may be asked for. */
   allowEviction(): void {
     this.own().isEvictable = true;
@@ -275,17 +293,32 @@ export class SeatLease implements Lease, Linked<SeatLease> {
     if (this.isReleased) return;
     this.usage =
       cachedPromptTokens === undefined ? { promptTokens, completionTokens } : { promptTokens, completionTokens, cachedPromptTokens };
-    if (this.flow === undefined) return;
+    if (this.flow === undefined && !this.owner.hearsReports) return;
     this.owner.consumed(this, {
       promptTokens: promptTokens - before.promptTokens,
       completionTokens: completionTokens - before.completionTokens,
     });
   }
 
+  answered(answer: ServerAnswer): void {
+    checkAnswer(answer);
+    if (!this.isReleased) this.owner.answered(this, answer);
+  }
+
+  /** Notes that its server put the request off, so that it may wait again. */
+  putOff(): void {
+    this.own().isPutOff = true;
+  }
+
+  unsent(): void {
+    if (!this.isReleased) this.own().isUnsent = true;
+  }
+
   requeue(): Promise<Outcome> {
-    if (this.isReleased || !this.isEvicted) {
-      const got = this.isReleased ? 'one that was released' : 'one that was not evicted';
-      return Promise.reject(new FlowConfigError('lease.requeue', [{ path: '', expected: 'a lease that was evicted', got }]));
+    if (this.isReleased || !(this.isEvicted || this.isPutOff)) {
+      const got = this.isReleased ? 'one that was released' : 'one that was neither';
+      const issue = { path: '', expected: 'a lease that was evicted, or put off by its server', got };
+      return Promise.reject(new FlowConfigError('lease.requeue', [issue]));
     }
     this.isReleased = true;
     return this.owner.requeue(this);

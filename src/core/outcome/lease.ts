@@ -1,5 +1,6 @@
 /** The right to run one dispatched request. */
 import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { ServerAnswer } from '../../gate/server-answer.js';
 import type { Usage } from '../../tiers/views.js';
 // biome-ignore lint/suspicious/noImportCycles: an outcome hands out a lease, and a lease that is put back has an outcome.
 import type { Outcome } from './outcome.js';
@@ -30,6 +31,11 @@ export interface Lease {
   /** True once the controller asked for the seat, for a waiting request of higher priority. */
   readonly isEvicted: boolean;
   /**
+   * True once `answered` told of a 429 or 529 while a detector learns from answers, such as `quotaDetector()`: the request may wait again,
+   * with `requeue`.
+   */
+  readonly isPutOff: boolean;
+  /**
    * Aborts when whoever runs the request must stop: `abort` was called, or the controller evicted the request (the reason is a
    * FlowEvictedError then). Independent of the request's own signal.
    */
@@ -47,10 +53,23 @@ export interface Lease {
    */
   report(usage: Partial<Usage>): void;
   /**
-   * After an eviction: gives the seat back and lets the request wait again, in the place that its arrival gives it, with a fresh TTL and
-   * whatever the limits say: it had its place before.
-   * Resolves as `enqueue` does; a request that produced tokens, or was put back before, is dropped as `evicted`.
-   * @throws (rejects) FlowConfigError when the request was not evicted, or the lease was released.
+   * Tells what the server answered: its status, its headers and, of a refusal, the text. Detectors learn from it what the server has
+   * left, and when it wants the next request. Call it as soon as the head is there, for every answer, as in
+   * `lease.answered(await fetch(url, init))`; a host that never calls it pays nothing. Ignored after `release`.
+   * @throws FlowConfigError when the status is none, or `headers` is no object.
+   */
+  answered(answer: ServerAnswer): void;
+  /**
+   * Tells that nothing of the request has reached a server: the connection was refused, or the caller left before it was sent. At
+   * `release` quotas then give everything back that they had reserved. Ignored after `release`.
+   */
+  unsent(): void;
+  /**
+   * After an eviction, or where `isPutOff`: gives the seat back and lets the request wait again, in the place that its arrival gives it,
+   * with a fresh TTL and whatever the limits say: it had its place before.
+   * Resolves as `enqueue` does; a request that produced tokens, or was put back before after an eviction, is dropped as `evicted`. How
+   * often a request that is put off may return is for the host to bound.
+   * @throws (rejects) FlowConfigError when the request was neither evicted nor put off, or the lease was released.
    */
   requeue(): Promise<Outcome>;
   /** Gives the seat back; call it when the response has ended, however it ended. Later calls do nothing. */

@@ -7,6 +7,7 @@ import {
   type FlowRequest,
   type Lease,
   type SaturationDetector,
+  type ServerAnswer,
 } from '../../index.js';
 import { audit } from '../audit.js';
 import { ManualClock } from '../manual-clock.js';
@@ -72,6 +73,7 @@ export interface Served {
 }
 
 const requests = 240;
+const answer: ServerAnswer = { status: 200, headers: { 'content-type': 'application/json' } };
 const priorities = [10, 0, -10, 5] as const;
 
 /**
@@ -99,6 +101,7 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
   }
   for (let round = 0; round < 2000 && (running.length > 0 || flow.stats().waiting > 0); round++) {
     const lease = running.shift();
+    lease?.answered(answer);
     lease?.report({ promptTokens: round % 9, completionTokens: 3 });
     lease?.release();
     clock.advance(10);
@@ -131,7 +134,7 @@ export async function survive(options: Partial<FlowControllerOptions>): Promise<
   for (let i = 0; i < requests; i++) {
     const key = { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number };
     void flow.enqueue({ byteSize: i, tokens: i % 50 }, key).then(() => answers++);
-    if (i % 3 === 0) running.shift()?.release();
+    if (i % 3 === 0) end(running.shift());
     if (i % 20 === 0) {
       clock.advance(10);
       flow.overview();
@@ -143,6 +146,12 @@ export async function survive(options: Partial<FlowControllerOptions>): Promise<
   await settle();
   expectBalanced(flow);
   expectSame(answers, requests, 'callers that got an answer');
+}
+
+function end(lease: Lease | undefined): void {
+  lease?.answered(answer);
+  lease?.report({ promptTokens: 7 });
+  lease?.release();
 }
 
 export function expectBalanced(flow: FlowController): void {

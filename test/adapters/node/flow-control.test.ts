@@ -32,10 +32,13 @@ function lend(fairnessId = 'a', priority = 0): Lent {
     isReleased: false,
     isEvicted: false,
     isEvictable: false,
+    isPutOff: false,
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
     bind() {},
     report() {},
+    answered() {},
+    unsent() {},
     requeue: () => Promise.reject(new Error('not evicted')),
     release() {
       lease.releases += 1;

@@ -10,6 +10,7 @@ import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
+import { forwardNews } from './forward-news.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
 
@@ -54,7 +55,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
   if (typeof detector?.saturation !== 'function') {
     throw new FlowConfigError('withHysteresis', [{ path: 'detector', expected: 'a saturation detector', got: describeValue(detector) }]);
   }
-  const { filter, isBlindTo, dispatched, released } = detector;
+  const { filter, isBlindTo } = detector;
   let isClosed = false;
   let isHeldClosed = false;
   let flips = 0;
@@ -92,8 +93,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
     },
     ...(filter && { filter: filter.bind(detector) }),
     ...(isBlindTo && { isBlindTo: isBlindTo.bind(detector) }),
-    ...(dispatched && { dispatched: dispatched.bind(detector) }),
-    ...(released && { released: released.bind(detector) }),
+    ...forwardNews([detector]),
   };
 }
 

@@ -7,6 +7,7 @@
 import { type ConfigIssue, describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
+import { forwardNews } from './forward-news.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { stagesOf } from './stage-aware.js';
 
@@ -112,12 +113,7 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
     },
-    dispatched(endpoint, nowMs) {
-      tellAll(detectors, (detector) => detector.dispatched?.(endpoint, nowMs));
-    },
-    released(endpoint, nowMs) {
-      tellAll(detectors, (detector) => detector.released?.(endpoint, nowMs));
-    },
+    ...forwardNews(detectors),
   };
 }
 
@@ -146,19 +142,6 @@ function filterBy(
   } catch {
     return left;
   }
-}
-
-/** Tells every detector, also after one of them failed; the first failure goes to the gate. */
-function tellAll(detectors: readonly SaturationDetector[], tell: (detector: SaturationDetector) => void): void {
-  const errors: unknown[] = [];
-  for (const detector of detectors) {
-    try {
-      tell(detector);
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-  if (errors.length > 0) throw errors[0];
 }
 
 function readChildren(type: string, given: readonly (SaturationDetector | CompositeChild)[]): Child[] {

@@ -10,6 +10,7 @@ import { optional, type Report, type Schema } from '../../../base/schema/element
 import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
+import { forwardNews } from './forward-news.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
 
@@ -155,12 +156,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
       }
       return endpoints.filter((endpoint) => stagesOf(endpoint).length > 0 && !refused.has(endpoint));
     },
-    dispatched(endpoint, nowMs) {
-      for (const judge of judgesOf(endpoint)) judge.dispatched?.(endpoint, nowMs);
-    },
-    released(endpoint, nowMs) {
-      for (const judge of judgesOf(endpoint)) judge.released?.(endpoint, nowMs);
-    },
+    ...forwardNews(distinct, judgesOf),
   };
 }
 

@@ -11,6 +11,7 @@ import {
   withHysteresis,
 } from '../../../../src/index.js';
 import { fakePool } from '../../../support/fake-pool.js';
+import { fakeSeat } from '../../../support/fake-seat.js';
 import { dial, key, leaseOf, makeFlow, request, runNow, turns } from '../../../support/flow.js';
 
 const pool = fakePool([[0, 0]]);
@@ -134,8 +135,8 @@ describe('withHysteresis', () => {
     };
     const wrapped = withHysteresis(announcing);
     for (const endpoint of pool.endpoints) {
-      wrapped.dispatched?.(endpoint, 0);
-      wrapped.released?.(endpoint, 0);
+      wrapped.dispatched?.(endpoint, 0, fakeSeat());
+      wrapped.released?.(endpoint, 0, fakeSeat());
     }
     expect(heard).toEqual(['dispatched e0', 'released e0']);
     expect(maxOf(wrapped).subscribe).toBeDefined();

@@ -9,6 +9,7 @@ import {
   type SaturationDetector,
   utilizationDetector,
 } from '../../../../src/index.js';
+import { fakeSeat } from '../../../support/fake-seat.js';
 
 const pool = new EndpointPool();
 pool.add('a');
@@ -125,8 +126,8 @@ describe('maxOf and meanOf', () => {
     };
     const detector = maxOf(constant(0, listening('x')), constant(0, failing), constant(0, listening('y')));
     const endpoint = pool.endpoints[0] as EndpointView;
-    expect(() => detector.dispatched?.(endpoint, 0)).toThrow('deaf');
-    detector.released?.(endpoint, 0);
+    expect(() => detector.dispatched?.(endpoint, 0, fakeSeat())).toThrow('deaf');
+    detector.released?.(endpoint, 0, fakeSeat());
     expect(heard).toEqual(['x +a', 'y +a', 'x -a', 'y -a']);
   });
 

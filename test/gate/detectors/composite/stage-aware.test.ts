@@ -9,6 +9,7 @@ import {
   type SaturationDetector,
   utilizationDetector,
 } from '../../../../src/index.js';
+import { fakeSeat } from '../../../support/fake-seat.js';
 import { key, makeFlow, request } from '../../../support/flow.js';
 
 function poolOf(...roles: (string | undefined)[]): EndpointPool {
@@ -120,8 +121,8 @@ describe('byStage', () => {
     const two = byStage({ prefill: named('p'), decode: named('d') });
     const one = byStage(named('one'));
     for (const endpoint of poolOf('prefill', 'decode', 'both').endpoints) {
-      two.dispatched?.(endpoint, 0);
-      one.released?.(endpoint, 0);
+      two.dispatched?.(endpoint, 0, fakeSeat());
+      one.released?.(endpoint, 0, fakeSeat());
     }
     expect(heard).toEqual(['p +prefill-0', 'one -prefill-0', 'd +decode-1', 'one -decode-1', 'p +both-2', 'd +both-2', 'one -both-2']);
   });
