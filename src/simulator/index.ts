@@ -21,6 +21,7 @@ export { type Measure, parseMeasure } from './search/measure.js';
 export { scenarioValue, withScenarioValue } from './search/scenario-value.js';
 export { type Spread, simulateSeeds, spreadOf } from './search/seeds.js';
 export { combinations, parseSweepAxis, type SweepAxis } from './search/sweep.js';
+export type { Outage } from './servers/outage.js';
 export { type ServerRoomDetector, serverRoomDetector } from './servers/server-room-detector.js';
 export type { ServerSpec } from './servers/server-spec.js';
 export type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './servers/sim-server.js';

@@ -5,7 +5,7 @@ import type { ServiceDifference } from '../measures/service-difference.js';
 import type { TimeSeries } from '../measures/time-series.js';
 import type { ServerUse } from '../servers/sim-server.js';
 
-/** Of the whole run, the warm-up included. `dispatched = completed + evicted + cancelled + inFlight`. */
+/** Of the whole run, the warm-up included. `dispatched = completed + evicted + cancelled + broken + inFlight`. */
 export interface RunCounts {
   /** Requests that clients sent, retries apart. */
   readonly requests: number;
@@ -19,6 +19,8 @@ export interface RunCounts {
   readonly requeued: number;
   /** Cancelled while they ran. */
   readonly cancelled: number;
+  /** Running on a server that died, tried again or not. */
+  readonly broken: number;
   /** Attempts that the gateway rejected or evicted from its queue, by reason. */
   readonly dropped: Readonly<Record<string, number>>;
   readonly inFlight: number;

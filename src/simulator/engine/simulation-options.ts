@@ -2,7 +2,8 @@
 import { type Duration, FlowConfigError, type FlowControllerOptions, type Schema, schemas } from '../../index.js';
 import type { ServiceDifferenceOptions } from '../measures/service-difference.js';
 import type { SimRequest } from '../requests/sim-request.js';
-import { type ServerSpec, serverSpec } from '../servers/server-spec.js';
+import { type Outage, outageShape } from '../servers/outage.js';
+import { namesOf, type ServerSpec, serverSpec } from '../servers/server-spec.js';
 import { type TrafficSpec, trafficSpec } from '../traffic/traffic-spec.js';
 
 /** How servers tell the gateway of their load. */
@@ -28,6 +29,8 @@ export interface ScenarioBody {
   readonly bucket?: Duration | undefined;
   readonly servers: readonly ServerSpec[];
   readonly traffic: readonly TrafficSpec[];
+  /** Servers that die, and come back. @default none */
+  readonly outages?: readonly Outage[] | undefined;
   /** Load reports of the servers. @default none, or every 50 ms where the detector needs them */
   readonly reports?: LoadReports | undefined;
   /** When the gateway tells its policies what a request consumed: at its end, or with every token. @default 'end' */
@@ -60,6 +63,7 @@ export interface ResolvedSimulation {
   readonly bucketMs: number;
   readonly servers: readonly ServerSpec[];
   readonly traffic: readonly TrafficSpec[];
+  readonly outages: readonly Outage[];
   readonly reports: LoadReports | undefined;
   readonly usageReports: 'end' | 'stream';
   readonly onEvicted: 'requeue' | 'drop';
@@ -89,6 +93,7 @@ const scenarioShape = {
   bucket: optional(durationAboveZero('5s')),
   servers: list(serverSpec),
   traffic: list(trafficSpec),
+  outages: optional(list(outageShape)),
   reports: optional(object({ interval: optional(durationAboveZero('50ms')), delay: optional(duration('0ms')) })),
   usageReports: optional(oneOf('end', 'stream')),
   onEvicted: optional(oneOf('requeue', 'drop')),
@@ -101,7 +106,7 @@ export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
 
 /** Lists must hold something, names must differ, and the warm-up must end before the traffic does. */
 const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report) => {
-  const { servers, traffic, warmUp, duration: length } = given;
+  const { servers, traffic, outages, warmUp, duration: length } = given;
   if (servers?.length === 0) report('at least one server', ['servers']);
   if (traffic?.length === 0) report('at least one entry', ['traffic']);
   if (typeof warmUp === 'number' && typeof length === 'number' && warmUp >= length) report('less than `duration`', ['warmUp']);
@@ -112,6 +117,13 @@ const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report)
     const { name = 'server' } = server;
     if (names.has(name)) report('a name that no other server has', ['servers', index, 'name'], JSON.stringify(name));
     names.add(name);
+  }
+  const ids = (Array.isArray(servers) ? servers : []).flatMap((server) => (server?.model === undefined ? [] : namesOf(server)));
+  for (const [index, outage] of (Array.isArray(outages) ? outages : []).entries()) {
+    const name: unknown = outage?.server;
+    if (typeof name === 'string' && !ids.includes(name)) {
+      report(`one of the servers ${ids.join(', ')}`, ['outages', index, 'server'], JSON.stringify(name));
+    }
   }
 }) as Schema<ScenarioBody>;
 
@@ -133,6 +145,7 @@ export function resolveScenario(given: ScenarioBody, subject = 'simulation'): Re
     bucketMs: read.bucket ?? read.duration / 120,
     servers: read.servers,
     traffic: read.traffic,
+    outages: read.outages ?? [],
     reports: read.reports,
     usageReports: read.usageReports ?? 'end',
     onEvicted: read.onEvicted ?? 'requeue',

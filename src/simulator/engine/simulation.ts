@@ -41,6 +41,8 @@ export class Simulation implements ServerHost, TrafficHost {
   private decisions: Decision[] = [];
   private readonly byLease = new Map<object, SimRequest>();
   private readonly mayEvict: boolean;
+  /** What runs, by arrival; kept where servers may die. */
+  private readonly running: Set<SimRequest> | undefined;
   private readonly streamsUsage: boolean;
   private readonly dropped = new Map<string, number>();
   /** What keeps the run going: arrivals and thoughts to come, and requests that have not ended. */
@@ -54,6 +56,7 @@ export class Simulation implements ServerHost, TrafficHost {
   private evicted = 0;
   private requeued = 0;
   private cancelled = 0;
+  private broken = 0;
 
   /** @throws FlowConfigError that lists everything that is wrong */
   constructor(options: SimulationOptions) {
@@ -65,11 +68,13 @@ export class Simulation implements ServerHost, TrafficHost {
     this.measures = new RunMeasures(this.options);
     this.fleet = new Fleet(this.options, flow, this, this.streams);
     this.mayEvict = flow.eviction !== undefined;
+    this.running = this.options.outages.length > 0 ? new Set() : undefined;
     this.streamsUsage = this.options.usageReports === 'stream';
     this.flow = new FlowController<SimRequest>({ ...flow, clock: this.clock, pool: this.fleet.pool });
     this.listen();
     this.report(flow);
     this.startSources();
+    this.scheduleOutages();
     this.clock.at(this.options.bucketMs, () => this.closeBucket());
   }
 
@@ -120,6 +125,7 @@ export class Simulation implements ServerHost, TrafficHost {
         evicted: this.evicted,
         requeued: this.requeued,
         cancelled: this.cancelled,
+        broken: this.broken,
         dropped: Object.fromEntries([...this.dropped].sort(([a], [b]) => (a < b ? -1 : 1))),
         inFlight: stats.inFlight,
         waiting: stats.waiting,
@@ -274,6 +280,7 @@ export class Simulation implements ServerHost, TrafficHost {
     this.fleet.unaccepted--;
     request.dispatchedAtMs = nowMs;
     if (this.mayEvict) this.byLease.set(request.lease as object, request);
+    this.running?.add(request);
     this.server(request).accept(request);
     this.fleet.roomMade();
   }
@@ -287,6 +294,7 @@ export class Simulation implements ServerHost, TrafficHost {
     if (mayRequeue) {
       this.requeued++;
       this.stopped(request);
+      this.running?.delete(request);
       this.byLease.delete(lease);
       request.lease = undefined;
       void lease.requeue();
@@ -343,6 +351,7 @@ export class Simulation implements ServerHost, TrafficHost {
     this.stopped(request);
     this.measures.inSystem.add(-1, this.clock.now());
     request.lease = undefined;
+    this.running?.delete(request);
     if (this.mayEvict) this.byLease.delete(lease);
     if (request.promptTokens > 0) lease.report({ promptTokens: request.promptTokens, completionTokens: request.tokensOut });
     lease.release();
@@ -384,6 +393,26 @@ export class Simulation implements ServerHost, TrafficHost {
     keys.set(name, key);
     this.lastKeys[source] = key;
     return key;
+  }
+
+  private scheduleOutages(): void {
+    for (const { server, at, for: lengthMs = Number.POSITIVE_INFINITY } of this.options.outages) {
+      this.clock.at(at, () => this.serverDied(server));
+      if (lengthMs < Number.POSITIVE_INFINITY) this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
+    }
+  }
+
+  private serverDied(id: string): void {
+    this.fleet.pool.update(id, { state: 'ill' });
+    for (const request of [...(this.running ?? [])]) {
+      if (request.lease?.endpoint?.id !== id) continue;
+      this.server(request).abort(request);
+      this.broken++;
+      this.release(request);
+      if (request.hasEnded) continue;
+      if (request.tokensOut === 0) this.attempt(request);
+      else this.end(request, 'failed');
+    }
   }
 
   private report(flow: SimulatedFlow): void {

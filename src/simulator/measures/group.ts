@@ -14,6 +14,8 @@ export interface GroupFigures {
   readonly cancelled: number;
   /** Evicted while they ran, and not served afterwards. */
   readonly evicted: number;
+  /** Its server died while the answer came. */
+  readonly failed: number;
   /** Attempts after the first. */
   readonly retries: number;
   /** Completed within every target, of its traffic and its own `sloTtft`; with no targets, all that completed. */
@@ -50,6 +52,7 @@ export class Group {
   private completed = 0;
   private cancelled = 0;
   private evicted = 0;
+  private failed = 0;
   private retries = 0;
   private good = 0;
   private promptTokens = 0;
@@ -80,6 +83,7 @@ export class Group {
       if (request.tokensOut > 1) this.perToken.add((nowMs - request.firstTokenAtMs) / (request.tokensOut - 1));
     } else if (ending === 'cancelled') this.cancelled++;
     else if (ending === 'evicted') this.evicted++;
+    else if (ending === 'failed') this.failed++;
     else this.dropped.set(request.dropReason, (this.dropped.get(request.dropReason) ?? 0) + 1);
   }
 
@@ -92,6 +96,7 @@ export class Group {
       dropped: Object.fromEntries([...this.dropped].sort(([a], [b]) => (a < b ? -1 : 1))),
       cancelled: this.cancelled,
       evicted: this.evicted,
+      failed: this.failed,
       retries: this.retries,
       good: this.good,
       goodput: this.arrived === 0 ? 1 : this.good / this.arrived,

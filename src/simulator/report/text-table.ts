@@ -23,7 +23,7 @@ export function resultTable(result: SimulationResult): string {
   const drops = Object.entries(result.counts.dropped).map(([reason, number]) => `${number} ${reason}`);
   lines.push(
     '',
-    `Attempts dropped: ${drops.join(', ') || 'none'}. Evicted while running: ${result.counts.evicted}. Jain index of service: ${result.jainIndex.toFixed(3)}.`,
+    `Attempts dropped: ${drops.join(', ') || 'none'}. Evicted while running: ${result.counts.evicted}.${result.counts.broken > 0 ? ` Broken by outages: ${result.counts.broken}.` : ''} Jain index of service: ${result.jainIndex.toFixed(3)}.`,
   );
   if (result.serviceDifference !== undefined) {
     const { max, mean } = result.serviceDifference;
@@ -37,7 +37,7 @@ export function resultTable(result: SimulationResult): string {
 }
 
 function groupRow(name: string, group: GroupFigures): string[] {
-  const dropped = Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted);
+  const dropped = Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted + group.failed);
   return [
     name,
     count(group.arrived),

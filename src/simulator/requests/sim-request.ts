@@ -14,8 +14,8 @@ export interface RequestDraft {
   readonly byteSize: number;
 }
 
-/** How a request ended for its client. */
-export type Ending = 'completed' | 'dropped' | 'evicted' | 'cancelled';
+/** How a request ended for its client; `failed`: its server died while the answer came. */
+export type Ending = 'completed' | 'dropped' | 'evicted' | 'cancelled' | 'failed';
 
 /** Who is told when a request has ended for good, retries included. */
 export interface RequestOwner {
