@@ -85,6 +85,8 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     maxFlows: optional(positiveInteger()),
     flowIdleTimeout: optional(interval('5m')),
     bandIdleTimeout: optional(interval('10m')),
+    maxLease: optional(interval('45m')),
+    overdueLeases: optional(oneOf('warn', 'release')),
   };
   return object(shape, schemas.distinctPriorities('priorityBands'), schemas.roomForBands('priorityBands'), schemas.bandOutlivesFlows);
 }
@@ -133,6 +135,8 @@ export function readFlowControl(
     maxFlows: read.maxFlows,
     flowIdleTimeout: read.flowIdleTimeout,
     bandIdleTimeout: read.bandIdleTimeout,
+    maxLeaseMs: read.maxLease,
+    overdueLeases: read.overdueLeases,
     defaultRequestTtl: withUnit(read.defaultRequestTTL),
     noEndpointRequestTtl: withUnit(read.noEndpointRequestTTL),
   };

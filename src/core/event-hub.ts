@@ -18,6 +18,8 @@ export class EventHub implements PluginErrorSink {
     dropped: false,
     evicted: false,
     released: false,
+    leaseOverdue: false,
+    leaseLost: false,
     gate: false,
     regime: false,
     pluginError: false,

@@ -68,6 +68,25 @@ export interface ReleasedEvent {
   readonly heldMs: number;
 }
 
+/** A lease is held longer than `maxLeaseMs`. Sent once for each. */
+export interface LeaseOverdueEvent {
+  readonly lease: Lease;
+  /** Since its dispatch. */
+  readonly heldMs: number;
+  /** True when the controller releases it now, because `overdueLeases` says so. */
+  readonly isTakenBack: boolean;
+}
+
+/** A lease was garbage collected before it was released. Only where leases are traced. */
+export interface LeaseLostEvent {
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Since its dispatch. */
+  readonly heldMs: number;
+  /** The stack of the call of `enqueue` that it came from. */
+  readonly origin: string;
+}
+
 /** The gate began to hold requests back, or no longer does. */
 export interface GateEvent {
   readonly isClosed: boolean;
@@ -105,6 +124,8 @@ export interface FlowEvents<R = unknown> {
   dropped: DroppedEvent<R>;
   evicted: EvictedEvent;
   released: ReleasedEvent;
+  leaseOverdue: LeaseOverdueEvent;
+  leaseLost: LeaseLostEvent;
   gate: GateEvent;
   regime: RegimeEvent;
   pluginError: PluginErrorEvent;

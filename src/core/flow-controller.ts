@@ -174,7 +174,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   stats(): FlowStats {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
-    return this.dispatcher.look(() => takeStats(this.dispatcher, this.events.pluginErrors));
+    return this.dispatcher.look((nowMs) => takeStats(this.dispatcher, this.events.pluginErrors, nowMs));
   }
 
   /** Counters for exporters: figures, limits, and what waits in each band and flow. O(bands + in flight), and one reading of the detector. */

@@ -160,6 +160,21 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * order. An integer from 1 up. @default 1000
    */
   maxDispatchesPerTurn?: number | undefined;
+  /**
+   * A lease that is held longer is told of once, by the event `leaseOverdue`, or on stderr while nobody listens; ms, above 0. Longer than
+   * the longest answer. @default Infinity: none is
+   */
+  maxLeaseMs?: number | undefined;
+  /**
+   * What becomes of a lease that is held longer than `maxLeaseMs`, or was lost. `release`: its signal aborts and its seat is free, also if
+   * the work goes on. @default 'warn'
+   */
+  overdueLeases?: 'warn' | 'release' | undefined;
+  /**
+   * Finds leases that the host lost without `release`, when they are garbage collected, and tells of each once with the call that it came
+   * from: the event `leaseLost`. Costs a stack for each request. @default true where NODE_ENV is `development`, otherwise false
+   */
+  traceLeases?: boolean | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
 }
@@ -219,5 +234,9 @@ export interface ResolvedOptions {
   readonly headroom: 'preferred' | 'required';
   readonly holBlocking: HolBlocking;
   readonly maxDispatchesPerTurn: number;
+  /** Infinity: they are not watched. */
+  readonly maxLeaseMs: number;
+  readonly overdueLeases: 'warn' | 'release';
+  readonly traceLeases: boolean;
   readonly clock: Clock;
 }

@@ -4,6 +4,7 @@
  */
 import { gaieLegacy } from '../admission/gaie-legacy.js';
 import { realClock } from '../base/clock.js';
+import { isDevelopment } from '../base/is-development.js';
 import { list, type Output, object, orEmpty, record, withKeys } from '../base/schema/containers.js';
 import {
   bandOutlivesFlows,
@@ -22,6 +23,7 @@ import {
   atLeastZero,
   clock,
   duration,
+  flag,
   integer,
   oneOf,
   positiveDuration,
@@ -115,6 +117,9 @@ const shape = {
   headroom: optional(oneOf('preferred', 'required')),
   holBlocking: optional(oneOf('band', 'flow', 'none'), 'band'),
   maxDispatchesPerTurn: optional(positiveInteger(), 1000),
+  maxLeaseMs: optional(aboveZero(), Infinity),
+  overdueLeases: optional(oneOf('warn', 'release'), 'warn'),
+  traceLeases: optional(flag()),
   clock: optional(clock(), realClock),
 };
 
@@ -169,6 +174,9 @@ export function resolveOptions<R extends FlowRequest>(
     headroom: parsed.headroom ?? (endpointFilters === undefined ? 'preferred' : 'required'),
     holBlocking: parsed.holBlocking,
     maxDispatchesPerTurn: parsed.maxDispatchesPerTurn,
+    maxLeaseMs: parsed.maxLeaseMs,
+    overdueLeases: parsed.overdueLeases,
+    traceLeases: parsed.traceLeases ?? isDevelopment(),
     clock: parsed.clock,
   };
 }

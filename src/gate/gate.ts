@@ -180,6 +180,11 @@ export class Gate {
     return (band === undefined ? this.shared : this.detectorOf(band)).withRoom(endpoints, nowMs);
   }
 
+  /** Requests that fit at an endpoint; undefined where the shared detector does not tell. */
+  seatsOf(endpoint: EndpointView, nowMs: number): number | undefined {
+    return this.shared.seatsOf(endpoint, nowMs);
+  }
+
   /** Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
   dispatched(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
     this.seatTaken(endpoint, seat, nowMs);

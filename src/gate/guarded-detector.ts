@@ -109,6 +109,19 @@ export class GuardedDetector {
     return endpoints;
   }
 
+  /** Requests that fit at the endpoint; undefined where the detector does not tell. */
+  seatsOf(endpoint: EndpointView, nowMs: number): number | undefined {
+    if (this.detector.seatsOf === undefined) return undefined;
+    try {
+      const seats: unknown = this.detector.seatsOf(endpoint, nowMs);
+      if (seats === undefined || (typeof seats === 'number' && seats >= 0)) return seats;
+      this.guard.refused('seatsOf must return a number from 0 up, or undefined', seats);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return undefined;
+  }
+
   /** Tells the detector of a seat, where it hears of that. */
   tell(news: 'dispatched' | 'reported' | 'released', endpoint: EndpointView, nowMs: number, seat: SeatView): void {
     if (this.detector[news] === undefined) return;

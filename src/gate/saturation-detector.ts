@@ -28,6 +28,11 @@ export interface SaturationDetector {
    */
   isBlindTo?(endpoint: EndpointView, nowMs: number): boolean;
   /**
+   * Requests that fit at the endpoint now, for readers that show `6 of 8`; undefined where it goes by something else. Asked when somebody
+   * looks.
+   */
+  seatsOf?(endpoint: EndpointView, nowMs: number): number | undefined;
+  /**
    * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns the way to stop.
    * Dispatch, release, and changes of the pool or its metrics are seen anyway. A detector without `subscribe` is asked again by a
    * timer while requests wait before a closed gate.
@@ -57,7 +62,7 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
   noun: 'a saturation detector',
   example: 'concurrencyDetector({ maxConcurrency: 15 }), or a function that returns the saturation',
   required: ['saturation'],
-  optional: ['filter', 'isBlindTo', 'subscribe', 'dispatched', 'answered', 'reported', 'released'],
+  optional: ['filter', 'isBlindTo', 'seatsOf', 'subscribe', 'dispatched', 'answered', 'reported', 'released'],
 };
 
 /** Finds the detectors that the parameters of a composite name. */

@@ -132,6 +132,10 @@ class RunningGateway implements Gateway {
     });
     this.drops = logDropsOf(flow, config, log);
     this.flow.on('pluginError', ({ kind, type, error }) => log('error', 'plugin-error', { kind, type, error: String(error) }));
+    flow.on('leaseOverdue', ({ lease: { fairnessId, priority, endpoint }, heldMs, isTakenBack }) => {
+      const tenant = this.config.log.tenants ? fairnessId : undefined;
+      log('warn', 'lease-overdue', { tenant, priority, endpoint: endpoint?.id, heldMs: Math.round(heldMs), isTakenBack });
+    });
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
     this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors, shared });
     const serve = (req: GatewayHttpRequest, res: ServerResponse): void => void this.serve(new Call(req, res));

@@ -15,6 +15,8 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
   dropped: true,
   evicted: true,
   released: true,
+  leaseOverdue: true,
+  leaseLost: true,
   gate: true,
   regime: true,
   pluginError: true,

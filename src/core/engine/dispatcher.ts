@@ -31,6 +31,7 @@ import { Backlog, type BacklogListener } from './backlog.js';
 import { type DropDetails, Drops } from './drops.js';
 import { GatePoller } from './gate-poller.js';
 import { Intake, isAborted, isRightCall } from './intake.js';
+import { LeaseTracer } from './lease-tracer.js';
 import type { Displacement } from './overflow.js';
 import { Placement } from './placement.js';
 import type { QueueItem, Settle } from './queue-item.js';
@@ -77,6 +78,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private readonly shutdown: Shutdown;
   private readonly writer: SingleWriter;
   private readonly poller: GatePoller;
+  /** Undefined unless leases are traced. */
+  private tracer: LeaseTracer | undefined;
   private readonly onPoolChange = (): void => this.wake();
   private readonly detachFromPool: () => void;
 
@@ -88,6 +91,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.writer = new SingleWriter(clock, this);
     this.clock = new CoarseClock(clock, () => this.turnBegins());
     this.nowMs = this.clock.read();
+    this.tracer = this.tracerFor(options);
     this.poller = new GatePoller(clock, () => this.lookAgain());
     this.shutdown = new Shutdown(clock, () => this.writer.perform(() => this.evictAll()));
     const available = pool.implicitEndpoint === undefined ? new AvailablePool(pool) : pool;
@@ -190,7 +194,9 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
       if (this.backlog.expiry.mayBeDue(this.nowMs)) this.evictExpired();
       if (!this.selector.isPlain) this.walk();
     }
-    return this.intake.read(request, key, this.nowMs);
+    const item = this.intake.read(request, key, this.nowMs);
+    if (this.tracer !== undefined && item !== undefined) this.tracer.arrived(item);
+    return item;
   }
 
   /** The outcome of a request that need not wait: a drop, or a dispatch that overtakes nobody. */
@@ -285,7 +291,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
     const mayWaitAgain = this.seats.mayEvict || this.gate.hearsAnswers;
     if (!mayWaitAgain && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
-    return { type: 'Dispatched', lease, queuedMs };
+    return { type: 'Dispatched', lease: this.tracer === undefined ? lease : this.tracer.handle(lease), queuedMs };
   }
 
   /** Decides what becomes of a request that has nowhere to go. False when its band and those below must wait as well. */
@@ -386,6 +392,22 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, this.nowMs - lease.dispatchedAtMs);
   }
 
+  leasesDue(): void {
+    this.writer.perform(() => this.seats.lookAtLeases(this.nowMs));
+  }
+
+  private tracerFor({ traceLeases }: ResolvedOptions): LeaseTracer | undefined {
+    if (!traceLeases || typeof FinalizationRegistry === 'undefined') return undefined;
+    const tracer = new LeaseTracer((lease) => {
+      if (lease.isReleased) return;
+      this.writer.perform(() => {
+        tracer.tell(lease, this.events, this.nowMs);
+        if (this.options.overdueLeases === 'release') lease.takeBack();
+      });
+    });
+    return tracer;
+  }
+
   private settleLease(lease: SeatLease, ending: Ending = 'released'): void {
     const { flow, item } = lease;
     this.seats.giveBack(lease, this.nowMs, ending);
@@ -406,6 +428,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     const before = lease.item;
     const item = before.again(this.nowMs);
     before.admittedBy = undefined;
+    this.tracer?.inherit(item, before);
     this.settleLease(lease, 'requeued');
     const drop = this.requeueDrop(item, lease);
     if (drop !== undefined) {
@@ -618,13 +641,15 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.selector.configure(options.bandOrder);
     this.intake.configure(options);
     this.admission.configure(options.admission);
-    this.seats.configure(options);
+    this.seats.configure(options, this.nowMs);
+    this.tracer = options.traceLeases ? (this.tracer ?? this.tracerFor(options)) : undefined;
     this.isWorkWanted = true;
   }
 
   /** The last request has left a closing controller. */
   private finish(): void {
     this.gate.stop();
+    this.seats.watch?.stop();
     this.detachFromPool();
     this.shutdown.finish();
   }

@@ -25,6 +25,7 @@ import type { ResolvedOptions } from '../options.js';
 import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
 import type { Lease } from '../outcome/lease.js';
 import type { Outcome } from '../outcome/outcome.js';
+import { LeaseWatch } from './lease-watch.js';
 import type { QueueItem } from './queue-item.js';
 
 export class Seats {
@@ -35,11 +36,15 @@ export class Seats {
   released = 0;
   /** Running requests that were asked to leave so far. */
   evicted = 0;
+  /** Leases that were held longer than `maxLeaseMs` so far. */
+  overdue = 0;
   /** True while running requests may be evicted. */
   mayEvict: boolean;
   /** Unreleased leases in the order of their dispatch, for readers. A list costs a request less than a count for each fairness ID. */
   readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
   readonly pool: EndpointPool;
+  /** Undefined without `maxLeaseMs`. */
+  watch: LeaseWatch | undefined;
   private evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly gate: Gate;
   private readonly events: EventHub;
@@ -47,14 +52,8 @@ export class Seats {
   private readonly onPoolChange: () => void;
 
   /** `onPoolChange` is the listener that the pool calls for this controller; it is not called for a seat that is given back here. */
-  constructor(
-    pool: EndpointPool,
-    gate: Gate,
-    events: EventHub,
-    owner: LeaseOwner,
-    { eviction }: ResolvedOptions,
-    onPoolChange: () => void,
-  ) {
+  constructor(pool: EndpointPool, gate: Gate, events: EventHub, owner: LeaseOwner, options: ResolvedOptions, onPoolChange: () => void) {
+    const { eviction } = options;
     this.pool = pool;
     this.gate = gate;
     this.events = events;
@@ -62,14 +61,29 @@ export class Seats {
     this.onPoolChange = onPoolChange;
     this.evictor = eviction && new InFlightEvictor(eviction, events);
     this.mayEvict = eviction !== undefined;
+    this.watch = this.watchFor(options);
   }
 
   /** Requests that are in flight when eviction is switched on are left alone. */
-  configure({ eviction }: ResolvedOptions): void {
+  configure(options: ResolvedOptions, nowMs: number): void {
+    const { eviction } = options;
     if (eviction === undefined) this.evictor = undefined;
     else if (this.evictor === undefined) this.evictor = new InFlightEvictor(eviction, this.events);
     else this.evictor.configure(eviction);
     this.mayEvict = eviction !== undefined;
+    this.watch?.stop();
+    this.watch = this.watchFor(options);
+    this.lookAtLeases(nowMs);
+  }
+
+  /** Tells of leases that are held too long, and sets the timer for the next. */
+  lookAtLeases(nowMs: number): void {
+    if (this.watch !== undefined) this.overdue += this.watch.look(this.running.first, this.events, nowMs);
+  }
+
+  private watchFor({ maxLeaseMs, overdueLeases, clock }: ResolvedOptions): LeaseWatch | undefined {
+    if (maxLeaseMs === Number.POSITIVE_INFINITY) return undefined;
+    return new LeaseWatch(maxLeaseMs, overdueLeases === 'release', clock, () => this.owner.leasesDue());
   }
 
   /** When the last decision to evict is settled, ms; Infinity while it is. */
@@ -98,6 +112,7 @@ export class Seats {
     }
     if (this.gate.hearsDispatches) this.gate.dispatched(endpoint, lease, nowMs);
     if (this.evictor?.track(lease)) lease.allowEviction();
+    if (this.watch !== undefined && !this.watch.isSet) this.watch.wait(0);
     return lease;
   }
 
@@ -166,6 +181,8 @@ export interface LeaseOwner {
   consumed(lease: SeatLease, usage: Usage): void;
   answered(lease: SeatLease, answer: ServerAnswer): void;
   requeue(lease: SeatLease): Promise<Outcome>;
+  /** Some lease is held longer than it may be. */
+  leasesDue(): void;
 }
 
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
@@ -177,6 +194,7 @@ class LeaseExtras {
   isEvicted = false;
   isPutOff = false;
   isUnsent = false;
+  isOverdue = false;
   movedAtMs: number | undefined = undefined;
 }
 
@@ -251,6 +269,10 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.usage !== noUsage;
   }
 
+  get isOverdue(): boolean {
+    return this.extras?.isOverdue === true;
+  }
+
   /** Notes that the seat may be asked for. */
   allowEviction(): void {
     this.own().isEvictable = true;
@@ -277,6 +299,20 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   evict(): void {
     this.own().isEvicted = true;
     this.abort(new FlowEvictedError());
+  }
+
+  /** False when it was noted before. */
+  noteOverdue(): boolean {
+    const own = this.own();
+    if (own.isOverdue) return false;
+    own.isOverdue = true;
+    return true;
+  }
+
+  /** Ends it in place of a host that did not. */
+  takeBack(): void {
+    this.abort(new DOMException('The lease was held longer than it may be.', 'TimeoutError'));
+    this.release();
   }
 
   bind(endpoint: string | EndpointView): void {

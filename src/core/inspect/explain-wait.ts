@@ -5,6 +5,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import { QueueItem } from '../engine/queue-item.js';
 import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
+import { oldestLease } from './in-flight.js';
 
 /** A decision with its half of the sentence. */
 type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
@@ -49,6 +50,7 @@ export function explainWait(
   const deadlineMs = dispatcher.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
   const leadInCost = band.lead(flow);
+  const oldest = oldestLease(dispatcher.seats, nowMs);
   const { text, ...verdict } = judge(dispatcher, item, higher, ahead, nowMs);
   const clauses = [
     text,
@@ -56,6 +58,7 @@ export function explainWait(
     ahead !== undefined && ahead > 0 ? `${ahead} ahead in this ${band.sharesQueue ? 'band' : 'flow'}` : '',
     leadInCost !== undefined && leadInCost >= 1 ? `its flow has received ${inWhole(leadInCost)} more than its share` : '',
     aheadInOtherFlows > 0 ? `${aheadInOtherFlows} ahead in other flows` : '',
+    oldest?.isOverdue ? `a lease is held for ${inSeconds(oldest.heldMs)}, longer than maxLeaseMs` : '',
     estimatedWaitMs === undefined ? '' : `about ${inSeconds(estimatedWaitMs)}`,
     expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs ? `may wait only ${inSeconds(expiresInMs)} more` : '',
   ];
@@ -72,6 +75,7 @@ export function explainWait(
     aheadInOtherFlows,
     inHigherBands,
     estimatedWaitMs,
+    oldestLeaseMs: oldest?.heldMs,
     ...(leadInCost === undefined ? {} : { leadInCost }),
   };
 }

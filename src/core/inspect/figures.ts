@@ -64,7 +64,7 @@ export function takeFigures(
   const bands = dispatcher.backlog.bands.all();
   const queuesByClass = holBlocking === 'none' && endpointFilters.length > 0;
   return {
-    stats: takeStats(dispatcher, pluginErrors),
+    stats: takeStats(dispatcher, pluginErrors, nowMs),
     limits,
     waitingTokens: bands.reduce((sum, band) => sum + band.waitingTokens, 0),
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,

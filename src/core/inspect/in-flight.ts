@@ -14,6 +14,25 @@ export interface FlowInFlight {
   readonly inFlightTokens: number;
 }
 
+/** A lease that is held. */
+export interface LeaseAge {
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Undefined for a controller without a pool. */
+  readonly endpoint: string | undefined;
+  /** Since its dispatch. */
+  readonly heldMs: number;
+  /** True once it was told of as held longer than `maxLeaseMs`. */
+  readonly isOverdue: boolean;
+}
+
+/** The one that is held longest; undefined while nothing runs. O(1). */
+export function oldestLease({ running: { first } }: Seats, nowMs: number): LeaseAge | undefined {
+  if (first === undefined) return undefined;
+  const { fairnessId, priority, endpoint, dispatchedAtMs, isOverdue } = first;
+  return { fairnessId, priority, endpoint: endpoint?.id, heldMs: Math.max(0, nowMs - dispatchedAtMs), isOverdue };
+}
+
 interface Counts {
   readonly fairnessId: string;
   readonly priority: number;

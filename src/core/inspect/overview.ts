@@ -11,7 +11,7 @@ import type { WaitExplanation } from '../outcome/explanation.js';
 import { type FlowDemand, takeDemand } from './demand.js';
 import { explainWait } from './explain-wait.js';
 import { examineFlows, type FlowStanding, FlowStandings } from './flow-standings.js';
-import { countInFlight, type InFlightByFlow } from './in-flight.js';
+import { countInFlight, type InFlightByFlow, type LeaseAge, oldestLease } from './in-flight.js';
 import { type ServiceOverview, serviceOverview } from './service-overview.js';
 import { type EndpointSnapshot, endpointSnapshots, type FlowStats, takeStats } from './snapshot.js';
 import { Top } from './top.js';
@@ -80,6 +80,8 @@ export interface ControllerOverview {
   readonly otherBands: number;
   readonly endpoints: readonly EndpointSnapshot[];
   readonly otherEndpoints: number;
+  /** Undefined while nothing runs. */
+  readonly oldestLease: LeaseAge | undefined;
   /** The longest wait of each flow, longest first, of the flows examined. */
   readonly slowest: readonly SlowWait[];
   /**
@@ -123,11 +125,12 @@ export function takeOverview(
   const listed = table.take(dispatcher, inFlight, nowMs);
   return {
     atMs: nowMs,
-    stats: takeStats(dispatcher, pluginErrors, inFlight),
+    stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
     demand,
     bands,
     otherBands: dispatcher.backlog.bands.size - shown.length,
     endpoints: members,
+    oldestLease: oldestLease(dispatcher.seats, nowMs),
     otherEndpoints: (demand.endpoints ?? 0) - members.length,
     slowest: oldest.members.map((item) => ({ fairnessId: item.fairnessId, ...explainWait(dispatcher, item, nowMs, mostMembers) })),
     standings: listed,

@@ -6,7 +6,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { Limits } from '../options.js';
 import type { OutcomeType } from '../outcome/outcome.js';
-import { countInFlight, type FlowInFlight, type InFlightByFlow, listInFlight } from './in-flight.js';
+import { countInFlight, type FlowInFlight, type InFlightByFlow, type LeaseAge, listInFlight, oldestLease } from './in-flight.js';
 
 /** Figures. At any time `enqueued` = `dispatched` + `rejected` + `evicted` + `waiting`. */
 export interface FlowStats {
@@ -26,6 +26,10 @@ export interface FlowStats {
   /** The same by flow: one entry for each flow that runs something. */
   readonly inFlightByFlow: readonly FlowInFlight[];
   readonly released: number;
+  /** How long the oldest unreleased lease is held; undefined while nothing runs. */
+  readonly oldestLeaseMs: number | undefined;
+  /** Leases that were held longer than `maxLeaseMs` so far. */
+  readonly overdueLeases: number;
   /** Running requests that were asked to leave for a more important one. */
   readonly evictedInFlight: number;
   /** What eviction is after and what it has coming, in units of saturation; undefined without eviction. */
@@ -81,6 +85,8 @@ export interface EndpointSnapshot {
   readonly labels: Readonly<Record<string, string>>;
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
+  /** Requests that fit there by the controller's detector; undefined where that goes by something else. */
+  readonly seats: number | undefined;
   /** It refused work, and gets none for a while. */
   readonly isOverloaded: boolean;
   /** It may get requests: not ill, draining or overloaded, and not without the metrics that the detector needs. */
@@ -93,6 +99,8 @@ export interface EndpointSnapshot {
 export interface ControllerSnapshot {
   readonly atMs: number;
   readonly stats: FlowStats;
+  /** Undefined while nothing runs. */
+  readonly oldestLease: LeaseAge | undefined;
   readonly limits: Limits;
   /** Highest priority first. */
   readonly bands: readonly BandSnapshot[];
@@ -103,6 +111,7 @@ export interface ControllerSnapshot {
 export function takeStats(
   dispatcher: Dispatcher,
   pluginErrors: number,
+  nowMs: number,
   inFlight: InFlightByFlow = countInFlight(dispatcher.seats),
 ): FlowStats {
   const { backlog, drops, seats } = dispatcher;
@@ -120,6 +129,8 @@ export function takeStats(
     inFlightTokens: seats.inFlightTokens,
     inFlightByFlow: listInFlight(inFlight),
     released: seats.released,
+    oldestLeaseMs: oldestLease(seats, nowMs)?.heldMs,
+    overdueLeases: seats.overdue,
     evictedInFlight: seats.evicted,
     reclaim: dispatcher.reclaimFigures,
     bands: backlog.bands.size,
@@ -149,7 +160,8 @@ export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginError
   const inFlight = countInFlight(dispatcher.seats);
   return {
     atMs: nowMs,
-    stats: takeStats(dispatcher, pluginErrors, inFlight),
+    stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
+    oldestLease: oldestLease(dispatcher.seats, nowMs),
     limits,
     bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(band, inFlight, nowMs)),
     endpoints: endpointSnapshots(dispatcher, nowMs),
@@ -169,7 +181,9 @@ export function endpointSnapshots(
     .map((endpoint) => {
       const { id, labels, inFlightRequests, inFlightTokens, overloadedUntilMs, metrics, state } = endpoint;
       const isOverloaded = overloadedUntilMs > pool.now();
-      return { id, labels, inFlightRequests, inFlightTokens, isOverloaded, isAvailable: available.has(endpoint), state, metrics };
+      const seats = gate.seatsOf(endpoint, nowMs);
+      const isAvailable = available.has(endpoint);
+      return { id, labels, inFlightRequests, inFlightTokens, seats, isOverloaded, isAvailable, state, metrics };
     });
 }
 

@@ -59,6 +59,8 @@ export interface WaitExplanation extends Explanation {
   readonly inHigherBands: number;
   /** When it should go, by the recent rates of its band and of all bands, if nothing more comes in above it; undefined when nothing was measured. */
   readonly estimatedWaitMs: number | undefined;
+  /** How long the oldest unreleased lease is held; undefined while nothing runs. */
+  readonly oldestLeaseMs: number | undefined;
   /**
    * How much more its flow has received than those that go next, in the fairness policy's unit of cost; negative for less. Only under
    * policies that share by cost.

@@ -74,6 +74,7 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
       return sum / total;
     },
     filter: (endpoints) => endpoints.filter(hasRoom),
+    ...(!isByTokens && { seatsOf: (endpoint: EndpointView) => seatsOf(endpoint, 1 + headroom) }),
     /** Dispatch, release and pool changes are all that move it, and the controller sees those. */
     subscribe: () => () => {},
   };

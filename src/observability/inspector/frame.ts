@@ -49,8 +49,12 @@ export interface FrameEndpoint {
   readonly name: string;
   /** Seats taken by this controller's requests. */
   readonly inFlight: number;
+  /** Requests that fit there; null where the detector goes by something else. */
+  readonly seats: number | null;
   readonly tokens: number;
   readonly isOverloaded: boolean;
+  /** Why it gets no requests; null while it does. */
+  readonly trouble: 'ill' | 'draining' | 'overloaded' | 'no fresh figures' | null;
   /** Null before the first report. */
   readonly kvCacheUsage: number | null;
   readonly waitingQueueSize: number | null;
@@ -100,6 +104,8 @@ export interface InspectorFrame {
     readonly waiting: readonly (number | null)[];
   };
   readonly slowest: readonly FrameWait[];
+  /** The lease that is held longest; null while nothing runs. */
+  readonly oldestLease: { readonly flow: string; readonly heldMs: number; readonly isOverdue: boolean } | null;
 }
 
 const longestName = 64;
@@ -160,11 +166,13 @@ export function toFrame(
       }),
     ),
     otherBands,
-    endpoints: endpoints.map(({ id, inFlightRequests, inFlightTokens, isOverloaded, metrics }) => ({
+    endpoints: endpoints.map(({ id, inFlightRequests, seats = Number.POSITIVE_INFINITY, inFlightTokens, metrics, ...condition }) => ({
       name: shortened(id),
       inFlight: inFlightRequests,
+      seats: seats < Number.POSITIVE_INFINITY ? seats : null,
       tokens: inFlightTokens,
-      isOverloaded,
+      isOverloaded: condition.isOverloaded,
+      trouble: troubleOf(condition),
       kvCacheUsage: metrics === undefined ? null : rounded(metrics.kvCacheUsage, 3),
       waitingQueueSize: metrics?.waitingQueueSize ?? null,
       runningRequests: metrics?.runningRequests ?? null,
@@ -186,7 +194,25 @@ export function toFrame(
       decidedBy,
       why: text,
     })),
+    oldestLease: overview.oldestLease === undefined ? null : oldestLeaseOf(overview.oldestLease, nameOf),
   };
+}
+
+function oldestLeaseOf(
+  { fairnessId, heldMs, isOverdue }: NonNullable<ControllerOverview['oldestLease']>,
+  nameOf: (fairnessId: string) => string,
+): NonNullable<InspectorFrame['oldestLease']> {
+  return { flow: nameOf(fairnessId), heldMs: Math.round(heldMs), isOverdue };
+}
+
+function troubleOf({
+  state,
+  isOverloaded,
+  isAvailable,
+}: Pick<ControllerOverview['endpoints'][number], 'state' | 'isOverloaded' | 'isAvailable'>): FrameEndpoint['trouble'] {
+  if (state !== 'ready') return state;
+  if (isOverloaded) return 'overloaded';
+  return isAvailable ? null : 'no fresh figures';
 }
 
 type BandOf = ControllerOverview['bands'][number];

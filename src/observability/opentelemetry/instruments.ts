@@ -39,6 +39,18 @@ export const inFlight: Instrument = {
   unit: '{request}',
 };
 
+export const oldestLease: Instrument = {
+  name: 'flow_control.lease.oldest_age',
+  description: 'How long the oldest unreleased lease is held; 0 while nothing runs.',
+  unit: 's',
+};
+
+export const overdueLeases: Instrument = {
+  name: 'flow_control.lease.overdue',
+  description: 'Leases that were held longer than maxLeaseMs.',
+  unit: '{lease}',
+};
+
 export const saturation: Instrument = {
   name: 'flow_control.saturation',
   description: 'Saturation of the pool when it was last read; 1 is full.',

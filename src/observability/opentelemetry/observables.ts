@@ -134,6 +134,16 @@ export const observables: readonly ObservableFigure[] = [
     total(({ inFlight }) => inFlight),
   ),
   single(
+    gauge,
+    instruments.oldestLease,
+    total(({ oldestLeaseMs = 0 }) => oldestLeaseMs / 1_000),
+  ),
+  single(
+    counter,
+    instruments.overdueLeases,
+    total(({ overdueLeases }) => overdueLeases),
+  ),
+  single(
     counter,
     instruments.evictions,
     total(({ evictedInFlight }) => evictedInFlight),

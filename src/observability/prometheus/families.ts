@@ -233,6 +233,21 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: ({ figures, pool }) => one(pool, figures.stats.inFlightTokens),
   },
   {
+    name: 'flow_control_oldest_lease_seconds',
+    type: 'gauge',
+    help: 'How long the oldest unreleased lease is held; 0 while nothing runs.',
+    labels: ['inference_pool'],
+    aggregator: 'max',
+    samples: ({ figures, pool }) => one(pool, (figures.stats.oldestLeaseMs ?? 0) / 1_000),
+  },
+  {
+    name: 'flow_control_overdue_leases_total',
+    type: 'counter',
+    help: 'Leases that were held longer than maxLeaseMs.',
+    labels: ['inference_pool'],
+    samples: ({ figures, pool }) => one(pool, figures.stats.overdueLeases),
+  },
+  {
     name: 'flow_control_flow_in_flight_requests',
     type: 'gauge',
     help: 'Leases not yet released, by flow; absent while it has none.',

@@ -126,6 +126,7 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
       return 1;
     },
     filter: (endpoints, nowMs) => endpoints.filter((endpoint) => inFlight(endpoint) < capOf(endpoint, nowMs)),
+    seatsOf: capOf,
     subscribe: (listener) => leases.subscribe(listener),
     attach(flow) {
       attached = flow;

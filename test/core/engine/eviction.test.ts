@@ -167,7 +167,9 @@ describe('lease.requeue', () => {
 
   it('refuses a lease that was not evicted', async () => {
     const { leases } = filled(1);
-    await expect(leases[0]?.requeue()).rejects.toThrow('lease.requeue: expected a lease that was evicted, or put off by its server; got one that was neither');
+    await expect(leases[0]?.requeue()).rejects.toThrow(
+      'lease.requeue: expected a lease that was evicted, or put off by its server; got one that was neither',
+    );
   });
 
   it("is what run does with onEvicted: 'requeue'", async () => {

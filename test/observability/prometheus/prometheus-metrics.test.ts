@@ -185,7 +185,7 @@ describe('prometheusMetrics', () => {
     const series = await scrape(register);
     expect(select(series, 'stage_saturation')).toMatchObject([
       { labels: { stage: 'prefill' }, value: 1 },
-      { labels: { stage: 'decode' }, value: 0.5 },
+      { labels: { stage: 'decode' }, value: 0 },
     ]);
     expect(select(series, 'stale_endpoints')).toMatchObject([{ labels: { detector: 'utilization-detector' }, value: 2 }]);
   });

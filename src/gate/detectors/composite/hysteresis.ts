@@ -55,7 +55,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
   if (typeof detector?.saturation !== 'function') {
     throw new FlowConfigError('withHysteresis', [{ path: 'detector', expected: 'a saturation detector', got: describeValue(detector) }]);
   }
-  const { filter, isBlindTo } = detector;
+  const { filter, isBlindTo, seatsOf } = detector;
   let isClosed = false;
   let isHeldClosed = false;
   let flips = 0;
@@ -93,6 +93,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
     },
     ...(filter && { filter: filter.bind(detector) }),
     ...(isBlindTo && { isBlindTo: isBlindTo.bind(detector) }),
+    ...(seatsOf && { seatsOf: seatsOf.bind(detector) }),
     ...forwardNews([detector]),
   };
 }

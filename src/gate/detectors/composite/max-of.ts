@@ -7,6 +7,7 @@
 import { type ConfigIssue, describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
+import { fewestSeats } from './fewest-seats.js';
 import { forwardNews } from './forward-news.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { stagesOf } from './stage-aware.js';
@@ -110,6 +111,9 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
     ...(detectors.some(({ isBlindTo }) => isBlindTo !== undefined) && {
       isBlindTo: (endpoint: EndpointView, nowMs: number) => children.some((child) => isBlind(child, endpoint, nowMs)),
     }),
+    ...(detectors.some(({ seatsOf }) => seatsOf !== undefined) && {
+      seatsOf: (endpoint: EndpointView, nowMs: number) => fewestSeats(children.filter(isJudgeOf(endpoint)), endpoint, nowMs),
+    }),
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
     },
@@ -117,25 +121,25 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
   };
 }
 
+/** Whether a child judges a stage of the endpoint. */
+function isJudgeOf(endpoint: EndpointView): (child: Child) => boolean {
+  return ({ stages }) => stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
+}
+
 /** A child that fails is not blind: it says so where it is read. */
-function isBlind({ detector, stages }: Child, endpoint: EndpointView, nowMs: number): boolean {
-  const isInScope = stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
+function isBlind(child: Child, endpoint: EndpointView, nowMs: number): boolean {
   try {
-    return isInScope && detector.isBlindTo?.(endpoint, nowMs) === true;
+    return isJudgeOf(endpoint)(child) && child.detector.isBlindTo?.(endpoint, nowMs) === true;
   } catch {
     return false;
   }
 }
 
 /** The part of `left` that the child keeps when it is asked about `all`; a child that fails keeps everything. */
-function filterBy(
-  { detector, stages }: Child,
-  left: readonly EndpointView[],
-  all: readonly EndpointView[],
-  nowMs: number,
-): readonly EndpointView[] {
+function filterBy(child: Child, left: readonly EndpointView[], all: readonly EndpointView[], nowMs: number): readonly EndpointView[] {
+  const { detector } = child;
   if (detector.filter === undefined) return left;
-  const isInScope = (endpoint: EndpointView): boolean => stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
+  const isInScope = (endpoint: EndpointView): boolean => isJudgeOf(endpoint)(child);
   try {
     const kept = new Set(detector.filter(all.filter(isInScope), nowMs));
     return left.filter((endpoint) => kept.has(endpoint) || !isInScope(endpoint));

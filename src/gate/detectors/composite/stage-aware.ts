@@ -10,6 +10,7 @@ import { optional, type Report, type Schema } from '../../../base/schema/element
 import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
+import { fewestSeats } from './fewest-seats.js';
 import { forwardNews } from './forward-news.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
@@ -91,7 +92,8 @@ export interface StageAwareDetector extends SaturationDetector {
  * stage. A stage without endpoints is not judged; when both are, the whole pool is judged at once, by the detector of the decode stage.
  * The pool that a detector sees carries its `stage`. Endpoints are sorted into stages when the members of the pool or their labels
  * change, not at each reading; each reading costs what the detectors cost, and their sums over in-flight work are O(endpoints).
- * `filter` keeps what the detectors of all the stages of an endpoint keep.
+ * `filter` keeps what the detectors of all the stages of an endpoint keep. An endpoint that one of them is blind to is no capacity, and a
+ * stage of such endpoints alone is full.
  * Source: llm-d-router, the dispatch cycle's stages.
  * @throws FlowConfigError
  */
@@ -107,7 +109,13 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
   let partitionedVersion: number | undefined;
   let pools: readonly StagePool[] = [];
   let stageSaturation: Partial<Record<Stage, number>> = {};
+  /** When an endpoint of the stage was last found that its detector is blind to. */
+  const blindAtMs: Partial<Record<Stage, number>> = {};
 
+  /** Stages of which nothing can be seen at this reading, though they have endpoints. */
+  function unseen(nowMs: number, parts: readonly StagePool[]): Stage[] {
+    return stages.filter((stage) => blindAtMs[stage] === nowMs && !parts.some((part) => part.stage === stage));
+  }
   function poolsOf({ endpoints, version }: PoolView): readonly StagePool[] {
     if (endpoints === partitioned && version === partitionedVersion) return pools;
     const partition = partitionByRole(endpoints);
@@ -135,8 +143,10 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
     saturation(pool, nowMs) {
       stageSaturation = {};
       const parts = poolsOf(pool);
-      if (parts.length === 0) return decode.saturation(pool, nowMs);
-      let fullest = 0;
+      const dark = unseen(nowMs, parts);
+      for (const stage of dark) stageSaturation[stage] = 1;
+      let fullest = dark.length > 0 ? 1 : 0;
+      if (parts.length === 0) return Math.max(fullest, decode.saturation(pool, nowMs));
       for (const part of parts) {
         const reading = children[part.stage].saturation(part, nowMs);
         stageSaturation[part.stage] = reading;
@@ -156,6 +166,21 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
       }
       return endpoints.filter((endpoint) => stagesOf(endpoint).length > 0 && !refused.has(endpoint));
     },
+    ...(distinct.some(({ isBlindTo }) => isBlindTo !== undefined) && {
+      isBlindTo(endpoint: EndpointView, nowMs: number) {
+        const isBlind = judgesOf(endpoint).some((judge) => judge.isBlindTo?.(endpoint, nowMs) === true);
+        if (isBlind) for (const stage of stagesOf(endpoint)) blindAtMs[stage] = nowMs;
+        return isBlind;
+      },
+    }),
+    ...(distinct.some(({ seatsOf }) => seatsOf !== undefined) && {
+      seatsOf: (endpoint: EndpointView, nowMs: number) =>
+        fewestSeats(
+          judgesOf(endpoint).map((detector) => ({ detector })),
+          endpoint,
+          nowMs,
+        ),
+    }),
     ...forwardNews(distinct, judgesOf),
   };
 }

@@ -154,3 +154,47 @@ describe('byStage', () => {
     expect(flow.stats().saturation).toBe(1);
   });
 });
+
+describe('servers that do not report', () => {
+  const idle = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 };
+
+  function gated(...roles: string[]) {
+    const pool = poolOf(...roles);
+    const made = makeFlow({ pool, saturationDetector: byStage(utilizationDetector({ queueDepthThreshold: 5 })), headroom: 'required' });
+    const report = (...reporting: string[]): void => {
+      for (const id of reporting) pool.report(id, idle);
+    };
+    return { ...made, pool, report };
+  }
+
+  it('are no capacity of their stage', () => {
+    const { flow, report } = gated('prefill', 'prefill', 'decode');
+    report('prefill-0', 'decode-2');
+    expect(flow.demand()).toMatchObject({ saturation: 0, endpoints: 3, availableEndpoints: 2 });
+  });
+
+  it('leave the pool empty when all of them are such', () => {
+    const { flow } = gated('prefill', 'decode');
+    expect(flow.demand()).toMatchObject({ saturation: 1, availableEndpoints: 0 });
+    void flow.enqueue(request, key());
+    expect(flow.explain(request)).toMatchObject({ decidedBy: 'pool' });
+  });
+
+  it('make their stage full when it has no others, and free when one of them reports', () => {
+    const { flow, report } = gated('prefill', 'decode');
+    report('decode-1');
+    void flow.enqueue(request, key());
+    expect(flow.stats()).toMatchObject({ waiting: 1, saturation: 1 });
+    report('prefill-0');
+    expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 1 });
+  });
+});
+
+describe('seats', () => {
+  it('are those of the stage that an endpoint serves, and the fewer of both', () => {
+    const detector = byStage({ prefill: concurrencyDetector({ maxConcurrency: 2 }), decode: concurrencyDetector({ maxConcurrency: 8 }) });
+    const seats = poolOf('prefill', 'decode', 'both').endpoints.map((endpoint) => detector.seatsOf?.(endpoint, 0));
+    expect(seats).toEqual([2, 8, 2]);
+    expect(byStage(utilizationDetector()).seatsOf).toBeUndefined();
+  });
+});

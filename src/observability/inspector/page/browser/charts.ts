@@ -89,7 +89,7 @@ function makeEndpoint(): HTMLElement {
   const meter = make('div', 'meter', make('div'));
   const range = { role: 'meter', 'aria-valuemin': '0', 'aria-valuemax': '100', 'aria-valuenow': '0' };
   for (const [name, value] of Object.entries(range)) meter.setAttribute(name, value);
-  const badge = make('span', 'badge', 'overloaded');
+  const badge = make('span', 'badge');
   return make('li', '', make('div', 'name', make('span'), badge), label('seats'), label('KV cache'), meter, label('its queue'));
 }
 
@@ -97,8 +97,9 @@ function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
   const [name, seats, usage, meter, queue] = parts(card) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
   const used = endpoint.kvCacheUsage ?? 0;
   write(name.firstChild, endpoint.name);
-  (name.lastElementChild as HTMLElement).hidden = !endpoint.isOverloaded;
-  write(seats.lastChild, count(endpoint.inFlight));
+  write(name.lastElementChild, endpoint.trouble ?? '');
+  (name.lastElementChild as HTMLElement).hidden = endpoint.trouble === null;
+  write(seats.lastChild, endpoint.seats === null ? count(endpoint.inFlight) : `${count(endpoint.inFlight)} of ${count(endpoint.seats)}`);
   usage.hidden = endpoint.kvCacheUsage === null;
   queue.hidden = endpoint.waitingQueueSize === null;
   write(usage.lastChild, share(used));

@@ -22,6 +22,9 @@ export function showGate(frame: InspectorFrame): void {
   write(byId('arriving'), rate(frame.arrivedPerSecond));
   write(byId('dispatching'), rate(frame.dispatchedPerSecond));
   write(byId('bytes'), bytes(frame.waitingBytes));
+  write(byId('lease'), frame.oldestLease === null ? 'in flight' : `in flight, oldest ${time(frame.oldestLease.heldMs)}`);
+  tell(byId('lease'), 'title', frame.oldestLease === null ? '' : `the oldest lease is of ${frame.oldestLease.flow}`);
+  mark(byId('lease'), 'overdue', frame.oldestLease?.isOverdue === true);
 }
 
 /** One word for each state, here and at the gate. */

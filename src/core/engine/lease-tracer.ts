@@ -1,0 +1,64 @@
+/**
+ * Leases that nobody can release any more, because the host lost them: found when they are garbage collected, and told of once, with the
+ * call of `enqueue` that they came from. For development: a stack for each request costs more than all the rest of its way.
+ *
+ *     host ──► handle ──► lease ◄── running
+ *
+ * Invariant: the controller holds the lease and never the handle, so that the handle dies with the last reference of the host.
+ */
+import { warnOperator } from '../../base/faults/tell-operator.js';
+import type { EventHub } from '../event-hub.js';
+import type { Lease } from '../outcome/lease.js';
+import type { QueueItem } from './queue-item.js';
+import type { SeatLease } from './seats.js';
+
+export class LeaseTracer {
+  private readonly origins = new WeakMap<QueueItem, string>();
+  /** Keeps a handle for as long as a method that was taken from it. */
+  private readonly handles = new WeakMap<object, Lease>();
+  private readonly registry: FinalizationRegistry<SeatLease>;
+
+  /** `onLost` is called with leases that may have been released since. */
+  constructor(onLost: (lease: SeatLease) => void) {
+    this.registry = new FinalizationRegistry(onLost);
+  }
+
+  /** Notes where the request came in. */
+  arrived(item: QueueItem): void {
+    const stack = new Error('enqueue').stack ?? '';
+    this.origins.set(item, stack.slice(stack.indexOf('\n') + 1));
+  }
+
+  /** A request that was put back came in where its first attempt did. */
+  inherit(item: QueueItem, before: QueueItem): void {
+    this.origins.set(item, this.originOf(before));
+  }
+
+  /** What the host gets in place of the lease. */
+  handle(lease: SeatLease): Lease {
+    const { handles, registry } = this;
+    const handle: Lease = new Proxy(lease, {
+      get(target, key) {
+        const value: unknown = Reflect.get(target, key, target);
+        if (typeof value !== 'function') return value;
+        const bound: object = value.bind(target);
+        handles.set(bound, handle);
+        return bound;
+      },
+    });
+    registry.register(handle, lease);
+    return handle;
+  }
+
+  tell(lease: SeatLease, events: EventHub, nowMs: number): void {
+    const { fairnessId, priority } = lease;
+    const heldMs = nowMs - lease.dispatchedAtMs;
+    const origin = this.originOf(lease.item);
+    if (events.heard.leaseLost) events.emit('leaseLost', { fairnessId, priority, heldMs, origin });
+    else warnOperator(`a lease was lost without release(), and its seat stays taken. It was asked for here:\n${origin}`);
+  }
+
+  private originOf(item: QueueItem): string {
+    return this.origins.get(item) ?? '';
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Leases that are held longer than `maxLeaseMs`: each is told of once, and its seat is taken back where the host asked for that.
+ *
+ *     running:  oldest ──► … ──► newest          one timer, for the oldest that was not told of
+ *
+ * Invariant: the timer is set while a lease runs that was not told of. It keeps no process alive.
+ */
+import type { Clock } from '../../base/clock.js';
+import { warnOperator } from '../../base/faults/tell-operator.js';
+import type { EventHub } from '../event-hub.js';
+import type { Lease } from '../outcome/lease.js';
+
+/** A lease, as it is watched. */
+export interface WatchedLease extends Lease {
+  /** The next younger one. */
+  readonly next: WatchedLease | undefined;
+  /** False when it was noted before. */
+  noteOverdue(): boolean;
+  /** Ends it in place of a host that did not. */
+  takeBack(): void;
+}
+
+export class LeaseWatch {
+  readonly maxLeaseMs: number;
+  readonly takesBack: boolean;
+  isSet = false;
+  private timer: unknown = undefined;
+  private isTold = false;
+  private readonly clock: Clock;
+  private readonly onTime: () => void;
+
+  /** `onTime` is called when `look` is due. */
+  constructor(maxLeaseMs: number, takesBack: boolean, clock: Clock, onTime: () => void) {
+    this.maxLeaseMs = maxLeaseMs;
+    this.takesBack = takesBack;
+    this.clock = clock;
+    this.onTime = onTime;
+  }
+
+  /** Sets the timer that a lease of `ageMs` needs. */
+  wait(ageMs: number): void {
+    this.isSet = true;
+    this.timer = this.clock.setTimeout(() => {
+      this.isSet = false;
+      this.onTime();
+    }, this.maxLeaseMs - ageMs);
+    const { timer } = this;
+    if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+  }
+
+  stop(): void {
+    this.clock.clearTimeout(this.timer);
+    this.isSet = false;
+  }
+
+  /** Tells of the leases that are due, from the `oldest` on; returns how many there were. O(leases that are held too long). */
+  look(oldest: WatchedLease | undefined, events: EventHub, nowMs: number): number {
+    let told = 0;
+    let lease = oldest;
+    for (; lease !== undefined && nowMs - lease.dispatchedAtMs >= this.maxLeaseMs; lease = lease.next) {
+      if (!lease.noteOverdue()) continue;
+      told++;
+      const heldMs = nowMs - lease.dispatchedAtMs;
+      if (events.heard.leaseOverdue) events.emit('leaseOverdue', { lease, heldMs, isTakenBack: this.takesBack });
+      else this.tell(lease, heldMs);
+      if (this.takesBack) lease.takeBack();
+    }
+    if (lease !== undefined && !this.isSet) this.wait(nowMs - lease.dispatchedAtMs);
+    return told;
+  }
+
+  private tell({ priority }: Lease, heldMs: number): void {
+    if (this.isTold) return;
+    this.isTold = true;
+    const what = `a lease of priority ${priority} is held for ${Math.round(heldMs)} ms, longer than maxLeaseMs`;
+    warnOperator(`${what}. This is written once; flow.on('leaseOverdue', …) tells of every one.`);
+  }
+}
