@@ -29,6 +29,7 @@ const evictionNames = [
   'maxRevocationsPerDecision',
   'evictionConfirmationGrace',
   'evictionConfirmationTimeout',
+  'evictionReserve',
 ] as const;
 
 /** The schema of `flowLimits` and of the limits of a single flow. */
@@ -69,6 +70,7 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     maxRevocationsPerDecision: optional(positiveInteger()),
     evictionConfirmationGrace: optional(ttl()),
     evictionConfirmationTimeout: optional(interval('10s')),
+    evictionReserve: optional(ttl()),
     mode: optional(oneOf('queue', 'admission')),
     admissionPolicyPluginRef: optional(plugins.reference('admission')),
     endpointPickerPluginRef: optional(plugins.reference('endpointPicker')),
@@ -150,6 +152,7 @@ function evictionOf(section: Section): FlowControllerOptions['eviction'] {
     maxPerDecision: section.maxRevocationsPerDecision,
     graceMs: section.evictionConfirmationGrace,
     timeoutMs: section.evictionConfirmationTimeout,
+    reserveMs: section.evictionReserve,
   };
 }
 

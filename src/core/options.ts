@@ -64,6 +64,11 @@ export interface EvictionOptions {
   graceMs?: number | undefined;
   /** After this a victim that did not give up its seat is written off, ms. @default 10,000 */
   timeoutMs?: number | undefined;
+  /**
+   * How long lower bands leave free what was evicted for a higher one, ms; without it the seat goes to dispensable work again as soon as its
+   * request ends, and is taken back again. 0 keeps nothing free. @default 1000
+   */
+  reserveMs?: number | undefined;
 }
 
 export interface BandOptions<R extends FlowRequest = FlowRequest> extends BandTemplate<R> {
@@ -201,6 +206,7 @@ export interface ResolvedBand {
 }
 
 interface ResolvedEviction extends ReclamationSettings {
+  readonly reserveMs: number;
   readonly filter: EvictionFilter;
   readonly ordering: EvictionOrdering;
 }

@@ -78,6 +78,7 @@ const eviction = object({
   maxPerDecision: optional(positiveInteger(), 2),
   graceMs: optional(atLeastZero()),
   timeoutMs: optional(aboveZero(), 10_000),
+  reserveMs: optional(atLeastZero(), 1000),
 });
 
 const flowProfile = object({ weight: optional(positiveInteger(), 1), limits: optional(limits) });

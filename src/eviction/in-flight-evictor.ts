@@ -21,10 +21,16 @@ export interface EvictorSettings extends ReclamationSettings {
   readonly ordering: EvictionOrdering;
 }
 
+/** Keeps free for a band what was evicted for it. */
+interface Reserve {
+  add(priority: number, credit: number, nowMs: number): void;
+}
+
 /** The source of a band's saturation. */
 export interface Gauge {
   /** The last reading; undefined when it could not be had, which is no reason to evict anybody. */
   measured(band: PriorityBand): number | undefined;
+  readonly reserve: Reserve;
 }
 
 export class InFlightEvictor<L extends InFlightView> {
@@ -91,12 +97,12 @@ export class InFlightEvictor<L extends InFlightView> {
       if (band.priority <= lowest) return [];
       const saturation = gauge.measured(band);
       if (saturation === undefined || band.ceiling <= 0 || saturation < band.ceiling) continue;
-      return this.decide(band, saturation, inFlight, nowMs);
+      return this.decide(band, saturation, gauge.reserve, inFlight, nowMs);
     }
     return [];
   }
 
-  private decide(band: PriorityBand, saturation: number, inFlight: number, nowMs: number): L[] {
+  private decide(band: PriorityBand, saturation: number, reserve: Reserve, inFlight: number, nowMs: number): L[] {
     const candidates = [...this.evictable].flatMap(([priority, leases]) => (priority < band.priority ? [...leases] : []));
     const size = this.reclamation.size({ inFlight, evictable: candidates.length, saturation, ceiling: band.ceiling });
     if (size === 0) return [];
@@ -108,6 +114,7 @@ export class InFlightEvictor<L extends InFlightView> {
     for (const lease of chosen) {
       this.forget(lease);
       this.reclamation.issued(lease, saturation / inFlight, nowMs);
+      reserve.add(band.priority, saturation / inFlight, nowMs);
     }
     return chosen;
   }

@@ -14,6 +14,7 @@ import type { PriorityBand } from '../tiers/priority-band.js';
 import type { UsageLimitPolicy } from './ceilings/usage-limit-policy.js';
 import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
 import type { SaturationDetector } from './saturation-detector.js';
+import { SeatReserve } from './seat-reserve.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 
 interface GateSettings extends GuardedDetectorSettings {
@@ -53,6 +54,8 @@ export class Gate {
   hearsAnswers = false;
   /** True when a detector hears what running requests consume. */
   hearsReports = false;
+  /** What bands leave free for those above; empty unless running requests may be evicted. */
+  readonly reserve: SeatReserve = new SeatReserve();
   private ceilingsVersion = -1;
   private readonly pool: PoolView;
   /** The same; undefined for the one endpoint of a controller without a pool, which can always be had. */
@@ -106,9 +109,9 @@ export class Gate {
     return detector.isFailing ? undefined : detector.saturation;
   }
 
-  /** The reading and the ceiling that a band was last judged by. */
+  /** The reading and the ceiling that a band was last judged by, less what it leaves free. */
   readingFor(band: PriorityBand): { saturation: number; ceiling: number } {
-    return { saturation: this.saturationFor(band), ceiling: band.ceiling };
+    return { saturation: this.saturationFor(band), ceiling: this.limitOf(band) };
   }
 
   /** Ends the detectors' announcements. */
@@ -119,18 +122,18 @@ export class Gate {
   /** Reads the detectors and judges one band. */
   admits(band: PriorityBand, nowMs: number): boolean {
     if (this.members !== undefined && this.isPoolEmpty(nowMs)) return false;
+    this.reserve.refresh(nowMs);
     this.shared.read(this.pool, nowMs);
     if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs);
     const areConstant = this.options.usageLimitPolicy.constant === true && (band.isConfigured || band.waiting > 0);
     if (!areConstant || this.ceilingsVersion !== this.bands.version) this.setCeilings(band);
-    if (this.own !== undefined) return this.isOpenFor(band);
-    return this.shared.saturation < band.ceiling && !(this.shared.isFailing && this.shared.holdsBackAll);
+    return this.isOpenFor(band);
   }
 
   /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */
   isOpenFor(band: PriorityBand): boolean {
     const detector = this.own === undefined ? this.shared : this.detectorOf(band);
-    return detector.saturation < band.ceiling && !(detector.isFailing && detector.holdsBackAll);
+    return detector.saturation < this.limitOf(band) && !(detector.isFailing && detector.holdsBackAll);
   }
 
   /** How full the pool is; 1 when it is empty. */
@@ -225,6 +228,10 @@ export class Gate {
 
   private get announces(): boolean {
     return this.own === undefined ? this.shared.announces : this.detectors().every((detector) => detector.announces);
+  }
+
+  private limitOf({ ceiling, priority }: PriorityBand): number {
+    return this.reserve.isEmpty ? ceiling : this.reserve.limit(priority, ceiling);
   }
 
   private detectorOf(band: PriorityBand): GuardedDetector {

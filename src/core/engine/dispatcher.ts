@@ -555,7 +555,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     const { gate, poller, placement, seats, nowMs } = this;
     let delayMs = this.backlog.isPoolEmpty ? Number.POSITIVE_INFINITY : gate.recheckMs;
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
-    if (seats.mayEvict && !this.backlog.isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs - nowMs);
+    if (seats.mayEvict && !this.backlog.isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs(nowMs) - nowMs);
     if (this.isPaused && !this.clock.tellsTurns) delayMs = 0;
     if (poller.isSet || delayMs < Number.POSITIVE_INFINITY) poller.in(delayMs, nowMs);
   }

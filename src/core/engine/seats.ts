@@ -60,6 +60,7 @@ export class Seats {
     this.owner = owner;
     this.onPoolChange = onPoolChange;
     this.evictor = eviction && new InFlightEvictor(eviction, events);
+    this.gate.reserve.configure(eviction?.reserveMs ?? 0);
     this.mayEvict = eviction !== undefined;
     this.watch = this.watchFor(options);
   }
@@ -70,6 +71,7 @@ export class Seats {
     if (eviction === undefined) this.evictor = undefined;
     else if (this.evictor === undefined) this.evictor = new InFlightEvictor(eviction, this.events);
     else this.evictor.configure(eviction);
+    this.gate.reserve.configure(eviction?.reserveMs ?? 0);
     this.mayEvict = eviction !== undefined;
     this.watch?.stop();
     this.watch = this.watchFor(options);
@@ -86,9 +88,10 @@ export class Seats {
     return new LeaseWatch(maxLeaseMs, overdueLeases === 'release', clock, () => this.owner.leasesDue());
   }
 
-  /** When the last decision to evict is settled, ms; Infinity while it is. */
-  get settlesAtMs(): number {
-    return this.evictor === undefined ? Number.POSITIVE_INFINITY : this.evictor.settlesAtMs;
+  /** When the last decision to evict is settled, or the reserve shrinks, ms; Infinity while neither is to come. */
+  settlesAtMs(nowMs: number): number {
+    if (this.evictor === undefined) return Number.POSITIVE_INFINITY;
+    return Math.min(this.evictor.settlesAtMs, this.gate.reserve.shrinksAtMs(nowMs));
   }
 
   /** Undefined while nobody may be evicted. */

@@ -232,17 +232,25 @@ export class LeaseClient {
 
   /** A limit of its own, or a safe share, may be larger than the grant that ended; and operators want to know. */
   private watchExpiry(nowMs: number): void {
-    const { clock, leaseMs } = this.settings;
+    this.expireIn(this.sentAtMs + this.settings.leaseMs - nowMs);
+  }
+
+  private expireIn(delayMs: number): void {
+    const { clock } = this.settings;
     clock.clearTimeout(this.expiryTimer);
-    // Timers of the platform may be a fraction of a millisecond early.
-    this.expiryTimer = clock.setTimeout(() => this.expire(), Math.max(0, this.sentAtMs + leaseMs - nowMs) + 1);
+    this.expiryTimer = clock.setTimeout(() => this.expire(), Math.max(0, delayMs) + 1);
     letProcessEnd(this.expiryTimer);
   }
 
   private expire(): void {
     const nowMs = this.settings.clock.now();
     for (const lease of this.leases.values()) {
-      if (lease.expiresAtMs > nowMs || this.expired.has(lease.key)) continue;
+      if (this.expired.has(lease.key)) continue;
+      if (lease.expiresAtMs > nowMs) {
+        // A timer may be early by a millisecond: it is set anew.
+        this.expireIn(lease.expiresAtMs - nowMs);
+        continue;
+      }
       this.expired.set(lease.key, nowMs);
       this.events.emit('expired', { key: lease.key, limit: lease.cap(nowMs) });
     }

@@ -1,0 +1,57 @@
+/**
+ * Room that stays free for important requests because running ones had to be evicted for them.
+ *
+ * Without it a seat that was taken back goes to dispensable work as soon as its request ends, and is taken back again by the next
+ * important one: work is begun and thrown away. The reserve is as large as what was evicted within the last `windowMs`, so that it grows
+ * while evictions go on, and is gone that long after the last one. No band is held below half of its ceiling by it.
+ *
+ * Invariant: a band finds reserved what was evicted for bands above it, nothing else. Single writer: Seats.
+ */
+
+interface Eviction {
+  /** Of the band that lacked room. */
+  readonly priority: number;
+  /** The saturation that one victim frees. */
+  readonly credit: number;
+  readonly untilMs: number;
+}
+
+export class SeatReserve {
+  private windowMs = 0;
+  /** In the order of their ends. */
+  private evictions: Eviction[] = [];
+
+  configure(windowMs: number): void {
+    this.windowMs = windowMs;
+    if (windowMs === 0) this.evictions = [];
+  }
+
+  add(priority: number, credit: number, nowMs: number): void {
+    if (this.windowMs > 0) this.evictions.push({ priority, credit, untilMs: nowMs + this.windowMs });
+  }
+
+  /** What evictions of the past no longer justify is free again. Cost: those that end. */
+  refresh(nowMs: number): void {
+    const { evictions } = this;
+    if (evictions.length === 0 || (evictions[0] as Eviction).untilMs > nowMs) return;
+    const first = evictions.findIndex(({ untilMs }) => untilMs > nowMs);
+    this.evictions = first < 0 ? [] : evictions.slice(first);
+  }
+
+  /** The saturation up to which a band may dispatch: its ceiling less the reserve of those above, and at least half of its ceiling. */
+  limit(priority: number, ceiling: number): number {
+    let kept = 0;
+    for (const eviction of this.evictions) if (eviction.priority > priority) kept += eviction.credit;
+    return ceiling - Math.min(kept, ceiling / 2);
+  }
+
+  get isEmpty(): boolean {
+    return this.evictions.length === 0;
+  }
+
+  /** When the reserve next shrinks, an instant after `nowMs`; Infinity while there is none. */
+  shrinksAtMs(nowMs: number): number {
+    this.refresh(nowMs);
+    return this.evictions[0]?.untilMs ?? Number.POSITIVE_INFINITY;
+  }
+}
