@@ -30,7 +30,7 @@ interface Reserve {
 export interface Gauge {
   /** The last reading; undefined when it could not be had, which is no reason to evict anybody. */
   measured(band: PriorityBand): number | undefined;
-  readonly reserve: Reserve;
+  readonly reserve: Reserve | undefined;
 }
 
 export class InFlightEvictor<L extends InFlightView> {
@@ -102,7 +102,7 @@ export class InFlightEvictor<L extends InFlightView> {
     return [];
   }
 
-  private decide(band: PriorityBand, saturation: number, reserve: Reserve, inFlight: number, nowMs: number): L[] {
+  private decide(band: PriorityBand, saturation: number, reserve: Reserve | undefined, inFlight: number, nowMs: number): L[] {
     const candidates = [...this.evictable].flatMap(([priority, leases]) => (priority < band.priority ? [...leases] : []));
     const size = this.reclamation.size({ inFlight, evictable: candidates.length, saturation, ceiling: band.ceiling });
     if (size === 0) return [];
@@ -114,7 +114,7 @@ export class InFlightEvictor<L extends InFlightView> {
     for (const lease of chosen) {
       this.forget(lease);
       this.reclamation.issued(lease, saturation / inFlight, nowMs);
-      reserve.add(band.priority, saturation / inFlight, nowMs);
+      reserve?.add(band.priority, saturation / inFlight, nowMs);
     }
     return chosen;
   }

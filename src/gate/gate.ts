@@ -54,8 +54,8 @@ export class Gate {
   hearsAnswers = false;
   /** True when a detector hears what running requests consume. */
   hearsReports = false;
-  /** What bands leave free for those above; empty unless running requests may be evicted. */
-  readonly reserve: SeatReserve = new SeatReserve();
+  /** What bands leave free for those above; undefined unless running requests may be evicted. */
+  reserve: SeatReserve | undefined = undefined;
   private ceilingsVersion = -1;
   private readonly pool: PoolView;
   /** The same; undefined for the one endpoint of a controller without a pool, which can always be had. */
@@ -114,6 +114,13 @@ export class Gate {
     return { saturation: this.saturationFor(band), ceiling: this.limitOf(band) };
   }
 
+  /** Keeps what is evicted for a band free for it, ms; 0 keeps nothing. */
+  keepFree(forMs: number): void {
+    if (forMs === 0) this.reserve = undefined;
+    else if (this.reserve === undefined) this.reserve = new SeatReserve(forMs);
+    else this.reserve.windowMs = forMs;
+  }
+
   /** Ends the detectors' announcements. */
   stop(): void {
     for (const detector of this.detectors()) detector.stop();
@@ -122,12 +129,13 @@ export class Gate {
   /** Reads the detectors and judges one band. */
   admits(band: PriorityBand, nowMs: number): boolean {
     if (this.members !== undefined && this.isPoolEmpty(nowMs)) return false;
-    this.reserve.refresh(nowMs);
+    this.reserve?.refresh(nowMs);
     this.shared.read(this.pool, nowMs);
     if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs);
     const areConstant = this.options.usageLimitPolicy.constant === true && (band.isConfigured || band.waiting > 0);
     if (!areConstant || this.ceilingsVersion !== this.bands.version) this.setCeilings(band);
-    return this.isOpenFor(band);
+    if (this.own !== undefined || this.reserve !== undefined) return this.isOpenFor(band);
+    return this.shared.saturation < band.ceiling && !(this.shared.isFailing && this.shared.holdsBackAll);
   }
 
   /** Judges one more band by the last reading; its ceiling is set when it has requests waiting. */
@@ -231,7 +239,7 @@ export class Gate {
   }
 
   private limitOf({ ceiling, priority }: PriorityBand): number {
-    return this.reserve.isEmpty ? ceiling : this.reserve.limit(priority, ceiling);
+    return this.reserve === undefined ? ceiling : this.reserve.limit(priority, ceiling);
   }
 
   private detectorOf(band: PriorityBand): GuardedDetector {

@@ -5,7 +5,7 @@
  * important one: work is begun and thrown away. The reserve is as large as what was evicted within the last `windowMs`, so that it grows
  * while evictions go on, and is gone that long after the last one. No band is held below half of its ceiling by it.
  *
- * Invariant: a band finds reserved what was evicted for bands above it, nothing else. Single writer: Seats.
+ * Invariant: a band finds reserved what was evicted for bands above it, nothing else.
  */
 
 interface Eviction {
@@ -13,28 +13,28 @@ interface Eviction {
   readonly priority: number;
   /** The saturation that one victim frees. */
   readonly credit: number;
-  readonly untilMs: number;
+  readonly atMs: number;
 }
 
 export class SeatReserve {
-  private windowMs = 0;
-  /** In the order of their ends. */
+  /** How long it lasts, ms. */
+  windowMs: number;
+  /** In the order in which they happened. */
   private evictions: Eviction[] = [];
 
-  configure(windowMs: number): void {
+  constructor(windowMs: number) {
     this.windowMs = windowMs;
-    if (windowMs === 0) this.evictions = [];
   }
 
   add(priority: number, credit: number, nowMs: number): void {
-    if (this.windowMs > 0) this.evictions.push({ priority, credit, untilMs: nowMs + this.windowMs });
+    this.evictions.push({ priority, credit, atMs: nowMs });
   }
 
   /** What evictions of the past no longer justify is free again. Cost: those that end. */
   refresh(nowMs: number): void {
-    const { evictions } = this;
-    if (evictions.length === 0 || (evictions[0] as Eviction).untilMs > nowMs) return;
-    const first = evictions.findIndex(({ untilMs }) => untilMs > nowMs);
+    const { evictions, windowMs } = this;
+    if (evictions.length === 0 || (evictions[0] as Eviction).atMs + windowMs > nowMs) return;
+    const first = evictions.findIndex(({ atMs }) => atMs + windowMs > nowMs);
     this.evictions = first < 0 ? [] : evictions.slice(first);
   }
 
@@ -45,13 +45,10 @@ export class SeatReserve {
     return ceiling - Math.min(kept, ceiling / 2);
   }
 
-  get isEmpty(): boolean {
-    return this.evictions.length === 0;
-  }
-
   /** When the reserve next shrinks, an instant after `nowMs`; Infinity while there is none. */
   shrinksAtMs(nowMs: number): number {
     this.refresh(nowMs);
-    return this.evictions[0]?.untilMs ?? Number.POSITIVE_INFINITY;
+    const [first] = this.evictions;
+    return first === undefined ? Number.POSITIVE_INFINITY : first.atMs + this.windowMs;
   }
 }

@@ -60,7 +60,7 @@ export class Seats {
     this.owner = owner;
     this.onPoolChange = onPoolChange;
     this.evictor = eviction && new InFlightEvictor(eviction, events);
-    this.gate.reserve.configure(eviction?.reserveMs ?? 0);
+    this.gate.keepFree(eviction?.reserveMs ?? 0);
     this.mayEvict = eviction !== undefined;
     this.watch = this.watchFor(options);
   }
@@ -71,7 +71,7 @@ export class Seats {
     if (eviction === undefined) this.evictor = undefined;
     else if (this.evictor === undefined) this.evictor = new InFlightEvictor(eviction, this.events);
     else this.evictor.configure(eviction);
-    this.gate.reserve.configure(eviction?.reserveMs ?? 0);
+    this.gate.keepFree(eviction?.reserveMs ?? 0);
     this.mayEvict = eviction !== undefined;
     this.watch?.stop();
     this.watch = this.watchFor(options);
@@ -91,7 +91,7 @@ export class Seats {
   /** When the last decision to evict is settled, or the reserve shrinks, ms; Infinity while neither is to come. */
   settlesAtMs(nowMs: number): number {
     if (this.evictor === undefined) return Number.POSITIVE_INFINITY;
-    return Math.min(this.evictor.settlesAtMs, this.gate.reserve.shrinksAtMs(nowMs));
+    return Math.min(this.evictor.settlesAtMs, this.gate.reserve?.shrinksAtMs(nowMs) ?? Number.POSITIVE_INFINITY);
   }
 
   /** Undefined while nobody may be evicted. */
