@@ -95,6 +95,7 @@ export class Host {
   /** Plugins and listeners change the pool in the middle of decisions. */
   isMeddledWith = false;
   closedAtMs = Number.POSITIVE_INFINITY;
+  private evictedAtMs = Number.NEGATIVE_INFINITY;
   isClosed = false;
   private isPoolEmpty: boolean;
   private flippedAtMs = Number.NEGATIVE_INFINITY;
@@ -295,6 +296,7 @@ export class Host {
       released.add(lease);
     });
     flow.on('evicted', ({ lease }) => {
+      this.evictedAtMs = this.clock.now();
       this.activity++;
       this.expect(!this.evicted.has(lease) && lease.isEvicted && lease.priority < 0, 'evicted twice, or not sheddable');
       this.expect(lease.signal.aborted, 'evicted without a signal');
@@ -648,7 +650,11 @@ export class Host {
       ranked.map((band) => band.priority),
     );
     const rank = ranked.findIndex((band) => band.priority === priority);
-    return saturation < Math.min(...limits.slice(0, rank + 1));
+    const limit = Math.min(...limits.slice(0, rank + 1));
+    const { eviction } = optionsOf(this.flow);
+    // A part of the seats, at most half, may be kept for bands above.
+    const hasReserve = eviction !== undefined && this.clock.now() < this.evictedAtMs + eviction.reserveMs;
+    return hasReserve && saturation >= limit / 2 && saturation < limit ? undefined : saturation < limit;
   }
 
   expect(isRight: boolean, fault: string): void {

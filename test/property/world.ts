@@ -344,6 +344,7 @@ export class World {
       maxPerDecision: 1 + random.int(3),
       graceMs: random.pick([0, 50]),
       timeoutMs: random.pick([100, 2000]),
+      reserveMs: random.pick([0, 200, 1000]),
       ...(isOdd ? nonsenseEviction(this.mischief) : {}),
     };
     return {
