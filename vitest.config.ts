@@ -30,6 +30,8 @@ export default defineConfig({
     hookTimeout: 300_000,
     expect: { poll: { timeout: 120_000, interval: 10 } },
     restoreMocks: true,
+    // The process that collects results has little to do itself.
+    maxWorkers: '100%',
     passWithNoTests: true,
     reporters: ['default', 'json'],
     outputFile: { json: './test-results/vitest.json' },
