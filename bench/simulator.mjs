@@ -3,9 +3,13 @@
 //
 //     npm run bench -- --only simulator
 import { readFileSync } from 'node:fs';
-import { concurrencyDetector, roundRobin } from 'headgate';
-import { loadScenario, Simulation, simulate } from 'headgate/simulator';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { concurrencyDetector, roundRobin } from '../dist/index.js';
+import { loadScenario, Simulation, simulate } from '../dist/simulator.js';
 
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc');
 const cpuSeconds = () => process.cpuUsage().user / 1e6;
 const limits = { maxRequests: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
 
@@ -46,7 +50,7 @@ function heapOver(requests) {
   const simulation = new Simulation(options);
   return Array.from({ length: 10 }, (_, tenth) => {
     simulation.runUntil((options.duration * (tenth + 1)) / 10);
-    globalThis.gc?.();
+    collectGarbage();
     return process.memoryUsage().heapUsed / 1e6;
   });
 }

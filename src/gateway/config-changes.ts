@@ -15,7 +15,7 @@ function describable({ flow, detectors, warnings, flowFingerprint, ...sections }
   return { ...sections, ...(flowFingerprint === '' ? {} : JSON.parse(flowFingerprint)) };
 }
 
-const secrets: ReadonlySet<string> = new Set(['key', 'token', 'apiKey']);
+const secrets: ReadonlySet<string> = new Set(['key', 'token', 'apiKey', 'password']);
 
 function compare(path: string, before: unknown, after: unknown, changes: string[]): void {
   if (before === after) return;

@@ -17,6 +17,18 @@ export interface GatewayFile {
   readonly admin?:
     | { readonly host?: string | undefined; readonly port?: number | undefined; readonly token?: string | undefined }
     | undefined;
+  readonly inspector?:
+    | { readonly path?: string | undefined; readonly password?: string | undefined; readonly fairnessIds?: 'shown' | 'hidden' | undefined }
+    | undefined;
+  readonly demand?: { readonly path?: string | undefined; readonly token?: string | undefined } | undefined;
+  readonly openTelemetry?:
+    | {
+        readonly metrics?: boolean | undefined;
+        readonly traces?: boolean | undefined;
+        readonly pool?: string | undefined;
+        readonly fairnessIds?: boolean | undefined;
+      }
+    | undefined;
   readonly upstreams: readonly {
     readonly id: string;
     readonly url: string;
@@ -152,6 +164,11 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   return object({
     listen: address,
     admin: optional(object({ host: optional(text()), port: optional(port), token: optional(aSecret) })),
+    inspector: optional(object({ path: optional(path), password: optional(aSecret), fairnessIds: optional(oneOf('shown', 'hidden')) })),
+    demand: optional(object({ path: optional(path), token: optional(aSecret) })),
+    openTelemetry: optional(
+      object({ metrics: optional(flag()), traces: optional(flag()), pool: optional(text()), fairnessIds: optional(flag()) }),
+    ),
     upstreams: list(
       object({
         id: text('the name of a model server'),

@@ -69,9 +69,29 @@ export interface ModelsConfig {
   readonly list: readonly string[] | undefined;
 }
 
+export interface InspectorConfig {
+  readonly path: string;
+  readonly password: string;
+  readonly fairnessIds: 'shown' | 'hidden';
+}
+
+export interface OpenTelemetryConfig {
+  readonly metrics: boolean;
+  readonly traces: boolean;
+  readonly pool: string | undefined;
+  /** Whether metrics and spans name tenants. */
+  readonly fairnessIds: boolean;
+}
+
 export interface GatewayConfig {
   readonly listen: ListenAddress;
   readonly admin: { readonly listen: ListenAddress | undefined; readonly token: string | undefined };
+  /** Undefined: there is no inspector. */
+  readonly inspector: InspectorConfig | undefined;
+  /** Where autoscalers ask, and the token that they may use besides `admin.token`. */
+  readonly demand: { readonly path: string; readonly token: string | undefined };
+  /** Undefined: nothing is told to OpenTelemetry. Its providers are the process's. */
+  readonly openTelemetry: OpenTelemetryConfig | undefined;
   readonly upstreams: readonly UpstreamConfig[];
   /** Undefined: no server is scraped. */
   readonly scrape: ScrapeConfig | undefined;

@@ -10,6 +10,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
+import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
 import { BlindDetector } from './blind-detector.js';
 import { BodyReader } from './body-reader.js';
@@ -21,8 +22,9 @@ import type { GatewayLog } from './gateway-log.js';
 import { GatewayCounters } from './metrics/gateway-counters.js';
 import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
+import { OperatorPage } from './operator-page.js';
 import { type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
-import { loadPromClient, loadUndici } from './optional-peers.js';
+import { loadOpenTelemetry, loadPromClient, loadUndici } from './optional-peers.js';
 import { nothingAt, RequestHandler } from './request-handler.js';
 import { SharedState } from './shared-state.js';
 import type { UploadLimits } from './upload.js';
@@ -67,9 +69,11 @@ export interface Gateway {
 export async function createGateway(config: GatewayConfig, { log = () => {} }: GatewayOptions = {}): Promise<Gateway> {
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
   const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent => new undici.Agent({ connect: { timeout: timeouts.connectMs } });
+  const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
   const running = new RunningGateway(config, log, makeAgent, promClient, shared);
   try {
+    if (telemetry !== undefined) running.tell(telemetry);
     await running.listen();
   } catch (error) {
     await running.close();
@@ -89,6 +93,8 @@ class RunningGateway implements Gateway {
   private readonly knownModels: KnownModels;
   private readonly metrics: MetricsSource | undefined;
   private readonly shared: SharedState | undefined;
+  private readonly page: OperatorPage | undefined;
+  private observations: readonly Observation[] = [];
   private readonly handler: RequestHandler;
   private readonly operators: OperatorRoutes;
   private readonly server: Server;
@@ -122,6 +128,7 @@ class RunningGateway implements Gateway {
     this.handler = new RequestHandler({ flow, upstreams, bodies, log, counters, knownModels, isDraining }, config, this.agent);
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
+    this.page = config.inspector && new OperatorPage(flow, config.inspector);
     this.blindDetector = new BlindDetector(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
@@ -145,6 +152,16 @@ class RunningGateway implements Gateway {
     if (config.admin.listen === undefined) return;
     this.adminServer = createServer((req, res) => void this.serveOperator(new Call(req, res)));
     forPublic(this.adminServer, config.limits.maxConnections);
+  }
+
+  /** Records metrics and spans from now on, by the providers of the process. */
+  tell({ openTelemetryMetrics, traceFlowControl, trace }: Awaited<ReturnType<typeof loadOpenTelemetry>>): void {
+    const { metrics, traces, pool, fairnessIds } = this.config.openTelemetry ?? {};
+    const tracer = trace.getTracer('headgate');
+    this.observations = [
+      ...(metrics ? [openTelemetryMetrics(this.flow, { pool, fairnessIdAttribute: fairnessIds })] : []),
+      ...(traces ? [traceFlowControl(this.flow, { tracer, fairnessIdAttribute: fairnessIds })] : []),
+    ];
   }
 
   get shares(): readonly LeaseStatus[] {
@@ -206,6 +223,7 @@ class RunningGateway implements Gateway {
   private async shutDown(delayMs: number): Promise<FlowStats> {
     if (delayMs > 0) await this.announce(delayMs);
     const { waitingMs, streamsMs } = this.config.drain;
+    this.page?.close(); // its streams would keep their connections
     const isGone = new Promise<void>((resolve) => this.server.close(() => resolve()));
     // Connections that fall idle now are of no more use.
     const sweep = setInterval(() => this.server.closeIdleConnections(), 20);
@@ -223,6 +241,7 @@ class RunningGateway implements Gateway {
     await this.agent.destroy();
     await this.leasesEnd(streamsMs);
     this.drops.stop();
+    for (const observation of this.observations) observation.stop();
     await this.shared?.close();
     return this.flow.stats();
   }
@@ -268,6 +287,7 @@ class RunningGateway implements Gateway {
       detectors: config.detectors,
       models: [...models],
       adminToken: config.admin.token,
+      demand: config.demand,
       guardsMetrics: this.adminServer === undefined && (config.auth.keys.length > 0 || !isLoopback(config.listen.host)),
     };
   }
@@ -283,7 +303,8 @@ class RunningGateway implements Gateway {
   /** Answers what operators ask. Never rejects. */
   private async isOperators(call: Call): Promise<boolean> {
     try {
-      return await this.operators(call.path, call.req, call.res);
+      const isOfPage = this.page !== undefined && (await this.page.answer(call.path, call.req, call.res));
+      return isOfPage || (await this.operators(call.path, call.req, call.res));
     } catch (error) {
       this.handler.fail(call, error);
       return true;
@@ -324,6 +345,8 @@ function needingRestart(before: GatewayConfig, after: GatewayConfig): string[] {
   return [
     ...(isSame(before.listen, after.listen) ? [] : ['listen']),
     ...(isSame(before.admin.listen, after.admin.listen) ? [] : ['admin.port']),
+    ...(isSame(before.inspector, after.inspector) ? [] : ['inspector']),
+    ...(isSame(before.openTelemetry, after.openTelemetry) ? [] : ['openTelemetry']),
     ...(before.limits.maxHeaderBytes === after.limits.maxHeaderBytes ? [] : ['limits.maxHeaderBytes']),
     ...(before.limits.maxConnections === after.limits.maxConnections ? [] : ['limits.maxConnections']),
   ];

@@ -3,8 +3,10 @@ export { createGateway, type Gateway, type GatewayOptions } from './gateway.js';
 export type {
   AuthConfig,
   GatewayConfig,
+  InspectorConfig,
   ListenAddress,
   ModelsConfig,
+  OpenTelemetryConfig,
   ScrapeConfig,
   SenderConfig,
   TimeoutsConfig,
@@ -13,3 +15,4 @@ export type {
 export type { GatewayRequest } from './gateway-flow.js';
 export { type GatewayLog, type LogFields, type LogLevel, lineLog } from './gateway-log.js';
 export { type LoadGatewayConfigOptions, loadGatewayConfig } from './load-gateway-config.js';
+export { type ImportPluginsOptions, importPlugins } from './plugin-modules.js';

@@ -15,11 +15,12 @@ import {
 } from '../index.js';
 import { type FileSender, fileSchema, type GatewayFile } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';
+import { modulesOf, withoutModules } from './plugin-modules.js';
 import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';
 
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
-  /** Plugin types that the file may name. @default defaultRegistry() */
+  /** Plugin types that the file may name; `importPlugins` returns one with those of the file's own modules. @default defaultRegistry() */
   readonly registry?: PluginRegistry | undefined;
 }
 
@@ -35,12 +36,18 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry = defaultRegistry(), onMissing } = options;
   const parsed = readOneObject(source, (issue) => issues.push(issue));
   if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
+  if (options.registry === undefined) {
+    for (const { path, name } of modulesOf(parsed.plugins)) {
+      issues.push({ path, expected: 'plugins whose module was imported: give the option registry what importPlugins returns', got: name });
+    }
+  }
   const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), parsed);
   if (!verdict.ok) issues.push(...verdict.issues);
   const flow = readFlow(parsed, registry, issues, warnings);
   if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
   const file = verdict.value;
   checkNames(file, issues);
+  checkOperatorPaths(file, issues);
   const sharedState = readSharedState(file.sharedState, issues);
   const config = { ...resolve(file, flow, (who, at) => senderOf(who, at, file, issues), warnings), sharedState };
   if (issues.length > 0) throw new FlowConfigError('gateway file', issues);
@@ -58,7 +65,7 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, issue
   const { plugins, saturationDetector, flowControl } = file;
   const heading = 'EndpointPickerConfig: ';
   const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
-  const sections = { plugins, saturationDetector, flowControl };
+  const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
   const { recording, made } = remembering(registry);
   try {
     const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], ...sections };
@@ -66,7 +73,7 @@ function readFlow(file: Record<string, unknown>, registry: PluginRegistry, issue
     const options = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
     warnings.push(...noted.map(plain));
     resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
-    return { options, detectors: made.filter(isDetector), fingerprint: JSON.stringify(sections) };
+    return { options, detectors: made.filter(isDetector), fingerprint: JSON.stringify({ ...sections, plugins }) };
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
     issues.push(...error.issues.map((issue) => ({ ...issue, path: plain(issue.path) })));
@@ -111,6 +118,28 @@ function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssu
   }
 }
 
+const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/busy_threshold']);
+
+/** The inspector needs a password, and paths of operators are no paths of others. */
+function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: ConfigIssue[]): void {
+  if (inspector !== undefined && inspector.password === undefined && admin?.token === undefined) {
+    issues.push({ path: 'inspector.password', expected: 'a password, or admin.token, which stands in for it', got: 'undefined' });
+  }
+  const own = [
+    ['inspector.path', inspector === undefined ? undefined : (inspector.path ?? defaultInspectorPath)],
+    ['demand.path', demand?.path ?? defaultDemandPath],
+  ] as const;
+  for (const [at, path] of own) {
+    const isTaken = path !== undefined && (takenPaths.has(path) || path.startsWith('/v1/') || path === '/v1' || /[?#]/.test(path));
+    if (isTaken) issues.push({ path: at, expected: 'a path that nothing else has, without a query', got: JSON.stringify(path) });
+  }
+  if (own[0][1] === own[1][1])
+    issues.push({ path: 'demand.path', expected: 'another path than the inspector', got: JSON.stringify(own[1][1]) });
+}
+
+const defaultInspectorPath = '/inspector';
+const defaultDemandPath = '/demand';
+
 function senderOf(
   { tenant, objective, priority, trusted = false }: FileSender,
   at: string,
@@ -146,6 +175,18 @@ function resolve(
   return {
     listen: { host, port: listen.port },
     admin: { listen: admin?.port === undefined ? undefined : { host: admin.host ?? host, port: admin.port }, token: admin?.token },
+    inspector: file.inspector && {
+      path: file.inspector.path ?? defaultInspectorPath,
+      password: file.inspector.password ?? admin?.token ?? '',
+      fairnessIds: file.inspector.fairnessIds ?? 'shown',
+    },
+    demand: { path: file.demand?.path ?? defaultDemandPath, token: file.demand?.token },
+    openTelemetry: file.openTelemetry && {
+      metrics: file.openTelemetry.metrics ?? true,
+      traces: file.openTelemetry.traces ?? true,
+      pool: file.openTelemetry.pool,
+      fairnessIds: file.openTelemetry.fairnessIds ?? false,
+    },
     upstreams: file.upstreams.map(({ id, url, labels = {}, weight = 1, metrics, healthPath, apiKey }) => {
       return { id, url, labels, weight, profile: metrics, healthPath, apiKey };
     }),

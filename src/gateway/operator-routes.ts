@@ -24,6 +24,7 @@ export interface OperatorState {
   /** Names of the models that the servers have. */
   readonly models: readonly string[];
   readonly adminToken: string | undefined;
+  readonly demand: { readonly path: string; readonly token: string | undefined };
   /** Whether metrics, which name tenants, are for holders of the token alone: strangers can reach the port. */
   readonly guardsMetrics: boolean;
 }
@@ -31,12 +32,13 @@ export interface OperatorState {
 /** Answers paths of its own, and tells by false that a path is none. */
 export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<boolean>;
 
-const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics', '/demand']);
+const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 /** @throws (rejects) ApiError */
 export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
   return async function answerOperator(path, req, res) {
-    if (readOnly.has(path) && req.method !== 'GET' && req.method !== 'HEAD') {
+    const { demand } = state();
+    if ((readOnly.has(path) || path === demand.path) && req.method !== 'GET' && req.method !== 'HEAD') {
       const message = `${req.method} is not possible at ${path}, which takes GET, HEAD.`;
       throw new ApiError(405, 'method_not_allowed', message, { ...uploadEnds, allow: 'GET, HEAD' });
     }
@@ -54,10 +56,10 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
       }
       if (register === undefined) throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
       res.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics());
-    } else if (path === '/demand') {
+    } else if (path === demand.path) {
       const { flow, guardsMetrics, adminToken } = state();
-      if (guardsMetrics && !hasToken(req.headers, adminToken)) {
-        const message = 'Demand needs admin.token as bearer token here, or a port of its own, admin.port.';
+      if (guardsMetrics && !hasToken(req.headers, adminToken) && !hasToken(req.headers, demand.token)) {
+        const message = 'Demand needs demand.token or admin.token as bearer token here, or a port of its own, admin.port.';
         throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
       }
       const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });

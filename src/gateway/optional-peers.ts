@@ -22,6 +22,18 @@ export async function loadPromClient(): Promise<typeof import('prom-client') | u
   }
 }
 
+/** @throws FlowConfigError that says how to install it */
+export async function loadOpenTelemetry(): Promise<
+  typeof import('../observability/opentelemetry/index.js') & Pick<typeof import('@opentelemetry/api'), 'trace'>
+> {
+  try {
+    const { trace } = await import('@opentelemetry/api');
+    return { ...(await import('../observability/opentelemetry/index.js')), trace };
+  } catch (error) {
+    throw isMissing(error, '@opentelemetry/api') ? missing('@opentelemetry/api', 'for openTelemetry') : error;
+  }
+}
+
 /** A connection to Redis or Valkey that queues nothing while it is broken. */
 export interface EngineConnection {
   readonly client: RedisClient;

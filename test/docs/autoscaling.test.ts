@@ -3,8 +3,9 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
+import { parseAllDocuments } from 'yaml';
 import { demandHandler } from '../../src/adapters/http/index.js';
+import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { EndpointPool } from '../../src/index.js';
 import { prometheusMetrics } from '../../src/observability/prometheus/index.js';
 import { key, makeFlow, runNow } from '../support/flow.js';
@@ -24,11 +25,14 @@ interface ScaledObject {
     scaleTargetRef: { name: string };
     minReplicaCount: number;
     maxReplicaCount: number;
-    triggers: { type: string; metadata: Record<string, string> }[];
+    triggers: { type: string; metadata: Record<string, string>; authenticationRef?: { name: string } }[];
   };
 }
 
-const manifests = [...page.matchAll(/```yaml\n(.*?)```/gs)].map(([, yaml = '']) => parse(yaml) as ScaledObject);
+const documents = [...page.matchAll(/```yaml\n(.*?)```/gs)].flatMap(([, yaml = '']) =>
+  parseAllDocuments(yaml).map((document) => document.toJS() as object),
+);
+const manifests = documents.filter((document): document is ScaledObject => Reflect.get(document, 'kind') === 'ScaledObject');
 const trigger = (type: string) => manifests.flatMap(({ spec }) => spec.triggers).find((each) => each.type === type)!.metadata;
 
 /** What KEDA's valueLocation finds: a path of names, as GJSON reads it. */
@@ -51,7 +55,7 @@ async function answered(): Promise<object> {
 
 describe('docs/autoscaling.md', () => {
   it('has ScaledObjects whose bounds and triggers are of the form that KEDA wants', () => {
-    expect(manifests).toHaveLength(2);
+    expect(manifests).toHaveLength(3);
     for (const { apiVersion, kind, spec } of manifests) {
       expect([apiVersion, kind]).toEqual(['keda.sh/v1alpha1', 'ScaledObject']);
       expect(spec.maxReplicaCount).toBeGreaterThan(spec.minReplicaCount);
@@ -65,6 +69,21 @@ describe('docs/autoscaling.md', () => {
     const { format, valueLocation = '', targetValue } = trigger('metrics-api');
     expect([format, at(valueLocation, await answered())]).toEqual(['json', 2]);
     expect(Number(targetValue)).toBeGreaterThan(0);
+  });
+
+  it('asks the ports of the gateway file that it shows, with a token where the port is that of clients', () => {
+    const file = documents.find((document) => 'listen' in document) as object;
+    const { listen, admin, demand } = loadGatewayConfig(file);
+    const asked = manifests.flatMap(({ spec }) => spec.triggers).filter(({ type }) => type === 'metrics-api');
+    const urls = asked.map(({ metadata: { url = '' } }) => new URL(url.split(' ')[0] as string));
+    expect(urls.map(({ port, pathname }) => [Number(port), pathname])).toEqual([
+      [admin.listen?.port, demand.path],
+      [listen.port, demand.path],
+    ]);
+    const [open, guarded] = asked;
+    expect([open?.metadata.authMode, guarded?.metadata.authMode]).toEqual([undefined, 'bearer']);
+    const authentication = documents.find((document) => Reflect.get(document, 'kind') === 'TriggerAuthentication');
+    expect(guarded?.authenticationRef?.name).toBe(at('metadata.name', authentication));
   });
 
   it('names other paths that lead somewhere', async () => {

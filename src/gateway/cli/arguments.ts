@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 
 export type Command =
   | ({ readonly name: 'gateway' } & GatewayArguments)
-  | { readonly name: 'check'; readonly file: string; readonly json: boolean; readonly probe: boolean }
+  | ({ readonly name: 'check' } & CheckArguments)
   | ({ readonly name: 'simulate' } & SimulateArguments)
   | { readonly name: 'help' | 'version' }
   | { readonly name: 'wrong'; readonly problem: string };
@@ -12,6 +12,15 @@ export interface GatewayArguments {
   readonly config: string;
   /** Undefined: as the file says. */
   readonly logFormat: 'json' | 'text' | undefined;
+  /** Modules that are imported first. */
+  readonly modules: readonly string[];
+}
+
+export interface CheckArguments {
+  readonly file: string;
+  readonly json: boolean;
+  readonly probe: boolean;
+  readonly modules: readonly string[];
 }
 
 /** What `headgate simulate` was asked for. */
@@ -43,6 +52,8 @@ Usage
 gateway
   -c, --config FILE   a YAML file; - reads it from standard input
   --log-format FORMAT json or text, whatever the file says
+  --import MODULE     run it first: your own plugins (its default export),
+                      providers of OpenTelemetry; may be given again
   Signals: SIGTERM and SIGINT drain and stop, a second one stops at once;
   SIGHUP reads the file again. Logs go to standard error.
 
@@ -50,6 +61,7 @@ check
   --json              print the result as JSON
   --probe             also ask the servers of a gateway file whether they
                       are there and report their load
+  --import MODULE     as above
   Exit status: 0 when the file is right, 1 when it has faults.
 
 simulate
@@ -77,6 +89,7 @@ export function parseCommand(args: readonly string[]): Command {
       options: {
         config: { type: 'string', short: 'c' },
         'log-format': { type: 'string' },
+        import: { type: 'string', multiple: true },
         json: { type: 'boolean' },
         compare: { type: 'string', multiple: true },
         sweep: { type: 'string', multiple: true },
@@ -95,8 +108,9 @@ export function parseCommand(args: readonly string[]): Command {
     const [name, ...files] = positionals;
     if (values.help || (name === undefined && !values.version)) return { name: 'help' };
     if (values.version) return { name: 'version' };
-    if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], files);
-    if (name === 'check') return checkCommand(files, values.json === true, values.probe === true);
+    const { json = false, probe = false, import: modules = [] } = values;
+    if (name === 'gateway') return gatewayCommand(values.config, values['log-format'], modules, files);
+    if (name === 'check') return checkCommand(files, { json, probe, modules });
     if (name === 'simulate') return simulateCommand(files, values);
     return wrong(`expected "gateway", "check" or "simulate"; got "${name}"`);
   } catch (error) {
@@ -104,16 +118,21 @@ export function parseCommand(args: readonly string[]): Command {
   }
 }
 
-function gatewayCommand(config: string | undefined, logFormat: string | undefined, files: readonly string[]): Command {
+function gatewayCommand(
+  config: string | undefined,
+  logFormat: string | undefined,
+  modules: readonly string[],
+  files: readonly string[],
+): Command {
   if (config === undefined || files.length > 0) return wrong('expected gateway --config FILE');
   if (logFormat !== undefined && logFormat !== 'json' && logFormat !== 'text') {
     return wrong(`expected --log-format json or text; got "${logFormat}"`);
   }
-  return { name: 'gateway', config, logFormat };
+  return { name: 'gateway', config, logFormat, modules };
 }
 
-function checkCommand([file, ...others]: readonly string[], json: boolean, probe: boolean): Command {
-  return file === undefined || others.length > 0 ? wrong('expected check and one file') : { name: 'check', file, json, probe };
+function checkCommand([file, ...others]: readonly string[], options: Omit<CheckArguments, 'file'>): Command {
+  return file === undefined || others.length > 0 ? wrong('expected check and one file') : { name: 'check', file, ...options };
 }
 
 type SimulateValues = {

@@ -1,6 +1,13 @@
 /** Checks a file: its faults, its warnings, and the settings in effect. */
 import { loadConfig } from '../../config/index.js';
-import { type ConfigIssue, EndpointPool, FlowConfigError, type FlowControllerOptions, resolveOptions } from '../../index.js';
+import {
+  type ConfigIssue,
+  EndpointPool,
+  FlowConfigError,
+  type FlowControllerOptions,
+  type PluginRegistry,
+  resolveOptions,
+} from '../../index.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective.js';
 import { flowLints, gatewayLints } from './lints.js';
@@ -15,12 +22,12 @@ export interface CheckResult {
   readonly effective: readonly Effective[];
 }
 
-/** A file whose documents have kinds is read as an EndpointPickerConfig, any other as a gateway file. */
-export function checkSource(text: string): CheckResult {
+/** A file whose documents have kinds is read as an EndpointPickerConfig, any other as a gateway file. `registry` has the plugins that it may name. */
+export function checkSource(text: string, registry?: PluginRegistry): CheckResult {
   const isDocument = /^\uFEFF?kind:/m.test(text) && !/^\uFEFF?(listen|upstreams):/m.test(text);
   const kind = isDocument ? 'EndpointPickerConfig' : 'gateway file';
   try {
-    return { kind, faults: [], ...(isDocument ? checkDocument(text) : checkGateway(text)) };
+    return { kind, faults: [], ...(isDocument ? checkDocument(text, registry) : checkGateway(text, registry)) };
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;
     return { kind, faults: error.issues, warnings: [], effective: [] };
@@ -29,16 +36,16 @@ export function checkSource(text: string): CheckResult {
 
 type Findings = Pick<CheckResult, 'warnings' | 'effective'>;
 
-function checkDocument(text: string): Findings {
-  const { options, warnings, objectives, enabled } = loadConfig(text);
+function checkDocument(text: string, registry: PluginRegistry | undefined): Findings {
+  const { options, warnings, objectives, enabled } = loadConfig(text, { registry });
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
   return { warnings: [...warnings, ...gate, ...flowLints(resolved, objectives, text)], effective: effectiveFlow(resolved) };
 }
 
-function checkGateway(text: string): Findings {
+function checkGateway(text: string, registry: PluginRegistry | undefined): Findings {
   const missing: string[] = [];
-  const config: GatewayConfig = loadGatewayConfig(text, { onMissing: (what) => missing.push(what) });
+  const config: GatewayConfig = loadGatewayConfig(text, { registry, onMissing: (what) => missing.push(what) });
   const resolved = resolve(config.flow);
   const objectives = new Map(Object.entries(config.objectives));
   return {

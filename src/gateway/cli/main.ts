@@ -15,7 +15,7 @@ async function main(): Promise<number> {
     case 'gateway':
       return (await import('./commands.js')).runGateway(command);
     case 'check':
-      return (await import('./commands.js')).runCheck(command.file, command.json, command.probe);
+      return (await import('./commands.js')).runCheck(command);
     case 'simulate':
       return (await import('./commands.js')).runSimulate(command);
     case 'wrong':

@@ -1,11 +1,12 @@
 /** `headgate check --probe`: asks the servers of a gateway file once whether they are there, and whether they report their load. */
+import type { PluginRegistry } from '../../index.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { Upstreams } from '../upstreams.js';
 import { answersWithoutMetrics, scraperOf } from '../watch-upstreams.js';
 
 /** One sentence for each server with which something is wrong. The file must have no faults. */
-export async function probe(text: string): Promise<string[]> {
-  const config = loadGatewayConfig(text);
+export async function probe(text: string, registry?: PluginRegistry): Promise<string[]> {
+  const config = loadGatewayConfig(text, { registry });
   const absent = await Promise.all(config.upstreams.map((upstream) => absence(upstream, config.health.timeoutMs)));
   return [...absent.flat(), ...(await withoutLoad(config))];
 }

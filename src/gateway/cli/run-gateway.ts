@@ -1,20 +1,21 @@
 /** `headgate gateway`: a gateway until a signal ends it. */
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { changesBetween } from '../config-changes.js';
-import { createGateway, type Gateway, type GatewayConfig, type GatewayLog, loadGatewayConfig } from '../index.js';
+import { createGateway, type Gateway, type GatewayConfig, type GatewayLog, importPlugins, loadGatewayConfig } from '../index.js';
 import { CommandLog, type LogFormat } from './command-log.js';
 import { readSource } from './read-source.js';
 
 export interface GatewayCommand {
   readonly config: string;
   readonly logFormat?: LogFormat | undefined;
+  readonly modules?: readonly string[] | undefined;
 }
 
 /** Changes that one line tells. */
 const mostChanges = 20;
 
 /** Resolves to the exit status. */
-export async function runGateway({ config: path, logFormat }: GatewayCommand): Promise<number> {
+export async function runGateway({ config: path, logFormat, modules }: GatewayCommand): Promise<number> {
   const file = path === '-' ? '-' : resolve(path);
   const output = new CommandLog(logFormat);
   const { log } = output;
@@ -22,12 +23,15 @@ export async function runGateway({ config: path, logFormat }: GatewayCommand): P
   const warn = ({ warnings }: GatewayConfig): void => {
     for (const message of warnings) log('warn', 'config', { file, message });
   };
+  const from = path === '-' ? undefined : dirname(file);
+  const load = async (source: string): Promise<GatewayConfig> =>
+    loadGatewayConfig(source, { registry: await importPlugins(source, { from, modules }) });
   let config: GatewayConfig;
   let gateway: Gateway;
   try {
     const source = readSource(path);
     output.follow(source);
-    config = loadGatewayConfig(source);
+    config = await load(source);
     warn(config);
     gateway = await createGateway(config, { log });
   } catch (error) {
@@ -35,10 +39,10 @@ export async function runGateway({ config: path, logFormat }: GatewayCommand): P
     release();
     return 1;
   }
-  process.on('SIGHUP', () => {
+  const reload = async (): Promise<void> => {
     try {
       const source = readSource(path);
-      const next = loadGatewayConfig(source);
+      const next = await load(source);
       const later = gateway.reconfigure(next);
       const changes = changesBetween(config, next);
       config = next;
@@ -49,6 +53,10 @@ export async function runGateway({ config: path, logFormat }: GatewayCommand): P
     } catch (error) {
       output.faults(file, 'reload-refused', error);
     }
+  };
+  let reloaded = Promise.resolve();
+  process.on('SIGHUP', () => {
+    reloaded = reloaded.then(reload); // one after the other
   });
   const end = stopped(gateway, log, () => config.drain.delayMs).finally(() => output.flush());
   // This comes last, because a reader of the line may send signals at once.
