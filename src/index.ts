@@ -27,6 +27,8 @@ export type {
   BandOptions,
   BandTemplate,
   FlowControllerOptions,
+  FlowSettings,
+  InFlightOptions,
 } from './core/options.js';
 export { type DropExplanation, explainDrop } from './core/outcome/explain-drop.js';
 export type { Explanation, WaitExplanation } from './core/outcome/explanation.js';

@@ -3,8 +3,9 @@ import { type BandTemplate, type Duration, type FlowControllerOptions, schemas }
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
+import { flowLimits, flowSettings, flowsOf, inFlight, knownPlans, unlimitedWhereZero } from './tenant-plans.js';
 
-const { atLeastZero, aboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, ratio, record } = schemas;
+const { atLeastZero, aboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, ratio, record, text } = schemas;
 
 /** The limits of a band whose own limit is absent or 0, as in llm-d. */
 const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
@@ -32,11 +33,6 @@ const evictionNames = [
   'evictionReserve',
 ] as const;
 
-/** The schema of `flowLimits` and of the limits of a single flow. */
-function flowLimits() {
-  return object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) });
-}
-
 function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
   const band = {
     maxRequests: optional(quantity('the default', '500')),
@@ -46,6 +42,7 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     defaultRequestTTL: optional(ttl()),
     saturationDetectorRef: optional(plugins.reference('saturationDetector')),
     flowLimits: optional(flowLimits()),
+    maxInFlightPerFlow: optional(inFlight()),
     minShare: optional(ratio()),
   };
   const gate = {
@@ -81,7 +78,9 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     bandOrder: optional(oneOf('strict', 'fifo', 'aging')),
     bandPromotion: optional(ttl()),
     minShareUnit: optional(oneOf('requests', 'tokens')),
-    flows: optional(record(object({ weight: optional(positiveInteger()), limits: optional(flowLimits()) }))),
+    flows: optional(record(flowSettings())),
+    plans: optional(record(flowSettings())),
+    tenants: optional(record(text('the name of a plan'))),
     gate: optional(object(gate, schemas.opensBelowClosing)),
     maxBands: optional(integer({ from: 1, to: schemas.mostBands })),
     maxFlows: optional(positiveInteger()),
@@ -90,7 +89,13 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     maxLease: optional(interval('45m')),
     overdueLeases: optional(oneOf('warn', 'release')),
   };
-  return object(shape, schemas.distinctPriorities('priorityBands'), schemas.roomForBands('priorityBands'), schemas.bandOutlivesFlows);
+  return object(
+    shape,
+    schemas.distinctPriorities('priorityBands'),
+    schemas.roomForBands('priorityBands'),
+    schemas.bandOutlivesFlows,
+    knownPlans,
+  );
 }
 
 type Section = ReturnType<ReturnType<typeof sectionSchema>['read']>;
@@ -127,7 +132,7 @@ export function readFlowControl(
     bandOrder: read.bandOrder,
     bandPromotion: read.bandPromotion,
     minShareUnit: read.minShareUnit,
-    flows: read.flows && Object.fromEntries(Object.entries(read.flows).map(([name, flow]) => [name, flowOf(flow)])),
+    flows: flowsOf(read),
     usageLimitPolicy: read.usageLimitPolicyPluginRef,
     limits: { maxRequests: read.maxRequests || Infinity, maxBytes: read.maxBytes || Infinity },
     bands: (read.priorityBands ?? []).map((band) => ({ priority: band.priority, ...template(band) })),
@@ -156,14 +161,6 @@ function evictionOf(section: Section): FlowControllerOptions['eviction'] {
   };
 }
 
-function flowOf({ weight, limits }: NonNullable<Section['flows']>[string]): NonNullable<FlowControllerOptions['flows']>[string] {
-  return { weight, limits: limits && unlimitedWhereZero(limits) };
-}
-
-function unlimitedWhereZero({ maxRequests, maxBytes }: NonNullable<Band['flowLimits']>): NonNullable<FlowControllerOptions['limits']> {
-  return { maxRequests: maxRequests || Infinity, maxBytes: maxBytes || Infinity };
-}
-
 /** Files have a unit in every duration, so that the constructor need not ask whether a small number was meant in seconds. */
 function withUnit(ms: number | undefined): Duration | undefined {
   return ms === undefined || ms === 0 ? ms : `${ms}ms`;
@@ -174,6 +171,7 @@ function template(band: Band): BandTemplate {
     // Spelt out, because the constructor would follow a larger global limit.
     limits: { maxRequests: band.maxRequests || bandDefaults.maxRequests, maxBytes: band.maxBytes || bandDefaults.maxBytes },
     flowLimits: band.flowLimits && unlimitedWhereZero(band.flowLimits),
+    maxInFlightPerFlow: band.maxInFlightPerFlow,
     requestTtl: withUnit(band.defaultRequestTTL),
     fairness: band.fairnessPolicyRef,
     ordering: band.orderingPolicyRef,

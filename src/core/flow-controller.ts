@@ -131,6 +131,14 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
+   * Asks the function that `flows` is for the settings of one fairness ID anew, and applies them at once to what waits of it: a larger cap
+   * lets it go on, a smaller one only holds back.
+   */
+  refreshFlow(fairnessId: string): void {
+    this.dispatcher.refreshFlow(fairnessId);
+  }
+
+  /**
    * Stops admission, lets waiting requests go for `drainMs` more, then evicts the rest. Resolves when nothing waits; leases in flight
    * stay valid. Idempotent: a later call can only shorten the time.
    * @throws (rejects) FlowConfigError when `drainMs` is no number from 0 up

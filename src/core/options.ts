@@ -14,8 +14,9 @@ import type { BandOrder } from '../tiers/1-priority/band-order.js';
 import type { ShareUnit } from '../tiers/1-priority/band-shares.js';
 import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
-import type { FlowProfiles } from '../tiers/flow.js';
+import type { InFlightCap } from '../tiers/flow.js';
 import type { FlowRequest } from './flow-request.js';
+import type { FlowSettingsSource } from './flow-settings.js';
 
 /** Limits of what may wait. Landing exactly on a limit is allowed. */
 export interface LimitOptions {
@@ -23,12 +24,20 @@ export interface LimitOptions {
   maxBytes?: Quantity | undefined;
 }
 
+/** What may run at a time: requests, or requests and tokens booked for them (`FlowRequest.tokens`). From 1 up. */
+export type InFlightOptions = Quantity | { requests?: Quantity | undefined; tokens?: Quantity | undefined };
+
 /** The settings of a priority band; also the template of bands that are made on first use. */
 export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   /** @default 5000 requests and 1e9 bytes, or the global limits where those were set and are larger */
   limits?: LimitOptions | undefined;
   /** Limits of each flow of the band. @default unlimited */
   flowLimits?: LimitOptions | undefined;
+  /**
+   * What each flow of the band may run at a time. A flow at its cap waits while others pass; it goes on when one of its own requests
+   * ends. A request larger than the cap in tokens runs alone. No effect in mode `admission`. @default unlimited
+   */
+  maxInFlightPerFlow?: InFlightOptions | undefined;
   /** @default `defaultRequestTtl`; 0 or Infinity: for ever */
   requestTtl?: Duration | undefined;
   /** @default roundRobin() */
@@ -45,11 +54,13 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
 }
 
 /** The settings of one fairness ID, besides those of its band. */
-export interface FlowOptions {
+export interface FlowSettings {
   /** Turns in each round of `roundRobin()`, an integer from 1 up. @default 1 */
   weight?: number | undefined;
   /** @default the band's `flowLimits` */
   limits?: LimitOptions | undefined;
+  /** What it may run at a time, in all bands together. @default the `maxInFlightPerFlow` of each band */
+  maxInFlight?: InFlightOptions | undefined;
 }
 
 /** Running requests that give up their seats for more important ones. */
@@ -120,8 +131,12 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * when it ends by what `lease.report` told. @default 'requests'
    */
   minShareUnit?: 'requests' | 'tokens' | undefined;
-  /** Weights and limits of single fairness IDs, in every band. */
-  flows?: Readonly<Record<string, FlowOptions>> | undefined;
+  /**
+   * Weights, limits and caps of single fairness IDs, in every band; or a function that tells them, at once. What it returned is remembered
+   * for up to `maxFlows` fairness IDs, until `refreshFlow`. Where it throws or answers nonsense, its last answer for that fairness ID
+   * holds, or, if there is none, the settings of the band, until `refreshFlow`; a `pluginError` of the kind `flows` tells of it.
+   */
+  flows?: Readonly<Record<string, FlowSettings>> | ((fairnessId: string) => FlowSettings | undefined) | undefined;
   /** @default staticUsageLimit(): every band up to saturation 1 */
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
@@ -202,6 +217,8 @@ export interface ResolvedBand {
   readonly ordering: OrderingPolicy;
   readonly saturationDetector: SaturationDetector | undefined;
   readonly holdsFlows: boolean;
+  readonly parksFlows: boolean;
+  readonly maxInFlightPerFlow: InFlightCap | undefined;
   readonly minShare: number;
 }
 
@@ -223,7 +240,8 @@ export interface ResolvedOptions {
   /** @internal */
   readonly bandOrder: BandOrder;
   readonly minShareUnit: ShareUnit;
-  readonly flows: FlowProfiles;
+  /** @internal */
+  readonly flows: FlowSettingsSource;
   readonly limits: Limits;
   /** Configured bands, highest priority first; priority 0 is always among them. */
   readonly bands: readonly (ResolvedBand & { readonly priority: number })[];

@@ -3,6 +3,7 @@
  * Either everything is right, or one error lists all that is wrong.
  */
 import { gaieLegacy } from '../admission/gaie-legacy.js';
+import { isAsyncFunction } from '../base/async-function.js';
 import { realClock } from '../base/clock.js';
 import { isDevelopment } from '../base/is-development.js';
 import { list, type Output, object, orEmpty, record, withKeys } from '../base/schema/containers.js';
@@ -17,7 +18,7 @@ import {
   roomForBands,
 } from '../base/schema/cross-field-rules.js';
 import { element, objectWith, optional, type Report, type Schema } from '../base/schema/element.js';
-import { parse } from '../base/schema/parse.js';
+import { parse, validate } from '../base/schema/parse.js';
 import {
   aboveZero,
   atLeastZero,
@@ -42,8 +43,9 @@ import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
-import type { FlowProfile } from '../tiers/flow.js';
+import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
 import type { FlowRequest } from './flow-request.js';
+import { AskedFlows, type FlowSettingsSource, NamedFlows } from './flow-settings.js';
 import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
 
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
@@ -62,9 +64,24 @@ const defaultEvictionOrdering = /* @__PURE__ */ priorityThenTime();
 
 const limits = object({ maxRequests: optional(quantity('1k')), maxBytes: optional(quantity('10Gi')) });
 
+/** At least one: a cap of nothing would hold for ever. */
+const atLeastOne = element<number>((given, report) => {
+  const verdict = validate(quantity('8'), given);
+  if (verdict.ok && verdict.value >= 1) return verdict.value;
+  report('an integer from 1 up, Infinity, or a quantity like "16k"');
+  return Number.NaN;
+});
+const capParts = object({ requests: optional(atLeastOne), tokens: optional(atLeastOne) });
+const inFlight = element<InFlightCap>((given, report) => {
+  const isObject = typeof given === 'object' && given !== null;
+  const { requests = Infinity, tokens = Infinity } = isObject ? capParts.read(given, report) : { requests: atLeastOne.read(given, report) };
+  return { maxRequests: requests, maxTokens: tokens };
+});
+
 const template = {
   limits: optional(limits),
   flowLimits: optional(limits),
+  maxInFlightPerFlow: optional(inFlight),
   requestTtl: optional(duration()),
   fairness: optional(pluginOf('fairness'), defaultFairness),
   ordering: optional(pluginOf('ordering'), defaultOrdering),
@@ -81,7 +98,16 @@ const eviction = object({
   reserveMs: optional(atLeastZero(), 1000),
 });
 
-const flowProfile = object({ weight: optional(positiveInteger(), 1), limits: optional(limits) });
+const flowSettings = object({ weight: optional(positiveInteger(), 1), limits: optional(limits), maxInFlight: optional(inFlight) });
+const flowProfile = element<FlowProfile>((given, report) => resolveFlow(flowSettings.read(given, report)));
+const namedFlows = record(flowProfile);
+const flows = element<Record<string, FlowProfile> | AskFlows>((given, report) => {
+  if (typeof given === 'function' && !isAsyncFunction(given)) return given as AskFlows;
+  return namedFlows.read(given, (expected, path = [], got) => {
+    if (path.length > 0) report(expected, path, got);
+    else report('an object, or a function that answers at once');
+  });
+});
 
 const gateShape = {
   closeAt: optional(aboveZero(), defaultCloseAt),
@@ -100,7 +126,7 @@ const shape = {
   bandOrder: optional(oneOf('strict', 'fifo', 'aging'), 'strict'),
   bandPromotion: optional(duration(), 60_000),
   minShareUnit: optional(oneOf('requests', 'tokens'), 'requests'),
-  flows: optional(record(flowProfile), {}),
+  flows: optional(flows, {}),
   usageLimitPolicy: optional(pluginOf('usageLimit'), defaultUsageLimit),
   limits: optional(limits),
   bands: optional(list(object(withKeys({ priority: integer() }, template))), []),
@@ -159,7 +185,7 @@ export function resolveOptions<R extends FlowRequest>(
     overflow: parsed.overflow,
     bandOrder: orderOf(parsed),
     minShareUnit: parsed.minShareUnit,
-    flows: new Map(Object.entries(parsed.flows).map(([fairnessId, profile]) => [fairnessId, resolveFlow(profile)])),
+    flows: flowsOf(parsed),
     limits: fill(parsed.limits, defaultLimits),
     bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed) })),
     defaultBand: resolveBand(defaultBand, parsed),
@@ -182,7 +208,7 @@ export function resolveOptions<R extends FlowRequest>(
   };
 }
 
-function resolveBand(band: ParsedBand, { limits: global, defaultRequestTtl, holBlocking }: Parsed): ResolvedBand {
+function resolveBand(band: ParsedBand, { limits: global, defaultRequestTtl, holBlocking, flows: profiles }: Parsed): ResolvedBand {
   return {
     limits: fill(band.limits, {
       maxRequests: Math.max(defaultBandLimits.maxRequests, global?.maxRequests ?? 0),
@@ -194,6 +220,8 @@ function resolveBand(band: ParsedBand, { limits: global, defaultRequestTtl, holB
     ordering: band.ordering,
     saturationDetector: band.saturationDetector,
     holdsFlows: holBlocking !== 'band',
+    parksFlows: band.maxInFlightPerFlow !== undefined || mayCap(profiles),
+    maxInFlightPerFlow: band.maxInFlightPerFlow,
     minShare: band.minShare,
   };
 }
@@ -206,8 +234,19 @@ function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {
   return { strict: strictOrder, fifo: fifoOrder, aging: agingOrder(bandPromotion) }[bandOrder];
 }
 
-function resolveFlow({ weight, limits: given }: Parsed['flows'][string]): FlowProfile {
-  return { weight, limits: given === undefined ? undefined : fill(given, unlimited) };
+type AskFlows = (fairnessId: string) => unknown;
+
+function resolveFlow({ weight, limits: given, maxInFlight }: ReturnType<typeof flowSettings.read>): FlowProfile {
+  return { weight, limits: given === undefined ? undefined : fill(given, unlimited), maxInFlight };
+}
+
+function flowsOf({ flows: given, maxFlows }: Parsed): FlowSettingsSource {
+  if (typeof given === 'function') return new AskedFlows(given, flowProfile, maxFlows);
+  return new NamedFlows(new Map(Object.entries(given)));
+}
+
+function mayCap(given: Parsed['flows']): boolean {
+  return typeof given === 'function' || Object.values(given).some(({ maxInFlight }) => maxInFlight !== undefined);
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
  * The bands: made from the configuration or on first use, forgotten when idle, and those of them that have requests waiting.
  *
- * Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting` holds exactly the bands with waiting requests;
+ * Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting` holds exactly the bands with waiting requests,
+ * and `highestWaiting` is the first of those with a request that is not parked;
  * lists of bands are in descending order of priority.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
@@ -38,6 +39,8 @@ export class BandRegistry {
   version = 0;
   /** A field of its own, because an array that may be empty is slow to ask for its first member (bench: try). */
   highestWaiting: PriorityBand | undefined = undefined;
+  /** Requests that wait in parked flows, in all bands. Written by Backlog. */
+  parked = 0;
   readonly flows: FlowTable;
   readonly shares: BandShares = new BandShares();
   private readonly byPriority = new Map<number, PriorityBand>();
@@ -84,6 +87,17 @@ export class BandRegistry {
   /** The bands with waiting requests, highest priority first. */
   allWaiting(): readonly PriorityBand[] {
     return this.waiting;
+  }
+
+  /** The bands with waiting requests that are not parked, highest priority first. */
+  allCompeting(): readonly PriorityBand[] {
+    return this.parked === 0 ? this.waiting : this.waiting.filter(isCompeting);
+  }
+
+  /** So many more requests are parked: looks anew for the highest band. O(waiting bands) while some are. */
+  noteParked(change: number): void {
+    this.parked += change;
+    this.highestWaiting = this.parked === 0 ? this.waiting[0] : this.waiting.find(isCompeting);
   }
 
   get lowestWaiting(): PriorityBand | undefined {
@@ -212,6 +226,10 @@ export class BandRegistry {
   private needsArrivals(priority: number): boolean {
     return this.settings.bandOrder.needsOldest || (this.settings.overflow === 'displace' && priority < 0);
   }
+}
+
+function isCompeting(band: PriorityBand): boolean {
+  return band.waiting > band.parked.waiting;
 }
 
 function isIdle(band: PriorityBand): boolean {

@@ -6,7 +6,7 @@
 
 import { LinkedList } from '../base/queues/linked-list.js';
 import { textHash } from '../base/text-hash.js';
-import { Flow, type FlowProfiles } from './flow.js';
+import { Flow, type FlowProfile, type FlowProfiles } from './flow.js';
 import type { PriorityBand } from './priority-band.js';
 
 /** Flows that the fairness IDs of one band share when the table is full. */
@@ -42,7 +42,17 @@ export class FlowTable {
   /** Takes new settings, and gives the flows of `bands` their new profiles. */
   configure(settings: FlowTableSettings, bands: readonly PriorityBand[]): void {
     this.settings = settings;
-    for (const band of bands) for (const flow of band.flows.values()) flow.profile = settings.flows.get(flow.fairnessId);
+    for (const band of bands) for (const flow of band.flows.values()) flow.profile = this.profileOf(flow.fairnessId);
+  }
+
+  /** Reads the settings of one fairness ID anew. O(bands), and O(flows of the band) where classes queue apart. */
+  refresh(fairnessId: string, bands: readonly PriorityBand[], queuesByClass: boolean): void {
+    for (const { flows } of bands) {
+      const own = flows.get(fairnessId);
+      for (const flow of queuesByClass ? flows.values() : own === undefined ? [] : [own]) {
+        if (flow.fairnessId === fairnessId) flow.profile = this.profileOf(fairnessId);
+      }
+    }
   }
 
   /** The flow of a fairness ID, made when missing; one for each class of requests where classes queue apart. O(1). */
@@ -102,11 +112,15 @@ export class FlowTable {
     }
     if (isOverflow(name)) this.overflows++;
     const flow = new Flow(name, fairnessId, band, band.queueForFlow());
-    flow.profile = this.settings.flows.get(fairnessId);
+    flow.profile = this.profileOf(fairnessId);
     band.flows.set(name, flow);
     this.size++;
     this.linkIdle(flow, nowMs);
     return flow;
+  }
+
+  private profileOf(fairnessId: string): FlowProfile | undefined {
+    return isOverflow(fairnessId) ? undefined : this.settings.flows.get(fairnessId);
   }
 
   private linkIdle(flow: Flow, nowMs: number): void {

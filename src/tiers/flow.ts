@@ -2,23 +2,38 @@
 import type { ItemQueue } from '../base/queues/item-queue.js';
 import type { Linked } from '../base/queues/linked-list.js';
 import type { HeldClass } from './held-flows.js';
+import type { Park } from './parked-flows.js';
 import type { PriorityBand } from './priority-band.js';
 import type { FlowView } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
+
+/** What may run at a time; Infinity = unlimited. */
+export interface InFlightCap {
+  readonly maxRequests: number;
+  readonly maxTokens: number;
+}
 
 /** What the configuration gives to one fairness ID. */
 export interface FlowProfile {
   readonly weight: number;
   /** Undefined: the band's limits for flows. */
   readonly limits: { readonly maxRequests: number; readonly maxBytes: number } | undefined;
+  /** What it may run in all bands together. Undefined: the band's cap, for each band. */
+  readonly maxInFlight: InFlightCap | undefined;
 }
 
 /** By fairness ID. */
-export type FlowProfiles = ReadonlyMap<string, FlowProfile>;
+export interface FlowProfiles {
+  /** 0 = nobody has one. */
+  readonly size: number;
+  /** True when some fairness ID has, or may get, a cap of its own. */
+  readonly mayCap: boolean;
+  get(fairnessId: string): FlowProfile | undefined;
+}
 
 /**
- * Invariant: linked into its band's active flows, or the held ones, while something waits, into the idle flows while nothing waits and nothing of it is
- * tracked in flight.
+ * Invariant: linked into its band's active flows, the held ones or the parked ones while something waits, into the idle flows while nothing
+ * waits and nothing of it is tracked in flight.
  */
 export class Flow implements FlowView, Linked<Flow> {
   previous: Flow | undefined = undefined;
@@ -34,6 +49,8 @@ export class Flow implements FlowView, Linked<Flow> {
   /** The class that it is held in, and the class that it retries for once it is released: owned by HeldFlows. */
   heldIn: HeldClass | undefined = undefined;
   retriesFor: HeldClass | undefined = undefined;
+  /** What it waits for beside its turn: owned by ParkedFlows. */
+  parkedFor: Park | undefined = undefined;
   /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
   readonly name: string;
   readonly fairnessId: string;

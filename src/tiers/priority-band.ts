@@ -5,7 +5,7 @@
  *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
  *     band ── one queue ──► request                      when the fairness policy does not tell flows apart
  *
- * Invariant: the band's counts are the sums of its flows' counts; a flow is active, or held back, exactly while something of it waits.
+ * Invariant: the band's counts are the sums of its flows' counts; a flow is active, held back or parked exactly while something of it waits.
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
@@ -24,8 +24,9 @@ import { guardedScores } from './3-ordering/guarded-scores.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
 import { Crowd } from './crowd.js';
 import { EventRate } from './event-rate.js';
-import { Flow } from './flow.js';
+import { Flow, type InFlightCap } from './flow.js';
 import { type HeldClass, HeldFlows } from './held-flows.js';
+import { type Park, ParkedFlows } from './parked-flows.js';
 import type { ItemView, Usage } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
 
@@ -38,6 +39,10 @@ export interface BandSettings {
   readonly ordering: OrderingPolicy;
   /** True when single flows may be held back, so that each needs a queue of its own. */
   readonly holdsFlows: boolean;
+  /** True when single flows may be parked, so that each needs a queue of its own. */
+  readonly parksFlows: boolean;
+  /** What each flow may run at a time in this band. */
+  readonly maxInFlightPerFlow: InFlightCap | undefined;
   /** Part of all dispatches guaranteed to the band while it waits. */
   readonly minShare: number;
 }
@@ -73,6 +78,7 @@ export class PriorityBand implements PickedBand {
   crowd: Crowd<Flow, WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
   readonly held: HeldFlows = new HeldFlows();
+  readonly parked: ParkedFlows = new ParkedFlows();
   private selector: GuardedSelector | undefined;
   /** Reports that the fairness policies before this one ignored. */
   private ignoredBefore = 0;
@@ -108,21 +114,22 @@ export class PriorityBand implements PickedBand {
   }
 
   isActiveFlow(candidate: unknown): candidate is Flow {
-    return candidate instanceof Flow && candidate.band === this && candidate.waiting > 0 && candidate.heldIn === undefined;
+    if (!(candidate instanceof Flow) || candidate.band !== this || candidate.waiting === 0) return false;
+    return candidate.heldIn === undefined && candidate.parkedFor === undefined;
   }
 
   activeFlows(): Iterable<Flow> {
     return this.active;
   }
 
-  /** The active flows and the held ones. */
+  /** The active flows, the held ones and the parked ones. */
   waitingFlows(): Flow[] {
-    return [...this.active, ...this.held.flows()];
+    return [...this.active, ...this.held.flows(), ...this.parked.flows()];
   }
 
-  /** Requests that wait in flows that are not held back. */
+  /** Requests that wait in flows that are neither held back nor parked. */
   get ready(): number {
-    return this.waiting - this.held.waiting;
+    return this.waiting - this.held.waiting - this.parked.waiting;
   }
 
   /** Undefined when nothing was measured. */
@@ -168,13 +175,15 @@ export class PriorityBand implements PickedBand {
     if (isTracked) for (const item of this.waitingItems()) this.crowd?.added(item, item.flow as Flow);
   }
 
-  add(item: WaitingItem, flow: Flow): void {
+  /** `park`: what its flow waits for beside its turn. */
+  add(item: WaitingItem, flow: Flow, park?: Park): void {
     if (this.arrivals !== undefined) this.arrivals.push(item);
     this.waiting++;
     this.waitingBytes += item.byteSize;
     this.waitingTokens += item.tokens;
     this.enter(item, flow);
     if (flow.heldIn !== undefined) this.reviewHeld(flow);
+    else if (park !== undefined && flow.parkedFor === undefined) this.park(flow, park);
   }
 
   /** Holds the flow back, because its first request has nowhere to go: until there is room, tier 2 does not see it. */
@@ -182,6 +191,19 @@ export class PriorityBand implements PickedBand {
     this.held.retried(flow);
     this.deactivate(flow);
     this.held.hold(flow, flow.head?.requestClass, this.heldOrder);
+  }
+
+  /** Parks an active flow: until `unpark`, tier 2 does not see it, and it is owed nothing meanwhile. */
+  park(flow: Flow, park: Park): void {
+    this.held.retried(flow);
+    this.active.remove(flow);
+    if (this.selector !== undefined) this.selector.flowDeactivated(flow, true);
+    this.parked.park(flow, park);
+  }
+
+  unpark(flow: Flow): void {
+    this.parked.unpark(flow);
+    this.activate(flow);
   }
 
   /** Releases one flow of a class, to retry. */
@@ -314,11 +336,12 @@ export class PriorityBand implements PickedBand {
 
   /** Takes new settings; when a policy changed, every waiting request is lined up anew. O(waiting · log) then. */
   configure(settings: BandSettings): void {
-    const { fairness, ordering, holdsFlows } = this.settings;
+    const { fairness, ordering } = this.settings;
+    const hadQueues = queuesApart(this.settings);
     for (const flow of [...this.held.flows()]) this.releaseHeld(flow);
     this.held.clear();
     this.settings = settings;
-    if (settings.fairness === fairness && settings.ordering === ordering && settings.holdsFlows === holdsFlows) return;
+    if (settings.fairness === fairness && settings.ordering === ordering && queuesApart(settings) === hadQueues) return;
     const items = this.waitingItems();
     this.compare = guardedCompare(settings.ordering, this.errors);
     this.scores = guardedScores(settings.ordering, this.errors);
@@ -337,7 +360,7 @@ export class PriorityBand implements PickedBand {
   }
 
   /**
-   * Files every waiting request under another flow, while nothing is held back. `emptied` hears of every flow before the first is filled.
+   * Files every waiting request under another flow, while nothing is held back or parked. `emptied` hears of every flow before the first is filled.
    * O(waiting · log).
    */
   refile(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
@@ -365,6 +388,7 @@ export class PriorityBand implements PickedBand {
     flow.waitingBytes += item.byteSize;
     if (flow.waiting === 1) this.activate(flow);
     else if (flow.heldIn !== undefined) this.held.waiting++;
+    else if (flow.parkedFor !== undefined) this.parked.waiting++;
     if (this.crowd !== undefined) this.crowd.added(item, flow);
     if (this.selector !== undefined) this.selector.itemAdded(flow, item);
   }
@@ -379,8 +403,10 @@ export class PriorityBand implements PickedBand {
     flow.waitingBytes -= item.byteSize;
     if (this.crowd !== undefined) this.crowd.left(flow);
     if (flow.heldIn !== undefined) this.held.waiting--;
+    else if (flow.parkedFor !== undefined) this.parked.waiting--;
     if (flow.waiting > 0) return;
     if (flow.heldIn !== undefined) this.held.release(flow);
+    else if (flow.parkedFor !== undefined) this.parked.unpark(flow);
     else this.deactivate(flow);
     if (flow.retriesFor !== undefined) this.held.retried(flow);
   }
@@ -424,8 +450,9 @@ export class PriorityBand implements PickedBand {
 
   /** Undefined where one queue serves all flows. */
   private makeSelector(): GuardedSelector | undefined {
-    const { fairness, holdsFlows } = this.settings;
-    const policy = 'sharedQueue' in fairness ? (holdsFlows ? earliestHead(fairness.type, this.compare) : undefined) : fairness;
+    const { fairness } = this.settings;
+    const policy =
+      'sharedQueue' in fairness ? (queuesApart(this.settings) ? earliestHead(fairness.type, this.compare) : undefined) : fairness;
     return policy && new GuardedSelector(policy, this, this.errors);
   }
 
@@ -449,4 +476,8 @@ export class PriorityBand implements PickedBand {
     if (this.scores !== undefined) return new ScoredQueue<WaitingItem>(this.scores);
     return this.settings.ordering.arrivalOrder === true ? new FifoQueue<WaitingItem>() : new HeapQueue<WaitingItem>(this.compare);
   }
+}
+
+function queuesApart({ holdsFlows, parksFlows }: BandSettings): boolean {
+  return holdsFlows || parksFlows;
 }

@@ -595,7 +595,38 @@ describe('what happens when the queue is full, who goes next, and who comes in',
       [0, 0],
       [-1, 0.05],
     ]);
-    expect(options.flows.get('greedy')).toEqual({ weight: 2, limits: { maxRequests: 5, maxBytes: Infinity } });
+    expect(options.flows.get('greedy')).toEqual({ weight: 2, limits: { maxRequests: 5, maxBytes: Infinity }, maxInFlight: undefined });
+  });
+
+  it('caps what runs, for each flow of a band and for tenants by their plans', () => {
+    const section = {
+      priorityBands: [{ priority: 0, maxInFlightPerFlow: { requests: 8, tokens: '16k' } }],
+      flows: { vip: { maxInFlight: 100 } },
+      plans: { free: { maxInFlight: 2 }, team: { weight: 3, maxInFlight: { tokens: '200k' }, limits: { maxRequests: 0 } } },
+      tenants: { acme: 'team', '*': 'free' },
+    };
+    const { flows, bands } = resolved(section);
+    expect(bands[0]?.maxInFlightPerFlow).toEqual({ maxRequests: 8, maxTokens: 16_000 });
+    expect(flows.get('vip')).toMatchObject({ weight: 1, maxInFlight: { maxRequests: 100, maxTokens: Infinity } });
+    const unlimited = { maxRequests: Infinity, maxBytes: Infinity };
+    expect(flows.get('acme')).toEqual({ weight: 3, limits: unlimited, maxInFlight: { maxRequests: Infinity, maxTokens: 200_000 } });
+    expect(flows.get('anybody')).toMatchObject({ maxInFlight: { maxRequests: 2, maxTokens: Infinity } });
+    const named = resolved({ ...section, tenants: { acme: 'team' } }).flows;
+    expect([named.size, named.get('anybody')]).toEqual([2, undefined]);
+  });
+
+  it('lists every wrong cap, plan and tenant', () => {
+    const section = {
+      priorityBands: [{ priority: 0, maxInFlightPerFlow: 0 }],
+      flows: { acme: {} },
+      plans: { free: { maxInFlight: { token: 5 } } },
+      tenants: { acme: 'fre' },
+    };
+    const wrong = (): unknown => resolved(section);
+    expect(wrong).toThrow('priorityBands[0].maxInFlightPerFlow: expected an integer from 1 up, or a quantity like "16k"; got 0 (number)');
+    expect(wrong).toThrow('plans.free.maxInFlight.token: expected one of the keys requests, tokens');
+    expect(wrong).toThrow('tenants.acme: expected one of the plans free (did you mean "free"?)');
+    expect(wrong).toThrow('tenants.acme: expected a tenant that does not stand under "flows" as well');
   });
 
   it("is llm-d's without flow control, in mode admission without a policy", () => {

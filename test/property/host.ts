@@ -372,7 +372,8 @@ export class Host {
     const { priority } = ticket.key;
     const waited = ticket.state === 'waiting';
     const isExact = optionsOf(this.flow).holBlocking === 'band';
-    for (const other of this.isStrict && isExact ? this.waiting : []) {
+    const hasCaps = dispatcherOf(this.flow).caps !== undefined;
+    for (const other of this.isStrict && isExact && !hasCaps ? this.waiting : []) {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
       if (overtaken) this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
     }
@@ -386,6 +387,7 @@ export class Host {
       const isOwn = otherFlow === Reflect.get(item, 'flow');
       if (!isShared && !isOwn) continue;
       // Where flows are held back, first requests of one class keep their order.
+      if (!isOwn && hasCaps) continue;
       const isFree = !isExact && !isOwn;
       if (isFree && (this.gate.saturation === undefined || otherFlow.head !== other || classOf(other) !== classOf(item))) continue;
       const before = order(other, item) || other.sequence - item.sequence;
@@ -507,7 +509,9 @@ export class Host {
   get expectedTimers(): [least: number, most: number] {
     if (this.waiting.size === 0) return [0, 0];
     const isDraining = this.closedAtMs < Number.POSITIVE_INFINITY;
-    const looksAgain = isPaused(this.flow) || (this.isSilent && !this.isPoolEmpty);
+    // What is parked waits for leases, and no gate is looked at for it.
+    const { waiting, bands } = dispatcherOf(this.flow).backlog;
+    const looksAgain = isPaused(this.flow) || (this.isSilent && !this.isPoolEmpty && waiting > bands.parked);
     const least = 1 + (looksAgain ? 1 : 0) + (isDraining ? 1 : 0);
     const hasVictims = optionsOf(this.flow).eviction !== undefined && !this.isPoolEmpty && !looksAgain;
     const hasMarks = (this.pool?.endpoints ?? []).some(({ overloadedUntilMs }) => overloadedUntilMs > this.clock.now());

@@ -352,7 +352,19 @@ export class World {
       overflow: random.pick(['reject', 'displace', 'fair', 'fair']),
       bandOrder: random.pick(['strict', 'strict', 'strict', 'fifo', 'aging']),
       bandPromotion: random.pick([0, 100, 5000]),
-      flows: random.chance(0.3) ? { a: { weight: 3 }, b: { limits: this.randomLimits(random, 1) } } : undefined,
+      flows: random.chance(0.3) ? this.randomFlows(random) : undefined,
+    };
+  }
+
+  /** Caps are left to the worlds whose order nobody predicts; the audit looks after them. */
+  private randomFlows(random: Random): Options['flows'] {
+    const named = { a: { weight: 3 }, b: { limits: this.randomLimits(random, 1) } };
+    if (!this.hasNonsense || random.chance(0.3)) return named;
+    const capped = { ...named, a: { weight: 3, maxInFlight: 1 + random.int(2) }, b: { maxInFlight: { tokens: 1 + random.int(20) } } };
+    if (random.chance(0.5)) return capped;
+    return (fairnessId) => {
+      this.mischief.meddle();
+      return fairnessId === 'a' ? capped.a : fairnessId === 'b' ? capped.b : undefined;
     };
   }
 

@@ -5,7 +5,7 @@
 import { describe, expect, it } from 'vitest';
 import { FifoQueue } from '../../src/base/queues/fifo-queue.js';
 import { fewTombstones } from '../../src/base/queues/item-queue.js';
-import { type FlowController, type FlowControllerOptions, type OrderingPolicy, roundRobin } from '../../src/index.js';
+import { concurrencyDetector, type FlowController, type FlowControllerOptions, type OrderingPolicy, roundRobin } from '../../src/index.js';
 import { CountingClock } from '../support/clocks.js';
 import { dial, key, makeFlow, request, runNow } from '../support/flow.js';
 import { runProbe } from './run-probe.js';
@@ -98,6 +98,37 @@ describe('a hundred thousand bands asked for', () => {
     expect(flow.stats()).toMatchObject({ dispatched: maxBands, waiting: 0 });
     expect(work / maxBands).toBeLessThanOrEqual(few * maxBands);
   });
+});
+
+describe('flows at their caps', () => {
+  /** Elements looked at by one release of a free flow and the dispatch that follows, beside so many capped flows. */
+  function workBeside(capped: number): number {
+    const { flow } = makeFlow({
+      limits,
+      maxFlows: 200_000,
+      saturationDetector: concurrencyDetector({ maxConcurrency: capped + 1 }),
+      bands: [{ priority: 0, limits, maxInFlightPerFlow: 1, fairness: roundRobin() }],
+    });
+    for (let i = 0; i < capped; i++) runNow(flow, { fairnessId: `t${i}` });
+    for (let i = 0; i < capped; i++) void flow.enqueue(request, key(`t${i}`));
+    let lease = runNow(flow, { fairnessId: 'free' });
+    const rounds = 1000;
+    for (let i = 0; i < rounds; i++) void flow.enqueue(request, key(`free${i}`));
+    flow.on('dispatched', (dispatched) => {
+      lease = dispatched.lease;
+    });
+    const work = countWork(() => {
+      for (let i = 0; i < rounds; i++) lease.release();
+    });
+    expect(flow.stats()).toMatchObject({ waiting: capped, inFlight: capped + 1, dispatched: capped + 1 + rounds });
+    return work / rounds;
+  }
+
+  it('cost a dispatch the same whether they are ten or a hundred thousand', () => {
+    const beside10 = workBeside(10);
+    expect(beside10).toBeLessThanOrEqual(2 * few);
+    expect(workBeside(100_000)).toBeLessThanOrEqual(beside10);
+  }, 60_000);
 });
 
 describe('a comparator that never decides', () => {

@@ -12,6 +12,8 @@ const settings: BandSettings = {
   fairness: globalStrict(),
   ordering: fcfs(),
   holdsFlows: false,
+  parksFlows: false,
+  maxInFlightPerFlow: undefined,
   minShare: 0,
 };
 const bandIdleTimeoutMs = 5000;
@@ -29,7 +31,7 @@ function makeRegistry(maxBands: number): { bands: BandRegistry; removed: number[
     overflow: 'reject' as const,
     maxFlows: 10,
     flowIdleTimeoutMs: 1000,
-    flows: new Map(),
+    flows: { size: 0, mayCap: false, get: () => undefined },
   };
   const listener = {
     bandAdded() {},

@@ -65,7 +65,7 @@ describe('a flow', () => {
     clock.advance(30);
     void flow.enqueue(request, key());
     clock.advance(50);
-    const idle = { fairnessId: 'a', inFlight: 0, inFlightTokens: 0 };
+    const idle = { fairnessId: 'a', inFlight: 0, inFlightTokens: 0, isAtCap: false, cap: undefined };
     expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ ...idle, waiting: 2, waitingBytes: 20, oldestWaitMs: 80 }]);
     abort.abort();
     expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ ...idle, waiting: 1, waitingBytes: 10, oldestWaitMs: 50 }]);

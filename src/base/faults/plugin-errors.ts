@@ -11,6 +11,7 @@ export type PluginKind =
   | 'admission'
   | 'evictionFilter'
   | 'evictionOrdering'
+  | 'flows'
   | 'listener'
   | 'signal';
 

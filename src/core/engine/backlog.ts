@@ -8,6 +8,7 @@ import type { CoarseClock } from '../../base/clock.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { BandRegistry } from '../../tiers/band-registry.js';
 import type { Flow } from '../../tiers/flow.js';
+import type { Park } from '../../tiers/parked-flows.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { EventHub } from '../event-hub.js';
@@ -66,8 +67,8 @@ export class Backlog implements Budgets {
     return this.bands.flows.flowOf(band, item.fairnessId, nowMs, requestClass);
   }
 
-  /** Lets the request wait, until `settle` is called with its outcome. */
-  add(item: QueueItem, settle: Settle, nowMs: number): void {
+  /** Lets the request wait, until `settle` is called with its outcome. `park`: what its flow waits for beside its turn. */
+  add(item: QueueItem, settle: Settle, nowMs: number, park?: Park): void {
     const band = item.band as PriorityBand;
     const flow = item.flow ?? this.flowOf(item, band, nowMs);
     if (flow.isIdle) this.bands.flows.markBusy(flow);
@@ -75,7 +76,10 @@ export class Backlog implements Budgets {
     this.waiting++;
     this.waitingBytes += item.byteSize;
     if (band.waiting === 0) this.bands.activated(band);
-    band.add(item, flow);
+    const { parked } = band;
+    const parkedBefore = parked.waiting;
+    band.add(item, flow, park);
+    if (this.bands.parked > 0 || parked.waiting !== parkedBefore) this.bands.noteParked(parked.waiting - parkedBefore);
     this.expiry.add(item);
     try {
       const signal = item.request?.signal;
@@ -91,7 +95,7 @@ export class Backlog implements Budgets {
     const settle = item.settle as Settle;
     item.settle = undefined;
     band.take(item, nowMs);
-    this.left(item, band);
+    this.left(item, band, 0);
     if (!band.hearsSettlements) this.rest(item.flow as Flow, nowMs);
     return settle;
   }
@@ -101,10 +105,29 @@ export class Backlog implements Budgets {
     const band = item.band as PriorityBand;
     const settle = item.settle as Settle;
     item.settle = undefined;
+    const { parked } = band;
+    const parkedBefore = parked.waiting;
     band.discard(item, nowMs);
-    this.left(item, band);
+    this.left(item, band, parked.waiting - parkedBefore);
     this.rest(item.flow as Flow, nowMs);
     return settle;
+  }
+
+  /** Parks an active flow, so that others pass it. */
+  park(flow: Flow, park: Park): void {
+    flow.band.park(flow, park);
+    this.bands.noteParked(flow.waiting);
+  }
+
+  unpark(flow: Flow): void {
+    flow.band.unpark(flow);
+    this.bands.noteParked(-flow.waiting);
+  }
+
+  /** Before other options apply: what is parked is judged anew by them. */
+  unparkAll(): void {
+    if (this.bands.parked === 0) return;
+    for (const band of this.bands.allWaiting()) for (const flow of [...band.parked.flows()]) this.unpark(flow);
   }
 
   /** Marks the flow idle when nothing of it waits or is tracked in flight. */
@@ -129,10 +152,11 @@ export class Backlog implements Budgets {
     return this.options.noEndpointRequestTtlMs + item.ttlMs;
   }
 
-  private left(item: QueueItem, band: PriorityBand): void {
+  private left(item: QueueItem, band: PriorityBand, parkedMore: number): void {
     this.waiting--;
     this.waitingBytes -= item.byteSize;
     if (band.waiting === 0) this.bands.deactivated(band);
+    if (this.bands.parked > 0) this.bands.noteParked(parkedMore);
     this.expiry.remove(item);
     if (item.abortGroup !== undefined) this.cancellation.unwatch(item);
   }

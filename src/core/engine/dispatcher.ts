@@ -30,6 +30,7 @@ import type { Dispatched, Drop, DropReason, DropType, Outcome } from '../outcome
 import { Backlog, type BacklogListener } from './backlog.js';
 import { type DropDetails, Drops } from './drops.js';
 import { GatePoller } from './gate-poller.js';
+import { hasCaps, InFlightCaps } from './in-flight-caps.js';
 import { Intake, isAborted, isRightCall } from './intake.js';
 import { LeaseTracer } from './lease-tracer.js';
 import type { Displacement } from './overflow.js';
@@ -61,6 +62,9 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   isWorkWanted = false;
   /** True until the next turn of the event loop, once a turn has dispatched as many waiting requests as it may. */
   isPaused = false;
+
+  /** Undefined while no flow has a cap on what it runs. */
+  caps: InFlightCaps | undefined;
 
   /** The instant of the operation that is running. */
   private nowMs: number = neverUnboxed;
@@ -106,6 +110,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.drops = new Drops(this.gate, this.admission, events);
     const { backlog, gate, placement, selector, admission, drops, shutdown } = this;
     this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, shutdown }, options);
+    this.configureCaps(options);
     this.detachFromPool = pool.attach(this.onPoolChange, () => clock.now());
     this.writer.leave();
   }
@@ -214,9 +219,10 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (intake.displaces !== undefined) this.displace(item, intake.displaces);
     this.isPollDue ||= backlog.waiting === 0 || intake.wantsWalk;
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
-    if (!this.isGateClosed) this.noteGate(true);
+    if (!this.isGateClosed && intake.park === undefined) this.noteGate(true);
     this.hasTimers = true;
-    backlog.add(item, settle, this.nowMs);
+    backlog.add(item, settle, this.nowMs, intake.park);
+    if (intake.park !== undefined) this.reviewParked(item.flow as Flow);
     if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
 
@@ -258,18 +264,40 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
       const item = band.next(this.nowMs) as QueueItem;
       if (backlog.expiry.isDue(item, this.nowMs)) this.evictOverdue(item);
       else if (band.dropsInfeasible && band.isInfeasible(item, this.nowMs)) this.evict(item, 'EvictedOther', 'infeasible');
-      else if (!this.dispatch(item, band) && !this.setAside(item)) floor = band.priority;
+      else if (!(this.caps !== undefined && this.parkAtCap(item, band, this.caps)) && !this.dispatch(item, band) && !this.setAside(item)) {
+        floor = band.priority;
+      }
     }
-    const isClosed = backlog.waiting > 0;
+    const isClosed = backlog.waiting > backlog.bands.parked;
     if (this.isGateClosed !== isClosed) this.noteGate(isClosed);
-    if (isClosed && this.seats.mayEvict && !backlog.isPoolEmpty) this.seats.reclaim(backlog.bands.allWaiting(), this.nowMs);
+    if (isClosed && this.seats.mayEvict && !backlog.isPoolEmpty) this.seats.reclaim(backlog.bands.allCompeting(), this.nowMs);
   }
 
   /** Tier 1 and the gate: a band above `floor` that may dispatch now. */
   private nextBand(floor: number): PriorityBand | undefined {
     if (!this.selector.isPlain) return this.selector.next(this.nowMs, floor);
-    const highest = this.backlog.bands.highestWaiting as PriorityBand;
-    return highest.priority > floor && this.gate.admits(highest, this.nowMs) ? highest : undefined;
+    const highest = this.backlog.bands.highestWaiting;
+    return highest !== undefined && highest.priority > floor && this.gate.admits(highest, this.nowMs) ? highest : undefined;
+  }
+
+  /** Parks the flow of a request whose fairness ID is at its cap, so that others pass. False when it is below. */
+  private parkAtCap(item: QueueItem, band: PriorityBand, caps: InFlightCaps): boolean {
+    const account = caps.obstacle(item, band);
+    if (account === undefined) return false;
+    this.backlog.park(item.flow as Flow, account);
+    return true;
+  }
+
+  /** Lets a parked flow back once its first request is below its cap. */
+  private reviewParked(flow: Flow): void {
+    const { head, parkedFor, band } = flow;
+    if (parkedFor === undefined || head === undefined) return;
+    const account = this.caps?.obstacle(head, band);
+    if (account === parkedFor) return;
+    this.backlog.unpark(flow);
+    // Where many share the flow, the next one may wait for something else.
+    if (account === undefined) this.isWorkWanted = true;
+    else this.backlog.park(flow, account);
   }
 
   /** False when the request has nowhere to go. */
@@ -286,7 +314,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
     const lease = this.seats.take(item, flow, endpoint, this.nowMs);
     const { shares } = this.backlog.bands;
-    if (shares.isUsed) shares.dispatched(band, this.backlog.bands.allWaiting(), item);
+    if (shares.isUsed) shares.dispatched(band, this.backlog.bands.allCompeting(), item);
+    if (this.caps !== undefined) this.caps.taken(item);
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
     const mayWaitAgain = this.seats.mayEvict || this.gate.hearsAnswers;
@@ -412,8 +441,9 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     const { flow, item } = lease;
     this.seats.giveBack(lease, this.nowMs, ending);
     const { shares } = this.backlog.bands;
-    if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allWaiting(), item, totalTokens(lease.usage));
+    if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allCompeting(), item, totalTokens(lease.usage));
     if (flow !== undefined) this.backlog.rest(flow, this.nowMs);
+    if (this.caps !== undefined) for (const parked of this.caps.givenBack(item)) this.reviewParked(parked);
     if (item.request !== undefined) {
       if (item.admittedBy !== undefined) this.admission.ended(item, lease.usage, this.nowMs);
       item.releasePayload();
@@ -440,6 +470,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (!this.isGateClosed) this.noteGate(true);
     this.hasTimers = true;
     this.backlog.add(item, settle, this.nowMs);
+    this.reviewParked(item.flow as Flow);
     if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
 
@@ -472,6 +503,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   private evict(item: QueueItem, type: DropType, reason: DropReason, details?: DropDetails): void {
     const settle = this.backlog.discard(item, this.nowMs);
+    if (item.flow?.parkedFor !== undefined) this.reviewParked(item.flow);
     settle(this.drops.drop(item, type, reason, this.nowMs, details));
     this.isWorkWanted = true;
   }
@@ -553,9 +585,10 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private poll(): void {
     this.isPollDue = false;
     const { gate, poller, placement, seats, nowMs } = this;
-    let delayMs = this.backlog.isPoolEmpty ? Number.POSITIVE_INFINITY : gate.recheckMs;
+    const { waiting, isPoolEmpty, bands } = this.backlog;
+    let delayMs = isPoolEmpty || waiting === bands.parked ? Number.POSITIVE_INFINITY : gate.recheckMs;
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
-    if (seats.mayEvict && !this.backlog.isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs(nowMs) - nowMs);
+    if (seats.mayEvict && !isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs(nowMs) - nowMs);
     if (this.isPaused && !this.clock.tellsTurns) delayMs = 0;
     if (poller.isSet || delayMs < Number.POSITIVE_INFINITY) poller.in(delayMs, nowMs);
   }
@@ -599,7 +632,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   /** Undefined while nobody may be evicted. */
   get reclaimFigures(): ReclaimFigures | undefined {
-    return this.seats.reclaimFigures(this.backlog.bands.allWaiting());
+    return this.seats.reclaimFigures(this.backlog.bands.allCompeting());
   }
 
   /** Takes a picture while nothing can change; in the middle of an operation it shows what is done so far. */
@@ -636,6 +669,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.isPollDue = true;
     this.gate.configure(options);
     this.placement.configure(options);
+    this.backlog.unparkAll();
     for (const item of this.backlog.items()) item.requestClass = this.placement.classOf(item);
     this.backlog.configure(options, this.nowMs);
     this.selector.configure(options.bandOrder);
@@ -643,7 +677,26 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.admission.configure(options.admission);
     this.seats.configure(options, this.nowMs);
     this.tracer = options.traceLeases ? (this.tracer ?? this.tracerFor(options)) : undefined;
+    this.configureCaps(options);
     this.isWorkWanted = true;
+  }
+
+  /** Nothing is parked at that moment. O(in flight) where flows have caps. */
+  private configureCaps(options: ResolvedOptions): void {
+    options.flows.reportTo(this.events);
+    this.caps = hasCaps(options) ? new InFlightCaps(options, this.seats.running) : undefined;
+    this.intake.caps = this.caps;
+  }
+
+  /** Reads the settings of one fairness ID anew, and applies them to what waits of it. */
+  refreshFlow(fairnessId: string): void {
+    this.writer.perform(() => {
+      const { flows, holBlocking } = this.options;
+      flows.refresh(fairnessId);
+      this.backlog.bands.flows.refresh(fairnessId, this.backlog.bands.all(), holBlocking === 'none');
+      for (const flow of this.caps?.parkedOf(fairnessId) ?? []) this.backlog.unpark(flow);
+      this.isWorkWanted = true;
+    });
   }
 
   /** The last request has left a closing controller. */

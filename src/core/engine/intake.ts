@@ -10,6 +10,7 @@ import type { GuardedAdmission } from '../../admission/guarded-admission.js';
 import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
+import type { Park } from '../../tiers/parked-flows.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import { isSignal, isSpan } from '../check-arguments.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
@@ -19,6 +20,7 @@ import type { Drop, DropType } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
 import type { Drops } from './drops.js';
+import type { InFlightCaps } from './in-flight-caps.js';
 import { type Displacement, Overflow } from './overflow.js';
 import type { Placement } from './placement.js';
 import { QueueItem } from './queue-item.js';
@@ -39,6 +41,10 @@ export class Intake {
   displaces: Displacement | undefined = undefined;
   /** After the answer to wait: true when the walk must look at the request, because the gate was not asked, or is open. */
   wantsWalk = false;
+  /** After the answer to wait: what the request waits for beside its turn. */
+  park: Park | undefined = undefined;
+  /** Undefined while no flow has a cap. Written by the dispatcher. */
+  caps: InFlightCaps | undefined = undefined;
   /** Whether the signal of the request that was read last was aborted. */
   private isAborted = false;
   /** Arrival numbers. */
@@ -88,14 +94,16 @@ export class Intake {
     const { backlog, placement, gate } = this.parts;
     this.displaces = undefined;
     this.wantsWalk = false;
+    this.park = undefined;
     const rejection = this.precheck(item, nowMs);
     if (rejection !== undefined) return rejection;
     const band = item.band as PriorityBand;
     if (this.options.mode === 'admission') return placement.choose(item, nowMs) ?? this.noEndpoint(item, nowMs);
     const isOver = !this.fits(item, band, nowMs);
     if (isOver && this.neverFits(item, band)) return this.overLimit(item, band, nowMs);
+    const isParked = this.caps !== undefined && this.isParked(item, band, this.caps, nowMs);
     const isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs);
-    if (!isBehind && gate.admits(band, nowMs)) {
+    if (!isBehind && !isParked && gate.admits(band, nowMs)) {
       // A request that goes at once needs no place in the queue.
       const endpoint = placement.implicitEndpoint ?? placement.choose(item, nowMs);
       if (endpoint !== undefined) return endpoint;
@@ -195,6 +203,14 @@ export class Intake {
     item.flow ??= backlog.flowOf(item, band, nowMs);
     this.wantsWalk = item.flow.heldIn !== undefined;
     return this.wantsWalk;
+  }
+
+  /** True when its flow is parked, or will be because it is at its cap. */
+  private isParked(item: QueueItem, band: PriorityBand, caps: InFlightCaps, nowMs: number): boolean {
+    item.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
+    const { parkedFor, waiting } = item.flow;
+    this.park = parkedFor ?? (waiting === 0 ? caps.obstacle(item, band) : undefined);
+    return this.park !== undefined;
   }
 
   /** True when the first request of its band may wait for room alone, so that this one, with room elsewhere, may take its place. */

@@ -48,6 +48,7 @@ export function auditDispatcher(dispatcher: Dispatcher): FlowAudit {
   checkIdleFlows(dispatcher, bands, check);
   checkWaits(dispatcher, items, check);
   checkSeats(dispatcher, check);
+  checkCaps(dispatcher, bands, check);
   checkWakeUp(dispatcher, check);
   checkEnd(dispatcher, check);
   const figures: AuditFigures = {
@@ -83,13 +84,15 @@ function checkBand(band: PriorityBand, check: Check): void {
   }
   checkCounts(name, band, items, check);
   check(band.waitingTokens === sum(items, (item) => item.tokens), `${name} miscounts tokens`);
-  const places = { active: new Set(band.activeFlows()), held: new Set(band.held.flows()) };
+  const places = { active: new Set(band.activeFlows()), held: new Set(band.held.flows()), parked: new Set(band.parked.flows()) };
   for (const [key, flow] of band.flows) {
     const flowName = `flow ${JSON.stringify(key)} of ${name}`;
     check(flow.name === key && flow.band === band, `${flowName} is filed wrongly`);
     checkCounts(flowName, flow, itemsOf.get(flow) ?? [], check);
     check(places.held.has(flow) === (flow.heldIn !== undefined), `${flowName} is held back in one place and not in the other`);
-    const count = Number(places.active.has(flow)) + Number(places.held.has(flow));
+    check(places.parked.has(flow) === (flow.parkedFor !== undefined), `${flowName} is parked in one place and not in the other`);
+    check(flow.parkedFor?.flows.has(flow) !== false, `${flowName} waits for something that does not know of it`);
+    const count = Number(places.active.has(flow)) + Number(places.held.has(flow)) + Number(places.parked.has(flow));
     check(count === Number(flow.waiting > 0), `${flowName} with ${flow.waiting} waiting requests stands in ${count} places`);
     check(flow.trackedInFlight >= 0, `${flowName} has ${flow.trackedInFlight} leases`);
   }
@@ -97,6 +100,8 @@ function checkBand(band: PriorityBand, check: Check): void {
   check(sum(flows, (flow) => flow.waiting) === band.waiting, `${name} and its flows disagree`);
   const held = sum([...places.held], (flow) => flow.waiting);
   check(held === band.held.waiting, `${name} holds back ${band.held.waiting} requests, its flows ${held}`);
+  const parked = sum([...places.parked], (flow) => flow.waiting);
+  check(parked === band.parked.waiting, `${name} has parked ${band.parked.waiting} requests, its flows ${parked}`);
   if (band.crowd !== undefined) checkCrowd(name, band, band.crowd, check);
   const tracked = sum(flows, (flow) => flow.trackedInFlight);
   check(tracked === band.trackedInFlight, `${name} has ${band.trackedInFlight} leases, its flows ${tracked}`);
@@ -127,7 +132,10 @@ function checkBandLists({ backlog }: Dispatcher, bands: readonly PriorityBand[],
   const waiting = bands.filter((band) => band.waiting > 0);
   const listed = backlog.bands.allWaiting();
   check(listed.length === waiting.length && waiting.every((band, index) => listed[index] === band), 'the list of waiting bands is wrong');
-  check(backlog.bands.highestWaiting === waiting[0], 'the highest waiting band is another');
+  const highest = waiting.find((band) => band.waiting > band.parked.waiting);
+  check(backlog.bands.highestWaiting === highest, 'the highest waiting band is another');
+  const parked = sum(bands, (band) => band.parked.waiting);
+  check(parked === backlog.bands.parked, `${backlog.bands.parked} requests are parked, the bands have ${parked}`);
 }
 
 /** A flow is listed as idle exactly while nothing of it waits or is tracked in flight. */
@@ -176,13 +184,33 @@ function checkSeats({ seats }: Dispatcher, check: Check): void {
   }
 }
 
+/** A flow is parked only while its first request has no room under its cap, and what counts towards a cap is what runs. */
+function checkCaps({ caps, seats }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+  for (const band of bands) {
+    for (const { name, head, parkedFor } of band.parked.flows()) {
+      const isRight = head !== undefined && caps?.obstacle(head, band) === parkedFor;
+      check(isRight, `flow ${JSON.stringify(name)} of band ${band.priority} is parked without need`);
+    }
+  }
+  if (caps === undefined) return;
+  const running = [...seats.running];
+  for (const lease of running) {
+    const account = caps.stateOf(lease, lease.band)?.account;
+    if (account === undefined) continue;
+    const mine = running.filter(({ fairnessId }) => fairnessId === lease.fairnessId);
+    const [inBand, inAll] = [mine.filter(({ priority }) => priority === lease.priority).length, mine.length];
+    const isRight = account.requests === inBand || account.requests === inAll;
+    check(isRight, `${JSON.stringify(lease.fairnessId)} is booked with ${account.requests} requests and runs ${inAll}`);
+  }
+}
+
 /** No wake-up is lost: requests wait only before a closed gate or until the next turn, and a gate that nothing announces has a timer. */
 function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
   const { backlog, gate, isGateClosed, isPaused, isWorkWanted } = dispatcher;
   const { isBusy } = Reflect.get(dispatcher, 'writer') as SingleWriter;
   if (isBusy) return; // asked from inside an operation, which ends with a walk
   check(!isWorkWanted, 'the walk is due and did not run');
-  if (backlog.waiting === 0 || isPaused) return;
+  if (backlog.waiting === backlog.bands.parked || isPaused) return;
   check(isGateClosed, 'requests wait, and the gate is not said to be closed');
   const { isSet } = Reflect.get(dispatcher, 'poller') as GatePoller;
   check(isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY, 'nothing looks at the closed gate again');

@@ -2,7 +2,9 @@
 
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { ItemView } from '../../tiers/views.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
+import type { InFlightCaps } from '../engine/in-flight-caps.js';
 import { QueueItem } from '../engine/queue-item.js';
 import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
 import { oldestLease } from './in-flight.js';
@@ -82,7 +84,7 @@ export function explainWait(
 
 /** The first thing that holds it back. */
 function judge(
-  { gate, placement, selector }: Dispatcher,
+  { gate, placement, selector, caps }: Dispatcher,
   item: QueueItem,
   higher: readonly PriorityBand[],
   ahead: number | undefined,
@@ -93,6 +95,9 @@ function judge(
   const name = `band ${band.priority}`;
   const next = higher[higher.length - 1];
   if (gate.isPoolEmpty(nowMs)) return { decidedBy: 'pool', text: `${name} waits: ${gate.absence(nowMs) ?? 'the pool has no endpoints'}` };
+  if (caps !== undefined && (flow.parkedFor !== undefined || caps.obstacle(item, band) !== undefined)) {
+    return { decidedBy: 'cap', text: `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})` };
+  }
   if (flow.heldIn !== undefined) {
     return { decidedBy: 'endpoints', text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}` };
   }
@@ -112,6 +117,15 @@ function judge(
     return { decidedBy: 'fairness', policy: band.settings.fairness.type, text: `${name}: it is the turn of other flows` };
   }
   return { decidedBy: 'ordering', policy: band.settings.ordering.type, text: `${name}: others of its queue go first` };
+}
+
+/** `8 of 8 running`, or the same in tokens where these are what is missing. */
+function capText(caps: InFlightCaps, head: ItemView, band: PriorityBand): string {
+  const { cap, account } = caps.stateOf(head, band) ?? {};
+  const { requests = 0, tokens = 0 } = account ?? {};
+  if (cap === undefined) return 'it was lifted just now';
+  if (requests >= cap.maxRequests) return `${inWhole(requests)} of ${inWhole(cap.maxRequests)} running`;
+  return `${inWhole(tokens)} of ${inWhole(cap.maxTokens)} tokens running, ${inWhole(head.tokens)} more wanted`;
 }
 
 /** `12,400`. */

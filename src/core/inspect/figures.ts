@@ -20,6 +20,8 @@ export interface WaitingFigures {
 export interface BandFigures extends WaitingFigures {
   readonly priority: number;
   readonly isConfigured: boolean;
+  /** Requests that wait because their fairness ID is at its cap; undefined where none can have one. */
+  readonly waitingAtCap: number | undefined;
   /** True where the fairness policy shares by cost, so that `service` and `leadOf` have something to tell. */
   readonly keepsAccount: boolean;
   /** Infinity = unlimited. */
@@ -78,6 +80,7 @@ class BandCounters implements BandFigures {
   readonly isConfigured: boolean;
   readonly waiting: number;
   readonly waitingBytes: number;
+  readonly waitingAtCap: number | undefined;
   readonly keepsAccount: boolean;
   readonly limits: Limits;
   private readonly band: PriorityBand;
@@ -94,6 +97,7 @@ class BandCounters implements BandFigures {
     this.waiting = band.waiting;
     this.waitingBytes = band.waitingBytes;
     this.limits = band.settings.limits;
+    this.waitingAtCap = band.settings.parksFlows ? band.parked.waiting : undefined;
     this.keepsAccount = band.keepsAccount;
   }
 
@@ -118,6 +122,7 @@ class BandCounters implements BandFigures {
   *waitingIds(): Generator<string, void, undefined> {
     for (let flow = this.band.firstActive; flow !== undefined; flow = flow.next) yield flow.fairnessId;
     for (const { fairnessId } of this.band.held.flows()) yield fairnessId;
+    for (const { fairnessId } of this.band.parked.flows()) yield fairnessId;
   }
 }
 

@@ -20,6 +20,8 @@ export interface FlowStanding {
   readonly waitingBytes: number;
   /** True while it is held back for want of an endpoint. */
   readonly isHeld: boolean;
+  /** True while it waits for the end of one of its own requests, because it is at its cap. */
+  readonly isAtCap: boolean;
   /**
    * Of the request that has waited longest. Exact in arrival order; in any other order, and where flows share one queue, of those that were
    * looked at. Undefined when none was.
@@ -44,7 +46,7 @@ const mostUnordered = 16;
 export function* examineFlows(band: PriorityBand, most: number): Generator<Examined, void, undefined> {
   const shared = band.sharesQueue ? oldestByFlow(band) : undefined;
   let left = most;
-  for (const flows of [band.activeFlows(), band.held.flows()]) {
+  for (const flows of [band.activeFlows(), band.held.flows(), band.parked.flows()]) {
     for (const flow of flows) {
       if (left-- <= 0) return;
       yield { flow, oldest: shared === undefined ? oldestOf(flow, band) : shared.get(flow) };
@@ -98,8 +100,8 @@ export class FlowStandings {
         if (isListed.has(`${priority} ${fairnessId}`)) continue;
         const flow = backlog.bands.get(priority)?.flows.get(fairnessId);
         const { weight = 1, waiting: own = 0, waitingBytes = 0 } = flow ?? {};
-        const counts = { weight, waiting: own, waitingBytes, isHeld: flow?.heldIn !== undefined, oldestWaitMs: undefined };
-        busiest.offer({ fairnessId, priority, ...counts, ...running });
+        const counts = { weight, waiting: own, waitingBytes, isHeld: flow?.heldIn !== undefined, isAtCap: flow?.parkedFor !== undefined };
+        busiest.offer({ fairnessId, priority, ...counts, oldestWaitMs: undefined, ...running });
       }
     }
     const forBusiest = Math.max(this.count - waiting.length, Math.floor(this.count / 3));
@@ -126,6 +128,7 @@ function merged(examined: readonly Examined[], inFlight: InFlightByFlow, nowMs: 
       weight,
       ...waitingOf(flow),
       isHeld: flow.heldIn !== undefined,
+      isAtCap: flow.parkedFor !== undefined,
       oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs,
       inFlight: running?.inFlight ?? 0,
       inFlightTokens: running?.inFlightTokens ?? 0,

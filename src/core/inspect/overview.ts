@@ -40,6 +40,8 @@ export interface FlowOverview {
   readonly waitingBytes: number;
   /** True while it is held back for want of an endpoint. */
   readonly isHeld: boolean;
+  /** True while it waits for the end of one of its own requests, because it is at its cap. */
+  readonly isAtCap: boolean;
 }
 
 export interface BandOverview {
@@ -49,6 +51,8 @@ export interface BandOverview {
   readonly inFlight: number;
   /** Waiting in flows that are held back for want of an endpoint. */
   readonly held: number;
+  /** Waiting because their fairness ID is at its cap. */
+  readonly atCap: number;
   readonly maxRequests: number;
   readonly saturation: number;
   readonly ceiling: number;
@@ -140,7 +144,7 @@ export function takeOverview(
 
 /** Flows with requests waiting or running. O(bands + flows that run). */
 function countFlows(bands: readonly PriorityBand[], inFlight: InFlightByFlow): number {
-  const waiting = bands.reduce((sum, band) => sum + band.activeCount + band.held.flowCount, 0);
+  const waiting = bands.reduce((sum, band) => sum + band.activeCount + band.held.flowCount + band.parked.flowCount, 0);
   let onlyRun = 0;
   for (const [priority, flows] of inFlight) {
     const known = bands.find((band) => band.priority === priority)?.flows;
@@ -163,12 +167,13 @@ function bandOverview(
   { gate }: Dispatcher,
   { arrivedPerSecond, dispatchedPerSecond, timeToDrainMs }: FlowDemand['bands'][number],
 ): Omit<BandOverview, 'service'> {
-  const { priority, waiting, ceiling, held, settings } = band;
+  const { priority, waiting, ceiling, held, parked, settings } = band;
   return {
     priority,
     waiting,
     inFlight: sumOf(inFlight.get(priority)),
     held: held.waiting,
+    atCap: parked.waiting,
     maxRequests: settings.limits.maxRequests,
     saturation: gate.saturationFor(band),
     ceiling,
@@ -177,13 +182,14 @@ function bandOverview(
     arrivedPerSecond,
     dispatchedPerSecond,
     timeToDrainMs,
-    flows: largest.map(({ fairnessId, waiting, waitingBytes, heldIn }) => ({
+    flows: largest.map(({ fairnessId, waiting, waitingBytes, heldIn, parkedFor }) => ({
       fairnessId,
       waiting,
       waitingBytes,
       isHeld: heldIn !== undefined,
+      isAtCap: parkedFor !== undefined,
     })),
-    otherFlows: band.activeCount + held.flowCount - largest.length,
+    otherFlows: band.activeCount + held.flowCount + parked.flowCount - largest.length,
     otherWaiting: waiting - largest.reduce((sum, flow) => sum + flow.waiting, 0),
   };
 }

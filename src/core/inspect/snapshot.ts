@@ -4,6 +4,7 @@ import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
+import type { CapState } from '../engine/in-flight-caps.js';
 import type { Limits } from '../options.js';
 import type { OutcomeType } from '../outcome/outcome.js';
 import { countInFlight, type FlowInFlight, type InFlightByFlow, type LeaseAge, listInFlight, oldestLease } from './in-flight.js';
@@ -56,6 +57,17 @@ export interface FlowSnapshot {
   /** Leases not yet released, and the tokens booked for them. */
   readonly inFlight: number;
   readonly inFlightTokens: number;
+  /** True while it waits for the end of one of its own requests, because it is at its cap. */
+  readonly isAtCap: boolean;
+  /** What it may run at a time, Infinity = unlimited, and how much of that it runs; undefined without a cap. */
+  readonly cap: FlowCap | undefined;
+}
+
+export interface FlowCap {
+  readonly maxRequests: number;
+  readonly maxTokens: number;
+  readonly requests: number;
+  readonly tokens: number;
 }
 
 export interface BandSnapshot {
@@ -74,7 +86,7 @@ export interface BandSnapshot {
   readonly dispatchedPerSecond: number | undefined;
   /** Flows known, idle ones included. */
   readonly flows: number;
-  /** Flows with waiting requests, longest active first; those held back for want of an endpoint last. */
+  /** Flows with waiting requests, longest active first; those held back for want of an endpoint, and those at their cap, last. */
   readonly activeFlows: readonly FlowSnapshot[];
   /** What fairness IDs received and were owed lately, counted from the first time that somebody asks; undefined where the fairness policy does not share by cost. */
   readonly service: ServiceFigures | undefined;
@@ -163,7 +175,7 @@ export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginError
     stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
     oldestLease: oldestLease(dispatcher.seats, nowMs),
     limits,
-    bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(band, inFlight, nowMs)),
+    bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(dispatcher, band, inFlight, nowMs)),
     endpoints: endpointSnapshots(dispatcher, nowMs),
   };
 }
@@ -187,7 +199,7 @@ export function endpointSnapshots(
     });
 }
 
-function bandSnapshot(band: PriorityBand, inFlight: InFlightByFlow, nowMs: number): BandSnapshot {
+function bandSnapshot(dispatcher: Dispatcher, band: PriorityBand, inFlight: InFlightByFlow, nowMs: number): BandSnapshot {
   const { priority, isConfigured, waiting, waitingBytes, ceiling, settings } = band;
   const { limits, flowLimits, requestTtlMs, fairness, ordering } = settings;
   return {
@@ -204,11 +216,16 @@ function bandSnapshot(band: PriorityBand, inFlight: InFlightByFlow, nowMs: numbe
     dispatchedPerSecond: band.dispatchedPerSecond(nowMs),
     flows: band.flows.size,
     service: band.service(nowMs),
-    activeFlows: flowSnapshots(band, inFlight.get(band.priority), nowMs),
+    activeFlows: flowSnapshots(dispatcher, band, inFlight.get(band.priority), nowMs),
   };
 }
 
-function flowSnapshots(band: PriorityBand, inFlight: ReturnType<InFlightByFlow['get']>, nowMs: number): FlowSnapshot[] {
+function flowSnapshots(
+  { caps }: Dispatcher,
+  band: PriorityBand,
+  inFlight: ReturnType<InFlightByFlow['get']>,
+  nowMs: number,
+): FlowSnapshot[] {
   const oldest = new Map<unknown, number>();
   for (const item of band.waitingItems()) if (!oldest.has(item.flow)) oldest.set(item.flow, item.enqueuedAtMs);
   return band.waitingFlows().map((flow) => {
@@ -221,6 +238,12 @@ function flowSnapshots(band: PriorityBand, inFlight: ReturnType<InFlightByFlow['
       oldestWaitMs: nowMs - (oldest.get(flow) ?? nowMs),
       inFlight: running?.inFlight ?? 0,
       inFlightTokens: running?.inFlightTokens ?? 0,
+      isAtCap: flow.parkedFor !== undefined,
+      cap: capOf(caps?.stateOf(flow, band)),
     };
   });
+}
+
+function capOf(state: CapState | undefined): FlowCap | undefined {
+  return state && { ...state.cap, requests: state.account?.requests ?? 0, tokens: state.account?.tokens ?? 0 };
 }

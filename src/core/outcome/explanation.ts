@@ -8,6 +8,7 @@ import type { LimitHit } from './limit-hit.js';
  * - `priority`: tier 1: a higher band goes first, or took the place.
  * - `fairness`: tier 2: it is the turn of another flow.
  * - `ordering`: tier 3: a request ahead in its own queue goes first.
+ * - `cap`: its fairness ID runs as much as it may at a time (`maxInFlightPerFlow`, `flows[id].maxInFlight`).
  * - `gate`: saturation reached the ceiling of its band.
  * - `endpoints`: the endpoints it may go to are full, or marked as overloaded.
  * - `pool`: there is no endpoint that it may go to.
@@ -21,6 +22,7 @@ export type DecidedBy =
   | 'priority'
   | 'fairness'
   | 'ordering'
+  | 'cap'
   | 'gate'
   | 'endpoints'
   | 'pool'

@@ -8,10 +8,11 @@ import { type FrameTenant, tenantTable } from './tenants.js';
  * - `open`: it may, or nothing waits and it could.
  * - `full`: saturation has reached the ceiling of the band.
  * - `endpoints-full`: the endpoints that its requests may go to take nothing more.
+ * - `at-cap`: whoever waits in it runs as much as it may.
  * - `behind`: higher bands go first.
  * - `no-endpoints`: there is no endpoint.
  */
-export type GateState = 'open' | 'full' | 'endpoints-full' | 'behind' | 'no-endpoints';
+export type GateState = 'open' | 'full' | 'endpoints-full' | 'at-cap' | 'behind' | 'no-endpoints';
 
 /** Dispatched, rejected and evicted in one span; null before the history began. */
 export type OutcomeBucket = readonly [dispatched: number, rejected: number, evicted: number] | null;
@@ -21,6 +22,7 @@ export interface FrameFlow {
   readonly waiting: number;
   readonly bytes: number;
   readonly isHeld: boolean;
+  readonly isAtCap: boolean;
 }
 
 export interface FrameBand {
@@ -157,11 +159,12 @@ export function toFrame(
         arrivedPerSecond: rounded(arrivedPerSecond),
         dispatchedPerSecond: rounded(dispatchedPerSecond),
         timeToDrainMs: orNull(timeToDrainMs),
-        flows: flows.map(({ fairnessId, waiting, waitingBytes, isHeld }) => ({
+        flows: flows.map(({ fairnessId, waiting, waitingBytes, isHeld, isAtCap }) => ({
           name: nameOf(fairnessId),
           waiting,
           bytes: waitingBytes,
           isHeld,
+          isAtCap,
         })),
       }),
     ),
@@ -219,14 +222,15 @@ type BandOf = ControllerOverview['bands'][number];
 
 /** One answer for lanes and for the gate, so that no two places of the page contradict each other. */
 function stateOf(
-  { waiting, held, saturation, ceiling }: BandOf,
+  { waiting, held, atCap, saturation, ceiling }: BandOf,
   { endpoints }: ControllerOverview['demand'],
   higher: readonly BandOf[],
 ): GateState {
   if (endpoints === 0) return 'no-endpoints';
   if (saturation >= ceiling) return 'full';
-  if (waiting > 0 && held === waiting) return 'endpoints-full';
-  if (waiting > 0 && higher.some((band) => band.waiting > band.held)) return 'behind';
+  if (waiting > 0 && atCap === waiting) return 'at-cap';
+  if (waiting > 0 && held + atCap === waiting) return 'endpoints-full';
+  if (waiting > 0 && higher.some((band) => band.waiting > band.held + band.atCap)) return 'behind';
   return 'open';
 }
 

@@ -276,6 +276,14 @@ export const families: readonly Family<FlowReadings>[] = [
     samples: ({ figures, pool }) => one(pool, figures.waitingTokens),
   },
   {
+    name: 'flow_control_capped_requests',
+    type: 'gauge',
+    help: 'Requests that wait because their fairness ID runs as much as it may.',
+    labels: ['priority', 'inference_pool'],
+    samples: ({ figures, pool }) =>
+      figures.bands.flatMap(({ priority, waitingAtCap }) => one({ priority: String(priority), ...pool }, waitingAtCap)),
+  },
+  {
     name: 'flow_control_endpoints',
     type: 'gauge',
     help: 'Model servers that can be had; absent for a controller without a pool.',

@@ -23,9 +23,10 @@ export interface FlowSelector<R = unknown> {
   /**
    * The flow's last waiting request went; when that request was dispatched, `dispatched` follows. Or the flow is held back, because its
    * first request has nowhere to go (`holBlocking`): what waits in it waits on, may grow and shrink, and cannot be picked until
-   * `flowActivated` comes again.
+   * `flowActivated` comes again. `isParked`: the same, because the flow is at a cap of its own (`maxInFlightPerFlow`); what it does not
+   * receive meanwhile it is not owed.
    */
-  flowDeactivated?(flow: FlowView<R>): void;
+  flowDeactivated?(flow: FlowView<R>, isParked?: boolean): void;
   itemAdded?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A waiting request left without being dispatched. */
   itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;

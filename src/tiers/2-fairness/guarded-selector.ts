@@ -53,10 +53,10 @@ export class GuardedSelector implements FlowSelector {
     }
   }
 
-  flowDeactivated(flow: FlowView): void {
+  flowDeactivated(flow: FlowView, isParked = false): void {
     if (this.selector.flowDeactivated === undefined) return;
     try {
-      const answer: unknown = this.selector.flowDeactivated(flow);
+      const answer: unknown = this.selector.flowDeactivated(flow, isParked);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
       this.guard.failed(error);

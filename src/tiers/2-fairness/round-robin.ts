@@ -12,6 +12,8 @@ class Turn implements Linked<Turn> {
   next: Turn | undefined = undefined;
   list: LinkedList<Turn> | undefined = undefined;
   servedInRound = 0;
+  /** The round that took it in as a newcomer. */
+  joinedRound = 0;
   /** Requests it may still send in this turn. */
   left = 0;
   readonly flow: FlowView;
@@ -53,12 +55,21 @@ class RoundRobinSelector implements FlowSelector {
       this.turns.set(flow, turn);
     }
     const joinsThisRound = turn.servedInRound !== this.round && this.newcomersLeft > 0;
-    if (joinsThisRound) this.newcomersLeft--;
+    if (joinsThisRound) {
+      this.newcomersLeft--;
+      turn.joinedRound = this.round;
+    }
     turn.moveTo(joinsThisRound ? this.current : this.upcoming);
   }
 
   flowDeactivated(flow: FlowView): void {
-    this.turnOf(flow)?.moveTo(undefined);
+    const turn = this.turnOf(flow);
+    if (turn === undefined) return;
+    turn.moveTo(undefined);
+    if (flow.waiting === 0 || turn.joinedRound !== this.round || this.round === 0) return;
+    // A newcomer that is held back or parked before its turn took nobody's: its place in the round is free again.
+    turn.joinedRound = 0;
+    if (turn.servedInRound !== this.round) this.newcomersLeft++;
   }
 
   dispatched(flow: FlowView): void {

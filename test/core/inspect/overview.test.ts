@@ -210,6 +210,6 @@ describe('overview', () => {
 
 /** As it is for a flow of which nothing waits or runs. */
 function standing(fairnessId: string, differing: object): object {
-  const nothing = { waiting: 0, waitingBytes: 0, isHeld: false, oldestWaitMs: undefined, inFlight: 0, inFlightTokens: 0 };
+  const nothing = { waiting: 0, waitingBytes: 0, isHeld: false, isAtCap: false, oldestWaitMs: undefined, inFlight: 0, inFlightTokens: 0 };
   return { fairnessId, priority: 0, weight: 1, ...nothing, ...differing };
 }

@@ -212,6 +212,14 @@ describe('prometheusMetrics', () => {
     expect(select(await scrape(without), 'endpoints')).toEqual([]);
   });
 
+  it('counts what waits because its tenant is at its cap, where there are caps', async () => {
+    const { register: without } = setUp();
+    expect(select(await scrape(without), 'capped_requests')).toEqual([]);
+    const { flow, register } = setUp({}, { bands: [{ priority: 0, maxInFlightPerFlow: 1 }], saturationDetector: () => 0 });
+    for (let i = 0; i < 3; i++) void flow.enqueue({ byteSize: 1 }, key());
+    expect(select(await scrape(register), 'capped_requests')).toMatchObject([{ labels: { priority: '0' }, value: 2 }]);
+  });
+
   it('counts faults of plugins', async () => {
     const { flow, register } = setUp({ modelName: () => 'never asked' });
     flow.on('dispatched', () => {

@@ -72,9 +72,9 @@ export class CostFairSelector implements FlowSelector {
     this.tree.activate(leaf, !isBack);
   }
 
-  flowDeactivated(flow: FlowView): void {
+  flowDeactivated(flow: FlowView, isParked = false): void {
     const leaf = this.leafOf(flow);
-    if (flow.waiting > 0) {
+    if (flow.waiting > 0 && !isParked) {
       this.held.add(flow);
       leaf.heldFlows++;
     }

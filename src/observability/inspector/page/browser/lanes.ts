@@ -32,6 +32,7 @@ const words: Readonly<Record<FrameBand['gate'], string>> = {
   open: 'open',
   full: 'servers full',
   'endpoints-full': 'its endpoints are full',
+  'at-cap': 'tenants at their caps',
   behind: 'higher bands first',
   'no-endpoints': 'no endpoints',
 };
@@ -90,14 +91,21 @@ interface LaneFlow {
   readonly name: string;
   readonly waiting: number;
   readonly isHeld: boolean;
+  readonly isAtCap: boolean;
   readonly tint: string;
 }
 
 function flowsOf(band: FrameBand): LaneFlow[] {
-  const flows: LaneFlow[] = band.flows.map(({ name, waiting, isHeld }) => ({ name, waiting, isHeld, tint: tintOf(name) }));
+  const flows: LaneFlow[] = band.flows.map(({ name, waiting, isHeld, isAtCap }) => ({
+    name,
+    waiting,
+    isHeld,
+    isAtCap,
+    tint: tintOf(name),
+  }));
   if (band.otherWaiting > 0) {
     const name = band.otherFlows === 1 ? '1 other flow' : `${count(band.otherFlows)} other flows`;
-    flows.push({ name, waiting: band.otherWaiting, isHeld: false, tint: 'others' });
+    flows.push({ name, waiting: band.otherWaiting, isHeld: false, isAtCap: false, tint: 'others' });
   }
   return flows;
 }
@@ -124,7 +132,7 @@ function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
 
 function showBar(bar: HTMLElement, flow: LaneFlow): void {
   set(bar, '--grow', flow.waiting);
-  mark(bar, 'held', flow.isHeld);
+  mark(bar, 'held', flow.isHeld || flow.isAtCap);
 }
 
 function makeChip(flow: LaneFlow): HTMLElement {
@@ -136,8 +144,9 @@ function makeChip(flow: LaneFlow): HTMLElement {
 function showChip(chip: HTMLElement, flow: LaneFlow): void {
   const [swatch, name, waiting] = parts(chip) as [HTMLElement, HTMLElement, HTMLElement];
   write(name, flow.name);
-  write(waiting, count(flow.waiting) + (flow.isHeld ? ' held back' : ''));
-  mark(swatch, 'held', flow.isHeld);
+  const why = flow.isAtCap ? ' at its cap' : flow.isHeld ? ' held back' : '';
+  write(waiting, count(flow.waiting) + why);
+  mark(swatch, 'held', flow.isHeld || flow.isAtCap);
 }
 
 export function showBands(frame: InspectorFrame): void {

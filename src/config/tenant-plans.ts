@@ -1,0 +1,85 @@
+/**
+ * What a file says of single flows: settings under their names, or tenants with plans that several of them share.
+ *
+ *     plans:   { free: { maxInFlight: 4 }, team: { weight: 4, maxInFlight: { requests: 32, tokens: 200k } } }
+ *     tenants: { acme: team, '*': free }                               '*': the plan of every tenant that has no other
+ */
+import { type FlowControllerOptions, type FlowSettings, type InFlightOptions, type Schema, schemas } from '../index.js';
+import { quantity } from './fields.js';
+
+const { object, optional, positiveInteger } = schemas;
+
+interface FileLimits {
+  readonly maxRequests?: number | undefined;
+  readonly maxBytes?: number | undefined;
+}
+
+/** One flow, or a plan. */
+interface FileFlow {
+  readonly weight?: number | undefined;
+  readonly limits?: FileLimits | undefined;
+  readonly maxInFlight?: InFlightOptions | undefined;
+}
+
+interface FileFlows {
+  readonly flows?: Readonly<Record<string, FileFlow>> | undefined;
+  readonly plans?: Readonly<Record<string, FileFlow>> | undefined;
+  readonly tenants?: Readonly<Record<string, string>> | undefined;
+}
+
+/** The plan of every tenant that has no other stands under this name. */
+const anyTenant = '*';
+
+/** The schema of `flowLimits` and of the limits of a single flow. */
+export function flowLimits(): Schema<FileLimits> {
+  return object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) });
+}
+
+/** The schema of a cap on what runs at a time: a number of requests, or requests and tokens. */
+export function inFlight(): Schema<InFlightOptions> {
+  const amount = schemas.element<number>((given, report) => {
+    const verdict = schemas.validate(schemas.quantity('8'), given);
+    if (verdict.ok && verdict.value >= 1) return verdict.value;
+    report('an integer from 1 up, or a quantity like "16k"');
+    return Number.NaN;
+  });
+  const parts = object({ requests: optional(amount), tokens: optional(amount) });
+  return schemas.element<InFlightOptions>((given, report) => {
+    return typeof given === 'object' && given !== null ? parts.read(given, report) : amount.read(given, report);
+  });
+}
+
+/** The schema of a single flow, and of a plan. */
+export function flowSettings(): Schema<FileFlow> {
+  return object({ weight: optional(positiveInteger()), limits: optional(flowLimits()), maxInFlight: optional(inFlight()) });
+}
+
+/** Every tenant has a plan that exists, and stands in one place. */
+export function knownPlans({ flows, plans, tenants }: FileFlows, report: Parameters<Schema<unknown>['read']>[1]): void {
+  const known = Object.keys(Object(plans));
+  for (const [tenant, plan] of Object.entries(Object(tenants) as Readonly<Record<string, unknown>>)) {
+    if (typeof plan === 'string' && !known.includes(plan)) {
+      report(`one of the plans ${known.join(', ') || '(none)'}${schemas.didYouMean(plan, known)}`, ['tenants', tenant]);
+    }
+    if (Object.hasOwn(Object(flows), tenant)) report('a tenant that does not stand under "flows" as well', ['tenants', tenant]);
+  }
+}
+
+/** The constructor's option; a function where every tenant has a plan. Plans that tenants name exist. */
+export function flowsOf({ flows = {}, plans = {}, tenants = {} }: FileFlows): FlowControllerOptions['flows'] {
+  const settingsOf = new Map(Object.entries(plans).map(([name, plan]) => [name, flowOf(plan)]));
+  const named = new Map(Object.entries(flows).map(([name, flow]) => [name, flowOf(flow)]));
+  for (const [tenant, plan] of Object.entries(tenants)) if (tenant !== anyTenant) named.set(tenant, settingsOf.get(plan) as FlowSettings);
+  const others = tenants[anyTenant] === undefined ? undefined : settingsOf.get(tenants[anyTenant]);
+  if (others !== undefined) return (fairnessId) => named.get(fairnessId) ?? others;
+  return named.size === 0 ? undefined : Object.fromEntries(named);
+}
+
+function flowOf({ weight, limits, maxInFlight }: FileFlow): FlowSettings {
+  return { weight, limits: limits && unlimitedWhereZero(limits), maxInFlight };
+}
+
+/** Limits for the constructor, to which 0 means none at all. */
+export function unlimitedWhereZero({ maxRequests, maxBytes }: FileLimits): NonNullable<FlowControllerOptions['limits']> {
+  return { maxRequests: maxRequests || Infinity, maxBytes: maxBytes || Infinity };
+}

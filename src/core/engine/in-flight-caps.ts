@@ -1,0 +1,111 @@
+/**
+ * Caps on what one fairness ID runs at a time: who is at its cap, and which flows may come back when one of its requests ends.
+ *
+ *     fairness ID ── with a cap of its own ──► one account over all bands
+ *                 └─ otherwise ──────────────► one account in each band that has `maxInFlightPerFlow`
+ *
+ * Both accounts are kept for whatever runs, so that a cap which is set, lifted or moved counts what runs already. A request larger than the
+ * cap in tokens runs while nothing else of its fairness ID does: it must not wait for ever.
+ *
+ * Invariant: an account exists exactly while something of it runs; a flow is parked in an account only while that has no room for its head.
+ */
+import type { Flow, InFlightCap } from '../../tiers/flow.js';
+import type { Park } from '../../tiers/parked-flows.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { ResolvedOptions } from '../options.js';
+
+/** What one fairness ID runs, in one band or in all. */
+export class CapAccount implements Park {
+  requests = 0;
+  tokens = 0;
+  readonly flows: Set<Flow> = new Set();
+}
+
+type Accounts = Map<string, CapAccount>;
+type Capped = Pick<ItemView, 'fairnessId' | 'priority' | 'tokens'>;
+
+/** A cap and what counts towards it. */
+export interface CapState {
+  readonly cap: InFlightCap;
+  readonly account: CapAccount | undefined;
+}
+
+/** True when some fairness ID may have a cap. */
+export function hasCaps({ flows, bands, defaultBand, defaultNegativeBand }: ResolvedOptions): boolean {
+  return flows.mayCap || [...bands, defaultBand, defaultNegativeBand].some(({ maxInFlightPerFlow }) => maxInFlightPerFlow !== undefined);
+}
+
+export class InFlightCaps {
+  private readonly ofAllBands: Accounts = new Map();
+  private readonly ofBands = new Map<number, Accounts>();
+  private flows: ResolvedOptions['flows'];
+
+  /** `running`: what is in flight already. O(in flight). */
+  constructor({ flows }: ResolvedOptions, running: Iterable<Capped>) {
+    this.flows = flows;
+    for (const lease of running) this.taken(lease);
+  }
+
+  /** The account that has no room for the request; undefined when it may go. O(1). */
+  obstacle(item: ItemView, band: PriorityBand): CapAccount | undefined {
+    const { cap, account } = this.stateOf(item, band) ?? {};
+    if (cap === undefined || account === undefined) return undefined;
+    return account.requests < cap.maxRequests && account.tokens + item.tokens <= cap.maxTokens ? undefined : account;
+  }
+
+  /** The cap that applies to the request; undefined when there is none. */
+  stateOf({ fairnessId }: Pick<ItemView, 'fairnessId'>, band: PriorityBand): CapState | undefined {
+    const own = this.flows.get(fairnessId)?.maxInFlight;
+    if (own !== undefined) return { cap: own, account: this.ofAllBands.get(fairnessId) };
+    const cap = band.settings.maxInFlightPerFlow;
+    return cap && { cap, account: this.ofBands.get(band.priority)?.get(fairnessId) };
+  }
+
+  /** A request was dispatched. */
+  taken({ fairnessId, priority, tokens }: Capped): void {
+    let ofBand = this.ofBands.get(priority);
+    if (ofBand === undefined) {
+      ofBand = new Map();
+      this.ofBands.set(priority, ofBand);
+    }
+    book(this.ofAllBands, fairnessId, tokens);
+    book(ofBand, fairnessId, tokens);
+  }
+
+  /** A request ended. The flows that were parked for its end, which may go now or not. */
+  givenBack({ fairnessId, priority, tokens }: Capped): readonly Flow[] {
+    const ofBand = this.ofBands.get(priority);
+    const parked = unbook(this.ofAllBands, fairnessId, tokens);
+    const inBand = ofBand === undefined ? none : unbook(ofBand, fairnessId, tokens);
+    if (ofBand?.size === 0) this.ofBands.delete(priority);
+    return inBand.length === 0 ? parked : [...parked, ...inBand];
+  }
+
+  /** The flows of one fairness ID that are parked. O(bands). */
+  parkedOf(fairnessId: string): Flow[] {
+    const accounts = [this.ofAllBands.get(fairnessId), ...[...this.ofBands.values()].map((ofBand) => ofBand.get(fairnessId))];
+    return accounts.flatMap((account) => [...(account?.flows ?? [])]);
+  }
+}
+
+const none: readonly Flow[] = [];
+
+function book(accounts: Accounts, fairnessId: string, tokens: number): void {
+  let account = accounts.get(fairnessId);
+  if (account === undefined) {
+    account = new CapAccount();
+    accounts.set(fairnessId, account);
+  }
+  account.requests++;
+  account.tokens += tokens;
+}
+
+function unbook(accounts: Accounts, fairnessId: string, tokens: number): readonly Flow[] {
+  const account = accounts.get(fairnessId);
+  if (account === undefined) return none;
+  account.requests--;
+  account.tokens -= tokens;
+  if (account.requests === 0) accounts.delete(fairnessId);
+  return account.flows.size === 0 ? none : [...account.flows];
+}

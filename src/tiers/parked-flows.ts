@@ -1,0 +1,43 @@
+/**
+ * Flows of one band that wait for something that is theirs alone, such as the end of one of their own requests: others pass meanwhile.
+ *
+ *     active ── park ──► parked ── unpark ──► active        tier 2 does not see a parked flow
+ *
+ * Invariant: a parked flow is neither active nor held; `waiting` is the sum over the parked flows; a flow stands in `flows` of its park.
+ */
+import { LinkedList } from '../base/queues/linked-list.js';
+import type { Flow } from './flow.js';
+
+/** What a parked flow waits for. */
+export interface Park {
+  /** The flows that wait for it: owned by ParkedFlows. */
+  readonly flows: Set<Flow>;
+}
+
+export class ParkedFlows {
+  /** Requests that wait in parked flows. */
+  waiting = 0;
+  private readonly list = new LinkedList<Flow>();
+
+  get flowCount(): number {
+    return this.list.size;
+  }
+
+  flows(): Iterable<Flow> {
+    return this.list;
+  }
+
+  park(flow: Flow, park: Park): void {
+    this.list.push(flow);
+    park.flows.add(flow);
+    flow.parkedFor = park;
+    this.waiting += flow.waiting;
+  }
+
+  unpark(flow: Flow): void {
+    this.list.remove(flow);
+    flow.parkedFor?.flows.delete(flow);
+    flow.parkedFor = undefined;
+    this.waiting -= flow.waiting;
+  }
+}
