@@ -222,7 +222,11 @@ describe('`flows` as a function', () => {
   it('is asked once for each fairness ID, until it is refreshed', () => {
     const asked: string[] = [];
     const plans: Record<string, FlowSettings> = { a: { maxInFlight: 1 } };
-    const { flow } = makeFlow({ ...roomy, flows: (id) => (asked.push(id), plans[id]) });
+    const flows = (id: string): FlowSettings | undefined => {
+      asked.push(id);
+      return plans[id];
+    };
+    const { flow } = makeFlow({ ...roomy, flows });
     for (let i = 0; i < 3; i++) void ask(flow, key('a'));
     void ask(flow, key('b'));
     expect(asked).toEqual(['a', 'b']);
