@@ -11,9 +11,11 @@ import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { Endpoint } from '../endpoints/endpoint-pool.js';
 import type { BandRegistry } from '../tiers/band-registry.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
+import type { WaitingItem } from '../tiers/waiting-item.js';
 import type { UsageLimitPolicy } from './ceilings/usage-limit-policy.js';
 import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
-import type { SaturationDetector } from './saturation-detector.js';
+import type { QuotaFigures } from './quota-figure.js';
+import type { RequestWait, SaturationDetector } from './saturation-detector.js';
 import { SeatReserve } from './seat-reserve.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 
@@ -54,6 +56,10 @@ export class Gate {
   hearsAnswers = false;
   /** True when a detector hears what running requests consume. */
   hearsReports = false;
+  /** True when a detector judges each request by itself. */
+  judgesRequests = false;
+  /** When the first of the requests for which there was no room, since it was last set to Infinity, will have some. */
+  roomAtMs: number = Number.POSITIVE_INFINITY;
   /** What bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
   private ceilingsVersion = -1;
@@ -196,6 +202,35 @@ export class Gate {
     return this.shared.seatsOf(endpoint, nowMs);
   }
 
+  /** The part of `endpoints` that has room for this very request. When there is none, `roomAtMs` says when to look again. */
+  withRoomFor(
+    endpoints: readonly EndpointView[],
+    item: WaitingItem,
+    band: PriorityBand | undefined,
+    nowMs: number,
+  ): readonly EndpointView[] {
+    const detector = band === undefined ? this.shared : this.detectorOf(band);
+    const roomy = detector.withRoomFor(endpoints, item, nowMs);
+    if (roomy.length > 0 || endpoints.length === 0) return roomy;
+    const wait = detector.waitOf(endpoints, item, nowMs);
+    // A detector that does not say when is asked again by a timer.
+    const atMs = wait === undefined ? nowMs + this.options.gate.recheckIntervalMs : wait.atMs;
+    this.roomAtMs = Math.min(this.roomAtMs, atMs);
+    return roomy;
+  }
+
+  /** What the request waits for; undefined when its detector does not judge single requests, or does not say. */
+  waitOf(endpoints: readonly EndpointView[], item: WaitingItem, band: PriorityBand | undefined, nowMs: number): RequestWait | undefined {
+    if (endpoints.length === 0) return undefined;
+    return (band === undefined ? this.shared : this.detectorOf(band)).waitOf(endpoints, item, nowMs);
+  }
+
+  /** The quotas of all detectors; undefined when none has any. */
+  quotas(nowMs: number): QuotaFigures | undefined {
+    const all = this.detectors().flatMap((detector) => detector.quotas(nowMs) ?? []);
+    return all.length === 0 ? undefined : sumOf(all);
+  }
+
   /** Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
   dispatched(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
     this.seatTaken(endpoint, seat, nowMs);
@@ -268,12 +303,13 @@ export class Gate {
     const all = new Set([...byPriority.values(), ofTemplate, ofNegativeTemplate]);
     all.delete(this.shared);
     this.own = all.size === 0 ? undefined : { all: [...all], byPriority, ofTemplate, ofNegativeTemplate };
-    const hear = (hook: 'dispatched' | 'answered' | 'reported' | 'released'): boolean =>
+    const hear = (hook: 'dispatched' | 'answered' | 'reported' | 'released' | 'withRoomFor'): boolean =>
       this.detectors().some(({ detector }) => detector[hook] !== undefined);
     this.hearsDispatches = usageLimitPolicy.dispatched !== undefined || hear('dispatched');
     this.hearsReleases = hear('released');
     this.hearsAnswers = hear('answered');
     this.hearsReports = hear('reported');
+    this.judgesRequests = hear('withRoomFor');
   }
 
   private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {
@@ -309,6 +345,18 @@ export class Gate {
     this.usageLimit.refused('a ceiling must be a number', ceiling);
     return 1;
   }
+}
+
+function sumOf(all: readonly QuotaFigures[]): QuotaFigures {
+  const sum = (figure: 'unreported' | 'ignoredReports' | 'ignoredFigures' | 'refusals'): number =>
+    all.reduce((total, each) => total + each[figure], 0);
+  return {
+    quotas: all.flatMap(({ quotas }) => quotas),
+    unreported: sum('unreported'),
+    ignoredReports: sum('ignoredReports'),
+    ignoredFigures: sum('ignoredFigures'),
+    refusals: sum('refusals'),
+  };
 }
 
 /** Whether the band has a ceiling while it is not judged. */

@@ -7,7 +7,9 @@ import { textOf } from '../base/faults/foreign-values.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
-import type { SaturationDetector } from './saturation-detector.js';
+import type { ItemView } from '../tiers/views.js';
+import type { QuotaFigures } from './quota-figure.js';
+import type { RequestWait, SaturationDetector } from './saturation-detector.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 
 export interface GuardedDetectorSettings {
@@ -122,6 +124,46 @@ export class GuardedDetector {
     return undefined;
   }
 
+  /** Those of `endpoints` that have room for this very request. */
+  withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
+    if (this.detector.withRoomFor === undefined) return endpoints;
+    try {
+      const kept: unknown = this.detector.withRoomFor(endpoints, item, nowMs);
+      if (isPartOf(kept, endpoints)) return kept;
+      this.guard.refused('withRoomFor must return an array of the endpoints that it was given', kept);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return endpoints;
+  }
+
+  /** When the request has room at one of `endpoints`; undefined when the detector does not say. */
+  waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait | undefined {
+    if (this.detector.waitOf === undefined) return undefined;
+    try {
+      const answer: unknown = this.detector.waitOf(endpoints, item, nowMs);
+      const wait = readWait(answer);
+      if (wait !== undefined) return wait;
+      this.guard.refused('waitOf must return { atMs, notBeforeMs, missing }: instants in ms, and a text', answer);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return undefined;
+  }
+
+  /** The quotas that the detector tells of; undefined when it has none. */
+  quotas(nowMs: number): QuotaFigures | undefined {
+    if (this.detector.quotas === undefined) return undefined;
+    try {
+      const answer: unknown = this.detector.quotas(nowMs);
+      if (isObject(answer) && Array.isArray(answer.quotas)) return answer as unknown as QuotaFigures;
+      this.guard.refused('quotas must return figures, with an array named quotas', answer);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return undefined;
+  }
+
   /** Tells the detector of a seat, where it hears of that. */
   tell(news: 'dispatched' | 'reported' | 'released', endpoint: EndpointView, nowMs: number, seat: SeatView): void {
     if (this.detector[news] === undefined) return;
@@ -195,6 +237,18 @@ export class GuardedDetector {
     else if (saturation <= openAt / closeAt) this.isLatched = false;
     return this.isLatched ? Math.max(saturation, 1) : saturation;
   }
+}
+
+/** A copy; undefined for what is no wait. Throws for values that cannot be read. */
+function readWait(answer: unknown): RequestWait | undefined {
+  if (!isObject(answer)) return undefined;
+  const { atMs, notBeforeMs, missing } = answer;
+  const isRight = typeof atMs === 'number' && typeof notBeforeMs === 'number' && !Number.isNaN(atMs + 0 * notBeforeMs);
+  return isRight && typeof missing === 'string' ? { atMs, notBeforeMs, missing } : undefined;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }
 
 /** True for an array that holds nothing but members of `whole`. O(whole) for one that keeps their order. */

@@ -3,7 +3,19 @@
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
+import type { ItemView } from '../tiers/views.js';
+import type { QuotaFigures } from './quota-figure.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
+
+/** How long a request has to wait for room, as far as can be told. */
+export interface RequestWait {
+  /** When there is room, if nothing else happens; ms of the controller's clock. Infinity: nobody knows. */
+  readonly atMs: number;
+  /** Not before this instant, whatever happens; a request whose time is up before is dropped at once. */
+  readonly notBeforeMs: number;
+  /** What is missing, to complete "waits for …". */
+  readonly missing: string;
+}
 
 /**
  * Tells how full the pool of model servers is.
@@ -22,6 +34,15 @@ export interface SaturationDetector {
    * among them. When there are none the option `headroom` decides: the request waits, or all of `endpoints` are candidates.
    */
   filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
+  /**
+   * For detectors that judge each request by itself, such as quotas: those of `endpoints` that have room for this request now. Unlike
+   * `filter` it is binding, whatever `headroom` says: a request for which there is none waits.
+   */
+  withRoomFor?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[];
+  /** Goes with `withRoomFor`: when one of `endpoints`, of which none has room for the request, will have some. The gate looks again then. */
+  waitOf?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait;
+  /** Quotas, for pages and exporters. */
+  quotas?(nowMs: number): QuotaFigures;
   /**
    * True for an endpoint of which it can tell nothing and which it would count as full, such as one without fresh metrics. Such an endpoint
    * is no capacity: it is left out of the pool that `saturation` sees, and gets no requests. O(1); asked for each endpoint at each reading.
@@ -62,7 +83,19 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
   noun: 'a saturation detector',
   example: 'concurrencyDetector({ maxConcurrency: 15 }), or a function that returns the saturation',
   required: ['saturation'],
-  optional: ['filter', 'isBlindTo', 'seatsOf', 'subscribe', 'dispatched', 'answered', 'reported', 'released'],
+  optional: [
+    'filter',
+    'withRoomFor',
+    'waitOf',
+    'quotas',
+    'isBlindTo',
+    'seatsOf',
+    'subscribe',
+    'dispatched',
+    'answered',
+    'reported',
+    'released',
+  ],
 };
 
 /** Finds the detectors that the parameters of a composite name. */

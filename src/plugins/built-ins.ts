@@ -30,6 +30,8 @@ import { maxOfPlugin, meanOfPlugin } from '../gate/detectors/composite/max-of-pl
 import { stageAwarePlugin } from '../gate/detectors/composite/stage-aware.js';
 import { concurrencyDetectorPlugin } from '../gate/detectors/concurrency-detector.js';
 import { utilizationDetectorPlugin } from '../gate/detectors/utilization-detector.js';
+import { mostBudgetLeftPlugin } from '../gate/quotas/most-budget-left.js';
+import { quotaPlugin } from '../gate/quotas/quota-detector.js';
 import { deficitRoundRobinPlugin } from '../tiers/2-fairness/deficit-round-robin.js';
 import { globalStrictPlugin } from '../tiers/2-fairness/global-strict.js';
 import { hierarchicalPlugin } from '../tiers/2-fairness/hierarchical.js';
@@ -76,6 +78,9 @@ export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composi
 export { byStage, roleLabel, type StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
 export { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
 export { type UtilizationDetector, utilizationDetector } from '../gate/detectors/utilization-detector.js';
+export { mostBudgetLeft } from '../gate/quotas/most-budget-left.js';
+export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector.js';
+export type { QuotaDetectorOptions, QuotaEstimate, QuotaGroupOptions, QuotaOptions } from '../gate/quotas/quota-options.js';
 export { deficitRoundRobin } from '../tiers/2-fairness/deficit-round-robin.js';
 export { globalStrict } from '../tiers/2-fairness/global-strict.js';
 export { hierarchical } from '../tiers/2-fairness/hierarchical.js';
@@ -108,6 +113,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   sloDeadlinePlugin,
   concurrencyDetectorPlugin,
   utilizationDetectorPlugin,
+  quotaPlugin,
   busyThresholdDetectorPlugin,
   aimdLatencyPlugin,
   gradient2Plugin,
@@ -127,6 +133,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   leastLoadedPlugin,
   leastKvUsagePlugin,
   powerOfTwoChoicesPlugin,
+  mostBudgetLeftPlugin,
   affinityPlugin,
   labelFilterPlugin,
   subsetHintPlugin,

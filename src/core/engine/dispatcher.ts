@@ -28,7 +28,7 @@ import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, DropReason, DropType, Outcome } from '../outcome/outcome.js';
 import { Backlog, type BacklogListener } from './backlog.js';
-import { type DropDetails, Drops } from './drops.js';
+import { type DropDetails, Drops, overQuota } from './drops.js';
 import { GatePoller } from './gate-poller.js';
 import { hasCaps, InFlightCaps } from './in-flight-caps.js';
 import { Intake, isAborted, isRightCall } from './intake.js';
@@ -256,6 +256,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (!this.clock.tellsTurns && !this.isPaused) this.dispatchedInTurn = 0;
     this.isPollDue = true;
     const { backlog } = this;
+    this.gate.roomAtMs = Number.POSITIVE_INFINITY;
     let floor = Number.NEGATIVE_INFINITY;
     while (backlog.waiting > 0) {
       if (this.isPaused) return;
@@ -302,7 +303,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
 
   /** False when the request has nowhere to go. */
   private dispatch(item: QueueItem, band: PriorityBand): boolean {
-    const endpoint = this.placement.implicitEndpoint ?? this.placement.choose(item, this.nowMs);
+    const endpoint = this.placement.direct ?? this.placement.choose(item, this.nowMs);
     if (endpoint === undefined) return false;
     this.spendBudget();
     const settle = this.backlog.take(item, band, this.nowMs);
@@ -328,6 +329,13 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     if (!this.placement.isServed(item.requestClass)) {
       this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
       return true;
+    }
+    if (this.gate.judgesRequests) {
+      const wait = this.placement.waitOf(item, this.nowMs);
+      if (wait !== undefined && wait.notBeforeMs > this.backlog.expiry.deadlineOf(item)) {
+        this.evict(item, 'EvictedOther', 'over-quota', overQuota(wait, this.nowMs));
+        return true;
+      }
     }
     // Foreign code may have emptied the pool meanwhile: the walk that it asked for follows.
     return this.seats.pool.endpoints.length > 0 && this.selector.holdBack(item.flow as Flow);
@@ -589,6 +597,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     let delayMs = isPoolEmpty || waiting === bands.parked ? Number.POSITIVE_INFINITY : gate.recheckMs;
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
     if (seats.mayEvict && !isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs(nowMs) - nowMs);
+    delayMs = Math.min(delayMs, gate.roomAtMs - nowMs);
     if (this.isPaused && !this.clock.tellsTurns) delayMs = 0;
     if (poller.isSet || delayMs < Number.POSITIVE_INFINITY) poller.in(delayMs, nowMs);
   }

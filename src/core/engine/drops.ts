@@ -1,6 +1,7 @@
 /** The drops: builds each, counts it, and tells the admission policy and the listeners that the request ended. */
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
 import type { Gate } from '../../gate/gate.js';
+import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { EventHub } from '../event-hub.js';
 import { DropOutcome } from '../outcome/drop-outcome.js';
@@ -49,6 +50,11 @@ export class Drops {
     item.releasePayload();
     return outcome;
   }
+}
+
+/** What the drop of a request tells that has no room in its time. */
+export function overQuota({ atMs, missing }: RequestWait, nowMs: number): DropDetails {
+  return { detail: missing, retryAfterMs: Math.max(atMs - nowMs, 0) };
 }
 
 function isForWantOfEndpoints(type: DropType): boolean {

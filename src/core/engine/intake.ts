@@ -19,7 +19,7 @@ import type { LimitHit } from '../outcome/limit-hit.js';
 import type { Drop, DropType } from '../outcome/outcome.js';
 import type { Backlog } from './backlog.js';
 import { exceededLimit, isUnlimited } from './capacity-limits.js';
-import type { Drops } from './drops.js';
+import { type Drops, overQuota } from './drops.js';
 import type { InFlightCaps } from './in-flight-caps.js';
 import { type Displacement, Overflow } from './overflow.js';
 import type { Placement } from './placement.js';
@@ -105,12 +105,23 @@ export class Intake {
     const isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs);
     if (!isBehind && !isParked && gate.admits(band, nowMs)) {
       // A request that goes at once needs no place in the queue.
-      const endpoint = placement.implicitEndpoint ?? placement.choose(item, nowMs);
+      const endpoint = placement.direct ?? placement.choose(item, nowMs);
       if (endpoint !== undefined) return endpoint;
       // An open gate and no endpoint: the walk holds the request back or drops it.
       this.wantsWalk = true;
     }
+    if (gate.judgesRequests) {
+      const drop = this.hopeless(item, nowMs);
+      if (drop !== undefined) return drop;
+    }
     return isOver ? this.overLimit(item, band, nowMs) : undefined;
+  }
+
+  /** The drop of a request that cannot have room before its time is up. */
+  private hopeless(item: QueueItem, nowMs: number): Drop | undefined {
+    const wait = this.parts.placement.waitOf(item, nowMs);
+    if (wait === undefined || wait.notBeforeMs <= nowMs + item.ttlMs) return undefined;
+    return this.parts.drops.drop(item, 'RejectedCapacity', 'over-quota', nowMs, overQuota(wait, nowMs));
   }
 
   /** The drop of a request that may not come in, whatever waits; otherwise its band is known afterwards. */

@@ -13,7 +13,9 @@ import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
 import type { EndpointFilter } from '../../endpoints/filters/endpoint-filter.js';
 import { leastLoaded } from '../../endpoints/pickers/least-loaded.js';
 import type { Gate } from '../../gate/gate.js';
+import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { ResolvedOptions } from '../options.js';
 import type { QueueItem } from './queue-item.js';
 
@@ -26,9 +28,12 @@ type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicke
 export class Placement {
   /** The one endpoint of a controller without a pool, where every request goes. */
   readonly implicitEndpoint: Endpoint | undefined;
+  /** The same, where nothing is asked about single requests: then every request goes there without a question. */
+  direct: Endpoint | undefined;
   /** False while every request may go to every endpoint. */
   tellsClasses: boolean;
   private readonly pool: EndpointPool;
+  private readonly implicit: readonly Endpoint[] | undefined;
   private readonly gate: Gate;
   private readonly errors: PluginErrorSink;
   private options: PlacementOptions;
@@ -39,6 +44,8 @@ export class Placement {
   constructor(pool: EndpointPool, gate: Gate, errors: PluginErrorSink, options: PlacementOptions) {
     this.pool = pool;
     this.implicitEndpoint = pool.implicitEndpoint;
+    this.implicit = pool.implicitEndpoint === undefined ? undefined : [pool.implicitEndpoint];
+    this.direct = gate.judgesRequests ? undefined : pool.implicitEndpoint;
     this.gate = gate;
     this.errors = errors;
     this.options = options;
@@ -48,6 +55,7 @@ export class Placement {
 
   configure(options: PlacementOptions): void {
     this.options = options;
+    this.direct = this.gate.judgesRequests ? undefined : this.implicitEndpoint;
     this.picker = new PluginGuard('endpointPicker', options.endpointPicker, this.errors);
     this.tellsClasses = options.endpointFilters.length > 0;
     this.poolVersion = -1;
@@ -66,9 +74,19 @@ export class Placement {
     return this.pool.endpoints.length === 0 || this.endpointsFor(requestClass).length > 0;
   }
 
-  /** True when a request of this class has somewhere to go now. */
-  hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number): boolean {
-    return this.candidates(requestClass, band, nowMs).length > 0;
+  /** True when each request is judged by itself, so that the class alone does not tell whether there is room. */
+  get judgesRequests(): boolean {
+    return this.gate.judgesRequests;
+  }
+
+  /** True when a request of this class, or where it is given this very one, has somewhere to go now. */
+  hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number, item?: WaitingItem): boolean {
+    return this.candidates(requestClass, band, nowMs, item).length > 0;
+  }
+
+  /** What the request waits for where it has somewhere to go but no room there; undefined when single requests are not judged. */
+  waitOf(item: QueueItem, nowMs: number): RequestWait | undefined {
+    return this.gate.judgesRequests ? this.gate.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs) : undefined;
   }
 
   /** Why a request of this class has nowhere to go now; undefined when it has somewhere. */
@@ -80,9 +98,9 @@ export class Placement {
 
   /** The endpoint that gets the request; undefined when there is none now. */
   choose(item: QueueItem, nowMs: number): Endpoint | undefined {
-    if (this.implicitEndpoint !== undefined) return this.implicitEndpoint;
-    const candidates = this.candidates(item.requestClass, item.band, nowMs);
+    const candidates = this.candidates(item.requestClass, item.band, nowMs, item);
     if (candidates.length === 0) return undefined;
+    if (this.implicitEndpoint !== undefined) return this.implicitEndpoint;
     return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);
   }
 
@@ -125,16 +143,23 @@ export class Placement {
 
   /** The endpoints that serve the class and can be had. */
   private reachable(requestClass: string | undefined, nowMs: number): readonly Endpoint[] {
+    if (this.implicit !== undefined) return this.implicit;
     const available = this.gate.available(nowMs);
     if (requestClass === undefined) return available;
     const served = this.endpointsFor(requestClass);
     return available.length === this.pool.endpoints.length ? served : served.filter((endpoint) => available.includes(endpoint));
   }
 
-  private candidates(requestClass: string | undefined, band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
-    const reachable = this.reachable(requestClass, nowMs);
+  private candidates(
+    requestClass: string | undefined,
+    band: PriorityBand | undefined,
+    nowMs: number,
+    item?: WaitingItem,
+  ): readonly EndpointView[] {
+    const all = this.reachable(requestClass, nowMs);
+    const reachable = item !== undefined && this.gate.judgesRequests ? this.gate.withRoomFor(all, item, band, nowMs) : all;
     const isRequired = this.options.headroom === 'required';
-    if (reachable.length === 0 || (reachable.length === 1 && !isRequired)) return reachable;
+    if (this.implicit !== undefined || reachable.length === 0 || (reachable.length === 1 && !isRequired)) return reachable;
     const roomy = this.gate.withRoom(reachable, band, nowMs);
     return roomy.length > 0 || isRequired ? roomy : reachable;
   }

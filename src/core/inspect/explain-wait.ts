@@ -1,5 +1,6 @@
 /** Why does this request still wait? Reads the walk's state, in the order in which the walk asks, and changes nothing. */
 
+import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ItemView } from '../../tiers/views.js';
@@ -99,6 +100,8 @@ function judge(
     return { decidedBy: 'cap', text: `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})` };
   }
   if (flow.heldIn !== undefined) {
+    const wait = placement.waitOf(item, nowMs);
+    if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
     return { decidedBy: 'endpoints', text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}` };
   }
   if (!gate.isOpenFor(band)) {
@@ -111,6 +114,8 @@ function judge(
     return { decidedBy: 'priority', text: `${name} waits for ${waiting}` };
   }
   const obstacle = placement.obstacle(item.requestClass, band, nowMs);
+  const wait = obstacle === undefined ? placement.waitOf(item, nowMs) : undefined;
+  if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
   if (obstacle !== undefined) return { decidedBy: 'endpoints', text: `${name}: ${obstacles[obstacle]}` };
   if (!selector.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
   if (ahead === 0 && !band.sharesQueue) {
@@ -126,6 +131,12 @@ function capText(caps: InFlightCaps, head: ItemView, band: PriorityBand): string
   if (cap === undefined) return 'it was lifted just now';
   if (requests >= cap.maxRequests) return `${inWhole(requests)} of ${inWhole(cap.maxRequests)} running`;
   return `${inWhole(tokens)} of ${inWhole(cap.maxTokens)} tokens running, ${inWhole(head.tokens)} more wanted`;
+}
+
+/** `band 0 waits for 1,200 input tokens of account A, in 3.4 s`. */
+function waitsFor(name: string, { atMs, missing }: RequestWait, nowMs: number): Verdict {
+  const when = atMs === Number.POSITIVE_INFINITY ? '' : `, in ${inSeconds(atMs - nowMs)}`;
+  return { decidedBy: 'endpoints', text: `${name} waits for ${missing}${when}` };
 }
 
 /** `12,400`. */

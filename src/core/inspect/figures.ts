@@ -4,6 +4,7 @@
  *     figures ── stats, limits
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
+import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -52,6 +53,8 @@ export interface ControllerFigures {
   readonly endpoints: number | undefined;
   /** Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector needs. */
   readonly availableEndpoints: number | undefined;
+  /** Quotas, where a detector has some. */
+  readonly quotas: QuotaFigures | undefined;
   /** Highest priority first. */
   readonly bands: readonly BandFigures[];
 }
@@ -71,6 +74,7 @@ export function takeFigures(
     waitingTokens: bands.reduce((sum, band) => sum + band.waitingTokens, 0),
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
     availableEndpoints: pool.implicitEndpoint === undefined ? dispatcher.gate.available(nowMs).length : undefined,
+    quotas: dispatcher.gate.quotas(nowMs),
     bands: bands.map((band) => new BandCounters(band, queuesByClass, nowMs)),
   };
 }

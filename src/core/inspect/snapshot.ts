@@ -1,6 +1,7 @@
 /** Totals, which are cheap, and the full picture of one moment, which is not. */
 import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
+import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -117,6 +118,8 @@ export interface ControllerSnapshot {
   /** Highest priority first. */
   readonly bands: readonly BandSnapshot[];
   readonly endpoints: readonly EndpointSnapshot[];
+  /** Quotas, where a detector has some. */
+  readonly quotas?: QuotaFigures | undefined;
 }
 
 /** O(bands + in flight). Whoever wants a saturation of this moment asks the detector first. */
@@ -170,10 +173,12 @@ function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
 
 export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginErrors: number, nowMs: number): ControllerSnapshot {
   const inFlight = countInFlight(dispatcher.seats);
+  const quotas = dispatcher.gate.quotas(nowMs);
   return {
     atMs: nowMs,
     stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
     oldestLease: oldestLease(dispatcher.seats, nowMs),
+    ...(quotas === undefined ? {} : { quotas }),
     limits,
     bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(dispatcher, band, inFlight, nowMs)),
     endpoints: endpointSnapshots(dispatcher, nowMs),

@@ -80,6 +80,8 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
  */
 export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
   const cause = causeOf(drop);
+  // What a quota tells is no estimate: whoever comes back sooner comes back in vain.
+  const most = drop.reason === 'over-quota' ? Number.POSITIVE_INFINITY : maxRetryAfterSeconds;
   const estimateMs = Math.ceil(drop.retryAfterMs ?? 0);
   const hasToWait = cause !== 'cancelled';
   return {
@@ -87,8 +89,8 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
     code: codes[cause],
     status: statuses[cause],
     detail: describe(cause, drop),
-    retryAfterSeconds: hasToWait ? Math.max(1, Math.min(Math.ceil(estimateMs / 1_000), maxRetryAfterSeconds)) : undefined,
-    retryAfterMs: hasToWait ? Math.max(1_000, Math.min(estimateMs, maxRetryAfterSeconds * 1_000)) : undefined,
+    retryAfterSeconds: hasToWait ? Math.max(1, Math.min(Math.ceil(estimateMs / 1_000), most)) : undefined,
+    retryAfterMs: hasToWait ? Math.max(1_000, Math.min(estimateMs, most * 1_000)) : undefined,
   };
 }
 
@@ -104,7 +106,7 @@ function causeOf({ type, reason }: Drop): DropCause {
     case 'EvictedContextCancelled':
       return 'cancelled';
     default:
-      if (reason === 'displaced') return 'saturated';
+      if (reason === 'displaced' || reason === 'over-quota') return 'saturated';
       return isCause(reason) ? reason : 'internal';
   }
 }
@@ -121,6 +123,7 @@ function describe(cause: DropCause, drop: Drop): string {
         return 'The queue was full, and the place of this request went to a sender with less waiting.';
       }
       if (drop.limit !== undefined) return describeLimit(drop.limit, drop);
+      if (drop.reason === 'over-quota') return `The request cannot be served in time: the quota has no room for ${drop.detail ?? 'it'}.`;
       if (drop.detail !== undefined) return `The request was refused: ${drop.detail}.`;
       return drop.reason === 'displaced'
         ? 'The queue was full, and a request of higher priority took the place of this one.'

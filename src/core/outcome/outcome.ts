@@ -25,6 +25,7 @@ export type OutcomeType = 'Dispatched' | DropType;
  * - `displaced`: the queue was full, and a request of higher priority took its place; with a `limit`, one of a flow with less waiting.
  * - `evicted`: it was evicted while it ran, and could not be put back.
  * - `infeasible`: its turn came when it could not have met its deadline any more (`edf({ dropInfeasible: true })`).
+ * - `over-quota`: a quota has no room for it before its time to live is over; `detail` says which, `retryAfterMs` when there will be room.
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.
  * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
@@ -38,6 +39,7 @@ export type DropReason =
   | 'displaced'
   | 'evicted'
   | 'infeasible'
+  | 'over-quota'
   | 'max-bands'
   | 'ttl-expired'
   | 'no-endpoints'

@@ -6,6 +6,7 @@
 import type { BandRegistry } from '../band-registry.js';
 import type { Flow } from '../flow.js';
 import type { PriorityBand } from '../priority-band.js';
+import type { WaitingItem } from '../waiting-item.js';
 import { type BandOrder, strictOrder } from './band-order.js';
 
 /** The gate, as the selector asks it. */
@@ -20,8 +21,10 @@ export interface BandGate {
 
 /** The endpoints of classes of requests, as the selector asks for them. */
 export interface ClassPlaces {
-  /** True when a request of the class has somewhere to go now. */
-  hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number): boolean;
+  /** True when a request of the class, or where it is given this very one, has somewhere to go now. */
+  hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number, item?: WaitingItem): boolean;
+  /** True when the class alone does not tell. */
+  readonly judgesRequests: boolean;
   /** False when no endpoint may ever take a request of the class. */
   isServed(requestClass: string | undefined): boolean;
 }
@@ -95,7 +98,8 @@ export class BandSelector {
     for (const band of this.holding) {
       for (const held of band.held.all()) {
         const { requestClass } = held;
-        const mayRetry = this.places.hasRoom(requestClass, band, nowMs) || !this.places.isServed(requestClass);
+        const head = this.places.judgesRequests ? held.first(nowMs)?.head : undefined;
+        const mayRetry = this.places.hasRoom(requestClass, band, nowMs, head) || !this.places.isServed(requestClass);
         if (mayRetry && band.wantsRetry(held, nowMs)) band.retryOne(held, nowMs);
       }
       if (band.held.waiting === 0) this.holding.delete(band);

@@ -11,6 +11,7 @@ import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
 import { forwardNews } from './forward-news.js';
+import { judgeRequests } from './judge-requests.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
 
@@ -94,6 +95,7 @@ export function withHysteresis<D extends SaturationDetector>(detector: D, option
     ...(filter && { filter: filter.bind(detector) }),
     ...(isBlindTo && { isBlindTo: isBlindTo.bind(detector) }),
     ...(seatsOf && { seatsOf: seatsOf.bind(detector) }),
+    ...judgeRequests([detector]),
     ...forwardNews([detector]),
   };
 }

@@ -9,6 +9,7 @@ import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.
 import type { SaturationDetector } from '../../saturation-detector.js';
 import { fewestSeats } from './fewest-seats.js';
 import { forwardNews } from './forward-news.js';
+import { judgeRequests } from './judge-requests.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { stagesOf } from './stage-aware.js';
 
@@ -117,6 +118,7 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
     },
+    ...judgeRequests(detectors),
     ...forwardNews(detectors),
   };
 }

@@ -12,6 +12,7 @@ import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
 import { fewestSeats } from './fewest-seats.js';
 import { forwardNews } from './forward-news.js';
+import { judgeRequests } from './judge-requests.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
 
@@ -181,6 +182,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
           nowMs,
         ),
     }),
+    ...judgeRequests(distinct),
     ...forwardNews(distinct, judgesOf),
   };
 }

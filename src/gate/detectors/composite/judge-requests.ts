@@ -1,0 +1,32 @@
+/** What detectors inside a composite say of single requests, as one answer: a request goes where all of them have room for it. */
+import type { RequestWait, SaturationDetector } from '../../saturation-detector.js';
+
+type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'quotas'>;
+
+/** Nothing where none of `detectors` judges single requests. One that fails has no say in where a request may go. */
+export function judgeRequests(detectors: readonly SaturationDetector[]): Judgement {
+  const judges = detectors.filter(({ withRoomFor }) => withRoomFor !== undefined);
+  const tellers = detectors.filter(({ quotas }) => quotas !== undefined);
+  return {
+    ...(judges.length > 0 && {
+      withRoomFor: (endpoints, item, nowMs) =>
+        judges.reduce((left, judge) => (left.length === 0 ? left : (judge.withRoomFor?.(left, item, nowMs) ?? left)), endpoints),
+      waitOf: (endpoints, item, nowMs) =>
+        longest(judges.map((judge) => judge.waitOf?.(endpoints, item, nowMs) ?? { atMs: nowMs, notBeforeMs: nowMs, missing: '' })),
+    }),
+    ...(tellers.length > 0 && {
+      quotas(nowMs) {
+        const all = tellers.flatMap((teller) => teller.quotas?.(nowMs) ?? []);
+        const sum = { unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 };
+        for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] = all.reduce((total, each) => total + each[name], 0);
+        return { quotas: all.flatMap(({ quotas }) => quotas), ...sum };
+      },
+    }),
+  };
+}
+
+/** There is room when the last of them has some. */
+function longest(waits: readonly RequestWait[]): RequestWait {
+  const last = waits.reduce((a, b) => (b.atMs > a.atMs ? b : a));
+  return { ...last, notBeforeMs: Math.max(...waits.map(({ notBeforeMs }) => notBeforeMs)) };
+}

@@ -1,0 +1,78 @@
+/**
+ * A bucket that leaks at `limit ÷ per`: the generic cell rate algorithm, in the notation of its level.
+ *
+ *     taken ──────────────────────────►     the level is what was taken and has not leaked yet;
+ *     leaked ────────►                       what was taken first leaks first
+ *
+ * Invariant: over any span the amounts taken with room are at most burst + rate · span. What a taking gives back is at most what of it has
+ * not leaked: the rest has made room for others already.
+ */
+import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
+
+class GcraTaking implements Taking {
+  amount: number;
+  /** Its end on the scale of all that was ever taken. */
+  readonly end: number;
+
+  constructor(amount: number, end: number) {
+    this.amount = amount;
+    this.end = end;
+  }
+}
+
+export class GcraWindow implements QuotaWindow {
+  readonly kind = 'gcra';
+  limit: number;
+  burst: number;
+  perMs: number;
+  private taken = 0;
+  private leaked = 0;
+  private leakedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(limit: number, perMs: number, burst: number) {
+    this.limit = limit;
+    this.perMs = perMs;
+    this.burst = burst;
+  }
+
+  used(nowMs: number): number {
+    this.leak(nowMs);
+    return this.taken - this.leaked;
+  }
+
+  roomAtMs(amount: number, nowMs: number, returning = 0): number {
+    const over = this.used(nowMs) - returning + Math.min(amount, this.burst) - this.burst;
+    return over <= this.burst * rounding ? nowMs : nowMs + (over * this.perMs) / this.limit;
+  }
+
+  take(amount: number, nowMs: number): GcraTaking {
+    this.leak(nowMs);
+    this.taken += amount;
+    return new GcraTaking(amount, this.taken);
+  }
+
+  settle(taking: Taking, amount: number, nowMs: number): void {
+    this.leak(nowMs);
+    const excess = taking.amount - amount;
+    if (excess < 0) this.taken -= excess;
+    else this.leaked += Math.min(excess, this.left(taking as GcraTaking));
+    taking.amount = amount;
+  }
+
+  freeAtMs(nowMs: number): number {
+    return nowMs + (this.used(nowMs) * this.perMs) / this.limit;
+  }
+
+  /** What of the taking has not leaked. */
+  private left({ amount, end }: GcraTaking): number {
+    return Math.max(Math.min(amount, end - this.leaked), 0);
+  }
+
+  private leak(nowMs: number): void {
+    if (!(nowMs > this.leakedAtMs)) return;
+    if (this.leakedAtMs > Number.NEGATIVE_INFINITY) {
+      this.leaked = Math.min(this.taken, this.leaked + ((nowMs - this.leakedAtMs) * this.limit) / this.perMs);
+    }
+    this.leakedAtMs = nowMs;
+  }
+}

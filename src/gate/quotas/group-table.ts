@@ -1,0 +1,81 @@
+/** Which groups a request belongs to at an endpoint: made when they are first needed, and remembered. */
+import { BoundedLabel } from '../../base/bounded-label.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import { QuotaGroup } from './quota-group.js';
+import type { ResolvedGroup } from './quota-options.js';
+
+/** Names of models come from clients: so many have groups of their own, all others share one. */
+const mostModels = 1000;
+
+interface Remembered {
+  readonly labels: EndpointView['labels'];
+  readonly byModel: Map<string | undefined, readonly QuotaGroup[]>;
+}
+
+export class GroupTable {
+  private readonly templates: readonly ResolvedGroup[];
+  private readonly tellsModels: boolean;
+  private readonly models = new BoundedLabel(mostModels);
+  private readonly groups = new Map<string, QuotaGroup>();
+  private readonly remembered = new WeakMap<EndpointView, Remembered>();
+
+  constructor(templates: readonly ResolvedGroup[]) {
+    this.templates = templates;
+    this.tellsModels = templates.some(({ models, perModel }) => models !== undefined || perModel);
+  }
+
+  /** Every group so far. */
+  all(): Iterable<QuotaGroup> {
+    return this.groups.values();
+  }
+
+  /** The groups of a request for `model` at `endpoint`, in the order of the options; without a model, those that every request is in. */
+  of(endpoint: EndpointView, model?: string): readonly QuotaGroup[] {
+    const known = this.tellsModels && model !== undefined ? this.models.of(model) : undefined;
+    let remembered = this.remembered.get(endpoint);
+    if (remembered === undefined || remembered.labels !== endpoint.labels) {
+      remembered = { labels: endpoint.labels, byModel: new Map() };
+      this.remembered.set(endpoint, remembered);
+    }
+    let groups = remembered.byModel.get(known);
+    if (groups === undefined) {
+      groups = this.templates.flatMap((template, index) => this.find(template, index, endpoint, known));
+      remembered.byModel.set(known, groups);
+    }
+    return groups;
+  }
+
+  private find(template: ResolvedGroup, index: number, endpoint: EndpointView, asked: string | undefined): QuotaGroup[] {
+    if (asked === undefined && (template.perModel || template.models !== undefined)) return [];
+    const model = asked ?? '';
+    const member = memberOf(template, endpoint);
+    if (member === undefined || (template.is !== undefined && template.is !== member)) return [];
+    if (template.models?.some((family) => isOfFamily(model, family)) === false) return [];
+    const key = JSON.stringify([index, member, template.perModel ? model : '']);
+    let group = this.groups.get(key);
+    if (group === undefined) {
+      group = new QuotaGroup(nameOf(template, member, model), template);
+      this.groups.set(key, group);
+    }
+    return [group];
+  }
+}
+
+/** Who the endpoint is in a group of this kind; undefined when it belongs to none. */
+function memberOf({ by, label = '' }: ResolvedGroup, { id, labels }: EndpointView): string | undefined {
+  if (by === 'pool') return '';
+  return by === 'endpoint' ? id : labels[label];
+}
+
+/** `gpt-4o*` is every model whose name begins so. */
+function isOfFamily(model: string, family: string): boolean {
+  return family.endsWith('*') ? model.startsWith(family.slice(0, -1)) : model === family;
+}
+
+/** `account A`, `key-1`, `the pool for gpt-4o*`. */
+function nameOf({ name, by, label, is, models, perModel }: ResolvedGroup, member: string, model: string): string {
+  const bare = { pool: 'the pool', endpoint: member, label: `${label} ${member}` }[by];
+  const own = name === undefined ? bare : name + (by === 'pool' || is !== undefined ? '' : ` ${member}`);
+  if (perModel) return `${own} for ${model === '' ? 'requests without a model' : model}`;
+  return name === undefined && models !== undefined ? `${own} for ${models.join(', ')}` : own;
+}

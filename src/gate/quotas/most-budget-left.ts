@@ -1,0 +1,51 @@
+/** Sends each request to the endpoint whose quotas have most left for it. */
+import { FlowConfigError } from '../../base/faults/flow-config-error.js';
+import type { PolicyDefinition } from '../../base/policy-definition.js';
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { text } from '../../base/schema/types.js';
+import type { EndpointPicker } from '../../endpoints/pickers/endpoint-picker.js';
+import { isLessLoaded } from '../../endpoints/pickers/load-order.js';
+import type { DetectorReferences } from '../saturation-detector.js';
+import type { QuotaDetector } from './quota-detector.js';
+
+const type = 'most-budget-left-picker';
+
+/**
+ * The endpoint with the largest share of its tightest quota left; of equals the less loaded. Keys that share an account have the same left,
+ * so the load decides between them. `detector` is the one that the controller, or a composite in it, judges by. O(endpoints · quotas).
+ */
+export function mostBudgetLeft(detector: Pick<QuotaDetector, 'budgetLeft'>): EndpointPicker {
+  return {
+    type,
+    pick(endpoints, item, nowMs) {
+      let best = endpoints[0];
+      let most = -1;
+      for (const endpoint of endpoints) {
+        const left = detector.budgetLeft(endpoint, item, nowMs);
+        const isBetter = left > most || (left === most && best !== undefined && isLessLoaded(endpoint, best));
+        if (!isBetter) continue;
+        best = endpoint;
+        most = left;
+      }
+      return best;
+    },
+  };
+}
+
+/** Parameters that a configuration file can hold. */
+export interface MostBudgetLeftParameters {
+  /** The name of the quota detector. @default 'quota-detector' */
+  detector?: string | undefined;
+}
+
+export const mostBudgetLeftPlugin: PolicyDefinition<'endpointPicker', MostBudgetLeftParameters, EndpointPicker, DetectorReferences> = {
+  kind: 'endpointPicker',
+  type,
+  parameters: object({ detector: optional(text('the name of a quota detector')) }),
+  create({ detector: name = 'quota-detector' }, references) {
+    const detector = references.resolve('saturationDetector', name);
+    if ('budgetLeft' in detector) return mostBudgetLeft(detector as QuotaDetector);
+    throw new FlowConfigError(type, [{ path: 'detector', expected: 'the name of a quota detector', got: `a ${detector.type}` }]);
+  },
+};

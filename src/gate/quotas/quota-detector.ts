@@ -1,0 +1,239 @@
+/**
+ * Quotas of hosted models as a gate: a request goes when every quota of its groups has room for what it will probably consume.
+ *
+ *     room? ──► dispatched: hold ──► answered: learn ──► reported: correct ──► released: settle
+ *
+ * Invariant: what is held for a request is settled exactly once, at its release; what one endpoint tells never reaches another's group.
+ */
+import { parse } from '../../base/schema/parse.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { QuotaFigures } from '../quota-figure.js';
+import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
+import { isPuttingOff, type SeatView, type ServerAnswer } from '../server-answer.js';
+import { GroupTable } from './group-table.js';
+import { type Hold, QuotaGroup } from './quota-group.js';
+import {
+  groupOfEachEndpoint,
+  type QuotaDetectorOptions,
+  type QuotaParameters,
+  quotaOptions,
+  quotaParameters,
+  type ResolvedQuotaOptions,
+} from './quota-options.js';
+import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
+import { readTold } from './told-quotas.js';
+
+/** A detector that also tells how much of its budgets is left. */
+export interface QuotaDetector extends SaturationDetector {
+  /** The share of the tightest quota that is left at an endpoint for a request, 0…1. For pickers. */
+  budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number;
+  /** Every quota of every group that was needed so far, and what could not be used of what hosts and servers told. */
+  quotas(nowMs: number): QuotaFigures;
+}
+
+/** What a running request holds at one endpoint. */
+class Reservation {
+  /** The status that its server answered; undefined before. */
+  status: number | undefined = undefined;
+  /** What it held where it went before it was moved here. */
+  previous: Reservation | undefined;
+  readonly endpoint: EndpointView;
+  readonly groups: readonly QuotaGroup[];
+  readonly holds: readonly Hold[];
+  readonly averageKey: string;
+  readonly dispatchedAtMs: number;
+
+  constructor(endpoint: EndpointView, groups: readonly QuotaGroup[], holds: readonly Hold[], key: string, nowMs: number) {
+    this.endpoint = endpoint;
+    this.groups = groups;
+    this.holds = holds;
+    this.averageKey = key;
+    this.dispatchedAtMs = nowMs;
+  }
+
+  /** What an answer tells is for the first group that learns; a refusal is for the first of all where none does. */
+  get teller(): QuotaGroup | undefined {
+    return this.groups.find(({ learns }) => learns) ?? this.groups[0];
+  }
+}
+
+/** The largest number below 1: a group without room closes for a request, and not for all. */
+const justBelowFull = 0.9999999999999999;
+
+class Quotas implements QuotaDetector {
+  readonly type = 'quota-detector';
+  private readonly options: ResolvedQuotaOptions;
+  private readonly table: GroupTable;
+  private readonly estimate: RequestEstimate;
+  private readonly reservations = new WeakMap<SeatView, Reservation>();
+  private readonly listeners = new Set<() => void>();
+  private readonly counts = { unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 };
+
+  constructor(options: ResolvedQuotaOptions) {
+    this.options = options;
+    this.table = new GroupTable(options.groups ?? [groupOfEachEndpoint]);
+    this.estimate = new RequestEstimate(options);
+  }
+
+  saturation({ endpoints }: { readonly endpoints: readonly EndpointView[] }, nowMs: number): number {
+    let least = 1;
+    for (const endpoint of endpoints) least = Math.min(least, this.fullness(endpoint, undefined, nowMs));
+    return endpoints.length === 0 ? 1 : Math.min(least, justBelowFull);
+  }
+
+  withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
+    const amounts = this.estimate.of(item);
+    const model = modelOf(item);
+    return endpoints.filter((endpoint) => this.table.of(endpoint, model).every((group) => group.hasRoom(amounts, nowMs)));
+  }
+
+  waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait {
+    const amounts = this.estimate.of(item);
+    const model = modelOf(item);
+    const waits = endpoints.map((endpoint) => this.waitAt(this.table.of(endpoint, model), amounts, nowMs));
+    const first = waits.reduce((a, b) => (b.atMs < a.atMs ? b : a));
+    const notBeforeMs = this.options.rejectInfeasible ? Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs)) : nowMs;
+    return { ...first, notBeforeMs };
+  }
+
+  dispatched(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    const { item } = seat;
+    const amounts = this.estimate.of(item);
+    const groups = this.table.of(endpoint, modelOf(item));
+    const holds = groups.flatMap((group) => group.hold(amounts, nowMs));
+    const reservation = new Reservation(endpoint, groups, holds, averageKey(item), nowMs);
+    reservation.previous = this.reservations.get(seat);
+    this.reservations.set(seat, reservation);
+  }
+
+  answered(_endpoint: EndpointView, nowMs: number, seat: SeatView, answer: ServerAnswer): void {
+    const reservation = this.reservations.get(seat);
+    if (reservation === undefined) return;
+    reservation.status = answer.status;
+    const group = reservation.teller;
+    if (group === undefined) return;
+    const told = readTold(answer, this.options.wallClock());
+    this.counts.ignoredFigures += told.ignored;
+    if (group.learns) group.learn(told.quotas, nowMs);
+    if (isPuttingOff(answer)) {
+      this.counts.refusals++;
+      const waitMs = told.waitMs ?? QuotaGroup.untilReset(told.quotas);
+      group.refused(reservation.dispatchedAtMs, nowMs, waitMs, (doublings) => this.restMs(doublings));
+    } else {
+      group.accepted(reservation.dispatchedAtMs);
+    }
+    this.announce();
+  }
+
+  reported(_endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    const reservation = this.reservations.get(seat);
+    const actual = reservation && this.estimate.actual(seat.usage);
+    if (reservation === undefined || actual === undefined) return;
+    for (const hold of reservation.holds) {
+      const { unit } = hold.quota;
+      if (unit === 'requests') continue;
+      // The prompt is known once it is told; an answer may still grow.
+      const isFinal = unit === 'inputTokens' && actual.inputTokens > 0;
+      if (isFinal || actual[unit] > hold.taking.amount) hold.quota.change(hold, actual[unit], nowMs);
+    }
+    this.announce();
+  }
+
+  released(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    const last = this.reservations.get(seat);
+    if (last === undefined) return;
+    if (last.endpoint !== endpoint) {
+      // The request was moved: nothing of it went where it had been.
+      for (const hold of last.previous?.holds ?? []) hold.quota.settle(hold, 0, nowMs);
+      last.previous = undefined;
+      return;
+    }
+    this.reservations.delete(seat);
+    this.settle(last, seat, nowMs);
+    if (last.status === undefined) for (const group of last.groups) group.unanswered(seat.isUnsent);
+    this.announce();
+  }
+
+  /** Also heard from one controller to the other, where two share the detector. */
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number {
+    return Math.max(1 - this.fullness(endpoint, modelOf(item), nowMs), 0);
+  }
+
+  quotas(nowMs: number): QuotaFigures {
+    return { quotas: [...this.table.all()].flatMap((group) => group.figures(nowMs)), ...this.counts };
+  }
+
+  private settle({ holds, status, averageKey }: Reservation, seat: SeatView, nowMs: number): void {
+    const isRefused = status !== undefined && status >= 400 && (status < 500 || status === 529);
+    const actual = seat.isReported ? this.estimate.actual(seat.usage) : undefined;
+    const isTold = actual !== undefined && actual.tokens > 0;
+    if (seat.isReported && actual === undefined) this.counts.ignoredReports++;
+    if (!isTold && !seat.isUnsent && !isRefused) this.counts.unreported++;
+    if (isTold && actual.outputTokens > 0) this.estimate.learn(averageKey, actual.outputTokens);
+    for (const hold of holds) hold.quota.settle(hold, amountOf(hold), nowMs);
+
+    /** Without a word of the host the estimate stands. A refused request was counted, and consumed nothing. */
+    function amountOf({ quota: { unit }, taking }: Hold): number {
+      if (seat.isUnsent) return 0;
+      if (unit === 'requests') return taking.amount;
+      if (isTold) return actual[unit];
+      return isRefused ? 0 : taking.amount;
+    }
+  }
+
+  private waitAt(groups: readonly QuotaGroup[], amounts: Amounts, nowMs: number): Required<RequestWait> {
+    let atMs = nowMs;
+    let notBeforeMs = nowMs;
+    let missing = '';
+    for (const group of groups) {
+      const room = group.room(amounts, nowMs);
+      notBeforeMs = Math.max(notBeforeMs, room.earliestMs);
+      if (!(room.atMs > atMs)) continue;
+      atMs = room.atMs;
+      missing = room.missing;
+    }
+    return { atMs, notBeforeMs, missing };
+  }
+
+  private fullness(endpoint: EndpointView, model: string | undefined, nowMs: number): number {
+    let most = 0;
+    for (const group of this.table.of(endpoint, model)) most = Math.max(most, group.fullness(nowMs));
+    return most;
+  }
+
+  private restMs(doublings: number): number {
+    const { cooldown, maxCooldown, random } = this.options;
+    return Math.min(cooldown * 2 ** doublings * (1 + 0.2 * random()), maxCooldown);
+  }
+
+  private announce(): void {
+    for (const listener of this.listeners) listener();
+  }
+}
+
+/**
+ * Lets a request go when each quota of its groups has room for it, and reserves that in the same step. It settles by `lease.report`, learns
+ * from `lease.answered`, and rests where a server puts off. A request that is larger than a limit goes when all of it is free, and leaves a debt.
+ * Without options each endpoint is a group, and what its answers tell is its quota. Two controllers may share one detector.
+ *
+ * A quota holds back single requests: the reading stays below 1, and placement (`holBlocking`) says who waits behind whom. Costs
+ * O(endpoints · quotas) for a dispatch.
+ * Source: token-throttle (several quotas at once, reserve, settle); GCRA, ITU-T I.371.
+ * @throws FlowConfigError
+ */
+export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}): QuotaDetector {
+  return new Quotas(parse(quotaOptions, options, 'quotaDetector'));
+}
+
+export const quotaPlugin: DetectorDefinition<QuotaParameters> = {
+  kind: 'saturationDetector',
+  type: 'quota-detector',
+  parameters: quotaParameters,
+  create: quotaDetector,
+};

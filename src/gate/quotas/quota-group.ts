@@ -1,0 +1,261 @@
+/**
+ * The quotas of one group: takes from all of them at once, rests after a refusal, and learns from answers.
+ *
+ *     open ──429, 529──► resting until the told instant ──► one request goes ahead ──its answer──► open
+ *
+ * Invariant: a group that knows nothing yet, or has just rested, has one request under way at most until its server has answered.
+ */
+import type { QuotaFigure } from '../quota-figure.js';
+import { FixedWindow } from './fixed-window.js';
+import { GcraWindow } from './gcra-window.js';
+import type { ResolvedGroup, ResolvedQuota } from './quota-options.js';
+import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
+import type { Amounts } from './request-estimate.js';
+import { SlidingWindow } from './sliding-window.js';
+import type { QuotaUnit, ToldQuota } from './told-quotas.js';
+
+/** The span of a limit that an answer tells without it: limits of providers are told by the minute. */
+const toldPerMs = 60_000;
+/** A request that goes ahead has so long to bring an answer; then another may. */
+const longestProbeMs = 10_000;
+/** Doubling ends here: 2^20 of any cooldown is beyond every maximum. */
+const mostDoublings = 20;
+
+/** What of a quota one running request holds. */
+export interface Hold {
+  readonly quota: Quota;
+  readonly taking: Taking;
+}
+
+export class Quota {
+  readonly unit: QuotaUnit;
+  readonly isLearnt: boolean;
+  readonly window: QuotaWindow;
+  /** What running requests hold: estimates that are not settled. */
+  reserved = 0;
+  private readonly mostLimit: number;
+
+  constructor(unit: QuotaUnit, window: QuotaWindow, isLearnt: boolean) {
+    this.unit = unit;
+    this.window = window;
+    this.isLearnt = isLearnt;
+    this.mostLimit = isLearnt ? Number.POSITIVE_INFINITY : window.limit;
+  }
+
+  hold(amount: number, nowMs: number): Hold {
+    this.reserved += amount;
+    return { quota: this, taking: this.window.take(amount, nowMs) };
+  }
+
+  /** Makes a hold count for `amount`; it stays one. */
+  change({ taking }: Hold, amount: number, nowMs: number): void {
+    this.reserved += amount - taking.amount;
+    this.window.settle(taking, amount, nowMs);
+  }
+
+  /** Ends a hold: `amount` is what it really was. */
+  settle({ taking }: Hold, amount: number, nowMs: number): void {
+    this.reserved = Math.max(this.reserved - taking.amount, 0);
+    this.window.settle(taking, amount, nowMs);
+  }
+
+  /** Takes over what an answer tells: a limit, but never one above what is configured, and what is left, where that is less. */
+  learn({ limit, remaining, resetInMs, perMs }: ToldQuota, nowMs: number): void {
+    const { window } = this;
+    if (perMs !== undefined && this.isLearnt) window.perMs = perMs;
+    if (limit !== undefined) this.resize(Math.min(limit, this.mostLimit));
+    if (remaining !== undefined) {
+      const foreign = window.limit - window.used(nowMs) - remaining;
+      if (foreign > window.limit * rounding) window.take(foreign, nowMs);
+    }
+    // The end of a window of a minute does not lie hours away.
+    if (resetInMs !== undefined && (this.isLearnt || resetInMs <= window.perMs)) window.endsAt?.(nowMs + resetInMs, nowMs);
+  }
+
+  /** 1 when nothing is left; more while in debt. */
+  fullness(nowMs: number): number {
+    return this.window.used(nowMs) / this.window.burst;
+  }
+
+  private resize(limit: number): void {
+    const { window } = this;
+    if (limit === window.limit) return;
+    const { burst } = window;
+    const share = burst / window.limit;
+    window.limit = limit;
+    window.burst = Math.min(limit * share, limit);
+  }
+}
+
+/** When a group has room for a request. */
+export interface GroupRoom {
+  readonly atMs: number;
+  /** Not before this instant, also when everything that is under way comes back. */
+  readonly earliestMs: number;
+  /** What is missing, for a sentence: `1,200 input tokens of account A`. */
+  readonly missing: string;
+}
+
+export class QuotaGroup {
+  readonly name: string;
+  readonly learns: boolean;
+  readonly quotas: Quota[];
+  restsUntilMs: number = Number.NEGATIVE_INFINITY;
+  /** True while one request at most may be under way, until there is an answer. */
+  private mustProbe: boolean;
+  private probeSinceMs: number = Number.NEGATIVE_INFINITY;
+  private doublings = 0;
+  private refusedAtMs: number = Number.NEGATIVE_INFINITY;
+
+  constructor(name: string, { quotas, learn }: ResolvedGroup) {
+    this.name = name;
+    this.learns = learn;
+    this.quotas = quotas.map((quota) => new Quota(quota.unit, windowOf(quota), false));
+    this.mustProbe = learn && quotas.length === 0;
+  }
+
+  /** True when a request of these amounts may go now. */
+  hasRoom(amounts: Amounts, nowMs: number): boolean {
+    if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
+    for (const { unit, window } of this.quotas) if (window.roomAtMs(amounts[unit], nowMs) > nowMs) return false;
+    return true;
+  }
+
+  /** When it may, and what it waits for. */
+  room(amounts: Amounts, nowMs: number): GroupRoom {
+    let atMs = nowMs;
+    let earliestMs = nowMs;
+    let missing = '';
+    if (this.isProbed(nowMs)) {
+      atMs = this.probeSinceMs + longestProbeMs;
+      missing = `the answer to the request that went ahead to ${this.name}`;
+    }
+    for (const { unit, window, reserved } of this.quotas) {
+      const amount = amounts[unit];
+      const roomAtMs = window.roomAtMs(amount, nowMs);
+      if (roomAtMs > atMs) {
+        atMs = roomAtMs;
+        missing = `${inWhole(amount)} ${amount === 1 ? singular[unit] : plural[unit]} of ${this.name}`;
+      }
+      // Requests come back only when they were never sent, which cannot be counted on; tokens do so all the time.
+      earliestMs = Math.max(earliestMs, window.roomAtMs(amount, nowMs, unit === 'requests' ? 0 : reserved));
+    }
+    if (this.restsUntilMs > atMs) {
+      atMs = this.restsUntilMs;
+      missing = `the rest that ${this.name} was told to take`;
+    }
+    return { atMs, earliestMs: Math.max(earliestMs, this.restsUntilMs), missing };
+  }
+
+  /** Takes from all quotas, whether they have room or not: the request goes. */
+  hold(amounts: Amounts, nowMs: number): Hold[] {
+    if (this.mustProbe) this.probeSinceMs = nowMs;
+    return this.quotas.map((quota) => quota.hold(amounts[quota.unit], nowMs));
+  }
+
+  /** Its server answered a request that was no refusal. */
+  accepted(dispatchedAtMs: number): void {
+    if (dispatchedAtMs < this.refusedAtMs) return;
+    this.mustProbe = false;
+    this.doublings = 0;
+  }
+
+  /** A request ended without an answer that anybody told of: the host may not tell at all. */
+  unanswered(isUnsent: boolean): void {
+    this.probeSinceMs = Number.NEGATIVE_INFINITY;
+    if (!isUnsent && this.refusedAtMs === Number.NEGATIVE_INFINITY) this.mustProbe = false;
+  }
+
+  /**
+   * Its server put a request off: it rests for `waitMs`, or where nothing is told for `restMs` of how often that has happened in a row. A
+   * rest is never shortened; requests that were under way together count once.
+   */
+  refused(dispatchedAtMs: number, nowMs: number, waitMs: number | undefined, restMs: (doublings: number) => number): void {
+    const isNew = dispatchedAtMs >= this.refusedAtMs;
+    const ms = waitMs ?? restMs(this.doublings);
+    if (isNew) this.doublings = Math.min(this.doublings + 1, mostDoublings);
+    if (isNew || waitMs !== undefined) this.restsUntilMs = Math.max(this.restsUntilMs, nowMs + ms);
+    this.refusedAtMs = nowMs;
+    this.mustProbe = true;
+    this.probeSinceMs = Number.NEGATIVE_INFINITY;
+  }
+
+  learn(told: readonly ToldQuota[], nowMs: number): void {
+    for (const each of told) {
+      const known = this.quotas.filter(({ unit }) => unit === each.unit);
+      // Of several limits of a unit the answer tells one, which nobody can name: the shortest is what servers tell.
+      const quota = known.reduce<Quota | undefined>((a, b) => (a === undefined || b.window.perMs < a.window.perMs ? b : a), undefined);
+      if (quota !== undefined) quota.learn(each, nowMs);
+      else if (each.limit !== undefined) this.adopt(each, each.limit, nowMs);
+    }
+  }
+
+  /** How long a refusal without a told wait has to be, by what its headers tell of used-up quotas. */
+  static untilReset(told: readonly ToldQuota[]): number | undefined {
+    const waits = told.filter(({ remaining }) => remaining === 0).map(({ resetInMs }) => resetInMs ?? 0);
+    const longest = Math.max(0, ...waits);
+    return longest > 0 ? longest : undefined;
+  }
+
+  /** 0 for nothing used; 1 when nothing is left, and while it rests. */
+  fullness(nowMs: number): number {
+    if (nowMs < this.restsUntilMs) return 1;
+    return this.quotas.reduce((most, quota) => Math.max(most, quota.fullness(nowMs)), 0);
+  }
+
+  figures(nowMs: number): QuotaFigure[] {
+    const restsForMs = Math.max(this.restsUntilMs - nowMs, 0);
+    return this.quotas.map(({ unit, isLearnt, reserved, window }) => {
+      const used = window.used(nowMs);
+      return {
+        group: this.name,
+        unit,
+        limit: window.limit,
+        perMs: window.perMs,
+        used: Math.max(used - reserved, 0),
+        reserved: Math.min(reserved, used),
+        resetsInMs: Math.max(window.freeAtMs(nowMs) - nowMs, 0),
+        waitMs: Math.max(window.roomAtMs(1, nowMs) - nowMs, restsForMs),
+        restsForMs,
+        isLearnt,
+      };
+    });
+  }
+
+  private isProbed(nowMs: number): boolean {
+    return this.mustProbe && nowMs < this.probeSinceMs + longestProbeMs;
+  }
+
+  private adopt(told: ToldQuota, limit: number, nowMs: number): void {
+    const quota = new Quota(told.unit, new FixedWindow(limit, told.perMs ?? toldPerMs), true);
+    quota.learn(told, nowMs);
+    this.quotas.push(quota);
+  }
+}
+
+function windowOf({ limit, per, burst, window }: ResolvedQuota): QuotaWindow {
+  if (window === 'fixed') return new FixedWindow(limit, per);
+  if (window === 'sliding') return new SlidingWindow(limit, per);
+  return new GcraWindow(limit, per, burst ?? limit);
+}
+
+const plural: Readonly<Record<QuotaUnit, string>> = {
+  requests: 'requests',
+  inputTokens: 'input tokens',
+  outputTokens: 'output tokens',
+  tokens: 'tokens',
+  cost: 'units of cost',
+};
+
+const singular: Readonly<Record<QuotaUnit, string>> = {
+  requests: 'request',
+  inputTokens: 'input token',
+  outputTokens: 'output token',
+  tokens: 'token',
+  cost: 'unit of cost',
+};
+
+/** `12,400`; small costs keep their figures. */
+function inWhole(amount: number): string {
+  return amount >= 1 || amount === 0 ? Math.round(amount).toLocaleString('en-US') : String(Number(amount.toPrecision(2)));
+}

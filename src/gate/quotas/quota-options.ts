@@ -1,0 +1,186 @@
+/** The options of `quotaDetector()`, for hosts and for files. */
+import { list, object, withKeys } from '../../base/schema/containers.js';
+import { callable, optional, type Report, type Schema } from '../../base/schema/element.js';
+import { aboveZero, atLeastZero, flag, oneOf, positiveDuration, text } from '../../base/schema/types.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { WindowKind } from './quota-window.js';
+import type { QuotaUnit } from './told-quotas.js';
+
+/** A limit of a provider: so many units in so much time. */
+export interface QuotaOptions {
+  /** What is counted. `tokens`: input and output together. `cost`: by `prices`, or what `estimate` says. */
+  unit: QuotaUnit;
+  /** Units in `per`, above 0. */
+  limit: number;
+  /** The span of the limit, ms or a duration. @default '1m' */
+  per?: number | string | undefined;
+  /** Units that may go at once, above 0; only for `gcra`. @default limit */
+  burst?: number | undefined;
+  /**
+   * `gcra`: units come back all the time, at `limit ÷ per`. `fixed`: all of them come back at the end of a window. `sliding`: each comes
+   * back `per` after it was taken; right for any provider, because no span of `per` ever holds more than the limit. @default 'gcra'
+   */
+  window?: WindowKind | undefined;
+}
+
+/** Who shares quotas. Without further keys: the whole pool. */
+export interface QuotaGroupOptions {
+  /** The name in figures and sentences. @default what the group is by, and of whom */
+  name?: string | undefined;
+  /**
+   * `pool`: one group for all. `endpoint`: one for each endpoint. `label`: one for each value of the label `label`, such as the account that
+   * several keys belong to; endpoints without the label are in none. @default 'pool'
+   */
+  by?: 'pool' | 'endpoint' | 'label' | undefined;
+  /** The label. */
+  label?: string | undefined;
+  /** Only the endpoint, or the value of the label, of this name. */
+  is?: string | undefined;
+  /** Only requests for these models; `gpt-4o*` is a family. The model is the field `model` of the request. */
+  models?: string[] | undefined;
+  /** Whether each model has the quotas for itself. @default false */
+  perModel?: boolean | undefined;
+  /** All of them at once, or none. @default []: what answers tell */
+  quotas?: QuotaOptions[] | undefined;
+  /** Whether what answers tell applies; it applies to the first group of a request that learns. @default true */
+  learn?: boolean | undefined;
+}
+
+/** Prices, for the unit `cost`: for a million tokens, in any currency. */
+export interface TokenPrices {
+  input: number;
+  output: number;
+}
+
+/** Parameters that a configuration file can hold. */
+export interface QuotaParameters {
+  /** @default one group for each endpoint, with what answers tell */
+  groups?: QuotaGroupOptions[] | undefined;
+  /**
+   * What is reserved for the answer. `max-tokens`: what the request allows itself (`maxOutputTokens`), which no answer exceeds. `average`:
+   * what answers of the model to the tenant were long lately, at most `maxOutputTokens`. Each falls back to the other, then to
+   * `defaultOutputTokens`. @default 'max-tokens'
+   */
+  output?: 'max-tokens' | 'average' | undefined;
+  /** Reserved for an answer of which nothing is known, tokens. @default 1024 */
+  defaultOutputTokens?: number | undefined;
+  prices?: TokenPrices | undefined;
+  /** Whether a request that cannot go before its time to live is over is dropped at once, with the time to come back. @default true */
+  rejectInfeasible?: boolean | undefined;
+  /** How long a group rests after a 429 or 529 that does not say; doubled while it goes on. @default '5s' */
+  cooldown?: number | string | undefined;
+  /** The longest rest that nobody asked for. @default '5m' */
+  maxCooldown?: number | string | undefined;
+}
+
+/** What a request is expected to consume. What is left out is estimated. */
+export interface QuotaEstimate {
+  inputTokens?: number | undefined;
+  outputTokens?: number | undefined;
+  tokens?: number | undefined;
+  cost?: number | undefined;
+}
+
+export interface QuotaDetectorOptions<R = unknown> extends QuotaParameters {
+  /** What a request is expected to consume. @default by its fields `tokens`, `inputTokens`, `maxOutputTokens` and `model` */
+  estimate?: ((item: ItemView<R>) => QuotaEstimate) | undefined;
+  /** Numbers from 0 to less than 1, for the jitter of cooldowns. @default Math.random */
+  random?: (() => number) | undefined;
+  /** The calendar, ms of the Unix epoch, for instants in headers of answers that bear no date. @default Date.now */
+  wallClock?: (() => number) | undefined;
+}
+
+/** `QuotaOptions` with every default filled in. */
+export interface ResolvedQuota {
+  readonly unit: QuotaUnit;
+  readonly limit: number;
+  readonly per: number;
+  readonly burst?: number | undefined;
+  readonly window: WindowKind;
+}
+
+/** `QuotaGroupOptions` with every default filled in. */
+export interface ResolvedGroup {
+  readonly name?: string | undefined;
+  readonly by: 'pool' | 'endpoint' | 'label';
+  readonly label?: string | undefined;
+  readonly is?: string | undefined;
+  readonly models?: string[] | undefined;
+  readonly perModel: boolean;
+  readonly quotas: ResolvedQuota[];
+  readonly learn: boolean;
+}
+
+/** `QuotaParameters` with every default filled in, except where a default needs code. */
+interface ResolvedParameters {
+  readonly groups?: ResolvedGroup[] | undefined;
+  readonly output: 'max-tokens' | 'average';
+  readonly defaultOutputTokens: number;
+  readonly prices?: TokenPrices | undefined;
+  readonly rejectInfeasible: boolean;
+  readonly cooldown: number;
+  readonly maxCooldown: number;
+}
+
+export interface ResolvedQuotaOptions extends ResolvedParameters {
+  readonly estimate?: ((item: ItemView) => QuotaEstimate) | undefined;
+  readonly random: () => number;
+  readonly wallClock: () => number;
+}
+
+const quota: Schema<ResolvedQuota> = object(
+  {
+    unit: oneOf('requests', 'inputTokens', 'outputTokens', 'tokens', 'cost'),
+    limit: aboveZero(),
+    per: optional(positiveDuration('1m'), 60_000),
+    burst: optional(aboveZero()),
+    window: optional(oneOf('gcra', 'fixed', 'sliding'), 'gcra'),
+  },
+  ({ burst, window }, report) => {
+    if (burst !== undefined && window !== 'gcra')
+      report('no burst, because only a gcra window has one', ['burst'], `one of a ${window} window`);
+  },
+);
+
+const group: Schema<ResolvedGroup> = object(
+  {
+    name: optional(text()),
+    by: optional(oneOf('pool', 'endpoint', 'label'), 'pool'),
+    label: optional(text()),
+    is: optional(text()),
+    models: optional(list(text())),
+    perModel: optional(flag(), false),
+    quotas: optional(list(quota), []),
+    learn: optional(flag(), true),
+  },
+  isNamedByItsLabel,
+);
+
+function isNamedByItsLabel({ by, label, is }: { by: string; label?: string | undefined; is?: string | undefined }, report: Report): void {
+  if (by === 'label' && label === undefined) report('the name of the label that the group is by', ['label'], 'none');
+  if (by !== 'label' && label !== undefined) report('no label, because the group is by none', ['label'], JSON.stringify(label));
+  if (by === 'pool' && is !== undefined) report('nothing, because the group is the whole pool', ['is'], JSON.stringify(is));
+}
+
+const shape = {
+  groups: optional(list(group)),
+  output: optional(oneOf('max-tokens', 'average'), 'max-tokens'),
+  defaultOutputTokens: optional(atLeastZero(), 1024),
+  prices: optional(object({ input: atLeastZero(), output: atLeastZero() })),
+  rejectInfeasible: optional(flag(), true),
+  cooldown: optional(positiveDuration('5s'), 5000),
+  maxCooldown: optional(positiveDuration('5m'), 300_000),
+};
+
+/** The group that there is when none is given: each endpoint by itself, by what it tells. */
+export const groupOfEachEndpoint: ResolvedGroup = { by: 'endpoint', perModel: false, quotas: [], learn: true };
+
+export const quotaParameters: Schema<ResolvedParameters> = /* @__PURE__ */ object(shape);
+
+export const quotaOptions: Schema<ResolvedQuotaOptions> = /* @__PURE__ */ object(
+  withKeys(shape, {
+    estimate: optional(callable<(item: ItemView) => QuotaEstimate>('a function of the waiting request that returns figures')),
+    random: optional(callable<() => number>(), Math.random),
+    wallClock: optional(callable<() => number>(), Date.now),
+  }),
+);

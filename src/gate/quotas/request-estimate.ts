@@ -1,0 +1,85 @@
+/**
+ * What a request will probably consume, before anybody has run it, and what answers have taught about it.
+ *
+ * Invariant: an estimate is a finite number from 0 up, whatever the request says of itself.
+ */
+import { requestField } from '../../endpoints/request-field.js';
+import type { ItemView, Usage } from '../../tiers/views.js';
+import type { QuotaEstimate, ResolvedQuotaOptions } from './quota-options.js';
+import type { QuotaUnit } from './told-quotas.js';
+
+/** What one request takes of each unit. */
+export type Amounts = Readonly<Record<QuotaUnit, number>>;
+
+/** Pairs of model and tenant that are remembered; beyond that all are forgotten and learnt anew. */
+const mostAverages = 10_000;
+/** What the last answer weighs in the average. */
+const newest = 0.2;
+
+export class RequestEstimate {
+  private readonly options: ResolvedQuotaOptions;
+  /** How long answers were of late, in tokens, by model and tenant. */
+  private readonly averages = new Map<string, number>();
+
+  constructor(options: ResolvedQuotaOptions) {
+    this.options = options;
+  }
+
+  of(item: ItemView): Amounts {
+    const given: QuotaEstimate = this.options.estimate?.(item) ?? {};
+    const ownInput = sound(requestField(item.request, 'inputTokens'));
+    const inputTokens = sound(given.inputTokens) ?? ownInput ?? item.tokens;
+    const outputTokens = sound(given.outputTokens) ?? this.outputOf(item);
+    // A host that gives only `tokens` has put into it what it knows; nothing is added to that.
+    const isSplit = given.inputTokens !== undefined || given.outputTokens !== undefined || ownInput !== undefined;
+    const tokens = sound(given.tokens) ?? (isSplit ? inputTokens + outputTokens : item.tokens);
+    return { requests: 1, inputTokens, outputTokens, tokens, cost: sound(given.cost) ?? this.costOf(inputTokens, outputTokens) };
+  }
+
+  /** What was consumed by a request that reported; undefined for figures that cannot be right. */
+  actual({ promptTokens, completionTokens }: Usage): Amounts | undefined {
+    if (sound(promptTokens) === undefined || sound(completionTokens) === undefined) return undefined;
+    return {
+      requests: 1,
+      inputTokens: promptTokens,
+      outputTokens: completionTokens,
+      tokens: promptTokens + completionTokens,
+      cost: this.costOf(promptTokens, completionTokens),
+    };
+  }
+
+  /** Learns from an answer that ended. */
+  learn(key: string, outputTokens: number): void {
+    const average = this.averages.get(key);
+    if (average === undefined && this.averages.size >= mostAverages) this.averages.clear();
+    this.averages.set(key, average === undefined ? outputTokens : average + (outputTokens - average) * newest);
+  }
+
+  private outputOf(item: ItemView): number {
+    const { output, defaultOutputTokens } = this.options;
+    const most = sound(requestField(item.request, 'maxOutputTokens'));
+    const average = this.averages.get(averageKey(item));
+    if (output === 'max-tokens') return most ?? average ?? defaultOutputTokens;
+    return average === undefined ? (most ?? defaultOutputTokens) : Math.min(average, most ?? average);
+  }
+
+  private costOf(inputTokens: number, outputTokens: number): number {
+    const { input = 0, output = 0 } = this.options.prices ?? {};
+    return (inputTokens * input + outputTokens * output) / 1e6;
+  }
+}
+
+/** The model that a request asks for; empty where it does not say. */
+export function modelOf({ request }: ItemView): string {
+  const model = requestField(request, 'model');
+  return typeof model === 'string' ? model : '';
+}
+
+export function averageKey(item: ItemView): string {
+  return `${modelOf(item)}\n${item.fairnessId}`;
+}
+
+/** Undefined for what is no number of tokens, or no price. */
+function sound(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER ? value : undefined;
+}

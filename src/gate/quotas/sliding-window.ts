@@ -1,0 +1,135 @@
+/**
+ * A limit on what was taken in the last `per`, wherever that begins.
+ *
+ *     entries:  │ 3 at 10 s │ 5 at 12 s │ 1 at 40 s │        each is free again `per` after it was taken
+ *
+ * Invariant: what is taken with room in any span of `per` is at most the limit. A taking beyond the limit is cut into entries `per` apart,
+ * so that its debt is paid. There are at most `mostEntries` entries and a few: what is taken close together counts as taken at the end.
+ */
+import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
+
+/** More than this many takings in one window are put together, so that a step costs no more than this. */
+const mostEntries = 512;
+
+class Entry {
+  amount: number;
+  atMs: number;
+  readonly firstAtMs: number;
+
+  constructor(amount: number, atMs: number) {
+    this.amount = amount;
+    this.atMs = atMs;
+    this.firstAtMs = atMs;
+  }
+}
+
+class SlidingTaking implements Taking {
+  amount: number;
+  readonly entries: readonly Entry[];
+
+  constructor(amount: number, entries: readonly Entry[]) {
+    this.amount = amount;
+    this.entries = entries;
+  }
+}
+
+export class SlidingWindow implements QuotaWindow {
+  readonly kind = 'sliding';
+  limit: number;
+  perMs: number;
+  private taken = 0;
+  /** Oldest first. */
+  private entries: Entry[] = [];
+
+  constructor(limit: number, perMs: number) {
+    this.limit = limit;
+    this.perMs = perMs;
+  }
+
+  get burst(): number {
+    return this.limit;
+  }
+
+  set burst(limit: number) {
+    this.limit = limit;
+  }
+
+  used(nowMs: number): number {
+    this.expire(nowMs);
+    return this.taken;
+  }
+
+  roomAtMs(amount: number, nowMs: number, returning = 0): number {
+    const slack = this.limit * rounding;
+    let over = this.used(nowMs) - returning + Math.min(amount, this.limit) - this.limit;
+    if (over <= slack) return nowMs;
+    for (const entry of this.entries) {
+      over -= entry.amount;
+      if (over <= slack) return entry.atMs + this.perMs;
+    }
+    return nowMs;
+  }
+
+  take(amount: number, nowMs: number): SlidingTaking {
+    this.expire(nowMs);
+    this.taken += amount;
+    const entries: Entry[] = [];
+    for (let left = amount, atMs = nowMs; left > 0; left -= this.limit, atMs += this.perMs) {
+      entries.push(this.add(Math.min(left, this.limit), atMs));
+      // A debt of that many windows is never paid: it counts as one of them.
+      if (entries.length === mostEntries) break;
+    }
+    return new SlidingTaking(amount, entries);
+  }
+
+  settle(taking: Taking, amount: number, nowMs: number): void {
+    const own = taking as SlidingTaking;
+    const excess = own.amount - amount;
+    own.amount = amount;
+    this.expire(nowMs);
+    if (excess < 0) {
+      this.take(-excess, nowMs);
+      return;
+    }
+    let left = excess;
+    for (let i = own.entries.length - 1; i >= 0 && left > 0; i--) {
+      const entry = own.entries[i] as Entry;
+      if (entry.atMs + this.perMs <= nowMs) continue;
+      const back = Math.min(entry.amount, left);
+      entry.amount -= back;
+      this.taken -= back;
+      left -= back;
+    }
+  }
+
+  freeAtMs(nowMs: number): number {
+    this.expire(nowMs);
+    const last = this.entries[this.entries.length - 1];
+    return last === undefined ? nowMs : last.atMs + this.perMs;
+  }
+
+  private add(amount: number, atMs: number): Entry {
+    let at = this.entries.length;
+    // Behind the entries of a debt there is none; before them there may be.
+    while (at > 0 && (this.entries[at - 1] as Entry).atMs > atMs) at--;
+    const before = this.entries[at - 1];
+    if (before !== undefined && this.entries.length >= mostEntries && atMs - before.firstAtMs < this.perMs / mostEntries) {
+      before.amount += amount;
+      before.atMs = atMs;
+      return before;
+    }
+    const entry = new Entry(amount, atMs);
+    this.entries.splice(at, 0, entry);
+    return entry;
+  }
+
+  private expire(nowMs: number): void {
+    let free = 0;
+    while (free < this.entries.length && (this.entries[free] as Entry).atMs + this.perMs <= nowMs) {
+      this.taken -= (this.entries[free] as Entry).amount;
+      free++;
+    }
+    if (free > 0) this.entries.splice(0, free);
+    if (this.entries.length === 0) this.taken = 0;
+  }
+}

@@ -1,0 +1,543 @@
+import { describe, expect, it, vi } from 'vitest';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowConfigError,
+  type FlowController,
+  type FlowControllerOptions,
+  type FlowRequest,
+  type Lease,
+  maxOf,
+  mostBudgetLeft,
+  type Outcome,
+  type QuotaDetector,
+  type QuotaDetectorOptions,
+  quotaDetector,
+} from '../../../src/index.js';
+import type { ManualClock } from '../../../src/testing/index.js';
+import { dropOf, key, leaseOf, makeFlow, turns } from '../../support/flow.js';
+
+interface Asked extends FlowRequest {
+  readonly model?: string;
+  readonly inputTokens?: number;
+  readonly maxOutputTokens?: number;
+}
+
+interface World {
+  readonly detector: QuotaDetector;
+  readonly flow: FlowController;
+  readonly clock: ManualClock;
+  readonly pool: EndpointPool;
+}
+
+function world(options: QuotaDetectorOptions, servers: readonly string[] = [], rest: Partial<FlowControllerOptions> = {}): World {
+  const detector = quotaDetector({ random: () => 0, ...options });
+  const pool = new EndpointPool();
+  for (const name of servers) pool.add(name, { labels: { account: name.slice(0, 1) } });
+  const { flow, clock } = makeFlow({ saturationDetector: detector, defaultRequestTtl: 0, ...(servers.length > 0 && { pool }), ...rest });
+  return { detector, flow, clock, pool };
+}
+
+const perMinute = (unit: 'requests' | 'tokens' | 'inputTokens' | 'outputTokens', limit: number) =>
+  ({ groups: [{ quotas: [{ unit, limit }] }] }) satisfies QuotaDetectorOptions;
+
+function ask(flow: FlowController, request: Partial<Asked> = {}, priority = 0): Promise<Outcome> {
+  return flow.enqueue({ byteSize: 1, ...request } as FlowRequest, key('a', priority));
+}
+
+function now(flow: FlowController, request: Partial<Asked> = {}): Lease {
+  return leaseOf(flow.tryEnqueue({ byteSize: 1, ...request } as FlowRequest, key()));
+}
+
+function figuresOf({ detector, clock }: World): Record<string, unknown>[] {
+  return detector.quotas(clock.now()).quotas.map(({ group, unit, limit, used, reserved }) => ({ group, unit, limit, used, reserved }));
+}
+
+const remaining = (left: number, resetIn = '60s', limit = 10): Headers =>
+  new Headers({
+    'x-ratelimit-limit-requests': String(limit),
+    'x-ratelimit-remaining-requests': String(left),
+    'x-ratelimit-reset-requests': resetIn,
+  });
+
+describe('a quota', () => {
+  it('lets a burst of its limit go, and wakes the next one at the instant at which it fits', async () => {
+    const { flow, clock, detector } = world(perMinute('requests', 60));
+    for (let i = 0; i < 60; i++) now(flow).release();
+    const dispatched: number[] = [];
+    for (let i = 0; i < 3; i++) void ask(flow).then(() => dispatched.push(clock.now()));
+    const asked = vi.spyOn(detector, 'withRoomFor');
+    clock.advance(900);
+    // Nobody asks before there is room.
+    expect(asked).not.toHaveBeenCalled();
+    for (let i = 0; i < 40; i++) {
+      clock.advance(100);
+      await turns();
+    }
+    expect(dispatched).toEqual([1000, 2000, 3000]);
+  });
+
+  it('reserves in the step that decides, so that two requests never pass on one balance', () => {
+    const { flow } = world(perMinute('tokens', 100));
+    now(flow, { tokens: 60 });
+    expect(flow.tryEnqueue({ byteSize: 1, tokens: 60 }, key())).toBeUndefined();
+    now(flow, { tokens: 40 });
+  });
+
+  it('takes from every quota of a group at once, or from none', () => {
+    const quotas = [
+      { unit: 'requests', limit: 10 },
+      { unit: 'tokens', limit: 100 },
+    ] as const;
+    const w = world({ groups: [{ quotas: [...quotas] }] });
+    now(w.flow, { tokens: 90 });
+    expect(w.flow.tryEnqueue({ byteSize: 1, tokens: 20 }, key())).toBeUndefined();
+    expect(figuresOf(w)).toMatchObject([{ reserved: 1 }, { reserved: 90 }]);
+  });
+
+  it('settles with what was reported, gives the rest back at once, and lets the next one go', async () => {
+    const w = world(perMinute('tokens', 1000));
+    const lease = now(w.flow, { tokens: 1000 });
+    const next = ask(w.flow, { tokens: 700 });
+    lease.report({ promptTokens: 100, completionTokens: 200 });
+    lease.release();
+    await turns();
+    expect(w.clock.now()).toBe(0);
+    expect(leaseOf(await next).isReleased).toBe(false);
+    expect(figuresOf(w)).toMatchObject([{ used: 300, reserved: 700 }]);
+  });
+
+  it('charges at once what a request consumes beyond its estimate', () => {
+    const w = world(perMinute('tokens', 1000));
+    const lease = now(w.flow, { tokens: 100 });
+    lease.report({ promptTokens: 400, completionTokens: 300 });
+    expect(figuresOf(w)).toMatchObject([{ reserved: 700 }]);
+    lease.report({ promptTokens: 400, completionTokens: 300 });
+    expect(figuresOf(w)).toMatchObject([{ reserved: 700 }]);
+  });
+
+  it('lets the estimate stand without a report, and counts that', () => {
+    const w = world(perMinute('tokens', 1000));
+    now(w.flow, { tokens: 100 }).release();
+    expect(figuresOf(w)).toMatchObject([{ used: 100, reserved: 0 }]);
+    expect(w.detector.quotas(0)).toMatchObject({ unreported: 1 });
+  });
+
+  it('gives everything back when nothing was sent', () => {
+    const w = world(perMinute('requests', 1));
+    const lease = now(w.flow);
+    lease.unsent();
+    lease.release();
+    expect(figuresOf(w)).toMatchObject([{ used: 0, reserved: 0 }]);
+    now(w.flow);
+  });
+
+  it('ignores a report beyond 2^53, and counts it', () => {
+    const w = world(perMinute('tokens', 1000));
+    const lease = now(w.flow, { tokens: 100 });
+    lease.report({ promptTokens: 2 ** 60 });
+    lease.release();
+    expect(figuresOf(w)).toMatchObject([{ used: 100 }]);
+    expect(w.detector.quotas(0)).toMatchObject({ ignoredReports: 1 });
+  });
+
+  it('runs a request larger than the burst when all of it is free, and leaves a debt', async () => {
+    const { flow, clock } = world(perMinute('tokens', 100));
+    now(flow, { tokens: 50 });
+    const large = ask(flow, { tokens: 250 });
+    clock.advance(29_999);
+    await turns();
+    expect(flow.stats().waiting).toBe(1);
+    clock.advance(1);
+    expect((await large).type).toBe('Dispatched');
+    const next = ask(flow, { tokens: 100 });
+    clock.advance(149_000);
+    await turns();
+    expect(flow.stats().waiting).toBe(1);
+    clock.advance(1001);
+    expect((await next).type).toBe('Dispatched');
+  });
+
+  it('reads below full however much is used, because it closes for requests and not for all', () => {
+    const { flow, detector, pool } = world(perMinute('tokens', 100), ['k1']);
+    now(flow, { tokens: 100 });
+    expect(detector.saturation(pool, 0)).toBeLessThan(1);
+    now(flow, { tokens: 0 });
+  });
+
+  it('moves with the lease: where the request went in the end is charged', () => {
+    const w = world({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 5 }] }] }, ['k1', 'k2']);
+    const lease = now(w.flow);
+    const [from, to] = lease.endpoint?.id === 'k1' ? ['k1', 'k2'] : ['k2', 'k1'];
+    lease.bind(to);
+    expect(figuresOf(w)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ group: from, used: 0, reserved: 0 }),
+        expect.objectContaining({ group: to, used: 0, reserved: 1 }),
+      ]),
+    );
+    lease.release();
+    expect(figuresOf(w).map(({ used, reserved }) => [used, reserved])).toEqual(
+      expect.arrayContaining([
+        [0, 0],
+        [1, 0],
+      ]),
+    );
+  });
+});
+
+describe('an estimate', () => {
+  const quotas = [
+    { unit: 'inputTokens', limit: 1e6 },
+    { unit: 'outputTokens', limit: 1e6 },
+    { unit: 'tokens', limit: 1e6 },
+    { unit: 'cost', limit: 100 },
+  ] as const;
+  const prices = { input: 2, output: 10 };
+  const reserved = (w: World): unknown[] => figuresOf(w).map((figure) => figure.reserved);
+
+  it('is by max_tokens unless told otherwise', () => {
+    const w = world({ groups: [{ quotas: [...quotas] }], prices });
+    now(w.flow, { inputTokens: 500, maxOutputTokens: 1000 });
+    expect(reserved(w)).toEqual([500, 1000, 1500, 0.011]);
+  });
+
+  it('learns how long answers of a model to a tenant are', () => {
+    const w = world({ groups: [{ quotas: [...quotas] }], output: 'average' });
+    const lease = now(w.flow, { inputTokens: 500, maxOutputTokens: 1000 });
+    expect(reserved(w)).toEqual([500, 1000, 1500, 0]);
+    lease.report({ promptTokens: 450, completionTokens: 80 });
+    lease.release();
+    now(w.flow, { inputTokens: 500, maxOutputTokens: 1000 });
+    expect(reserved(w)).toEqual([500, 80, 580, 0]);
+  });
+
+  it('has a declared default for what nobody knows', () => {
+    const w = world({ groups: [{ quotas: [...quotas] }], defaultOutputTokens: 300 });
+    now(w.flow, { tokens: 70 });
+    expect(reserved(w)).toEqual([70, 300, 70, 0]);
+  });
+
+  it("may be the host's own", () => {
+    const w = world({ groups: [{ quotas: [...quotas] }], estimate: () => ({ inputTokens: 1, outputTokens: 2, cost: 3 }) });
+    now(w.flow);
+    expect(reserved(w)).toEqual([1, 2, 3, 3]);
+  });
+
+  it('that is no number counts as none', () => {
+    const w = world({ groups: [{ quotas: [...quotas] }], defaultOutputTokens: 5 });
+    now(w.flow, { inputTokens: Number.NaN, maxOutputTokens: -1, tokens: 7 });
+    expect(reserved(w)).toEqual([7, 5, 7, 0]);
+  });
+});
+
+describe('groups', () => {
+  it('share a quota between the endpoints of an account', async () => {
+    const w = world({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'requests', limit: 2 }] }] }, ['a1', 'a2', 'b1']);
+    const leases = Array.from({ length: 4 }, () => now(w.flow));
+    const byAccount = leases.map(({ endpoint }) => endpoint?.labels.account).sort();
+    expect(byAccount).toEqual(['a', 'a', 'b', 'b']);
+    expect(w.flow.tryEnqueue({ byteSize: 1 }, key())).toBeUndefined();
+    const waiting = ask(w.flow);
+    expect(w.flow.explain((request) => request.byteSize === 1)?.text).toMatch(/^band 0 waits for 1 request of account [ab], in 30\.0 s/);
+    w.clock.advance(30_000);
+    expect((await waiting).type).toBe('Dispatched');
+  });
+
+  it('count a family of models, and each model by itself', () => {
+    const w = world({
+      groups: [
+        { models: ['gpt-4o*'], quotas: [{ unit: 'requests', limit: 1 }] },
+        { perModel: true, quotas: [{ unit: 'requests', limit: 1 }] },
+      ],
+    });
+    now(w.flow, { model: 'gpt-4o-mini' });
+    expect(w.flow.tryEnqueue({ byteSize: 1, model: 'gpt-4o' } as FlowRequest, key())).toBeUndefined();
+    now(w.flow, { model: 'o3' });
+    expect(w.flow.tryEnqueue({ byteSize: 1, model: 'o3' } as FlowRequest, key())).toBeUndefined();
+    expect(figuresOf(w).map(({ group }) => group)).toEqual([
+      'the pool for gpt-4o*',
+      'the pool for gpt-4o-mini',
+      'the pool for gpt-4o',
+      'the pool for o3',
+    ]);
+  });
+
+  it('hold back only the flow whose request is too large, where placement says so', async () => {
+    const { flow } = world(perMinute('tokens', 100), ['k1'], { holBlocking: 'flow' });
+    now(flow, { tokens: 50 });
+    void flow.enqueue({ byteSize: 1, tokens: 80 }, key('large'));
+    const small = flow.enqueue({ byteSize: 1, tokens: 40 }, key('small'));
+    expect((await small).type).toBe('Dispatched');
+    expect(flow.stats().waiting).toBe(1);
+  });
+
+  it('keep the order of a band where a request without room holds back all behind it', async () => {
+    const { flow, clock } = world(perMinute('tokens', 100));
+    now(flow, { tokens: 50 });
+    const order: string[] = [];
+    void flow.enqueue({ byteSize: 1, tokens: 80 }, key('large')).then(() => order.push('large'));
+    void flow.enqueue({ byteSize: 1, tokens: 40 }, key('small')).then(() => order.push('small'));
+    clock.advance(18_000);
+    await turns();
+    expect(order).toEqual(['large']);
+    clock.advance(24_000);
+    await turns();
+    expect(order).toEqual(['large', 'small']);
+  });
+
+  it('let the picker choose by what is left', () => {
+    const detector = quotaDetector({ groups: [{ by: 'endpoint', quotas: [{ unit: 'tokens', limit: 100 }] }] });
+    const pool = new EndpointPool();
+    for (const id of ['k1', 'k2']) pool.add(id);
+    const { flow } = makeFlow({ saturationDetector: detector, pool, endpointPicker: mostBudgetLeft(detector) });
+    const ids = [60, 10, 10, 10, 40].map((tokens) => now(flow, { tokens }).endpoint?.id);
+    const [first, other] = ids[0] === 'k1' ? ['k1', 'k2'] : ['k2', 'k1'];
+    expect(ids).toEqual([first, other, other, other, other]);
+  });
+
+  it('are judged beside seats in a composite', () => {
+    const detector = maxOf(concurrencyDetector({ maxConcurrency: 2 }), quotaDetector(perMinute('tokens', 100)));
+    const { flow } = makeFlow({ saturationDetector: detector });
+    now(flow, { tokens: 90 });
+    expect(flow.tryEnqueue({ byteSize: 1, tokens: 20 }, key())).toBeUndefined();
+    now(flow, { tokens: 10 });
+    expect(flow.tryEnqueue({ byteSize: 1, tokens: 0 }, key())).toBeUndefined();
+    expect(flow.figures().quotas?.quotas).toMatchObject([{ unit: 'tokens', reserved: 100 }]);
+  });
+
+  it('are shared by two controllers with one detector, each of which wakes when the other gives back', async () => {
+    const detector = quotaDetector(perMinute('tokens', 100));
+    const [a, b] = [makeFlow({ saturationDetector: detector }), makeFlow({ saturationDetector: detector })];
+    const lease = now(a.flow, { tokens: 100 });
+    const other = b.flow.enqueue({ byteSize: 1, tokens: 60 }, key());
+    lease.unsent();
+    lease.release();
+    expect((await other).type).toBe('Dispatched');
+  });
+});
+
+describe('what cannot be served in time', () => {
+  it('is told at once, with the true time to come back', async () => {
+    const { flow } = world(perMinute('requests', 1));
+    now(flow).release();
+    const drop = dropOf(await flow.enqueue({ byteSize: 1, ttlMs: 59_000 }, key()));
+    expect(drop).toMatchObject({ type: 'RejectedCapacity', reason: 'over-quota', retryAfterMs: 60_000, queuedMs: 0 });
+    expect(drop.explanation?.text).toBe('band 0: there is no room in its time for 1 request of the pool');
+    const waiting = flow.enqueue({ byteSize: 1, ttlMs: 61_000 }, key());
+    expect(flow.stats().waiting).toBe(1);
+    void waiting;
+  });
+
+  it('waits all the same when what is under way may come back before', () => {
+    const { flow } = world(perMinute('tokens', 100));
+    now(flow, { tokens: 100 });
+    void flow.enqueue({ byteSize: 1, tokens: 50, ttlMs: 1000 }, key());
+    expect(flow.stats().waiting).toBe(1);
+  });
+
+  it('waits to the end of its time where nobody wants to be told', async () => {
+    const { flow, clock } = world({ ...perMinute('requests', 1), rejectInfeasible: false });
+    now(flow).release();
+    const outcome = flow.enqueue({ byteSize: 1, ttlMs: 1000 }, key());
+    clock.advance(1000);
+    expect(dropOf(await outcome).reason).toBe('ttl-expired');
+  });
+
+  it('is told while it waits, when a server wants nothing for hours', async () => {
+    const { flow } = world({ groups: [{}] });
+    const lease = now(flow);
+    const waiting = [1, 2, 3].map(() => flow.enqueue({ byteSize: 1, ttlMs: 60_000 }, key()));
+    lease.answered({ status: 429, headers: { 'retry-after': '7200' } });
+    const drops = (await Promise.all(waiting)).map(dropOf);
+    expect(drops.map(({ type, reason, retryAfterMs }) => [type, reason, retryAfterMs])).toEqual(
+      Array(3).fill(['EvictedOther', 'over-quota', 7_200_000]),
+    );
+  });
+});
+
+describe('learning from answers', () => {
+  it('begins with one request, and then knows the quota', async () => {
+    const w = world({}, ['k1']);
+    const first = now(w.flow);
+    const others = Array.from({ length: 20 }, () => ask(w.flow));
+    expect(w.flow.stats()).toMatchObject({ inFlight: 1, waiting: 20 });
+    first.answered({ status: 200, headers: remaining(9) });
+    await turns();
+    expect(w.flow.stats()).toMatchObject({ inFlight: 10, waiting: 11 });
+    w.clock.advance(60_000);
+    await turns();
+    expect(w.flow.stats()).toMatchObject({ inFlight: 20, waiting: 1 });
+    void others;
+  });
+
+  it('lets everything go when the first answer tells of no quota, and invents none', () => {
+    const w = world({}, ['k1']);
+    now(w.flow).answered({ status: 200, headers: {} });
+    for (let i = 0; i < 50; i++) now(w.flow);
+    expect(w.detector.quotas(0).quotas).toEqual([]);
+  });
+
+  it('lets everything go once a host has ended a request without a word of its answer', () => {
+    const w = world({}, ['k1']);
+    now(w.flow).release();
+    for (let i = 0; i < 50; i++) now(w.flow);
+  });
+
+  it('lets another one go ahead when the first brings no answer for ten seconds', async () => {
+    const w = world({}, ['k1']);
+    now(w.flow);
+    const second = ask(w.flow);
+    w.clock.advance(10_000);
+    expect((await second).type).toBe('Dispatched');
+  });
+
+  it('believes a lower remaining at once, and a higher one not', () => {
+    const w = world({ groups: [{ quotas: [{ unit: 'requests', limit: 10 }] }] });
+    const lease = now(w.flow);
+    lease.answered({ status: 200, headers: remaining(3) });
+    expect(figuresOf(w)).toMatchObject([{ used: 6, reserved: 1 }]);
+    lease.answered({ status: 200, headers: remaining(8) });
+    expect(figuresOf(w)).toMatchObject([{ used: 6, reserved: 1 }]);
+  });
+
+  it('takes over a changed limit, but none above what is configured', () => {
+    const w = world({ groups: [{ quotas: [{ unit: 'requests', limit: 10 }] }] });
+    const lease = now(w.flow);
+    for (const [told, limit] of [
+      [6, 6],
+      [8, 8],
+      [500, 10],
+    ] as const) {
+      lease.answered({ status: 200, headers: { 'x-ratelimit-limit-requests': String(told) } });
+      expect(figuresOf(w)).toMatchObject([{ limit }]);
+    }
+  });
+
+  it('never touches another group', () => {
+    const w = world({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 10 }] }] }, ['k1', 'k2']);
+    const lease = now(w.flow);
+    now(w.flow);
+    lease.answered({ status: 200, headers: remaining(0) });
+    expect(figuresOf(w)).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ group: lease.endpoint?.id, used: 9 }),
+        expect.objectContaining({ group: lease.endpoint?.id === 'k1' ? 'k2' : 'k1', used: 0 }),
+      ]),
+    );
+  });
+
+  it('can be turned off', () => {
+    const w = world({ groups: [{ learn: false, quotas: [{ unit: 'requests', limit: 10 }] }] });
+    now(w.flow).answered({ status: 200, headers: remaining(0) });
+    expect(figuresOf(w)).toMatchObject([{ used: 0, reserved: 1 }]);
+  });
+
+  it.each([
+    ['negative', { 'x-ratelimit-limit-requests': '10', 'x-ratelimit-remaining-requests': '-4' }],
+    ['no number', { 'x-ratelimit-limit-requests': '10', 'x-ratelimit-remaining-requests': 'NaN' }],
+    ['a limit of 0', { 'x-ratelimit-limit-requests': '0' }],
+    ['from 1970', { 'anthropic-ratelimit-requests-limit': '10', 'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:00Z' }],
+    ['from 2100', { 'anthropic-ratelimit-requests-limit': '10', 'anthropic-ratelimit-requests-reset': '2100-01-01T00:00:00Z' }],
+  ])('ignores what cannot be right, and counts it: %s', (_, headers) => {
+    const w = world({ groups: [{ quotas: [{ unit: 'requests', limit: 10 }] }] });
+    now(w.flow).answered({ status: 200, headers: headers as Record<string, string> });
+    expect(figuresOf(w)).toMatchObject([{ limit: 10, used: 0, reserved: 1 }]);
+    expect(w.detector.quotas(0).ignoredFigures).toBe(1);
+  });
+});
+
+describe('a server that puts requests off', () => {
+  it('gets nothing until the instant that it told, then one request, then all', async () => {
+    const w = world({ groups: [{ quotas: [{ unit: 'requests', limit: 100 }] }] });
+    const lease = now(w.flow);
+    for (let i = 0; i < 5; i++) void ask(w.flow);
+    expect(w.flow.stats().inFlight).toBe(6);
+    lease.answered({ status: 429, headers: { 'retry-after-ms': '1500' } });
+    const granted: Lease[] = [];
+    w.flow.on('dispatched', ({ lease: next }) => granted.push(next));
+    for (let i = 0; i < 5; i++) void ask(w.flow);
+    w.clock.advance(1499);
+    await turns();
+    expect(granted).toHaveLength(0);
+    w.clock.advance(1);
+    await turns();
+    expect(granted).toHaveLength(1);
+    granted[0]?.answered({ status: 200, headers: {} });
+    await turns();
+    expect(granted).toHaveLength(5);
+  });
+
+  it('rests for 5 s where it does not say, twice as long each time that goes on, up to the most', async () => {
+    const w = world({ groups: [{}], maxCooldown: '30s' });
+    const rests: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      const lease = leaseOf(await ask(w.flow));
+      lease.answered({ status: 529, headers: {} });
+      lease.release();
+      const begunAtMs = w.clock.now();
+      const next = ask(w.flow);
+      while (w.flow.stats().waiting > 0) w.clock.advance(100);
+      rests.push(w.clock.now() - begunAtMs);
+      const probe = leaseOf(await next);
+      probe.unsent();
+      probe.release();
+    }
+    expect(rests).toEqual([5000, 10_000, 20_000, 30_000, 30_000]);
+  });
+
+  it('is not given a shorter rest by an earlier answer, and requests that went together count once', () => {
+    const w = world({ groups: [{ quotas: [{ unit: 'requests', limit: 100 }] }] });
+    const [a, b, c] = [now(w.flow), now(w.flow), now(w.flow)];
+    a.answered({ status: 429, headers: { 'retry-after': '60' } });
+    b.answered({ status: 429, headers: { 'retry-after': '2' } });
+    c.answered({ status: 429, headers: {} });
+    expect(w.detector.quotas(0)).toMatchObject({ refusals: 3, quotas: [{ restsForMs: 60_000 }] });
+  });
+
+  it('gets the request at its old place, or another group gets it', async () => {
+    const w = world({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 100 }] }] }, ['k1', 'k2']);
+    const lease = now(w.flow);
+    lease.answered({ status: 429, headers: { 'retry-after': '60' } });
+    const again = leaseOf(await lease.requeue());
+    expect(again.endpoint?.id).not.toBe(lease.endpoint?.id);
+  });
+
+  it('that does so for ever makes nobody wait for ever', async () => {
+    const w = world({ groups: [{}] }, [], { defaultRequestTtl: 60_000 });
+    let lease = leaseOf(await ask(w.flow));
+    let outcome: Outcome | undefined;
+    for (let i = 0; i < 100 && outcome === undefined; i++) {
+      lease.answered({ status: 429, headers: {} });
+      const next = lease.requeue();
+      for (let waitedMs = 0; waitedMs < 61_000 && w.flow.stats().waiting > 0; waitedMs += 1000) w.clock.advance(1000);
+      const got = await next;
+      if (got.type === 'Dispatched') lease = got.lease;
+      else outcome = got;
+    }
+    expect(outcome).toMatchObject({ reason: 'over-quota', retryAfterMs: 80_000 });
+  });
+});
+
+describe('options', () => {
+  it.each([
+    [{ groups: [{ quotas: [{ unit: 'request', limit: 1 }] }] }, 'groups[0].quotas[0].unit'],
+    [{ groups: [{ quotas: [{ unit: 'requests', limit: 0 }] }] }, 'groups[0].quotas[0].limit'],
+    [{ groups: [{ quotas: [{ unit: 'requests', limit: 1, per: 'soon' }] }] }, 'groups[0].quotas[0].per'],
+    [{ groups: [{ quotas: [{ unit: 'requests', limit: 1, window: 'fixed', burst: 2 }] }] }, 'groups[0].quotas[0].burst'],
+    [{ groups: [{ by: 'label' }] }, 'groups[0].label'],
+    [{ groups: [{ by: 'endpoint', label: 'x' }] }, 'groups[0].label'],
+    [{ groups: [{ is: 'x' }] }, 'groups[0].is'],
+    [{ output: 'most' }, 'output'],
+    [{ cooldwon: 3 }, 'cooldwon'],
+  ])('that cannot be right are told: %j', (options, path) => {
+    let caught: unknown;
+    try {
+      quotaDetector(options as QuotaDetectorOptions);
+    } catch (error) {
+      caught = error;
+    }
+    expect(caught).toBeInstanceOf(FlowConfigError);
+    expect((caught as FlowConfigError).issues.map((issue) => issue.path)).toEqual([path]);
+  });
+});
