@@ -86,7 +86,7 @@ class RunningGateway implements Gateway {
   url = '';
   adminUrl = '';
   readonly flow: FlowController<GatewayRequest>;
-  private readonly upstreams = new Upstreams();
+  private readonly upstreams: Upstreams;
   private readonly bodies: BodyReader;
   private readonly log: GatewayLog;
   private readonly makeAgent: (timeouts: GatewayConfig['timeouts']) => Agent;
@@ -120,6 +120,8 @@ class RunningGateway implements Gateway {
     this.makeAgent = makeAgent;
     this.agent = makeAgent(config.timeouts);
     this.bodies = new BodyReader(config.limits, uploadLimits(config));
+    const removed = 'only the file names servers: it was removed';
+    this.upstreams = new Upstreams((id) => log('warn', 'foreign-server', { endpoint: id, message: removed }));
     this.flow = createFlow(config, this.upstreams, shared);
     this.knownModels = new KnownModels(config);
     const { flow, upstreams, bodies, knownModels } = this;

@@ -13,6 +13,15 @@ export class Upstreams {
   /** Listeners of the pool look up the configuration of a new member before `add` returns. */
   private joining: UpstreamConfig | undefined = undefined;
 
+  /** `onForeign` hears of a member that somebody else added. It is gone by then, because nobody knows where it is. */
+  constructor(onForeign: (id: string) => void = () => {}) {
+    this.pool.on('added', (endpoint) => {
+      if (this.joining !== undefined) return;
+      this.pool.remove(endpoint);
+      onForeign(endpoint.id);
+    });
+  }
+
   apply(upstreams: readonly UpstreamConfig[]): void {
     const wanted = new Map(upstreams.map((upstream) => [upstream.id, upstream]));
     for (const endpoint of [...this.pool.endpoints]) {

@@ -11,6 +11,7 @@ export {
   eventLoopLagPlugin,
 } from './event-loop-lag.js';
 export { type FlowControlMiddleware, flowControl, flowOf } from './flow-control.js';
+export { fromAddresses } from './from-addresses.js';
 export type { NodeRequest, NodeResponse } from './node-request.js';
 export { onResponseEnd } from './on-response-end.js';
 export { relay } from './relay.js';

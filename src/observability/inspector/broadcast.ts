@@ -29,12 +29,13 @@ export class Broadcast {
   /** Server-sent events: a frame at once, then one every interval. Ends when the reader cancels, or with `close`. */
   watch(): ReadableStream<Uint8Array> {
     let watcher: Watcher;
+    const first = this.event();
     return new ReadableStream<Uint8Array>(
       {
         start: (controller) => {
           watcher = controller;
           this.watchers.add(watcher);
-          watcher.enqueue(this.event());
+          watcher.enqueue(first);
           this.timer ??= this.clock.setTimeout(() => this.tick(), this.intervalMs);
         },
         cancel: () => this.leave(watcher),

@@ -1,4 +1,5 @@
 /** A live page of one controller: a page, its stream of frames, and the same as JSON, all under one path. */
+import { headerText } from '../../base/headers/header-source.js';
 import { Aliases } from './aliases.js';
 import { Broadcast } from './broadcast.js';
 import { shortened, toFrame } from './frame.js';
@@ -38,7 +39,17 @@ const guards: Readonly<Record<string, string>> = {
  * app.use('/inspector', page.node);
  */
 export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): Inspector {
-  const { authorize, hidesFairnessIds, intervalMs, maxWatchers, bounds, clock, idOf, history: keeps } = resolveInspectorOptions(options);
+  const {
+    authorize,
+    hosts,
+    hidesFairnessIds,
+    intervalMs,
+    maxWatchers,
+    bounds,
+    clock,
+    idOf,
+    history: keeps,
+  } = resolveInspectorOptions(options);
   let history: History | undefined = keeps ? new History(flow, clock) : undefined;
   const aliases = new Aliases();
   const nameOf = hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortened;
@@ -57,6 +68,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
 
   async function answer(request: InspectorRequest): Promise<Response> {
     if (authorize === undefined) return refusal(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
+    if (hosts !== undefined && !hosts.includes(hostOf(request))) return refusal(421, 'This page is not known by the name in `Host`.');
     const verdict = await authorize(request);
     if (verdict instanceof Response) return verdict;
     if (verdict !== true) return refusal(403, 'not authorized');
@@ -104,6 +116,13 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
       history = undefined;
     },
   };
+}
+
+/** Without the port; empty when there is none. */
+function hostOf({ headers, url }: InspectorRequest): string {
+  const authority: unknown = Reflect.get(headers, ':authority');
+  const named = headerText(headers, 'host') ?? (typeof authority === 'string' ? authority : URL.canParse(url) ? new URL(url).host : '');
+  return named.replace(/:\d+$/, '').toLowerCase();
 }
 
 function page(): Response {

@@ -39,6 +39,11 @@ export interface InspectorOptions {
    */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
+   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Say them where `authorize` goes by
+   * the address, because a page of a stranger can give a name of its own to yours. @default any
+   */
+  hosts?: readonly string[] | undefined;
+  /**
    * The name by which a waiting request can be searched for. @default its `id` or `requestId`, or the header `x-request-id` of its `req`
    */
   idOf?: ((request: never) => string | undefined) | undefined;
@@ -58,6 +63,7 @@ export interface InspectorOptions {
 
 export interface ResolvedInspectorOptions {
   readonly authorize: InspectorOptions['authorize'];
+  readonly hosts: readonly string[] | undefined;
   readonly idOf: (request: never) => string | undefined;
   readonly history: boolean;
   readonly hidesFairnessIds: boolean;
@@ -67,7 +73,7 @@ export interface ResolvedInspectorOptions {
   readonly clock: Clock;
 }
 
-const { callable, clock, flag, integer, number, object, oneOf, optional, parse, positiveInteger } = schemas;
+const { callable, clock, flag, integer, list, number, object, oneOf, optional, parse, positiveInteger, text } = schemas;
 
 /** Where hosts usually have it. */
 function usualId(request: unknown): string | undefined {
@@ -83,6 +89,7 @@ const upTo = (to: number) => optional(integer({ from: 0, to }));
 const optionsSchema = object({
   authorize: optional(callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look')),
   idOf: optional(callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'), usualId),
+  hosts: optional(list(text())),
   history: optional(flag(), true),
   fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
   intervalMs: optional(number({ from: 100, to: 5_000 }), 500),
@@ -105,5 +112,5 @@ const optionsSchema = object({
 /** @throws FlowConfigError that lists every problem */
 export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
   const { fairnessIds, ...others } = parse(optionsSchema, options, 'inspector');
-  return { ...others, authorize: others.authorize, hidesFairnessIds: fairnessIds === 'hidden' };
+  return { ...others, authorize: others.authorize, hosts: others.hosts, hidesFairnessIds: fairnessIds === 'hidden' };
 }

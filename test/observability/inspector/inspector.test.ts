@@ -50,6 +50,20 @@ describe('who may look', () => {
     }
   });
 
+  it('is nobody who asks for the page by another name, so that a page of a stranger cannot give a name of its own to it', async () => {
+    const { page, looks } = setUp({ hosts: ['inspector.internal', '127.0.0.1', '[::1]'] });
+    const status = async (url: string, headers: Record<string, string> = {}): Promise<number> =>
+      (await page.fetch(new Request(url, { headers }))).status;
+    expect(await status('http://inspector.internal:9090/?view=json')).toBe(200);
+    expect(await status('http://127.0.0.1/?view=json')).toBe(200);
+    expect(await status('http://[::1]:80/?view=json')).toBe(200);
+    const before = looks();
+    expect(await status('http://evil.example/?view=json')).toBe(421);
+    expect(await status('http://127.0.0.1.evil.example/?view=json')).toBe(421);
+    expect(await status('http://inspector.internal/?view=json', { host: 'evil.example' })).toBe(421);
+    expect(looks()).toBe(before);
+  });
+
   it.each([false, undefined, 'yes'])('is nobody when authorize answers %s', async (answer) => {
     const { get, looks } = setUp({ authorize: () => answer as boolean });
     expect((await get('?view=json')).status).toBe(403);

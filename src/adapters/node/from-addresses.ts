@@ -1,0 +1,38 @@
+/** Who may be believed, by the address of the connection. */
+import { BlockList, isIP } from 'node:net';
+import { FlowConfigError } from '../../index.js';
+
+/** What has an address: a request of node:http, of Express and of Fastify's `req.raw`. */
+interface Connected {
+  readonly socket: { readonly remoteAddress?: string | undefined };
+}
+
+/**
+ * For `trust`: whether the connection comes from one of these addresses or ranges (CIDR), IPv4 or IPv6. An IPv4 address that a socket for
+ * both families writes as `::ffff:10.0.0.5` counts as `10.0.0.5`. It looks at the socket, never at a header, because clients write those.
+ * Uses `net.BlockList` of Node. Cost: O(ranges) for each request.
+ * @throws FlowConfigError for what is no address or range
+ *
+ * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });
+ */
+export function fromAddresses(ranges: readonly string[]): (request: Connected) => boolean {
+  const list = new BlockList();
+  for (const [index, range] of ranges.entries()) add(list, range, index);
+  return ({ socket }) => {
+    const address = socket.remoteAddress;
+    const family = address === undefined ? 0 : isIP(address);
+    return address !== undefined && family !== 0 && list.check(address, family === 4 ? 'ipv4' : 'ipv6');
+  };
+}
+
+function add(list: BlockList, range: string, index: number): void {
+  const [address = '', bits, ...more] = typeof range === 'string' ? range.split('/') : [];
+  const family = isIP(address);
+  const longest = family === 4 ? 32 : 128;
+  const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
+  if (family === 0 || more.length > 0 || !(prefix <= longest)) {
+    const expected = 'an IPv4 or IPv6 address, or a range such as "10.0.0.0/8"';
+    throw new FlowConfigError('fromAddresses', [{ path: `[${index}]`, expected, got: JSON.stringify(range) ?? String(range) }]);
+  }
+  list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
+}
