@@ -15,6 +15,7 @@ import type { ShareUnit } from '../tiers/1-priority/band-shares.js';
 import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
 import type { InFlightCap } from '../tiers/flow.js';
+import type { ItemView } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
 import type { FlowSettingsSource } from './flow-settings.js';
 
@@ -119,6 +120,12 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    * one. O(log flows) for each request that waits. @default 'reject'
    */
   overflow?: 'reject' | 'displace' | 'fair' | undefined;
+  /**
+   * Asked at once when the turn of a request that waited comes: a text refuses what has become void meanwhile, such as a revoked key, and
+   * tells the client why. Requests that go without waiting are not asked about. Where it throws or answers nonsense, the request goes.
+   * @default every request that waited may run
+   */
+  onDispatch?: ((item: ItemView<R>) => string | undefined) | undefined;
   /**
    * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first. `aging`: the
    * same, one band higher counting as `bandPromotion` of waiting. @default 'strict'
@@ -237,6 +244,7 @@ export interface ResolvedOptions {
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
   readonly overflow: 'reject' | 'displace' | 'fair';
+  readonly onDispatch: ((item: ItemView) => string | undefined) | undefined;
   /** @internal */
   readonly bandOrder: BandOrder;
   readonly minShareUnit: ShareUnit;

@@ -44,6 +44,7 @@ import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-p
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
+import type { ItemView } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
 import { AskedFlows, type FlowSettingsSource, NamedFlows } from './flow-settings.js';
 import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
@@ -109,6 +110,15 @@ const flows = element<Record<string, FlowProfile> | AskFlows>((given, report) =>
   });
 });
 
+/** A function whose answer is needed at once. */
+function atOnce<F>(): Schema<F> {
+  return element<F>((given, report) => {
+    if (typeof given === 'function' && !isAsyncFunction(given)) return given as F;
+    report('a function that answers at once');
+    return undefined;
+  });
+}
+
 const gateShape = {
   closeAt: optional(aboveZero(), defaultCloseAt),
   openAt: optional(atLeastZero()),
@@ -123,6 +133,7 @@ const shape = {
   admission: optional(pluginOf('admission')),
   eviction: optional(eviction),
   overflow: optional(oneOf('reject', 'displace', 'fair'), 'reject'),
+  onDispatch: optional(atOnce<(item: ItemView) => string | undefined>()),
   bandOrder: optional(oneOf('strict', 'fifo', 'aging'), 'strict'),
   bandPromotion: optional(duration(), 60_000),
   minShareUnit: optional(oneOf('requests', 'tokens'), 'requests'),
@@ -183,6 +194,7 @@ export function resolveOptions<R extends FlowRequest>(
     admission: parsed.admission ?? (mode === 'admission' ? gaieLegacy() : undefined),
     eviction: resolveEviction(parsed),
     overflow: parsed.overflow,
+    onDispatch: parsed.onDispatch,
     bandOrder: orderOf(parsed),
     minShareUnit: parsed.minShareUnit,
     flows: flowsOf(parsed),

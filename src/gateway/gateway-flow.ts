@@ -1,7 +1,7 @@
 /** The controller of a gateway, and what its policies see of a request. */
 
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
-import { type EndpointPicker, FlowController, type FlowControllerOptions, labelFilter, leastLoaded } from '../index.js';
+import { type EndpointPicker, FlowController, type FlowControllerOptions, type ItemView, labelFilter, leastLoaded } from '../index.js';
 import type { Call } from './call.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { SharedState } from './shared-state.js';
@@ -40,8 +40,15 @@ function elsewhere(picker: EndpointPicker<GatewayRequest>): EndpointPicker<Gatew
   };
 }
 
-export function createFlow(config: GatewayConfig, { pool }: Upstreams, shared: SharedState | undefined): FlowController<GatewayRequest> {
-  const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool });
+/** `revocationOf`: why a request that waited may not go on, undefined when it may. */
+export function createFlow(
+  config: GatewayConfig,
+  { pool }: Upstreams,
+  shared: SharedState | undefined,
+  revocationOf: (req: NodeRequest) => string | undefined,
+): FlowController<GatewayRequest> {
+  const onDispatch = (item: ItemView<GatewayRequest>): string | undefined => revocationOf(item.request.req);
+  const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool, onDispatch });
   shared?.detector.attach(flow);
   return flow;
 }

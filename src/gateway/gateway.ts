@@ -122,7 +122,7 @@ class RunningGateway implements Gateway {
     this.bodies = new BodyReader(config.limits, uploadLimits(config));
     const removed = 'only the file names servers: it was removed';
     this.upstreams = new Upstreams((id) => log('warn', 'foreign-server', { endpoint: id, message: removed }));
-    this.flow = createFlow(config, this.upstreams, shared);
+    this.flow = createFlow(config, this.upstreams, shared, (req) => this.handler.revocationOf(req));
     this.knownModels = new KnownModels(config);
     const { flow, upstreams, bodies, knownModels } = this;
     const counters = new GatewayCounters();

@@ -86,6 +86,14 @@ export class RequestHandler {
     this.setup = this.setUp(config, agent);
   }
 
+  /** Why a request that waited may not go on: its key was taken out of the file meanwhile. Undefined when it may. */
+  revocationOf(req: NodeRequest): string | undefined {
+    const { sender } = this.calls.get(req) ?? {};
+    const { senders } = this.setup;
+    if (sender === undefined || senders.has(sender)) return undefined;
+    return senders.identify(req.headers)?.tenant === sender.tenant ? undefined : 'its API key was revoked while it waited';
+  }
+
   /** Never rejects. */
   async handle(call: Call): Promise<void> {
     const { req, res, path } = call;

@@ -38,6 +38,11 @@ export class Senders {
     return sender === this.anonymous;
   }
 
+  /** False for a sender of another configuration. O(keys). */
+  has(sender: SenderConfig): boolean {
+    return sender === this.anonymous || this.known.some(([, known]) => known === sender);
+  }
+
   /** Undefined when the request must be rejected. O(keys). */
   identify(headers: IncomingHttpHeaders): SenderConfig | undefined {
     const key = this.known.length === 0 ? undefined : keyOf(headers);

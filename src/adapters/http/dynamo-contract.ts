@@ -19,11 +19,13 @@ const reasons: Partial<Record<DropExplanation['cause'], DroppedReason>> = {
   infeasible: 'rejected-infeasible',
 };
 
+const others: Partial<Record<DropExplanation['cause'], number>> = { internal: 500, revoked: 403 };
+
 const overloadCodes: readonly string[] = ['ERR_FLOW_SATURATED', 'ERR_FLOW_OVERLOADED', 'ERR_FLOW_TTL_EXPIRED', 'ERR_FLOW_INFEASIBLE'];
 
 /**
  * An error contract for clients of Dynamo: `overloadStatus` for drops because of load, an expired TTL among them; 500 for faults; 503 for
- * the rest. Give it together with `body: dynamoBody`.
+ * the rest, but 403 for what became void while it waited. Give it together with `body: dynamoBody`.
  * Source: Dynamo, request rejection.
  *
  * @example
@@ -33,7 +35,7 @@ const overloadCodes: readonly string[] = ['ERR_FLOW_SATURATED', 'ERR_FLOW_OVERLO
 export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorMapping {
   return (drop) => {
     const { cause, code } = explainDrop(drop);
-    const status = overloadCodes.includes(code) ? overloadStatus : cause === 'internal' ? 500 : 503;
+    const status = overloadCodes.includes(code) ? overloadStatus : others[cause] ?? 503;
     return { status, droppedReason: reasons[cause] };
   };
 }

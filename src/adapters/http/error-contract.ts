@@ -24,6 +24,7 @@ const reasons: Record<DropExplanation['cause'], DroppedReason | undefined> = {
   'shutting-down': 'rejected-shutting-down',
   evicted: 'evicted-priority',
   infeasible: 'rejected-infeasible',
+  revoked: undefined,
   internal: undefined,
 };
 
@@ -36,6 +37,7 @@ const llmD: Record<DropExplanation['cause'], number> = {
   'shutting-down': 503,
   evicted: 429,
   infeasible: 503,
+  revoked: 403,
   internal: 500,
 };
 

@@ -12,6 +12,7 @@ export type PluginKind =
   | 'evictionFilter'
   | 'evictionOrdering'
   | 'flows'
+  | 'onDispatch'
   | 'listener'
   | 'signal';
 

@@ -36,6 +36,7 @@ import { LeaseTracer } from './lease-tracer.js';
 import type { Displacement } from './overflow.js';
 import { Placement } from './placement.js';
 import type { QueueItem, Settle } from './queue-item.js';
+import { Revalidation } from './revalidation.js';
 import { type LeaseOwner, type SeatLease, Seats } from './seats.js';
 import { Shutdown } from './shutdown.js';
 import { type SerialHost, SingleWriter } from './single-writer.js';
@@ -81,6 +82,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private readonly admission: GuardedAdmission;
   private readonly shutdown: Shutdown;
   private readonly writer: SingleWriter;
+  /** Undefined while the host does not want to be asked. */
+  private revalidation: Revalidation | undefined;
   private readonly poller: GatePoller;
   /** Undefined unless leases are traced. */
   private tracer: LeaseTracer | undefined;
@@ -110,7 +113,7 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.drops = new Drops(this.gate, this.admission, events);
     const { backlog, gate, placement, selector, admission, drops, shutdown } = this;
     this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, shutdown }, options);
-    this.configureCaps(options);
+    this.configureHooks(options);
     this.detachFromPool = pool.attach(this.onPoolChange, () => clock.now());
     this.writer.leave();
   }
@@ -305,9 +308,18 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private dispatch(item: QueueItem, band: PriorityBand): boolean {
     const endpoint = this.placement.direct ?? this.placement.choose(item, this.nowMs);
     if (endpoint === undefined) return false;
+    if (this.revalidation !== undefined && this.isVoid(item, this.revalidation)) return true;
     this.spendBudget();
     const settle = this.backlog.take(item, band, this.nowMs);
     settle(this.grant(item, band, band.hearsSettlements ? item.flow : undefined, endpoint));
+    return true;
+  }
+
+  /** Drops a request that has become void while it waited. */
+  private isVoid(item: QueueItem, revalidation: Revalidation): boolean {
+    const detail = revalidation.objection(item);
+    if (detail === undefined) return false;
+    this.evict(item, 'EvictedOther', 'revoked', { detail });
     return true;
   }
 
@@ -686,12 +698,13 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.admission.configure(options.admission);
     this.seats.configure(options, this.nowMs);
     this.tracer = options.traceLeases ? (this.tracer ?? this.tracerFor(options)) : undefined;
-    this.configureCaps(options);
+    this.configureHooks(options);
     this.isWorkWanted = true;
   }
 
-  /** Nothing is parked at that moment. O(in flight) where flows have caps. */
-  private configureCaps(options: ResolvedOptions): void {
+  /** What is undefined unless it is asked for. Nothing is parked at that moment. O(in flight) where flows have caps. */
+  private configureHooks(options: ResolvedOptions): void {
+    this.revalidation = options.onDispatch && new Revalidation(options.onDispatch, this.events);
     options.flows.reportTo(this.events);
     this.caps = hasCaps(options) ? new InFlightCaps(options, this.seats.running) : undefined;
     this.intake.caps = this.caps;

@@ -63,7 +63,7 @@ function isForWantOfEndpoints(type: DropType): boolean {
 
 /** When the requests now waiting in the band should be gone, ms, if its recent rate holds. */
 function retryAfter({ band }: QueueItem, reason: DropReason, nowMs: number): number | undefined {
-  if (reason === 'cancelled' || reason === 'shutting-down' || reason === 'no-endpoints') return undefined;
+  if (reason === 'cancelled' || reason === 'shutting-down' || reason === 'no-endpoints' || reason === 'revoked') return undefined;
   const rate = band?.dispatchedPerSecond(nowMs);
   return band === undefined || rate === undefined ? undefined : (Math.max(band.waiting, 1) / rate) * 1000;
 }

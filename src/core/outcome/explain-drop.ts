@@ -12,6 +12,7 @@ import type { Drop } from './outcome.js';
  * - `shutting-down`: the controller is closing.
  * - `evicted`: it ran, and gave up its seat for a request of higher priority.
  * - `infeasible`: it could not have met its deadline any more.
+ * - `revoked`: it became void while it waited.
  * - `internal`: anything else, a fault.
  */
 export type DropCause =
@@ -23,6 +24,7 @@ export type DropCause =
   | 'shutting-down'
   | 'evicted'
   | 'infeasible'
+  | 'revoked'
   | 'internal';
 
 /** The stable name of a cause in errors and in bodies. */
@@ -35,13 +37,14 @@ export type DropCode =
   | 'ERR_FLOW_SHUTTING_DOWN'
   | 'ERR_FLOW_EVICTED'
   | 'ERR_FLOW_INFEASIBLE'
+  | 'ERR_FLOW_REVOKED'
   | 'ERR_FLOW_INTERNAL';
 
 export interface DropExplanation {
   readonly cause: DropCause;
   readonly code: DropCode;
-  /** By the Gateway API table, the default contract: 429 for `saturated` and `evicted`, 503, or 500 for `shutting-down` and `internal`. */
-  readonly status: 429 | 500 | 503;
+  /** By the Gateway API table, the default contract: 429 for `saturated` and `evicted`, 503, 500 for `shutting-down` and `internal`, or 403 for `revoked`. */
+  readonly status: 403 | 429 | 500 | 503;
   /** One sentence for the client. It names limits and figures, or what an admission policy said; of itself never a fairness ID. */
   readonly detail: string;
   /** When to come back, whole seconds from 1 up; undefined when nobody is there to come back. */
@@ -59,6 +62,7 @@ const codes: Record<DropCause, DropCode> = {
   'shutting-down': 'ERR_FLOW_SHUTTING_DOWN',
   evicted: 'ERR_FLOW_EVICTED',
   infeasible: 'ERR_FLOW_INFEASIBLE',
+  revoked: 'ERR_FLOW_REVOKED',
   internal: 'ERR_FLOW_INTERNAL',
 };
 
@@ -71,6 +75,7 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
   'shutting-down': 500,
   evicted: 429,
   infeasible: 503,
+  revoked: 403,
   internal: 500,
 };
 
@@ -83,7 +88,7 @@ export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanat
   // What a quota tells is no estimate: whoever comes back sooner comes back in vain.
   const most = drop.reason === 'over-quota' ? Number.POSITIVE_INFINITY : maxRetryAfterSeconds;
   const estimateMs = Math.ceil(drop.retryAfterMs ?? 0);
-  const hasToWait = cause !== 'cancelled';
+  const hasToWait = cause !== 'cancelled' && cause !== 'revoked';
   return {
     cause,
     code: codes[cause],
@@ -141,6 +146,8 @@ function describe(cause: DropCause, drop: Drop): string {
       return 'The request was evicted for one of higher priority.';
     case 'infeasible':
       return `The request waited ${seconds(drop.queuedMs)} and could not have met its deadline.`;
+    case 'revoked':
+      return `The request may not run any more: ${drop.detail ?? 'it became void while it waited'}.`;
     case 'internal':
       return 'Flow control could not handle the request.';
   }

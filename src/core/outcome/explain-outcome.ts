@@ -38,6 +38,8 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
       return { decidedBy: 'ordering', text: `waited ${inSeconds(queuedMs)} in ${name}, and could not have met its deadline` };
     case 'over-quota':
       return { decidedBy: 'endpoints', text: `${name}: there is no room in its time for ${detail ?? 'it'}` };
+    case 'revoked':
+      return { decidedBy: 'host', text: `waited ${inSeconds(queuedMs)} in ${name}, and became void meanwhile: ${detail}` };
     case 'max-bands':
       return { decidedBy: 'limit', text: `there is no band ${priority}, and no further band may be made` };
     case 'ttl-expired': {

@@ -14,6 +14,7 @@ import type { LimitHit } from './limit-hit.js';
  * - `pool`: there is no endpoint that it may go to.
  * - `ttl`: its time was up.
  * - `client`: the client left.
+ * - `host`: its `onDispatch` refused what had become void.
  * - `controller`: it is closing.
  */
 export type DecidedBy =
@@ -28,6 +29,7 @@ export type DecidedBy =
   | 'pool'
   | 'ttl'
   | 'client'
+  | 'host'
   | 'controller';
 
 export interface Explanation {

@@ -26,6 +26,7 @@ export type OutcomeType = 'Dispatched' | DropType;
  * - `evicted`: it was evicted while it ran, and could not be put back.
  * - `infeasible`: its turn came when it could not have met its deadline any more (`edf({ dropInfeasible: true })`).
  * - `over-quota`: a quota has no room for it before its time to live is over; `detail` says which, `retryAfterMs` when there will be room.
+ * - `revoked`: it became void while it waited: the host's `onDispatch` refused it, and `detail` says why.
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.
  * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
@@ -40,6 +41,7 @@ export type DropReason =
   | 'evicted'
   | 'infeasible'
   | 'over-quota'
+  | 'revoked'
   | 'max-bands'
   | 'ttl-expired'
   | 'no-endpoints'

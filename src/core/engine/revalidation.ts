@@ -1,0 +1,34 @@
+/**
+ * Asks the host once more, when the turn of a waiting request comes, whether it may still run: what it came with may have become void
+ * meanwhile, such as a key that was revoked.
+ *
+ * Invariant: a host's function that fails lets the request go, as if there were none; what it did wrong is a plugin error.
+ */
+import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
+import { PluginGuard } from '../../base/faults/plugin-guard.js';
+import type { ItemView } from '../../tiers/views.js';
+
+/** Undefined: it may run. A text: why it may not, for the client. */
+export type RevalidationFunction = (item: ItemView) => string | undefined;
+
+export class Revalidation {
+  private readonly ask: RevalidationFunction;
+  private readonly guard: PluginGuard;
+
+  constructor(ask: RevalidationFunction, errors: PluginErrorSink) {
+    this.ask = ask;
+    this.guard = new PluginGuard('onDispatch', { type: 'onDispatch' }, errors);
+  }
+
+  /** Why the request may not run any more; undefined when it may. */
+  objection(item: ItemView): string | undefined {
+    try {
+      const answer: unknown = this.ask(item);
+      if (answer === undefined || (typeof answer === 'string' && answer !== '')) return answer;
+      this.guard.refused('onDispatch must return undefined, or a text that says why not, at once', answer);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return undefined;
+  }
+}
