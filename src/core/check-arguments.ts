@@ -28,7 +28,7 @@ function isObject(value: unknown): boolean {
 function describeWrong(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
   if (!isObject(request)) return failure(method, 'request', 'an object with a byteSize', request);
   if (!isObject(key)) return failure(method, 'key', 'an object with a fairnessId', key);
-  const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs } = request;
+  const { byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs } = request;
   const { fairnessId, priority } = key;
   const issues: ConfigIssue[] = [];
   const check = (isRight: boolean, path: string, expected: string, value: unknown): void => {
@@ -40,6 +40,7 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
   check(tokens === undefined || isCount(tokens), 'request.tokens', 'an integer from 0 up', tokens);
   check(sloTtftMs === undefined || isSpan(sloTtftMs), 'request.sloTtftMs', 'milliseconds from 0 up', sloTtftMs);
   check(receivedAtMs === undefined || Number.isFinite(receivedAtMs), 'request.receivedAtMs', 'an instant in milliseconds', receivedAtMs);
+  check(maxWaitMs === undefined || isSpan(maxWaitMs), 'request.maxWaitMs', 'milliseconds from 0 up', maxWaitMs);
   check(typeof fairnessId === 'string' && fairnessId !== '', 'key.fairnessId', 'a string that is not empty', fairnessId);
   check(priority === undefined || Number.isSafeInteger(priority), 'key.priority', 'a safe integer', priority);
   if (issues.length === 0) return failure(method, 'request', 'properties that stay as they are', request);

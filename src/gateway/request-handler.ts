@@ -210,11 +210,11 @@ export class RequestHandler {
   private classify({ sender, req, body }: Call): Classification {
     const { tenant = 'default-flow', priority = 0, trusted = false } = sender ?? {};
     const named = flowKeyFromHeaders(req.headers, { trust: trusted, defaultFairnessId: tenant, objectives: this.setup.config.objectives });
-    const { endpointSubset, sloTtftMs, fairnessId } = named;
+    const { endpointSubset, sloTtftMs, maxWaitMs, fairnessId } = named;
     const tokens = body && estimateTokens(body);
     const affinityKey = agentIdentity(req.headers) ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
-    return { fairnessId, priority: hasObjective ? named.priority : priority, sloTtftMs, endpointSubset, tokens, affinityKey };
+    return { fairnessId, priority: hasObjective ? named.priority : priority, sloTtftMs, maxWaitMs, endpointSubset, tokens, affinityKey };
   }
 
   private async dispatched(call: Call): Promise<void> {

@@ -25,7 +25,7 @@ export interface HttpFlowRequest<Req> extends FlowRequest, PlacementHints {
 }
 
 /** Which flow a request belongs to, and what flow control should know of it. */
-export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'sloTtftMs'>, PlacementHints {}
+export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'maxWaitMs' | 'sloTtftMs'>, PlacementHints {}
 
 /** `Subject` is what the framework calls the request: `req` in Node and Express, `ctx` in Koa. */
 export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<FlowKeyOptions, 'trust'> {

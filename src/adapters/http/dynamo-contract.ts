@@ -35,7 +35,7 @@ const overloadCodes: readonly string[] = ['ERR_FLOW_SATURATED', 'ERR_FLOW_OVERLO
 export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorMapping {
   return (drop) => {
     const { cause, code } = explainDrop(drop);
-    const status = overloadCodes.includes(code) ? overloadStatus : others[cause] ?? 503;
+    const status = overloadCodes.includes(code) ? overloadStatus : (others[cause] ?? 503);
     return { status, droppedReason: reasons[cause] };
   };
 }

@@ -1,7 +1,8 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
 
-import { endpointSubsetHeader, fairnessIdHeader, objectiveHeader, sloTtftHeader } from '../../base/headers/header-names.js';
+import { endpointSubsetHeader, fairnessIdHeader, objectiveHeader, sloTtftHeader, waitHeader } from '../../base/headers/header-names.js';
 import { type HeaderSource, headerText, headerValue } from '../../base/headers/header-source.js';
+import { schemas } from '../../index.js';
 import { agentIdentity } from './agent-identity.js';
 
 /** Priorities by the name of the InferenceObjective. An objective without a priority counts as 0. */
@@ -31,21 +32,24 @@ export interface HeaderFlowKey {
   readonly fairnessId: string;
   readonly priority: number;
   readonly sloTtftMs: number | undefined;
+  /** The most that the request may wait, ms; it can only shorten the time to live. */
+  readonly maxWaitMs: number | undefined;
   /** The endpoints that a load balancer in front allows, as it wrote them; empty text allows none, undefined all. */
   readonly endpointSubset: string | undefined;
 }
 
 /**
- * Reads fairness ID, objective, SLO and endpoint subset. Without a fairness ID it is the agent's session if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not
+ * Reads fairness ID, objective, SLO, longest wait and endpoint subset. Without a fairness ID it is the agent's session if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not
  * in `objectives`, priority 0.
  */
 export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOptions = {}): HeaderFlowKey {
   const { objectives, trust = false, defaultFairnessId = 'default-flow', sessionHeaders = false } = options;
-  if (!trust) return { fairnessId: defaultFairnessId, priority: 0, sloTtftMs: undefined, endpointSubset: undefined };
+  if (!trust) return { fairnessId: defaultFairnessId, priority: 0, sloTtftMs: undefined, maxWaitMs: undefined, endpointSubset: undefined };
   return {
     fairnessId: headerValue(headers, fairnessIdHeader) ?? sessionOf(headers, sessionHeaders) ?? defaultFairnessId,
     priority: priorityOf(headerValue(headers, objectiveHeader), objectives),
     sloTtftMs: sloTtftMsFromHeaders(headers),
+    maxWaitMs: maxWaitMsFromHeaders(headers),
     endpointSubset: headerText(headers, endpointSubsetHeader),
   };
 }
@@ -59,6 +63,13 @@ export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined 
   if (value === undefined || !/^[+-]?\d+$/.test(value)) return undefined;
   const sloTtftMs = Number(value);
   return sloTtftMs >= 0 && sloTtftMs <= maxSloMs ? Math.abs(sloTtftMs) : undefined;
+}
+
+/** The most that the request may wait, ms. Undefined without the header, or when it is no duration above 0, such as `1.5s` or `250ms`. */
+function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
+  const value = headerValue(headers, [waitHeader]);
+  const maxWaitMs = value === undefined ? Number.NaN : schemas.parseDuration(value);
+  return maxWaitMs > 0 ? maxWaitMs : undefined;
 }
 
 function sessionOf(headers: HeaderSource, sessionHeaders: boolean | readonly string[]): string | undefined {

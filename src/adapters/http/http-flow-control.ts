@@ -67,9 +67,10 @@ export class HttpFlowControl<Subject, Req> {
     if (maxRequestBytes !== undefined && exchange.bodyBytes(0) > maxRequestBytes) {
       return { type: 'reject', response: this.closing(tooLargeResponse(maxRequestBytes, this.options.body), exchange, false) };
     }
-    const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset } = classification;
+    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, endpointSubset } = classification;
     const { req } = exchange;
-    const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset, req };
+    const times = { ttlMs, maxWaitMs, sloTtftMs };
+    const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ...times, affinityKey, endpointSubset, req };
     return this.ask(request, { fairnessId, priority }, exchange);
   }
 

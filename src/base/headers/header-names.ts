@@ -9,6 +9,8 @@ export const fairnessIdHeader: HeaderNames = ['x-llm-d-inference-fairness-id', '
 export const objectiveHeader: HeaderNames = ['x-llm-d-inference-objective', 'x-gateway-inference-objective'];
 /** The time-to-first-token target, ms. */
 export const sloTtftHeader: HeaderNames = ['x-llm-d-slo-ttft-ms', 'x-slo-ttft-ms'];
+/** How long the request may wait at most, a duration such as `1.5s`. It only shortens the time to live. */
+export const waitHeader = 'x-llm-d-inference-ttl';
 /** The time-per-output-token target, ms. Not read by flow control. */
 export const sloTpotHeader: HeaderNames = ['x-llm-d-slo-tpot-ms', 'x-slo-tpot-ms'];
 /** The model to use instead of the one in the body. Not read by flow control. */
@@ -38,7 +40,7 @@ export const controlHeaders: ReadonlySet<string> = new Set([
   ...sloTtftHeader,
   ...sloTpotHeader,
   ...modelNameRewriteHeader,
-  'x-llm-d-inference-ttl',
+  waitHeader,
   'x-llm-d-video-fps',
   'x-llm-d-video-duration-seconds',
   'x-llm-d-video-resolution',

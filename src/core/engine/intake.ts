@@ -70,14 +70,15 @@ export class Intake {
    */
   read(request: FlowRequest, key: FlowKey, nowMs: number): QueueItem | undefined {
     try {
-      const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs } = request;
+      const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs, maxWaitMs } = request;
       const { fairnessId, priority = 0 } = key;
-      if (!isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs)) return undefined;
+      if (!isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs)) return undefined;
       this.isAborted = signal?.aborted === true;
       const { bands } = this.parts.backlog;
       const band = bands.arrived(priority, nowMs);
       const ownTtlMs = ttlMs ?? (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs;
-      const longestWaitMs = ownTtlMs === 0 ? Number.POSITIVE_INFINITY : ownTtlMs;
+      let longestWaitMs = ownTtlMs === 0 ? Number.POSITIVE_INFINITY : ownTtlMs;
+      if (maxWaitMs !== undefined && maxWaitMs < longestWaitMs) longestWaitMs = maxWaitMs;
       const item = new QueueItem(request, band, fairnessId, priority, byteSize, tokens, this.sequence++, nowMs, longestWaitMs);
       if (receivedAtMs !== undefined || sloTtftMs !== undefined) item.noteTimes(receivedAtMs, sloTtftMs);
       return item;
@@ -238,9 +239,9 @@ export class Intake {
 /** False for a call of `enqueue` that cannot be right, for callers that do not take the request in yet; `argumentError` says what is wrong. */
 export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
   try {
-    const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs } = request;
+    const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs, maxWaitMs } = request;
     const { fairnessId, priority = 0 } = key;
-    return isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs);
+    return isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs);
   } catch {
     return false;
   }
@@ -256,6 +257,7 @@ function isRight(
   tokens: number,
   sloTtftMs: unknown,
   receivedAtMs: unknown,
+  maxWaitMs: unknown,
 ): boolean {
   return (
     Number.isSafeInteger(byteSize) &&
@@ -268,7 +270,8 @@ function isRight(
     Number.isSafeInteger(tokens) &&
     tokens >= 0 &&
     (sloTtftMs === undefined || isSpan(sloTtftMs)) &&
-    (receivedAtMs === undefined || Number.isFinite(receivedAtMs))
+    (receivedAtMs === undefined || Number.isFinite(receivedAtMs)) &&
+    (maxWaitMs === undefined || isSpan(maxWaitMs))
   );
 }
 

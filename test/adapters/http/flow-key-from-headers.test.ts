@@ -62,6 +62,23 @@ describe('the endpoint subset', () => {
   });
 });
 
+describe('the longest wait', () => {
+  it.each([
+    ['1.5s', 1500],
+    ['250ms', 250],
+    ['1m30s', 90_000],
+    ['0s', undefined],
+    ['-5s', undefined],
+    ['5', undefined],
+    ['soon', undefined],
+    ['', undefined],
+  ])('"%s" is %s', (value, expected) => {
+    const headers = { 'x-llm-d-inference-ttl': value };
+    expect(flowKeyFromHeaders(headers, { trust: true }).maxWaitMs).toBe(expected);
+    expect(flowKeyFromHeaders(headers).maxWaitMs).toBeUndefined();
+  });
+});
+
 describe('sloTtftMsFromHeaders', () => {
   it.each([
     ['200', 200],

@@ -31,7 +31,10 @@ it('a request that became void while it waited is refused when its turn comes, a
   first.release();
   const drop = dropOf(await gone);
   expect(drop).toMatchObject({ type: 'EvictedOther', reason: 'revoked', detail: 'its API key was revoked', retryAfterMs: undefined });
-  expect(drop.explanation).toMatchObject({ decidedBy: 'host', text: expect.stringContaining('became void meanwhile: its API key was revoked') });
+  expect(drop.explanation).toMatchObject({
+    decidedBy: 'host',
+    text: expect.stringContaining('became void meanwhile: its API key was revoked'),
+  });
   leaseOf(await next);
   expect(asked).toEqual(['a', 'b']);
   expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 0 });
@@ -60,7 +63,12 @@ it('is answered with 403 by every contract, and nobody is told to come back', as
 });
 
 it.each([
-  ['throws', () => { throw new Error('the key store is down'); }],
+  [
+    'throws',
+    () => {
+      throw new Error('the key store is down');
+    },
+  ],
   ['answers later', () => Promise.resolve('no') as unknown as string],
   ['answers with nothing that can be told', () => '' as string],
 ])('a function that %s lets the request go, and is reported', async (_, onDispatch) => {
