@@ -66,8 +66,10 @@ async function startHeadgate(servers) {
   const ended = new Promise((resolve) => child.once('exit', resolve));
   /** @type {Promise<string>} */
   const listening = new Promise((resolve, reject) => {
+    let log = '';
     child.stderr.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
-      const url = /"event":"listening","url":"([^"]+)"/.exec(text)?.[1];
+      log += text;
+      const url = /"event":"listening",.*?"url":"([^"]+)"/.exec(log)?.[1];
       if (url) resolve(url);
     });
     child.once('exit', () => reject(new Error('the gateway ended')));

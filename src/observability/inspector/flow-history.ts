@@ -81,6 +81,13 @@ export class FlowHistory {
     return served;
   }
 
+  /** Fairness IDs of a band of which something was let go in the last minute, without those of `known`. */
+  othersServed(priority: number, known: ReadonlySet<string>): number {
+    let others = 0;
+    for (const [fairnessId, { served }] of this.byPriority.get(priority) ?? []) if (!known.has(fairnessId) && sum(served) > 0) others++;
+    return others;
+  }
+
   /** Averages over the last two spans and the one that is being filled. */
   rates(fairnessId: string, priority: number, nowMs: number): RecentCounts {
     const counts = this.byPriority.get(priority)?.get(fairnessId);

@@ -58,7 +58,7 @@ export function tenantTable(
   );
 }
 
-/** By the policy's own account where it keeps one; otherwise by requests and weights, of the flows that are listed. */
+/** By the policy's own account where it keeps one; otherwise by requests and weights. Flows that are not listed count with weight 1. */
 function sharesOf(
   { fairnessId, priority, weight }: Standing,
   standings: readonly Standing[],
@@ -69,10 +69,11 @@ function sharesOf(
   if (kept !== undefined) return { received: kept.receivedShare, owed: kept.owedShare };
   const served = history?.servedInBand(priority) ?? 0;
   if (history === undefined || served === 0) return undefined;
-  let weights = 0;
-  for (const other of standings) {
+  const listed = standings.filter((other) => other.priority === priority);
+  let weights = history.othersServed(priority, new Set(listed.map((other) => other.fairnessId)));
+  for (const other of listed) {
     const isActive = other.waiting > 0 || history.recent(other.fairnessId, priority).served > 0;
-    if (other.priority === priority && isActive) weights += other.weight;
+    if (isActive) weights += other.weight;
   }
   return { received: history.recent(fairnessId, priority).served / served, owed: weights === 0 ? 0 : weight / weights };
 }

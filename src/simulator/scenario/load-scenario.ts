@@ -21,13 +21,17 @@ import {
 } from '../engine/simulation-options.js';
 import { serverRoomPlugin } from '../servers/server-room-detector.js';
 import { readTrace } from '../traces/read-trace.js';
+import type { TraceRow } from '../traces/trace-row.js';
 import { withPlaces } from './places.js';
+import { recordedTraffic } from './recorded-traffic.js';
 
 export interface LoadScenarioOptions {
   /** Reads traces and gateway files that the scenario names. @default they cannot be read */
   readonly readFile?: ((path: string) => string) | undefined;
   /** Plugin types that the file may name. @default defaultRegistry() */
   readonly registry?: PluginRegistry | undefined;
+  /** Recorded traffic that takes the place of the scenario's, which need not have any then. @default none */
+  readonly rows?: readonly TraceRow[] | undefined;
   /** Leave out lines of traces that are wrong, and count them. @default false */
   readonly skipBadLines?: boolean | undefined;
 }
@@ -94,7 +98,7 @@ function readFlow(sections: object, given: PluginRegistry): { flow: SimulatedFlo
     return plugin;
   };
   const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], ...sections };
-  const { options, warnings } = loadConfig(document, { registry: recording });
+  const { options, warnings } = loadConfig(document, { registry: recording, defaults: 'headgate' });
   resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
   const flow = options as SimulatedFlow;
   noteDetectors(flow, detectors);
@@ -108,6 +112,8 @@ function withFiles(
   issues: ConfigIssue[],
   warnings: string[],
 ): Record<string, unknown> {
+  const { rows } = options;
+  if (rows !== undefined) Object.assign(file, recordedTraffic(rows, file));
   const traffic = Array.isArray(file.traffic) ? file.traffic : undefined;
   const withRows = traffic?.map((entry: unknown, index) => withTrace(entry, `traffic[${index}].arrivals`, options, issues, warnings));
   const sections = gateway === undefined ? {} : gatewaySections(gateway, options, issues);

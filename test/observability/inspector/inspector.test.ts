@@ -328,6 +328,16 @@ describe('the table of tenants', () => {
       ['running', 0.2, 0.2, false],
     ]);
   });
+
+  it('counts tenants that are not listed in what the others are owed', async () => {
+    const { flow, clock, get } = setUp({ history: true, bounds: { standings: 1 } });
+    flow.reconfigure({ saturationDetector: () => 0 });
+    for (const id of ['a', 'b', 'c']) runNow(flow, { fairnessId: id }).release();
+    runNow(flow, { fairnessId: 'running' }).release();
+    clock.advance(1000);
+    const { tenants } = (await (await get('?view=json')).json()) as InspectorFrame;
+    expect(tenants.map(({ name, receivedShare, owedShare }) => [name, receivedShare, owedShare])).toEqual([['running', 0.4, 0.25]]);
+  });
 });
 
 describe('what the page says about fullness', () => {

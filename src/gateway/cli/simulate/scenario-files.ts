@@ -23,24 +23,6 @@ export function readScenario(file: string | undefined, { from, skipBadLines }: S
     const scenario = loadScenario(scenarioFromTrace(trace?.rows ?? [], { name: from }));
     return { ...scenario, warnings: [...warnings, ...scenario.warnings], name: from ?? 'trace', readFile };
   }
-  const read = loadScenario(readSource(file), { readFile, skipBadLines });
-  const scenario = trace === undefined ? read : loadScenario({ ...read.source, ...trafficOf(trace.rows, read.source) }, { readFile });
-  return { ...scenario, warnings: [...warnings, ...scenario.warnings], name: read.options.name ?? file, readFile };
-}
-
-/** The rows in the place of the scenario's traffic, for as long as they last; what its first entry says of clients and targets stays. */
-function trafficOf(rows: ReturnType<typeof readTrace>['rows'], source: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const first: unknown = Array.isArray(source.traffic) ? source.traffic[0] : undefined;
-  const { slo, client, sloTtft }: Record<string, unknown> = { ...Object(first) };
-  return {
-    duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,
-    traffic: [
-      {
-        arrivals: { type: 'trace', rows },
-        ...(slo !== undefined && { slo }),
-        ...(client !== undefined && { client }),
-        ...(sloTtft !== undefined && { sloTtft }),
-      },
-    ],
-  };
+  const scenario = loadScenario(readSource(file), { readFile, skipBadLines, rows: trace?.rows });
+  return { ...scenario, warnings: [...warnings, ...scenario.warnings], name: scenario.options.name ?? file, readFile };
 }
