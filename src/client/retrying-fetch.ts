@@ -1,5 +1,6 @@
 /** A fetch that tries again while the gateway says so. */
 import { realClock } from '../base/clock.js';
+import { pause } from '../base/pause.js';
 import { object } from '../base/schema/containers.js';
 import { callable, objectWith, optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
@@ -7,7 +8,6 @@ import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
 import { msFromZero } from './option-schemas.js';
-import { pause } from './pause.js';
 import { isReplayable, replayableInput, signalOf } from './replay.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs } from './retry-delay.js';

@@ -1,8 +1,9 @@
 /** Reads from a response that passes by what it cost, and keeps the lease informed. */
+import { contentPieces } from '../../base/stream/content-pieces.js';
+import { SseData } from '../../base/stream/sse-data.js';
 import { type Lease, schemas, type Usage } from '../../index.js';
 import { JsonMember, parseJson } from './json-member.js';
-import { SseData } from './sse-data.js';
-import { contentPieces, readUsage, usageOfEvent } from './wire-usage.js';
+import { readUsage, usageOfEvent } from './wire-usage.js';
 
 export interface UsageReaderOptions {
   /** Is told the usage: at the first token, then every `reportEveryTokens`, and when the server tells it. */

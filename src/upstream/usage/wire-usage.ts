@@ -1,11 +1,6 @@
 /** Reads the token counts in answers of OpenAI's and Anthropic's interfaces. */
+import { fieldsOf } from '../../base/stream/content-pieces.js';
 import type { Usage } from '../../index.js';
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function fieldsOf(value: unknown): Fields | undefined {
-  return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
-}
 
 /** No sum of a few of them is beyond what a lease takes. */
 const mostTokens = Number.MAX_SAFE_INTEGER;
@@ -41,38 +36,4 @@ export function readUsage(value: unknown): Partial<Usage> | undefined {
 export function usageOfEvent(event: unknown): Partial<Usage> | undefined {
   const fields = fieldsOf(event);
   return readUsage(fields?.usage) ?? readUsage(fieldsOf(fields?.response)?.usage) ?? readUsage(fieldsOf(fields?.message)?.usage);
-}
-
-/** Keys of a delta that hold what the model wrote: text, reasoning, tool calls, in the words of the three interfaces. */
-const contentKeys = [
-  'content',
-  'reasoning_content',
-  'reasoning',
-  'refusal',
-  'tool_calls',
-  'function_call',
-  'text',
-  'thinking',
-  'partial_json',
-];
-
-function isContent(value: unknown): boolean {
-  return typeof value === 'string' || Array.isArray(value) ? value.length > 0 : fieldsOf(value) !== undefined;
-}
-
-function hasContent(delta: unknown): boolean {
-  const fields = fieldsOf(delta);
-  return fields !== undefined && contentKeys.some((key) => isContent(fields[key]));
-}
-
-/** How many pieces of content one event of a stream brings: engines send about one token in each. */
-export function contentPieces(event: unknown): number {
-  const fields = fieldsOf(event);
-  if (fields === undefined) return 0;
-  const { choices, type, delta } = fields;
-  if (Array.isArray(choices)) {
-    return choices.filter((choice: unknown) => hasContent(fieldsOf(choice)?.delta) || isContent(fieldsOf(choice)?.text)).length;
-  }
-  if (type === 'content_block_delta') return hasContent(delta) ? 1 : 0;
-  return typeof type === 'string' && type.endsWith('.delta') && isContent(delta) ? 1 : 0;
 }

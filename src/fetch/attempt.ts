@@ -1,0 +1,162 @@
+/**
+ * One attempt of a call, from its dispatch to an answer for the caller, or to the reason for another attempt.
+ *
+ * Invariant: the lease ends here, or goes with the body of the answer; nothing of an attempt that is given up reaches the caller.
+ */
+import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
+import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import type { Lease } from '../index.js';
+import { usageReader } from '../upstream/index.js';
+import { endpointUrl } from './endpoint-url.js';
+import type { FetchCall } from './fetch-call.js';
+import { type FetchSettings, firstTokenMsOf } from './fetch-options.js';
+import { LeaseEnd } from './lease-end.js';
+import { leasedStream, type UnreadCount } from './leased-stream.js';
+
+/**
+ * - `answered`: for the caller; the lease goes with it.
+ * - `refused`: the server refused because of load. `pass` makes the answer for the caller; without it the lease still has to end.
+ * - `evicted`: before there was an answer. The lease still has to end.
+ * - `late`: no content token in time.
+ */
+export type AttemptResult =
+  | { readonly type: 'answered'; readonly response: Response }
+  | { readonly type: 'refused'; readonly waitMs: number | undefined; readonly pass: () => Response; readonly discard: () => void }
+  | { readonly type: 'evicted' }
+  | { readonly type: 'late' };
+
+type Body = ReadableStreamDefaultReader<Uint8Array>;
+
+/** Refusals are short; what is longer is judged by its beginning. */
+const longestRefusal = 65_536;
+/** How long an endpoint is avoided that does not say how long. */
+const avoidMs = 5000;
+
+export class Attempt {
+  readonly lease: Lease;
+  readonly end: LeaseEnd<Uint8Array>;
+  private readonly call: FetchCall;
+  private readonly settings: FetchSettings;
+  private readonly counts: UnreadCount;
+  private readonly firstTokenMs: number;
+  private headTimer: unknown = undefined;
+  private tokenTimer: unknown = undefined;
+
+  /** `mayRetry`: another attempt is possible, so that this one can be given up. */
+  constructor(lease: Lease, call: FetchCall, settings: FetchSettings, counts: UnreadCount, mayRetry: boolean) {
+    this.lease = lease;
+    this.end = new LeaseEnd(lease, call.signal);
+    this.call = call;
+    this.settings = settings;
+    this.counts = counts;
+    this.firstTokenMs = mayRetry ? firstTokenMsOf(settings, call) : Number.POSITIVE_INFINITY;
+  }
+
+  /** Rejects as fetch does: when the caller aborts, when there is no connection, when the head of the answer does not come in time. */
+  async run(): Promise<AttemptResult> {
+    const { end } = this;
+    try {
+      this.startTimers();
+      const response = await this.send();
+      end.signal.throwIfAborted();
+      this.stop(this.headTimer);
+      return await this.judge(response);
+    } catch (error) {
+      if (this.lease.isEvicted && end.leave()) return { type: 'evicted' };
+      end.settle();
+      if (end.signal.aborted && end.signal.reason === tooLate) return { type: 'late' };
+      throw end.signal.aborted ? end.signal.reason : error;
+    } finally {
+      this.stop(this.headTimer);
+      this.stop(this.tokenTimer);
+    }
+  }
+
+  private send(): Promise<Response> {
+    const { call, lease, end, settings } = this;
+    const { endpoint } = lease;
+    const { fetch = globalThis.fetch, route, headersFor } = settings;
+    if (endpoint === undefined) return fetch(...call.request(call.url, {}, end.signal));
+    call.tried.push(endpoint.id);
+    const url = route?.(endpoint, call) ?? endpointUrl(endpoint, call.url);
+    return fetch(...call.request(url, headersFor?.(endpoint, call) ?? {}, end.signal));
+  }
+
+  private async judge(response: Response): Promise<AttemptResult> {
+    const { lease, end } = this;
+    const body: Body | undefined = response.body?.getReader();
+    if (response.status >= 400) {
+      const held = body === undefined ? [] : await readBeginning(body);
+      const answer = { status: response.status, headers: response.headers, body: textOf(held) };
+      if (isOverloadRefusal(answer)) return this.refused(response, body, held);
+      return { type: 'answered', response: this.pass(response, body, held) };
+    }
+    const awaitsToken = this.firstTokenMs < Number.POSITIVE_INFINITY && body !== undefined && isEventStream(response.headers);
+    if (!awaitsToken) this.stop(this.tokenTimer);
+    const held = awaitsToken ? (await readToFirstToken(body)).chunks : [];
+    end.signal.throwIfAborted();
+    if (this.settings.usage && response.ok) end.reader = usageReader({ lease, cachedTokens: true });
+    return { type: 'answered', response: this.pass(response, body, held) };
+  }
+
+  private refused(response: Response, body: Body | undefined, held: Uint8Array[]): AttemptResult {
+    const { endpoint } = this.lease;
+    const waitMs = refusalWaitMs(response.headers);
+    if (endpoint !== undefined) this.settings.pool?.markOverloaded(endpoint, waitMs ?? avoidMs);
+    return {
+      type: 'refused',
+      waitMs,
+      pass: () => this.pass(response, body, held),
+      discard: () => void body?.cancel().catch(() => {}),
+    };
+  }
+
+  /** The answer with a body that holds the lease. */
+  private pass(response: Response, body: Body | undefined, held: Uint8Array[]): Response {
+    const { end, counts } = this;
+    if (body === undefined) {
+      end.settle();
+      return response;
+    }
+    end.isAnswered = true;
+    const { status, statusText, headers, url, redirected } = response;
+    const passed = new Response(leasedStream(body, held, end, counts), { status, statusText, headers });
+    return Object.defineProperties(passed, { url: { value: url }, redirected: { value: redirected } });
+  }
+
+  private startTimers(): void {
+    this.headTimer = this.timer(this.settings.timeouts.firstByte, noFirstByte);
+    this.tokenTimer = this.timer(this.firstTokenMs, () => tooLate);
+  }
+
+  private timer(ms: number, reason: () => unknown): unknown {
+    return ms === Number.POSITIVE_INFINITY ? undefined : this.settings.clock.setTimeout(() => this.end.abort(reason()), ms);
+  }
+
+  private stop(timer: unknown): void {
+    if (timer !== undefined) this.settings.clock.clearTimeout(timer);
+  }
+}
+
+/** Ends attempts that another one follows; no caller sees it. */
+const tooLate: unique symbol = Symbol('no content token in time');
+
+function noFirstByte(): DOMException {
+  return new DOMException('The answer did not begin in time', 'TimeoutError');
+}
+
+async function readBeginning(body: Body): Promise<Uint8Array[]> {
+  const chunks: Uint8Array[] = [];
+  for (let bytes = 0; bytes <= longestRefusal; ) {
+    const { done, value } = await body.read();
+    if (done) break;
+    chunks.push(value);
+    bytes += value.byteLength;
+  }
+  return chunks;
+}
+
+function textOf(chunks: readonly Uint8Array[]): string {
+  const decoder = new TextDecoder();
+  return chunks.map((chunk) => decoder.decode(chunk, { stream: true })).join('');
+}

@@ -1,0 +1,127 @@
+/** The options of `flowFetch`, and how they are checked. */
+import type { AdapterGate, Classification, ErrorResponseOptions } from '../adapters/http/index.js';
+import { type Clock, type Duration, type EndpointView, FlowConfigError, realClock, type Schema, schemas } from '../index.js';
+import type { FetchCall } from './fetch-call.js';
+
+/** The signature that every fetch has. */
+export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** The part of `AsyncLocalStorage` that is used, so that nothing of Node is imported. */
+export interface ContextStorage<T> {
+  getStore(): T | undefined;
+}
+
+export interface FetchTimeouts {
+  /**
+   * A request for a stream that brings no content token within it, counted from its dispatch, is sent again while `retry.max` allows.
+   * Its bytes are held until the first content token then. @default none
+   */
+  firstToken?: Duration | undefined;
+  /** The same for single models, by the name in the request: reasoning models think for longer. */
+  firstTokenByModel?: Readonly<Record<string, Duration>> | undefined;
+  /** From its dispatch to the head of the answer; for the last attempt of a stream in place of `firstToken`. @default none */
+  firstByte?: Duration | undefined;
+}
+
+export interface FetchRetry {
+  /** How often a request goes through the gate again, an integer from 0 up; 0 is never. @default 1 */
+  max?: number | undefined;
+  /** The longest wait that a refusal may ask for, ms; a longer one is for the caller to see. @default 60_000 */
+  maxWaitMs?: number | undefined;
+}
+
+/** The pool's method that keeps work from an endpoint for a while. */
+export interface MarkablePool {
+  markOverloaded(endpoint: EndpointView, forMs: number): boolean;
+}
+
+export interface FlowFetchOptions extends ErrorResponseOptions {
+  /** Sends the request once it was dispatched. @default the platform's, looked up at each call */
+  fetch?: Fetch | undefined;
+  /** Names the flow. What it leaves out comes from `context`. Synchronous; an exception rejects the call. @default the flow `default-flow`, priority 0 */
+  classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
+  /** Where `classify` is not at hand: an `AsyncLocalStorage` in which the host leaves tenant and priority. */
+  context?: ContextStorage<Partial<Classification>> | undefined;
+  /** Tokens to book for a request; undefined books none. @default the prompt at four bytes a token and the answer, for JSON bodies */
+  estimate?: ((call: FetchCall) => number | undefined) | undefined;
+  /** Whether answers are read for their usage while they pass. @default true */
+  usage?: boolean | undefined;
+  /** When a request is sent again without the caller's doing. `false` is never. */
+  retry?: FetchRetry | false | undefined;
+  timeouts?: FetchTimeouts | undefined;
+  /** `respond`: a drop is answered by the error contract. `throw`: the call rejects with a FlowControlError. @default 'respond' */
+  onDrop?: 'respond' | 'throw' | undefined;
+  /** The URL for an endpoint of the pool. @default the call's path and query at the endpoint's `url` or `address` label, else at its id */
+  route?: ((endpoint: EndpointView, call: FetchCall) => string | URL) | undefined;
+  /** Headers for an endpoint of the pool, beside the caller's and in their place: its API key. */
+  headersFor?: ((endpoint: EndpointView, call: FetchCall) => Readonly<Record<string, string>>) | undefined;
+  /** Has an endpoint avoided that refused because of load, for as long as it says, or 5 s. */
+  pool?: MarkablePool | undefined;
+  /** @default the platform's monotonic clock */
+  clock?: Clock | undefined;
+}
+
+/** The options with their defaults, spans of time in ms; Infinity: no bound. */
+export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' | 'timeouts' | 'clock'> {
+  readonly usage: boolean;
+  readonly retry: { readonly max: number; readonly maxWaitMs: number };
+  readonly timeouts: {
+    readonly firstToken: number;
+    readonly firstTokenByModel: Readonly<Record<string, number>>;
+    readonly firstByte: number;
+  };
+  readonly clock: Clock;
+}
+
+const { callable, clock, durationAboveZero, element, flag, integer, object, objectWith, oneOf, optional, orEmpty } = schemas;
+const { positiveDuration, positiveInteger, record } = schemas;
+
+/** Their parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
+const responseOption = optional(element<never>((given) => given as never));
+
+const retrySchema = object({ max: optional(integer({ from: 0 }), 1), maxWaitMs: optional(integer({ from: 0 }), 60_000) });
+const never = { max: 0, maxWaitMs: 0 };
+
+const optionsSchema: Schema<FetchSettings> = object({
+  fetch: optional(callable<Fetch>()),
+  classify: optional(callable<NonNullable<FlowFetchOptions['classify']>>()),
+  context: optional(
+    objectWith<ContextStorage<Partial<Classification>>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
+  ),
+  estimate: optional(callable<NonNullable<FlowFetchOptions['estimate']>>()),
+  usage: optional(flag(), true),
+  retry: element<typeof never>((given, report) => (given === false ? never : orEmpty(retrySchema).read(given, report))),
+  timeouts: orEmpty(
+    object({
+      firstToken: optional(positiveDuration('5s'), Number.POSITIVE_INFINITY),
+      firstTokenByModel: optional(record(durationAboveZero('60s')), {}),
+      firstByte: optional(positiveDuration('5m'), Number.POSITIVE_INFINITY),
+    }),
+  ),
+  onDrop: optional(oneOf('respond', 'throw')),
+  route: optional(callable<NonNullable<FlowFetchOptions['route']>>()),
+  headersFor: optional(callable<NonNullable<FlowFetchOptions['headersFor']>>()),
+  pool: optional(objectWith<MarkablePool>('an EndpointPool', 'markOverloaded')),
+  clock: optional(clock(), realClock),
+  contract: responseOption,
+  body: responseOption,
+  maxRetryAfterSeconds: optional(positiveInteger()),
+  hasEndpoints: responseOption,
+  random: responseOption,
+} satisfies Record<keyof FlowFetchOptions, unknown>);
+
+/** @throws FlowConfigError that lists every problem. */
+export function checkOptions(gate: Partial<AdapterGate> | null | undefined, options: FlowFetchOptions): FetchSettings {
+  if (typeof gate?.enqueue !== 'function') {
+    const issue = { path: 'flow', expected: 'a FlowController, or what has its enqueue', got: schemas.describeValue(gate) };
+    throw new FlowConfigError('flowFetch', [issue]);
+  }
+  return schemas.parse(optionsSchema, options, 'flowFetch options');
+}
+
+/** How long a request for a stream may go without a content token, ms; Infinity without a bound. */
+export function firstTokenMsOf({ timeouts }: Pick<FetchSettings, 'timeouts'>, { isStream, model }: FetchCall): number {
+  if (!isStream) return Number.POSITIVE_INFINITY;
+  const { firstToken, firstTokenByModel } = timeouts;
+  return model !== undefined && Object.hasOwn(firstTokenByModel, model) ? (firstTokenByModel[model] ?? firstToken) : firstToken;
+}

@@ -1,0 +1,144 @@
+/**
+ * A fetch whose requests wait for their turn: in front of hosted models, or of model servers, in the process that calls them.
+ *
+ *   classify → enqueue ─┬─ Dispatched → attempt ─┬─ answered → the answer, whose body holds the lease
+ *                 ▲     └─ drop → answer or error └─ evicted, refused, late ─┐
+ *                 └──────────────────── while retry.max allows ──────────────┘
+ */
+import {
+  type AdapterGate,
+  type Classification,
+  type ErrorResponseOptions,
+  type HttpFlowRequest,
+  toHttpResponse,
+} from '../adapters/http/index.js';
+import { pause } from '../base/pause.js';
+import { type Drop, FlowConfigError, FlowControlError, type FlowKey, type Lease, type Outcome, schemas, tokenEstimator } from '../index.js';
+import { Attempt, type AttemptResult } from './attempt.js';
+import { FetchCall } from './fetch-call.js';
+import { checkOptions, type Fetch, type FetchSettings, type FlowFetchOptions } from './fetch-options.js';
+
+/** The request that policies see, in `item.request`: the call in `req`, and its model. */
+export interface FetchRequest extends HttpFlowRequest<FetchCall> {
+  /** The model that a JSON body names, for filters by label. */
+  readonly model?: string | undefined;
+}
+
+/** What happened to requests since the fetch was made. */
+export interface FetchCounts {
+  /** Answers that nobody read or cancelled, and whose seat came back when they were collected. A caller forgets them; see the docs. */
+  readonly unread: number;
+  /** Attempts that were given up for another one. */
+  readonly retried: number;
+}
+
+/** A fetch with its counts. */
+export interface FlowFetch extends Fetch {
+  readonly counts: FetchCounts;
+}
+
+const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
+const bytesPerToken = 4;
+
+/**
+ * A fetch for the clients of model APIs: `new OpenAI({ fetch: flowFetch(flow) })`. It waits for a lease, sends the request, to the
+ * lease's endpoint where there is a pool, and passes the answer on as it comes while it reads its usage. The seat is given back when the
+ * body has ended, was cancelled or failed. A drop is an answer with the status of the error contract, `Retry-After` and `retry-after-ms`,
+ * so that the client's own retries work; a caller that aborts gets its own reason, as from fetch.
+ * @throws FlowConfigError for options that cannot be right.
+ *
+ * @example
+ * const openai = new OpenAI({ fetch: flowFetch(flow, { classify: () => ({ fairnessId: tenant.id, priority: 10 }) }) });
+ */
+export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOptions = {}): FlowFetch {
+  const settings = checkOptions(flow, options);
+  const counts = { unread: 0, retried: 0 };
+  // The clients of all providers find the message there; Dynamo's contract has a body of its own.
+  const { body = settings.contract === 'dynamo' ? undefined : 'openai' } = settings;
+  const responseOptions: ErrorResponseOptions = { ...settings, body };
+
+  async function fetchInTurn(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    const call = new FetchCall(input, init);
+    call.signal?.throwIfAborted();
+    const { request, key } = describe(call, settings);
+    const mostRetries = call.isReplayable ? settings.retry.max : 0;
+    let outcome = await ask(flow, request, key);
+    for (let retries = 0; ; retries++) {
+      if (outcome.type !== 'Dispatched') return dropped(outcome, call);
+      const { lease, queuedMs } = outcome;
+      const mayRetry = retries < mostRetries;
+      const attempt = new Attempt(lease, call, settings, counts, mayRetry);
+      const result = await attempt.run();
+      if (result.type === 'answered') return result.response;
+      const again = mayRetry ? await waitAgain(attempt, result, call, () => ask(flow, request, key)) : undefined;
+      if (again === undefined) return giveUp(result, lease, queuedMs, call);
+      counts.retried += 1;
+      outcome = again;
+    }
+  }
+
+  /** Undefined when the request cannot wait any more. */
+  async function waitAgain(
+    attempt: Attempt,
+    result: AttemptResult,
+    call: FetchCall,
+    askAgain: () => Promise<Outcome>,
+  ): Promise<Outcome | undefined> {
+    if (result.type === 'evicted') return attempt.lease.requeue();
+    if (result.type !== 'refused') return askAgain();
+    const { waitMs } = result;
+    const isElsewhere = settings.pool !== undefined && attempt.lease.endpoint !== undefined;
+    if (!isElsewhere && (waitMs === undefined || waitMs > settings.retry.maxWaitMs)) return undefined;
+    result.discard();
+    attempt.end.settle();
+    if (!isElsewhere && waitMs !== undefined) await pause(waitMs, settings.clock, call.signal);
+    return askAgain();
+  }
+
+  function giveUp(result: AttemptResult, lease: Lease, queuedMs: number, call: FetchCall): Response {
+    if (result.type === 'refused') return result.pass();
+    const { fairnessId, priority } = lease;
+    lease.release();
+    return dropped({ type: 'EvictedOther', reason: 'evicted', fairnessId, priority, queuedMs }, call);
+  }
+
+  function dropped(drop: Drop, call: FetchCall): Response {
+    if (drop.reason === 'cancelled') call.signal?.throwIfAborted();
+    const { status, headers, body } = toHttpResponse(drop, responseOptions);
+    if (settings.onDrop !== 'throw') return new Response(body, { status, headers });
+    const { 'content-type': _, ...others } = headers;
+    throw new FlowControlError(drop, { status, headers: others });
+  }
+
+  return Object.defineProperty(fetchInTurn, 'counts', { value: counts, enumerable: true }) as FlowFetch;
+}
+
+async function ask(flow: AdapterGate<FetchRequest>, request: FetchRequest, key: FlowKey): Promise<Outcome> {
+  return flow.tryEnqueue?.(request, key) ?? flow.enqueue(request, key);
+}
+
+function describe(call: FetchCall, settings: FetchSettings): { readonly request: FetchRequest; readonly key: FlowKey } {
+  const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset } = classified(call, settings);
+  const { byteSize, signal, model } = call;
+  const estimate = tokens ?? (settings.estimate ?? estimateOf)(call);
+  return {
+    request: { byteSize, signal, ttlMs, sloTtftMs, affinityKey, endpointSubset, tokens: estimate, model, req: call },
+    key: { fairnessId, priority },
+  };
+}
+
+function classified(call: FetchCall, { classify, context }: FetchSettings): Classification {
+  const given: unknown = classify?.(call);
+  const isRight = given === undefined || (typeof given === 'object' && given !== null && !('then' in given));
+  if (!isRight) {
+    const expected = 'an object with a fairnessId, at once: look tenants up before the call';
+    throw new FlowConfigError('flowFetch', [{ path: 'classify', expected, got: schemas.describeValue(given) }]);
+  }
+  return { fairnessId: 'default-flow', ...context?.getStore(), ...given };
+}
+
+/** Of JSON bodies; what other bodies hold is not known. */
+function estimateOf(call: FetchCall): number | undefined {
+  if (call.model === undefined) return undefined;
+  return estimateTokens({ inputTokens: Math.ceil(call.byteSize / bytesPerToken), maxOutputTokens: call.maxOutputTokens });
+}

@@ -1,0 +1,68 @@
+/**
+ * The end of one lease. Invariant: the lease is released exactly once, at whichever comes first: the end of the answer, its cancelling or
+ * failure, the caller's abort, an eviction, a time limit, or the collection of an answer that nobody read.
+ *
+ *   caller's signal ─┐
+ *   lease.signal ────┼─► abort ─► signal (of the work) ─► settle ─► usage told, lease released, listeners gone
+ *   time limits ─────┘
+ */
+import type { Lease } from '../index.js';
+
+/** Reads along while the answer passes. */
+export interface AnswerReader<T> {
+  push(chunk: T): void;
+  end(): void;
+}
+
+export class LeaseEnd<T> {
+  readonly lease: Lease;
+  isOver = false;
+  /** The answer is the caller's, and holds the lease. */
+  isAnswered = false;
+  /** Of the answer, once there is one. */
+  reader: AnswerReader<T> | undefined = undefined;
+  private readonly work = new AbortController();
+  private readonly caller: AbortSignal | undefined;
+  private readonly callerLeft = (): void => this.abort(this.caller?.reason);
+  private readonly leaseEnded = (): void => this.abort(this.lease.signal.reason);
+
+  constructor(lease: Lease, caller: AbortSignal | undefined) {
+    this.lease = lease;
+    this.caller = caller;
+    lease.signal.addEventListener('abort', this.leaseEnded);
+    caller?.addEventListener('abort', this.callerLeft);
+    if (lease.signal.aborted) this.leaseEnded();
+    else if (caller?.aborted === true) this.callerLeft();
+  }
+
+  /** For the work that holds the lease. */
+  get signal(): AbortSignal {
+    return this.work.signal;
+  }
+
+  /**
+   * Stops the work. Once there is an answer, the seat is given back at once; before that the work itself tells that it has ended, and
+   * an evicted request may be put back into the queue.
+   */
+  abort(reason: unknown): void {
+    if (this.isOver) return;
+    this.work.abort(reason);
+    if (this.isAnswered) this.settle();
+  }
+
+  /** Tells the usage and gives the seat back. */
+  settle(): void {
+    if (!this.leave()) return;
+    this.reader?.end();
+    this.lease.release();
+  }
+
+  /** Ends without giving the seat back, for a lease that is put back into the queue. False when it has ended before. */
+  leave(): boolean {
+    if (this.isOver) return false;
+    this.isOver = true;
+    this.lease.signal.removeEventListener('abort', this.leaseEnded);
+    this.caller?.removeEventListener('abort', this.callerLeft);
+    return true;
+  }
+}
