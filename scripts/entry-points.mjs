@@ -8,6 +8,8 @@ const folders = {
   fastify: 'adapters/fastify',
   hono: 'adapters/hono',
   undici: 'adapters/undici',
+  fetch: 'fetch',
+  ai: 'fetch/ai',
   client: 'client',
   prometheus: 'observability/prometheus',
   opentelemetry: 'observability/opentelemetry',

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lines = ['20', '22', '24'].filter((line) => !process.version.startsWith(`v${line}.`));
 const adapters = ['node', 'express', 'koa', 'fastify', 'hono', 'undici'];
-const suites = ['test/integration/', ...adapters.map((name) => `test/adapters/${name}/`)];
+const suites = ['test/integration/', 'test/fetch/', ...adapters.map((name) => `test/adapters/${name}/`)];
 const limitMs = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));

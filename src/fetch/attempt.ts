@@ -63,6 +63,7 @@ export class Attempt {
       return await this.judge(response);
     } catch (error) {
       if (this.lease.isEvicted && end.leave()) return { type: 'evicted' };
+      if (isUnconnected(error)) this.lease.unsent();
       end.settle();
       if (end.signal.aborted && end.signal.reason === tooLate) return { type: 'late' };
       throw end.signal.aborted ? end.signal.reason : error;
@@ -88,9 +89,11 @@ export class Attempt {
     if (response.status >= 400) {
       const held = body === undefined ? [] : await readBeginning(body);
       const answer = { status: response.status, headers: response.headers, body: textOf(held) };
+      lease.answered(answer);
       if (isOverloadRefusal(answer)) return this.refused(response, body, held);
       return { type: 'answered', response: this.pass(response, body, held) };
     }
+    lease.answered(response);
     const awaitsToken = this.firstTokenMs < Number.POSITIVE_INFINITY && body !== undefined && isEventStream(response.headers);
     if (!awaitsToken) this.stop(this.tokenTimer);
     const held = awaitsToken ? (await readToFirstToken(body)).chunks : [];
@@ -113,12 +116,12 @@ export class Attempt {
 
   /** The answer with a body that holds the lease. */
   private pass(response: Response, body: Body | undefined, held: Uint8Array[]): Response {
-    const { end, counts } = this;
+    const { end, counts, settings } = this;
     if (body === undefined) {
       end.settle();
       return response;
     }
-    end.isAnswered = true;
+    end.answer(settings.clock, settings.timeouts.idle);
     const { status, statusText, headers, url, redirected } = response;
     const passed = new Response(leasedStream(body, held, end, counts), { status, statusText, headers });
     return Object.defineProperties(passed, { url: { value: url }, redirected: { value: redirected } });
@@ -143,6 +146,21 @@ const tooLate: unique symbol = Symbol('no content token in time');
 
 function noFirstByte(): DOMException {
   return new DOMException('The answer did not begin in time', 'TimeoutError');
+}
+
+/** Codes of connections that never came to be, where the runtime tells: those of Node and of Deno. */
+const unconnected: readonly unknown[] = [
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+];
+
+function isUnconnected(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return unconnected.includes(Reflect.get(error, 'code')) || isUnconnected(error.cause);
 }
 
 async function readBeginning(body: Body): Promise<Uint8Array[]> {

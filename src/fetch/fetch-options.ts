@@ -21,6 +21,11 @@ export interface FetchTimeouts {
   firstTokenByModel?: Readonly<Record<string, Duration>> | undefined;
   /** From its dispatch to the head of the answer; for the last attempt of a stream in place of `firstToken`. @default none */
   firstByte?: Duration | undefined;
+  /**
+   * The longest time in which nothing of an answer passes, be it that the server sends nothing or that the caller takes nothing. Then the
+   * answer is broken off, and the seat comes back. @default 5 minutes
+   */
+  idle?: Duration | undefined;
 }
 
 export interface FetchRetry {
@@ -69,6 +74,7 @@ export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' 
     readonly firstToken: number;
     readonly firstTokenByModel: Readonly<Record<string, number>>;
     readonly firstByte: number;
+    readonly idle: number;
   };
   readonly clock: Clock;
 }
@@ -78,6 +84,9 @@ const { positiveDuration, positiveInteger, record } = schemas;
 
 /** Their parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
 const responseOption = optional(element<never>((given) => given as never));
+
+/** Longer than any server pauses that is still at work. */
+export const longestIdleMs = 300_000;
 
 const retrySchema = object({ max: optional(integer({ from: 0 }), 1), maxWaitMs: optional(integer({ from: 0 }), 60_000) });
 const never = { max: 0, maxWaitMs: 0 };
@@ -96,6 +105,7 @@ const optionsSchema: Schema<FetchSettings> = object({
       firstToken: optional(positiveDuration('5s'), Number.POSITIVE_INFINITY),
       firstTokenByModel: optional(record(durationAboveZero('60s')), {}),
       firstByte: optional(positiveDuration('5m'), Number.POSITIVE_INFINITY),
+      idle: optional(durationAboveZero('5m'), longestIdleMs),
     }),
   ),
   onDrop: optional(oneOf('respond', 'throw')),
@@ -110,12 +120,16 @@ const optionsSchema: Schema<FetchSettings> = object({
   random: responseOption,
 } satisfies Record<keyof FlowFetchOptions, unknown>);
 
+/** @throws FlowConfigError for what is no controller. */
+export function checkGate(gate: Partial<AdapterGate> | null | undefined, subject: string): void {
+  if (typeof gate?.enqueue === 'function') return;
+  const issue = { path: 'flow', expected: 'a FlowController, or what has its enqueue', got: schemas.describeValue(gate) };
+  throw new FlowConfigError(subject, [issue]);
+}
+
 /** @throws FlowConfigError that lists every problem. */
 export function checkOptions(gate: Partial<AdapterGate> | null | undefined, options: FlowFetchOptions): FetchSettings {
-  if (typeof gate?.enqueue !== 'function') {
-    const issue = { path: 'flow', expected: 'a FlowController, or what has its enqueue', got: schemas.describeValue(gate) };
-    throw new FlowConfigError('flowFetch', [issue]);
-  }
+  checkGate(gate, 'flowFetch');
   return schemas.parse(optionsSchema, options, 'flowFetch options');
 }
 

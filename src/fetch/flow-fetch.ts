@@ -84,13 +84,19 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
     call: FetchCall,
     askAgain: () => Promise<Outcome>,
   ): Promise<Outcome | undefined> {
-    if (result.type === 'evicted') return attempt.lease.requeue();
+    const { lease, end } = attempt;
+    if (result.type === 'evicted') return lease.requeue();
     if (result.type !== 'refused') return askAgain();
+    // A detector has learnt from the answer: the gate holds the request for as long as it takes.
+    if (lease.isPutOff && end.leave()) {
+      result.discard();
+      return lease.requeue();
+    }
     const { waitMs } = result;
-    const isElsewhere = settings.pool !== undefined && attempt.lease.endpoint !== undefined;
+    const isElsewhere = settings.pool !== undefined && lease.endpoint !== undefined;
     if (!isElsewhere && (waitMs === undefined || waitMs > settings.retry.maxWaitMs)) return undefined;
     result.discard();
-    attempt.end.settle();
+    end.settle();
     if (!isElsewhere && waitMs !== undefined) await pause(waitMs, settings.clock, call.signal);
     return askAgain();
   }

@@ -6,7 +6,7 @@
  *   lease.signal ────┼─► abort ─► signal (of the work) ─► settle ─► usage told, lease released, listeners gone
  *   time limits ─────┘
  */
-import type { Lease } from '../index.js';
+import type { Clock, Lease } from '../index.js';
 
 /** Reads along while the answer passes. */
 export interface AnswerReader<T> {
@@ -22,6 +22,10 @@ export class LeaseEnd<T> {
   /** Of the answer, once there is one. */
   reader: AnswerReader<T> | undefined = undefined;
   private readonly work = new AbortController();
+  private clock: Clock | undefined = undefined;
+  private idleTimer: unknown = undefined;
+  /** When the last piece of the answer passed, ms of the clock. */
+  private passedAtMs = 0;
   private readonly caller: AbortSignal | undefined;
   private readonly callerLeft = (): void => this.abort(this.caller?.reason);
   private readonly leaseEnded = (): void => this.abort(this.lease.signal.reason);
@@ -50,6 +54,30 @@ export class LeaseEnd<T> {
     if (this.isAnswered) this.settle();
   }
 
+  /** From now on the answer is the caller's; it is broken off when nothing of it passes for `idleMs`. */
+  answer(clock: Clock, idleMs: number): void {
+    this.isAnswered = true;
+    this.passedAtMs = clock.now();
+    if (idleMs === Number.POSITIVE_INFINITY) return;
+    this.clock = clock;
+    this.awaitPiece(idleMs, idleMs);
+  }
+
+  /** A piece of the answer passes. */
+  pass(piece: T): void {
+    if (this.clock !== undefined) this.passedAtMs = this.clock.now();
+    this.reader?.push(piece);
+  }
+
+  /** One timer for many pieces. */
+  private awaitPiece(idleMs: number, delayMs: number): void {
+    this.idleTimer = this.clock?.setTimeout(() => {
+      const leftMs = this.passedAtMs + idleMs - (this.clock?.now() ?? 0);
+      if (leftMs > 0) this.awaitPiece(idleMs, leftMs);
+      else this.abort(new DOMException('Nothing of the answer passed for too long', 'TimeoutError'));
+    }, delayMs);
+  }
+
   /** Tells the usage and gives the seat back. */
   settle(): void {
     if (!this.leave()) return;
@@ -61,6 +89,7 @@ export class LeaseEnd<T> {
   leave(): boolean {
     if (this.isOver) return false;
     this.isOver = true;
+    this.clock?.clearTimeout(this.idleTimer);
     this.lease.signal.removeEventListener('abort', this.leaseEnded);
     this.caller?.removeEventListener('abort', this.callerLeft);
     return true;

@@ -44,7 +44,7 @@ export function leasedStream<T>(
             controller.close();
             return;
           }
-          end.reader?.push(value as T);
+          end.pass(value as T);
           controller.enqueue(value as T);
         } catch (error) {
           end.settle();

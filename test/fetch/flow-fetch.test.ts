@@ -2,16 +2,18 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
+import { headerValue } from '../../src/adapters/http/index.js';
 import { elsewhere, type FetchCall, type FetchRequest, flowFetch } from '../../src/fetch/index.js';
 import {
   concurrencyDetector,
   EndpointPool,
   FlowConfigError,
+  FlowControlError,
   FlowController,
   type FlowControllerOptions,
-  FlowControlError,
   FlowEvictedError,
 } from '../../src/index.js';
+import { ManualClock } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
 import { expectIdle, gated, type Setup } from './flow.js';
 import { hang, inTurn, type ModelServer, refuse, sendText, serve, stall, startModelServer, think } from './model-server.js';
@@ -110,6 +112,23 @@ describe('a call that is dispatched', () => {
     }
   });
 
+  it('breaks the answer off when nothing of it passes for too long, and not before', async () => {
+    const server = await startModelServer(stall);
+    const clock = new ManualClock();
+    const setup = gated({ clock, timeouts: { idle: 1000 } });
+    const reader = (await setup.fetch(urlOf(server), streamed)).body!.getReader();
+    await reader.read();
+    await clock.advance(999);
+    sendText(server.asked[0]!, 'ved');
+    await reader.read();
+    await clock.advance(999);
+    expect(setup.flow.stats().inFlight).toBe(1);
+    await clock.advance(1);
+    await expectIdle(setup);
+    await expect(reader.read()).rejects.toMatchObject({ name: 'TimeoutError' });
+    await until('the server was left', () => server.asked[0]!.wasLeft);
+  });
+
   it('gives the seat back when nobody reads the answer, and counts it', async () => {
     setFlagsFromString('--expose_gc');
     const collect: () => void = runInNewContext('gc');
@@ -190,7 +209,7 @@ describe('a call that waits', () => {
     const body = JSON.stringify({ model: 'llama', messages: 'ä€😀', max_completion_tokens: 50, n: 2 });
     for (const estimate of [undefined, () => 7]) {
       const { fetch, flow } = gated({ estimate });
-      flow.on('dispatched', ({ request: { byteSize, model }, lease }) => seen.push([byteSize, model, lease.tokens]));
+      flow.on('dispatched', ({ item, lease }) => seen.push([item.request.byteSize, item.request.model, lease.tokens]));
       await (await fetch(urlOf(server), { ...chat(), body })).text();
     }
     const bytes = Buffer.byteLength(body);
@@ -207,7 +226,6 @@ describe('a drop', () => {
   const full = {
     admission: { type: 'no-waiting', admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }) },
   } satisfies Partial<FlowControllerOptions>;
-
 
   it('is an answer of the error contract, with both headers of when to come back', async () => {
     const server = await startModelServer();
@@ -298,6 +316,42 @@ describe('a refusal of the server', () => {
     expect(server.asked).toHaveLength(2);
     expect(setup.fetch.counts.retried).toBe(1);
     await response.text();
+    await expectIdle(setup);
+  });
+
+  it('teaches detectors, and the request waits in its place until they let it go', async () => {
+    const server = await startModelServer(inTurn(refuse(429, { 'x-ratelimit-remaining-requests': '0' }), serve));
+    const answers: unknown[] = [];
+    let listener = (): void => {};
+    let saturation = 0;
+    const setup = gated(
+      {},
+      {
+        saturationDetector: {
+          type: 'learning',
+          saturation: () => saturation,
+          subscribe: (told) => {
+            listener = told;
+            return () => {};
+          },
+          answered: (_endpoint, _nowMs, _seat, { status, headers, body }) => {
+            answers.push([status, headerValue(headers, ['x-ratelimit-remaining-requests']), body]);
+            if (status === 429) saturation = 1;
+          },
+        },
+      },
+    );
+    const call = setup.fetch(urlOf(server), chat());
+    await until('it waits again', () => setup.flow.stats().waiting === 1);
+    expect(server.asked).toHaveLength(1);
+    saturation = 0;
+    listener();
+    expect((await call).status).toBe(200);
+    await (await call).text();
+    expect(answers).toEqual([
+      [429, '0', expect.stringContaining('Rate limit reached')],
+      [200, undefined, expect.anything()],
+    ]);
     await expectIdle(setup);
   });
 

@@ -1,7 +1,7 @@
 /** A controller in front of a model server, and the fetch between them. */
 import { expect } from 'vitest';
 import { type FetchRequest, type FlowFetch, type FlowFetchOptions, flowFetch } from '../../src/fetch/index.js';
-import { concurrencyDetector, FlowController, type FlowControllerOptions } from '../../src/index.js';
+import { concurrencyDetector, FlowController, type FlowControllerOptions, type FlowRequest } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
 
@@ -17,7 +17,7 @@ export function gated(options: FlowFetchOptions = {}, controller: Partial<FlowCo
 }
 
 /** Every seat came back, and nothing waits. */
-export async function expectIdle({ flow }: Pick<Setup, 'flow'>): Promise<void> {
+export async function expectIdle<R extends FlowRequest>({ flow }: { readonly flow: FlowController<R> }): Promise<void> {
   await until('no seat is taken', () => flow.stats().inFlight === 0);
   expect(flow.stats()).toMatchObject({ inFlight: 0, waiting: 0 });
   expect(audit(flow).violations).toEqual([]);

@@ -39,7 +39,10 @@ export function beginStream(asked: Asked): void {
   res.writeHead(200, { 'content-type': 'text/event-stream' });
   res.write(': keep-alive\n\n');
   if (isMessages(asked)) {
-    send(res, 'message_start', { type: 'message_start', message: { ...message, content: [], usage: { input_tokens: 7, output_tokens: 0 } } });
+    send(res, 'message_start', {
+      type: 'message_start',
+      message: { ...message, content: [], usage: { input_tokens: 7, output_tokens: 0 } },
+    });
     send(res, 'content_block_start', { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } });
   } else {
     send(res, '', { ...chat, object: 'chat.completion.chunk', choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] });

@@ -13,7 +13,7 @@ const layers: readonly (readonly string[])[] = [
   ['core'],
   ['index.ts'],
   ['adapters', 'config', 'upstream', 'observability', 'client', 'redis', 'testing'],
-  ['simulator'],
+  ['simulator', 'fetch'],
   ['gateway'],
 ];
 const subpaths = layers[layers.findIndex((layer) => layer.includes('index.ts')) + 1]!;
@@ -74,6 +74,11 @@ describe('the layers of src', () => {
     const ofGateway = edges.filter(({ from, to }) => topOf(from) === 'gateway' && topOf(to) !== 'gateway');
     const past = ofGateway.filter(({ to }) => !to.endsWith('index.ts') && !inTwoBundles.includes(to));
     expect(told(past)).toEqual([]);
+  });
+
+  it('let the fetch import only what a user of the package can, and plain functions of base', () => {
+    const ofFetch = edges.filter(({ from, to }) => topOf(from) === 'fetch' && topOf(to) !== 'fetch');
+    expect(told(ofFetch.filter(({ to }) => !to.endsWith('index.ts') && topOf(to) !== 'base'))).toEqual([]);
   });
 
   it('let the simulator import only what a user of the package can, and plain functions of base', () => {

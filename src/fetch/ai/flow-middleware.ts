@@ -1,0 +1,172 @@
+/**
+ * Flow control as a middleware of the AI SDK: a call of a language model waits for its turn, holds its seat until its answer has ended,
+ * and is evicted through its abort signal.
+ */
+import { type AdapterGate, type Classification, type ErrorResponseOptions, toHttpResponse } from '../../adapters/http/index.js';
+import { type Duration, type FlowRequest, type Lease, type Outcome, realClock, schemas, tokenEstimator } from '../../index.js';
+import { type ContextStorage, checkGate, longestIdleMs } from '../fetch-options.js';
+import { LeaseEnd } from '../lease-end.js';
+import { leasedStream } from '../leased-stream.js';
+import { answerIn, callError } from './call-error.js';
+import { type CallParams, type GenerateResult, type Model, type StreamPart, type StreamResult, usageOf } from './language-model.js';
+import { StreamUsage } from './stream-usage.js';
+
+/** The request that policies see, in `item.request`. */
+export interface ModelRequest extends FlowRequest, Pick<Classification, 'affinityKey' | 'endpointSubset'> {
+  readonly model: string;
+  readonly provider: string;
+}
+
+export interface FlowMiddlewareOptions extends ErrorResponseOptions {
+  /** Names the flow. What it leaves out comes from `providerOptions.headgate`, else from `context`. Synchronous. */
+  classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
+  /** An `AsyncLocalStorage` in which the host leaves tenant and priority. */
+  context?: ContextStorage<Partial<Classification>> | undefined;
+  /** Tokens to book for a call. @default the prompt at four letters a token, and the answer */
+  estimate?: ((params: CallParams) => number | undefined) | undefined;
+  /** How often a call that was evicted before its answer, or put off by its server, waits again, an integer from 0 up. @default 1 */
+  maxRetries?: number | undefined;
+  /** The longest time in which nothing of a stream passes; then it is broken off, and the seat comes back. @default 5 minutes */
+  idleTimeout?: Duration | undefined;
+}
+
+/** What `wrapLanguageModel` takes, and the counts of the calls. */
+export interface FlowMiddleware {
+  readonly specificationVersion: 'v4';
+  /** Streams that nobody read or cancelled, and whose seat came back when they were collected. */
+  readonly counts: { readonly unread: number };
+  wrapGenerate<P extends CallParams, R extends GenerateResult>(call: GenerateCall<P, R>): Promise<R>;
+  wrapStream<P extends CallParams, R extends StreamResult>(call: StreamCall<P, R>): Promise<R>;
+}
+
+export interface GenerateCall<P, R> {
+  readonly params: P;
+  readonly model: Model & { doGenerate(params: P): PromiseLike<R> };
+}
+
+export interface StreamCall<P, R> {
+  readonly params: P;
+  readonly model: Model & { doStream(params: P): PromiseLike<R> };
+}
+
+const { callable, integer, object, objectWith, optional } = schemas;
+
+const optionsSchema = object({
+  classify: optional(callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
+  context: optional(
+    objectWith<ContextStorage<Partial<Classification>>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
+  ),
+  estimate: optional(callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
+  maxRetries: optional(integer({ from: 0 }), 1),
+  idleTimeout: optional(schemas.durationAboveZero('5m'), longestIdleMs),
+  contract: schemas.anything(),
+  body: schemas.anything(),
+  maxRetryAfterSeconds: optional(schemas.positiveInteger()),
+  hasEndpoints: optional(callable<() => boolean>()),
+  random: optional(callable<() => number>()),
+} satisfies Record<keyof FlowMiddlewareOptions, unknown>);
+
+const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
+const lettersPerToken = 4;
+
+/**
+ * A middleware for `wrapLanguageModel`. A call waits for a lease; the model is called with a signal that also aborts when the call is
+ * evicted; the usage that the provider tells is charged; the seat comes back when the answer has ended, was cancelled or failed. A drop
+ * is a FlowControlError that the SDK takes for a provider's, with `retry-after-ms`, so that its own retries work.
+ * @throws FlowConfigError for options that cannot be right.
+ *
+ * @example
+ * const model = wrapLanguageModel({ model: provider('llama'), middleware: flowMiddleware(flow) });
+ * await generateText({ model, prompt, providerOptions: { headgate: { fairnessId: 'tenant-a', priority: 10 } } });
+ */
+export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMiddlewareOptions = {}): FlowMiddleware {
+  checkGate(flow, 'flowMiddleware');
+  const { classify, context, estimate = estimateOf, maxRetries, idleTimeout: idleMs } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
+  const counts = { unread: 0 };
+
+  async function ask(params: CallParams, model: Model): Promise<Outcome> {
+    const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset }: Classification = {
+      fairnessId: 'default-flow',
+      ...context?.getStore(),
+      ...params.providerOptions?.headgate,
+      ...classify?.(params, model),
+    };
+    const request: ModelRequest = {
+      byteSize: lettersOf(params),
+      signal: params.abortSignal,
+      tokens: tokens ?? estimate(params),
+      ttlMs,
+      sloTtftMs,
+      affinityKey,
+      endpointSubset,
+      model: model.modelId,
+      provider: model.provider,
+    };
+    return flow.tryEnqueue?.(request, { fairnessId, priority }) ?? flow.enqueue(request, { fairnessId, priority });
+  }
+
+  /** Runs `work` with a lease, once more where it can wait again. The lease goes with what `work` returns. */
+  async function inTurn<T, R>(params: CallParams, model: Model, work: (end: LeaseEnd<T>) => Promise<R>): Promise<R> {
+    params.abortSignal?.throwIfAborted();
+    let outcome = await ask(params, model);
+    for (let retries = 0; ; retries++) {
+      if (outcome.type !== 'Dispatched') {
+        if (outcome.reason === 'cancelled') params.abortSignal?.throwIfAborted();
+        throw callError(outcome, toHttpResponse(outcome, options));
+      }
+      const { lease, queuedMs } = outcome;
+      const end = new LeaseEnd<T>(lease, params.abortSignal);
+      try {
+        return await work(end);
+      } catch (error) {
+        tellAnswer(lease, answerIn(error));
+        const mayWait = (lease.isEvicted || lease.isPutOff) && retries < maxRetries && params.abortSignal?.aborted !== true;
+        if (!mayWait || !end.leave()) {
+          end.settle();
+          if (!lease.isEvicted) throw error;
+          const { fairnessId, priority } = lease;
+          const drop = { type: 'EvictedOther', reason: 'evicted', fairnessId, priority, queuedMs } as const;
+          throw callError(drop, toHttpResponse(drop, options));
+        }
+        outcome = await lease.requeue();
+      }
+    }
+  }
+
+  return {
+    specificationVersion: 'v4',
+    counts,
+    wrapGenerate<P extends CallParams, R extends GenerateResult>({ params, model }: GenerateCall<P, R>): Promise<R> {
+      return inTurn<never, R>(params, model, async (end) => {
+        const result = await model.doGenerate({ ...params, abortSignal: end.signal });
+        tellAnswer(end.lease, result.response?.headers && { status: 200, headers: result.response.headers });
+        end.lease.report(usageOf(result.usage));
+        end.settle();
+        return result;
+      });
+    },
+    wrapStream<P extends CallParams, R extends StreamResult>({ params, model }: StreamCall<P, R>): Promise<R> {
+      return inTurn<StreamPart, R>(params, model, async (end) => {
+        const result = await model.doStream({ ...params, abortSignal: end.signal });
+        end.signal.throwIfAborted();
+        tellAnswer(end.lease, result.response?.headers && { status: 200, headers: result.response.headers });
+        end.reader = new StreamUsage(end.lease);
+        end.answer(realClock, idleMs);
+        return { ...result, stream: leasedStream(result.stream.getReader(), [], end, counts) };
+      });
+    },
+  };
+}
+
+function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | undefined): void {
+  if (answer !== undefined) lease.answered(answer);
+}
+
+/** As long as JSON, which is what most providers send. */
+function lettersOf({ prompt }: CallParams): number {
+  return JSON.stringify(prompt)?.length ?? 0;
+}
+
+function estimateOf(params: CallParams): number {
+  return estimateTokens({ inputTokens: Math.ceil(lettersOf(params) / lettersPerToken), maxOutputTokens: params.maxOutputTokens });
+}
