@@ -15,6 +15,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 const pages = [
   ['capacity-planning', 1],
   ['client', 3],
+  ['fetch', 3],
   ['inspector', 3],
   ['placement', 3],
   ['simulator', 1],

@@ -34,7 +34,7 @@ function send(res: ServerResponse, type: string, event: object): void {
 }
 
 /** The head of a stream, before any content: a comment and a delta with nothing but a role. */
-export function beginStream(asked: Asked): void {
+function beginStream(asked: Asked): void {
   const { res } = asked;
   res.writeHead(200, { 'content-type': 'text/event-stream' });
   res.write(': keep-alive\n\n');
@@ -55,7 +55,7 @@ export function sendText(asked: Asked, text: string): void {
   else send(res, '', { ...chat, object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: text } }] });
 }
 
-export function endStream(asked: Asked): void {
+function endStream(asked: Asked): void {
   const { res } = asked;
   if (isMessages(asked)) {
     send(res, 'content_block_stop', { type: 'content_block_stop', index: 0 });
@@ -92,7 +92,7 @@ export const stall: Behaviour = (asked) => {
 };
 
 /** The head of a stream, and no content. */
-export const think: Behaviour = beginStream;
+export const think: Behaviour = (asked) => beginStream(asked);
 
 /** Nothing at all. */
 export const hang: Behaviour = () => {};
