@@ -81,7 +81,13 @@ const lettersPerToken = 4;
  */
 export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMiddlewareOptions = {}): FlowMiddleware {
   checkGate(flow, 'flowMiddleware');
-  const { classify, context, estimate = estimateOf, maxRetries, idleTimeout: idleMs } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
+  const {
+    classify,
+    context,
+    estimate = estimateOf,
+    maxRetries,
+    idleTimeout: idleMs,
+  } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model): Promise<Outcome> {
