@@ -25,6 +25,7 @@ import { aimdLatencyPlugin } from '../gate/detectors/adaptive/aimd-latency-detec
 import { gradient2Plugin } from '../gate/detectors/adaptive/gradient2-detector.js';
 import { vegasPlugin } from '../gate/detectors/adaptive/vegas-detector.js';
 import { busyThresholdDetectorPlugin } from '../gate/detectors/busy-threshold-detector.js';
+import { circuitBreakerPlugin } from '../gate/detectors/circuit-breaker.js';
 import { hysteresisPlugin } from '../gate/detectors/composite/hysteresis.js';
 import { maxOfPlugin, meanOfPlugin } from '../gate/detectors/composite/max-of-plugin.js';
 import { stageAwarePlugin } from '../gate/detectors/composite/stage-aware.js';
@@ -73,6 +74,7 @@ export { aimdLatency } from '../gate/detectors/adaptive/aimd-latency-detector.js
 export { gradient2 } from '../gate/detectors/adaptive/gradient2-detector.js';
 export { vegas } from '../gate/detectors/adaptive/vegas-detector.js';
 export { type BusyThresholdDetector, type BusyThresholds, busyThresholdDetector } from '../gate/detectors/busy-threshold-detector.js';
+export { type CircuitBreaker, type CircuitState, circuitBreaker } from '../gate/detectors/circuit-breaker.js';
 export { type HysteresisDetector, withHysteresis } from '../gate/detectors/composite/hysteresis.js';
 export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
 export { byStage, roleLabel, type StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
@@ -118,6 +120,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   aimdLatencyPlugin,
   gradient2Plugin,
   vegasPlugin,
+  circuitBreakerPlugin,
   hysteresisPlugin,
   maxOfPlugin,
   meanOfPlugin,

@@ -1,0 +1,220 @@
+/**
+ * Spares a model server that fails or is slow: it gets nothing for a while, then a few requests to try it.
+ *
+ *     closed ── too many failures or slow answers in the window ──► open ── time ──► half-open ── probes went well ──► closed
+ *                                                                    ▲                  │
+ *                                                                    └── a probe failed ─┘   twice as long, up to a bound
+ *
+ * Invariant: an open endpoint gets nothing; a half-open one holds no more probes than it may, whatever its seats are otherwise.
+ */
+import { object } from '../../base/schema/containers.js';
+import type { Duration } from '../../base/schema/duration.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { positiveDuration, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
+import { isPuttingOff, type SeatView, type ServerAnswer } from '../server-answer.js';
+
+export interface CircuitBreakerOptions {
+  /** How far back calls count. @default '10s' */
+  window?: Duration | undefined;
+  /** Fewer calls in the window say nothing. @default 10 */
+  minCalls?: number | undefined;
+  /** Share of failures in the window that opens the circuit, above 0, at most 1. @default 0.5 */
+  failureRatio?: number | undefined;
+  /** An answer that takes longer is slow. @default none is */
+  slowCall?: Duration | undefined;
+  /** Share of slow answers in the window that opens the circuit, above 0, at most 1. @default 0.5 */
+  slowRatio?: number | undefined;
+  /** How long the circuit stays open the first time; each failed try doubles it. @default '5s' */
+  openFor?: Duration | undefined;
+  /** The most that doubling leads to. @default '60s' */
+  maxOpenFor?: Duration | undefined;
+  /** Requests that try a half-open endpoint at a time; as many must go well to close it. @default 1 */
+  probes?: number | undefined;
+}
+
+/** What is known of an endpoint. */
+export type CircuitState = 'closed' | 'open' | 'half-open';
+
+export interface CircuitBreaker extends SaturationDetector {
+  /** The state of an endpoint at an instant of the controller's clock. */
+  stateOf(endpoint: EndpointView, nowMs: number): CircuitState;
+  /** Counts a failure that no answer tells of, such as a refused connection. */
+  failed(endpoint: EndpointView, nowMs: number): void;
+}
+
+const type = 'circuit-breaker-detector';
+/** Parts of the window: a call leaves it a tenth of the window late at most. */
+const parts = 10;
+
+const parameters = object({
+  window: optional(positiveDuration('10s'), 10_000),
+  minCalls: optional(positiveInteger(), 10),
+  failureRatio: optional(ratioAboveZero(), 0.5),
+  slowCall: optional(positiveDuration('30s')),
+  slowRatio: optional(ratioAboveZero(), 0.5),
+  openFor: optional(positiveDuration('5s'), 5_000),
+  maxOpenFor: optional(positiveDuration('60s'), 60_000),
+  probes: optional(positiveInteger(), 1),
+});
+
+type Settings = ReturnType<typeof parameters.read>;
+
+/** Calls of one part of the window. */
+interface Tally {
+  part: number;
+  calls: number;
+  failures: number;
+  slow: number;
+}
+
+/** One endpoint's circuit. */
+class Circuit {
+  /** Seats that try a half-open endpoint. */
+  readonly trying = new Set<SeatView>();
+  private openUntilMs = 0;
+  private openForMs: number;
+  private isTripped = false;
+  private wentWell = 0;
+  private readonly tallies: Tally[] = [];
+  private readonly settings: Settings;
+
+  constructor(settings: Settings) {
+    this.settings = settings;
+    this.openForMs = settings.openFor;
+  }
+
+  state(nowMs: number): CircuitState {
+    if (!this.isTripped) return 'closed';
+    return nowMs < this.openUntilMs ? 'open' : 'half-open';
+  }
+
+  hasRoom(nowMs: number): boolean {
+    const state = this.state(nowMs);
+    return state === 'closed' || (state === 'half-open' && this.trying.size < this.settings.probes);
+  }
+
+  /** When it has room; the end of a probe is seen anyway. */
+  roomAtMs(nowMs: number): number {
+    return this.openUntilMs > nowMs ? this.openUntilMs : Number.POSITIVE_INFINITY;
+  }
+
+  ended(nowMs: number, isFailure: boolean, isSlow: boolean, wasProbe: boolean): void {
+    const state = this.state(nowMs);
+    if (state === 'closed') this.count(nowMs, isFailure, isSlow);
+    else if (state === 'half-open' && wasProbe) this.tried(nowMs, !isFailure && !isSlow);
+  }
+
+  private count(nowMs: number, isFailure: boolean, isSlow: boolean): void {
+    const { window, minCalls, failureRatio, slowRatio } = this.settings;
+    const part = Math.floor((nowMs * parts) / window);
+    let tally = this.tallies[this.tallies.length - 1];
+    if (tally?.part !== part) {
+      tally = { part, calls: 0, failures: 0, slow: 0 };
+      this.tallies.push(tally);
+      while ((this.tallies[0] as Tally).part <= part - parts) this.tallies.shift();
+    }
+    tally.calls++;
+    if (isFailure) tally.failures++;
+    if (isSlow) tally.slow++;
+    const sum = { calls: 0, failures: 0, slow: 0 };
+    for (const { calls, failures, slow } of this.tallies) {
+      sum.calls += calls;
+      sum.failures += failures;
+      sum.slow += slow;
+    }
+    if (sum.calls < minCalls) return;
+    if (sum.failures >= failureRatio * sum.calls || sum.slow >= slowRatio * sum.calls) this.open(nowMs);
+  }
+
+  private tried(nowMs: number, wentWell: boolean): void {
+    if (!wentWell) {
+      this.openForMs = Math.min(this.openForMs * 2, this.settings.maxOpenFor);
+      this.open(nowMs);
+      return;
+    }
+    this.wentWell++;
+    if (this.wentWell < this.settings.probes) return;
+    this.isTripped = false;
+    this.openForMs = this.settings.openFor;
+  }
+
+  private open(nowMs: number): void {
+    this.isTripped = true;
+    this.openUntilMs = nowMs + this.openForMs;
+    this.wentWell = 0;
+    this.tallies.length = 0;
+  }
+}
+
+/**
+ * Judges endpoints, and not how full they are: combine it with a detector of load by `maxOf`. A failure is an answer with status 500 or
+ * more, as `lease.answered` tells; 429 and 529 put off and are no failures. A request that ends without an answer
+ * counts where it took longer than `slowCall`, as slow.
+ * O(1) for each call, O(endpoints) where a request goes.
+ * Source: the circuit breaker of Nygard, "Release It!" (2007), with the sliding window that Resilience4j gives it.
+ * @throws FlowConfigError
+ * @example
+ * maxOf(concurrencyDetector({ maxConcurrency: 64 }), circuitBreaker({ slowCall: '20s' }))
+ */
+export function circuitBreaker(options: CircuitBreakerOptions = {}): CircuitBreaker {
+  const settings = parse(parameters, options, 'circuitBreaker');
+  const { slowCall = Number.POSITIVE_INFINITY } = settings;
+  const circuits = new WeakMap<EndpointView, Circuit>();
+  const begunAtMs = new WeakMap<SeatView, number>();
+
+  function circuitOf(endpoint: EndpointView): Circuit {
+    let circuit = circuits.get(endpoint);
+    if (circuit === undefined) {
+      circuit = new Circuit(settings);
+      circuits.set(endpoint, circuit);
+    }
+    return circuit;
+  }
+
+  return {
+    type,
+    saturation: ({ endpoints }) => (endpoints.length === 0 ? 1 : 0),
+    subscribe: () => () => {},
+    withRoomFor: (endpoints: readonly EndpointView[], _item: ItemView, nowMs: number) =>
+      endpoints.filter((endpoint) => circuits.get(endpoint)?.hasRoom(nowMs) !== false),
+    waitOf(endpoints: readonly EndpointView[], _item: ItemView, nowMs: number): RequestWait {
+      const atMs = Math.min(...endpoints.map((endpoint) => circuitOf(endpoint).roomAtMs(nowMs)));
+      return { atMs, notBeforeMs: nowMs, missing: 'a server whose circuit is closed' };
+    },
+    dispatched(endpoint: EndpointView, nowMs: number, seat: SeatView) {
+      begunAtMs.set(seat, nowMs);
+      const circuit = circuits.get(endpoint);
+      if (circuit?.state(nowMs) === 'half-open') circuit.trying.add(seat);
+    },
+    answered(endpoint: EndpointView, nowMs: number, seat: SeatView, answer: ServerAnswer) {
+      const startedAtMs = begunAtMs.get(seat);
+      if (startedAtMs === undefined || isPuttingOff(answer)) return;
+      begunAtMs.delete(seat);
+      const circuit = circuitOf(endpoint);
+      circuit.ended(nowMs, answer.status >= 500, nowMs - startedAtMs > slowCall, circuit.trying.has(seat));
+    },
+    released(endpoint: EndpointView, nowMs: number, seat: SeatView) {
+      const startedAtMs = begunAtMs.get(seat);
+      begunAtMs.delete(seat);
+      const wasProbe = circuits.get(endpoint)?.trying.delete(seat) === true;
+      const isSlow = startedAtMs !== undefined && !seat.isUnsent && nowMs - startedAtMs > slowCall;
+      if (isSlow) circuitOf(endpoint).ended(nowMs, false, true, wasProbe);
+    },
+    stateOf: (endpoint: EndpointView, nowMs: number) => circuits.get(endpoint)?.state(nowMs) ?? 'closed',
+    failed(endpoint: EndpointView, nowMs: number) {
+      const circuit = circuitOf(endpoint);
+      circuit.ended(nowMs, true, false, circuit.trying.size > 0);
+    },
+  };
+}
+
+export const circuitBreakerPlugin: DetectorDefinition<CircuitBreakerOptions> = {
+  kind: 'saturationDetector',
+  type,
+  parameters,
+  create: circuitBreaker,
+};
