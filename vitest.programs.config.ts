@@ -12,6 +12,7 @@ export default defineConfig({
   },
   test: {
     include: ['test/programs/**/*.test.ts'],
+    exclude: ['test/programs/site/**'],
     testTimeout: 60_000,
     hookTimeout: 60_000,
     fileParallelism: false,

@@ -1,4 +1,5 @@
-// Installs what the tests of pages and metrics need beyond npm, then runs them. Arguments go to vitest.
+// Installs what the tests of pages and metrics need beyond npm, then runs them; with `site` first, those of the site. Other arguments go
+// to vitest.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,8 +14,11 @@ const parts = [
   { name: 'the Prometheus server', packages: ['prometheus'], variable: 'HEADGATE_PROMETHEUS', program: '/usr/bin/prometheus' },
 ];
 
+const isSite = process.argv[2] === 'site';
+const config = isSite ? 'vitest.site.config.ts' : 'vitest.programs.config.ts';
+
 const notRun = [];
-for (const { name, packages, variable, program } of parts) {
+for (const { name, packages, variable, program } of isSite ? parts.slice(0, 1) : parts) {
   if (process.env[variable] === undefined && !existsSync(program)) {
     const problem = installDebian(...packages);
     if (problem !== undefined) notRun.push(`${name}: ${problem}`);
@@ -23,7 +27,7 @@ for (const { name, packages, variable, program } of parts) {
 }
 
 const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-const options = ['run', '--config', 'vitest.programs.config.ts', ...process.argv.slice(2)];
+const options = ['run', '--config', config, ...process.argv.slice(isSite ? 3 : 2)];
 const { status } = spawnSync(process.execPath, [vitest, ...options], { cwd: root, stdio: 'inherit' });
 for (const reason of notRun) process.stderr.write(`NOT RUN: the tests that need ${reason}\n`);
 // On a build machine a test that did not run is a failure.

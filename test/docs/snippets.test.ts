@@ -15,8 +15,8 @@ const scratch = `${root}test-results/pasted/`;
 mkdirSync(scratch, { recursive: true });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Pages whose blocks are complete programs. */
-const complete = ['README.md', 'docs/getting-started.md', 'docs/typescript.md'];
+/** Pages whose blocks are complete programs; those of docs/tutorials/ are run. */
+const complete = ['README.md', 'docs/index.md', 'docs/getting-started.md', 'docs/typescript.md'];
 
 const pages = ['README.md', ...markdownIn('docs/'), ...markdownIn('docs/policies/')];
 

@@ -6,7 +6,7 @@ import axe from 'axe-core';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { basicLogin, type InspectorOptions, inspector } from '../../src/observability/inspector/index.js';
-import { announceMissingBrowser, chromiumPath, launch } from './browser.js';
+import { announceMissingBrowser, chromiumPath, launch, writeForDocs } from './browser.js';
 import { calmMoment, crowdedMoment, type Moment, saturatedMoment } from './moments.js';
 
 const docs = (name: string) => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url));
@@ -205,7 +205,8 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     const { url } = await serve(make());
     const { page } = await open(url);
     await frames(page, writesDocs ? 70 : 8);
-    const image = await page.screenshot({ fullPage: true, ...(writesDocs && { path: docs(`inspector-${name}.png`) }) });
+    const image = await page.screenshot({ fullPage: true });
+    if (writesDocs) await writeForDocs(browser, image, docs(`inspector-${name}.webp`));
     expect(image.length).toBeGreaterThan(30_000);
   });
 });

@@ -1,0 +1,59 @@
+/** The site: the pages of docs/ as they stand, and the reference that is made of the declarations. Nothing is fetched from other hosts. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { defineConfig } from 'vitepress';
+import { emptyHeadsAreCells } from './empty-heads.ts';
+import { linksToSources, slugify } from './links.ts';
+import { navigation, sidebar } from './navigation.ts';
+import { sources } from './sources.ts';
+
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+
+export default defineConfig({
+  title: 'headgate',
+  description: 'Flow control for LLM gateways: priority, tenant fairness and deadlines while the model servers are full',
+  lang: 'en',
+  srcDir: '../docs',
+  outDir: 'dist',
+  cacheDir: 'node_modules/.cache/vitepress',
+  /** Where the site is served from, with a slash at both ends: each version can have a folder of its own. */
+  base: (process.env.DOCS_BASE ?? '/') as `/${string}/`,
+  rewrites: {
+    'policies/README.md': 'policies/index.md',
+    'grafana/README.md': 'grafana/index.md',
+    'reference/README.md': 'reference/index.md',
+  },
+  ignoreDeadLinks: 'localhostLinks',
+  metaChunk: true,
+  // A page loads itself and nothing that the reader has not asked for.
+  router: { prefetchLinks: false },
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${process.env.DOCS_BASE ?? '/'}favicon.svg` }],
+    ['meta', { name: 'theme-color', content: '#0f766e' }],
+  ],
+  markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    // As GitHub names headings, so that links hold there and here.
+    anchor: { slugify, level: [1, 2, 3, 4] },
+    image: { lazyLoading: true },
+    config: (markdown) => {
+      linksToSources(markdown);
+      emptyHeadsAreCells(markdown);
+    },
+  },
+  // The theme gives every page but the home its landmark.
+  transformHtml: (html) => html.replace('<div class="VPContent is-home"', '<div role="main" class="VPContent is-home"'),
+  themeConfig: {
+    nav: navigation(version),
+    sidebar: sidebar(),
+    search: { provider: 'local' },
+    outline: { level: [2, 3] },
+    socialLinks: [{ icon: 'github', link: 'https://github.com/headgate/headgate' }],
+    editLink: { pattern: 'https://github.com/headgate/headgate/edit/main/docs/:path' },
+    footer: { message: 'MIT licence' },
+  },
+  vite: {
+    plugins: [sources],
+    server: { fs: { allow: [fileURLToPath(new URL('../..', import.meta.url))] } },
+  },
+});

@@ -1,0 +1,37 @@
+/** What the page writes beside the picture. */
+import type { Look, Run } from './run.ts';
+
+export interface TenantFigure {
+  readonly name: string;
+  readonly p50: string;
+  readonly p99: string;
+  readonly served: string;
+  readonly waiting: number;
+  readonly dropped: number;
+}
+
+export function figuresOf(run: Run, look: Look): TenantFigure[] {
+  return run.settings.tenants.map(({ name }, tenant) => {
+    const recent = run.firstTokens.recent(tenant, run.reachedMs);
+    return {
+      name,
+      p50: recent === undefined ? '–' : inSeconds(recent.p50Ms),
+      p99: recent === undefined ? '–' : inSeconds(recent.p99Ms),
+      served: recent === undefined ? '–' : `${recent.perSecond.toFixed(1)}/s`,
+      waiting: look.flows[tenant] ?? 0,
+      dropped: run.dropped[tenant] ?? 0,
+    };
+  });
+}
+
+/** The picture in a sentence, for those who do not see it. */
+export function sentenceOf(run: Run, { waiting, inFlight, saturation, bands }: Look): string {
+  const closed = bands.filter((band) => saturation >= band.ceiling && band.waiting > 0).map(({ priority }) => priority);
+  const gate = closed.length === 0 ? 'the gate is open' : `the gate is closed for priority ${closed.join(' and ')}`;
+  const down = run.servers.filter(({ isDown }) => isDown).map(({ id }) => ` ${id} is down.`);
+  return `At ${(run.reachedMs / 1000).toFixed(0)} s ${waiting} requests wait and ${inFlight} run; ${gate}.${down.join('')}`;
+}
+
+function inSeconds(ms: number): string {
+  return ms < 995 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(ms < 9950 ? 1 : 0)} s`;
+}

@@ -1,0 +1,132 @@
+/** The playground in Chromium: used by pointer and by keyboard, and as fast as it is said to be. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { announceMissingBrowser, chromiumPath, launch } from '../browser.js';
+import { serveSite } from './built-site.js';
+
+announceMissingBrowser();
+
+describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => {
+  let browser: Browser;
+  let site: Awaited<ReturnType<typeof serveSite>>;
+  const open: Page[] = [];
+
+  beforeAll(async () => {
+    browser = await launch();
+    site = await serveSite();
+  });
+  afterEach(async () => {
+    for (const page of open.splice(0)) await page.context().close();
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await site?.close();
+  });
+
+  async function visit(hash = ''): Promise<Page> {
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 900 },
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
+    const page = await context.newPage();
+    open.push(page);
+    page.on('pageerror', (error) => {
+      throw error;
+    });
+    await page.goto(`${site.url}/playground.html${hash}`);
+    await figures(page).first().waitFor();
+    return page;
+  }
+
+  const figures = (page: Page) => page.locator('.pg-figures tbody tr');
+  const waitingOf = async (page: Page, row: number): Promise<number> =>
+    Number(await figures(page).nth(row).locator('td').nth(3).textContent());
+  const second = async (page: Page): Promise<number> => Number.parseInt((await page.locator('.pg-time output').textContent()) ?? '', 10);
+
+  it('shows a moment of the first scene before anybody plays', async () => {
+    const page = await visit();
+    await expect.poll(() => second(page)).toBe(40);
+    await expect.poll(() => waitingOf(page, 0)).toBeGreaterThan(100);
+    expect(await page.getByRole('img', { name: /At 40 s \d+ requests wait and 36 run; the gate is closed/ }).count()).toBe(1);
+    await page.waitForTimeout(300);
+    expect(await second(page)).toBe(40);
+  });
+
+  it('starts each scene by one click, and stops', async () => {
+    const page = await visit();
+    for (const [title, tenant] of [
+      ['Batch beside chat', 'nightly'],
+      ['A server dies', 'trial'],
+      ['One noisy tenant', 'acme'],
+    ] as const) {
+      await page.getByRole('button', { name: title }).click();
+      await page.getByRole('row', { name: new RegExp(`^${tenant}`) }).waitFor();
+      await expect.poll(() => second(page)).toBeGreaterThan(1);
+      expect(await page.getByRole('button', { name: title }).getAttribute('aria-pressed')).toBe('true');
+    }
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const stoppedAt = await second(page);
+    await page.getByRole('button', { name: 'Play' }).waitFor();
+    expect(await second(page)).toBe(stoppedAt);
+  });
+
+  it('is used by keyboard alone: a scene, a slider, a policy', async () => {
+    const page = await visit();
+    await page.getByRole('button', { name: 'A server dies' }).focus();
+    await page.keyboard.press('Enter');
+    await figures(page).filter({ hasText: 'premium' }).waitFor();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate<string>('document.activeElement.labels[0].textContent')).toBe('premium: load');
+    await page.keyboard.press('End');
+    await expect.poll(() => page.evaluate<string>('location.hash')).toContain('t=premium+60+');
+    await page.getByLabel('Between tenants').focus();
+    await page.keyboard.press('End');
+    await expect.poll(() => page.evaluate<string>('location.hash')).toContain('fairness=global-strict-fairness-policy');
+    await expect.poll(() => page.locator('.pg-code pre').textContent()).toContain('globalStrict()');
+  });
+
+  it('answers a slider at the same instant: more seats, and less waits', async () => {
+    const page = await visit();
+    await expect.poll(() => waitingOf(page, 0)).toBeGreaterThan(100);
+    await page.getByLabel('Servers', { exact: true }).fill('6');
+    await expect.poll(() => waitingOf(page, 0)).toBeLessThan(100);
+    expect(await second(page)).toBe(40);
+  });
+
+  it('copies a link that shows the same to somebody else, and the file', async () => {
+    const page = await visit();
+    await page.getByRole('button', { name: 'Batch beside chat' }).click();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Copy link' }).click();
+    const link = await page.evaluate<string>('navigator.clipboard.readText()');
+    const other = await visit(new URL(link).hash);
+    await figures(other).filter({ hasText: 'nightly' }).waitFor();
+    await other.getByText('YAML').click();
+    await other.getByRole('button', { name: 'Copy', exact: true }).click();
+    expect(await other.evaluate<string>('navigator.clipboard.readText()')).toContain('minCeiling: 0.6');
+  });
+
+  it('draws on while a thousand wait', async () => {
+    const page = await visit('#t=acme+60+400+150+0&servers=2');
+    await expect.poll(() => waitingOf(page, 0)).toBeGreaterThan(1000);
+    await page.getByRole('button', { name: 'Play' }).click();
+    const frames = await page.evaluate<number[]>(`new Promise((resolve) => {
+      const times = [];
+      const note = (now) => (times.push(now) < 181 ? requestAnimationFrame(note) : resolve(times));
+      requestAnimationFrame(note);
+    })`);
+    const lengths = frames
+      .slice(1)
+      .map((now, index) => now - (frames[index] as number))
+      .sort((a, b) => a - b);
+    const perSecond = (180 * 1000) / ((frames.at(-1) as number) - (frames[0] as number));
+    // How fast depends on the machine; what is measured is told.
+    process.stdout.write(
+      `Playing, ${await waitingOf(page, 0)} waiting: ${perSecond.toFixed(1)} frames/s, p95 ${lengths[171]?.toFixed(1)} ms\n`,
+    );
+    expect(lengths).toHaveLength(180);
+    expect(await second(page)).toBeGreaterThan(40);
+  });
+});
