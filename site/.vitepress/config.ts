@@ -34,7 +34,7 @@ export default defineConfig({
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     // As GitHub names headings, so that links hold there and here.
-    anchor: { slugify, level: [1, 2, 3, 4] },
+    anchor: { slugify, level: [1, 2, 3] },
     image: { lazyLoading: true },
     config: (markdown) => {
       linksToSources(markdown);

@@ -11,6 +11,7 @@ const tutorials = ['getting-started', ...pagesIn('tutorials')];
 
 const guides = [
   'policies/README',
+  'quotas',
   'capacity',
   'capacity-planning',
   'gateway',
@@ -18,6 +19,7 @@ const guides = [
   'scale-out',
   'autoscaling',
   'client',
+  'fetch',
   'testing',
   'simulator',
   'inspector',
@@ -34,6 +36,7 @@ const explanation = [
   'conformance',
   'proof',
   'benchmarks',
+  'threat-model',
   'architecture',
   'contributing/mutation',
   'faq',
@@ -71,7 +74,10 @@ export function sidebar(): DefaultTheme.SidebarMulti {
   const policyItems = policies.map((page) => ({ ...item(page), text: page.slice('policies/'.length) }));
   return {
     '/policies/': [{ items: [home, item('policies/README')] }, { text: 'Every policy', items: policyItems }],
-    '/reference/': [{ items: [home] }, { text: 'Every export', items: [{ text: 'By subpath', link: '/reference/' }, ...generated.map(item)] }],
+    '/reference/': [
+      { items: [home] },
+      { text: 'Every export', items: [{ text: 'By subpath', link: '/reference/' }, ...generated.map(item)] },
+    ],
     '/': [
       { text: 'Tutorials', items: [...tutorials.map(item), { text: 'Playground', link: '/playground' }] },
       { text: 'How-to guides', items: [...guides, ...others].map(item) },

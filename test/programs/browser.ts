@@ -18,7 +18,7 @@ export function launch(): Promise<Browser> {
 }
 
 /** Writes a screenshot for the documentation: narrower, and as WebP, of which a page may show two and stay small. */
-export async function writeForDocs(browser: Browser, screenshot: Buffer, path: string, width = 800): Promise<void> {
+export async function writeForDocs(browser: Browser, screenshot: Buffer, path: string, width = 760): Promise<void> {
   const page = await browser.newPage();
   const webp = await page.evaluate<string>(`(async () => {
     const image = new Image();
@@ -28,7 +28,7 @@ export async function writeForDocs(browser: Browser, screenshot: Buffer, path: s
     const context = canvas.getContext('2d');
     context.imageSmoothingQuality = 'high';
     context.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return canvas.toDataURL('image/webp', 0.5).split(',')[1];
+    return canvas.toDataURL('image/webp', 0.35).split(',')[1];
   })()`);
   writeFileSync(path, Buffer.from(webp, 'base64'));
   await page.close();
