@@ -1,16 +1,19 @@
 // @ts-check
 // The same traffic against the same servers: without flow control, with it, and with it but tenants sharing by turns instead of tokens.
 // Three tables and a verdict.
-// Exits with 1 if flow control did not help. Options: --seconds 22, --seed 7.
+// Exits with 1 if flow control did not help. Options: --seconds 22, --seed 7, and --write for the pictures of the README.
 
 import { parseArgs } from 'node:util';
+import { writePictures } from './picture.mjs';
 import { play } from './play.mjs';
 import { Processes } from './processes.mjs';
 import { compareFairness, renderRun, verdict } from './report.mjs';
 
 /** @import { Run } from './report.mjs' */
 
-const { values: args } = parseArgs({ options: { seconds: { type: 'string', default: '22' }, seed: { type: 'string', default: '7' } } });
+const { values: args } = parseArgs({
+  options: { seconds: { type: 'string', default: '22' }, seed: { type: 'string', default: '7' }, write: { type: 'boolean' } },
+});
 const drainSeconds = 6;
 const processes = new Processes();
 
@@ -42,6 +45,7 @@ try {
   console.log(`${renderRun('WITH FLOW CONTROL, BY TURNS INSTEAD OF TOKENS', byTurns)}\n`);
   const { isBetter, sentence, failures } = verdict(without, withIt);
   console.log(`${sentence}\n${compareFairness(byTurns, withIt)}`);
+  if (args.write) writePictures({ without, withIt });
   for (const failure of failures) console.error(`NOT GOOD ENOUGH: ${failure}.`);
   process.exit(isBetter ? 0 : 1);
 } catch (error) {

@@ -17,6 +17,7 @@ import { schedule } from './tenants.mjs';
  * @property {'completed' | 'dropped' | 'cut short' | 'gave up' | 'unfinished' | 'failed'} result Dropped: refused by the gateway, with a
  *   reason. Cut short: the answer had begun, and the connection broke.
  * @property {string} [reason] Status and reason of a drop or failure.
+ * @property {number} [dueMs] When it was due, since the first instant of the schedule.
  * @property {number} [ttftMs] From due to first token; absent if none came.
  * @property {number} [perTokenMs] Mean time between tokens.
  * @property {number} waitedMs From due to the end, however it ended.
@@ -61,6 +62,7 @@ function send(arrival, dueAtMs) {
     records.push({
       tenant: tenant.id,
       result,
+      dueMs: arrival.atMs,
       waitedMs,
       tokens,
       ...(reason && { reason }),

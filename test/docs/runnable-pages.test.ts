@@ -17,6 +17,11 @@ const pages = [
   ['client', 3],
   ['fetch', 3],
   ['inspector', 3],
+  ['migrate/bottleneck', 1],
+  ['migrate/bullmq', 1],
+  ['migrate/llm-d', 1],
+  ['migrate/promise-queues', 3],
+  ['migrate/rate-limiters', 2],
   ['placement', 3],
   ['simulator', 1],
   ['testing', 3],
@@ -34,7 +39,7 @@ describe.each(pages)('docs/%s.md', (page, fewest) => {
   });
 
   it.each(snippets.map((code, index) => [index + 1, code] as const))('snippet %i works as printed', async (number, code) => {
-    const file = new URL(`${page}-${number}.mjs`, scratch);
+    const file = new URL(`${page.replace('/', '-')}-${number}.mjs`, scratch);
     writeFileSync(file, code);
     const { test } = (await import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href)) as {
       test(assertions: typeof assert): Promise<void> | void;
@@ -45,6 +50,6 @@ describe.each(pages)('docs/%s.md', (page, fewest) => {
   it('has links that lead somewhere', () => {
     const links = [...text.matchAll(/\]\(([\w./-]+\.m(?:d|js))(?:#[\w-]+)?\)/g)].map(([, path]) => path as string);
     expect(links.length).toBeGreaterThan(1);
-    for (const path of links) expect(() => readFileSync(new URL(path, new URL('docs/', root))), path).not.toThrow();
+    for (const path of links) expect(() => readFileSync(new URL(path, new URL(`docs/${page}.md`, root))), path).not.toThrow();
   });
 });

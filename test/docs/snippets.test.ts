@@ -18,7 +18,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 /** Pages whose blocks are complete programs; those of docs/tutorials/ are run. */
 const complete = ['README.md', 'docs/index.md', 'docs/getting-started.md', 'docs/typescript.md'];
 
-const pages = ['README.md', ...markdownIn('docs/'), ...markdownIn('docs/policies/')];
+const pages = ['README.md', ...markdownIn('docs/'), ...['docs/migrate/', 'docs/policies/', 'docs/recipes/'].flatMap(markdownIn)];
 
 function markdownIn(folder: string): string[] {
   return readdirSync(root + folder).flatMap((name) => (name.endsWith('.md') ? [folder + name] : []));
