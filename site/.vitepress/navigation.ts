@@ -11,6 +11,7 @@ const tutorials = ['getting-started', ...pagesIn('tutorials')];
 
 const guides = [
   'policies/README',
+  'recipes',
   'quotas',
   'capacity',
   'capacity-planning',
