@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Classification, WithFlow } from '../adapters/node/index.js';
-import type { Drop } from '../index.js';
+import type { Drop, Lease } from '../index.js';
 import type { SenderConfig } from './gateway-config.js';
 import type { GenerationBody } from './generation-body.js';
 
@@ -30,6 +30,8 @@ export class Call {
   classification: Classification | undefined = undefined;
   /** Servers that it was sent to; a second time it goes elsewhere where it can. */
   readonly attempts: string[] = [];
+  /** The lease of the attempt that its server put off, until the request waits again. */
+  putOff: Lease | undefined = undefined;
   /** Set when flow control dropped it. */
   drop: Drop | undefined = undefined;
   /** The gateway says which origins may read the answer. */

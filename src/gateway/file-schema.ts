@@ -51,7 +51,7 @@ export interface GatewayFile {
   readonly timeouts?: Numbers<'connect' | 'upload' | 'firstByte' | 'idle' | 'total'> | undefined;
   readonly limits?: Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'> | undefined;
   readonly forwarded?: 'set' | 'pass' | undefined;
-  readonly retry?: (Numbers<'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined }) | undefined;
+  readonly retry?: (Numbers<'max' | 'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined }) | undefined;
   readonly auth?:
     | { readonly keys?: readonly (FileSender & { readonly key: string })[] | undefined; readonly anonymous?: FileSender | undefined }
     | undefined;
@@ -209,7 +209,14 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
       }),
     ),
     forwarded: optional(oneOf('set', 'pass')),
-    retry: optional(object({ enabled: optional(flag()), maxBodyBytes: optional(size), avoidFor: optional(positiveDuration('5s')) })),
+    retry: optional(
+      object({
+        enabled: optional(flag()),
+        max: optional(integer({ from: 0, to: 100 })),
+        maxBodyBytes: optional(size),
+        avoidFor: optional(positiveDuration('5s')),
+      }),
+    ),
     auth: optional(
       object({
         keys: optional(list(object({ key: aSecret, ...sender }))),

@@ -82,21 +82,29 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
 /** Resolves to true when the client has the answer, to false when it was kept, because another server can be asked. */
 function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: readonly AdaptiveDetector[]): Promise<boolean> {
   const { agent, config } = options;
-  return new Promise((done, fail) => {
+  let hasBegun = false;
+  return new Promise<boolean>((done, fail) => {
     const relay = new Relay(call, {
+      begins() {
+        hasBegun = true;
+      },
       signal: lease.signal,
       idleMs: config.timeouts.idleMs,
       closesConnection: options.closesConnection,
       keeps(status, headers, beginning) {
-        if (!isOverloadRefusal({ status, body: beginning.toString('utf8') })) return false;
+        const body = beginning.toString('utf8');
+        lease.answered({ status, headers, body });
+        if (!lease.isPutOff && !isOverloadRefusal({ status, body })) return false;
         for (const detector of detectors) detector.observe({ isDrop: true });
         const toldMs = refusalWaitMs(headers);
-        if (!options.isRetry) options.avoid(toldMs !== undefined || saysOverloaded(beginning), toldMs);
+        // A quota that hears of the answer rests by itself, and knows for how long.
+        if (!options.isRetry && !lease.isPutOff) options.avoid(toldMs !== undefined || saysOverloaded(beginning), toldMs);
         call.failure = 'upstream_overloaded';
         options.counters.refused(options.upstream.id);
         return options.mayRetry;
       },
       passes(status, headers) {
+        if (status < 400) lease.answered({ status, headers });
         call.bytes = undefined;
         call.isPassedOn = true;
         call.isServed = status < 300;
@@ -106,6 +114,9 @@ function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: 
       fail,
     });
     agent.dispatch(requestOf(call, options), relay);
+  }).catch((error: unknown) => {
+    if (!hasBegun) lease.unsent();
+    throw error;
   });
 }
 

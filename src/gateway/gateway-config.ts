@@ -109,6 +109,8 @@ export interface GatewayConfig {
   };
   readonly retry: {
     readonly enabled: boolean;
+    /** How often a request is sent again at most. */
+    readonly max: number;
     /** Longest body that is kept to be sent once more. */
     readonly maxBodyBytes: number;
     /** How long a server that rejected a request, or cannot be reached, gets nothing. */

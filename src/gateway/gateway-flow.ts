@@ -13,7 +13,10 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly model?: string | undefined;
   /** The model that the client asked for. */
   readonly askedModel?: string | undefined;
-  /** The server that has refused it. */
+  /** Of the prompt, and the most that the answer may have; for quotas. */
+  readonly inputTokens?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  /** The server that has refused it last. */
   readonly refusedBy?: string | undefined;
 }
 
@@ -67,11 +70,19 @@ export function gateOf(
   callOf: (req: NodeRequest) => Call,
 ): AdapterGate<HttpFlowRequest<NodeRequest>> {
   const enriched = (request: HttpFlowRequest<NodeRequest>): GatewayRequest => {
-    const { targetModel, model, attempts } = callOf(request.req);
-    return { ...request, model: targetModel, askedModel: model, refusedBy: attempts[0] };
+    const { targetModel, model, attempts, body } = callOf(request.req);
+    const { inputTokens, maxOutputTokens } = body ?? {};
+    return { ...request, model: targetModel, askedModel: model, refusedBy: attempts.at(-1), inputTokens, maxOutputTokens };
   };
   return {
-    tryEnqueue: (request, key) => flow.tryEnqueue(enriched(request), key),
-    enqueue: (request, key) => flow.enqueue(enriched(request), key),
+    tryEnqueue: (request, key) => (callOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined),
+    enqueue(request, key) {
+      const call = callOf(request.req);
+      const { putOff } = call;
+      if (putOff === undefined) return flow.enqueue(enriched(request), key);
+      // It goes back to its place, with the signal of this wait.
+      call.putOff = undefined;
+      return putOff.requeue(enriched(request));
+    },
   };
 }

@@ -213,7 +213,12 @@ function resolve(
       minUploadBytesPerSecond: limits?.minUploadRate ?? 4_096,
       maxConnections: limits?.maxConnections ?? 16_384,
     },
-    retry: { enabled: retry?.enabled ?? true, maxBodyBytes: retry?.maxBodyBytes ?? 2 ** 20, avoidForMs: retry?.avoidFor ?? 5_000 },
+    retry: {
+      enabled: retry?.enabled ?? true,
+      max: retry?.max ?? 1,
+      maxBodyBytes: retry?.maxBodyBytes ?? 2 ** 20,
+      avoidForMs: retry?.avoidFor ?? 5_000,
+    },
     auth: { keys, anonymous: anonymous && sender(anonymous, 'auth.anonymous') },
     objectives: file.objectives ?? {},
     models: { aliases: models?.aliases ?? {}, list: models?.list },

@@ -30,6 +30,8 @@ export interface RelayHost {
   readonly idleMs: number;
   /** No answer after this one on the same connection. */
   readonly closesConnection: boolean;
+  /** The request is about to be sent. */
+  begins(): void;
   /** Whether an answer with a status from 400 up, of which this is the beginning, is kept from the client. */
   keeps(status: number, headers: IncomingHttpHeaders, beginning: Buffer): boolean;
   /** The answer passes: the request will not be sent again. */
@@ -67,6 +69,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Controller): void {
     this.controller = controller;
     if (this.isSettled) this.abort();
+    else this.host.begins();
   }
 
   onResponseStart(_controller: Controller, status: number, headers: IncomingHttpHeaders): void {

@@ -226,7 +226,7 @@ export class RequestHandler {
       call.attempts.push(endpoint.id);
       this.counters.sentTo(endpoint.id);
       call.queuedMs += call.req.flow?.queuedMs ?? 0;
-      const { enabled, maxBodyBytes, avoidForMs } = config.retry;
+      const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
       const result = await forward(call, lease, {
         agent: this.setup.agent,
         bodies: this.bodies,
@@ -234,7 +234,7 @@ export class RequestHandler {
         upstream: this.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
         avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
-        mayRetry: enabled && call.attempts.length === 1 && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes,
+        mayRetry: enabled && call.attempts.length <= max && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes,
         isRetry: call.attempts.length > 1,
         counters: this.counters,
         closesConnection: this.isDraining(),
@@ -243,7 +243,8 @@ export class RequestHandler {
       this.log('warn', 'retry', { id: call.id, endpoint: endpoint.id, code: result.error.code });
       this.counters.retried(endpoint.id);
       call.failure = undefined;
-      lease.release();
+      if (lease.isPutOff) call.putOff = lease;
+      else lease.release();
       this.knock(call);
     } catch (error) {
       this.fail(call, error);

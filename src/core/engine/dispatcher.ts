@@ -398,8 +398,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   }
 
   /** A victim that produced nothing waits again, ahead of what came after it. */
-  requeue(lease: SeatLease): Promise<Outcome> {
-    return new Promise((settle) => this.writer.perform(() => this.requeueInto(settle, lease)));
+  requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome> {
+    return new Promise((settle) => this.writer.perform(() => this.requeueInto(settle, lease, request)));
   }
 
   bind(lease: SeatLease, endpoint: string | EndpointView): void {
@@ -474,9 +474,9 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     }
   }
 
-  private requeueInto(settle: Settle, lease: SeatLease): void {
+  private requeueInto(settle: Settle, lease: SeatLease, request?: FlowRequest): void {
     const before = lease.item;
-    const item = before.again(this.nowMs);
+    const item = before.again(this.nowMs, request);
     before.admittedBy = undefined;
     this.tracer?.inherit(item, before);
     this.settleLease(lease, 'requeued');

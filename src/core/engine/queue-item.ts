@@ -115,9 +115,9 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     return this.particulars === undefined ? this.enqueuedAtMs : (this.particulars.requeuedAtMs ?? this.enqueuedAtMs);
   }
 
-  /** The same request with the same arrival, about to wait once more. It must still have its payload. */
-  again(nowMs: number): QueueItem {
-    const { request, fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs } = this;
+  /** The same request with the same arrival, about to wait once more: with its payload, which it must still have, or another one. */
+  again(nowMs: number, request: FlowRequest | undefined = this.request): QueueItem {
+    const { fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs } = this;
     const item = new QueueItem(request as FlowRequest, undefined, fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs);
     const own = item.own();
     own.requeuedAtMs = nowMs;

@@ -21,6 +21,7 @@ import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
 import type { EventHub } from '../event-hub.js';
+import type { FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import { FlowEvictedError } from '../outcome/flow-evicted-error.js';
 import type { Lease } from '../outcome/lease.js';
@@ -183,7 +184,7 @@ export interface LeaseOwner {
   readonly hearsReports: boolean;
   consumed(lease: SeatLease, usage: Usage): void;
   answered(lease: SeatLease, answer: ServerAnswer): void;
-  requeue(lease: SeatLease): Promise<Outcome>;
+  requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome>;
   /** Some lease is held longer than it may be. */
   leasesDue(): void;
 }
@@ -353,14 +354,14 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     if (!this.isReleased) this.own().isUnsent = true;
   }
 
-  requeue(): Promise<Outcome> {
+  requeue(request?: FlowRequest): Promise<Outcome> {
     if (this.isReleased || !(this.isEvicted || this.isPutOff)) {
       const got = this.isReleased ? 'one that was released' : 'one that was neither';
       const issue = { path: '', expected: 'a lease that was evicted, or put off by its server', got };
       return Promise.reject(new FlowConfigError('lease.requeue', [issue]));
     }
     this.isReleased = true;
-    return this.owner.requeue(this);
+    return this.owner.requeue(this, request);
   }
 
   release(): void {

@@ -3,6 +3,7 @@
  * waiting requests as with a thousand.
  */
 
+import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -95,6 +96,8 @@ export interface ControllerOverview {
   readonly standings: readonly FlowStanding[];
   /** Waiting flows and flows that only run which are not among them. */
   readonly otherStandings: number;
+  /** Quotas, where a detector has some. */
+  readonly quotas?: QuotaFigures | undefined;
 }
 
 /** Members of one queue that are looked at to find a place or the next in line. */
@@ -126,6 +129,7 @@ export function takeOverview(
     return { ...bandOverview(band, largest.members, inFlight, dispatcher, rates as FlowDemand['bands'][number]), service };
   });
   const members = endpointSnapshots(dispatcher, nowMs, endpoints);
+  const quotas = dispatcher.gate.quotas(nowMs);
   const listed = table.take(dispatcher, inFlight, nowMs);
   return {
     atMs: nowMs,
@@ -139,6 +143,7 @@ export function takeOverview(
     slowest: oldest.members.map((item) => ({ fairnessId: item.fairnessId, ...explainWait(dispatcher, item, nowMs, mostMembers) })),
     standings: listed,
     otherStandings: Math.max(0, countFlows(all, inFlight) - listed.length),
+    ...(quotas === undefined ? {} : { quotas }),
   };
 }
 

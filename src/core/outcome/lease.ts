@@ -2,6 +2,7 @@
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ServerAnswer } from '../../gate/server-answer.js';
 import type { Usage } from '../../tiers/views.js';
+import type { FlowRequest } from '../flow-request.js';
 // biome-ignore lint/suspicious/noImportCycles: an outcome hands out a lease, and a lease that is put back has an outcome.
 import type { Outcome } from './outcome.js';
 
@@ -68,10 +69,11 @@ export interface Lease {
    * After an eviction, or where `isPutOff`: gives the seat back and lets the request wait again, in the place that its arrival gives it,
    * with a fresh TTL and whatever the limits say: it had its place before.
    * Resolves as `enqueue` does; a request that produced tokens, or was put back before after an eviction, is dropped as `evicted`. How
-   * often a request that is put off may return is for the host to bound.
+   * often a request that is put off may return is for the host to bound. `request` replaces what policies see of it, and its signal ends
+   * this wait; the figures stay those of its arrival.
    * @throws (rejects) FlowConfigError when the request was neither evicted nor put off, or the lease was released.
    */
-  requeue(): Promise<Outcome>;
+  requeue(request?: FlowRequest): Promise<Outcome>;
   /** Gives the seat back; call it when the response has ended, however it ended. Later calls do nothing. */
   release(): void;
   [Symbol.dispose](): void;

@@ -14,13 +14,15 @@ interface Remembered {
 
 export class GroupTable {
   private readonly templates: readonly ResolvedGroup[];
+  private readonly travelMs: number;
   private readonly tellsModels: boolean;
   private readonly models = new BoundedLabel(mostModels);
   private readonly groups = new Map<string, QuotaGroup>();
   private readonly remembered = new WeakMap<EndpointView, Remembered>();
 
-  constructor(templates: readonly ResolvedGroup[]) {
+  constructor(templates: readonly ResolvedGroup[], travelMs: number) {
     this.templates = templates;
+    this.travelMs = travelMs;
     this.tellsModels = templates.some(({ models, perModel }) => models !== undefined || perModel);
   }
 
@@ -54,7 +56,7 @@ export class GroupTable {
     const key = JSON.stringify([index, member, template.perModel ? model : '']);
     let group = this.groups.get(key);
     if (group === undefined) {
-      group = new QuotaGroup(nameOf(template, member, model), template);
+      group = new QuotaGroup(nameOf(template, member, model), template, this.travelMs);
       this.groups.set(key, group);
     }
     return [group];

@@ -72,7 +72,7 @@ class Quotas implements QuotaDetector {
 
   constructor(options: ResolvedQuotaOptions) {
     this.options = options;
-    this.table = new GroupTable(options.groups ?? [groupOfEachEndpoint]);
+    this.table = new GroupTable(options.groups ?? [groupOfEachEndpoint], options.travel);
     this.estimate = new RequestEstimate(options);
   }
 

@@ -107,10 +107,10 @@ export class QuotaGroup {
   private doublings = 0;
   private refusedAtMs: number = Number.NEGATIVE_INFINITY;
 
-  constructor(name: string, { quotas, learn }: ResolvedGroup) {
+  constructor(name: string, { quotas, learn }: ResolvedGroup, travelMs: number) {
     this.name = name;
     this.learns = learn;
-    this.quotas = quotas.map((quota) => new Quota(quota.unit, windowOf(quota), false));
+    this.quotas = quotas.map((quota) => new Quota(quota.unit, windowOf(quota, travelMs), false));
     this.mustProbe = learn && quotas.length === 0;
   }
 
@@ -233,10 +233,11 @@ export class QuotaGroup {
   }
 }
 
-function windowOf({ limit, per, burst, window }: ResolvedQuota): QuotaWindow {
-  if (window === 'fixed') return new FixedWindow(limit, per);
-  if (window === 'sliding') return new SlidingWindow(limit, per);
-  return new GcraWindow(limit, per, burst ?? limit);
+/** What a provider counts up to `travelMs` later must fit into its window all the same. */
+function windowOf({ limit, per, burst = limit, window }: ResolvedQuota, travelMs: number): QuotaWindow {
+  if (window === 'fixed') return new FixedWindow(limit, per + travelMs);
+  if (window === 'sliding') return new SlidingWindow(limit, per + travelMs);
+  return new GcraWindow(limit, per, Math.max(burst - (limit * travelMs) / per, Math.min(burst, 1)));
 }
 
 const plural: Readonly<Record<QuotaUnit, string>> = {

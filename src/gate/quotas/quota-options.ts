@@ -1,7 +1,7 @@
 /** The options of `quotaDetector()`, for hosts and for files. */
 import { list, object, withKeys } from '../../base/schema/containers.js';
 import { callable, optional, type Report, type Schema } from '../../base/schema/element.js';
-import { aboveZero, atLeastZero, flag, oneOf, positiveDuration, text } from '../../base/schema/types.js';
+import { aboveZero, atLeastZero, duration, flag, oneOf, positiveDuration, text } from '../../base/schema/types.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { WindowKind } from './quota-window.js';
 import type { QuotaUnit } from './told-quotas.js';
@@ -67,6 +67,11 @@ export interface QuotaParameters {
   prices?: TokenPrices | undefined;
   /** Whether a request that cannot go before its time to live is over is dropped at once, with the time to come back. @default true */
   rejectInfeasible?: boolean | undefined;
+  /**
+   * How much later a provider may count a request than it was sent, ms or a duration: windows of `fixed` and `sliding` are taken for so much
+   * longer, and the burst of `gcra` for what comes back meanwhile smaller. @default '250ms'
+   */
+  travel?: number | string | undefined;
   /** How long a group rests after a 429 or 529 that does not say; doubled while it goes on. @default '5s' */
   cooldown?: number | string | undefined;
   /** The longest rest that nobody asked for. @default '5m' */
@@ -118,6 +123,7 @@ interface ResolvedParameters {
   readonly defaultOutputTokens: number;
   readonly prices?: TokenPrices | undefined;
   readonly rejectInfeasible: boolean;
+  readonly travel: number;
   readonly cooldown: number;
   readonly maxCooldown: number;
 }
@@ -168,6 +174,7 @@ const shape = {
   defaultOutputTokens: optional(atLeastZero(), 1024),
   prices: optional(object({ input: atLeastZero(), output: atLeastZero() })),
   rejectInfeasible: optional(flag(), true),
+  travel: optional(duration('250ms'), 250),
   cooldown: optional(positiveDuration('5s'), 5000),
   maxCooldown: optional(positiveDuration('5m'), 300_000),
 };

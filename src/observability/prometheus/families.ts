@@ -1,9 +1,13 @@
 /** Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is held against it. */
+import type { QuotaFigure } from '../../index.js';
 import { utilization } from '../metrics/utilization.js';
 import type { FlowReadings } from './flow-meter.js';
 import type { Family, Labels, Sample } from './scraped-metric.js';
 
 const flowLabels = ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'];
+
+/** Quotas of one scrape. */
+const mostQuotas = 1000;
 
 /** One sample, or none where there is nothing to tell. */
 function one(labels: Labels, value: number | undefined): Sample[] {
@@ -34,6 +38,12 @@ function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
     }
   }
   return Array.from(fullest, ([stage, value]) => ({ labels: { stage, ...pool }, value }));
+}
+
+/** Of every quota of every group, at most so many: groups may be as many as endpoints and models. */
+function quotas({ figures, pool }: FlowReadings, read: (quota: QuotaFigure) => number): Sample[] {
+  const all = figures.quotas?.quotas ?? [];
+  return all.slice(0, mostQuotas).map((quota) => ({ labels: { group: quota.group, unit: quota.unit, ...pool }, value: read(quota) }));
 }
 
 /** Of every band that has a limit. */
@@ -210,6 +220,59 @@ export const families: readonly Family<FlowReadings>[] = [
     aggregator: 'min',
     samples: ({ figures, pool }) =>
       figures.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, band.service()?.fairnessIndex)),
+  },
+  {
+    name: 'flow_control_quota_limit',
+    type: 'gauge',
+    help: 'Units that a quota of a hosted model allows in its span.',
+    labels: ['group', 'unit', 'inference_pool'],
+    aggregator: 'max',
+    samples: (flow) => quotas(flow, ({ limit }) => limit),
+  },
+  {
+    name: 'flow_control_quota_used',
+    type: 'gauge',
+    help: 'Units of a quota that were settled and are not free again.',
+    labels: ['group', 'unit', 'inference_pool'],
+    aggregator: 'max',
+    samples: (flow) => quotas(flow, ({ used }) => used),
+  },
+  {
+    name: 'flow_control_quota_reserved',
+    type: 'gauge',
+    help: 'Units of a quota that running requests hold by their estimates.',
+    labels: ['group', 'unit', 'inference_pool'],
+    aggregator: 'max',
+    samples: (flow) => quotas(flow, ({ reserved }) => reserved),
+  },
+  {
+    name: 'flow_control_quota_wait_seconds',
+    type: 'gauge',
+    help: 'Time until a quota has room for one unit; 0 while it has.',
+    labels: ['group', 'unit', 'inference_pool'],
+    aggregator: 'max',
+    samples: (flow) => quotas(flow, ({ waitMs }) => waitMs / 1_000),
+  },
+  {
+    name: 'flow_control_quota_refusals_total',
+    type: 'counter',
+    help: 'Answers of hosted models that put a request off (429, 529).',
+    labels: ['inference_pool'],
+    samples: ({ figures, pool }) => one(pool, figures.quotas?.refusals),
+  },
+  {
+    name: 'flow_control_quota_unreported_total',
+    type: 'counter',
+    help: 'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
+    labels: ['inference_pool'],
+    samples: ({ figures, pool }) => one(pool, figures.quotas?.unreported),
+  },
+  {
+    name: 'flow_control_quota_ignored_total',
+    type: 'counter',
+    help: 'Figures in reports and headers that cannot be right, and that quotas ignored.',
+    labels: ['inference_pool'],
+    samples: ({ figures: { quotas: told }, pool }) => one(pool, told && told.ignoredReports + told.ignoredFigures),
   },
   {
     name: 'flow_control_ignored_reports_total',

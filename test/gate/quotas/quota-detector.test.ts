@@ -31,7 +31,7 @@ interface World {
 }
 
 function world(options: QuotaDetectorOptions, servers: readonly string[] = [], rest: Partial<FlowControllerOptions> = {}): World {
-  const detector = quotaDetector({ random: () => 0, ...options });
+  const detector = quotaDetector({ random: () => 0, travel: 0, ...options });
   const pool = new EndpointPool();
   for (const name of servers) pool.add(name, { labels: { account: name.slice(0, 1) } });
   const { flow, clock } = makeFlow({ saturationDetector: detector, defaultRequestTtl: 0, ...(servers.length > 0 && { pool }), ...rest });
@@ -297,7 +297,7 @@ describe('groups', () => {
   });
 
   it('are judged beside seats in a composite', () => {
-    const detector = maxOf(concurrencyDetector({ maxConcurrency: 2 }), quotaDetector(perMinute('tokens', 100)));
+    const detector = maxOf(concurrencyDetector({ maxConcurrency: 2 }), quotaDetector({ ...perMinute('tokens', 100), travel: 0 }));
     const { flow } = makeFlow({ saturationDetector: detector });
     now(flow, { tokens: 90 });
     expect(flow.tryEnqueue({ byteSize: 1, tokens: 20 }, key())).toBeUndefined();
@@ -307,7 +307,7 @@ describe('groups', () => {
   });
 
   it('are shared by two controllers with one detector, each of which wakes when the other gives back', async () => {
-    const detector = quotaDetector(perMinute('tokens', 100));
+    const detector = quotaDetector({ ...perMinute('tokens', 100), travel: 0 });
     const [a, b] = [makeFlow({ saturationDetector: detector }), makeFlow({ saturationDetector: detector })];
     const lease = now(a.flow, { tokens: 100 });
     const other = b.flow.enqueue({ byteSize: 1, tokens: 60 }, key());
