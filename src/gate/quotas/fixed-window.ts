@@ -40,6 +40,10 @@ export class FixedWindow implements QuotaWindow {
     this.limit = limit;
   }
 
+  get isGuessing(): boolean {
+    return !this.isEndTold;
+  }
+
   used(nowMs: number): number {
     this.end(nowMs);
     return this.taken;

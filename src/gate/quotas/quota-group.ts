@@ -130,13 +130,15 @@ export class QuotaGroup {
       atMs = this.probeSinceMs + longestProbeMs;
       missing = `the answer to the request that went ahead to ${this.name}`;
     }
-    for (const { unit, window, reserved } of this.quotas) {
+    for (const { unit, window, reserved, isLearnt } of this.quotas) {
       const amount = amounts[unit];
       const roomAtMs = window.roomAtMs(amount, nowMs);
       if (roomAtMs > atMs) {
         atMs = roomAtMs;
         missing = `${inWhole(amount)} ${amount === 1 ? singular[unit] : plural[unit]} of ${this.name}`;
       }
+      // The span of a limit that only answers told is a guess, by which nobody is dropped.
+      if (isLearnt && window.isGuessing === true) continue;
       // Requests come back only when they were never sent, which cannot be counted on; tokens do so all the time.
       earliestMs = Math.max(earliestMs, window.roomAtMs(amount, nowMs, unit === 'requests' ? 0 : reserved));
     }

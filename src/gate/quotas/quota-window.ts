@@ -35,6 +35,8 @@ export interface QuotaWindow {
   settle(taking: Taking, amount: number, nowMs: number): void;
   /** When all is free again, if nothing more is taken. */
   freeAtMs(nowMs: number): number;
+  /** True while its end is a guess. Only a `fixed` window has one. */
+  readonly isGuessing?: boolean;
   /** Somebody else knows that the window ends then. Only a `fixed` window has an end. */
   endsAt?(endMs: number, nowMs: number): void;
 }

@@ -371,6 +371,19 @@ describe('learning from answers', () => {
     void others;
   });
 
+  it('drops nobody by an end of a window that no answer has told yet', async () => {
+    const w = world({}, ['k1'], { defaultRequestTtl: 30_000 });
+    const first = now(w.flow);
+    const others = [1, 2].map(() => ask(w.flow));
+    first.answered({ status: 200, headers: remaining(0, '2s', 1) });
+    w.clock.advance(2000);
+    const second = leaseOf(await (others[0] as Promise<Outcome>));
+    expect(w.flow.stats()).toMatchObject({ waiting: 1, rejected: 0, evicted: 0 });
+    second.answered({ status: 200, headers: remaining(0, '2s', 1) });
+    w.clock.advance(2000);
+    expect((await (others[1] as Promise<Outcome>)).type).toBe('Dispatched');
+  });
+
   it('lets everything go when the first answer tells of no quota, and invents none', () => {
     const w = world({}, ['k1']);
     now(w.flow).answered({ status: 200, headers: {} });
