@@ -620,6 +620,8 @@ export class Host {
       const isOpen = this.isOpenFor(priority);
       if (isOpen === undefined) return undefined;
       const heads = isOpen ? this.headsOf(priority) : [];
+      // Everything of it is at a cap: that none is without need, the audit sees.
+      if (isOpen && heads.length === 0) continue;
       const rooms = heads.map((head) => room(this.flow, this.pool, head, this.clock.now()));
       if (rooms.includes(undefined)) return undefined;
       // Which of the flows the fairness policy would pick is its business: where one waits for another, all must have room.
@@ -630,11 +632,11 @@ export class Host {
     return undefined;
   }
 
-  /** The first request of each flow; of the whole band where there is one queue. */
+  /** The first request of each flow that is not at a cap; of the whole band where there is one queue. */
   private headsOf(priority: number): ItemView[] {
     const band = dispatcherOf(this.flow).backlog.bands.get(priority);
     if (band === undefined) return [];
-    const first = band.sharesQueue ? [band.next(this.clock.now())] : band.waitingFlows().map((flow) => flow.head);
+    const first = band.sharesQueue ? [band.next(this.clock.now())] : band.waitingFlows().flatMap((flow) => (flow.parkedFor === undefined ? [flow.head] : []));
     return first.filter((item) => item !== undefined);
   }
 
