@@ -24,7 +24,10 @@ describe('deploy/Dockerfile', () => {
     .replaceAll(/\\\n\s*/g, '')
     .split('\n');
   const last = (instruction: string): string =>
-    lines.findLast((line) => line.startsWith(`${instruction} `))?.slice(instruction.length + 1) ?? '';
+    lines
+      .filter((line) => line.startsWith(`${instruction} `))
+      .at(-1)
+      ?.slice(instruction.length + 1) ?? '';
 
   it('has no fault that a linter knows', () => {
     expect(validate(text).map(({ message }) => message)).toEqual([]);
