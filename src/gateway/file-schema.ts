@@ -48,7 +48,11 @@ export interface GatewayFile {
       }
     | undefined;
   readonly health?: { readonly interval?: number | undefined; readonly timeout?: number | undefined } | undefined;
-  readonly timeouts?: Numbers<'connect' | 'upload' | 'firstByte' | 'idle' | 'total'> | undefined;
+  readonly timeouts?:
+    | (Numbers<'connect' | 'upload' | 'firstToken' | 'firstByte' | 'idle' | 'total'> & {
+        readonly firstTokenByModel?: Readonly<Record<string, number>> | undefined;
+      })
+    | undefined;
   readonly limits?: Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'> | undefined;
   readonly forwarded?: 'set' | 'pass' | undefined;
   readonly retry?: (Numbers<'max' | 'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined }) | undefined;
@@ -194,6 +198,8 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
       object({
         connect: optional(positiveDuration('5s')),
         upload: optional(positiveDuration('10s')),
+        firstToken: optional(positiveDuration('5s')),
+        firstTokenByModel: optional(record(positiveDuration('60s'))),
         firstByte: optional(positiveDuration('5m')),
         idle: optional(positiveDuration('60s')),
         total: optional(positiveDuration('30m')),

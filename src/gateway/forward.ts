@@ -15,7 +15,7 @@ import type { Call } from './call.js';
 import { toUpstream } from './forwarded-headers.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
-import { Relay, type Tap } from './relay.js';
+import { Relay, type Tap, type TokenWatch } from './relay.js';
 
 /** The result of an attempt: `answered` also when the answer broke off; `refused` when the server can be avoided and another one asked. */
 export type ForwardResult = { readonly type: 'answered' } | { readonly type: 'refused'; readonly error: ApiError };
@@ -34,6 +34,8 @@ export interface ForwardOptions {
   readonly avoid: (isCertain: boolean, forMs?: number) => void;
   /** Whether a refusal may be kept from the client, because another server will be asked. */
   readonly mayRetry: boolean;
+  /** How long a stream may go without a content token, ms, before another server is asked; undefined: as long as it takes. */
+  readonly firstTokenMs: number | undefined;
   /** Another server has refused this request: what the second one says may be the request's fault. */
   readonly isRetry: boolean;
   readonly counters: GatewayCounters;
@@ -44,19 +46,26 @@ export interface ForwardOptions {
 const answered: ForwardResult = { type: 'answered' };
 
 class TotalTimeout extends Error {}
+class FirstTokenTimeout extends Error {}
 
 /** @throws ApiError for what the client must be told; nothing has been sent then. */
 export async function forward(call: Call, lease: Lease, options: ForwardOptions): Promise<ForwardResult> {
   const { config, upstream } = options;
   const timer = setTimeout(() => lease.abort(new TotalTimeout()), config.timeouts.totalMs);
   const detectors = config.detectors.filter(isAdaptive);
+  const firstToken = new FirstTokenLimit(lease, options.firstTokenMs);
   try {
-    if (await exchange(call, lease, options, detectors)) return answered;
+    if (await exchange(call, lease, options, detectors, firstToken)) return answered;
     const { id } = options.upstream;
     return { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${id} is overloaded.`) };
   } catch (error) {
     const { signal } = lease;
     const isTimeout = signal.reason instanceof TotalTimeout;
+    if (signal.reason instanceof FirstTokenTimeout) {
+      for (const detector of detectors) detector.observe({ isDrop: true });
+      options.counters.failed(upstream.id, 'first_token_timeout');
+      return { type: 'refused', error: new ApiError(504, 'first_token_timeout', `${upstream.id} sent no token in time.`) };
+    }
     if (signal.aborted && !isTimeout) {
       call.cutBy = lease.isEvicted ? 'eviction' : 'client';
       return answered; // the client left, or the gate evicts it and answers
@@ -76,11 +85,43 @@ export async function forward(call: Call, lease: Lease, options: ForwardOptions)
     return answered;
   } finally {
     clearTimeout(timer);
+    firstToken.stop();
   }
 }
 
+/** The time until the first content token, for streams that another server can be asked for. */
+class FirstTokenLimit {
+  private readonly timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(lease: Lease, ms: number | undefined) {
+    this.timer = ms === undefined ? undefined : setTimeout(() => lease.abort(new FirstTokenTimeout()), ms);
+  }
+
+  /** Of a stream that can be read; the limit is no matter for other answers. */
+  watch(headers: IncomingHttpHeaders): TokenWatch | undefined {
+    const isReadable = isIdentity(headers) && headers['content-type']?.startsWith('text/event-stream') === true;
+    if (this.timer !== undefined && isReadable) return usageReader();
+    this.stop();
+    return undefined;
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+  }
+}
+
+function isIdentity({ 'content-encoding': encoding }: IncomingHttpHeaders): boolean {
+  return encoding === undefined || encoding === 'identity';
+}
+
 /** Resolves to true when the client has the answer, to false when it was kept, because another server can be asked. */
-function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: readonly AdaptiveDetector[]): Promise<boolean> {
+function exchange(
+  call: Call,
+  lease: Lease,
+  options: ForwardOptions,
+  detectors: readonly AdaptiveDetector[],
+  firstToken: FirstTokenLimit,
+): Promise<boolean> {
   const { agent, config } = options;
   let hasBegun = false;
   return new Promise<boolean>((done, fail) => {
@@ -103,7 +144,9 @@ function exchange(call: Call, lease: Lease, options: ForwardOptions, detectors: 
         options.counters.refused(options.upstream.id);
         return options.mayRetry;
       },
+      watch: (headers) => firstToken.watch(headers),
       passes(status, headers) {
+        firstToken.stop();
         if (status < 400) lease.answered({ status, headers });
         call.bytes = undefined;
         call.isPassedOn = true;
@@ -184,8 +227,7 @@ function locationOf(upstream: UpstreamConfig): Location {
 
 /** Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them. */
 function tapOf(call: Call, headers: IncomingHttpHeaders, lease: Lease, detectors: readonly AdaptiveDetector[]): Tap | undefined {
-  const encoding = headers['content-encoding'];
-  if (call.body === undefined || (encoding !== undefined && encoding !== 'identity')) return undefined;
+  if (call.body === undefined || !isIdentity(headers)) return undefined;
   const usage: UsageReader = usageReader({ lease, cachedTokens: true });
   let hasToken = false;
   return {

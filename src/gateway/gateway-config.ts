@@ -52,6 +52,10 @@ export interface ScrapeConfig {
 
 export interface TimeoutsConfig {
   readonly connectMs: number;
+  /** A stream without a content token after that long is asked of another server; undefined: it may take its time. */
+  readonly firstTokenMs: number | undefined;
+  /** The same by the model that the server is asked for. */
+  readonly firstTokenMsByModel: Readonly<Record<string, number>>;
   /** From the request to the head of the answer; an answer that is not streamed is whole by then. */
   readonly firstByteMs: number;
   /** The longest silence of a client that sends a body. */

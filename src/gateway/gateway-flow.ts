@@ -16,8 +16,8 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   /** Of the prompt, and the most that the answer may have; for quotas. */
   readonly inputTokens?: number | undefined;
   readonly maxOutputTokens?: number | undefined;
-  /** The server that has refused it last. */
-  readonly refusedBy?: string | undefined;
+  /** The servers that it was sent to before: they refused it, or were late. */
+  readonly refusedBy?: readonly string[] | undefined;
 }
 
 /** The file's options. Where servers say by a label which models they have, requests go to those that have theirs. */
@@ -31,13 +31,13 @@ export function flowOptions({ flow, upstreams }: Pick<GatewayConfig, 'flow' | 'u
   return { ...options, endpointFilters: [...endpointFilters, byModel], holBlocking };
 }
 
-/** The picker, which sees the server that has refused a request only where no other one has room. */
+/** The picker, which sees the servers that have refused a request only where no other one has room. */
 function elsewhere(picker: EndpointPicker<GatewayRequest>): EndpointPicker<GatewayRequest> {
   return {
     type: picker.type,
     pick(endpoints, item, nowMs) {
-      const { refusedBy } = item.request;
-      const others = refusedBy === undefined ? endpoints : endpoints.filter(({ id }) => id !== refusedBy);
+      const { refusedBy = [] } = item.request;
+      const others = refusedBy.length === 0 ? endpoints : endpoints.filter(({ id }) => !refusedBy.includes(id));
       return picker.pick(others.length > 0 ? others : endpoints, item, nowMs);
     },
   };
@@ -72,7 +72,7 @@ export function gateOf(
   const enriched = (request: HttpFlowRequest<NodeRequest>): GatewayRequest => {
     const { targetModel, model, attempts, body } = callOf(request.req);
     const { inputTokens, maxOutputTokens } = body ?? {};
-    return { ...request, model: targetModel, askedModel: model, refusedBy: attempts.at(-1), inputTokens, maxOutputTokens };
+    return { ...request, model: targetModel, askedModel: model, refusedBy: attempts, inputTokens, maxOutputTokens };
   };
   return {
     tryEnqueue: (request, key) => (callOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined),

@@ -11,6 +11,8 @@ export interface GenerationBody {
   readonly prefixKey: string | undefined;
   /** Of the prompt, at four bytes each. */
   readonly inputTokens: number;
+  /** Whether the answer is asked for as a stream of events. */
+  readonly isStream: boolean;
   /** The most that the request allows, over all the answers that it asks for. */
   readonly maxOutputTokens: number | undefined;
 }
@@ -28,7 +30,7 @@ const outputLimits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'
 const answerCounts = ['n', 'best_of'] as const;
 const prompts = ['messages', 'prompt', 'input'] as const;
 
-const wanted: ReadonlySet<string> = new Set(['model', ...prompts, ...outputLimits, ...answerCounts]);
+const wanted: ReadonlySet<string> = new Set(['model', 'stream', ...prompts, ...outputLimits, ...answerCounts]);
 
 /** Reads along while the body arrives. */
 export class GenerationBodyReader {
@@ -55,6 +57,7 @@ export class GenerationBodyReader {
       modelSpan: spans.get('model'),
       prefixKey: begin === undefined ? undefined : prefixKey(begin),
       inputTokens: Math.ceil(bytes.length / bytesPerToken),
+      isStream: textOf('stream', 8) === 'true',
       maxOutputTokens: outputTokens(largest(outputLimits.map(countOf)), largest(answerCounts.map(countOf))),
     };
   }

@@ -202,6 +202,8 @@ function resolve(
     timeouts: {
       connectMs: timeouts?.connect ?? 5_000,
       uploadMs: timeouts?.upload ?? 10_000,
+      firstTokenMs: timeouts?.firstToken,
+      firstTokenMsByModel: timeouts?.firstTokenByModel ?? {},
       firstByteMs: timeouts?.firstByte ?? 300_000,
       idleMs: timeouts?.idle ?? 60_000,
       totalMs: timeouts?.total ?? 1_800_000,

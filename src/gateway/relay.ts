@@ -2,7 +2,8 @@
  * Passes a server's answer on as it comes: from undici's parser straight into the response, with back-pressure.
  *
  *     asked ─► passing ─► ended          an answer that succeeds
- *          └─► judging ─► passing        a refusal, or an error of the request, whose beginning is read first
+ *          ├─► judging ─► passing        a refusal, or an error of the request, whose beginning is read first
+ *          └─► holding ─► passing        a stream whose first content token is awaited
  *
  * Invariant: it settles once; a client never takes half an answer for a whole one; after it has settled nothing of this exchange is
  * written any more.
@@ -16,6 +17,15 @@ type Controller = Dispatcher.DispatchController;
 
 /** Errors are short; what is longer is none, and passes on. */
 const longestError = 65_536;
+
+/** More than servers send before their first token; what is longer passes on. */
+const mostHeld = 1_048_576;
+
+/** Tells when content has come. */
+export interface TokenWatch {
+  readonly firstTokenAtMs: number | undefined;
+  push(chunk: Buffer): void;
+}
 
 /** Bytes that pass by, for whoever reads along. */
 export interface Tap {
@@ -34,6 +44,8 @@ export interface RelayHost {
   begins(): void;
   /** Whether an answer with a status from 400 up, of which this is the beginning, is kept from the client. */
   keeps(status: number, headers: IncomingHttpHeaders, beginning: Buffer): boolean;
+  /** Undefined for an answer that need not be held until its first content token. */
+  watch(headers: IncomingHttpHeaders): TokenWatch | undefined;
   /** The answer passes: the request will not be sent again. */
   passes(status: number, headers: IncomingHttpHeaders): Tap | undefined;
   /** True when the client has the answer, false when it was kept. */
@@ -51,6 +63,8 @@ export class Relay implements Dispatcher.DispatchHandler {
   /** The beginning of an answer that may be kept; undefined while bytes pass. */
   private beginning: Buffer[] | undefined = undefined;
   private beginningBytes = 0;
+  /** While the first content token is awaited. */
+  private watch: TokenWatch | undefined = undefined;
   private tap: Tap | undefined = undefined;
   private hearsDrain = false;
   private readonly abort = (): void => {
@@ -76,7 +90,8 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (status < 200 || this.isSettled) return;
     this.status = status;
     this.headers = headers;
-    if (status < 400) this.pass();
+    if (status < 400) this.watch = this.host.watch(headers);
+    if (status < 400 && this.watch === undefined) this.pass();
     else this.beginning = [];
   }
 
@@ -88,7 +103,9 @@ export class Relay implements Dispatcher.DispatchHandler {
     }
     this.beginning.push(chunk);
     this.beginningBytes += chunk.length;
-    if (this.beginningBytes >= longestError) this.judge();
+    this.watch?.push(chunk);
+    const isEnough = this.watch === undefined ? this.beginningBytes >= longestError : this.hasBegun(this.watch);
+    if (isEnough) this.judge();
   }
 
   onResponseEnd(): void {
@@ -110,17 +127,21 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.host.fail(error);
   }
 
+  private hasBegun({ firstTokenAtMs }: TokenWatch): boolean {
+    return firstTokenAtMs !== undefined || this.beginningBytes >= mostHeld;
+  }
+
   private judge(): void {
     const beginning = Buffer.concat(this.beginning ?? [], this.beginningBytes);
     this.beginning = undefined;
-    if (this.host.keeps(this.status, this.headers, beginning)) {
+    if (this.status >= 400 && this.host.keeps(this.status, this.headers, beginning)) {
       this.settle();
       this.breakOff(new Error('another server will be asked'));
       this.host.done(false);
       return;
     }
     this.pass();
-    if (this.controller !== undefined && !this.isSettled) this.write(this.controller, beginning);
+    if (this.controller !== undefined && !this.isSettled && beginning.length > 0) this.write(this.controller, beginning);
   }
 
   /** An answer whose status line or headers have bytes that Node does not write cannot be passed on, and is not read either. */

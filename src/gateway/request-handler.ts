@@ -227,6 +227,7 @@ export class RequestHandler {
       this.counters.sentTo(endpoint.id);
       call.queuedMs += call.req.flow?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
+      const mayRetry = enabled && call.attempts.length <= max && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes;
       const result = await forward(call, lease, {
         agent: this.setup.agent,
         bodies: this.bodies,
@@ -234,7 +235,8 @@ export class RequestHandler {
         upstream: this.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
         avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
-        mayRetry: enabled && call.attempts.length <= max && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes,
+        mayRetry,
+        firstTokenMs: mayRetry && this.upstreams.hasOther(call) ? firstTokenMsOf(call, config.timeouts) : undefined,
         isRetry: call.attempts.length > 1,
         counters: this.counters,
         closesConnection: this.isDraining(),
@@ -295,4 +297,11 @@ function methodsOf(path: string): string {
 function notAllowed({ req, path }: Call, methods: string): ApiError {
   const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
   return new ApiError(405, 'method_not_allowed', message, { allow: methods });
+}
+
+/** Only streams have a first token: other answers come whole. */
+function firstTokenMsOf({ body, targetModel }: Call, { firstTokenMs, firstTokenMsByModel }: GatewayConfig['timeouts']): number | undefined {
+  if (body?.isStream !== true) return undefined;
+  const isNamed = targetModel !== undefined && Object.hasOwn(firstTokenMsByModel, targetModel);
+  return isNamed ? firstTokenMsByModel[targetModel] : firstTokenMs;
 }

@@ -4,6 +4,7 @@
  * Invariant: the pool has exactly the upstreams of the last configuration. A server under a new URL is another server.
  */
 import { EndpointPool, type EndpointView } from '../index.js';
+import type { Call } from './call.js';
 import type { UpstreamConfig } from './gateway-config.js';
 
 export class Upstreams {
@@ -40,6 +41,16 @@ export class Upstreams {
   serves(model: string): boolean {
     const { endpoints } = this.pool;
     return endpoints.length === 0 || endpoints.some(({ labels }) => labels.model === undefined || listed(labels.model).includes(model));
+  }
+
+  /** Whether a server is left that a request was not sent to yet, and that serves its model. */
+  hasOther({ attempts, targetModel }: Pick<Call, 'attempts' | 'targetModel'>): boolean {
+    return this.pool.endpoints.some(
+      ({ id, state, labels }) =>
+        state === 'ready' &&
+        !attempts.includes(id) &&
+        (labels.model === undefined || targetModel === undefined || listed(labels.model).includes(targetModel)),
+    );
   }
 
   /** Whether the model of a request decides where it may go. */

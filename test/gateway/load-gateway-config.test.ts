@@ -24,7 +24,15 @@ describe('a gateway file', () => {
     expect(config.scrape).toBeUndefined();
     expect(config.auth).toEqual({ keys: [], anonymous: { tenant: 'default-flow', priority: 0, trusted: false } });
     expect(config.flow.limits?.maxBytes).toBe(2 ** 30);
-    expect(config.timeouts).toEqual({ connectMs: 5_000, uploadMs: 10_000, firstByteMs: 300_000, idleMs: 60_000, totalMs: 1_800_000 });
+    expect(config.timeouts).toEqual({
+      firstTokenMs: undefined,
+      firstTokenMsByModel: {},
+      connectMs: 5_000,
+      uploadMs: 10_000,
+      firstByteMs: 300_000,
+      idleMs: 60_000,
+      totalMs: 1_800_000,
+    });
   });
 
   it('lets tenants take turns, and lets a full queue drop from the one with most waiting, unless it says otherwise', () => {

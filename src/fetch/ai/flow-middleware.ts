@@ -91,7 +91,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model): Promise<Outcome> {
-    const { fairnessId, priority, tokens, ttlMs, sloTtftMs, affinityKey, endpointSubset }: Classification = {
+    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, endpointSubset }: Classification = {
       fairnessId: 'default-flow',
       ...context?.getStore(),
       ...params.providerOptions?.headgate,
@@ -102,6 +102,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       signal: params.abortSignal,
       tokens: tokens ?? estimate(params),
       ttlMs,
+      maxWaitMs,
       sloTtftMs,
       affinityKey,
       endpointSubset,

@@ -60,9 +60,12 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
         ['largest request', bytes(limits.maxRequestBytes)],
         [
           'timeouts',
-          `connect ${ms(timeouts.connectMs)}, first byte ${ms(timeouts.firstByteMs)}, idle ${ms(timeouts.idleMs)}, total ${ms(timeouts.totalMs)}`,
+          `connect ${ms(timeouts.connectMs)}, ${timeouts.firstTokenMs === undefined ? '' : `first token ${ms(timeouts.firstTokenMs)}, `}first byte ${ms(timeouts.firstByteMs)}, idle ${ms(timeouts.idleMs)}, total ${ms(timeouts.totalMs)}`,
         ],
-        ['retry elsewhere', retry.enabled ? `once, bodies up to ${bytes(retry.maxBodyBytes)}` : 'never'],
+        [
+          'retry elsewhere',
+          retry.enabled ? `${retry.max === 1 ? 'once' : `${retry.max} times`}, bodies up to ${bytes(retry.maxBodyBytes)}` : 'never',
+        ],
         ['scraping', scrape === undefined ? 'off' : `every ${ms(scrape.intervalMs)}, stale after ${ms(scrape.stalenessThresholdMs)}`],
         [
           'on SIGTERM',

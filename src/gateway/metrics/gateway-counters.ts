@@ -8,7 +8,7 @@ const mostStatuses = 100;
 /** Prompt, completion, and the part of the prompt that was cached. */
 const kinds = 3;
 /** How an exchange with a server can fail. */
-const failureCodes = ['upstream_failed', 'upstream_timeout', 'upstream_unreachable'];
+const failureCodes = ['first_token_timeout', 'upstream_failed', 'upstream_timeout', 'upstream_unreachable'];
 
 /** Told of each time to the first token, in seconds. */
 export type OnFirstToken = (seconds: number, call: Call) => void;
