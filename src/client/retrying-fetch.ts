@@ -1,13 +1,14 @@
 /** A fetch that tries again while the gateway says so. */
 import { realClock } from '../base/clock.js';
 import { pause } from '../base/pause.js';
-import { object } from '../base/schema/containers.js';
+import { object, record } from '../base/schema/containers.js';
 import { callable, objectWith, optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
-import { msFromZero } from './option-schemas.js';
+import { type FirstTokenTimeouts, fetchToFirstToken, firstTokenMsOf } from './first-token.js';
+import { msAboveZero, msFromZero } from './option-schemas.js';
 import { isReplayable, replayableInput, signalOf } from './replay.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
@@ -22,6 +23,11 @@ export interface RetryOptions extends RetryPolicy {
   deadlineMs?: number | undefined;
   /** The limit on retries. @default retryBudget(), one for each fetch that is made here */
   budget?: RetryBudget | undefined;
+  /**
+   * A stream that brings no content token in time is cancelled and asked for again, while attempts and the budget last. Comments,
+   * keep-alive events and deltas with nothing but a role are no content; nothing of such an attempt reaches the caller. @default none
+   */
+  timeouts?: FirstTokenTimeouts | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
 }
@@ -37,17 +43,18 @@ const optionsSchema = object({
   random: aFunction,
   nowEpochMs: aFunction,
   budget: optional(objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
+  timeouts: optional(object({ firstToken: optional(msAboveZero()), firstTokenByModel: optional(record(msAboveZero())) }), {}),
   clock: optional(clockSchema(), realClock),
 } satisfies Record<keyof RetryOptions, unknown>);
 
 /**
  * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller gets the last
- * response as it came. Nothing else is retried: no other status, no network error, no response whose body breaks off, no request whose
+ * response as it came. Nothing else is retried but a stream whose first token is late, see `timeouts`: no other status, no network error, no response whose body breaks off, no request whose
  * body is a stream. A `Request` with a body is sent as a clone, which keeps that body in memory until the answer is there.
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  const { maxAttempts, deadlineMs, budget = retryBudget(), clock } = parse(optionsSchema, options, 'retrying options');
+  const { maxAttempts, deadlineMs, budget = retryBudget(), timeouts, clock } = parse(optionsSchema, options, 'retrying options');
 
   return async function fetchWithRetries(input, init) {
     const mostAttempts = isReplayable(init?.body) ? maxAttempts : 1;
@@ -55,7 +62,14 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
     budget.requested();
     for (let attempt = 0; ; attempt++) {
       const isLast = attempt + 1 >= mostAttempts;
-      const response = await fetch(isLast ? input : replayableInput(input, init), init);
+      const tokenMs = isLast ? Number.POSITIVE_INFINITY : firstTokenMsOf(timeouts, init?.body);
+      const sent = isLast ? input : replayableInput(input, init);
+      const mayGiveUp = (): boolean => clock.now() <= lastAtMs && budget.tryRetry(clock.now());
+      const response =
+        tokenMs === Number.POSITIVE_INFINITY
+          ? await fetch(sent, init)
+          : await fetchToFirstToken(fetch, sent, init, tokenMs, clock, mayGiveUp);
+      if (response === undefined) continue;
       const delayMs = isLast ? undefined : retryDelayMs(response, attempt, options);
       const nowMs = clock.now();
       if (delayMs === undefined || nowMs + delayMs > lastAtMs || !budget.tryRetry(nowMs)) return response;

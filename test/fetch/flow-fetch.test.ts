@@ -397,12 +397,20 @@ describe('a refusal of the server', () => {
 describe('a first token that does not come in time', () => {
   const timeouts = { firstToken: 20, firstTokenByModel: { o3: '10m' } } as const;
 
+  /** Lets the time for the first token pass once the attempt has reached its server. */
+  async function expire(clock: ManualClock, server: ModelServer, asked = 1): Promise<void> {
+    await until('the attempt was made', () => server.asked.length === asked);
+    await clock.advance(20);
+  }
+
   it('has the call sent again, and nothing of the first attempt reaches the caller', async () => {
     for (const late of [hang, think]) {
       const server = await startModelServer(inTurn(late, serve));
-      const setup = gated({ timeouts });
-      const response = await setup.fetch(urlOf(server), streamed);
-      const text = await response.text();
+      const clock = new ManualClock();
+      const setup = gated({ timeouts, clock });
+      const call = setup.fetch(urlOf(server), streamed);
+      await expire(clock, server);
+      const text = await (await call).text();
       expect(text).toContain('ved');
       expect(text.match(/keep-alive/g)).toHaveLength(1);
       expect(server.asked).toHaveLength(2);
@@ -413,9 +421,10 @@ describe('a first token that does not come in time', () => {
 
   it('has the last attempt wait as long as it takes', async () => {
     const server = await startModelServer(think);
-    const setup = gated({ timeouts });
-    const call = setup.fetch(urlOf(server), streamed);
-    await until('it was sent again', () => server.asked.length === 2);
+    const clock = new ManualClock();
+    const call = gated({ timeouts, clock }).fetch(urlOf(server), streamed);
+    await expire(clock, server);
+    await expire(clock, server, 2);
     const response = await call;
     sendText(server.asked[1]!, 'served');
     server.asked[1]!.res.end();
@@ -425,9 +434,13 @@ describe('a first token that does not come in time', () => {
 
   it('gives the last attempt the time for its first byte', async () => {
     const server = await startModelServer(hang);
-    const setup = gated({ timeouts: { ...timeouts, firstByte: 30 } });
-    await expect(setup.fetch(urlOf(server), streamed)).rejects.toMatchObject({ name: 'TimeoutError' });
-    expect(server.asked).toHaveLength(2);
+    const clock = new ManualClock();
+    const setup = gated({ timeouts: { ...timeouts, firstByte: 30 }, clock });
+    const call = expect(setup.fetch(urlOf(server), streamed)).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expire(clock, server);
+    await expire(clock, server, 2);
+    await clock.advance(10);
+    await call;
     await expectIdle(setup);
   });
 
@@ -436,8 +449,12 @@ describe('a first token that does not come in time', () => {
     ['a call that asks for no stream', chat()],
   ])('is no matter for %s', async (_what, init) => {
     const server = await startModelServer(hang);
-    const setup = gated({ timeouts: { ...timeouts, firstByte: 60 } });
-    await expect(setup.fetch(urlOf(server), init)).rejects.toMatchObject({ name: 'TimeoutError' });
+    const clock = new ManualClock();
+    const call = gated({ timeouts: { ...timeouts, firstByte: 60 }, clock }).fetch(urlOf(server), init);
+    const failed = expect(call).rejects.toMatchObject({ name: 'TimeoutError' });
+    await expire(clock, server);
+    await clock.advance(40);
+    await failed;
     expect(server.asked).toHaveLength(1);
   });
 
@@ -450,8 +467,10 @@ describe('a first token that does not come in time', () => {
       saturationDetector: concurrencyDetector({ maxConcurrency: 10 }),
       endpointPicker: elsewhere({ type: 'first', pick: (endpoints) => endpoints[0] }),
     });
-    const response = await flowFetch(flow, { timeouts })('http://model/v1/chat/completions', streamed);
-    expect(await response.text()).toContain('ved');
+    const clock = new ManualClock();
+    const call = flowFetch(flow, { timeouts, clock })('http://model/v1/chat/completions', streamed);
+    await expire(clock, servers[0]!);
+    expect(await (await call).text()).toContain('ved');
     expect(servers.map(({ asked }) => asked.length)).toEqual([1, 1]);
     await expectIdle({ flow });
   });

@@ -5,7 +5,7 @@ import { errorOf, fileOf, startGateway } from './support/gateway.js';
 import { type Answer, serve, sse, startUpstream } from './support/upstream.js';
 
 const chat = { model: 'llama', stream: true, messages: [{ role: 'user', content: 'hello' }] };
-const timeouts = { firstToken: '20ms', firstTokenByModel: { o3: '10m' } };
+const timeouts = { firstToken: '250ms', firstTokenByModel: { o3: '10m' } };
 const role = 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}\n\n';
 
 const hang: Answer = () => {};
@@ -46,7 +46,7 @@ describe('a stream without a content token in time', () => {
       const answer = post(chat);
       const last = upstreams[servers - 1]!;
       await until('the last server was asked', () => last.received.length === 1);
-      await new Promise((resolve) => setTimeout(resolve, 60));
+      await new Promise((resolve) => setTimeout(resolve, 400));
       last.received[0]!.res.end(sse('served'));
       expect(await (await answer).text()).toBe(`: keep-alive\n\n${role}${sse('served')}`);
       expect(upstreams.map(({ received }) => received.length)).toEqual(upstreams.map(() => 1));
@@ -71,7 +71,7 @@ describe('a stream without a content token in time', () => {
   ])('is no matter for %s', async (_what, body) => {
     const slow = await startUpstream(hang);
     const { post } = await startGateway(
-      fileOf([slow.url, (await startUpstream()).url], { timeouts: { ...timeouts, firstByte: '60ms' } }, 1),
+      fileOf([slow.url, (await startUpstream()).url], { timeouts: { ...timeouts, firstByte: '500ms' } }, 1),
     );
     expect(await errorOf(await post(body))).toMatchObject({ status: 504, code: 'upstream_timeout' });
     expect(slow.received).toHaveLength(1);

@@ -1,0 +1,81 @@
+/** An attempt that is given up when a stream brings no content token in time. */
+import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import type { Clock } from '../index.js';
+import { signalOf } from './replay.js';
+
+type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
+
+/** Spans of time in ms; Infinity: as long as it takes. */
+export interface FirstTokenTimeouts {
+  /** For every request for a stream. @default Infinity */
+  firstToken?: number | undefined;
+  /** For single models, by the name in a JSON body: reasoning models think for longer. */
+  firstTokenByModel?: Readonly<Record<string, number>> | undefined;
+}
+
+/** Infinity for what asks for no stream: its answer comes whole. */
+export function firstTokenMsOf(
+  { firstToken = Number.POSITIVE_INFINITY, firstTokenByModel = {} }: FirstTokenTimeouts,
+  body: RequestInit['body'] | undefined,
+): number {
+  if (typeof body !== 'string') return Number.POSITIVE_INFINITY;
+  const { model, stream } = fieldsOf(body);
+  if (stream !== true) return Number.POSITIVE_INFINITY;
+  return typeof model === 'string' && Object.hasOwn(firstTokenByModel, model) ? (firstTokenByModel[model] ?? firstToken) : firstToken;
+}
+
+/**
+ * The answer, with its first content token if it is a stream; undefined when that did not come within `ms` and `mayGiveUp` said so, once,
+ * at that moment. The attempt is cancelled then.
+ */
+export async function fetchToFirstToken(
+  fetch: Fetch,
+  input: string | URL | Request,
+  init: RequestInit | undefined,
+  ms: number,
+  clock: Clock,
+  mayGiveUp: () => boolean,
+): Promise<Response | undefined> {
+  const late = new AbortController();
+  const caller = signalOf(input, init);
+  const timer = clock.setTimeout(() => {
+    if (mayGiveUp()) late.abort();
+  }, ms);
+  try {
+    const signal = caller === undefined ? late.signal : AbortSignal.any([caller, late.signal]);
+    const response = await fetch(input, { ...init, signal });
+    if (response.body === null || !isEventStream(response.headers)) return response;
+    const reader = response.body.getReader();
+    const { chunks } = await readToFirstToken(reader);
+    const { status, statusText, headers } = response;
+    return new Response(joined(chunks, reader), { status, statusText, headers });
+  } catch (error) {
+    if (late.signal.aborted && caller?.aborted !== true) return undefined;
+    throw error;
+  } finally {
+    clock.clearTimeout(timer);
+  }
+}
+
+/** What was read, and then the rest, no faster than it is asked for. */
+function joined(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = chunks.length > 0 ? { done: false, value: chunks.shift() } : await reader.read();
+        if (done || value === undefined) controller.close();
+        else controller.enqueue(value);
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function fieldsOf(text: string): { readonly model?: unknown; readonly stream?: unknown } {
+  try {
+    return (JSON.parse(text) as object | null) ?? {};
+  } catch {
+    return {};
+  }
+}
