@@ -63,10 +63,12 @@ describe('a stream without a content token in time', () => {
     for (const behave of [hang, think, serve]) {
       const server = await startModelServer(behave);
       const abort = new AbortController();
-      const call = send().send(server.url, { ...streamed, signal: abort.signal }).then(async (response) => {
-        abort.abort(new Error('left'));
-        return response.text();
-      });
+      const call = send()
+        .send(server.url, { ...streamed, signal: abort.signal })
+        .then(async (response) => {
+          abort.abort(new Error('left'));
+          return response.text();
+        });
       const ended = expect(call).rejects.toThrow('left');
       await until('it was asked', () => server.asked.length === 1);
       if (behave !== serve) abort.abort(new Error('left'));
