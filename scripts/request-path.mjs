@@ -87,18 +87,22 @@ session.connect();
 await session.post('Profiler.enable');
 await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-/** The second run counts: what the first request of a controller makes, others find. */
+/**
+ * The shortest of some runs after the first: what the first request of a controller makes, others find, and on a busy machine a timer of
+ * the last request may end during this one.
+ */
 async function measure(run, prepare = async () => undefined) {
-  let functions = [];
-  for (let i = 0; i < 2; i++) {
+  let shortest = [];
+  for (let i = 0; i < 5; i++) {
     const prepared = await prepare();
     await nextTurn();
     await calls(session);
     await run(prepared);
-    functions = await calls(session);
+    const functions = await calls(session);
+    if (i > 0 && (shortest.length === 0 || functions.length < shortest.length)) shortest = functions;
     await nextTurn();
   }
-  return functions;
+  return shortest;
 }
 
 const paths = {
