@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 import { emptyHeadsAreCells } from './empty-heads.ts';
+import { indentedCodeIsFenced } from './indented-code.ts';
 import { linksToSources, slugify } from './links.ts';
 import { navigation, sidebar } from './navigation.ts';
 import { sources } from './sources.ts';
@@ -39,6 +40,7 @@ export default defineConfig({
     config: (markdown) => {
       linksToSources(markdown);
       emptyHeadsAreCells(markdown);
+      indentedCodeIsFenced(markdown);
     },
   },
   // The theme gives every page but the home its landmark.
