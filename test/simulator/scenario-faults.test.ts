@@ -101,6 +101,13 @@ describe('a trace', () => {
 
   it.each([
     ['a hole', 'arrival,promptTokens,outputTokens\n,1,1\n', 'line 2: expected an arrival time; got a hole'],
+    ['a hole among its tokens', 'arrival,promptTokens,outputTokens\n0,5,\n', 'line 2: expected a number from 0 up of output tokens; got a hole'],
+    [
+      'a key that one line lacks',
+      '{"arrival":0,"promptTokens":1}\n{"arrival":1,"promptTokens":1,"outputTokens":2}\n',
+      'line 1: expected a number from 0 up of output tokens; got a hole',
+    ],
+    ['no integer as priority', 'arrival,serviceMs,priority\n0,5,high\n', 'line 2: expected an integer as priority; got "high"'],
     ['a negative time', 'arrival,promptTokens,outputTokens\n-3,1,1\n', 'line 2: expected a time from 0 up; got "-3"'],
     [
       'a time that goes back',
@@ -124,8 +131,14 @@ describe('a trace', () => {
 
   it('with an unknown column says which', () => {
     expect(faultsOf(() => readTrace('arrival,promptTokens,colour\n1,2,red\n'))[0]).toMatch(
-      /^line 2: expected one of the columns .*; got "colour"$/,
+      /^line 1: expected one of the columns arrivalMs, arrival, .*; got "colour"$/,
     );
+    const json = '{"arrival":0,"outputTokens":1}\n{"arrival":0,"outputTokens":1,"colour":"red"}\n';
+    expect(faultsOf(() => readTrace(json))[0]).toMatch(/^line 2: expected one of the columns .*; got "colour"$/);
+  });
+
+  it('may leave tenant and priority empty: they are the default then', () => {
+    expect(readTrace('arrival,outputTokens,tenant,priority\n0,1,,\n').rows).toEqual([{ arrivalMs: 0, outputTokens: 1 }]);
   });
 
   it('leaves wrong lines out where told to, and counts them', () => {

@@ -47,6 +47,8 @@ class TraceReading {
   badLines = 0;
   private format: TraceFormat | undefined = undefined;
   private readonly unknown = new Set<string>();
+  /** Figures that every line must have, because the file has a column for them. */
+  private readonly required = new Set<TraceColumn>();
   private beginsAtMs: number | undefined = undefined;
   private lastMs = Number.NEGATIVE_INFINITY;
 
@@ -54,6 +56,8 @@ class TraceReading {
     const lines = text.split(/\r?\n/);
     const isJson = /^\s*\{/.test(text);
     const head = isJson ? undefined : splitCsvLine(lines[0] ?? '');
+    if (head === undefined) for (const line of lines) this.require(Object.keys(jsonLine(line) ?? {}));
+    else this.readHead(head);
     for (const [index, line] of lines.entries()) {
       if (line.trim() === '' || (index === 0 && !isJson)) continue;
       this.readLine(isJson ? jsonLine(line) : csvLine(line, head ?? []), index + 1);
@@ -68,6 +72,25 @@ class TraceReading {
     return this.format?.name ?? '';
   }
 
+  private readHead(head: readonly string[]): void {
+    this.format = formatOf(head);
+    this.require(head);
+    for (const name of head) if (!this.isKnown(name)) this.noteUnknown(name, 1);
+  }
+
+  private require(names: readonly string[]): void {
+    if (names.length > 0) this.format ??= formatOf(names);
+    if (this.format === undefined || this.format.isByEnd === true) return;
+    for (const name of names) {
+      const column = this.format.columns[plainName(name)];
+      if (column === 'promptTokens' || column === 'outputTokens' || column === 'serviceMs') this.required.add(column);
+    }
+  }
+
+  private isKnown(name: string): boolean {
+    return this.format?.allowsOthers === true || this.format?.columns[plainName(name)] !== undefined;
+  }
+
   private readLine(line: Line | undefined, number: number): void {
     if (line === undefined) {
       this.wrong(number, 'an object of JSON, or as many columns as the head has', 'something else');
@@ -78,8 +101,8 @@ class TraceReading {
     const values: Partial<Record<TraceColumn, unknown>> = {};
     for (const [name, value] of Object.entries(line)) {
       const column = columns[plainName(name)];
-      if (column === undefined && this.format.allowsOthers !== true) this.noteUnknown(name, number);
-      else if (column !== undefined) values[column] = value;
+      if (column !== undefined) values[column] = value;
+      else if (!this.isKnown(name)) this.noteUnknown(name, number);
     }
     if (only !== undefined && plainLine(line)[only[0]] !== only[1]) return;
     this.add(values, number);
@@ -91,15 +114,24 @@ class TraceReading {
     const promptTokens = figure(values.promptTokens);
     const outputTokens = figure(values.outputTokens);
     const serviceMs = figure(values.serviceMs);
-    const hole = [
-      ['prompt tokens', promptTokens, values.promptTokens],
-      ['output tokens', outputTokens, values.outputTokens],
-      ['service time', serviceMs, values.serviceMs],
-      ['total time', totalMs, values.totalMs],
-    ].find(([, read, given]) => read === undefined && given !== undefined && given !== '');
+    const ttftMs = figure(values.ttftMs);
+    const noFigure = (
+      [
+        ['prompt tokens', promptTokens, 'promptTokens'],
+        ['output tokens', outputTokens, 'outputTokens'],
+        ['service time', serviceMs, 'serviceMs'],
+        ['total time', totalMs, 'totalMs'],
+        ['time to the first token', ttftMs, 'ttftMs'],
+      ] as const
+    ).find(([, read, column]) => read === undefined && (this.required.has(column) || !isHole(values[column])));
     if (arrivalMs === undefined) return;
-    if (hole !== undefined) {
-      this.wrong(number, `a number from 0 up of ${String(hole[0])}`, JSON.stringify(hole[2]));
+    if (noFigure !== undefined) {
+      const [what, , column] = noFigure;
+      this.wrong(number, `a number from 0 up of ${what}`, isHole(values[column]) ? 'a hole' : JSON.stringify(values[column]));
+      return;
+    }
+    if (!isHole(values.priority) && !Number.isSafeInteger(Number(values.priority))) {
+      this.wrong(number, 'an integer as priority', JSON.stringify(values.priority));
       return;
     }
     if (promptTokens === undefined && outputTokens === undefined && serviceMs === undefined && this.format?.isByEnd !== true) {
@@ -112,12 +144,12 @@ class TraceReading {
     this.lastMs = arrivalMs;
     this.rows.push({
       arrivalMs,
-      ...(tenant !== undefined && tenant !== '' && { tenant: String(tenant) }),
-      ...(priority !== undefined && Number.isSafeInteger(Number(priority)) && { priority: Number(priority) }),
+      ...(!isHole(tenant) && { tenant: String(tenant) }),
+      ...(!isHole(priority) && { priority: Number(priority) }),
       ...(promptTokens !== undefined && { promptTokens }),
       ...(outputTokens !== undefined && { outputTokens }),
       ...(serviceMs !== undefined && { serviceMs }),
-      ...(figure(values.ttftMs) !== undefined && { ttftMs: figure(values.ttftMs) }),
+      ...(ttftMs !== undefined && { ttftMs }),
       ...(totalMs !== undefined && { totalMs }),
     });
   }
@@ -132,7 +164,7 @@ class TraceReading {
       this.beginsAtMs ??= instantMs;
       return this.inOrder(instantMs - this.beginsAtMs, given, number);
     }
-    if (given === undefined || given === '') return this.wrong(number, 'an arrival time', 'a hole');
+    if (isHole(given)) return this.wrong(number, 'an arrival time', 'a hole');
     const arrivalMs = Number(given) * (values.arrivalMs === undefined ? 1000 : 1);
     if (!(arrivalMs >= 0 && arrivalMs < Number.POSITIVE_INFINITY)) return this.wrong(number, 'a time from 0 up', JSON.stringify(given));
     return this.inOrder(arrivalMs, given, number);
@@ -153,7 +185,7 @@ class TraceReading {
   private noteUnknown(name: string, number: number): void {
     if (this.unknown.has(name)) return;
     this.unknown.add(name);
-    const known = Object.entries(this.format?.columns ?? {}).flatMap(([column, meaning]) => (meaning === 'ignored' ? [] : [column]));
+    const known = this.format?.spelled ?? [];
     const place = { path: `line ${number}`, expected: `one of the columns ${known.join(', ')}`, got: JSON.stringify(name) };
     this.issues.push(place);
   }
@@ -183,9 +215,13 @@ function plainLine(line: Line): Line {
   return Object.fromEntries(Object.entries(line).map(([name, value]) => [plainName(name), value]));
 }
 
+function isHole(value: unknown): boolean {
+  return value === undefined || value === null || value === '';
+}
+
 /** A number from 0 up; undefined for anything else. */
 function figure(value: unknown): number | undefined {
-  if (value === undefined || value === null || value === '') return undefined;
+  if (isHole(value)) return undefined;
   const number = Number(value);
   return number >= 0 && number < Number.POSITIVE_INFINITY ? number : undefined;
 }

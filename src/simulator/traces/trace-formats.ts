@@ -22,7 +22,10 @@ export interface TraceFormat {
   readonly name: string;
   /** The format is that of a file that has all of these. */
   readonly marks: readonly string[];
+  /** By their names as they are compared. */
   readonly columns: Readonly<Record<string, TraceColumn>>;
+  /** The columns that are read, as people spell them. */
+  readonly spelled: readonly string[];
   /** True where lines stand in the order of their ends. */
   readonly isByEnd?: true;
   /** Other columns are of no use, and no fault. */
@@ -33,9 +36,18 @@ export interface TraceFormat {
 
 const ignored = (names: readonly string[]): Record<string, TraceColumn> => Object.fromEntries(names.map((name) => [name, 'ignored']));
 
+function format({ columns, ...rest }: Omit<TraceFormat, 'spelled'>): TraceFormat {
+  const entries = Object.entries(columns);
+  return {
+    ...rest,
+    columns: Object.fromEntries(entries.map(([name, meaning]) => [plainName(name), meaning])),
+    spelled: entries.flatMap(([name, meaning]) => (meaning === 'ignored' ? [] : [name])),
+  };
+}
+
 /** The first whose marks are all there. */
 const traceFormats: readonly TraceFormat[] = [
-  {
+  format({
     name: 'access log of headgate gateway',
     marks: ['event', 'time'],
     columns: {
@@ -43,61 +55,61 @@ const traceFormats: readonly TraceFormat[] = [
       event: 'ignored',
       tenant: 'tenant',
       priority: 'priority',
-      prompttokens: 'promptTokens',
-      completiontokens: 'outputTokens',
-      durationms: 'totalMs',
-      ttftms: 'ttftMs',
+      promptTokens: 'promptTokens',
+      completionTokens: 'outputTokens',
+      durationMs: 'totalMs',
+      ttftMs: 'ttftMs',
     },
     isByEnd: true,
     allowsOthers: true,
     only: ['event', 'request'],
-  },
-  {
+  }),
+  format({
     name: 'Azure LLM inference trace',
     marks: ['timestamp', 'contexttokens', 'generatedtokens'],
-    columns: { timestamp: 'arrivalDate', contexttokens: 'promptTokens', generatedtokens: 'outputTokens' },
-  },
-  {
+    columns: { TIMESTAMP: 'arrivalDate', ContextTokens: 'promptTokens', GeneratedTokens: 'outputTokens' },
+  }),
+  format({
     name: 'BurstGPT',
     marks: ['timestamp', 'requesttokens', 'responsetokens'],
     columns: {
-      timestamp: 'arrivalSeconds',
-      requesttokens: 'promptTokens',
-      responsetokens: 'outputTokens',
+      Timestamp: 'arrivalSeconds',
+      'Request tokens': 'promptTokens',
+      'Response tokens': 'outputTokens',
       ...ignored(['model', 'sessionid', 'elapsedtime', 'totaltokens', 'logtype']),
     },
-  },
-  {
+  }),
+  format({
     name: 'Mooncake',
     marks: ['timestamp', 'inputlength', 'outputlength'],
     columns: {
       timestamp: 'arrivalMs',
-      inputlength: 'promptTokens',
-      outputlength: 'outputTokens',
+      input_length: 'promptTokens',
+      output_length: 'outputTokens',
       ...ignored(['hashids', 'round', 'sessionid']),
     },
-  },
-  {
+  }),
+  format({
     name: 'VTC artifact',
     marks: ['t', 'client', 'in', 'out'],
     columns: { t: 'arrivalSeconds', client: 'tenant', in: 'promptTokens', out: 'outputTokens' },
-  },
-  {
+  }),
+  format({
     name: 'headgate trace',
     marks: [],
     columns: {
-      arrivalms: 'arrivalMs',
+      arrivalMs: 'arrivalMs',
       arrival: 'arrivalSeconds',
       tenant: 'tenant',
       priority: 'priority',
-      prompttokens: 'promptTokens',
-      outputtokens: 'outputTokens',
-      completiontokens: 'outputTokens',
-      servicems: 'serviceMs',
-      ttftms: 'ttftMs',
-      totalms: 'totalMs',
+      promptTokens: 'promptTokens',
+      outputTokens: 'outputTokens',
+      completionTokens: 'outputTokens',
+      serviceMs: 'serviceMs',
+      ttftMs: 'ttftMs',
+      totalMs: 'totalMs',
     },
-  },
+  }),
 ];
 
 export function plainName(column: string): string {
