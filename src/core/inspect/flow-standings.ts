@@ -106,8 +106,21 @@ export class FlowStandings {
     }
     const forBusiest = Math.max(this.count - waiting.length, Math.floor(this.count / 3));
     const others = busiest.members.slice(0, forBusiest);
-    return [...waiting.slice(0, this.count - others.length), ...others];
+    return [...waiting.slice(0, this.count - others.length), ...withOldest(others, backlog.bands, nowMs)];
   }
+}
+
+/** The same standings, with the oldest wait of those that have requests waiting. */
+function withOldest(standings: readonly FlowStanding[], bands: Dispatcher['backlog']['bands'], nowMs: number): FlowStanding[] {
+  const shared = new Map<PriorityBand, ReturnType<typeof oldestByFlow>>();
+  return standings.map((standing) => {
+    const band = bands.get(standing.priority);
+    const flow = band?.flows.get(standing.fairnessId);
+    if (band === undefined || flow === undefined || flow.waiting === 0) return standing;
+    if (band.sharesQueue && !shared.has(band)) shared.set(band, oldestByFlow(band));
+    const oldest = band.sharesQueue ? shared.get(band)?.get(flow) : oldestOf(flow, band);
+    return { ...standing, oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs };
+  });
 }
 
 function sinceMs({ oldest }: Examined): number {

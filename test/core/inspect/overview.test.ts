@@ -192,6 +192,24 @@ describe('overview', () => {
     expect(otherStandings).toBe(2);
   });
 
+  it.each([
+    ['has a queue of its own', roundRobin],
+    ['shares one queue with others', globalStrict],
+  ])('tells how long the flows that run most have waited, where each %s', (_, fairness) => {
+    const { flow, clock } = makeFlow({ saturationDetector: dial(0), bands: [{ priority: 0, fairness: fairness() }] });
+    for (const fairnessId of ['hog', 'hog']) runNow(flow, { fairnessId });
+    flow.reconfigure({ saturationDetector: dial(1) });
+    for (const id of ['a', 'b', 'c', 'hog']) {
+      void flow.enqueue(request, key(id));
+      clock.advance(10);
+    }
+    expect(flow.overview({ standings: 3 }).standings).toMatchObject([
+      { fairnessId: 'a', oldestWaitMs: 40 },
+      { fairnessId: 'b', oldestWaitMs: 30 },
+      { fairnessId: 'hog', waiting: 1, inFlight: 2, oldestWaitMs: 10 },
+    ]);
+  });
+
   it('adds up the classes of a flow that queue apart', () => {
     const pool = new EndpointPool();
     for (const model of ['m', 'n']) pool.add(model, { labels: { model } });
