@@ -1,15 +1,21 @@
 // Runs the tests of the adapters under this Node and the other supported lines: what a client's leaving looks like differs between them.
+// Then it runs scenarios of the simulator under each, and compares what they write: same seed, same bytes, the page of charts included.
 // The binaries come from the npm package `node`, into a temporary folder.
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lines = ['20', '22', '24'].filter((line) => !process.version.startsWith(`v${line}.`));
 const adapters = ['node', 'express', 'koa', 'fastify', 'hono', 'undici'];
 const suites = ['test/integration/', 'test/fetch/', ...adapters.map((name) => `test/adapters/${name}/`)];
+const scenarios = ['two-classes', 'vtc-weighted', 'batch-beside-chat'];
+/** `--only bytes` leaves the tests out, which take minutes. */
+const isBytesOnly = process.argv.includes('--only') && process.argv.at(-1) === 'bytes';
 const limitMs = 120_000;
 
 const folder = mkdtempSync(join(tmpdir(), 'headgate-nodes-'));
@@ -80,6 +86,40 @@ async function test(binary) {
   return numPassedTests;
 }
 
+/** The command in one file, so that no build is needed; its packages are found beside it. */
+async function bundleCommand() {
+  const bundle = join(root, 'test-results', `node-matrix-${process.pid}`);
+  process.on('exit', () => rmSync(bundle, { recursive: true, force: true }));
+  mkdirSync(bundle, { recursive: true });
+  const outfile = join(bundle, 'cli.mjs');
+  const entry = join(root, 'src/gateway/cli/main.ts');
+  await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' });
+  return outfile;
+}
+
+/** Resolves to one hash of everything that the scenarios write. */
+async function bytes(binary, command) {
+  const hash = createHash('sha256');
+  const page = join(folder, 'report.html');
+  for (const name of scenarios) {
+    hash.update(await run(binary, [command, 'simulate', join(root, `examples/scenarios/${name}.yaml`), '--json', '--html', page]));
+    hash.update(readFileSync(page));
+  }
+  return hash.digest('hex');
+}
+
+const command = await bundleCommand();
+let expected;
+
+/** Resolves to what is told of this Node. */
+async function check(binary) {
+  const passed = isBytesOnly ? '' : `${await test(binary)} tests passed, `;
+  const written = await bytes(binary, command);
+  expected ??= written;
+  if (written !== expected) throw new Error(`the simulator writes ${written}, and ${expected} under the first`);
+  return `${passed}the simulator writes ${written.slice(0, 16)}`;
+}
+
 const binaries = [{ line: 'this', binary: Promise.resolve(process.execPath) }, ...lines.map((line) => ({ line, binary: install(line) }))];
 // A failed installation is reported in its turn.
 for (const { binary } of binaries) binary.catch(() => {});
@@ -90,7 +130,7 @@ for (const { line, binary } of binaries) {
   let name = `Node ${line}`;
   try {
     name = `Node ${(await run(await binary, ['--version'])).trim()}`;
-    console.log(`ok    ${name}: ${await test(await binary)} tests passed (${seconds()} s)`);
+    console.log(`ok    ${name}: ${await check(await binary)} (${seconds()} s)`);
   } catch (error) {
     console.log(`FAIL  ${name} (${seconds()} s): ${error.message}`);
     failed += 1;

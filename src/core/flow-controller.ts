@@ -12,6 +12,7 @@ import { explainWait, findWaiting } from './inspect/explain-wait.js';
 import { type ControllerFigures, takeFigures } from './inspect/figures.js';
 import { type ControllerOverview, type OverviewBounds, takeOverview } from './inspect/overview.js';
 import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './inspect/snapshot.js';
+import { warnOfLimitSums } from './limit-sums.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
 import type { WaitExplanation } from './outcome/explanation.js';
 import { FlowControlError } from './outcome/flow-control-error.js';
@@ -54,6 +55,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     this.options = resolveOptions(options);
     this.given = { ...options };
     warnOfShortTtls(options, this.options.clock);
+    warnOfLimitSums(options, this.options);
     this.dispatcher = new Dispatcher(this.options, this.events);
   }
 
@@ -127,6 +129,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     this.options = resolveOptions(given, 'reconfigure');
     this.given = given;
     warnOfShortTtls(changes, this.options.clock);
+    if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
     this.dispatcher.reconfigure(this.options);
   }
 

@@ -233,6 +233,38 @@ describe('a time to live that was meant in seconds', () => {
   });
 });
 
+describe('limits of bands that add up to more than that of all', () => {
+  const limits = { maxRequests: 100 };
+  const bands = [
+    { priority: 1, limits: { maxRequests: 60 } },
+    { priority: 0, limits: { maxRequests: 60 } },
+  ];
+
+  it('are warned of, also when they are put in later', () => {
+    const lines = stderr();
+    const flow = new FlowController({ saturationDetector, limits, bands });
+    const warning =
+      'headgate: limits.maxRequests of the bands add up to 120, more than the 100 of all: lower bands can fill the queue, ' +
+      "and higher ones are refused then. Write overflow: 'fair' to let these pass.";
+    expect(lines).toEqual([warning]);
+    flow.reconfigure({ defaultRequestTtl: '1m' });
+    expect(lines).toHaveLength(1);
+    flow.reconfigure({ limits: { maxRequests: 110 } });
+    expect(lines).toHaveLength(2);
+  });
+
+  it.each([
+    ['somebody leaves for a higher band', { limits, bands, overflow: 'fair' as const }],
+    ['they fit', { limits: { maxRequests: 120 }, bands }],
+    ['only one band has a limit of its own', { limits, bands: [bands[0]!, { priority: 0 }] }],
+    ['the clock is one’s own', { limits, bands, clock: new ManualClock() }],
+  ])('are no matter where %s', (_, options) => {
+    const lines = stderr();
+    new FlowController({ saturationDetector, ...options });
+    expect(lines).toEqual([]);
+  });
+});
+
 describe('an error of a plugin that nobody listens for', () => {
   function failing(): FlowController {
     return makeFlow({

@@ -44,14 +44,15 @@ const hears = (running: CliProcess, event: string, count = 1) =>
   until(`${event} is logged: ${running.stderr}`, () => running.events(event).length >= count, 30_000);
 
 describe('in JSON every line is JSON, with the name of the file', () => {
-  it('at the start, at a warning of Node, at a reload, at a refused one and at the end', async () => {
+  it('at the start, at a warning of Node or of a plugin, at a reload, at a refused one and at the end', async () => {
     const file = fileOf('whole.yaml', { ...gateway, plugins: [...gateway.plugins, { type: 'unknown-scorer' }] });
-    const preload = `process.on('SIGUSR2', () => process.emitWarning('mind the gap'))`;
+    const preload = `process.on('SIGUSR2', () => (process.emitWarning('mind the gap'), console.warn('said by %s', 'a plugin')))`;
     const options = { NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(preload)}` };
     const running = cli.start(['gateway', '--config', file], options);
     await hears(running, 'listening');
     running.child.kill('SIGUSR2');
     await hears(running, 'node-warning');
+    await hears(running, 'console');
     fileOf('whole.yaml', { ...gateway, flowControl: { ...gateway.flowControl, maxRequests: 50 } });
     running.child.kill('SIGHUP');
     await hears(running, 'reloaded');
@@ -63,6 +64,7 @@ describe('in JSON every line is JSON, with the name of the file', () => {
     expect(lines.map(({ event }) => event)).toEqual([
       'config',
       'listening',
+      'console',
       'node-warning',
       'reloaded',
       'fault',
@@ -73,10 +75,11 @@ describe('in JSON every line is JSON, with the name of the file', () => {
     ]);
     expect(lines.flatMap((line) => line.file ?? [])).toEqual(new Array(6).fill(file));
     expect(lines[0]?.message).toContain('unknown-scorer');
-    expect(lines[2]).toMatchObject({ level: 'warn', message: 'mind the gap' });
-    expect(lines[3]).toMatchObject({ changed: 'plugins[unknown-scorer]: removed; flowControl.maxRequests: 100 → 50' });
-    expect(lines[4]).toMatchObject({ level: 'error', path: 'listen.port', expected: expect.any(String), got: expect.any(String) });
-    expect(lines[6]).toMatchObject({ problems: 2 });
+    expect(lines[2]).toMatchObject({ level: 'warn', message: 'said by a plugin' });
+    expect(lines[3]).toMatchObject({ level: 'warn', message: 'mind the gap' });
+    expect(lines[4]).toMatchObject({ changed: 'plugins[unknown-scorer]: removed; flowControl.maxRequests: 100 → 50' });
+    expect(lines[5]).toMatchObject({ level: 'error', path: 'listen.port', expected: expect.any(String), got: expect.any(String) });
+    expect(lines[7]).toMatchObject({ problems: 2 });
   }, 60_000);
 
   it('when it cannot start: each fault, or what went wrong', async () => {

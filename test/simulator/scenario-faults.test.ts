@@ -58,7 +58,7 @@ plugins: [{ type: concurrency-detector, name: c }]
     const readFile = (): string => 'arrival,promptTokens,outputTokens\n0,1,1\n-1,1,1\n2,1,1\n';
     expect(faultsOf(() => loadScenario(scenario, { readFile }))).toEqual(['trace.csv, line 3: expected a time from 0 up; got "-1"']);
     const { options, warnings } = loadScenario(scenario, { readFile, skipBadLines: true });
-    expect(warnings).toEqual(['trace.csv: 1 lines were left out: line 3: expected a time from 0 up; got "-1"']);
+    expect(warnings).toEqual(['trace.csv: 1 line was left out: line 3: expected a time from 0 up; got "-1"']);
     expect(simulate(options).counts.completed).toBe(2);
   });
 
@@ -101,7 +101,11 @@ describe('a trace', () => {
 
   it.each([
     ['a hole', 'arrival,promptTokens,outputTokens\n,1,1\n', 'line 2: expected an arrival time; got a hole'],
-    ['a hole among its tokens', 'arrival,promptTokens,outputTokens\n0,5,\n', 'line 2: expected a number from 0 up of output tokens; got a hole'],
+    [
+      'a hole among its tokens',
+      'arrival,promptTokens,outputTokens\n0,5,\n',
+      'line 2: expected a number from 0 up of output tokens; got a hole',
+    ],
     [
       'a key that one line lacks',
       '{"arrival":0,"promptTokens":1}\n{"arrival":1,"promptTokens":1,"outputTokens":2}\n',

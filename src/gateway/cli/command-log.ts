@@ -2,6 +2,7 @@
  * What the command says on standard error: in the format of the file as soon as the file says it, so that every line can be read by the same
  * program, start-up, warnings of Node and the last words before a crash included.
  */
+import { format as formatted } from 'node:util';
 import { readYaml } from '../../config/read-yaml.js';
 import { FlowConfigError } from '../../index.js';
 import { type GatewayLog, lineLog } from '../index.js';
@@ -51,8 +52,11 @@ export class CommandLog {
     this.writer.flush();
   }
 
-  /** Writes what Node would write by itself. Returns the way to stop. */
+  /** Writes what Node, and plugins by `console`, would write by themselves. Returns the way to stop. */
   takeOver(): () => void {
+    const { warn, error: complain } = console;
+    console.warn = (...said: unknown[]) => this.log('warn', 'console', { message: formatted(...said) });
+    console.error = (...said: unknown[]) => this.log('error', 'console', { message: formatted(...said) });
     const warned = ({ name, message }: Error): void => this.log('warn', 'node-warning', { name, message });
     const ended = (): void => this.flush();
     const crashed = (error: unknown): void => {
@@ -63,6 +67,7 @@ export class CommandLog {
     process.removeAllListeners('warning');
     process.on('warning', warned).on('exit', ended).on('uncaughtException', crashed);
     return () => {
+      Object.assign(console, { warn, error: complain });
       process.off('warning', warned).off('exit', ended).off('uncaughtException', crashed);
       for (const listener of before) process.on('warning', listener);
     };

@@ -134,7 +134,10 @@ function withTrace(entry: unknown, at: string, options: LoadScenarioOptions, iss
   if (text === undefined) return entry;
   try {
     const { rows, skippedLines, warnings: bad } = readTrace(text, options);
-    if (skippedLines > 0) warnings.push(`${String(file)}: ${skippedLines} lines were left out: ${bad[0] ?? ''}`);
+    if (bad.length > 0) {
+      const count = skippedLines === 1 ? '1 line was' : `${skippedLines} lines were`;
+      warnings.push(`${String(file)}: ${count} left out: ${bad.join('; ')}`);
+    }
     return { ...Object(entry), arrivals: { type, ...rest, rows } };
   } catch (error) {
     if (!(error instanceof FlowConfigError)) throw error;

@@ -5,6 +5,7 @@ import {
   findValue,
   loadScenario,
   parseConditions,
+  type SimulationResult,
   scenarioValue,
   simulateSeeds,
   spreadOf,
@@ -36,6 +37,7 @@ export function runFind(
   const range = readRange(find);
   const conditions = parseConditions(soThat);
   const figures = new Map<number, Cell[]>();
+  const names = new Set<string>();
   // A path that leads nowhere is told before anything is run.
   withScenarioValue(scenario.source, range.path, range.from);
   const found = findValue({
@@ -45,6 +47,7 @@ export function runFind(
       const trial = figures.size;
       const onProgress = (done: number): void => progress.show(`${range.path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
       const results = simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
+      for (const result of results) for (const name of groupsOf(result)) names.add(name);
       figures.set(
         value,
         conditions.map(({ measure }) => ({ measure, value: spreadOf(measure, results).mean })),
@@ -54,7 +57,7 @@ export function runFind(
   });
   progress.clear();
   if (json) process.stdout.write(`${JSON.stringify({ path: range.path, soThat, ...found })}\n`);
-  else process.stdout.write(told(found, range, soThat, scenarioValue(scenario.source, range.path), conditions, figures));
+  else process.stdout.write(told(found, range, soThat, scenarioValue(scenario.source, range.path), conditions, figures, names));
   return found.least === undefined ? 1 : 0;
 }
 
@@ -65,15 +68,26 @@ function told(
   now: unknown,
   conditions: ReturnType<typeof parseConditions>,
   figures: ReadonlyMap<number, readonly Cell[]>,
+  names: ReadonlySet<string>,
 ): string {
   const rows = curve.map(({ value, miss }) => [String(value), ...(figures.get(value) ?? []), miss <= 0 ? 'holds' : 'no']);
   const lines = table([path, ...conditions.map(({ measure }) => measure.text), soThat.length > 40 ? 'condition' : soThat], rows);
   if (least === undefined || greatest === undefined) {
-    return `${lines}\nNo value from ${from} to ${to} will do. ${path} = ${closest.value} comes closest: it misses by ${(closest.miss * 100).toFixed(1)} %.\n`;
+    const missed = `No value from ${from} to ${to} will do.`;
+    if (closest.miss === Number.POSITIVE_INFINITY) {
+      const known = [...names].join(', ');
+      return `${lines}\n${missed} Nothing was measured under at least one of these names; there are ${known}.\n`;
+    }
+    return `${lines}\n${missed} ${path} = ${closest.value} comes closest: it misses by ${(closest.miss * 100).toFixed(1)} %.\n`;
   }
   const lowest = least === from ? `${least}, where the search began` : String(least);
   const highest = greatest === to ? `${greatest}, where the search ended` : String(greatest);
   return `${lines}\n${soThat} holds for ${path} from ${lowest}, to ${highest}.${now === undefined ? '' : ` The scenario has ${String(now)}.`}\n`;
+}
+
+/** What may stand in parentheses. */
+function groupsOf({ classes, tenants }: SimulationResult): string[] {
+  return [...Object.keys(classes), ...Object.keys(tenants)];
 }
 
 /** `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `traffic[0].arrivals.rate=0.5..20.0`; with a point in one end, not integers alone. */
