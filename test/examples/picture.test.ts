@@ -60,6 +60,19 @@ describe('the pictures of the README', () => {
     expect(withIt.good).toBeGreaterThan(without.good);
   });
 
+  it('show the run that the home page tells of', () => {
+    const home = read('docs/index.md');
+    const [premium, polite] = ['premium', 'polite'].map((name) => measured.map(({ tenants }) => tenants.find(({ id }) => id === name)!));
+    const percent = ({ good, sent }: { good: number; sent: number }): string => `${Math.round((good / sent) * 100)}%`;
+    const rows = [
+      premium!.map(({ p99 }) => p99),
+      polite!.map(percent),
+      measured.map(({ good }) => good),
+      measured.map(({ tokensPerSecond }) => tokensPerSecond),
+    ];
+    for (const [without, withIt] of rows) expect(home).toContain(`| ${without} | **${withIt}** |`);
+  });
+
   it('have text that can be read: contrast of at least 4.5 on the page', () => {
     for (const { page, text, muted, premium, polite } of Object.values(themes)) {
       for (const color of [text, muted, premium, polite]) expect(contrast(color, page)).toBeGreaterThanOrEqual(4.5);
