@@ -90,7 +90,8 @@ export class RequestHandler {
   revocationOf(req: NodeRequest): string | undefined {
     const { sender } = this.calls.get(req) ?? {};
     const { senders } = this.setup;
-    if (sender === undefined || senders.has(sender)) return undefined;
+    // Who needed no key when the request came has none that could have been taken out.
+    if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
     return senders.identify(req.headers)?.tenant === sender.tenant ? undefined : 'its API key was revoked while it waited';
   }
 

@@ -67,11 +67,13 @@ describe('defaultRegistry', () => {
     expect(registry.types('saturationDetector')).toEqual([
       'aimd-latency-detector',
       'busy-threshold-detector',
+      'circuit-breaker-detector',
       'concurrency-detector',
       'gradient2-detector',
       'hysteresis-saturation-detector',
       'max-saturation-detector',
       'mean-saturation-detector',
+      'quota-detector',
       'stage-aware-saturation-detector',
       'utilization-detector',
       'vegas-detector',
@@ -96,6 +98,7 @@ describe('defaultRegistry', () => {
       'affinity-picker',
       'least-kv-picker',
       'least-loaded-picker',
+      'most-budget-left-picker',
       'weighted-random-two-picker',
     ]);
     expect(registry.types('endpointFilter')).toEqual(['label-filter', 'subset-hint-filter']);
