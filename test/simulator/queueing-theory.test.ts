@@ -1,6 +1,6 @@
 /** The simulator against formulas that nobody doubts: waits of M/M/1, M/M/c and M/D/1, and Little's law. */
 import { describe, expect, it } from 'vitest';
-import { queueing, simulate } from './support.js';
+import { queueing, simulate, slotGate } from './support.js';
 
 /** Mean wait in ms where one service takes 100 ms on average. Erlang's C formula; Pollaczek and Khinchine for constant times. */
 function erlangWait(servers: number, load: number): number {
@@ -46,6 +46,26 @@ describe("Little's law", () => {
   it.each(loads)('holds within 0.5 %% at load %f', (load) => {
     const { meanInSystem, counts, endedAtMs, all } = simulate(queueing(4, load, 100_000, { drain: 0 }));
     expect(meanInSystem / ((counts.requests / endedAtMs) * all.total.meanMs)).toBeCloseTo(1, 2);
+    expect(Math.abs(meanInSystem / ((counts.requests / endedAtMs) * all.total.meanMs) - 1)).toBeLessThan(0.005);
+  });
+
+  it.each([
+    ['batching engines, with two tenants', { model: 'continuous-batching', kvTokens: 20_000, count: 2 }],
+    ['the server of the VTC paper', { model: 'vtc-serving' }],
+  ] as const)('holds within 0.5 %% for %s', (_, server) => {
+    const { meanInSystem, counts, endedAtMs, all, isCutShort } = simulate({
+      duration: '1h',
+      servers: [server],
+      traffic: ['a', 'b'].map((tenant) => ({
+        tenant,
+        arrivals: { type: 'poisson', rate: 0.6 },
+        promptTokens: { type: 'exponential', mean: 200 },
+        outputTokens: { type: 'exponential', mean: 100 },
+      })),
+      flow: slotGate(16),
+    });
+    expect(isCutShort).toBe(false);
+    expect(counts.completed).toBe(counts.requests);
     expect(Math.abs(meanInSystem / ((counts.requests / endedAtMs) * all.total.meanMs) - 1)).toBeLessThan(0.005);
   });
 });

@@ -81,7 +81,7 @@ function groupTable({ all, classes, tenants }: SimulationResult): string {
     name,
     count(group.arrived),
     count(group.completed),
-    count(Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted)),
+    count(Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted + group.failed)),
     count(group.cancelled),
     percent(group.goodput),
     ms(group.ttft.p50Ms),

@@ -219,7 +219,7 @@ class BatchingServer implements SimServer {
   }
 }
 
-/** Tokens to compute before the next one is out: 1 while decoding, more in prefill. */
+/** Tokens to compute before the next one is out: 1 while decoding, more in prefill. A prompt of none still has its mark of beginning. */
 function pending(request: SimRequest): number {
-  return request.promptTokens + request.tokensOut - request.computed;
+  return Math.max(1, request.promptTokens) + request.tokensOut - request.computed;
 }

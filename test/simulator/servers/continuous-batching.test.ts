@@ -18,6 +18,12 @@ describe('continuous batching', () => {
     expect(requests![0]).toMatchObject({ firstTokenAtMs: 20, endedAtMs: 20 + 4 * 11 });
   });
 
+  it('answers a prompt of no tokens as one of a single token', () => {
+    const { requests, counts } = run(server, 1, 0, 3);
+    expect(counts.completed).toBe(1);
+    expect(requests![0]).toMatchObject({ firstTokenAtMs: 11, endedAtMs: 33 });
+  });
+
   it('cuts a prompt into pieces of the budget of a step', () => {
     const { requests } = run({ ...server, maxBatchedTokens: 64 }, 1, 100, 1);
     expect(requests![0]!.firstTokenAtMs).toBeCloseTo(10 + 6.4 + 10 + 3.6, 6);
