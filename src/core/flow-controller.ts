@@ -168,6 +168,15 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return item && this.dispatcher.look((nowMs) => explainWait(this.dispatcher, item, nowMs));
   }
 
+  /**
+   * How many requests more may wait in the band of a priority: its `maxRequests` less those that wait, from 0 up. Undefined when the band
+   * has no such limit; limits of the whole controller and of bytes do not count. O(1).
+   * Source: llm-d-router, header `x-llm-d-flow-band-headroom-requests`.
+   */
+  bandHeadroom(priority: number): number | undefined {
+    return this.dispatcher.backlog.bands.headroomOf(priority);
+  }
+
   /** What is asked for and what is served, waiting requests included: the signal for autoscalers. O(bands), and one reading of the detector. */
   demand(): FlowDemand {
     this.dispatcher.measure();

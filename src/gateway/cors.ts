@@ -9,7 +9,8 @@ export interface CorsConfig {
 }
 
 /** Headers of the gateway that scripts may read. */
-const exposed = 'retry-after, retry-after-ms, x-request-id, x-llm-d-flow-queue-duration-ms, x-llm-d-request-dropped-reason';
+const exposed =
+  'retry-after, retry-after-ms, x-request-id, x-llm-d-flow-queue-duration-ms, x-llm-d-flow-band-headroom-requests, x-llm-d-request-dropped-reason';
 
 /** Names the origin in the answer when it may read it; whatever is answered later keeps these headers. */
 export function allowOrigin(cors: CorsConfig | undefined, req: IncomingMessage, res: ServerResponse): void {

@@ -69,6 +69,7 @@ export interface GatewayFile {
     | { readonly format?: 'json' | 'text' | undefined; readonly requests?: boolean | undefined; readonly tenants?: boolean | undefined }
     | undefined;
   readonly contract?: 'gateway-api' | 'llm-d' | 'dynamo' | undefined;
+  readonly bandHeadroom?: boolean | undefined;
   readonly sharedState?: FileSharedState | undefined;
   readonly plugins?: unknown;
   readonly saturationDetector?: unknown;
@@ -241,6 +242,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     ),
     log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) })),
     contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
+    bandHeadroom: optional(flag()),
     sharedState: optional(
       object({
         url: aSecret,

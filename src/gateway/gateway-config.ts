@@ -142,6 +142,8 @@ export interface GatewayConfig {
   /** `X-Forwarded-…` of requests: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has set them. */
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
+  /** Whether answers say how many requests more may wait in the band of theirs. */
+  readonly bandHeadroom: boolean;
   /** What this gateway shares with its replicas; undefined: every limit is its own. */
   readonly sharedState: SharedStateConfig | undefined;
   /** For the controller, without the pool. */

@@ -84,5 +84,6 @@ export function gateOf(
       call.putOff = undefined;
       return putOff.requeue(enriched(request));
     },
+    bandHeadroom: (priority) => flow.bandHeadroom(priority),
   };
 }

@@ -229,6 +229,7 @@ function resolve(
     log: { format: log?.format ?? 'text', requests: log?.requests ?? true, tenants: log?.tenants ?? true },
     forwarded: file.forwarded ?? 'set',
     contract: file.contract ?? 'gateway-api',
+    bandHeadroom: file.bandHeadroom ?? false,
     flow,
     hasDefaultDetector: file.saturationDetector === undefined && Object(file.flowControl).saturationDetector === undefined,
     detectors,

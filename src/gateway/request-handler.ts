@@ -139,11 +139,12 @@ export class RequestHandler {
     else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
   }
 
-  private makeLimit(contract: GatewayConfig['contract']): FlowControlMiddleware {
+  private makeLimit({ contract, bandHeadroom }: GatewayConfig): FlowControlMiddleware {
     const hasEndpoints = (): boolean => this.upstreams.pool.endpoints.length > 0;
     return flowControl<GatewayHttpRequest>(this.gate, {
       contract: gatewayContract(contract, hasEndpoints),
       body: 'openai',
+      bandHeadroom,
       classify: (req) => {
         const call = this.callOf(req);
         call.classification ??= this.classify(call);
@@ -274,7 +275,7 @@ export class RequestHandler {
   }
 
   private setUp(config: GatewayConfig, agent: Agent): Setup {
-    return { config, agent, senders: new Senders(config.auth), limit: this.makeLimit(config.contract) };
+    return { config, agent, senders: new Senders(config.auth), limit: this.makeLimit(config) };
   }
 }
 

@@ -125,6 +125,13 @@ export class BandRegistry {
     return this.byPriority.get(priority)?.settings ?? this.templateFor(priority);
   }
 
+  /** How many requests more its limit lets wait, from 0 up; undefined without a limit. */
+  headroomOf(priority: number): number | undefined {
+    const band = this.byPriority.get(priority);
+    const { maxRequests } = (band?.settings ?? this.templateFor(priority)).limits;
+    return maxRequests === Number.POSITIVE_INFINITY ? undefined : Math.max(maxRequests - (band?.waiting ?? 0), 0);
+  }
+
   /**
    * The band of a priority, made when missing; undefined when there are too many. When all are taken, the band that is idle longest
    * makes room: O(bands) then, which `maxBands` bounds.

@@ -152,6 +152,26 @@ describe('what is refused', () => {
     expect(gateway.flow.stats().enqueued).toBe(0);
   });
 
+  it.each([
+    ['told when the file asks for it', { bandHeadroom: true }, ['3', '2']],
+    ['not told otherwise', {}, [null, null]],
+  ])('comes with the room left in the band, which is %s', async (_, asked, expected) => {
+    const upstream = await startUpstream((call, nth) => nth === 0 && serve(call, nth));
+    const bands = { defaultPriorityBand: { maxRequests: 3 } };
+    const flowControl = { saturationDetector: { pluginRef: 'concurrency-detector' }, maxRequests: 1, ...bands };
+    const { post, gateway } = await startGateway(fileOf([upstream.url], { flowControl, ...asked }));
+    const served = await post(chat);
+    await served.text();
+    const left = new AbortController();
+    const waiting = [post(chat, { signal: left.signal }), post(chat, { signal: left.signal })].map((promise) => promise.catch(() => {}));
+    await until('one runs and one waits', () => gateway.flow.stats().waiting === 1);
+    const dropped = await post(chat);
+    expect([served.status, dropped.status]).toEqual([200, 429]);
+    expect([served, dropped].map(({ headers }) => headers.get('x-llm-d-flow-band-headroom-requests'))).toEqual(expected);
+    left.abort();
+    await Promise.all(waiting);
+  });
+
   it('is what finds the queue full, by the contract, with Retry-After', async () => {
     const upstream = await startUpstream(() => {});
     const limits = { flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, maxRequests: 1 } };

@@ -6,7 +6,7 @@ import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest } from '../node/node-request.js';
-import { setQueueDuration } from '../node/respond.js';
+import { setFlowHeaders } from '../node/respond.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -78,7 +78,7 @@ function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, 
       if (verdict.flow !== undefined) {
         request.flow = verdict.flow;
         // Not on the reply: handlers that stream write to reply.raw.
-        setQueueDuration(reply.raw, verdict.flow);
+        setFlowHeaders(reply.raw, verdict.flow);
       }
       done();
       return;

@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
-import { type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
+import { bandHeadroomHeaders, type HttpErrorResponse, queueDurationHeaders } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
 import type { HonoExchange } from './hono-exchange.js';
 import { HonoNodeExchange } from './hono-node-exchange.js';
@@ -59,7 +59,7 @@ function exchangeOf(c: Context): HonoExchange {
 
 async function run(c: Context, next: Next, exchange: HonoExchange, flow: RequestFlow): Promise<void> {
   c.set('flow', flow);
-  exchange.begin(queueDurationHeaders(flow));
+  exchange.begin({ ...queueDurationHeaders(flow), ...bandHeadroomHeaders(flow.bandHeadroom) });
   try {
     if (flow.lease.isEvictable) await Promise.race([next(), evicted(c, exchange)]);
     else await next();

@@ -9,6 +9,8 @@ import type { ErrorResponseOptions } from './to-http-response.js';
 /** The part of a controller that an adapter uses. `tryEnqueue` is optional: with it, a request that need not wait costs no AbortSignal. */
 export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
   tryEnqueue?(request: R, key: FlowKey): Outcome | undefined;
+  /** For the option of that name: how many requests more may wait in the band of a priority; undefined when it has no such limit. */
+  bandHeadroom?(priority: number): number | undefined;
 }
 
 /** Fields that pickers and filters of endpoints read. */
@@ -56,11 +58,17 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   onDrop?: 'respond' | 'throw' | undefined;
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
+  /**
+   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many requests more may wait in the band of theirs, for senders
+   * that adapt to it. Off, because it tells every client how much others have waiting. Bands whose `maxRequests` is Infinity send no header.
+   * @default false
+   */
+  bandHeadroom?: boolean | undefined;
   /** True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same. */
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
-const { integer, object, oneOf, optional, positiveInteger, value } = schemas;
+const { flag, integer, object, oneOf, optional, positiveInteger, value } = schemas;
 
 const aFunction = optional(atOnce('a function that answers at once', isFunction));
 
@@ -78,6 +86,7 @@ const optionsSchema = object({
   maxRequestBytes: optional(positiveInteger()),
   onDrop: optional(oneOf('respond', 'throw')),
   releaseOn: optional(oneOf('response-end', 'manual')),
+  bandHeadroom: optional(flag()),
   skip: aFunction,
   contract: optional(wordOrFunction('gateway-api', 'llm-d', 'dynamo')),
   body: optional(wordOrFunction('problem', 'openai')),
@@ -95,7 +104,11 @@ export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, opti
     const issue = { path: 'flow', expected: 'a FlowController, or what has its enqueue', got: schemas.describeValue(gate) };
     throw new FlowConfigError('flowControl', [issue]);
   }
-  schemas.parse(optionsSchema, options, 'flowControl options');
+  const { bandHeadroom } = schemas.parse(optionsSchema, options, 'flowControl options');
+  if (bandHeadroom === true && !isFunction(gate?.bandHeadroom)) {
+    const issue = { path: 'bandHeadroom', expected: 'a FlowController, or what has its bandHeadroom', got: schemas.describeValue(gate) };
+    throw new FlowConfigError('flowControl options', [issue]);
+  }
 }
 
 /** What `classify` must return, where it did not. */

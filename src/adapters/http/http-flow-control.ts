@@ -20,7 +20,7 @@ import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
 import { RequestFlow } from './request-flow.js';
 import { RequestLifetime } from './request-lifetime.js';
-import { type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
+import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
 import { tooLargeResponse } from './too-large-response.js';
 
 /**
@@ -40,12 +40,15 @@ export type Verdict =
 export class HttpFlowControl<Subject, Req> {
   private readonly gate: AdapterGate<HttpFlowRequest<Req>>;
   private readonly options: FlowControlOptions<Subject>;
+  /** Undefined unless responses tell it. */
+  private readonly headroom: ((priority: number) => number | undefined) | undefined;
 
   /** @throws FlowConfigError for options that cannot be right. */
   constructor(gate: AdapterGate<HttpFlowRequest<Req>>, options: FlowControlOptions<Subject>) {
     checkAdapter(gate, options);
     this.gate = gate;
     this.options = options;
+    this.headroom = options.bandHeadroom === true ? (priority) => gate.bandHeadroom?.(priority) : undefined;
   }
 
   /** The verdict itself, or a promise of it, which never rejects, for a request that has to wait. */
@@ -124,7 +127,7 @@ export class HttpFlowControl<Subject, Req> {
     lifetime.lease = lease;
     if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
     exchange.proceed();
-    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate) };
+    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority)) };
   }
 
   private reject(drop: Drop, exchange: Exchange<Req>): Verdict {
@@ -144,7 +147,9 @@ export class HttpFlowControl<Subject, Req> {
   }
 
   private answer(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
-    return this.closing(toHttpResponse(drop, this.options), exchange, drop.reason === 'shutting-down');
+    const response = toHttpResponse(drop, this.options);
+    const told = this.headroom === undefined ? response : withHeadroom(response, this.headroom(drop.priority));
+    return this.closing(told, exchange, drop.reason === 'shutting-down');
   }
 
   private closing(response: HttpErrorResponse, exchange: Exchange<Req>, isShuttingDown: boolean): HttpErrorResponse {
@@ -154,6 +159,10 @@ export class HttpFlowControl<Subject, Req> {
 }
 
 const gone: Verdict = { type: 'gone' };
+
+function withHeadroom(response: HttpErrorResponse, headroom: number | undefined): HttpErrorResponse {
+  return { ...response, headers: { ...response.headers, ...bandHeadroomHeaders(headroom) } };
+}
 
 /** The body is the host's to write, and so is its type. */
 function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowControlError {

@@ -1,6 +1,7 @@
 /** `headgate/http`: headers, flow keys and error responses for any framework and runtime. */
 
 export {
+  bandHeadroomHeader,
   controlHeaders,
   type DroppedReason,
   droppedReasonHeader,

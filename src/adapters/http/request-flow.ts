@@ -7,13 +7,16 @@ export class RequestFlow {
   readonly lease: Lease;
   /** Time spent waiting for the lease, ms. */
   readonly queuedMs: number;
+  /** How many requests more could wait in its band when it was dispatched; undefined unless the option `bandHeadroom` asks. */
+  readonly bandHeadroom: number | undefined;
   /** @internal Who gave the lease. */
   readonly gate: object;
 
-  constructor(lease: Lease, queuedMs: number, gate: object) {
+  constructor(lease: Lease, queuedMs: number, gate: object, bandHeadroom?: number | undefined) {
     this.lease = lease;
     this.queuedMs = queuedMs;
     this.gate = gate;
+    this.bandHeadroom = bandHeadroom;
   }
 
   /** Aborts when the client leaves, or whoever else wants the work stopped: pass it to the upstream call. */

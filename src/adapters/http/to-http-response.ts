@@ -1,6 +1,6 @@
 /** The response that a dropped request gets. */
 
-import { droppedReasonHeader, queueDurationHeader } from '../../base/headers/header-names.js';
+import { bandHeadroomHeader, droppedReasonHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import { type Drop, explainDrop } from '../../index.js';
 import { dynamoBody } from './dynamo-contract.js';
 import { type ErrorBody, formatBody, problemType } from './error-body.js';
@@ -70,7 +70,12 @@ export function queueDurationHeaders(waited: { readonly queuedMs: number }): Rec
   return { [queueDurationHeader]: queueDuration(waited) };
 }
 
-/** The value of that header. Sub-millisecond waits read 0. */
+/** The header that tells the room left in a band; none where that is not known. */
+export function bandHeadroomHeaders(headroom: number | undefined): Record<string, string> {
+  return headroom === undefined ? {} : { [bandHeadroomHeader]: String(headroom) };
+}
+
+/** The value of the queue-duration header. Sub-millisecond waits read 0. */
 export function queueDuration({ queuedMs }: { readonly queuedMs: number }): string {
   return String(Math.trunc(queuedMs));
 }

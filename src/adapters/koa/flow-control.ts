@@ -4,7 +4,7 @@ import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { NodeExchange } from '../node/node-exchange.js';
 import type { NodeRequest, NodeResponse } from '../node/node-request.js';
-import { setQueueDuration } from '../node/respond.js';
+import { setFlowHeaders } from '../node/respond.js';
 
 /**
  * `ctx.flow` and `ctx.state.flow` behind `flowControl`: `new Koa<WithFlowState, WithFlowState>()`. Undefined at run time where it is not in
@@ -56,7 +56,7 @@ function follow(verdict: Verdict, ctx: KoaContext, next: () => Promise<unknown>)
       if (verdict.flow !== undefined) {
         ctx.flow = verdict.flow;
         ctx.state.flow = verdict.flow;
-        setQueueDuration(ctx.res, verdict.flow);
+        setFlowHeaders(ctx.res, verdict.flow);
       }
       return next();
     case 'reject':

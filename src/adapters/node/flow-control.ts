@@ -6,7 +6,7 @@ import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow, WithFlow } from '../http/request-flow.js';
 import { NodeExchange } from './node-exchange.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
-import { respond, setQueueDuration } from './respond.js';
+import { respond, setFlowHeaders } from './respond.js';
 
 /** `next()` runs the handler; `next(error)` is the host's error handling. Neither is called for a client that left. */
 export type FlowControlMiddleware = (req: NodeRequest, res: NodeResponse, next: (error?: unknown) => void) => void;
@@ -38,7 +38,7 @@ function follow(verdict: Verdict, req: WithFlow<NodeRequest>, res: NodeResponse,
     case 'pass':
       if (verdict.flow !== undefined) {
         req.flow = verdict.flow;
-        setQueueDuration(res, verdict.flow);
+        setFlowHeaders(res, verdict.flow);
       }
       next();
       return;

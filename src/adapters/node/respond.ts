@@ -1,5 +1,5 @@
 /** Writes to a Node response, for hosts without a framework of their own to do it. */
-import { queueDurationHeader } from '../../base/headers/header-names.js';
+import { bandHeadroomHeader, queueDurationHeader } from '../../base/headers/header-names.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import { type HttpErrorResponse, queueDuration } from '../http/to-http-response.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
@@ -17,7 +17,9 @@ export function setHeaders(res: NodeResponse, headers: Readonly<Record<string, s
   for (const name in headers) res.setHeader(name, headers[name]!);
 }
 
-/** Says how long the request waited, if the response has not begun. */
-export function setQueueDuration(res: NodeResponse, flow: RequestFlow): void {
-  if (!res.headersSent) res.setHeader(queueDurationHeader, queueDuration(flow));
+/** Says how long the request waited, and the room left in its band where that is told, if the response has not begun. */
+export function setFlowHeaders(res: NodeResponse, flow: RequestFlow): void {
+  if (res.headersSent) return;
+  res.setHeader(queueDurationHeader, queueDuration(flow));
+  if (flow.bandHeadroom !== undefined) res.setHeader(bandHeadroomHeader, String(flow.bandHeadroom));
 }

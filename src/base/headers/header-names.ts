@@ -22,6 +22,8 @@ export const endpointSubsetHeader = 'x-gateway-destination-endpoint-subset';
 export const droppedReasonHeader = 'x-llm-d-request-dropped-reason';
 /** Response header: time spent in flow control, whole ms. */
 export const queueDurationHeader = 'x-llm-d-flow-queue-duration-ms';
+/** Response header: how many requests more may wait in the band of this one. */
+export const bandHeadroomHeader = 'x-llm-d-flow-band-headroom-requests';
 
 /** Values of the dropped-reason header. `rejected-*`: no model server has worked on the request, so a retry wastes nothing. */
 export type DroppedReason =

@@ -72,6 +72,7 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
           `is not ready for ${ms(drain.delayMs)}, then dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`,
         ],
         ['error contract', config.contract],
+        ...(config.bandHeadroom ? [['answers tell', 'the room left in the band'] as const] : []),
         ['shared by replicas', sharedBy(config)],
       ],
     },

@@ -29,6 +29,17 @@ describe.each(Object.entries(adapters))('the adapter for %s', (_, flowControl) =
   });
 });
 
+describe.each(Object.entries(adapters))('the headroom of bands, told by the adapter for %s', (_, flowControl) => {
+  it('is wanted from a controller that knows it', () => {
+    const gate = { enqueue: () => undefined };
+    const expected = 'a FlowController, or what has its bandHeadroom';
+    const issue = { path: 'bandHeadroom', expected, got: 'an object with keys enqueue' };
+    expect(() => flowControl(gate, { bandHeadroom: true })).toThrow(new FlowConfigError('flowControl options', [issue]));
+    expect(() => flowControl(gate, { bandHeadroom: false })).not.toThrow();
+    expect(() => flowControl(makeFlow().flow, { bandHeadroom: 'yes' })).toThrow('bandHeadroom: expected');
+  });
+});
+
 /** The error that the host is given for a request. */
 function errorOf(flow: FlowController, options: object): unknown {
   const limit = node(flow, options);

@@ -4,6 +4,7 @@ import { Socket } from 'node:net';
 import { expect } from 'vitest';
 import {
   agentIdentity,
+  bandHeadroomHeader,
   fairnessIdHeader,
   type HttpErrorResponse,
   headerValue,
@@ -182,6 +183,26 @@ export const httpRunners: Runners = {
       const res = new ServerResponse(req);
       flowControl(gate, { skip: () => !flowControlled })(req, res, (error) => expect(error).toBeUndefined());
       expect(res.getHeader(queueDurationHeader) ?? null).toBe(expected[queueDurationHeader]);
+    },
+  ),
+
+  /** A controller with as many waiting, and a request of their band that passes the adapter of node:http. */
+  'headers.bandHeadroom': runner<{ capacity: number; length: number }, Readonly<Record<string, string | null>>>(
+    { input: ['capacity', 'length'], expect: [bandHeadroomHeader] },
+    ({ input: { capacity, length }, expect: expected }) => {
+      const maxRequests = capacity === 0 ? Number.POSITIVE_INFINITY : capacity;
+      const rig = new Rig({ bands: [{ priority: 0, limits: { maxRequests } }] });
+      for (let index = 0; index < length; index++) rig.enqueue();
+      const outcome = { type: 'Dispatched', lease: dispatched().dispatched[0]?.lease as Lease, queuedMs: 0 } as const;
+      const gate = {
+        enqueue: () => Promise.resolve(outcome),
+        tryEnqueue: () => outcome,
+        bandHeadroom: (priority: number) => rig.flow.bandHeadroom(priority),
+      };
+      const req = new IncomingMessage(new Socket());
+      const res = new ServerResponse(req);
+      flowControl(gate, { bandHeadroom: true })(req, res, (error) => expect(error).toBeUndefined());
+      expect(res.getHeader(bandHeadroomHeader) ?? null).toBe(expected[bandHeadroomHeader]);
     },
   ),
 };
