@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, FlowController } from '../../src/index.js';
+import { concurrencyDetector, FlowController } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 
 function closedGate(bands: { priority: number; limits?: { maxRequests: number } }[]): FlowController {
-  const pool = new EndpointPool(['one']);
   const flow = new FlowController({
     clock: new ManualClock(),
-    pool,
     saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
     bands,
   });
