@@ -1,6 +1,6 @@
 /** Wrong scenarios and wrong traces: every fault is told, with its place. */
 import { describe, expect, it } from 'vitest';
-import { FlowConfigError } from '../../src/index.js';
+import { concurrencyDetector, FlowConfigError } from '../../src/index.js';
 import { loadScenario, readTrace, simulate } from '../../src/simulator/index.js';
 
 function faultsOf(action: () => unknown): string[] {
@@ -74,6 +74,17 @@ plugins: [{ type: concurrency-detector, name: c }]
     expect(endedAtMs).toBe(6000);
     expect(isCutShort).toBe(true);
   });
+});
+
+it('threads that are refused at once send again after a millisecond, so that the run ends', () => {
+  const { counts, endedAtMs } = simulate({
+    duration: '1s',
+    servers: [{ model: 'slots', slots: 1, serviceTime: 100 }],
+    traffic: [{ arrivals: { type: 'closed-loop', threads: 2 } }],
+    flow: { saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), limits: { maxRequests: 0 } },
+  });
+  expect(counts).toMatchObject({ requests: 2000, completed: 0 });
+  expect(endedAtMs).toBe(999);
 });
 
 describe('a trace', () => {

@@ -113,6 +113,9 @@ class OpenLoop extends TrafficSource {
   };
 }
 
+/** A thread that is refused at once sends no sooner than after this: no client is faster, and time has to go on. */
+const soonestMs = 1;
+
 class ClosedLoop extends TrafficSource {
   private readonly arrivals: Of<'closed-loop'>;
   private readonly think: Sampler;
@@ -130,8 +133,10 @@ class ClosedLoop extends TrafficSource {
     for (let thread = 0; thread < threads; thread++) this.at(this.startsAtMs + thread * stagger, () => this.issue());
   }
 
-  ended(): void {
-    this.at(this.host.clock.now() + this.think(), () => this.issue());
+  ended({ arrivedAtMs }: SimRequest): void {
+    const nowMs = this.host.clock.now();
+    const thinkMs = this.think();
+    this.at(nowMs + (nowMs > arrivedAtMs ? thinkMs : Math.max(soonestMs, thinkMs)), () => this.issue());
   }
 
   private issue(): void {
