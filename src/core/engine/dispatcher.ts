@@ -606,9 +606,11 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.isPollDue = false;
     const { gate, poller, placement, seats, nowMs } = this;
     const { waiting, isPoolEmpty, bands } = this.backlog;
-    let delayMs = isPoolEmpty || waiting === bands.parked ? Number.POSITIVE_INFINITY : gate.recheckMs;
+    // A flow at its cap waits for its own leases, whatever the gate says.
+    const isGateAwaited = !isPoolEmpty && waiting > bands.parked;
+    let delayMs = isGateAwaited ? gate.recheckMs : Number.POSITIVE_INFINITY;
     if (placement.implicitEndpoint === undefined) delayMs = Math.min(delayMs, placement.nextReturnAtMs(nowMs) - nowMs);
-    if (seats.mayEvict && !isPoolEmpty) delayMs = Math.min(delayMs, seats.settlesAtMs(nowMs) - nowMs);
+    if (seats.mayEvict && isGateAwaited) delayMs = Math.min(delayMs, seats.settlesAtMs(nowMs) - nowMs);
     delayMs = Math.min(delayMs, gate.roomAtMs - nowMs);
     if (this.isPaused && !this.clock.tellsTurns) delayMs = 0;
     if (poller.isSet || delayMs < Number.POSITIVE_INFINITY) poller.in(delayMs, nowMs);

@@ -31,6 +31,29 @@ describe('a victim that does not leave', () => {
   });
 });
 
+describe('a victim that leaves when only flows at their caps wait', () => {
+  it('is no reason to look again at once', () => {
+    const clock = new FiniteClock();
+    const { flow } = makeFlow({
+      clock,
+      eviction: { timeoutMs: 1000 },
+      defaultRequestTtl: 0,
+      saturationDetector: concurrencyDetector({ maxConcurrency: 2 }),
+      flows: { capped: { maxInFlight: { requests: 1 } } },
+    });
+    runNow(flow, { priority: -1 });
+    const capped = runNow(flow, { fairnessId: 'capped', priority: 0 });
+    const impatient = new AbortController();
+    void flow.enqueue({ ...request, signal: impatient.signal }, key('premium', 9));
+    void flow.enqueue(request, key('capped', 0));
+    impatient.abort();
+    clock.advance(60_000);
+    expect(clock.timersSet).toBeLessThan(10);
+    capped.release();
+    expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 2 });
+  });
+});
+
 describe('a request that is put back', () => {
   function putBack(): {
     flow: ReturnType<typeof makeFlow>['flow'];
