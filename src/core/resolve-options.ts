@@ -39,6 +39,7 @@ import { sheddableOnly } from '../eviction/sheddable-filter.js';
 import { priorityThenTime } from '../eviction/victim-orders.js';
 import { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
 import { readDetector } from '../gate/read-detector.js';
+import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
@@ -48,6 +49,7 @@ import type { ItemView } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
 import { AskedFlows, type FlowSettingsSource, NamedFlows } from './flow-settings.js';
 import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
+import { sessionFilters } from './session-filter.js';
 
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
@@ -153,7 +155,7 @@ const shape = {
   endpointPicker: optional(pluginOf('endpointPicker')),
   endpointFilters: optional(list(pluginOf('endpointFilter'))),
   headroom: optional(oneOf('preferred', 'required')),
-  holBlocking: optional(oneOf('band', 'flow', 'none'), 'band'),
+  holBlocking: optional(oneOf('band', 'flow', 'none')),
   maxDispatchesPerTurn: optional(positiveInteger(), 1000),
   maxLeaseMs: optional(aboveZero(), Infinity),
   overdueLeases: optional(oneOf('warn', 'release'), 'warn'),
@@ -170,6 +172,7 @@ const options: Schema<Parsed> = object(
   roomForBands('bands'),
   bandOutlivesFlows,
   hasPoolWhereNeeded,
+  letsSessionsPass,
   sharesLeaveRoom,
 );
 
@@ -184,6 +187,8 @@ export function resolveOptions<R extends FlowRequest>(
   const parsed = parse(options, input, subject);
   const { gate, defaultBand, mode, endpointFilters, flowIdleTimeout } = parsed;
   const bands = [...parsed.bands];
+  const bySession = sessionFilters(detectorsOf(parsed));
+  const holBlocking = parsed.holBlocking ?? (bySession.length > 0 ? 'none' : 'band');
   if (!bands.some((band) => band.priority === 0)) bands.push({ ...defaultBand, priority: 0 });
   bands.sort((a, b) => b.priority - a.priority);
   return {
@@ -199,9 +204,9 @@ export function resolveOptions<R extends FlowRequest>(
     minShareUnit: parsed.minShareUnit,
     flows: flowsOf(parsed),
     limits: fill(parsed.limits, defaultLimits),
-    bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed) })),
-    defaultBand: resolveBand(defaultBand, parsed),
-    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed),
+    bands: bands.map((band) => ({ priority: band.priority, ...resolveBand(band, parsed, holBlocking) })),
+    defaultBand: resolveBand(defaultBand, parsed, holBlocking),
+    defaultNegativeBand: resolveBand(parsed.defaultNegativeBand ?? defaultBand, parsed, holBlocking),
     maxBands: parsed.maxBands ?? Math.max(defaultMaxBands, countBands(bands)),
     maxFlows: parsed.maxFlows,
     flowIdleTimeoutMs: flowIdleTimeout,
@@ -209,9 +214,9 @@ export function resolveOptions<R extends FlowRequest>(
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     pool: parsed.pool,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
-    endpointFilters: endpointFilters ?? noFilters,
+    endpointFilters: bySession.length > 0 ? [...(endpointFilters ?? noFilters), ...bySession] : (endpointFilters ?? noFilters),
     headroom: parsed.headroom ?? (endpointFilters === undefined ? 'preferred' : 'required'),
-    holBlocking: parsed.holBlocking,
+    holBlocking,
     maxDispatchesPerTurn: parsed.maxDispatchesPerTurn,
     maxLeaseMs: parsed.maxLeaseMs,
     overdueLeases: parsed.overdueLeases,
@@ -220,7 +225,11 @@ export function resolveOptions<R extends FlowRequest>(
   };
 }
 
-function resolveBand(band: ParsedBand, { limits: global, defaultRequestTtl, holBlocking, flows: profiles }: Parsed): ResolvedBand {
+function resolveBand(
+  band: ParsedBand,
+  { limits: global, defaultRequestTtl, flows: profiles }: Parsed,
+  holBlocking: ResolvedOptions['holBlocking'],
+): ResolvedBand {
   return {
     limits: fill(band.limits, {
       maxRequests: Math.max(defaultBandLimits.maxRequests, global?.maxRequests ?? 0),
@@ -294,12 +303,25 @@ function foreverAtZero(ms: number): number {
 }
 
 function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
-  const { endpointPicker, endpointFilters, saturationDetector, bands, defaultBand, defaultNegativeBand, pool } = parsed;
+  const { endpointPicker, endpointFilters, pool } = parsed;
   if (pool !== undefined) return;
   if (endpointFilters !== undefined) report('an EndpointPool, for endpointFilters to choose from', ['pool']);
   if (endpointPicker !== undefined) report('an EndpointPool, for endpointPicker to pick from', ['pool']);
-  const templates = [...(Array.isArray(bands) ? bands : []), defaultBand, defaultNegativeBand];
-  for (const detector of new Set([saturationDetector, ...templates.map((template) => template?.saturationDetector)])) {
+  for (const detector of detectorsOf(parsed)) {
     if (detector?.needsPool) report(`an EndpointPool, for ${detector.type} to read`, ['pool']);
   }
+}
+
+/** A resident session would wait behind a new one, which waits for a session to end: for ever, where both are of one client. */
+function letsSessionsPass(parsed: Parsed, report: Report): void {
+  const { holBlocking } = parsed;
+  if (holBlocking === undefined || holBlocking === 'none') return;
+  const limit = [...detectorsOf(parsed)].find((detector) => detector?.sessionOf !== undefined);
+  if (limit !== undefined) report(`"none", because ${limit.type} has requests of each session queue apart`, ['holBlocking'], `"${holBlocking}"`);
+}
+
+/** The detectors of all bands, each once. */
+function detectorsOf({ saturationDetector, bands, defaultBand, defaultNegativeBand }: Parsed): Set<SaturationDetector | undefined> {
+  const templates = [...(Array.isArray(bands) ? bands : []), defaultBand, defaultNegativeBand];
+  return new Set([saturationDetector, ...templates.map((template) => template?.saturationDetector)]);
 }

@@ -124,11 +124,11 @@ async function ask(flow: AdapterGate<FetchRequest>, request: FetchRequest, key: 
 }
 
 function describe(call: FetchCall, settings: FetchSettings): { readonly request: FetchRequest; readonly key: FlowKey } {
-  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, endpointSubset } = classified(call, settings);
+  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = classified(call, settings);
   const { byteSize, signal, model } = call;
   const estimate = tokens ?? (settings.estimate ?? estimateOf)(call);
   return {
-    request: { byteSize, signal, ttlMs, maxWaitMs, sloTtftMs, affinityKey, endpointSubset, tokens: estimate, model, req: call },
+    request: { byteSize, signal, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset, tokens: estimate, model, req: call },
     key: { fairnessId, priority },
   };
 }

@@ -259,6 +259,11 @@ export class Gate {
     for (const detector of this.detectors()) detector.tell('reported', endpoint, nowMs, seat);
   }
 
+  /** Tells the detectors that the session of a request ended. */
+  sessionEnded(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
+    for (const detector of this.detectors()) detector.tell('sessionEnded', endpoint, nowMs, seat);
+  }
+
   /** Tells the detectors that a seat was given back. */
   released(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
     for (const detector of this.detectors()) detector.tell('released', endpoint, nowMs, seat);

@@ -165,7 +165,7 @@ export class GuardedDetector {
   }
 
   /** Tells the detector of a seat, where it hears of that. */
-  tell(news: 'dispatched' | 'reported' | 'released', endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+  tell(news: 'dispatched' | 'reported' | 'released' | 'sessionEnded', endpoint: EndpointView, nowMs: number, seat: SeatView): void {
     if (this.detector[news] === undefined) return;
     try {
       const answer: unknown = this.detector[news](endpoint, nowMs, seat);

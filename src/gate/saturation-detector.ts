@@ -41,6 +41,13 @@ export interface SaturationDetector {
   withRoomFor?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[];
   /** Goes with `withRoomFor`: when one of `endpoints`, of which none has room for the request, will have some. The gate looks again then. */
   waitOf?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait;
+  /**
+   * The session of a request, for detectors that let turns of some sessions pass and others not; undefined for none. Requests of different
+   * sessions then queue apart, as with `holBlocking: 'none'`. Asked once for each request; the answer must not change while it waits.
+   */
+  sessionOf?(item: ItemView): string | undefined;
+  /** The host ended the session of a request that runs, or ran, in this seat: see `lease.endSession`. */
+  sessionEnded?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
   /** Quotas, for pages and exporters. */
   quotas?(nowMs: number): QuotaFigures;
   /**
@@ -87,6 +94,8 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
     'filter',
     'withRoomFor',
     'waitOf',
+    'sessionOf',
+    'sessionEnded',
     'quotas',
     'isBlindTo',
     'seatsOf',

@@ -214,9 +214,10 @@ export class RequestHandler {
     const named = flowKeyFromHeaders(req.headers, { trust: trusted, defaultFairnessId: tenant, objectives: this.setup.config.objectives });
     const { endpointSubset, sloTtftMs, maxWaitMs, fairnessId } = named;
     const tokens = body && estimateTokens(body);
-    const affinityKey = agentIdentity(req.headers) ?? body?.prefixKey;
+    const sessionId = agentIdentity(req.headers);
+    const affinityKey = sessionId ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
-    return { fairnessId, priority: hasObjective ? named.priority : priority, sloTtftMs, maxWaitMs, endpointSubset, tokens, affinityKey };
+    return { fairnessId, priority: hasObjective ? named.priority : priority, sloTtftMs, maxWaitMs, endpointSubset, tokens, affinityKey, sessionId };
   }
 
   private async dispatched(call: Call): Promise<void> {

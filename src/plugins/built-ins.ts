@@ -33,6 +33,7 @@ import { concurrencyDetectorPlugin } from '../gate/detectors/concurrency-detecto
 import { utilizationDetectorPlugin } from '../gate/detectors/utilization-detector.js';
 import { mostBudgetLeftPlugin } from '../gate/quotas/most-budget-left.js';
 import { quotaPlugin } from '../gate/quotas/quota-detector.js';
+import { sessionLimitPlugin } from '../gate/sessions/session-limit.js';
 import { deficitRoundRobinPlugin } from '../tiers/2-fairness/deficit-round-robin.js';
 import { globalStrictPlugin } from '../tiers/2-fairness/global-strict.js';
 import { hierarchicalPlugin } from '../tiers/2-fairness/hierarchical.js';
@@ -83,6 +84,8 @@ export { type UtilizationDetector, utilizationDetector } from '../gate/detectors
 export { mostBudgetLeft } from '../gate/quotas/most-budget-left.js';
 export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector.js';
 export type { QuotaDetectorOptions, QuotaEstimate, QuotaGroupOptions, QuotaOptions } from '../gate/quotas/quota-options.js';
+export { type SessionLimit, type SessionLimitOptions, sessionLimit } from '../gate/sessions/session-limit.js';
+export type { SharedPrefix } from '../gate/sessions/session-table.js';
 export { deficitRoundRobin } from '../tiers/2-fairness/deficit-round-robin.js';
 export { globalStrict } from '../tiers/2-fairness/global-strict.js';
 export { hierarchical } from '../tiers/2-fairness/hierarchical.js';
@@ -121,6 +124,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   gradient2Plugin,
   vegasPlugin,
   circuitBreakerPlugin,
+  sessionLimitPlugin,
   hysteresisPlugin,
   maxOfPlugin,
   meanOfPlugin,

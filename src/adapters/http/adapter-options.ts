@@ -17,6 +17,8 @@ export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGa
 export interface PlacementHints {
   /** For `affinity()`: requests with the same key go to the same endpoint while it has room. */
   readonly affinityKey?: string | undefined;
+  /** For `sessionLimit()`: the session whose turn the request is. */
+  readonly sessionId?: string | undefined;
   /** For `subsetHint()`: the only endpoints that the request may go to. */
   readonly endpointSubset?: readonly string[] | string | undefined;
 }

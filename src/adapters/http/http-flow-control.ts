@@ -70,10 +70,10 @@ export class HttpFlowControl<Subject, Req> {
     if (maxRequestBytes !== undefined && exchange.bodyBytes(0) > maxRequestBytes) {
       return { type: 'reject', response: this.closing(tooLargeResponse(maxRequestBytes, this.options.body), exchange, false) };
     }
-    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, endpointSubset } = classification;
+    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = classification;
     const { req } = exchange;
     const times = { ttlMs, maxWaitMs, sloTtftMs };
-    const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ...times, affinityKey, endpointSubset, req };
+    const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ...times, affinityKey, sessionId, endpointSubset, req };
     return this.ask(request, { fairnessId, priority }, exchange);
   }
 

@@ -432,6 +432,10 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     this.writer.perform(() => this.gate.answered(lease.seat, lease, answer, this.nowMs));
   }
 
+  endSession(lease: SeatLease): void {
+    this.writer.perform(() => this.gate.sessionEnded(lease.seat, lease, this.nowMs));
+  }
+
   private tellConsumed(lease: SeatLease, usage: Usage, total: Usage): void {
     const { band, item, flow } = lease;
     if (this.gate.hearsReports) this.gate.reported(lease.seat, lease, this.nowMs);

@@ -184,6 +184,7 @@ export interface LeaseOwner {
   readonly hearsReports: boolean;
   consumed(lease: SeatLease, usage: Usage): void;
   answered(lease: SeatLease, answer: ServerAnswer): void;
+  endSession(lease: SeatLease): void;
   requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome>;
   /** Some lease is held longer than it may be. */
   leasesDue(): void;
@@ -352,6 +353,10 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   unsent(): void {
     if (!this.isReleased) this.own().isUnsent = true;
+  }
+
+  endSession(): void {
+    this.owner.endSession(this);
   }
 
   requeue(request?: FlowRequest): Promise<Outcome> {

@@ -66,6 +66,11 @@ export interface Lease {
    */
   unsent(): void;
   /**
+   * Tells that no turn of the request's session follows: a detector that limits sessions, such as `sessionLimit()`, gives its place to
+   * another once none of its turns runs. May be called after `release`; without such a detector it does nothing.
+   */
+  endSession(): void;
+  /**
    * After an eviction, or where `isPutOff`: gives the seat back and lets the request wait again, in the place that its arrival gives it,
    * with a fresh TTL and whatever the limits say: it had its place before.
    * Resolves as `enqueue` does; a request that produced tokens, or was put back before after an eviction, is dropped as `evicted`. How

@@ -12,7 +12,7 @@ import { type CallParams, type GenerateResult, type Model, type StreamPart, type
 import { StreamUsage } from './stream-usage.js';
 
 /** The request that policies see, in `item.request`. */
-export interface ModelRequest extends FlowRequest, Pick<Classification, 'affinityKey' | 'endpointSubset'> {
+export interface ModelRequest extends FlowRequest, Pick<Classification, 'affinityKey' | 'sessionId' | 'endpointSubset'> {
   readonly model: string;
   readonly provider: string;
 }
@@ -91,7 +91,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model): Promise<Outcome> {
-    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, endpointSubset }: Classification = {
+    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset }: Classification = {
       fairnessId: 'default-flow',
       ...context?.getStore(),
       ...params.providerOptions?.headgate,
@@ -105,6 +105,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       maxWaitMs,
       sloTtftMs,
       affinityKey,
+      sessionId,
       endpointSubset,
       model: model.modelId,
       provider: model.provider,

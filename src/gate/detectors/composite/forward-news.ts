@@ -2,9 +2,9 @@
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
 
-type News = Pick<SaturationDetector, 'dispatched' | 'answered' | 'reported' | 'released'>;
+type News = Pick<SaturationDetector, 'dispatched' | 'answered' | 'reported' | 'released' | 'sessionEnded'>;
 
-const hooks = ['dispatched', 'answered', 'reported', 'released'] as const satisfies readonly (keyof News)[];
+const hooks = ['dispatched', 'answered', 'reported', 'released', 'sessionEnded'] as const satisfies readonly (keyof News)[];
 
 /** The hooks that some of `detectors` have. They reach all of them, or those that `judgesOf` names for an endpoint; the first failure is thrown. */
 export function forwardNews(

@@ -1,11 +1,12 @@
 /** What detectors inside a composite say of single requests, as one answer: a request goes where all of them have room for it. */
 import type { RequestWait, SaturationDetector } from '../../saturation-detector.js';
 
-type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'quotas'>;
+type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'sessionOf' | 'quotas'>;
 
 /** Nothing where none of `detectors` judges single requests. One that fails has no say in where a request may go. */
 export function judgeRequests(detectors: readonly SaturationDetector[]): Judgement {
   const judges = detectors.filter(({ withRoomFor }) => withRoomFor !== undefined);
+  const sessions = detectors.filter(({ sessionOf }) => sessionOf !== undefined);
   const tellers = detectors.filter(({ quotas }) => quotas !== undefined);
   return {
     ...(judges.length > 0 && {
@@ -13,6 +14,12 @@ export function judgeRequests(detectors: readonly SaturationDetector[]): Judgeme
         judges.reduce((left, judge) => (left.length === 0 ? left : (judge.withRoomFor?.(left, item, nowMs) ?? left)), endpoints),
       waitOf: (endpoints, item, nowMs) =>
         longest(judges.map((judge) => judge.waitOf?.(endpoints, item, nowMs) ?? { atMs: nowMs, notBeforeMs: nowMs, missing: '' })),
+    }),
+    ...(sessions.length > 0 && {
+      sessionOf(item) {
+        const [first, ...others] = sessions.map((detector) => detector.sessionOf?.(item));
+        return others.length === 0 ? first : JSON.stringify([first, ...others]);
+      },
     }),
     ...(tellers.length > 0 && {
       quotas(nowMs) {

@@ -1,0 +1,13 @@
+/** Makes a class of each session that a detector tells apart, so that its requests queue apart; every endpoint serves each of them. */
+import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
+import type { SaturationDetector } from '../gate/saturation-detector.js';
+
+/** One filter for each of `detectors` that tells sessions apart. */
+export function sessionFilters(detectors: Iterable<SaturationDetector | undefined>): EndpointFilter[] {
+  const filters: EndpointFilter[] = [];
+  for (const detector of new Set(detectors)) {
+    if (detector?.sessionOf === undefined) continue;
+    filters.push({ type: detector.type, classOf: (item) => detector.sessionOf?.(item), keep: (endpoints) => endpoints });
+  }
+  return filters;
+}

@@ -1,0 +1,228 @@
+/**
+ * Bounds the sessions that are resident in the servers: turns of a resident session pass, turns of new ones wait until others have ended.
+ *
+ * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns; its end gives back
+ * everything that it was counted for.
+ */
+import { object, withKeys } from '../../base/schema/containers.js';
+import type { Duration } from '../../base/schema/duration.js';
+import { callable, element, optional, type Report } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import { requestField } from '../../endpoints/request-field.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
+import type { SeatView } from '../server-answer.js';
+import { Session, SessionTable, type SharedPrefix } from './session-table.js';
+
+/** Parameters that a configuration file can hold. */
+export interface SessionLimitParameters {
+  /**
+   * The session of a request: the text in `request.sessionId`, apart for each fairness ID, or the fairness ID itself. Requests without a
+   * session pass. @default 'sessionId'
+   */
+  by?: 'sessionId' | 'fairnessId' | undefined;
+  /** Sessions that may be resident at a time in the whole pool, from 1 up. @default unlimited */
+  maxSessions?: number | undefined;
+  /**
+   * Tokens that sessions, idle ones too, may hold at an endpoint of weight 1, from 1 up: what its KV cache takes. @default unlimited
+   */
+  footprint?: number | undefined;
+  /** How long a session without a running turn stays resident, above 0. @default '30m' */
+  inactivity?: Duration | undefined;
+}
+
+export interface SessionLimitOptions<R = unknown> extends Omit<SessionLimitParameters, 'by'> {
+  /** Or a function that tells the session, the same for a request whenever it is asked; undefined or empty text: none. */
+  by?: SessionLimitParameters['by'] | ((item: ItemView<R>) => string | undefined);
+  /** The beginning that a session has in common with others: `footprint` counts it once at each endpoint. @default none */
+  sharedPrefix?: ((item: ItemView<R>) => SharedPrefix | undefined) | undefined;
+}
+
+export interface SessionLimit extends SaturationDetector {
+  /** Sessions that are resident, idle ones too. */
+  residentSessions(nowMs: number): number;
+  /** Tokens that sessions hold at an endpoint, idle ones too. */
+  tokensAt(endpoint: EndpointView, nowMs: number): number;
+}
+
+const type = 'session-limit-detector';
+
+const limits = {
+  maxSessions: optional(positiveInteger()),
+  footprint: optional(positiveInteger()),
+  inactivity: optional(positiveDuration('30m'), 1_800_000),
+};
+
+const parameters = /* @__PURE__ */ object(
+  withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits),
+  hasLimit,
+);
+
+type SessionOf = (item: ItemView) => unknown;
+
+const options = /* @__PURE__ */ object(
+  withKeys({ by: element(readBy), sharedPrefix: optional(callable<(item: ItemView) => SharedPrefix | undefined>()) }, limits),
+  hasLimit,
+);
+
+function hasLimit({ maxSessions, footprint }: { maxSessions?: number | undefined; footprint?: number | undefined }, report: Report): void {
+  if (maxSessions === undefined && footprint === undefined) report('maxSessions, footprint, or both', [], 'neither');
+}
+
+function readBy(given: unknown, report: Report): SessionOf | undefined {
+  if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
+  if (typeof given === 'function') return (item) => given(item);
+  if (given === 'sessionId') return namedSession;
+  report('"sessionId", "fairnessId", or a function of the request in the queue');
+  return undefined;
+}
+
+/** Clients make up these names: a tenant must not get into the session of another. */
+function namedSession({ request, fairnessId }: ItemView): string | undefined {
+  const sessionId = requestField(request, 'sessionId');
+  return typeof sessionId === 'string' && sessionId !== '' ? JSON.stringify([fairnessId, sessionId]) : undefined;
+}
+
+function isPrefix(given: unknown): given is SharedPrefix {
+  if (typeof given !== 'object' || given === null) return false;
+  const { id, tokens } = given as Partial<Record<keyof SharedPrefix, unknown>>;
+  return typeof id === 'string' && typeof tokens === 'number' && tokens >= 0 && tokens < Number.POSITIVE_INFINITY;
+}
+
+/** What a seat counts for. */
+interface Turn {
+  readonly session: Session;
+  endpoint: EndpointView;
+}
+
+class Sessions implements SessionLimit {
+  readonly type = type;
+  private readonly table: SessionTable;
+  private readonly turns = new WeakMap<SeatView, Turn>();
+  private readonly listeners = new Set<() => void>();
+  private readonly settings: ReturnType<typeof options.read>;
+
+  constructor(settings: ReturnType<typeof options.read>) {
+    this.settings = settings;
+    this.table = new SessionTable(settings.inactivity);
+  }
+
+  saturation({ endpoints }: { readonly endpoints: readonly EndpointView[] }): number {
+    return endpoints.length === 0 ? 1 : 0;
+  }
+
+  sessionOf(item: ItemView): string | undefined {
+    const key = this.settings.by(item);
+    return typeof key === 'string' && key !== '' ? key : undefined;
+  }
+
+  withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
+    this.table.sweep(nowMs);
+    const key = this.sessionOf(item);
+    if (key === undefined) return endpoints;
+    const resident = this.table.get(key);
+    const { maxSessions = Number.POSITIVE_INFINITY, footprint } = this.settings;
+    if (resident === undefined && this.table.size >= maxSessions) return [];
+    if (footprint === undefined) return endpoints;
+    const session = resident ?? this.newSession(key, item);
+    const roomy = endpoints.filter((endpoint) => endpoint === resident?.endpoint || this.fits(session, item.tokens, endpoint, footprint));
+    // The server of a resident session may be gone, and the others full.
+    return roomy.length === 0 && resident !== undefined ? endpoints : roomy;
+  }
+
+  waitOf(_endpoints: readonly EndpointView[], _item: ItemView, nowMs: number): RequestWait {
+    return { atMs: Math.max(this.table.nextEndAtMs, nowMs), notBeforeMs: nowMs, missing: 'another session to end' };
+  }
+
+  dispatched(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    const { item } = seat;
+    const moved = this.turns.get(seat);
+    if (moved !== undefined) {
+      moved.endpoint = endpoint;
+      this.table.settleAt(endpoint, moved.session, item.tokens);
+      return;
+    }
+    this.table.sweep(nowMs);
+    const key = this.sessionOf(item);
+    if (key === undefined) return;
+    const session = this.table.get(key) ?? this.newSession(key, item);
+    this.table.began(session, endpoint, item.tokens);
+    this.turns.set(seat, { session, endpoint });
+  }
+
+  reported(endpoint: EndpointView, _nowMs: number, seat: SeatView): void {
+    const turn = this.turns.get(seat);
+    const { promptTokens, completionTokens } = seat.usage;
+    if (turn?.endpoint === endpoint) this.table.grew(turn.session, promptTokens + completionTokens);
+  }
+
+  released(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+    const turn = this.turns.get(seat);
+    // A seat that was moved is given back where it had been.
+    if (turn === undefined || turn.endpoint !== endpoint) return;
+    this.table.ended(turn.session, nowMs, !seat.isUnsent);
+    this.announce();
+  }
+
+  sessionEnded(_endpoint: EndpointView, _nowMs: number, seat: SeatView): void {
+    const turn = this.turns.get(seat);
+    if (turn === undefined) return;
+    this.table.end(turn.session);
+    this.announce();
+  }
+
+  /** Also heard from one controller to the other, where two share the detector. */
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  residentSessions(nowMs: number): number {
+    this.table.sweep(nowMs);
+    return this.table.size;
+  }
+
+  tokensAt(endpoint: EndpointView, nowMs: number): number {
+    this.table.sweep(nowMs);
+    return this.table.tokensAt(endpoint);
+  }
+
+  private newSession(key: string, item: ItemView): Session {
+    const prefix: unknown = this.settings.sharedPrefix?.(item);
+    return new Session(key, isPrefix(prefix) ? prefix : undefined);
+  }
+
+  /** A session that is larger than the whole cache goes where there is none. */
+  private fits(session: Session, tokens: number, endpoint: EndpointView, footprint: number): boolean {
+    const { table } = this;
+    return table.tokensAt(endpoint) === 0 || table.tokensWith(endpoint, session, tokens) <= footprint * endpoint.weight;
+  }
+
+  private announce(): void {
+    for (const listener of this.listeners) listener();
+  }
+}
+
+/**
+ * Lets turns of resident sessions pass, and turns of new ones wait until there is room: the one that was held back longest goes first where
+ * the fairness policy takes flows in turn. A session ends when the host says so with `lease.endSession()`, or after `inactivity` without a turn.
+ *
+ * It judges sessions, and not how full servers are: combine it with a detector of load by `maxOf`. The requests of each session queue apart,
+ * as with `holBlocking: 'none'`, so that no turn of a resident session stands behind one of a new session. Costs O(endpoints) for each request
+ * with a session, and O(waiting sessions) for each walk while new ones wait.
+ * @throws FlowConfigError
+ * @example
+ * maxOf(concurrencyDetector({ maxConcurrency: 64 }), sessionLimit({ maxSessions: 200, inactivity: '10m' }))
+ */
+export function sessionLimit<R = unknown>(given: SessionLimitOptions<R> = {}): SessionLimit {
+  return new Sessions(parse(options, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
+}
+
+export const sessionLimitPlugin: DetectorDefinition<SessionLimitParameters> = {
+  kind: 'saturationDetector',
+  type,
+  parameters,
+  create: sessionLimit,
+};

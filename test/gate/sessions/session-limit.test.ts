@@ -1,0 +1,316 @@
+import { describe, expect, it } from 'vitest';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowConfigError,
+  FlowController,
+  type FlowControllerOptions,
+  type FlowRequest,
+  type Lease,
+  maxOf,
+  type SessionLimitOptions,
+  sessionLimit,
+} from '../../../src/index.js';
+import { audit, ManualClock } from '../../../src/testing/index.js';
+import { turns } from '../../support/flow.js';
+
+interface Turn extends FlowRequest {
+  readonly sessionId?: string;
+}
+
+interface Sent {
+  readonly name: string;
+  readonly abort: () => void;
+}
+
+function setUp(limits: SessionLimitOptions, options: Partial<FlowControllerOptions> = {}, endpoints = ['a']) {
+  const clock = new ManualClock();
+  const pool = new EndpointPool();
+  for (const id of endpoints) pool.add(id);
+  const limit = sessionLimit(limits);
+  const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 100 }), limit);
+  const flow = new FlowController({ clock, pool, saturationDetector, defaultRequestTtl: 0, ...options });
+  const running = new Map<string, Lease>();
+  const order: string[] = [];
+  /** A turn of `session`; its lease is under `name` while it runs. */
+  const send = (session: string | undefined, name: string, { fairnessId = 'tenant', priority = 0, tokens = 0 } = {}): Sent => {
+    const abort = new AbortController();
+    const request: Turn = { byteSize: 1, tokens, signal: abort.signal, ...(session !== undefined && { sessionId: session }) };
+    void flow.enqueue(request, { fairnessId, priority }).then((outcome) => {
+      if (outcome.type !== 'Dispatched') return;
+      order.push(name);
+      running.set(name, outcome.lease);
+    });
+    return { name, abort: () => abort.abort() };
+  };
+  const end = (name: string, isLast = false): void => {
+    const lease = running.get(name);
+    if (isLast) lease?.endSession();
+    lease?.release();
+  };
+  const resident = (): number => limit.residentSessions(clock.now());
+  return { clock, pool, flow, limit, running, order, send, end, resident };
+}
+
+describe('sessions that are resident', () => {
+  it('lets turns of resident sessions pass, and turns of new ones wait until one ended', async () => {
+    const { send, end, order, resident, flow } = setUp({ maxSessions: 2 });
+    send('s1', 's1.1');
+    send('s2', 's2.1');
+    send('s3', 's3.1');
+    await turns();
+    end('s1.1');
+    send('s1', 's1.2');
+    await turns();
+    expect(order).toEqual(['s1.1', 's2.1', 's1.2']);
+    expect(audit(flow).violations).toEqual([]);
+    end('s1.2', true);
+    await turns();
+    expect(order).toEqual(['s1.1', 's2.1', 's1.2', 's3.1']);
+    expect(resident()).toBe(2);
+    expect(audit(flow).violations).toEqual([]);
+  });
+
+  it('lets a resident turn that waited for a seat pass the new session before it in its own flow', async () => {
+    const limit = sessionLimit({ maxSessions: 1 });
+    const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 1 }), limit);
+    const { send, end, order } = setUp({ maxSessions: 1 }, { saturationDetector });
+    send('s1', 's1.1');
+    await turns();
+    send('s2', 's2.1');
+    send('s1', 's1.2');
+    await turns();
+    end('s1.1');
+    await turns();
+    expect(order).toEqual(['s1.1', 's1.2']);
+    end('s1.2', true);
+    await turns();
+    expect(order).toEqual(['s1.1', 's1.2', 's2.1']);
+  });
+
+  it('lets resident turns of a lower band pass new sessions of a higher one', async () => {
+    const { send, order } = setUp({ maxSessions: 1 });
+    send('s1', 's1.1', { priority: -1 });
+    send('s2', 's2.1', { priority: 5 });
+    await turns();
+    send('s1', 's1.2', { priority: -1 });
+    await turns();
+    expect(order).toEqual(['s1.1', 's1.2']);
+  });
+
+  it('takes in the sessions that were held back longest first, over all tenants', async () => {
+    const { send, end, order, clock } = setUp({ maxSessions: 1 });
+    send('s0', 's0');
+    for (const [session, fairnessId] of [['s1', 'x'], ['s2', 'x'], ['s3', 'y'], ['s4', 'x'], ['s5', 'z']] as const) {
+      clock.advance(10);
+      send(session, session, { fairnessId });
+    }
+    for (const session of ['s0', 's1', 's2', 's3', 's4']) {
+      await turns();
+      end(session, true);
+    }
+    await turns();
+    expect(order).toEqual(['s0', 's1', 's2', 's3', 's4', 's5']);
+  });
+
+  it('lets requests without a session pass', async () => {
+    const { send, order } = setUp({ maxSessions: 1 });
+    send('s1', 's1');
+    send('s2', 's2');
+    send(undefined, 'alone');
+    await turns();
+    expect(order).toEqual(['s1', 'alone']);
+  });
+
+  it('tells the sessions of tenants apart that chose the same name', async () => {
+    const { send, order } = setUp({ maxSessions: 1 });
+    send('s', 'x', { fairnessId: 'x' });
+    send('s', 'y', { fairnessId: 'y' });
+    await turns();
+    expect(order).toEqual(['x']);
+  });
+
+  it('takes the fairness ID, or what a function says, for the session', async () => {
+    const byTenant = setUp({ maxSessions: 1, by: 'fairnessId' });
+    byTenant.send(undefined, 'x', { fairnessId: 'x' });
+    byTenant.send(undefined, 'y', { fairnessId: 'y' });
+    const byFunction = setUp({ maxSessions: 1, by: ({ priority }) => `p${priority}` });
+    byFunction.send(undefined, 'p1', { priority: 1 });
+    byFunction.send(undefined, 'p2', { priority: 2 });
+    byFunction.send(undefined, 'p1 again', { priority: 1, fairnessId: 'other' });
+    await turns();
+    expect([byTenant.order, byFunction.order]).toEqual([['x'], ['p1', 'p1 again']]);
+  });
+});
+
+describe('the end of a session', () => {
+  it('comes at the very instant at which its inactivity lease is over, counted from the end of its last turn', async () => {
+    const { send, end, order, clock } = setUp({ maxSessions: 1, inactivity: '30m' });
+    send('s1', 's1.1');
+    send('s2', 's2.1');
+    clock.advance(3_600_000);
+    await turns();
+    expect(order).toEqual(['s1.1']);
+    end('s1.1');
+    clock.advance(1_799_999);
+    await turns();
+    expect(order).toEqual(['s1.1']);
+    clock.advance(1);
+    await turns();
+    expect(order).toEqual(['s1.1', 's2.1']);
+  });
+
+  it('comes with the last of its running turns where it is told before', async () => {
+    const { send, end, order, running } = setUp({ maxSessions: 1 });
+    send('s1', 's1.1');
+    send('s1', 's1.2');
+    send('s2', 's2.1');
+    await turns();
+    running.get('s1.1')?.endSession();
+    end('s1.1');
+    await turns();
+    expect(order).toEqual(['s1.1', 's1.2']);
+    end('s1.2');
+    await turns();
+    expect(order).toEqual(['s1.1', 's1.2', 's2.1']);
+  });
+
+  it('may be told after the lease was released, and a late word does not end a session of the same name', async () => {
+    const { send, end, order, running, resident } = setUp({ maxSessions: 1 });
+    send('s1', 'first');
+    send('s2', 's2');
+    await turns();
+    end('first');
+    running.get('first')?.endSession();
+    await turns();
+    end('s2', true);
+    send('s1', 'second');
+    await turns();
+    expect(order).toEqual(['first', 's2', 'second']);
+    end('second');
+    running.get('first')?.endSession();
+    expect(resident()).toBe(1);
+  });
+
+  it('comes at once for a session of which nothing reached a server', async () => {
+    const { send, end, order, running } = setUp({ maxSessions: 1 });
+    send('s1', 's1');
+    send('s2', 's2');
+    await turns();
+    running.get('s1')?.unsent();
+    end('s1');
+    await turns();
+    expect(order).toEqual(['s1', 's2']);
+  });
+
+  it('gives everything back, so that no pause lasts for ever', async () => {
+    const { send, end, order, limit, pool, clock } = setUp({ footprint: 1000 });
+    for (let round = 0; round < 50; round++) {
+      send(`s${round}`, `s${round}`, { tokens: 600 });
+      await turns();
+      end(`s${round}`, round % 2 === 0);
+      if (round % 2 === 1) clock.advance(1_800_000);
+      await turns();
+    }
+    expect(order).toHaveLength(50);
+    expect(limit.tokensAt(pool.get('a')!, clock.now())).toBe(0);
+  });
+});
+
+describe('the footprint of sessions', () => {
+  it('holds new sessions back where those of the endpoint, idle ones too, would exceed its cache', async () => {
+    const { send, end, order } = setUp({ footprint: 1000 }, {}, ['a', 'b']);
+    send('s1', 's1', { tokens: 600 });
+    send('s2', 's2', { tokens: 600 });
+    send('s3', 's3', { tokens: 600 });
+    send('s4', 's4', { tokens: 400 });
+    await turns();
+    end('s1');
+    await turns();
+    expect(order).toEqual(['s1', 's2', 's4']);
+    end('s2', true);
+    await turns();
+    expect(order).toEqual(['s1', 's2', 's4', 's3']);
+  });
+
+  it('counts the largest context of a session once, as far as the host reports it', async () => {
+    const { send, running, limit, pool, clock } = setUp({ footprint: 1000 });
+    const tokens = (): number => limit.tokensAt(pool.get('a')!, clock.now());
+    send('s1', 's1.1', { tokens: 300 });
+    send('s1', 's1.2', { tokens: 200 });
+    await turns();
+    expect(tokens()).toBe(300);
+    running.get('s1.2')?.report({ promptTokens: 500, completionTokens: 250 });
+    expect(tokens()).toBe(750);
+  });
+
+  it('counts a prefix that sessions share once, until the last of them ended', async () => {
+    const { send, end, order, limit, pool, clock } = setUp({ footprint: 1000, sharedPrefix: () => ({ id: 'system', tokens: 500 }) });
+    const tokens = (): number => limit.tokensAt(pool.get('a')!, clock.now());
+    send('s1', 's1', { tokens: 700 });
+    send('s2', 's2', { tokens: 800 });
+    send('s3', 's3', { tokens: 600 });
+    await turns();
+    expect([order, tokens()]).toEqual([['s1', 's2'], 1000]);
+    end('s1', true);
+    await turns();
+    expect([order, tokens()]).toEqual([['s1', 's2', 's3'], 900]);
+    end('s2', true);
+    end('s3', true);
+    expect(tokens()).toBe(0);
+  });
+
+  it('lets a session that is larger than the whole cache go where there is no other', async () => {
+    const { send, end, order } = setUp({ footprint: 1000 });
+    send('s1', 's1', { tokens: 100 });
+    send('giant', 'giant', { tokens: 5000 });
+    await turns();
+    expect(order).toEqual(['s1']);
+    end('s1', true);
+    await turns();
+    expect(order).toEqual(['s1', 'giant']);
+  });
+
+  it('lets a resident session go on when its server is gone, and moves its tokens along with it', async () => {
+    const { send, end, running, limit, pool, clock } = setUp({ footprint: 1000 }, {}, ['a', 'b']);
+    send('s1', 's1.1', { tokens: 900 });
+    send('s2', 's2.1', { tokens: 900 });
+    await turns();
+    end('s1.1');
+    pool.remove(running.get('s1.1')!.endpoint!.id);
+    send('s1', 's1.2', { tokens: 900 });
+    await turns();
+    const { endpoint } = running.get('s1.2')!;
+    expect(limit.tokensAt(endpoint!, clock.now())).toBe(1800);
+    running.get('s2.1')?.release();
+    pool.add('c');
+    running.get('s1.2')?.bind('c');
+    expect([limit.tokensAt(endpoint!, clock.now()), limit.tokensAt(pool.get('c')!, clock.now())]).toEqual([900, 900]);
+  });
+});
+
+describe('options', () => {
+  it('are refused where they bound nothing, or cannot be right', () => {
+    expect(() => sessionLimit()).toThrow(FlowConfigError);
+    expect(() => sessionLimit({ maxSessions: 0 })).toThrow(/maxSessions/);
+    expect(() => sessionLimit({ maxSessions: 1, inactivity: 0 })).toThrow(/inactivity/);
+    expect(() => sessionLimit({ maxSessions: 1, by: 'cookie' as never })).toThrow(/by/);
+  });
+
+  it('do not go with a holBlocking that lets a new session block a resident one', () => {
+    const saturationDetector = sessionLimit({ maxSessions: 1 });
+    expect(() => new FlowController({ saturationDetector, holBlocking: 'flow' })).toThrow(/holBlocking: expected "none"/);
+    expect(() => new FlowController({ saturationDetector, holBlocking: 'none' })).not.toThrow();
+  });
+
+  it('work without a pool', async () => {
+    const { send, order, end } = setUp({ maxSessions: 1 }, { pool: undefined });
+    send('s1', 's1');
+    send('s2', 's2');
+    await turns();
+    expect(order).toEqual(['s1']);
+    end('s1', true);
+    await turns();
+    expect(order).toEqual(['s1', 's2']);
+  });
+});
