@@ -179,7 +179,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   headroom?: 'preferred' | 'required' | undefined;
   /**
    * The requests that wait behind one that could go, but whose endpoints have no room: everything of its `band` and below, its `flow`, or
-   * `none`: of its flow, only what may go to the same endpoints. @default 'band'
+   * `none`: of its flow, only what may go to the same endpoints. @default 'band', and 'none' with a detector that tells sessions apart
    */
   holBlocking?: HolBlocking | undefined;
   /**

@@ -317,7 +317,8 @@ function letsSessionsPass(parsed: Parsed, report: Report): void {
   const { holBlocking } = parsed;
   if (holBlocking === undefined || holBlocking === 'none') return;
   const limit = [...detectorsOf(parsed)].find((detector) => detector?.sessionOf !== undefined);
-  if (limit !== undefined) report(`"none", because ${limit.type} has requests of each session queue apart`, ['holBlocking'], `"${holBlocking}"`);
+  if (limit !== undefined)
+    report(`"none", because ${limit.type} has requests of each session queue apart`, ['holBlocking'], `"${holBlocking}"`);
 }
 
 /** The detectors of all bands, each once. */

@@ -217,7 +217,16 @@ export class RequestHandler {
     const sessionId = agentIdentity(req.headers);
     const affinityKey = sessionId ?? body?.prefixKey;
     const hasObjective = trusted && headerValue(req.headers, objectiveHeader) !== undefined;
-    return { fairnessId, priority: hasObjective ? named.priority : priority, sloTtftMs, maxWaitMs, endpointSubset, tokens, affinityKey, sessionId };
+    return {
+      fairnessId,
+      priority: hasObjective ? named.priority : priority,
+      sloTtftMs,
+      maxWaitMs,
+      endpointSubset,
+      tokens,
+      affinityKey,
+      sessionId,
+    };
   }
 
   private async dispatched(call: Call): Promise<void> {

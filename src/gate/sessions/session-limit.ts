@@ -55,10 +55,7 @@ const limits = {
   inactivity: optional(positiveDuration('30m'), 1_800_000),
 };
 
-const parameters = /* @__PURE__ */ object(
-  withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits),
-  hasLimit,
-);
+const parameters = /* @__PURE__ */ object(withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits), hasLimit);
 
 type SessionOf = (item: ItemView) => unknown;
 
@@ -147,9 +144,12 @@ class Sessions implements SessionLimit {
     this.table.sweep(nowMs);
     const key = this.sessionOf(item);
     if (key === undefined) return;
-    const session = this.table.get(key) ?? this.newSession(key, item);
+    const resident = this.table.get(key);
+    const session = resident ?? this.newSession(key, item);
     this.table.began(session, endpoint, item.tokens);
     this.turns.set(seat, { session, endpoint });
+    // Larger turns of the session may wait in other bands, and pass from now on.
+    if (resident === undefined) this.announce();
   }
 
   reported(endpoint: EndpointView, _nowMs: number, seat: SeatView): void {

@@ -39,6 +39,7 @@ function lend(fairnessId = 'a', priority = 0): Lent {
     report() {},
     answered() {},
     unsent() {},
+    endSession() {},
     requeue: () => Promise.reject(new Error('not evicted')),
     release() {
       lease.releases += 1;

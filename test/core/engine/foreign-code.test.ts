@@ -58,6 +58,8 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   'detector subscribe': (act) => detector({ subscribe: act }),
   'detector unsubscribe': (act) => detector({ subscribe: () => act }),
   'detector dispatched': (act) => detector({ dispatched: act }),
+  'detector sessionOf': (act) => detector({ sessionOf: act }),
+  'detector sessionEnded': (act) => detector({ sessionEnded: act }),
   'detector released': (act) => detector({ released: act }),
   "a band's detector": (act) => ({ bands: [{ priority: 0, saturationDetector: { type: 'x', saturation: act as never } }] }),
   'usage limit computeLimits': (act) => ({
@@ -161,6 +163,7 @@ async function live(
   for (let i = 0; i < 3; i++) {
     const lease = running.shift();
     lease?.report({ promptTokens: 1, completionTokens: 1 });
+    lease?.endSession();
     lease?.release();
   }
   balanced();

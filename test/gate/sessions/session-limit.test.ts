@@ -101,7 +101,13 @@ describe('sessions that are resident', () => {
   it('takes in the sessions that were held back longest first, over all tenants', async () => {
     const { send, end, order, clock } = setUp({ maxSessions: 1 });
     send('s0', 's0');
-    for (const [session, fairnessId] of [['s1', 'x'], ['s2', 'x'], ['s3', 'y'], ['s4', 'x'], ['s5', 'z']] as const) {
+    for (const [session, fairnessId] of [
+      ['s1', 'x'],
+      ['s2', 'x'],
+      ['s3', 'y'],
+      ['s4', 'x'],
+      ['s5', 'z'],
+    ] as const) {
       clock.advance(10);
       send(session, session, { fairnessId });
     }
