@@ -30,7 +30,7 @@ const parameters: Readonly<Record<string, unknown>> = {
   'priority-holdback-policy': { minCeiling: 0.3 },
   'max-saturation-detector': { detectors: ['concurrency-detector', 'utilization-detector'] },
   'mean-saturation-detector': { detectors: ['concurrency-detector', 'utilization-detector'] },
-  'session-limit-detector': { maxSessions: 5, footprint: 1000, by: 'fairnessId' },
+  'session-limit-detector': { maxSessions: 5, footprint: 1000, by: 'fairnessId', inactivity: '10ms' },
   'stage-aware-saturation-detector': { detector: 'concurrency-detector' },
   'tenant-budgets': { budgets: { a: 0.5, 'tenant-1': 0.1 }, capacity: 20 },
   'vegas-detector': { maxLimit: 200 },

@@ -1,3 +1,18 @@
-/** The gateway takes the session of a request from the headers that agents send. */
 import { expect, it } from 'vitest';
 import { fileOf, startGateway } from './support/gateway.js';
+import { startUpstream } from './support/upstream.js';
+
+it('takes the session of a request from the headers of agents: a resident one passes, and a new one waits', async () => {
+  const upstream = await startUpstream();
+  const plugins = [{ type: 'session-limit-detector', parameters: { maxSessions: 1 } }];
+  const flowControl = { saturationDetector: { pluginRef: 'session-limit-detector' }, defaultRequestTTL: '100ms' };
+  const { post } = await startGateway(fileOf([upstream.url], { plugins, flowControl }));
+  const turn = async (session: string): Promise<number> => {
+    const response = await post({ model: 'm', messages: [] }, { headers: { 'x-claude-code-session-id': session } });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  expect(await turn('red')).toBe(200);
+  expect(await turn('blue')).not.toBe(200);
+  expect(await turn('red')).toBe(200);
+});
