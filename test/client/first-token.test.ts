@@ -1,8 +1,8 @@
 /** Streams that bring no content in time, to a client over real sockets. */
 import { describe, expect, it } from 'vitest';
 import { type RetryOptions, retryBudget, retryingFetch } from '../../src/client/index.js';
-import { hang, inTurn, refuse, sendText, serve, startModelServer, think } from '../fetch/model-server.js';
 import { ManualClock } from '../../src/testing/index.js';
+import { hang, inTurn, refuse, sendText, serve, startModelServer, think } from '../fetch/model-server.js';
 import { until } from '../integration/support/until.js';
 
 const timeouts = { firstToken: 20, firstTokenByModel: { o3: 60_000 } };

@@ -636,7 +636,9 @@ export class Host {
   private headsOf(priority: number): ItemView[] {
     const band = dispatcherOf(this.flow).backlog.bands.get(priority);
     if (band === undefined) return [];
-    const first = band.sharesQueue ? [band.next(this.clock.now())] : band.waitingFlows().flatMap((flow) => (flow.parkedFor === undefined ? [flow.head] : []));
+    const first = band.sharesQueue
+      ? [band.next(this.clock.now())]
+      : band.waitingFlows().flatMap((flow) => (flow.parkedFor === undefined ? [flow.head] : []));
     return first.filter((item) => item !== undefined);
   }
 
