@@ -101,7 +101,7 @@ async function sendAll(url) {
 
 /** @typedef {{ p50Ms: number, p95Ms: number }} Percentiles */
 
-/** @param {string} log @returns {{ model: Record<string, number>, fittedTo: number, predicted: Record<string, Percentiles>, measured: import('headgate/simulator').TraceRow[] }} */
+/** @param {string} log @returns {{ model: Record<string, number | undefined>, fittedTo: number, predicted: Record<string, Percentiles>, measured: import('headgate/simulator').TraceRow[] }} */
 function predict(log) {
   const { rows } = readTrace(log);
   const half = (rows.at(-1)?.arrivalMs ?? 0) / 2;
@@ -150,7 +150,9 @@ function report({ model, fittedTo, predicted, measured }) {
     });
     return `| ${name} | ${cells.join(' | ')} |`;
   });
-  const fitted = Object.entries(model).map(([name, value]) => `\`${name}\` ${value.toPrecision(3)} (engine: ${trueValues[name]})`);
+  const fitted = Object.entries(model).map(
+    ([name, value = Number.NaN]) => `\`${name}\` ${value.toPrecision(3)} (engine: ${trueValues[name]})`,
+  );
   return [
     `${args.rate} requests a second for ${args.seconds} s on ${args.servers} servers, ${maxConcurrency} seats each; ${new Date().toISOString().slice(0, 10)}.`,
     `Calibrated by ${fittedTo} requests: ${fitted.join(', ')}.`,

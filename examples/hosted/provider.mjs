@@ -12,15 +12,18 @@ import { parseArgs } from 'node:util';
 
 /** What was used in one window: fixed ones begin with the first request, sliding ones always end now. */
 class Window {
+  /** @param {string} kind @param {number} limit @param {number} windowMs */
   constructor(kind, limit, windowMs) {
     this.kind = kind;
     this.limit = limit;
     this.windowMs = windowMs;
+    /** @type {{ amount: number, atMs: number }[]} */
     this.entries = [];
     this.endMs = 0;
     this.index = 0;
   }
 
+  /** @param {number} nowMs */
   tend(nowMs) {
     if (this.kind === 'fixed') {
       if (nowMs < this.endMs) return;
@@ -29,20 +32,22 @@ class Window {
       this.index++;
       return;
     }
-    while (this.entries.length > 0 && this.entries[0].atMs <= nowMs - this.windowMs) this.entries.shift();
+    while (this.entries[0] !== undefined && this.entries[0].atMs <= nowMs - this.windowMs) this.entries.shift();
   }
 
+  /** @param {number} nowMs */
   used(nowMs) {
     this.tend(nowMs);
     return this.entries.reduce((sum, { amount }) => sum + amount, 0);
   }
 
+  /** @param {number} amount @param {number} nowMs */
   add(amount, nowMs) {
     this.tend(nowMs);
     this.entries.push({ amount, atMs: nowMs });
   }
 
-  /** Until all of it is free again, ms. */
+  /** Until all of it is free again, ms. @param {number} nowMs */
   resetMs(nowMs) {
     this.tend(nowMs);
     if (this.kind === 'fixed') return this.endMs - nowMs;
@@ -51,7 +56,7 @@ class Window {
   }
 }
 
-/** Spans as OpenAI writes them: `6m0s`, `59.512s`, `17ms`. */
+/** Spans as OpenAI writes them: `6m0s`, `59.512s`, `17ms`. @param {number} ms */
 function span(ms) {
   if (ms < 1000) return `${Math.ceil(ms)}ms`;
   const minutes = Math.floor(ms / 60_000);
@@ -59,9 +64,11 @@ function span(ms) {
   return minutes > 0 ? `${minutes}m${seconds}s` : `${seconds}s`;
 }
 
-const instant = (ms) => `${new Date(Date.now() + ms).toISOString().slice(0, 19)}Z`;
+const instant = (/** @type {number} */ ms) => `${new Date(Date.now() + ms).toISOString().slice(0, 19)}Z`;
 
-/** @param {{ style?: string, window?: string, windowMs?: number, requests?: number, input?: number, output?: number, latencyMs?: number }} options */
+/** @typedef {'requests' | 'input' | 'output'} Quota */
+
+/** @param {{ [Name in 'style' | 'window']?: string | undefined } & { [Name in Quota | 'windowMs' | 'latencyMs']?: number | undefined }} options */
 export function createProvider({
   style = 'openai',
   window = 'fixed',
@@ -71,14 +78,19 @@ export function createProvider({
   output = 10_000,
   latencyMs = 20,
 } = {}) {
-  const limits = { requests, input, output };
-  const windows = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, new Window(window, limit, windowMs)]));
+  const windows = {
+    requests: new Window(window, requests, windowMs),
+    input: new Window(window, input, windowMs),
+    output: new Window(window, output, windowMs),
+  };
+  /** @type {{ accepted: number, violations: number, violationsByWindow: Record<number, number>, input: number, output: number, order: string[] }} */
   const stats = { accepted: 0, violations: 0, violationsByWindow: {}, input: 0, output: 0, order: [] };
 
+  /** @param {number} nowMs */
   function headers(nowMs) {
-    const left = (name) => Math.max(windows[name].limit - windows[name].used(nowMs), 0);
+    const left = (/** @type {Quota} */ name) => Math.max(windows[name].limit - windows[name].used(nowMs), 0);
     if (style === 'anthropic') {
-      const names = { requests: 'requests', 'input-tokens': 'input', 'output-tokens': 'output' };
+      const names = /** @type {const} */ ({ requests: 'requests', 'input-tokens': 'input', 'output-tokens': 'output' });
       return Object.fromEntries(
         Object.entries(names).flatMap(([header, name]) => [
           [`anthropic-ratelimit-${header}-limit`, windows[name].limit],
@@ -97,6 +109,7 @@ export function createProvider({
     };
   }
 
+  /** @param {import('node:http').ServerResponse} res @param {number} nowMs */
   function refuse(res, nowMs) {
     stats.violations++;
     const index = windows.requests.kind === 'fixed' ? windows.requests.index : Math.floor(nowMs / windowMs);
@@ -123,12 +136,17 @@ export function createProvider({
     const inputTokens = Math.ceil(text.length / 4);
     const outputTokens = body.max_tokens ?? 16;
     const nowMs = performance.now();
-    const wanted = { requests: 1, input: inputTokens, output: outputTokens };
-    if (Object.entries(wanted).some(([name, amount]) => windows[name].used(nowMs) + amount > windows[name].limit)) {
+    /** @type {[Window, number][]} */
+    const wanted = [
+      [windows.requests, 1],
+      [windows.input, inputTokens],
+      [windows.output, outputTokens],
+    ];
+    if (wanted.some(([each, amount]) => each.used(nowMs) + amount > each.limit)) {
       refuse(res, nowMs);
       return;
     }
-    for (const [name, amount] of Object.entries(wanted)) windows[name].add(amount, nowMs);
+    for (const [each, amount] of wanted) each.add(amount, nowMs);
     stats.accepted++;
     stats.input += inputTokens;
     stats.output += outputTokens;
@@ -144,17 +162,19 @@ export function createProvider({
   return { server, stats };
 }
 
+/** @param {{ model: string }} body @param {number} prompt_tokens @param {number} completion_tokens */
 function openAiAnswer({ model }, prompt_tokens, completion_tokens) {
   const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
   return { id: 'c', object: 'chat.completion', model, choices: [{ index: 0, message: { role: 'assistant', content: 'ok' } }], usage };
 }
 
+/** @param {number} input_tokens @param {number} output_tokens */
 function anthropicAnswer(input_tokens, output_tokens) {
   return { id: 'm', type: 'message', role: 'assistant', content: [{ type: 'text', text: 'ok' }], usage: { input_tokens, output_tokens } };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const option = { type: 'string' };
+  const option = /** @type {const} */ ({ type: 'string' });
   const { values } = parseArgs({
     options: {
       style: option,
@@ -167,7 +187,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       port: option,
     },
   });
-  const number = (name) => (values[name] === undefined ? undefined : Number(values[name]));
+  const number = (/** @type {keyof typeof values} */ name) => (values[name] === undefined ? undefined : Number(values[name]));
   const { server } = createProvider({
     style: values.style,
     window: values.window,
@@ -178,6 +198,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     latencyMs: number('latency-ms'),
   });
   server.listen(number('port') ?? 0, '127.0.0.1', () => {
-    console.log(`http://127.0.0.1:${server.address().port}`);
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    console.log(`http://127.0.0.1:${port}`);
   });
 }

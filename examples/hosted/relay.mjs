@@ -12,13 +12,17 @@ import { createProvider } from './provider.mjs';
 /** How often a request that a key put off is sent again at most. */
 const mostAttempts = 5;
 
-/** Sends one request by the key that has most left; the answer of the provider, or a refusal with the time to come back. */
+/**
+ * Sends one request by the key that has most left; the answer of the provider, or a refusal with the time to come back.
+ *
+ * @param {FlowController} flow @param {string} body @param {import('headgate').FlowKey} key
+ */
 export async function relay(flow, body, key) {
-  let outcome = await flow.enqueue({ byteSize: body.length, model: JSON.parse(body).model, ...estimate(body) }, key);
+  let outcome = await flow.enqueue({ byteSize: body.length, ...estimate(body) }, key);
   for (let attempt = 1; outcome.type === 'Dispatched'; attempt++) {
     const { lease } = outcome;
     try {
-      const { url, apiKey } = lease.endpoint.labels;
+      const { url, apiKey } = lease.endpoint?.labels ?? {};
       const headers = { 'content-type': 'application/json', authorization: `Bearer ${apiKey}` };
       const response = await fetch(`${url}/v1/chat/completions`, { method: 'POST', headers, body });
       lease.answered(response);
@@ -27,9 +31,10 @@ export async function relay(flow, body, key) {
         outcome = await lease.requeue();
         continue;
       }
-      const answer = await response.json();
-      const { prompt_tokens: promptTokens, completion_tokens: completionTokens } = answer.usage ?? {};
-      if (promptTokens !== undefined) lease.report({ promptTokens, completionTokens });
+      const answer = /** @type {{ usage?: { prompt_tokens: number, completion_tokens: number } }} */ (await response.json());
+      const { usage } = answer;
+      if (usage?.prompt_tokens !== undefined)
+        lease.report({ promptTokens: usage.prompt_tokens, completionTokens: usage.completion_tokens });
       return { status: response.status, answer };
     } finally {
       lease.release();
@@ -38,9 +43,10 @@ export async function relay(flow, body, key) {
   return { status: 429, retryAfterMs: outcome.retryAfterMs };
 }
 
+/** @param {string} body */
 function estimate(body) {
-  const { max_tokens: maxOutputTokens } = JSON.parse(body);
-  return { inputTokens: Math.ceil(body.length / 4), maxOutputTokens };
+  const { model, max_tokens: maxOutputTokens } = JSON.parse(body);
+  return { model, inputTokens: Math.ceil(body.length / 4), maxOutputTokens };
 }
 
 /** @param {{ id: string, url: string, apiKey: string }[]} keys */
@@ -57,7 +63,8 @@ if (process.argv[1] === new URL(import.meta.url).pathname) {
   for (const [index, { server }] of providers.entries()) {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
-    keys.push({ id: `key-${index + 1}`, url: `http://127.0.0.1:${server.address().port}`, apiKey: `secret-${index + 1}` });
+    const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+    keys.push({ id: `key-${index + 1}`, url: `http://127.0.0.1:${port}`, apiKey: `secret-${index + 1}` });
   }
   const flow = makeRelay(keys);
   const body = JSON.stringify({ model: 'm', max_tokens: 16, messages: [{ role: 'user', content: 'hello' }] });
@@ -65,9 +72,9 @@ if (process.argv[1] === new URL(import.meta.url).pathname) {
   const answers = await Promise.all(tenants.map((key) => relay(flow, body, key)));
   console.log(`${answers.filter(({ status }) => status === 200).length} of ${answers.length} served`);
   for (const [index, { stats, server }] of providers.entries()) {
-    console.log(`${keys[index].id}: ${stats.accepted} accepted, ${stats.violations} refused`);
+    console.log(`${keys[index]?.id}: ${stats.accepted} accepted, ${stats.violations} refused`);
     server.close();
   }
-  for (const { group, unit, limit, used } of flow.figures().quotas.quotas) console.log(`${group}: ${used} of ${limit} ${unit}`);
+  for (const { group, unit, limit, used } of flow.figures().quotas?.quotas ?? []) console.log(`${group}: ${used} of ${limit} ${unit}`);
   await flow.close();
 }
