@@ -46,8 +46,10 @@ await app.generateOutputs(project);
 const files = readdirSync(`${root}docs/reference`, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'));
 const texts = new Map(files.map((file) => [`${root}docs/reference/${file}`, readFileSync(`${root}docs/reference/${file}`, 'utf8')]));
 const linked = new Set([...texts.values()].flatMap((text) => [...text.matchAll(/\(\S*#(export-[^)\s]+)\)/g)].map(([, id]) => id)));
+// What a class extends stands above its members: it need not be said of each.
+const inherited = /^#{3,6} Inherited from\n\n[^\n]*\n\n?/gm;
 for (const [path, text] of texts)
   writeFileSync(
     path,
-    text.replaceAll(/<a id="([^"]+)"><\/a> ?\n?/g, (anchor, id) => (linked.has(id) ? anchor : '')),
+    text.replaceAll(inherited, '').replaceAll(/<a id="([^"]+)"><\/a> ?\n?/g, (anchor, id) => (linked.has(id) ? anchor : '')),
   );
