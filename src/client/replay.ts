@@ -1,18 +1,4 @@
-/** Which requests can be sent twice. */
-
-/** Whether a body can be sent again: a stream cannot, and a type that is not known here might be one. */
-export function isReplayable(body: RequestInit['body'] | undefined): boolean {
-  return (
-    body === undefined ||
-    body === null ||
-    typeof body === 'string' ||
-    ArrayBuffer.isView(body) ||
-    body instanceof ArrayBuffer ||
-    body instanceof Blob ||
-    body instanceof FormData ||
-    body instanceof URLSearchParams
-  );
-}
+/** What a request is made of, so that it can be sent again. */
 
 /** The input to send while the request may be needed again: a `Request` gives its body only once. */
 export function replayableInput<I extends string | URL | Request>(input: I, init: RequestInit | undefined): I | Request {

@@ -1,6 +1,7 @@
 /** A fetch that tries again while the gateway says so. */
 import { realClock } from '../base/clock.js';
 import { pause } from '../base/pause.js';
+import { isReplayable } from '../base/replayable-body.js';
 import { object, record } from '../base/schema/containers.js';
 import { callable, objectWith, optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
@@ -9,7 +10,7 @@ import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
 import { type FirstTokenTimeouts, fetchToFirstToken, firstTokenMsOf } from './first-token.js';
 import { msAboveZero, msFromZero } from './option-schemas.js';
-import { isReplayable, replayableInput, signalOf } from './replay.js';
+import { replayableInput, signalOf } from './replay.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
 

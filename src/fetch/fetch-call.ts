@@ -3,6 +3,7 @@
  * A body is parsed at most once, when somebody asks for what is in it.
  */
 import { controlHeaders } from '../adapters/http/index.js';
+import { isReplayable } from '../base/replayable-body.js';
 
 interface BodyFacts {
   readonly model?: unknown;
@@ -80,18 +81,9 @@ export class FetchCall {
     return Number.isSafeInteger(declared) && declared >= 0 ? declared : unknownBodyBytes;
   }
 
-  /** Whether it can be sent twice: a stream cannot, and a type that is not known here might be one. */
+  /** Whether it can be sent twice. */
   get isReplayable(): boolean {
-    const { body } = this;
-    return (
-      body === undefined ||
-      typeof body === 'string' ||
-      ArrayBuffer.isView(body) ||
-      body instanceof ArrayBuffer ||
-      body instanceof Blob ||
-      body instanceof FormData ||
-      body instanceof URLSearchParams
-    );
+    return isReplayable(this.body);
   }
 
   /** What to give to fetch, for this URL and with these headers beside the caller's. */
