@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, FlowConfigError, type FlowController, type Lease } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowConfigError,
+  type FlowController,
+  type FlowFairnessPolicy,
+  type Lease,
+  type Usage,
+} from '../../../src/index.js';
 import { key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 function servers(...ids: string[]): EndpointPool {
@@ -102,6 +110,36 @@ describe('report', () => {
     lease.report({ promptTokens: 1, completionTokens: 2 });
     expect(issueOf(() => lease.report(usage))).toMatchObject({ path, expected: 'a number from 0 up' });
     expect(lease.usage).toEqual({ promptTokens: 1, completionTokens: 2 });
+  });
+
+  it('tells the fairness policy what came since the last one, and all of it', () => {
+    const heard: [increment: Usage, total: Usage][] = [];
+    const fairness: FlowFairnessPolicy = {
+      type: 'hears',
+      createSelector: () => ({
+        pick: () => undefined,
+        consumed: (_flow, increment, _nowMs, _item, total) => void heard.push([increment, total]),
+      }),
+    };
+    const { flow } = makeFlow({ bands: [{ priority: 0, fairness }] });
+    const lease = runNow(flow);
+    lease.report({ promptTokens: 100, completionTokens: 5 });
+    lease.report({ completionTokens: 25 });
+    lease.report({ promptTokens: 90 });
+    expect(heard).toEqual([
+      [
+        { promptTokens: 100, completionTokens: 5 },
+        { promptTokens: 100, completionTokens: 5 },
+      ],
+      [
+        { promptTokens: 0, completionTokens: 20 },
+        { promptTokens: 100, completionTokens: 25 },
+      ],
+      [
+        { promptTokens: -10, completionTokens: 0 },
+        { promptTokens: 90, completionTokens: 25 },
+      ],
+    ]);
   });
 
   it('comes too late after the release', () => {

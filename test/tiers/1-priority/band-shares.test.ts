@@ -99,6 +99,14 @@ describe('BandShares', () => {
     },
   );
 
+  it('lets the lowest of the bands that are due go first', () => {
+    const { bands, shares } = make([0, 0.4, 0.4]);
+    for (const band of bands) band.backlog = 10;
+    const order = Array.from({ length: 5 }, () => bands.indexOf(serve(shares, bands) as FakeBand));
+    // After three dispatches both bands below are owed more than one request.
+    expect(order).toEqual([0, 0, 0, 2, 1]);
+  });
+
   it('costs nothing and decides nothing without shares', () => {
     const { bands, shares } = make([0, 0]);
     for (const band of bands) band.backlog = 10;
