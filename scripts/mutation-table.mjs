@@ -1,36 +1,43 @@
 // Writes what mutation testing found into the table of docs/contributing/mutation.md: one row for each file, from the reports named (the
-// last one, test-results/mutation.json, when none is). Rows of files that no report has stay as they are; files never measured say so.
+// last one, test-results/mutation.json, when none is). Several reports of one file add up while its source is the same: a mutant counts as
+// noticed when tests of one of them noticed it. Rows of files that no report has stay as they are; files never measured say so.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import stryker from '../stryker.config.mjs';
 
 const page = 'docs/contributing/mutation.md';
 const [begin, end] = ['<!-- written by scripts/mutation-table.mjs -->', '<!-- end of the table -->'];
-const reports = process.argv.slice(2);
-if (reports.length === 0) reports.push(stryker.jsonReporter.fileName);
+const named = process.argv.slice(2);
+const reports = named.length > 0 ? named : [stryker.jsonReporter.fileName];
 
-const text = readFileSync(page, 'utf8');
-const [head, table, tail] = [
-  text.slice(0, text.indexOf(begin)),
-  text.slice(text.indexOf(begin), text.indexOf(end)),
-  text.slice(text.indexOf(end)),
-];
-const rows = new Map(Array.from(table.matchAll(/^\| `(.+?)` .*$/gm), ([row, file]) => [file, row]));
-
+/** By file: its source, whether each mutant was noticed, and the day of the last report. */
+const found = new Map();
 for (const path of reports.sort((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs)) {
-  const date = statSync(path).mtime.toISOString().slice(0, 10);
-  for (const [file, { mutants }] of Object.entries(JSON.parse(readFileSync(path, 'utf8')).files)) {
-    const count = (...statuses) => mutants.filter(({ status }) => statuses.includes(status)).length;
-    const [noticed, left] = [count('Killed', 'Timeout'), count('Survived', 'NoCoverage')];
-    if (noticed + left === 0) rows.set(file, `| \`${file}\` | nothing to change | | | ${date} |`);
-    else rows.set(file, `| \`${file}\` | ${((100 * noticed) / (noticed + left)).toFixed(1)} | ${noticed + left} | ${left} | ${date} |`);
+  for (const [file, { source, mutants }] of Object.entries(JSON.parse(readFileSync(path, 'utf8')).files)) {
+    const noticed = found.get(file)?.source === source ? found.get(file).noticed : new Map();
+    for (const { status, location, mutatorName, replacement } of mutants) {
+      if (!['Killed', 'Timeout', 'Survived', 'NoCoverage'].includes(status)) continue;
+      const key = JSON.stringify([location, mutatorName, replacement]);
+      noticed.set(key, noticed.get(key) === true || status === 'Killed' || status === 'Timeout');
+    }
+    found.set(file, { source, noticed, date: statSync(path).mtime.toISOString().slice(0, 10) });
   }
 }
 
+function rowOf(file, { noticed, date }) {
+  const left = [...noticed.values()].filter((isNoticed) => !isNoticed).length;
+  if (noticed.size === 0) return `| \`${file}\` | nothing to change | | | ${date} |`;
+  const score = (100 * (1 - left / noticed.size)).toFixed(1);
+  return `| \`${file}\` | ${score} | ${noticed.size} | ${left} | ${date} |`;
+}
+
+const text = readFileSync(page, 'utf8');
+const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+const before = new Map(Array.from(text.slice(from, to).matchAll(/^\| `(.+?)` .*$/gm), ([row, file]) => [file, row]));
 const folders = stryker.mutate.map((pattern) => pattern.replace('/**/*.ts', ''));
 const files = folders.flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => `${folder}/${name}`));
-const sources = files.filter((file) => file.endsWith('.ts')).sort();
-const body = sources.map((file) => rows.get(file) ?? `| \`${file}\` | not measured | | | |`);
-writeFileSync(
-  page,
-  `${head}${begin}\n\n| file | score, % | mutants | left | measured |\n|---|---|---|---|---|\n${body.join('\n')}\n\n${tail}`,
-);
+const rows = files
+  .filter((file) => file.endsWith('.ts'))
+  .sort()
+  .map((file) => (found.has(file) ? rowOf(file, found.get(file)) : (before.get(file) ?? `| \`${file}\` | not measured | | | |`)));
+const table = ['| file | score, % | mutants | left | measured |', '|---|---|---|---|---|', ...rows].join('\n');
+writeFileSync(page, `${text.slice(0, from)}${begin}\n\n${table}\n\n${text.slice(to)}`);

@@ -119,6 +119,6 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   private refill(members: T[]): void {
     this.tombstones = 0;
     this.front = members.shift();
-    this.rest = members.length > 0 ? new Denque(members) : undefined;
+    this.rest = new Denque(members);
   }
 }

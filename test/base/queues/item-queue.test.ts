@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FifoQueue } from '../../../src/base/queues/fifo-queue.js';
 import { HeapQueue } from '../../../src/base/queues/heap-queue.js';
 import { fewTombstones, type ItemQueue } from '../../../src/base/queues/item-queue.js';
+import { ScoredQueue } from '../../../src/base/queues/scored-queue.js';
 import { Random } from '../../property/random.js';
 
 interface Member {
@@ -16,11 +17,25 @@ function byRank(a: Member, b: Member): number {
   return a.rank - b.rank || a.sequence - b.sequence;
 }
 
+function bySequence(a: Member, b: Member): number {
+  return a.sequence - b.sequence;
+}
+
+/** A queue by scores that are all the same. */
+function unscored(): ScoredQueue<Member> {
+  return new ScoredQueue<Member>({ lookahead: 4, overtakings: 2, score: () => 0, dispatched() {} });
+}
+
 /** Members and tombstones together. */
 function lengthOf(queue: ItemQueue<Member>): number {
   const heap: TinyQueue<Member> | undefined = Reflect.get(queue, 'heap');
-  const rest: Denque<Member> | undefined = Reflect.get(queue, 'rest');
-  return heap?.length ?? (Reflect.get(queue, 'front') === undefined ? 0 : 1) + (rest?.length ?? 0);
+  const line: ItemQueue<Member> = Reflect.get(queue, 'line') ?? queue;
+  const rest: Denque<Member> | undefined = Reflect.get(line, 'rest');
+  return heap?.length ?? (Reflect.get(line, 'front') === undefined ? 0 : 1) + (rest?.length ?? 0);
+}
+
+function tombstonesOf(queue: ItemQueue<Member>): number {
+  return Reflect.get(Reflect.get(queue, 'line') ?? queue, 'tombstones');
 }
 
 function discard(queue: ItemQueue<Member>, member: Member): void {
@@ -29,8 +44,9 @@ function discard(queue: ItemQueue<Member>, member: Member): void {
 }
 
 describe.each([
-  ['FifoQueue', () => new FifoQueue<Member>(), (a: Member, b: Member) => a.sequence - b.sequence],
+  ['FifoQueue', () => new FifoQueue<Member>(), bySequence],
   ['HeapQueue', () => new HeapQueue<Member>(byRank), byRank],
+  ['ScoredQueue', unscored, bySequence],
 ] as const)('%s', (_, make, order) => {
   function filled(count: number): { queue: ItemQueue<Member>; members: Member[] } {
     const random = new Random(count);
@@ -90,6 +106,15 @@ describe.each([
     expect(queue.peek()).toBe(late);
   });
 
+  it('goes on with the next when the first leaves in another way than by its turn', () => {
+    const { queue, members } = filled(20);
+    const [first, second] = [...members].sort(order) as [Member, Member];
+    first.isWaiting = false;
+    queue.remove(first);
+    expect(queue.peek()).toBe(second);
+    expect([lengthOf(queue), tombstonesOf(queue)]).toEqual([19, 0]);
+  });
+
   it('does what a sorted array does, through a long history', () => {
     const random = new Random(17);
     const queue = make();
@@ -113,7 +138,7 @@ describe.each([
         model = model.filter((member) => member !== gone);
       }
       if (sequence % 50 === 0) expect(queue.members().sort(order)).toEqual([...model].sort(order));
-      expect(Reflect.get(queue, 'tombstones')).toBe(lengthOf(queue) - model.length);
+      expect(tombstonesOf(queue)).toBe(lengthOf(queue) - model.length);
     }
     expect(queue.peek()).toBe([...model].sort(order)[0]);
   });
@@ -142,9 +167,30 @@ describe('FifoQueue', () => {
         model = model.filter((other) => other !== gone);
       }
       expect(queue.peek()).toBe(model[0]);
+      expect(tombstonesOf(queue)).toBe(lengthOf(queue) - model.length);
+      expect([...queue.newestFirst()]).toEqual([...model].reverse());
     }
     expect(queue.members()).toEqual(model);
     expect(model.length).toBeGreaterThan(50);
+  });
+});
+
+describe('FifoQueue', () => {
+  it('has no newest while it is empty', () => {
+    expect([...new FifoQueue<Member>().newestFirst()]).toEqual([]);
+  });
+
+  it('lets the first leave without a trace, and others as tombstones', () => {
+    const queue = new FifoQueue<Member>();
+    const [a, b, c] = [0, 1, 2].map((sequence) => ({ sequence, rank: 0, isWaiting: true })) as [Member, Member, Member];
+    for (const member of [a, b, c]) queue.push(member);
+    b.isWaiting = false;
+    queue.remove(b);
+    expect([lengthOf(queue), tombstonesOf(queue)]).toEqual([3, 1]);
+    a.isWaiting = false;
+    queue.remove(a);
+    expect([lengthOf(queue), tombstonesOf(queue)]).toEqual([2, 1]);
+    expect(queue.peek()).toBe(c);
   });
 });
 

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { FifoQueue } from '../../../src/base/queues/fifo-queue.js';
 import { HeapQueue } from '../../../src/base/queues/heap-queue.js';
 import type { ItemQueue } from '../../../src/base/queues/item-queue.js';
+import { ScoredQueue } from '../../../src/base/queues/scored-queue.js';
 
 interface Member {
   isWaiting: boolean;
@@ -12,6 +13,7 @@ interface Member {
 const queues: [string, () => ItemQueue<Member>][] = [
   ['FifoQueue', () => new FifoQueue<Member>()],
   ['HeapQueue', () => new HeapQueue<Member>((a, b) => a.sequence - b.sequence)],
+  ['ScoredQueue', () => new ScoredQueue<Member>({ lookahead: 4, overtakings: 2, score: () => 0, dispatched() {} })],
 ];
 
 describe.each(queues)('%s', (_, make) => {
@@ -39,6 +41,11 @@ describe.each(queues)('%s', (_, make) => {
     expect(queue.ahead(members[9]!, 5)).toBeUndefined();
   });
 
+  it('does not count for one that does not stand in it', () => {
+    const { queue } = filled(3);
+    expect(queue.ahead({ isWaiting: true, sequence: 9 }, 2)).toBeUndefined();
+  });
+
   it('names the leading ones, the dead left out', () => {
     const { queue, members } = filled(10);
     drop(queue, members[0]!);
@@ -48,6 +55,16 @@ describe.each(queues)('%s', (_, make) => {
     expect(queue.leading(99)).toHaveLength(9);
     expect(make().leading(3)).toEqual([]);
   });
+});
+
+it('a FifoQueue looks at no more than it may, and at one alone', () => {
+  const queue = new FifoQueue<Member>();
+  const [first, ...others] = Array.from({ length: 5 }, (_, sequence) => ({ isWaiting: true, sequence }));
+  queue.push(first!);
+  expect([queue.leading(3), queue.ahead(others[0]!, 9)]).toEqual([[first], undefined]);
+  for (const member of others) queue.push(member);
+  expect([3, 2].map((most) => queue.ahead(others[2]!, most))).toEqual([3, undefined]);
+  expect(queue.ahead({ isWaiting: true, sequence: 9 }, 9)).toBeUndefined();
 });
 
 it('a FifoQueue names them in order', () => {

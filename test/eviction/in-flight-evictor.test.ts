@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { type EvictorSettings, type Gauge, InFlightEvictor } from '../../src/eviction/in-flight-evictor.js';
+import { priorityThenTime, sheddableOnly } from '../../src/index.js';
+import type { PriorityBand } from '../../src/tiers/priority-band.js';
+
+interface Running {
+  readonly fairnessId: string;
+  readonly priority: number;
+  readonly dispatchedAtMs: number;
+  readonly tokens: number;
+  readonly usage: { readonly promptTokens: number; readonly completionTokens: number };
+  readonly endpoint: undefined;
+}
+
+function running(priority: number, dispatchedAtMs = 0): Running {
+  const usage = { promptTokens: 0, completionTokens: 0 };
+  return { fairnessId: 'batch', priority, dispatchedAtMs, tokens: 0, usage, endpoint: undefined };
+}
+
+function band(priority: number, ceiling = 1): PriorityBand {
+  return { priority, ceiling } as PriorityBand;
+}
+
+/** A pool that reads so for every band, or by band. */
+function gauge(reading: number | undefined | ((priority: number) => number | undefined), kept?: number[][]): Gauge {
+  return {
+    measured: ({ priority }) => (typeof reading === 'function' ? reading(priority) : reading),
+    reserve: kept && { add: (...each) => void kept.push(each) },
+  };
+}
+
+function make(changes: Partial<EvictorSettings> = {}) {
+  const faults: string[] = [];
+  const defaults = { filter: sheddableOnly(), ordering: priorityThenTime(), maxPerDecision: 8, graceMs: 0, timeoutMs: 1000 };
+  const evictor = new InFlightEvictor<Running>(
+    { ...defaults, ...changes },
+    { pluginFailed: (kind, type, error) => faults.push(`${kind} ${type}: ${error}`) },
+  );
+  const track = (...all: readonly Running[]): void => {
+    for (const each of all) evictor.track(each);
+  };
+  return { evictor, faults, track, defaults };
+}
+
+describe('who may be evicted', () => {
+  it('is decided by the filter, once, at the dispatch', () => {
+    const { evictor } = make();
+    expect([evictor.track(running(-1)), evictor.track(running(0))]).toEqual([true, false]);
+    expect(evictor.victims([band(5)], gauge(1), 2, 0).map(({ priority }) => priority)).toEqual([-1]);
+  });
+
+  it.each([['yes'], [1], [undefined]])('is nobody of whom the filter answers %j, which is reported', (answer) => {
+    const filter = { type: 'odd', accepts: () => answer as unknown as boolean };
+    const { evictor, faults } = make({ filter });
+    expect(evictor.track(running(-1))).toBe(false);
+    expect(faults).toEqual([expect.stringContaining('evictionFilter odd: TypeError: accepts must return true or false')]);
+  });
+
+  it('is decided by the new filter after a change, for what is dispatched from then on', () => {
+    const { evictor, track, defaults } = make();
+    const before = running(-1);
+    track(before);
+    evictor.configure({ ...defaults, filter: { type: 'nobody', accepts: () => false } });
+    track(running(-1));
+    expect(evictor.victims([band(5)], gauge(3), 1, 0)).toEqual([before]);
+  });
+});
+
+describe('victims', () => {
+  it('are of a lower priority than the band that they leave for, and the lowest of all first', () => {
+    const { evictor, track } = make();
+    const [low, middle] = [running(-9), running(-5)];
+    track(running(-3), middle, low);
+    expect(evictor.victims([band(-4)], gauge(3, []), 3, 0)).toEqual([low, middle]);
+  });
+
+  it('are the newest where the order says nothing', () => {
+    const { evictor, track } = make({ maxPerDecision: 2, ordering: { type: 'none', compare: () => 0 } });
+    const all = [1, 2, 3].map((atMs) => running(-1, atMs));
+    track(...all);
+    expect(evictor.victims([band(0)], gauge(1.8), 3, 0)).toEqual([all[2], all[1]]);
+  });
+
+  it.each([['first'], [Number.NaN]])('are the newest where the order answers %j, which is reported', (order) => {
+    const { evictor, faults, track } = make({ ordering: { type: 'odd', compare: () => order as number } });
+    const all = [1, 2].map((atMs) => running(-1, atMs));
+    track(...all);
+    expect(evictor.victims([band(0)], gauge(1), 2, 0)).toEqual([all[1]]);
+    expect(faults[0]).toContain('evictionOrdering odd: TypeError: compare must return a number');
+  });
+
+  it('leave for the highest band that saturation holds back', () => {
+    const kept: number[][] = [];
+    const { evictor, track } = make();
+    track(running(-9), running(-9));
+    const waiting = [band(9, 2), band(7, 0), band(6, -1), band(5, 1), band(3, 0.2)];
+    expect(evictor.victims(waiting, gauge(1, kept), 2, 40)).toHaveLength(1);
+    expect(kept).toEqual([[5, 0.5, 40]]);
+  });
+
+  it('leave for no band whose saturation nobody knows', () => {
+    const { evictor, track } = make();
+    track(running(-9));
+    expect(evictor.victims([band(9), band(5)], gauge(undefined), 1, 0)).toEqual([]);
+    expect(
+      evictor.victims(
+        [band(9), band(5)],
+        gauge((priority) => (priority === 5 ? 1 : undefined)),
+        1,
+        0,
+      ),
+    ).toHaveLength(1);
+  });
+
+  it('are none when nothing runs that a waiting band stands above', () => {
+    const { evictor, track } = make();
+    expect(evictor.victims([band(9)], gauge(1), 1, 0)).toEqual([]);
+    track(running(-5));
+    expect(evictor.victims([band(-5)], gauge(1), 1, 0)).toEqual([]);
+    expect(evictor.victims([], gauge(1), 1, 0)).toEqual([]);
+  });
+
+  it('are evicted once, and none that has ended', () => {
+    const { evictor, track } = make();
+    const [victim, ended] = [running(-1, 1), running(-1, 2)];
+    track(victim, ended);
+    expect(evictor.untrack(ended, 0)).toBe(false);
+    expect(evictor.victims([band(5)], gauge(2), 1, 0)).toEqual([victim]);
+    // Until it has left nobody is asked; afterwards nobody is left.
+    expect(evictor.settlesAtMs).toBe(1000);
+    const late = running(-1, 3);
+    track(late);
+    expect(evictor.victims([band(5)], gauge(2), 1, 5)).toEqual([]);
+    expect(evictor.untrack(victim, 10)).toBe(true);
+    expect(evictor.victims([band(5)], gauge(2), 1, 10)).toEqual([late]);
+    evictor.untrack(late, 11);
+    expect(evictor.victims([band(5)], gauge(2), 1, 11)).toEqual([]);
+  });
+
+  it('are as many as the changed settings allow', () => {
+    const { evictor, track, defaults } = make({ maxPerDecision: 1 });
+    track(running(-1), running(-1), running(-1));
+    evictor.configure({ ...defaults, maxPerDecision: 2 });
+    expect(evictor.victims([band(5)], gauge(9), 3, 0)).toHaveLength(2);
+  });
+});
+
+describe('the figures', () => {
+  it('are what the band lacks that lacks most, and what is coming', () => {
+    const { evictor, track } = make();
+    track(running(-1));
+    expect(evictor.figures([], gauge(1))).toEqual({ target: 0, pending: 0 });
+    expect(evictor.figures([band(5, 0.5), band(1, 0.25), band(0, 2)], gauge(1))).toEqual({ target: 0.75, pending: 0 });
+    expect(evictor.figures([band(5, 0.5)], gauge(undefined))).toEqual({ target: 0, pending: 0 });
+    evictor.victims([band(5)], gauge(1), 4, 0);
+    expect(evictor.figures([], gauge(1))).toEqual({ target: 0, pending: 0.25 });
+  });
+});
