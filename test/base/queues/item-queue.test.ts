@@ -145,6 +145,23 @@ describe.each([
 });
 
 describe('FifoQueue', () => {
+  it('has no newest while it is empty', () => {
+    expect([...new FifoQueue<Member>().newestFirst()]).toEqual([]);
+  });
+
+  it('lets the first leave without a trace, and others as tombstones', () => {
+    const queue = new FifoQueue<Member>();
+    const [a, b, c] = [0, 1, 2].map((sequence) => ({ sequence, rank: 0, isWaiting: true })) as [Member, Member, Member];
+    for (const member of [a, b, c]) queue.push(member);
+    b.isWaiting = false;
+    queue.remove(b);
+    expect([lengthOf(queue), tombstonesOf(queue)]).toEqual([3, 1]);
+    a.isWaiting = false;
+    queue.remove(a);
+    expect([lengthOf(queue), tombstonesOf(queue)]).toEqual([2, 1]);
+    expect(queue.peek()).toBe(c);
+  });
+
   it('puts a member that comes late where its arrival belongs, and knows the last, through a long history', () => {
     const random = new Random(6);
     const queue = new FifoQueue<Member>();
@@ -172,25 +189,6 @@ describe('FifoQueue', () => {
     }
     expect(queue.members()).toEqual(model);
     expect(model.length).toBeGreaterThan(50);
-  });
-});
-
-describe('FifoQueue', () => {
-  it('has no newest while it is empty', () => {
-    expect([...new FifoQueue<Member>().newestFirst()]).toEqual([]);
-  });
-
-  it('lets the first leave without a trace, and others as tombstones', () => {
-    const queue = new FifoQueue<Member>();
-    const [a, b, c] = [0, 1, 2].map((sequence) => ({ sequence, rank: 0, isWaiting: true })) as [Member, Member, Member];
-    for (const member of [a, b, c]) queue.push(member);
-    b.isWaiting = false;
-    queue.remove(b);
-    expect([lengthOf(queue), tombstonesOf(queue)]).toEqual([3, 1]);
-    a.isWaiting = false;
-    queue.remove(a);
-    expect([lengthOf(queue), tombstonesOf(queue)]).toEqual([2, 1]);
-    expect(queue.peek()).toBe(c);
   });
 });
 
