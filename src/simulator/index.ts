@@ -25,6 +25,7 @@ export type { Outage } from './servers/outage.js';
 export { type ServerRoomDetector, serverRoomDetector } from './servers/server-room-detector.js';
 export type { ServerSpec } from './servers/server-spec.js';
 export type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './servers/sim-server.js';
+export type { Slowdown } from './servers/slowdown.js';
 export { type SimulateHooks, simulate } from './simulate.js';
 export { type CalibrateOptions, type Calibration, calibrate } from './traces/calibrate.js';
 export { type ReadTrace, type ReadTraceOptions, readTrace } from './traces/read-trace.js';

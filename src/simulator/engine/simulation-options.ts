@@ -4,6 +4,7 @@ import type { ServiceDifferenceOptions } from '../measures/service-difference.js
 import type { SimRequest } from '../requests/sim-request.js';
 import { type Outage, outageShape } from '../servers/outage.js';
 import { namesOf, type ServerSpec, serverSpec } from '../servers/server-spec.js';
+import { type Slowdown, slowdownShape } from '../servers/slowdown.js';
 import { type TrafficSpec, trafficSpec } from '../traffic/traffic-spec.js';
 
 /** How servers tell the gateway of their load. */
@@ -31,6 +32,8 @@ export interface ScenarioBody {
   readonly traffic: readonly TrafficSpec[];
   /** Servers that die, and come back. @default none */
   readonly outages?: readonly Outage[] | undefined;
+  /** Servers that become slow, and are fast again later. @default none */
+  readonly slowdowns?: readonly Slowdown[] | undefined;
   /** Load reports of the servers. @default none, or every 50 ms where the detector needs them */
   readonly reports?: LoadReports | undefined;
   /** When the gateway tells its policies what a request consumed: at its end, or with every token. @default 'end' */
@@ -64,6 +67,7 @@ export interface ResolvedSimulation {
   readonly servers: readonly ServerSpec[];
   readonly traffic: readonly TrafficSpec[];
   readonly outages: readonly Outage[];
+  readonly slowdowns: readonly Slowdown[];
   readonly reports: LoadReports | undefined;
   readonly usageReports: 'end' | 'stream';
   readonly onEvicted: 'requeue' | 'drop';
@@ -94,6 +98,7 @@ const scenarioShape = {
   servers: list(serverSpec),
   traffic: list(trafficSpec),
   outages: optional(list(outageShape)),
+  slowdowns: optional(list(slowdownShape)),
   reports: optional(object({ interval: optional(durationAboveZero('50ms')), delay: optional(duration('0ms')) })),
   usageReports: optional(oneOf('end', 'stream')),
   onEvicted: optional(oneOf('requeue', 'drop')),
@@ -106,7 +111,7 @@ export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
 
 /** Lists must hold something, names must differ, and the warm-up must end before the traffic does. */
 const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report) => {
-  const { servers, traffic, outages, warmUp, duration: length } = given;
+  const { servers, traffic, warmUp, duration: length } = given;
   if (servers?.length === 0) report('at least one server', ['servers']);
   if (traffic?.length === 0) report('at least one entry', ['traffic']);
   if (typeof warmUp === 'number' && typeof length === 'number' && warmUp >= length) report('less than `duration`', ['warmUp']);
@@ -119,10 +124,12 @@ const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report)
     names.add(name);
   }
   const ids = (Array.isArray(servers) ? servers : []).flatMap((server) => (server?.model === undefined ? [] : namesOf(server)));
-  for (const [index, outage] of (Array.isArray(outages) ? outages : []).entries()) {
-    const name: unknown = outage?.server;
-    if (typeof name === 'string' && !ids.includes(name)) {
-      report(`one of the servers ${ids.join(', ')}`, ['outages', index, 'server'], JSON.stringify(name));
+  for (const faults of ['outages', 'slowdowns'] as const) {
+    for (const [index, fault] of (Array.isArray(given[faults]) ? given[faults] : []).entries()) {
+      const name: unknown = fault?.server;
+      if (typeof name === 'string' && !ids.includes(name)) {
+        report(`one of the servers ${ids.join(', ')}`, [faults, index, 'server'], JSON.stringify(name));
+      }
     }
   }
 }) as Schema<ScenarioBody>;
@@ -146,6 +153,7 @@ export function resolveScenario(given: ScenarioBody, subject = 'simulation'): Re
     servers: read.servers,
     traffic: read.traffic,
     outages: read.outages ?? [],
+    slowdowns: read.slowdowns ?? [],
     reports: read.reports,
     usageReports: read.usageReports ?? 'end',
     onEvicted: read.onEvicted ?? 'requeue',

@@ -12,6 +12,7 @@ import { VirtualClock } from '../clock/virtual-clock.js';
 import { RandomStreams } from '../random/random-streams.js';
 import { type Ending, type RequestDraft, SimRequest } from '../requests/sim-request.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
+import { scheduleSlowdowns } from '../servers/slowdown.js';
 import { type TrafficHost, type TrafficSource, tenantsOf, trafficSource } from '../traffic/traffic-source.js';
 import { Clients } from './clients.js';
 import { Fleet } from './fleet.js';
@@ -75,6 +76,7 @@ export class Simulation implements ServerHost, TrafficHost {
     this.report(flow);
     this.startSources();
     this.scheduleOutages();
+    scheduleSlowdowns(this.options.slowdowns, this.servers, this.clock);
     this.clock.at(this.options.bucketMs, () => this.closeBucket());
   }
 
@@ -155,6 +157,7 @@ export class Simulation implements ServerHost, TrafficHost {
       this.keyOf(index, tenant, priority),
       draft,
       booked,
+      tokens === 'prompt',
       source,
       nowMs,
     );

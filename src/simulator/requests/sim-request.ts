@@ -26,6 +26,8 @@ export interface RequestOwner {
 export class SimRequest implements FlowRequest {
   readonly byteSize: number;
   readonly tokens: number;
+  /** The prompt, for quotas, where that is all that is told of the size; undefined where `tokens` says more, or there is no prompt. */
+  readonly inputTokens: number | undefined;
   readonly ttlMs: number | undefined;
   readonly sloTtftMs: number | undefined;
   signal: AbortSignal | undefined = undefined;
@@ -69,11 +71,13 @@ export class SimRequest implements FlowRequest {
     key: FlowKey,
     draft: RequestDraft,
     tokens: number,
+    tellsPrompt: boolean,
     owner: RequestOwner,
     arrivedAtMs: number,
   ) {
     this.byteSize = draft.byteSize;
     this.tokens = tokens;
+    this.inputTokens = tellsPrompt && draft.promptTokens > 0 ? draft.promptTokens : undefined;
     this.ttlMs = draft.ttlMs;
     this.sloTtftMs = draft.sloTtftMs;
     this.source = source;

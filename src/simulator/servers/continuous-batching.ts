@@ -69,6 +69,7 @@ class BatchingServer implements SimServer {
   private peakBlocks = 0;
   private preemptions = 0;
   private isStepping = false;
+  private slowness = 1;
   private readonly startStep = (): void => this.beginStep();
   private readonly endStep = (): void => this.finishStep();
 
@@ -102,6 +103,11 @@ class BatchingServer implements SimServer {
 
   hasRoom(): boolean {
     return this.waiting.length === 0 && this.running.length < this.settings.maxSequences && this.usedBlocks < this.blocks;
+  }
+
+  /** From its next step on. */
+  slowDown(factor: number): void {
+    this.slowness = factor;
   }
 
   load(): ServerLoad {
@@ -189,7 +195,7 @@ class BatchingServer implements SimServer {
       if (request.scheduled === 0) continue;
       durationMs += (pending(request) > 1 ? request.scheduled * prefillTokenMs : decodeMs) + request.computed * kvTokenMs;
     }
-    return durationMs;
+    return durationMs * this.slowness;
   }
 
   /** Takes the pages that `tokens` more need. False, and nothing taken, when there are not so many; a cache that is too small holds one. */

@@ -49,6 +49,11 @@ export interface SimServer {
   abort(request: SimRequest): void;
   /** True while the server would begin with one more request now: what a gateway inside the server would know. */
   hasRoom(): boolean;
+  /**
+   * What it begins from now on takes `factor` times as long as its model says; 1 is its own pace. A server without this cannot be one of
+   * `slowdowns`.
+   */
+  slowDown?(factor: number): void;
   load(): ServerLoad;
   use(nowMs: number): ServerUse;
 }

@@ -30,6 +30,7 @@ class SlotServer implements SimServer {
   private waiting: SimRequest[] = [];
   /** The first of `waiting` that still waits; those before it have gone. */
   private head = 0;
+  private slowness = 1;
 
   constructor(id: string, host: ServerHost, random: Random, count: number, serviceTime: Distribution) {
     this.id = id;
@@ -59,6 +60,11 @@ class SlotServer implements SimServer {
     return this.queued === 0 && this.taken.value < this.slots;
   }
 
+  /** From the next request on: those that run keep their ends. */
+  slowDown(factor: number): void {
+    this.slowness = factor;
+  }
+
   load(): ServerLoad {
     return { waitingQueueSize: this.queued, runningRequests: this.running.size, kvCacheUsage: this.taken.value / this.slots };
   }
@@ -83,7 +89,7 @@ class SlotServer implements SimServer {
     this.host.started(request);
     this.running.set(
       request,
-      clock.after(request.serviceMs ?? this.draw(), () => this.end(request)),
+      clock.after((request.serviceMs ?? this.draw()) * this.slowness, () => this.end(request)),
     );
   }
 

@@ -46,6 +46,7 @@ class VtcServer implements SimServer {
   /** True while joining is tried, and the gate may send more. */
   private isOpen = true;
   private isBusy = false;
+  private slowness = 1;
   private kvHeld = 0;
   private peakKv = 0;
   private readonly inBatch = new TimeAverage();
@@ -80,6 +81,11 @@ class VtcServer implements SimServer {
     return this.isOpen && this.door.length === 0;
   }
 
+  /** From its next step on. */
+  slowDown(factor: number): void {
+    this.slowness = factor;
+  }
+
   load(): ServerLoad {
     const { kvTokens } = this.settings;
     return {
@@ -106,9 +112,9 @@ class VtcServer implements SimServer {
     this.inBatch.set(this.batch.length, now);
     this.working.set(1, now);
     if (this.joining.length > 0) {
-      clock.after(prefillMs(this.joiningTokens) * this.settings.timeFactor, this.endPrefill);
+      clock.after(prefillMs(this.joiningTokens) * this.settings.timeFactor * this.slowness, this.endPrefill);
     } else if (this.batch.length > 0) {
-      clock.after(this.decodeMs(), this.endDecode);
+      clock.after(this.decodeMs() * this.slowness, this.endDecode);
     } else {
       this.working.set(0, now);
       this.isBusy = false;

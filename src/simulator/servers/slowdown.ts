@@ -1,0 +1,49 @@
+/**
+ * Servers that become slow, and are fast again later: a GPU that throttles, a neighbour that takes the memory's bandwidth. Nobody is told:
+ * the gateway sees only that requests take longer there.
+ *
+ * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none does.
+ */
+import { FlowConfigError, type Schema, schemas } from '../../index.js';
+import type { VirtualClock } from '../clock/virtual-clock.js';
+import type { SimServer } from './sim-server.js';
+
+export interface Slowdown {
+  /** Name of the server, with its number where there are several alike: `gpu-1`. */
+  readonly server: string;
+  /** When it becomes slow, ms. */
+  readonly at: number;
+  /** How long it stays slow, ms. @default for ever */
+  readonly for?: number | undefined;
+  /** How many times as long everything takes there; above 0. Factors of slowdowns that overlap are multiplied. */
+  readonly factor: number;
+}
+
+const { aboveZero, duration, durationAboveZero, object, optional, text } = schemas;
+
+export const slowdownShape: Schema<Slowdown> = object({
+  server: text('the name of a server'),
+  at: duration('20s'),
+  for: optional(durationAboveZero('15s')),
+  factor: aboveZero(),
+}) as Schema<Slowdown>;
+
+/** @throws FlowConfigError for a server whose model has one pace only */
+export function scheduleSlowdowns(slowdowns: readonly Slowdown[], servers: readonly SimServer[], clock: VirtualClock): void {
+  for (const [index, { server: id, at, for: lengthMs = Number.POSITIVE_INFINITY }] of slowdowns.entries()) {
+    const server = servers.find((each) => each.id === id);
+    if (server?.slowDown === undefined) {
+      const expected = 'a server whose model has the method slowDown';
+      throw new FlowConfigError('simulation', [{ path: `slowdowns[${index}].server`, expected, got: JSON.stringify(id) }]);
+    }
+    const change = (): void => server.slowDown?.(factorAt(slowdowns, id, clock.now()));
+    clock.at(at, change);
+    clock.at(at + lengthMs, change);
+  }
+}
+
+function factorAt(slowdowns: readonly Slowdown[], id: string, nowMs: number): number {
+  return slowdowns
+    .filter(({ server, at, for: lengthMs = Number.POSITIVE_INFINITY }) => server === id && at <= nowMs && nowMs < at + lengthMs)
+    .reduce((product, { factor }) => product * factor, 1);
+}
