@@ -1,6 +1,6 @@
 /** The settings as a host writes them in code: the same controller as the file's. */
 import { prioritiesOf } from './scenario.ts';
-import type { Settings } from './settings.ts';
+import { quotasOf, type Settings } from './settings.ts';
 
 const factories = {
   'round-robin-fairness-policy': 'roundRobin',
@@ -12,9 +12,10 @@ const factories = {
 } as const;
 
 export function codeOf(settings: Settings): string {
-  const { servers, seats, queue, quota, ttl, ceiling, evicts } = settings;
+  const { servers, queue, tenantQueue, ttl, ceiling, evicts } = settings;
   const [fairness, ordering] = [factories[settings.fairness], factories[settings.ordering]];
   const hasHoldback = ceiling < 100;
+  const hasQuotas = quotasOf(settings).length > 0;
   const imports = [
     'concurrencyDetector',
     'EndpointPool',
@@ -22,10 +23,11 @@ export function codeOf(settings: Settings): string {
     fairness,
     ordering,
     ...(hasHoldback ? ['priorityHoldback'] : []),
+    ...(hasQuotas ? ['maxOf', 'quotaDetector'] : []),
   ];
-  const quotas = quota > 0 ? ` flowLimits: { maxRequests: ${quota} },` : '';
+  const flowLimits = tenantQueue > 0 ? ` flowLimits: { maxRequests: ${tenantQueue} },` : '';
   const band = (priority: number): string =>
-    `    { priority: ${priority}, limits: { maxRequests: ${queue} },${quotas} fairness: ${fairness}(), ordering: ${ordering}() },`;
+    `    { priority: ${priority}, limits: { maxRequests: ${queue} },${flowLimits} fairness: ${fairness}(), ordering: ${ordering}() },`;
   const lines = [
     `import { ${imports.sort((a, b) => a.localeCompare(b)).join(', ')} } from 'headgate';`,
     '',
@@ -34,7 +36,7 @@ export function codeOf(settings: Settings): string {
     '',
     'export const flow = new FlowController({',
     '  pool,',
-    `  saturationDetector: concurrencyDetector({ maxConcurrency: ${seats} }),`,
+    ...detectorLines(settings),
     `  limits: { maxRequests: ${queue}, maxBytes: '1G' },`,
     "  overflow: 'fair',",
     `  defaultRequestTtl: '${ttl}s',`,
@@ -46,6 +48,21 @@ export function codeOf(settings: Settings): string {
     '});',
   ];
   return `${lines.join('\n')}\n`;
+}
+
+function detectorLines(settings: Settings): string[] {
+  const seats = `concurrencyDetector({ maxConcurrency: ${settings.seats} })`;
+  const quotas = quotasOf(settings).map(({ unit, limit, burst }) => `{ unit: '${unit}', limit: ${limit}, burst: ${burst} }`);
+  if (quotas.length === 0) return [`  saturationDetector: ${seats},`];
+  return [
+    '  saturationDetector: maxOf(',
+    `    ${seats},`,
+    '    quotaDetector({',
+    "      output: 'average', // reserved for an answer: what answers to the tenant were long lately",
+    `      groups: [{ quotas: [${quotas.join(', ')}] }], // a minute`,
+    '    }),',
+    '  ),',
+  ];
 }
 
 export function serverNames(servers: number): string[] {

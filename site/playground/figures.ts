@@ -25,11 +25,13 @@ export function figuresOf(run: Run, look: Look): TenantFigure[] {
 }
 
 /** The picture in a sentence, for those who do not see it. */
-export function sentenceOf(run: Run, { waiting, inFlight, saturation, bands }: Look): string {
+export function sentenceOf(run: Run, { waiting, inFlight, saturation, bands, quotas }: Look): string {
   const closed = bands.filter((band) => saturation >= band.ceiling && band.waiting > 0).map(({ priority }) => priority);
   const gate = closed.length === 0 ? 'the gate is open' : `the gate is closed for priority ${closed.join(' and ')}`;
+  const spent = quotas.map(({ unit, taken }) => ` Of the quota of ${unit} ${Math.round(taken * 100)} % is taken.`);
   const down = run.servers.filter(({ isDown }) => isDown).map(({ id }) => ` ${id} is down.`);
-  return `At ${(run.reachedMs / 1000).toFixed(0)} s ${waiting} requests wait and ${inFlight} run; ${gate}.${down.join('')}`;
+  const slow = run.servers.filter(({ isDown, isSlow }) => isSlow && !isDown).map(({ id }) => ` ${id} is slow.`);
+  return `At ${(run.reachedMs / 1000).toFixed(0)} s ${waiting} requests wait and ${inFlight} run; ${gate}.${[...spent, ...down, ...slow].join('')}`;
 }
 
 function inSeconds(ms: number): string {

@@ -34,6 +34,7 @@ export function fromLink(hash: string): Settings {
     ...standard,
     ...given,
     outage: given.outage > given.servers ? 0 : given.outage,
+    slow: given.slow > given.servers ? 0 : given.slow,
     tenants: tenants.length === 0 ? standard.tenants : tenants,
     fairness: oneOf(fairnessPolicies, link.get('fairness'), standard.fairness),
     ordering: oneOf(orderingPolicies, link.get('ordering'), standard.ordering),

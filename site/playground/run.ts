@@ -6,7 +6,7 @@ import { loadScenario, type SimRequest, Simulation } from 'headgate/simulator';
 import { serverNames } from './code.ts';
 import { FirstTokens } from './first-tokens.ts';
 import { scenarioOf } from './scenario.ts';
-import { lengthS, type Settings } from './settings.ts';
+import { lengthS, quotasOf, type Settings } from './settings.ts';
 
 /** Simulated between two looks at the clock, ms. */
 const sliceMs = 20;
@@ -14,6 +14,7 @@ const sliceMs = 20;
 export interface Server {
   readonly id: string;
   isDown: boolean;
+  isSlow: boolean;
   /** What runs in each seat; a request keeps its seat. */
   readonly seats: (SimRequest | undefined)[];
 }
@@ -28,6 +29,8 @@ export interface Look {
   readonly bands: readonly { readonly priority: number; readonly waiting: number; readonly ceiling: number }[];
   /** Waiting requests of each tenant. */
   readonly flows: readonly number[];
+  /** Quotas of the provider; `taken` is the part of what may go at once that is not free again, 1 is all of it. */
+  readonly quotas: readonly { readonly unit: string; readonly taken: number }[];
 }
 
 const ceilingsOnly = { flows: 0, tenants: 0, slowest: 0, standings: 0, endpoints: 0, examined: 0 };
@@ -46,7 +49,7 @@ export class Run {
     this.settings = settings;
     this.tenantOf = new Map(settings.tenants.map(({ name }, index) => [name, index]));
     this.dropped = settings.tenants.map(() => 0);
-    this.servers = serverNames(settings.servers).map((id) => ({ id, isDown: false, seats: [] }));
+    this.servers = serverNames(settings.servers).map((id) => ({ id, isDown: false, isSlow: false, seats: [] }));
     this.serverOf = new Map(this.servers.map((server) => [server.id, server]));
     this.firstTokens = new FirstTokens(settings.tenants.length);
     this.simulation = new Simulation(loadScenario(scenarioOf(settings)).options);
@@ -82,7 +85,9 @@ export class Run {
   look(): Look {
     const { flow } = this.simulation;
     const { stats, bands } = flow.figures();
-    const ceilings = new Map(flow.overview(ceilingsOnly).bands.map(({ priority, ceiling }) => [priority, ceiling]));
+    const overview = flow.overview(ceilingsOnly);
+    const ceilings = new Map(overview.bands.map(({ priority, ceiling }) => [priority, ceiling]));
+    const told = overview.quotas?.quotas ?? [];
     return {
       waiting: stats.waiting,
       inFlight: stats.inFlight,
@@ -91,6 +96,10 @@ export class Run {
       flows: this.settings.tenants.map(
         ({ name, priority }) => bands.find((band) => band.priority === priority)?.waitingOf(name)?.waiting ?? 0,
       ),
+      quotas: quotasOf(this.settings).map(({ unit, burst }) => {
+        const { used = 0, reserved = 0 } = told.find((each) => each.unit === unit) ?? {};
+        return { unit, taken: Math.min(1, (used + reserved) / burst) };
+      }),
     };
   }
 
@@ -122,9 +131,12 @@ export class Run {
   }
 
   private lookAtServers(): void {
-    const { outage, outageAt, outageFor } = this.settings;
+    const { outage, slow, faultAt, faultFor } = this.settings;
     const atS = this.reachedMs / 1000;
-    const down = atS >= outageAt && atS < outageAt + outageFor ? outage - 1 : -1;
-    for (const [index, server] of this.servers.entries()) server.isDown = index === down;
+    const isFault = atS >= faultAt && atS < faultAt + faultFor;
+    for (const [index, server] of this.servers.entries()) {
+      server.isDown = isFault && index === outage - 1;
+      server.isSlow = isFault && index === slow - 1;
+    }
   }
 }

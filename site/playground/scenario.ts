@@ -1,10 +1,15 @@
 /** The settings as a scenario, the very one that the playground runs: `headgate simulate` takes it as it is printed. */
 import { stringify } from 'yaml';
-import { lengthS, type Settings } from './settings.ts';
+import { lengthS, quotasOf, type Settings } from './settings.ts';
 
 /** Plain data, with the names and the order of the file. */
 export function scenarioOf(settings: Settings): object {
-  const { tenants, servers, seats, outage, outageAt, outageFor } = settings;
+  const { tenants, servers, outage, slow, slowness, faultAt, faultFor } = settings;
+  const fault = (server: number): object => ({
+    server: servers === 1 ? 'gpu' : `gpu-${server - 1}`,
+    at: `${faultAt}s`,
+    for: `${faultFor}s`,
+  });
   return {
     name: 'playground',
     duration: `${lengthS}s`,
@@ -17,9 +22,10 @@ export function scenarioOf(settings: Settings): object {
       promptTokens: { type: 'lognormal', mean: prompt, sigma: 0.5 },
       outputTokens: { type: 'exponential', mean: answer },
     })),
-    ...(outage > 0 && { outages: [{ server: servers === 1 ? 'gpu' : `gpu-${outage - 1}`, at: `${outageAt}s`, for: `${outageFor}s` }] }),
+    ...(outage > 0 && { outages: [fault(outage)] }),
+    ...(slow > 0 && { slowdowns: [{ ...fault(slow), factor: slowness }] }),
     plugins: [
-      { type: 'concurrency-detector', parameters: { maxConcurrency: seats } },
+      ...detectorsOf(settings),
       { type: settings.fairness },
       { type: settings.ordering },
       ...(settings.ceiling < 100 ? [{ type: 'priority-holdback-policy', parameters: { minCeiling: settings.ceiling / 100 } }] : []),
@@ -37,10 +43,22 @@ export function prioritiesOf({ tenants }: Settings): number[] {
   return [...new Set([0, ...tenants.map(({ priority }) => priority)])].sort((a, b) => b - a);
 }
 
+/** Seats, and quotas where there are any. The first of them is the gate. */
+function detectorsOf(settings: Settings): object[] {
+  const seats = { type: 'concurrency-detector', parameters: { maxConcurrency: settings.seats } };
+  const quotas = quotasOf(settings);
+  if (quotas.length === 0) return [seats];
+  return [
+    { type: 'max-saturation-detector', parameters: { detectors: ['concurrency-detector', 'quota-detector'] } },
+    seats,
+    { type: 'quota-detector', parameters: { output: 'average', groups: [{ quotas }] } },
+  ];
+}
+
 function flowControlOf(settings: Settings): object {
-  const { queue, quota, ttl, ceiling, evicts, fairness, ordering } = settings;
+  const { queue, tenantQueue, ttl, ceiling, evicts, fairness, ordering } = settings;
   return {
-    saturationDetector: { pluginRef: 'concurrency-detector' },
+    saturationDetector: { pluginRef: quotasOf(settings).length === 0 ? 'concurrency-detector' : 'max-saturation-detector' },
     maxRequests: String(queue),
     maxBytes: '1G',
     overflow: 'fair',
@@ -50,7 +68,7 @@ function flowControlOf(settings: Settings): object {
     priorityBands: prioritiesOf(settings).map((priority) => ({
       priority,
       maxRequests: String(queue),
-      ...(quota > 0 && { flowLimits: { maxRequests: String(quota) } }),
+      ...(tenantQueue > 0 && { flowLimits: { maxRequests: String(tenantQueue) } }),
       fairnessPolicyRef: fairness,
       orderingPolicyRef: ordering,
     })),

@@ -15,13 +15,17 @@ const calm: Settings = {
   fairness: 'round-robin-fairness-policy',
   ordering: 'fcfs-ordering-policy',
   queue: 2000,
-  quota: 0,
+  tenantQueue: 0,
+  requestQuota: 0,
+  tokenQuota: 0,
   ttl: 0,
   ceiling: 100,
   evicts: false,
   outage: 0,
-  outageAt: 30,
-  outageFor: 30,
+  slow: 0,
+  slowness: 4,
+  faultAt: 20,
+  faultFor: 30,
 };
 
 export const scenes: readonly Scene[] = [
@@ -56,8 +60,6 @@ export const scenes: readonly Scene[] = [
     settings: {
       ...calm,
       outage: 2,
-      outageAt: 20,
-      outageFor: 30,
       tenants: [
         { name: 'premium', rate: 8, prompt: 300, answer: 150, priority: 100 },
         { name: 'standard', rate: 6, prompt: 300, answer: 150, priority: 0 },

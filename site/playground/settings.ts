@@ -32,7 +32,10 @@ export interface Settings {
   /** Requests that may wait, over all bands. */
   readonly queue: number;
   /** The same for each tenant; 0: no limit. */
-  readonly quota: number;
+  readonly tenantQueue: number;
+  /** What the model's provider allows in a minute, to all tenants together; 0: no quota. */
+  readonly requestQuota: number;
+  readonly tokenQuota: number;
   /** How long a request may wait, s; 0: for ever. */
   readonly ttl: number;
   /** Part of the gate that the lowest band may fill, percent; 100: all of it. */
@@ -41,9 +44,13 @@ export interface Settings {
   readonly evicts: boolean;
   /** The server that dies, from 1 up; 0: none. */
   readonly outage: number;
-  /** When it dies, and how long it is gone, s. */
-  readonly outageAt: number;
-  readonly outageFor: number;
+  /** The server that becomes slow, from 1 up; 0: none. */
+  readonly slow: number;
+  /** How many times as long everything takes there. */
+  readonly slowness: number;
+  /** When the faults begin, and how long they last, s. */
+  readonly faultAt: number;
+  readonly faultFor: number;
 }
 
 export interface Range {
@@ -68,12 +75,16 @@ export const ranges = {
   servers: { label: 'Servers', min: 1, max: 6, step: 1 },
   seats: { label: 'Seats of each', min: 1, max: 48, step: 1 },
   queue: { label: 'May wait', min: 10, max: 3000, step: 10, unit: 'requests' },
-  quota: { label: 'Of one tenant', min: 0, max: 500, step: 10, unit: 'requests', least: 'no quota' },
+  tenantQueue: { label: 'Of one tenant', min: 0, max: 500, step: 10, unit: 'requests', least: 'no limit' },
+  requestQuota: { label: 'Requests a minute', min: 0, max: 1200, step: 30, least: 'no quota' },
+  tokenQuota: { label: 'Tokens a minute', min: 0, max: 600_000, step: 10_000, least: 'no quota' },
   ttl: { label: 'Time to live', min: 0, max: 60, step: 1, unit: 's', least: 'for ever' },
   ceiling: { label: 'Lowest band may fill', min: 10, max: 100, step: 5, unit: '%', most: 'everything' },
   outage: { label: 'Server that dies', min: 0, max: 6, step: 1, least: 'none' },
-  outageAt: { label: 'It dies at', min: 0, max: 110, step: 5, unit: 's' },
-  outageFor: { label: 'and is gone for', min: 5, max: 120, step: 5, unit: 's' },
+  slow: { label: 'Server that is slow', min: 0, max: 6, step: 1, least: 'none' },
+  slowness: { label: 'All takes there', min: 2, max: 20, step: 1, unit: 'times as long' },
+  faultAt: { label: 'Faults begin at', min: 0, max: 110, step: 5, unit: 's' },
+  faultFor: { label: 'and last', min: 5, max: 120, step: 5, unit: 's' },
 } as const satisfies Record<string, Range>;
 
 export const mostTenants = 5;
@@ -85,5 +96,15 @@ export const lengthS = 120;
 export function told(value: number, { unit, min, max, least, most }: Range): string {
   if (value === min && least !== undefined) return least;
   if (value === max && most !== undefined) return most;
-  return unit === undefined ? String(value) : `${value} ${unit}`;
+  const figure = value.toLocaleString('en-US');
+  return unit === undefined ? figure : `${figure} ${unit}`;
+}
+
+/** What the provider counts, and how much of it may go at once: a tenth of a minute's, which comes back all the time. */
+export function quotasOf({ requestQuota, tokenQuota }: Settings): { unit: 'requests' | 'tokens'; limit: number; burst: number }[] {
+  const quotas = [
+    { unit: 'requests', limit: requestQuota, burst: requestQuota / 10 },
+    { unit: 'tokens', limit: tokenQuota, burst: tokenQuota / 10 },
+  ] as const;
+  return quotas.filter(({ limit }) => limit > 0);
 }

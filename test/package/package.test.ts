@@ -6,6 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { codeOf } from '../../site/playground/code.js';
+import { scenarioText } from '../../site/playground/scenario.js';
+import { variants } from '../site/settings.js';
 
 // The packed tarball, installed the way a user installs it: what runs and compiles here is what gets published.
 
@@ -181,5 +184,37 @@ describe('declarations', () => {
     };
     await typecheck('portable.mts', source, { ...options, exactOptionalPropertyTypes: true });
     await typecheck('portable.cts', source, options);
+  });
+});
+
+describe('what the playground prints', () => {
+  const files = variants.map(([name, settings], index) => ({ name, settings, file: `playground-${index}` }));
+
+  test('compiles in strict mode, for every scene, every policy and settings at random', async () => {
+    for (const { settings, file } of files) await writeFile(join(consumer, `${file}.mts`), codeOf(settings));
+    const all = files.map(({ file }) => `import './${file}.mjs';`).join('\n');
+    await expect(typecheck('playground.mts', all, { module: 'NodeNext', moduleResolution: 'NodeNext', skipLibCheck: true })).resolves.toBeUndefined();
+  });
+
+  test('is a scenario, and from `plugins` on a gateway file, without faults and warnings', async () => {
+    for (const { settings, file } of files) {
+      const scenario = scenarioText(settings);
+      const sections = scenario.slice(scenario.search(/^plugins:/m));
+      await writeFile(join(consumer, `${file}-scenario.yaml`), scenario);
+      await writeFile(join(consumer, `${file}.yaml`), `listen: { port: 0 }\nupstreams: [{ id: gpu-0, url: "http://gpu-0" }]\n${sections}`);
+    }
+    const source = `
+      import { readFileSync } from 'node:fs';
+      import { loadGatewayConfig } from 'headgate/gateway';
+      import { loadScenario } from 'headgate/simulator';
+      const read = (name) => readFileSync(name, 'utf8');
+      const names = ${JSON.stringify(files.map(({ file }) => file))};
+      console.log(JSON.stringify(names.flatMap((name) => [
+        ...loadScenario(read(name + '-scenario.yaml')).warnings, ...loadGatewayConfig(read(name + '.yaml')).warnings])));`;
+    expect(JSON.parse(await runScript('playground.mjs', source))).toEqual([]);
+    const command = join(consumer, 'node_modules/.bin/headgate');
+    const everything = files.find(({ name }) => name === 'everything')?.file;
+    expect(JSON.parse(await run(command, 'check', `${everything}.yaml`, '--json'))).toMatchObject({ kind: 'gateway file', faults: [] });
+    expect(await run(command, 'simulate', `${everything}-scenario.yaml`)).toContain('tenant');
   });
 });

@@ -7,9 +7,10 @@ import { fromLink, toLink } from '../../site/playground/link.js';
 import { Run, type Server } from '../../site/playground/run.js';
 import { scenarioText } from '../../site/playground/scenario.js';
 import { scenes } from '../../site/playground/scenes.js';
-import { fairnessPolicies, orderingPolicies, type Settings } from '../../site/playground/settings.js';
+import type { Settings } from '../../site/playground/settings.js';
 import { type FlowController, resolveOptions } from '../../src/index.js';
 import { loadScenario } from '../../src/simulator/index.js';
+import { variants } from './settings.js';
 
 /** Inside the package, so that the printed code finds it by its name. */
 const scratch = fileURLToPath(new URL('../../test-results/playground/', import.meta.url));
@@ -17,15 +18,6 @@ mkdirSync(scratch, { recursive: true });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const [noisy, , dying] = scenes.map(({ settings }) => settings) as [Settings, Settings, Settings];
-const everything: Settings = { ...noisy, quota: 50, ttl: 10, ceiling: 40, evicts: true, servers: 1, ordering: 'edf-ordering-policy' };
-
-/** Each way to set the policies, and the scenes. */
-const variants: readonly (readonly [string, Settings])[] = [
-  ...scenes.map(({ title, settings }) => [title, settings] as const),
-  ['everything', everything],
-  ...Object.keys(fairnessPolicies).map((name) => [name, { ...noisy, fairness: name as Settings['fairness'] }] as const),
-  ...Object.keys(orderingPolicies).map((name) => [name, { ...noisy, ordering: name as Settings['ordering'] }] as const),
-];
 
 function at(settings: Settings, seconds: number): Run {
   const run = new Run(settings);
@@ -68,6 +60,42 @@ describe('the scenes of the playground', () => {
   });
 });
 
+describe('the sliders of quotas and faults', () => {
+  const perSecond = (settings: Settings): number => {
+    const run = at(settings, 60);
+    return settings.tenants.reduce((sum, _, tenant) => sum + (run.firstTokens.recent(tenant, run.reachedMs)?.perSecond ?? 0), 0);
+  };
+
+  it('a quota of requests is what is served, though seats are free', () => {
+    const quota: Settings = { ...noisy, requestQuota: 300 };
+    expect(perSecond(quota)).toBeGreaterThan(4.5);
+    expect(perSecond(quota)).toBeLessThan(5.5);
+    expect(perSecond(noisy)).toBeGreaterThan(7);
+    const { inFlight, waiting, quotas } = at(quota, 60).look();
+    expect(inFlight).toBeLessThan(36);
+    expect(waiting).toBeGreaterThan(500);
+    expect(quotas.map(({ unit }) => unit)).toEqual(['requests']);
+    expect(quotas[0]?.taken).toBeGreaterThan(0.9);
+  });
+
+  it('a quota of tokens lets as many go as their prompts and answers allow', () => {
+    // 550 tokens each, on average; at the rim it varies with their sizes.
+    const served = perSecond({ ...noisy, tokenQuota: 150_000 });
+    expect(served).toBeGreaterThan(3.5);
+    expect(served).toBeLessThan(5.5);
+  });
+
+  it('a server that is slow serves less, and is as before when that is over', () => {
+    const slow: Settings = { ...noisy, slow: 2, slowness: 8, faultAt: 20, faultFor: 30 };
+    const [during, before] = [at(slow, 45), at(slow, 19)];
+    expect(during.servers.map(({ isSlow }) => isSlow)).toEqual([false, true, false]);
+    expect(before.servers.some(({ isSlow }) => isSlow)).toBe(false);
+    const late = (settings: Settings): number => at(settings, 49).look().waiting;
+    expect(late(slow)).toBeGreaterThan(late(noisy) + 30);
+    expect(at(slow, 60).servers.some(({ isSlow }) => isSlow)).toBe(false);
+  });
+});
+
 describe('a run', () => {
   it.each(variants)('shows on its servers what the controller has in flight: %s', (_, settings) => {
     for (const seconds of [5, 40]) {
@@ -93,11 +121,11 @@ describe('a link', () => {
   });
 
   it('that is wrong is put right', () => {
-    const { tenants, servers, seats, outage, fairness } = fromLink(
-      '#t=A%3Cb%3E 1e9 x -1 7&t=ab 1&servers=NaN&seats=-5&outage=6&fairness=toString',
+    const { tenants, servers, seats, outage, slow, requestQuota, fairness } = fromLink(
+      '#t=A%3Cb%3E 1e9 x -1 7&t=ab 1&servers=NaN&seats=-5&outage=6&slow=5&requestQuota=-7&fairness=toString',
     );
     expect(tenants).toEqual([{ name: 'ab', rate: 60, prompt: 300, answer: 10, priority: 10 }]);
-    expect([servers, seats, outage, fairness]).toEqual([3, 1, 0, 'round-robin-fairness-policy']);
+    expect([servers, seats, outage, slow, requestQuota, fairness]).toEqual([3, 1, 0, 0, 0, 'round-robin-fairness-policy']);
     expect(fromLink('#')).toEqual(noisy);
   });
 });

@@ -23,10 +23,10 @@ export function paintCourse(context: CanvasRenderingContext2D, width: number, he
   context.clearRect(0, 0, width, height);
   context.font = '11px system-ui, sans-serif';
   context.textBaseline = 'middle';
-  const { outage, outageAt, outageFor } = run.settings;
-  if (outage > 0) {
+  const { outage, slow, faultAt, faultFor } = run.settings;
+  if (outage > 0 || slow > 0) {
     context.fillStyle = colours.ground;
-    context.fillRect(x(outageAt * 1000), 0, x(outageFor * 1000) - labelPx, height - axisPx);
+    context.fillRect(x(faultAt * 1000), 0, x(faultFor * 1000) - labelPx, height - axisPx);
   }
   for (const [ms, label] of marks) {
     context.fillStyle = colours.faint;

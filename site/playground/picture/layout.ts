@@ -1,5 +1,5 @@
 /** Where everything stands in the picture, in CSS pixels: queues on the left, the gate, servers on the right. */
-import type { Settings } from '../settings.ts';
+import { quotasOf, type Settings } from '../settings.ts';
 
 export interface Box {
   readonly x: number;
@@ -14,13 +14,17 @@ export interface Layout {
   /** Highest priority first. */
   readonly lanes: readonly (Box & { readonly priority: number; readonly rows: readonly (Box & { readonly tenant: number })[] })[];
   readonly gate: Box;
+  /** A column for each quota, at the gate's right. */
+  readonly quotas: readonly Box[];
   readonly servers: readonly Box[];
 }
 
 const headingPx = 22;
 const gapPx = 8;
+const quotaPx = 16;
 
-export function layoutOf({ tenants, servers }: Settings, width: number): Layout {
+export function layoutOf(settings: Settings, width: number): Layout {
+  const { tenants, servers } = settings;
   const rowPx = width < 600 ? 44 : 56;
   const isNarrow = width < 600;
   const gateWidth = isNarrow ? 18 : 26;
@@ -43,7 +47,8 @@ export function layoutOf({ tenants, servers }: Settings, width: number): Layout 
   }
   const height = Math.max(y, headingPx + servers * 56);
   const gate = { x: gateX, y: headingPx, width: gateWidth, height: height - headingPx - gapPx };
-  const x = gateX + gateWidth + (isNarrow ? 12 : 28);
+  const quotas = quotasOf(settings).map((_, index) => ({ ...gate, x: gateX + gateWidth + 4 + index * (quotaPx + 4), width: quotaPx }));
+  const x = gateX + gateWidth + quotas.length * (quotaPx + 4) + (isNarrow ? 12 : 28);
   const each = (height - headingPx) / servers;
   const boxes = Array.from({ length: servers }, (_, index) => ({
     x,
@@ -51,7 +56,7 @@ export function layoutOf({ tenants, servers }: Settings, width: number): Layout 
     width: width - x,
     height: each - gapPx,
   }));
-  return { width, height, lanes, gate, servers: boxes };
+  return { width, height, lanes, gate, quotas, servers: boxes };
 }
 
 /** The largest squares, at most `most` wide, of which `count` fit into the box; at least 2 pixels. */

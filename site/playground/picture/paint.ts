@@ -15,6 +15,7 @@ export function paint(context: CanvasRenderingContext2D, layout: Layout, colours
   heading(context, colours, 'running', layout.servers[0]?.x ?? 0);
   paintLanes(context, layout, colours, run, look);
   paintGate(context, layout, colours, look);
+  paintQuotas(context, layout, colours, look);
   for (const [index, server] of run.servers.entries()) {
     const box = layout.servers[index];
     if (box !== undefined) paintServer(context, box, colours, server, run);
@@ -87,12 +88,31 @@ function paintGate(context: CanvasRenderingContext2D, { gate, lanes }: Layout, c
   }
 }
 
-function paintServer(context: CanvasRenderingContext2D, box: Box, colours: Colours, { id, isDown, seats }: Server, run: Run): void {
+/** Each fills up with what was taken of it lately; its name stands in it, from below. */
+function paintQuotas(context: CanvasRenderingContext2D, layout: Layout, colours: Colours, { quotas }: Look): void {
+  for (const [index, { unit, taken }] of quotas.entries()) {
+    const box = layout.quotas[index];
+    if (box === undefined) continue;
+    context.fillStyle = colours.ground;
+    context.fillRect(box.x, box.y, box.width, box.height);
+    context.fillStyle = colours.line;
+    context.fillRect(box.x, box.y + box.height * (1 - taken), box.width, box.height * taken);
+    context.save();
+    context.translate(box.x + box.width / 2, box.y + box.height - 6);
+    context.rotate(-Math.PI / 2);
+    context.font = font;
+    context.fillStyle = colours.text;
+    context.fillText(`quota: ${unit}`, 0, 0);
+    context.restore();
+  }
+}
+
+function paintServer(context: CanvasRenderingContext2D, box: Box, colours: Colours, { id, isDown, isSlow, seats }: Server, run: Run): void {
   context.fillStyle = colours.ground;
   context.fillRect(box.x, box.y, box.width, box.height);
   context.font = font;
-  context.fillStyle = isDown ? colours.closed : colours.faint;
-  context.fillText(isDown ? `${id}: down` : id, box.x + 6, box.y + 10);
+  context.fillStyle = isDown || isSlow ? colours.closed : colours.faint;
+  context.fillText(isDown ? `${id}: down` : isSlow ? `${id}: slow` : id, box.x + 6, box.y + 10);
   const room = { width: box.width - 12, height: box.height - 24 };
   const count = Math.max(run.settings.seats, seats.length);
   const size = cellSize(room, count, 26);
