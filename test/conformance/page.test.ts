@@ -1,8 +1,12 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { deviations } from './support/deviations.js';
 import { withLists } from './support/deviations-page.js';
+import { play } from './support/play.js';
+import { readVectorFiles } from './support/vectors.js';
 
 const page = fileURLToPath(new URL('../../docs/conformance.md', import.meta.url));
 
@@ -10,6 +14,16 @@ describe('docs/conformance.md', () => {
   // Brought up to date by `npx vitest run test/conformance/page.test.ts -u`.
   it('lists what deviations.json lists', async () => {
     await expect(withLists(readFileSync(page, 'utf8'))).toMatchFileSnapshot(page);
+  });
+
+  it('shows a file of vectors that is read, and whose vector passes', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'headgate-vectors-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const [, text = ''] = /```json\n(.*?)```/s.exec(readFileSync(page, 'utf8'))!;
+    writeFileSync(join(folder, 'mine.json'), text);
+    const vectors = readVectorFiles(folder).flatMap((file) => file.vectors);
+    expect(vectors.map(({ id }) => id)).toEqual(['mine-1']);
+    for (const vector of vectors) expect(await play(vector)).toEqual({ type: 'same' });
   });
 });
 

@@ -10,7 +10,7 @@ import type { NetworkPolicy } from 'kubernetes-types/networking/v1.js';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.js';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
@@ -131,6 +131,16 @@ describe('deploy/kubernetes', () => {
     expect(read('src/core/inspect/demand.ts')).toMatch(new RegExp(`\\b${valueLocation}: number`));
     const { upstreams } = loadGatewayConfig(manifest<ConfigMap>('ConfigMap').data!['gateway.yaml']!, { env: secrets });
     expect(upstreams).toHaveLength(spec.maxReplicaCount);
+  });
+});
+
+describe('docs/deployment.md', () => {
+  it('prints a part of a manifest that the schemas of Kubernetes accept', () => {
+    const [, text = ''] = /```yaml\n(spec:.*?)```/s.exec(read('docs/deployment.md'))!;
+    const deployment = structuredClone(manifest<Deployment>('Deployment'));
+    deployment.spec!.template = { ...deployment.spec!.template, ...parse(text) };
+    expect(problemsOf([deployment as never])).toEqual([]);
+    expect(deployment.spec!.template.spec!.terminationGracePeriodSeconds).toBe(60);
   });
 });
 

@@ -3,11 +3,12 @@
  * in strict mode as they stand. The blocks of other pages are JavaScript that leaves names and types to the reader: what they import and
  * the options that they set exist.
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 import { afterAll, describe, expect, it } from 'vitest';
 import { entryPoints } from '../../scripts/entry-points.mjs';
+import { blocksOf, pages as written } from './pages.js';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 /** Inside the package, so that the snippets find its dependencies. */
@@ -15,29 +16,28 @@ const scratch = `${root}test-results/pasted/`;
 mkdirSync(scratch, { recursive: true });
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
-/** Pages whose blocks are complete programs; those of docs/tutorials/ are run. */
+/** Pages whose blocks are complete programs. */
 const complete = ['README.md', 'docs/index.md', 'docs/getting-started.md', 'docs/typescript.md'];
 
-const pages = ['README.md', ...markdownIn('docs/'), ...['docs/migrate/', 'docs/policies/', 'docs/recipes/'].flatMap(markdownIn)];
+/** The blocks of tutorials are files that import each other; tutorials.test.ts runs them all. */
+const pages = written.filter((page) => !page.startsWith('docs/tutorials/'));
 
-function markdownIn(folder: string): string[] {
-  return readdirSync(root + folder).flatMap((name) => (name.endsWith('.md') ? [folder + name] : []));
-}
-
-interface Block {
+interface Source {
   readonly page: string;
   readonly file: string;
   readonly code: string;
   readonly isTypeScript: boolean;
 }
 
-const blocks: readonly Block[] = pages.flatMap((page) =>
-  [...readFileSync(root + page, 'utf8').matchAll(/```(js|ts)\n(.*?)```/gs)].map(([, language, code = ''], index) => {
-    const file = `${scratch}${page.replaceAll(/\W/g, '-')}-${index + 1}.mts`;
-    // A block without imports is a module all the same, and shares no names with others.
-    writeFileSync(file, `${code}\nexport {};\n`);
-    return { page, file, code, isTypeScript: language === 'ts' };
-  }),
+const blocks: readonly Source[] = pages.flatMap((page) =>
+  blocksOf(page)
+    .filter(({ language }) => language === 'js' || language === 'ts')
+    .map(({ language, code }, index) => {
+      const file = `${scratch}${page.replaceAll(/\W/g, '-')}-${index + 1}.mts`;
+      // A block without imports is a module all the same, and shares no names with others.
+      writeFileSync(file, `${code}\nexport {};\n`);
+      return { page, file, code, isTypeScript: language === 'ts' };
+    }),
 );
 
 const program = ts.createProgram(
@@ -66,7 +66,7 @@ function isFieldOfTheHosts(message: string | ts.DiagnosticMessageChain): boolean
   return ts.flattenDiagnosticMessageText(message, ' ').includes("does not exist in type 'FlowRequest'");
 }
 
-function errorsOf({ file, page, isTypeScript }: Block): string[] {
+function errorsOf({ file, page, isTypeScript }: Source): string[] {
   const source = program.getSourceFile(file)!;
   const isComplete = complete.includes(page) || isTypeScript;
   return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadGatewayConfig } from '../../src/gateway/index.js';
+import { importPlugins, loadGatewayConfig } from '../../src/gateway/index.js';
 import { FlowConfigError } from '../../src/index.js';
 import { startUpstream } from './support/upstream.js';
 
@@ -33,6 +33,17 @@ function keysOf(file: object): Map<string, string[]> {
 describe('docs/gateway.md', () => {
   it('has a file that is right', () => {
     for (const yaml of blocks('yaml')) expect(loadGatewayConfig(yaml).upstreams).toHaveLength(2);
+  });
+
+  it('names plugins of one’s own in a file that is right', async () => {
+    const [yaml = ''] = blocks('yml');
+    const policies = `import { definePlugin, fcfs, schemas } from 'headgate';
+      const parameters = schemas.object({ patience: schemas.atLeastZero() });
+      export default definePlugin({ kind: 'ordering', type: 'my-ordering-policy', parameters, create: () => ({ ...fcfs(), type: 'my-ordering-policy' }) });`;
+    writeFileSync(new URL('policies.mjs', scratch), policies);
+    const text = `listen: { port: 0 }\nupstreams: [{ id: a, url: "http://a" }]\n${yaml}`;
+    const registry = await importPlugins(text, { from: fileURLToPath(scratch) });
+    expect(loadGatewayConfig(text, { registry }).upstreams).toHaveLength(1);
   });
 
   it('has a snippet that works as printed', async () => {
