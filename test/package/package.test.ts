@@ -193,7 +193,9 @@ describe('what the playground prints', () => {
   test('compiles in strict mode, for every scene, every policy and settings at random', async () => {
     for (const { settings, file } of files) await writeFile(join(consumer, `${file}.mts`), codeOf(settings));
     const all = files.map(({ file }) => `import './${file}.mjs';`).join('\n');
-    await expect(typecheck('playground.mts', all, { module: 'NodeNext', moduleResolution: 'NodeNext', skipLibCheck: true })).resolves.toBeUndefined();
+    await expect(
+      typecheck('playground.mts', all, { module: 'NodeNext', moduleResolution: 'NodeNext', skipLibCheck: true }),
+    ).resolves.toBeUndefined();
   });
 
   test('is a scenario, and from `plugins` on a gateway file, without faults and warnings', async () => {
