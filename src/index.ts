@@ -55,6 +55,7 @@ export { definePlugin, type PluginDefinition, type PluginReferences } from './pl
 export type { ConfigurableKind, Plugins } from './plugins/kinds.js';
 export { PluginRegistry } from './plugins/registry.js';
 export { schemas } from './plugins/schemas.js';
+export type { BandOrderPolicy } from './tiers/1-priority/band-order-policy.js';
 export type { CostFunction, CostOptions, Work } from './tiers/2-fairness/by-cost/cost-options.js';
 export { type OutputPredictor, outputPredictor } from './tiers/2-fairness/by-cost/output-predictor.js';
 export type { FairnessPolicy, FlowFairnessPolicy, FlowSelector } from './tiers/2-fairness/fairness-policy.js';

@@ -11,7 +11,13 @@ import {
 import type { Problems } from './problems.js';
 
 /** Types that need no declaration: as in llm-d they are there anyway. */
-const defaultTypes = ['global-strict-fairness-policy', 'fcfs-ordering-policy', 'utilization-detector', 'static-usage-limit-policy'];
+const defaultTypes = [
+  'global-strict-fairness-policy',
+  'fcfs-ordering-policy',
+  'utilization-detector',
+  'static-usage-limit-policy',
+  'strict-band-selection-policy',
+];
 
 interface Instance {
   readonly type: string;

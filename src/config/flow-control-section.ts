@@ -1,5 +1,5 @@
 /** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
-import { type BandTemplate, type Duration, type FlowControllerOptions, schemas } from '../index.js';
+import { type BandTemplate, type Duration, type FlowControllerOptions, type Schema, schemas } from '../index.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
 import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
@@ -60,6 +60,7 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     defaultNegativePriorityBand: optional(object(band)),
     priorityBands: optional(list(object({ priority: integer(), ...band }))),
     usageLimitPolicyPluginRef: plugins.reference('usageLimit', 'static-usage-limit-policy'),
+    bandSelectionPolicyPluginRef: optional(plugins.reference('bandOrder')),
     saturationDetector: optional(object({ pluginRef: optional(plugins.reference('saturationDetector')) })),
     enableEviction: optional(flag()),
     evictionFilterPluginRef: optional(plugins.reference('evictionFilter')),
@@ -95,7 +96,17 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     schemas.roomForBands('priorityBands'),
     schemas.bandOutlivesFlows,
     knownPlans,
+    oneBandOrder,
   );
+}
+
+/** The word and the plugin would be two answers to one question. */
+function oneBandOrder(
+  { bandOrder, bandSelectionPolicyPluginRef }: { bandOrder?: unknown; bandSelectionPolicyPluginRef?: unknown },
+  report: Parameters<Schema<unknown>['read']>[1],
+): void {
+  if (bandOrder === undefined || bandSelectionPolicyPluginRef === undefined) return;
+  report('nothing, because bandSelectionPolicyPluginRef names the order', ['bandOrder'], JSON.stringify(bandOrder));
 }
 
 type Section = ReturnType<ReturnType<typeof sectionSchema>['read']>;
@@ -129,7 +140,7 @@ export function readFlowControl(
     holBlocking: read.holBlocking,
     eviction: evictionOf(read),
     overflow: read.overflow,
-    bandOrder: read.bandOrder,
+    bandOrder: read.bandSelectionPolicyPluginRef ?? read.bandOrder,
     bandPromotion: read.bandPromotion,
     minShareUnit: read.minShareUnit,
     flows: flowsOf(read),

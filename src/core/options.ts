@@ -11,6 +11,7 @@ import type { ReclamationSettings } from '../eviction/reclamation.js';
 import type { UsageLimitPolicy } from '../gate/ceilings/usage-limit-policy.js';
 import type { SaturationDetector, SaturationFunction } from '../gate/saturation-detector.js';
 import type { BandOrder } from '../tiers/1-priority/band-order.js';
+import type { BandOrderPolicy } from '../tiers/1-priority/band-order-policy.js';
 import type { ShareUnit } from '../tiers/1-priority/band-shares.js';
 import type { FairnessPolicy } from '../tiers/2-fairness/fairness-policy.js';
 import type { OrderingPolicy } from '../tiers/3-ordering/ordering-policy.js';
@@ -128,9 +129,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   onDispatch?: ((item: ItemView<R>) => string | undefined) | undefined;
   /**
    * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first. `aging`: the
-   * same, one band higher counting as `bandPromotion` of waiting. @default 'strict'
+   * same, one band higher counting as `bandPromotion` of waiting. A policy, such as `weightedBands()`, ranks them itself.
+   * @default 'strict'
    */
-  bandOrder?: 'strict' | 'fifo' | 'aging' | undefined;
+  bandOrder?: 'strict' | 'fifo' | 'aging' | BandOrderPolicy | undefined;
   /** Waiting that is worth one band, for `bandOrder: 'aging'`. @default '60s' */
   bandPromotion?: Duration | undefined;
   /**

@@ -42,6 +42,8 @@ import { readDetector } from '../gate/read-detector.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
 import { pluginOf } from '../plugins/kinds.js';
 import { agingOrder, type BandOrder, fifoOrder, strictOrder } from '../tiers/1-priority/band-order.js';
+import type { BandOrderPolicy } from '../tiers/1-priority/band-order-policy.js';
+import { RankedOrder } from '../tiers/1-priority/ranked-order.js';
 import { roundRobin } from '../tiers/2-fairness/round-robin.js';
 import { fcfs } from '../tiers/3-ordering/fcfs.js';
 import type { FlowProfile, InFlightCap } from '../tiers/flow.js';
@@ -121,6 +123,12 @@ function atOnce<F>(): Schema<F> {
   });
 }
 
+const orderNames = oneOf('strict', 'fifo', 'aging');
+const bandOrder = element<'strict' | 'fifo' | 'aging' | BandOrderPolicy>((given, report) => {
+  if (typeof given === 'object' && given !== null) return pluginOf('bandOrder').read(given, report);
+  return orderNames.read(given, (expected, ...at) => report(`${expected}, or a band selection policy, such as weightedBands()`, ...at));
+});
+
 const gateShape = {
   closeAt: optional(aboveZero(), defaultCloseAt),
   openAt: optional(atLeastZero()),
@@ -136,7 +144,7 @@ const shape = {
   eviction: optional(eviction),
   overflow: optional(oneOf('reject', 'displace', 'fair'), 'reject'),
   onDispatch: optional(atOnce<(item: ItemView) => string | undefined>()),
-  bandOrder: optional(oneOf('strict', 'fifo', 'aging'), 'strict'),
+  bandOrder: optional(bandOrder, 'strict'),
   bandPromotion: optional(duration(), 60_000),
   minShareUnit: optional(oneOf('requests', 'tokens'), 'requests'),
   flows: optional(flows, {}),
@@ -252,6 +260,7 @@ function resolveEviction({ eviction: given, saturationDetector }: Parsed): Resol
 }
 
 function orderOf({ bandOrder, bandPromotion }: Parsed): BandOrder {
+  if (typeof bandOrder === 'object') return bandOrder.strict === true ? strictOrder : new RankedOrder(bandOrder);
   return { strict: strictOrder, fifo: fifoOrder, aging: agingOrder(bandPromotion) }[bandOrder];
 }
 

@@ -34,6 +34,8 @@ import { utilizationDetectorPlugin } from '../gate/detectors/utilization-detecto
 import { mostBudgetLeftPlugin } from '../gate/quotas/most-budget-left.js';
 import { quotaPlugin } from '../gate/quotas/quota-detector.js';
 import { sessionLimitPlugin } from '../gate/sessions/session-limit.js';
+import { strictBandsPlugin } from '../tiers/1-priority/strict-bands.js';
+import { weightedBandsPlugin } from '../tiers/1-priority/weighted-bands.js';
 import { deficitRoundRobinPlugin } from '../tiers/2-fairness/deficit-round-robin.js';
 import { globalStrictPlugin } from '../tiers/2-fairness/global-strict.js';
 import { hierarchicalPlugin } from '../tiers/2-fairness/hierarchical.js';
@@ -86,6 +88,8 @@ export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector
 export type { QuotaDetectorOptions, QuotaEstimate, QuotaGroupOptions, QuotaOptions } from '../gate/quotas/quota-options.js';
 export { type SessionLimit, type SessionLimitOptions, sessionLimit } from '../gate/sessions/session-limit.js';
 export type { SharedPrefix } from '../gate/sessions/session-table.js';
+export { strictBands } from '../tiers/1-priority/strict-bands.js';
+export { type WeightedBandsOptions, weightedBands } from '../tiers/1-priority/weighted-bands.js';
 export { deficitRoundRobin } from '../tiers/2-fairness/deficit-round-robin.js';
 export { globalStrict } from '../tiers/2-fairness/global-strict.js';
 export { hierarchical } from '../tiers/2-fairness/hierarchical.js';
@@ -133,6 +137,8 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   priorityHoldbackPlugin,
   interpolatedUsageLimitPlugin,
   softReflectiveCeilingPlugin,
+  strictBandsPlugin,
+  weightedBandsPlugin,
   sheddableOnlyPlugin,
   priorityThenTimePlugin,
   leastProgressPlugin,

@@ -7,6 +7,7 @@ import { type EndpointPicker, endpointPickerShape } from '../endpoints/pickers/e
 import { type EvictionFilter, type EvictionOrdering, evictionFilterShape, evictionOrderingShape } from '../eviction/eviction-policy.js';
 import { type UsageLimitPolicy, usageLimitPolicyShape } from '../gate/ceilings/usage-limit-policy.js';
 import { type SaturationDetector, saturationDetectorShape } from '../gate/saturation-detector.js';
+import { type BandOrderPolicy, bandOrderPolicyShape } from '../tiers/1-priority/band-order-policy.js';
 import { type FairnessPolicy, fairnessPolicyShape } from '../tiers/2-fairness/fairness-policy.js';
 import { type OrderingPolicy, orderingPolicyShape } from '../tiers/3-ordering/ordering-policy.js';
 
@@ -16,6 +17,7 @@ export interface Plugins {
   ordering: OrderingPolicy;
   saturationDetector: SaturationDetector;
   usageLimit: UsageLimitPolicy;
+  bandOrder: BandOrderPolicy;
   endpointPicker: EndpointPicker;
   endpointFilter: EndpointFilter;
   admission: AdmissionPolicy;
@@ -30,6 +32,7 @@ const shapes: { readonly [K in ConfigurableKind]: PluginShape<Plugins[K]> } = {
   ordering: orderingPolicyShape,
   saturationDetector: saturationDetectorShape,
   usageLimit: usageLimitPolicyShape,
+  bandOrder: bandOrderPolicyShape,
   endpointPicker: endpointPickerShape,
   endpointFilter: endpointFilterShape,
   admission: admissionPolicyShape,

@@ -2,6 +2,7 @@
 export type { AuditFigures, FlowAudit } from '../core/inspect/audit.js';
 export { audit } from './audit.js';
 export { admissionPolicyContract } from './contracts/admission-policy.js';
+export { bandOrderPolicyContract } from './contracts/band-order-policy.js';
 export { type ContractCase, ContractViolation } from './contracts/contract-case.js';
 export { endpointFilterContract } from './contracts/endpoint-filter.js';
 export { endpointPickerContract } from './contracts/endpoint-picker.js';

@@ -377,16 +377,19 @@ describe('plugins', () => {
       { type: 'round-robin-fairness-policy' },
       { type: 'static-usage-limit-policy', name: 'tight', parameters: { threshold: 0.5 } },
       { type: 'concurrency-detector', name: 'seats', parameters: { maxConcurrency: 2 } },
+      { type: 'weighted-band-selection-policy', parameters: { weights: { '1': 3, '0': 1 } } },
     ];
     const flowControl = {
       priorityBands: [{ priority: 1, orderingPolicyRef: 'deadlines', fairnessPolicyRef: 'round-robin-fairness-policy' }],
       usageLimitPolicyPluginRef: 'tight',
+      bandSelectionPolicyPluginRef: 'weighted-band-selection-policy',
       saturationDetector: { pluginRef: 'seats' },
     };
     const { options, warnings } = load(flowControl, { plugins });
     expect(options).toMatchObject({
       bands: [{ ordering: { type: 'edf-ordering-policy' }, fairness: { type: 'round-robin-fairness-policy' } }],
       saturationDetector: { type: 'concurrency-detector' },
+      bandOrder: { type: 'weighted-band-selection-policy' },
     });
     const ceilings = [1];
     options.usageLimitPolicy?.computeLimits(0, [0], ceilings);
@@ -500,6 +503,12 @@ describe('references', () => {
       {},
       { saturationDetector: { pluginRef: 'nobody' } },
       `saturationDetector.pluginRef: expected the name of a saturation detector, one of ${known('saturationDetector')}; got "nobody" (string)`,
+    ],
+    [
+      'two orders of bands',
+      { bandOrder: 'fifo', bandSelectionPolicyPluginRef: 'strict-band-selection-policy' },
+      {},
+      'flowControl.bandOrder: expected nothing, because bandSelectionPolicyPluginRef names the order; got "fifo"',
     ],
     [
       'that are no text',

@@ -9,6 +9,7 @@ import {
 } from '../../src/index.js';
 import {
   admissionPolicyContract,
+  bandOrderPolicyContract,
   type ContractCase,
   endpointFilterContract,
   endpointPickerContract,
@@ -42,6 +43,7 @@ const contracts: { readonly [K in ConfigurableKind]: (make: () => Plugins[K]) =>
   ordering: orderingPolicyContract,
   saturationDetector: saturationDetectorContract,
   usageLimit: usageLimitPolicyContract,
+  bandOrder: bandOrderPolicyContract,
   endpointPicker: endpointPickerContract,
   endpointFilter: endpointFilterContract,
   admission: admissionPolicyContract,

@@ -7,6 +7,7 @@ const kinds: readonly ConfigurableKind[] = [
   'ordering',
   'saturationDetector',
   'usageLimit',
+  'bandOrder',
   'evictionFilter',
   'evictionOrdering',
   'endpointPicker',

@@ -1,6 +1,7 @@
 /** The suites find what they are there to find: each gets plugins that break one promise. */
 import { describe, expect, it } from 'vitest';
 import {
+  type BandOrderPolicy,
   edf,
   type FairnessPolicy,
   fcfs,
@@ -14,6 +15,7 @@ import {
 } from '../../src/index.js';
 import {
   admissionPolicyContract,
+  bandOrderPolicyContract,
   type ContractCase,
   ContractViolation,
   endpointFilterContract,
@@ -90,6 +92,17 @@ describe('a contract suite', () => {
       /in the end, and is never at fault/,
     ],
     ['a ceiling that rises', () => usageLimitPolicyContract(rising), /none rising/],
+    [
+      'a band order that names a band twice',
+      () => bandOrderPolicyContract(() => ({ type, rank: namesTwice })),
+      /every band in the order once/,
+    ],
+    ['a band order that moves on at every look', () => bandOrderPolicyContract(restless), /ranks alike until/],
+    [
+      'a band order that is not as strict as it says',
+      () => bandOrderPolicyContract(() => ({ type, strict: true, rank: lowestFirst })),
+      /where it says strict/,
+    ],
     ['a policy that is not as constant as it says', () => usageLimitPolicyContract(inconstant), /where it says constant/],
     [
       'a picker that makes endpoints up',
@@ -134,6 +147,25 @@ describe('a contract suite', () => {
     expect(await broken(usageLimitPolicyContract(() => staticUsageLimit()))).toEqual([]);
   });
 });
+
+function namesTwice(_saturation: number, _priorities: readonly number[], _ceilings: readonly number[], order: number[]): void {
+  order[1] = 0;
+}
+
+function lowestFirst(_saturation: number, _priorities: readonly number[], _ceilings: readonly number[], order: number[]): void {
+  order.reverse();
+}
+
+function restless(): BandOrderPolicy {
+  let looks = 0;
+  return {
+    type,
+    rank(_saturation, _priorities, _ceilings, order) {
+      looks++;
+      if (looks % 2 === 0) order.reverse();
+    },
+  };
+}
 
 function byMissingField(): OrderingPolicy {
   const deadlineOf = (item: { request: unknown }): number => Number(Reflect.get(item.request as object, 'deadline'));

@@ -6,6 +6,7 @@ export type PluginKind =
   | 'ordering'
   | 'saturationDetector'
   | 'usageLimit'
+  | 'bandOrder'
   | 'endpointPicker'
   | 'endpointFilter'
   | 'admission'

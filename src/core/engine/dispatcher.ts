@@ -70,6 +70,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   /** The instant of the operation that is running. */
   private nowMs: number = neverUnboxed;
   private dispatchedInTurn = 0;
+  /** True where tier 1 hears of dispatches: for shares, or for an order of bands. */
+  private accountsBands = false;
   private walks = 0;
   /** True when the poller may have to be set anew: the gate or the endpoints were read. */
   private isPollDue = false;
@@ -326,14 +328,21 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   /** Takes the seat and hands out the lease. `flow` when its fairness policy hears of the end. */
   private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
     const lease = this.seats.take(item, flow, endpoint, this.nowMs);
-    const { shares } = this.backlog.bands;
-    if (shares.isUsed) shares.dispatched(band, this.backlog.bands.allCompeting(), item);
+    if (this.accountsBands) this.accountDispatch(item, band);
     if (this.caps !== undefined) this.caps.taken(item);
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
     const mayWaitAgain = this.seats.mayEvict || this.gate.hearsAnswers;
     if (!mayWaitAgain && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
     return { type: 'Dispatched', lease: this.tracer === undefined ? lease : this.tracer.handle(lease), queuedMs };
+  }
+
+  /** Tells tier 1 of a dispatch. */
+  private accountDispatch(item: QueueItem, band: PriorityBand): void {
+    const { bands } = this.backlog;
+    if (bands.shares.isUsed) bands.shares.dispatched(band, bands.allCompeting(), item);
+    const { bandOrder } = this.options;
+    if (bandOrder.hearsDispatches === true) bandOrder.dispatched?.(band.priority);
   }
 
   /** Decides what becomes of a request that has nowhere to go. False when its band and those below must wait as well. */
@@ -712,6 +721,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   private configureHooks(options: ResolvedOptions): void {
     this.revalidation = options.onDispatch && new Revalidation(options.onDispatch, this.events);
     options.flows.reportTo(this.events);
+    options.bandOrder.reportTo?.(this.events);
+    this.accountsBands = this.backlog.bands.shares.isUsed || options.bandOrder.hearsDispatches === true;
     this.caps = hasCaps(options) ? new InFlightCaps(options, this.seats.running) : undefined;
     this.intake.caps = this.caps;
   }

@@ -1,5 +1,6 @@
 /** Tier 1's question: of the bands that may dispatch now, which goes next? */
 
+import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import type { PriorityBand } from '../priority-band.js';
 import { position } from './band-position.js';
 
@@ -11,7 +12,13 @@ import { position } from './band-position.js';
 export interface BandOrder {
   /** True when bands must know their oldest waiting request. */
   readonly needsOldest: boolean;
-  choose(open: readonly PriorityBand[], all: readonly PriorityBand[]): PriorityBand;
+  choose(open: readonly PriorityBand[], all: readonly PriorityBand[], saturation: number): PriorityBand;
+  /** True when `dispatched` wants to be told. */
+  readonly hearsDispatches?: boolean;
+  /** A request of this priority was dispatched. */
+  dispatched?(priority: number): void;
+  /** Where faults of an order that is foreign code go. */
+  reportTo?(errors: PluginErrorSink): void;
 }
 
 function highest(open: readonly PriorityBand[]): PriorityBand {

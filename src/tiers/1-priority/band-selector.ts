@@ -17,6 +17,8 @@ export interface BandGate {
   isOpenFor(band: PriorityBand): boolean;
   /** True when the gate may be closed for a band and open for one below it. */
   readonly judgesApart: boolean;
+  /** As it was read last. */
+  readonly saturation: number;
 }
 
 /** The endpoints of classes of requests, as the selector asks for them. */
@@ -90,7 +92,7 @@ export class BandSelector {
     if (!isOpenForHighest && !this.gate.judgesApart) return undefined;
     const open = this.bands.allWaiting().filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
     if (open.length === 0) return undefined;
-    return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all());
+    return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all(), this.gate.saturation);
   }
 
   /** Lets one flow of each class retry whose requests have room now, or no endpoint left. O(classes · endpoints). */

@@ -13,6 +13,7 @@ import {
   type Outcome,
   roundRobin,
   staticUsageLimit,
+  weightedBands,
 } from '../../../src/index.js';
 import { misdeeds } from '../../../src/testing/contracts/nonsense.js';
 import { audit, ManualClock } from '../../../src/testing/index.js';
@@ -72,6 +73,16 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   }),
   'usage limit answers': (act) => ({ usageLimitPolicy: { type: 'x', computeLimits: act as never } }),
   'usage limit dispatched': (act) => ({ usageLimitPolicy: { ...staticUsageLimit(), dispatched: act as never } }),
+  'band order rank': (act) => ({
+    bandOrder: {
+      type: 'x',
+      rank(_saturation, _priorities, _ceilings, order) {
+        for (let rank = 0; rank < order.length; rank++) order[rank] = act() as number;
+      },
+    },
+  }),
+  'band order answers': (act) => ({ bandOrder: { type: 'x', rank: act as never } }),
+  'band order recordDispatch': (act) => ({ bandOrder: { ...weightedBands(), recordDispatch: act as never } }),
   'picker pick': (act) => ({ endpointPicker: { type: 'x', pick: act as never } }),
   'filter classOf': (act) => ({ endpointFilters: [{ type: 'x', classOf: act as never, keep: (endpoints) => endpoints }] }),
   'filter keep': (act) => ({ endpointFilters: [{ type: 'x', classOf: () => 'm', keep: act as never }], headroom: 'preferred' }),

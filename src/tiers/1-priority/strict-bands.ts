@@ -1,0 +1,15 @@
+/** Strict priority, as a plugin that files can name. */
+import { noParameters } from '../../base/policy-definition.js';
+import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
+
+const type = 'strict-band-selection-policy';
+
+/**
+ * Higher priority first, always: the same as `bandOrder: 'strict'`. Costs nothing, because it is never asked.
+ * Source: llm-d-router, strict-band-selection-policy.
+ */
+export function strictBands(): BandOrderPolicy {
+  return { type, strict: true, rank: () => undefined };
+}
+
+export const strictBandsPlugin: BandOrderDefinition = { kind: 'bandOrder', type, parameters: noParameters, create: strictBands };

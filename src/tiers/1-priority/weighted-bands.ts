@@ -1,0 +1,85 @@
+/**
+ * Rounds of bands by weight.
+ *
+ *     weights 20: 6, 10: 3, 0: 1      a round: 20 20 20 20 20 20 10 10 10 0
+ *
+ * Invariant: while some bands all keep requests waiting, each gets exactly its weight in every round that begins meanwhile.
+ */
+import { object, record } from '../../base/schema/containers.js';
+import { element, optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { positiveInteger } from '../../base/schema/types.js';
+import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.js';
+
+const type = 'weighted-band-selection-policy';
+
+/** Priorities that are counted apart in one round; the round ends when more come, which only a crowd of priorities without weight can do. */
+const mostCounted = 1024;
+
+export interface WeightedBandsOptions {
+  /**
+   * Dispatches in a round, by priority: integers from 1 up; priorities that are not named have 1. @default in proportion to the priority:
+   * its distance from the lowest band that competes in the round, and 1
+   */
+  weights?: Readonly<Record<string, number>> | undefined;
+}
+
+const parameters = object({
+  weights: optional(
+    element<Readonly<Record<string, number>>>((given, report) => {
+      const read = record(positiveInteger()).read(given, report);
+      const wrong = Object.keys(read ?? {}).filter((name) => !Number.isSafeInteger(Number(name)) || String(Number(name)) !== name);
+      for (const name of wrong) report('a priority, which is an integer', [name], JSON.stringify(name));
+      return read;
+    }),
+  ),
+});
+
+/**
+ * Bands take turns by weight, the highest first in each round: no band starves, and a band that has nothing waiting forgoes its turns.
+ * Requests that need not wait use up turns too, down to none. O(bands that compete).
+ * Source: llm-d-router #1995, priority-first rounds.
+ * @throws FlowConfigError
+ */
+export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPolicy {
+  const { weights } = parse(parameters, options, 'weightedBands');
+  const given = weights && new Map(Object.entries(weights).map(([priority, weight]) => [Number(priority), weight]));
+  /** Turns used in this round. */
+  const used = new Map<number, number>();
+  /** Of the bands that competed in this round. */
+  let lowest = Number.POSITIVE_INFINITY;
+
+  function weightOf(priority: number): number {
+    return given === undefined ? Math.max(priority - lowest, 0) + 1 : (given.get(priority) ?? 1);
+  }
+
+  function hasTurns(priority: number): boolean {
+    return (used.get(priority) ?? 0) < weightOf(priority);
+  }
+
+  function begin(priorities: readonly number[]): void {
+    used.clear();
+    lowest = priorities.at(-1) ?? Number.POSITIVE_INFINITY;
+  }
+
+  return {
+    type,
+    rank(_saturation, priorities, _ceilings, order) {
+      lowest = Math.min(lowest, priorities.at(-1) ?? lowest);
+      if (!priorities.some(hasTurns)) begin(priorities);
+      const isServed = priorities.map((priority) => Number(!hasTurns(priority)));
+      order.sort((a, b) => (isServed[a] as number) - (isServed[b] as number) || a - b);
+    },
+    recordDispatch(priority) {
+      if (used.size >= mostCounted) used.clear();
+      used.set(priority, (used.get(priority) ?? 0) + 1);
+    },
+  };
+}
+
+export const weightedBandsPlugin: BandOrderDefinition<WeightedBandsOptions> = {
+  kind: 'bandOrder',
+  type,
+  parameters,
+  create: weightedBands,
+};
