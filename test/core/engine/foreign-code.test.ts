@@ -62,6 +62,11 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   'detector sessionOf': (act) => detector({ sessionOf: act }),
   'detector sessionEnded': (act) => detector({ sessionEnded: act }),
   'detector released': (act) => detector({ released: act }),
+  'detector reported': (act) => detector({ reported: act }),
+  'detector answered': (act) => detector({ answered: act }),
+  'detector withRoomFor': (act) => detector({ withRoomFor: act }),
+  'detector waitOf': (act) => detector({ withRoomFor: () => [], waitOf: act }),
+  'detector quotas': (act) => detector({ quotas: act }),
   "a band's detector": (act) => ({ bands: [{ priority: 0, saturationDetector: { type: 'x', saturation: act as never } }] }),
   'usage limit computeLimits': (act) => ({
     usageLimitPolicy: {
@@ -174,6 +179,7 @@ async function live(
   for (let i = 0; i < 3; i++) {
     const lease = running.shift();
     lease?.report({ promptTokens: 1, completionTokens: 1 });
+    lease?.answered({ status: 200, headers: {} });
     lease?.endSession();
     lease?.release();
   }

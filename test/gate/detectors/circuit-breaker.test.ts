@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { CircuitBreaker } from '../../../src/gate/detectors/circuit-breaker.js';
 import {
   circuitBreaker,
   concurrencyDetector,
@@ -9,6 +10,8 @@ import {
   maxOf,
 } from '../../../src/index.js';
 import { audit, ManualClock } from '../../../src/testing/index.js';
+import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
+import { fakeSeat } from '../../support/fake-seat.js';
 import { key, leaseOf, request, turns } from '../../support/flow.js';
 
 type Options = Parameters<typeof circuitBreaker>[0];
@@ -145,6 +148,136 @@ it('a request that waits for a circuit says so', () => {
   call(500);
   void flow.enqueue(request, key());
   expect(flow.explain(1)?.text).toContain('a server whose circuit is closed');
+});
+
+describe('the detector of circuits', () => {
+  const [a, b] = [fakeEndpoint('a'), fakeEndpoint('b')];
+  const answer = (status: number) => ({ status, headers: {} });
+
+  /** One request from `atMs` on that is answered `tookMs` later and released another `tookMs` later. */
+  function play(breaker: CircuitBreaker, status: number, atMs: number, tookMs = 0, endpoint = a): void {
+    const seat = fakeSeat();
+    breaker.dispatched?.(endpoint, atMs, seat);
+    breaker.answered?.(endpoint, atMs + tookMs, seat, answer(status));
+    breaker.released?.(endpoint, atMs + 2 * tookMs, seat);
+  }
+
+  it('knows an endpoint that nothing was sent to as closed, and reads full for an empty pool alone', () => {
+    const breaker = circuitBreaker();
+    expect([breaker.stateOf(a, 0), breaker.saturation(poolOf(a), 0), breaker.saturation(poolOf(), 0)]).toEqual(['closed', 0, 1]);
+    expect(breaker.withRoomFor?.([a, b], fakeSeat().item, 0)).toEqual([a, b]);
+  });
+
+  it('counts each call once, though it is slow to answer and slow to end', () => {
+    const breaker = circuitBreaker({ minCalls: 2, slowCall: 100, slowRatio: 1 });
+    play(breaker, 200, 0, 150);
+    expect(breaker.stateOf(a, 300)).toBe('closed');
+    play(breaker, 200, 300, 150);
+    expect(breaker.stateOf(a, 600)).toBe('open');
+  });
+
+  it('opens at the share of slow calls alone, and forgets them as it forgets failures', () => {
+    const breaker = circuitBreaker({ minCalls: 4, slowCall: 100, slowRatio: 0.75, failureRatio: 1, window: 1000 });
+    for (const tookMs of [101, 101, 0]) play(breaker, 200, 0, tookMs);
+    play(breaker, 200, 150, 0);
+    expect(breaker.stateOf(a, 200)).toBe('closed');
+    for (let i = 0; i < 4; i++) play(breaker, 200, 200, 101);
+    expect(breaker.stateOf(a, 310)).toBe('open');
+  });
+
+  it('adds up the calls of its whole window, and forgets each a tenth of it late at most', () => {
+    const breaker = (): CircuitBreaker => circuitBreaker({ minCalls: 3, window: 1000 });
+    const [within, beyond] = [breaker(), breaker()];
+    for (const atMs of [0, 450, 999]) play(within, 500, atMs);
+    expect(within.stateOf(a, 999)).toBe('open');
+    for (const atMs of [0, 450, 1000]) play(beyond, 500, atMs);
+    expect(beyond.stateOf(a, 1000)).toBe('closed');
+    // The window holds 450 and 1000 now, and the third makes it open.
+    play(beyond, 500, 1399);
+    expect(beyond.stateOf(a, 1399)).toBe('open');
+  });
+
+  it('begins to count anew when it closes again', () => {
+    const breaker = circuitBreaker({ minCalls: 2, openFor: 100, window: 10_000 });
+    for (let i = 0; i < 2; i++) play(breaker, 500, 0);
+    play(breaker, 200, 100);
+    expect(breaker.stateOf(a, 100)).toBe('closed');
+    play(breaker, 500, 100);
+    expect(breaker.stateOf(a, 100)).toBe('closed');
+  });
+
+  it('takes no notice of a request that nothing was sent of, however long it was held', () => {
+    const breaker = circuitBreaker({ minCalls: 1, slowCall: 100 });
+    const seat = fakeSeat({}, { isUnsent: true });
+    breaker.dispatched?.(a, 0, seat);
+    breaker.released?.(a, 500, seat);
+    expect(breaker.stateOf(a, 500)).toBe('closed');
+  });
+
+  it('takes no notice of what a seat is told of that it did not see go', () => {
+    const breaker = circuitBreaker({ minCalls: 1, slowCall: 100 });
+    breaker.answered?.(a, 0, fakeSeat(), answer(500));
+    breaker.released?.(a, 0, fakeSeat());
+    expect(breaker.stateOf(a, 0)).toBe('closed');
+  });
+
+  it('is not closed, nor opened anew, by requests that went before it opened', () => {
+    const breaker = circuitBreaker({ minCalls: 1, openFor: 100 });
+    const [good, bad] = [fakeSeat(), fakeSeat()];
+    for (const seat of [good, bad]) breaker.dispatched?.(a, 0, seat);
+    play(breaker, 500, 0);
+    breaker.answered?.(a, 50, bad, answer(500));
+    expect(breaker.stateOf(a, 100)).toBe('half-open');
+    breaker.answered?.(a, 120, good, answer(200));
+    expect(breaker.stateOf(a, 120)).toBe('half-open');
+  });
+
+  it('needs all its probes anew after one of them failed', () => {
+    const breaker = circuitBreaker({ minCalls: 1, openFor: 100, probes: 2 });
+    play(breaker, 500, 0);
+    play(breaker, 200, 100);
+    play(breaker, 500, 100);
+    expect([breaker.stateOf(a, 299), breaker.stateOf(a, 300)]).toEqual(['open', 'half-open']);
+    play(breaker, 200, 300);
+    expect(breaker.stateOf(a, 300)).toBe('half-open');
+    play(breaker, 200, 300);
+    expect(breaker.stateOf(a, 300)).toBe('closed');
+  });
+
+  it('is opened again by a probe that ends without an answer after too long, or that the host says has failed', () => {
+    const slow = circuitBreaker({ minCalls: 1, openFor: 100, slowCall: 50 });
+    play(slow, 500, 0);
+    const probe = fakeSeat();
+    slow.dispatched?.(a, 100, probe);
+    slow.released?.(a, 151, probe);
+    expect([slow.stateOf(a, 350), slow.stateOf(a, 351)]).toEqual(['open', 'half-open']);
+    const refused = circuitBreaker({ minCalls: 1, openFor: 100 });
+    play(refused, 500, 0);
+    refused.failed(a, 100);
+    expect(refused.stateOf(a, 100)).toBe('half-open');
+    refused.dispatched?.(a, 100, fakeSeat());
+    refused.failed(a, 110);
+    expect([refused.stateOf(a, 309), refused.stateOf(a, 310)]).toEqual(['open', 'half-open']);
+  });
+
+  it('frees the place of a probe that ends, whatever came of it', () => {
+    const breaker = circuitBreaker({ minCalls: 1, openFor: 100 });
+    play(breaker, 500, 0);
+    const probe = fakeSeat();
+    breaker.dispatched?.(a, 100, probe);
+    expect(breaker.withRoomFor?.([a, b], fakeSeat().item, 100)).toEqual([b]);
+    breaker.released?.(a, 120, probe);
+    expect(breaker.withRoomFor?.([a], fakeSeat().item, 120)).toEqual([a]);
+  });
+
+  it('says when the first of the endpoints is tried again, and nothing while a probe runs', () => {
+    const breaker = circuitBreaker({ minCalls: 1, openFor: 100 });
+    play(breaker, 500, 0);
+    play(breaker, 500, 40, 0, b);
+    const wait = (nowMs: number) => breaker.waitOf?.([a, b], fakeSeat().item, nowMs);
+    expect(wait(50)).toEqual({ atMs: 100, notBeforeMs: 50, missing: 'a server whose circuit is closed' });
+    expect([wait(100)?.atMs, wait(140)?.atMs]).toEqual([140, Number.POSITIVE_INFINITY]);
+  });
 });
 
 it('lists every wrong option', () => {

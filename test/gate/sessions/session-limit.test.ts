@@ -12,6 +12,8 @@ import {
   sessionLimit,
 } from '../../../src/index.js';
 import { audit, ManualClock } from '../../../src/testing/index.js';
+import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
+import { fakeSeat } from '../../support/fake-seat.js';
 import { turns } from '../../support/flow.js';
 
 interface Turn extends FlowRequest {
@@ -292,6 +294,110 @@ describe('the footprint of sessions', () => {
     pool.add('c');
     running.get('s1.2')?.bind('c');
     expect([limit.tokensAt(endpoint!, clock.now()), limit.tokensAt(pool.get('c')!, clock.now())]).toEqual([900, 900]);
+  });
+});
+
+describe('the detector of sessions', () => {
+  const [small, large] = [fakeEndpoint('small'), fakeEndpoint('large', { weight: 3 })];
+  const turnOf = (sessionId: unknown, tokens = 0) => fakeSeat({ request: { sessionId }, tokens });
+
+  it('is full for an empty pool alone', () => {
+    const limit = sessionLimit({ maxSessions: 1 });
+    expect([limit.saturation(poolOf(), 0), limit.saturation(poolOf(small), 0)]).toEqual([1, 0]);
+  });
+
+  it.each([
+    ['number', 7],
+    ['nothing', undefined],
+    ['empty text', ''],
+  ])('takes a request whose session is %s for one without', (_, sessionId) => {
+    const limit = sessionLimit({ maxSessions: 1 });
+    for (let i = 0; i < 2; i++) limit.dispatched?.(small, 0, turnOf(sessionId));
+    expect(limit.residentSessions(0)).toBe(0);
+    const byFunction = sessionLimit({ maxSessions: 1, by: () => sessionId as string });
+    byFunction.dispatched?.(small, 0, turnOf('s'));
+    expect(byFunction.residentSessions(0)).toBe(0);
+  });
+
+  it('has room by the weight of an endpoint', () => {
+    const limit = sessionLimit({ footprint: 100 });
+    for (const endpoint of [small, large]) limit.dispatched?.(endpoint, 0, turnOf(endpoint.id, 90));
+    const roomy = (tokens: number) => limit.withRoomFor?.([small, large], turnOf('new', tokens).item, 0).map(({ id }) => id);
+    expect([10, 11, 210, 211].map(roomy)).toEqual([['small', 'large'], ['large'], ['large'], []]);
+  });
+
+  it('keeps a resident session where it is, though that is full, and lets it move where there is room', () => {
+    const limit = sessionLimit({ footprint: 100 });
+    limit.dispatched?.(small, 0, turnOf('s', 60));
+    limit.dispatched?.(small, 0, turnOf('t', 40));
+    const roomy = (tokens: number) => limit.withRoomFor?.([small, large], turnOf('s', tokens).item, 0).map(({ id }) => id);
+    expect([roomy(90), roomy(500)]).toEqual([
+      ['small', 'large'],
+      ['small', 'large'],
+    ]);
+    limit.dispatched?.(large, 0, turnOf('u', 250));
+    expect(roomy(90)).toEqual(['small']);
+  });
+
+  it.each([
+    [null],
+    ['system'],
+    [{ id: 7, tokens: 5 }],
+    [{ id: 'x', tokens: -1 }],
+    [{ id: 'x', tokens: Number.POSITIVE_INFINITY }],
+    [{ id: 'x' }],
+  ])('counts no prefix that is %j', (prefix) => {
+    const limit = sessionLimit({ footprint: 1000, sharedPrefix: () => prefix as never });
+    for (const name of ['s', 't']) limit.dispatched?.(small, 0, turnOf(name, 100));
+    expect(limit.tokensAt(small, 0)).toBe(200);
+  });
+
+  it('says when the next idle session ends', () => {
+    const limit = sessionLimit({ maxSessions: 1, inactivity: 1000 });
+    const seat = turnOf('s');
+    limit.dispatched?.(small, 0, seat);
+    const wait = (nowMs: number) => limit.waitOf?.([small], turnOf('t').item, nowMs);
+    expect(wait(5)).toEqual({ atMs: Number.POSITIVE_INFINITY, notBeforeMs: 5, missing: 'another session to end' });
+    limit.released?.(small, 100, seat);
+    expect([wait(200)?.atMs, wait(5000)?.atMs]).toEqual([1100, 5000]);
+  });
+
+  it('announces what may let others pass: a first turn, the end of a turn, the end of a session', () => {
+    const limit = sessionLimit({ footprint: 1000 });
+    let heard = 0;
+    const stop = limit.subscribe?.(() => heard++);
+    const [first, second] = [turnOf('s', 10), turnOf('s', 20)];
+    limit.dispatched?.(small, 0, first);
+    expect(heard).toBe(1);
+    limit.dispatched?.(small, 0, second);
+    expect(heard).toBe(1);
+    limit.released?.(small, 0, first);
+    expect(heard).toBe(2);
+    limit.sessionEnded?.(small, 0, second);
+    expect(heard).toBe(3);
+    limit.sessionEnded?.(small, 0, turnOf('stranger'));
+    limit.released?.(small, 0, turnOf('stranger'));
+    expect(heard).toBe(3);
+    stop?.();
+    limit.released?.(small, 0, second);
+    expect(heard).toBe(3);
+  });
+
+  it('does not end a turn by the seat that it left behind, nor count what is reported for that', () => {
+    const limit = sessionLimit({ footprint: 1000 });
+    const seat = fakeSeat(
+      { request: { sessionId: 's' }, tokens: 10 },
+      { usage: { promptTokens: 100, completionTokens: 50 }, isReported: true },
+    );
+    limit.dispatched?.(small, 0, seat);
+    limit.dispatched?.(large, 0, seat);
+    limit.released?.(small, 0, seat);
+    limit.reported?.(small, 0, seat);
+    expect([limit.residentSessions(1e9), limit.tokensAt(small, 0), limit.tokensAt(large, 0)]).toEqual([1, 0, 10]);
+    limit.reported?.(large, 0, seat);
+    expect(limit.tokensAt(large, 0)).toBe(150);
+    limit.released?.(large, 0, seat);
+    expect(limit.residentSessions(1e9)).toBe(0);
   });
 });
 
