@@ -8,34 +8,9 @@ import type { ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';
 import type { CostMeter } from './cost-meter.js';
 import { type ChargeMode, mostCost } from './cost-options.js';
+import { type Charge, OpenCharges } from './open-charges.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
-
-class Charge {
-  /** What was reported so far; prompts of which nothing was reported are believed to be as predicted. */
-  promptTokens = 0;
-  cachedPromptTokens = 0;
-  completionTokens = 0;
-  charged: number;
-  readonly leaf: Share;
-  readonly weight: number;
-  readonly model: string;
-  readonly predictedPrompt: number;
-  readonly predictedCached: number;
-  readonly predictedCompletion: number;
-  readonly dispatchedAtMs: number;
-
-  constructor(leaf: Share, weight: number, model: string, { work }: CostMeter, charged: number, dispatchedAtMs: number) {
-    this.leaf = leaf;
-    this.weight = weight;
-    this.model = model;
-    this.predictedPrompt = work.promptTokens;
-    this.predictedCached = work.cachedPromptTokens;
-    this.predictedCompletion = work.completionTokens;
-    this.charged = charged;
-    this.dispatchedAtMs = dispatchedAtMs;
-  }
-}
 
 export class ChargeBook {
   /** Cost of the requests that were settled, and what those in flight have been charged. */
@@ -43,7 +18,7 @@ export class ChargeBook {
   openCost = 0;
   /** Reports that went backwards or exceeded 2^53. */
   ignoredReports = 0;
-  private readonly open = new Map<ItemView, Charge>();
+  private readonly open = new OpenCharges();
   private readonly tree: ShareTree;
   private readonly meter: CostMeter;
   private readonly mode: ChargeMode;
@@ -64,13 +39,13 @@ export class ChargeBook {
     const model = meter.modelOf(item);
     const weight = meter.weightOf(item.fairnessId, item, configuredWeight);
     const estimate = meter.predict(item, model);
-    const charge = new Charge(leaf, weight, model, meter, 0, nowMs);
-    charge.charged = this.mode === 'predict' ? estimate : this.priceAtDispatch();
-    this.open.set(item, charge);
-    this.openCost += charge.charged;
-    leaf.received += charge.charged;
-    this.tree.charge(leaf, charge.charged, weight, hasWaited);
-    return charge.charged;
+    const charge = this.open.add(item, leaf, weight, model, meter.work, nowMs);
+    const charged = this.mode === 'predict' ? estimate : this.priceAtDispatch();
+    charge.charged = charged;
+    this.openCost += charged;
+    leaf.received += charged;
+    this.tree.charge(leaf, charged, weight, hasWaited);
+    return charged;
   }
 
   /** A running request was reported to have consumed `total`. Returns what it is charged beyond what it was before. */
@@ -87,17 +62,17 @@ export class ChargeBook {
   settled(item: ItemView, usage: Usage, nowMs: number, ending: Ending): number {
     const charge = this.open.get(item);
     if (charge === undefined) return 0;
-    this.open.delete(item);
     const { meter } = this;
     // Its last report was counted when it came.
     this.takes(charge, usage);
     const amount = this.correct(charge, ending === 'requeued' ? this.priceOfAttempt(charge, nowMs) : this.priceOfEnd(charge, nowMs));
     this.settledCost += charge.charged;
     this.openCost -= charge.charged;
+    if (ending === 'released') meter.observe(item.fairnessId, charge.model, charge.completionTokens, nowMs - charge.dispatchedAtMs);
+    this.tree.settle(charge.leaf as Share);
+    this.open.remove(charge);
     // Sums of fractions leave a remainder.
     if (this.open.size === 0) this.openCost = 0;
-    if (ending === 'released') meter.observe(item.fairnessId, charge.model, charge.completionTokens, nowMs - charge.dispatchedAtMs);
-    this.tree.settle(charge.leaf);
     return amount;
   }
 
@@ -115,10 +90,11 @@ export class ChargeBook {
   private correct(charge: Charge, cost: number): number {
     const amount = cost - charge.charged;
     if (amount === 0) return 0;
+    const leaf = charge.leaf as Share;
     charge.charged = cost;
-    charge.leaf.received += amount;
+    leaf.received += amount;
     this.openCost += amount;
-    this.tree.correct(charge.leaf, amount, charge.weight);
+    this.tree.correct(leaf, amount, charge.weight);
     return amount;
   }
 

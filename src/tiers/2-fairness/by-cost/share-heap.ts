@@ -7,7 +7,8 @@
  *     slot 0 │ 1 │ 2 │ 3 │ …        by slot: the share, and its place
  *
  * Sifting moves numbers between flat arrays and touches no share: with a hundred thousand of them every touch is a miss of the cache
- * (bench: fairness).
+ * (bench: fairness). The first share keeps its place when its key changes, until somebody asks who is first: a request is charged when it
+ * goes, and often corrected before the next one is picked.
  * Invariant: `share.slot` is its slot here, and −1 for shares in no heap; a share is in one heap at a time. Slots 0 … size − 1 are taken.
  */
 import type { Share } from './share.js';
@@ -22,22 +23,27 @@ export class ShareHeap {
   private ties = new Float64Array(fewest);
   private slots = new Int32Array(fewest);
   private places = new Int32Array(fewest);
+  /** True when the key of the first may have become too large for its place. */
+  private isFirstStale = false;
 
   get size(): number {
     return this.shares.length;
   }
 
   get first(): Share | undefined {
+    if (this.isFirstStale) this.sinkFirst();
     return this.shares.length === 0 ? undefined : this.shares[this.slots[0] as number];
   }
 
   /** The least key; NaN without shares. */
   get firstKey(): number {
+    if (this.isFirstStale) this.sinkFirst();
     return this.shares.length > 0 ? (this.keys[0] as number) : Number.NaN;
   }
 
   /** O(log n) amortized. */
   push(share: Share, key: number, tie: number): void {
+    if (this.isFirstStale) this.sinkFirst();
     const slot = this.shares.length;
     if (slot === this.keys.length) this.resize(2 * slot);
     share.slot = slot;
@@ -48,6 +54,17 @@ export class ShareHeap {
   /** O(log n). `share` must be in this heap. */
   update(share: Share, key: number, tie: number): void {
     const place = this.places[share.slot] as number;
+    if (place === 0) {
+      this.keys[0] = key;
+      this.ties[0] = tie;
+      this.isFirstStale = true;
+      return;
+    }
+    if (this.isFirstStale) {
+      this.sinkFirst();
+      this.update(share, key, tie);
+      return;
+    }
     if (this.isBefore(key, tie, place)) this.rise(place, share.slot, key, tie);
     else this.sink(place, share.slot, key, tie, this.shares.length);
   }
@@ -56,6 +73,12 @@ export class ShareHeap {
   remove(share: Share): void {
     const { slot } = share;
     const place = this.places[slot] as number;
+    if (place === 0) this.isFirstStale = false;
+    else if (this.isFirstStale) {
+      this.sinkFirst();
+      this.remove(share);
+      return;
+    }
     const last = this.shares.length - 1;
     const lastSlot = this.slots[last] as number;
     share.slot = -1;
@@ -79,7 +102,13 @@ export class ShareHeap {
   clear(): Share[] {
     const all = this.shares.splice(0);
     for (const share of all) share.slot = -1;
+    this.isFirstStale = false;
     return all;
+  }
+
+  private sinkFirst(): void {
+    this.isFirstStale = false;
+    this.sink(0, this.slots[0] as number, this.keys[0] as number, this.ties[0] as number, this.shares.length);
   }
 
   private isBefore(key: number, tie: number, place: number): boolean {

@@ -12,39 +12,38 @@ import type { FlowView } from '../../views.js';
  * order lifted it to.
  */
 export class Share implements Linked<Share> {
-  /** Links and slot belong to the order of its siblings. */
-  previous: Share | undefined = undefined;
-  next: Share | undefined = undefined;
-  /** The list that it is in, where there are rounds. */
-  list: LinkedList<Share> | undefined = undefined;
-  /** Its slot in the heap that it is in, −1 in none. */
+  /** Its slot in the heap that it is in, −1 in none. It belongs to the order of its siblings, as do links, list, turn and round. */
   slot = -1;
   counter = 0;
   /** The arrival number of the request that stood first when it was last looked at: it goes between equal counters. */
   arrival = 0;
-  /** Its place in the rounds, where there are rounds. */
-  turn = 0;
-  /** The round in which its turn came last. */
-  visitedIn = -1;
   /** Cost charged to it so far, of a leaf. */
   received = 0;
   /** Requests in flight below it that may still change its counter. */
   unsettled = 0;
   /** True while something that can be picked waits below it. */
   isActive = false;
-  /** Waiting flows that are held back; they cannot be picked, and keep their place. */
-  heldFlows = 0;
   /** True once the controller has forgotten its flow. */
   isOrphan = false;
   /** True once its group has let go of it. */
   isForgotten = false;
-  /** Divides what is charged to it; leaves have it from their flows. */
-  weight = 1;
   /** The flow to be picked, of a leaf that is active, and what more of them there are. */
   flow: FlowView | undefined = undefined;
   moreFlows: FlowView[] | undefined = undefined;
   /** Its members; undefined for a leaf. */
   members: Siblings | undefined = undefined;
+  /** Waiting flows that are held back; they cannot be picked, and keep their place. */
+  heldFlows = 0;
+  /** Divides what is charged to it; leaves have it from their flows. */
+  weight = 1;
+  previous: Share | undefined = undefined;
+  next: Share | undefined = undefined;
+  /** The list that it is in, where there are rounds. */
+  list: LinkedList<Share> | undefined = undefined;
+  /** Its place in the rounds, where there are rounds. */
+  turn = 0;
+  /** The round in which its turn came last. */
+  visitedIn = -1;
   readonly name: string;
   readonly siblings: Siblings;
 

@@ -1,0 +1,78 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ItemView } from '../../../../src/index.js';
+import { OpenCharges } from '../../../../src/tiers/2-fairness/by-cost/open-charges.js';
+import { ShareTree } from '../../../../src/tiers/2-fairness/by-cost/share-tree.js';
+import { VirtualCounters } from '../../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
+import { fakeItem } from '../../../support/fake-item.js';
+
+const leaf = new ShareTree([() => new VirtualCounters('floor')]).leaf('acme');
+const work = { promptTokens: 10, cachedPromptTokens: 2, completionTokens: 5, seatMs: 0 };
+
+/** Sequences of which many fall on the same slot. */
+const step = fc.record({
+  isEnd: fc.boolean(),
+  sequence: fc.oneof(
+    fc.nat(20),
+    fc.integer({ min: 0, max: 20 }).map((n) => n * 64),
+  ),
+});
+
+describe('open charges', () => {
+  it('are found by their request, and by no other, after any history', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+        const open = new OpenCharges();
+        const model = new Map<number, { item: ItemView; charged: number }>();
+        let charged = 0;
+        for (const { isEnd, sequence } of steps) {
+          const known = model.get(sequence);
+          if (known === undefined) {
+            const item = fakeItem({ sequence });
+            open.add(item, leaf, 1, '', work, 0).charged = ++charged;
+            model.set(sequence, { item, charged });
+          } else if (isEnd) {
+            const charge = open.get(known.item);
+            if (charge !== undefined) open.remove(charge);
+            model.delete(sequence);
+            expect(open.get(known.item)).toBeUndefined();
+          }
+          expect(open.size).toBe(model.size);
+          for (const each of model.values()) expect(open.get(each.item)?.charged).toBe(each.charged);
+        }
+      }),
+    );
+  });
+
+  it('are not found by another request with the same arrival number', () => {
+    const open = new OpenCharges();
+    open.add(fakeItem({ sequence: 3 }), leaf, 1, '', work, 0);
+    expect(open.get(fakeItem({ sequence: 3 }))).toBeUndefined();
+  });
+
+  it('begin anew when a record is used again', () => {
+    const open = new OpenCharges();
+    const first = open.add(fakeItem({ sequence: 1 }), leaf, 3, 'large', work, 5);
+    first.charged = 40;
+    first.promptTokens = 11;
+    first.cachedPromptTokens = 4;
+    first.completionTokens = 9;
+    open.remove(first);
+    expect(first).toMatchObject({ item: undefined, leaf: undefined });
+    const item = fakeItem({ sequence: 2 });
+    expect(open.add(item, leaf, 1, '', { ...work, promptTokens: 7 }, 8)).toEqual({
+      item,
+      leaf,
+      weight: 1,
+      model: '',
+      charged: 0,
+      promptTokens: 0,
+      cachedPromptTokens: 0,
+      completionTokens: 0,
+      predictedPrompt: 7,
+      predictedCached: 2,
+      predictedCompletion: 5,
+      dispatchedAtMs: 8,
+    });
+  });
+});
