@@ -50,6 +50,7 @@ export type { AdaptiveDetector } from './gate/detectors/adaptive/adaptive-limit.
 export type { QuotaFigure, QuotaFigures } from './gate/quota-figure.js';
 export type { RequestWait, SaturationDetector } from './gate/saturation-detector.js';
 export type { SeatView, ServerAnswer } from './gate/server-answer.js';
+export type { SessionFigures } from './gate/session-figures.js';
 export * from './plugins/built-ins.js';
 export { definePlugin, type PluginDefinition, type PluginReferences } from './plugins/definition.js';
 export type { ConfigurableKind, Plugins } from './plugins/kinds.js';

@@ -18,6 +18,8 @@ import type { QuotaFigures } from './quota-figure.js';
 import type { RequestWait, SaturationDetector } from './saturation-detector.js';
 import { SeatReserve } from './seat-reserve.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
+import type { SessionFigures } from './session-figures.js';
+import { sumOfQuotas, sumOfSessions } from './told-figures.js';
 
 interface GateSettings extends GuardedDetectorSettings {
   readonly recheckIntervalMs: number;
@@ -228,7 +230,16 @@ export class Gate {
   /** The quotas of all detectors; undefined when none has any. */
   quotas(nowMs: number): QuotaFigures | undefined {
     const all = this.detectors().flatMap((detector) => detector.quotas(nowMs) ?? []);
-    return all.length === 0 ? undefined : sumOf(all);
+    return all.length === 0 ? undefined : sumOfQuotas(all);
+  }
+
+  /** The sessions of all detectors that limit some; undefined when none does. O(queues that are held back) where one does. */
+  sessions(nowMs: number): SessionFigures | undefined {
+    const tellers = this.detectors().filter(({ detector }) => detector.sessions !== undefined);
+    if (tellers.length === 0) return undefined;
+    const held = this.bands.all().flatMap((band) => [...band.held.flows()].flatMap(({ head }) => head ?? []));
+    const all = tellers.flatMap((detector) => detector.sessions(held, nowMs) ?? []);
+    return all.length === 0 ? undefined : sumOfSessions(all);
   }
 
   /** Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
@@ -350,18 +361,6 @@ export class Gate {
     this.usageLimit.refused('a ceiling must be a number', ceiling);
     return 1;
   }
-}
-
-function sumOf(all: readonly QuotaFigures[]): QuotaFigures {
-  const sum = (figure: 'unreported' | 'ignoredReports' | 'ignoredFigures' | 'refusals'): number =>
-    all.reduce((total, each) => total + each[figure], 0);
-  return {
-    quotas: all.flatMap(({ quotas }) => quotas),
-    unreported: sum('unreported'),
-    ignoredReports: sum('ignoredReports'),
-    ignoredFigures: sum('ignoredFigures'),
-    refusals: sum('refusals'),
-  };
 }
 
 /** Whether the band has a ceiling while it is not judged. */

@@ -11,6 +11,8 @@ import type { ItemView } from '../tiers/views.js';
 import type { QuotaFigures } from './quota-figure.js';
 import type { RequestWait, SaturationDetector } from './saturation-detector.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
+import type { SessionFigures } from './session-figures.js';
+import { readQuotas, readSessions } from './told-figures.js';
 
 export interface GuardedDetectorSettings {
   readonly closeAt: number;
@@ -156,8 +158,23 @@ export class GuardedDetector {
     if (this.detector.quotas === undefined) return undefined;
     try {
       const answer: unknown = this.detector.quotas(nowMs);
-      if (isObject(answer) && Array.isArray(answer.quotas)) return answer as unknown as QuotaFigures;
+      const figures = readQuotas(answer);
+      if (figures !== undefined) return figures;
       this.guard.refused('quotas must return figures, with an array named quotas', answer);
+    } catch (error) {
+      this.guard.failed(error);
+    }
+    return undefined;
+  }
+
+  /** The sessions that the detector limits; undefined when it limits none. `held`: the first request of each queue that is held back. */
+  sessions(held: readonly ItemView[], nowMs: number): SessionFigures | undefined {
+    if (this.detector.sessions === undefined) return undefined;
+    try {
+      const answer: unknown = this.detector.sessions(held, nowMs);
+      const figures = readSessions(answer);
+      if (figures !== undefined) return figures;
+      this.guard.refused('sessions must return figures of sessions', answer);
     } catch (error) {
       this.guard.failed(error);
     }

@@ -6,6 +6,7 @@ import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { ItemView } from '../tiers/views.js';
 import type { QuotaFigures } from './quota-figure.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
+import type { SessionFigures } from './session-figures.js';
 
 /** How long a request has to wait for room, as far as can be told. */
 export interface RequestWait {
@@ -50,6 +51,11 @@ export interface SaturationDetector {
   sessionEnded?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
   /** Quotas, for pages and exporters. */
   quotas?(nowMs: number): QuotaFigures;
+  /**
+   * Sessions, for pages and exporters. `held` has the first request of each queue that is held back, whatever it waits for. Asked when
+   * somebody looks.
+   */
+  sessions?(held: readonly ItemView[], nowMs: number): SessionFigures;
   /**
    * True for an endpoint of which it can tell nothing and which it would count as full, such as one without fresh metrics. Such an endpoint
    * is no capacity: it is left out of the pool that `saturation` sees, and gets no requests. O(1); asked for each endpoint at each reading.
@@ -97,6 +103,7 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
     'sessionOf',
     'sessionEnded',
     'quotas',
+    'sessions',
     'isBlindTo',
     'seatsOf',
     'subscribe',

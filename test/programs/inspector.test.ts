@@ -7,7 +7,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { basicLogin, type InspectorOptions, inspector } from '../../src/observability/inspector/index.js';
 import { announceMissingBrowser, chromiumPath, launch, writeForDocs } from './browser.js';
-import { calmMoment, crowdedMoment, type Moment, saturatedMoment } from './moments.js';
+import { calmMoment, crowdedMoment, hostedMoment, type Moment, saturatedMoment } from './moments.js';
 
 const docs = (name: string) => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url));
 /** Screenshots are written for the documentation only when asked for: no two runs make the same. */
@@ -94,8 +94,10 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     ['calm', 'dark', phone],
     ['saturated', 'light', phone],
     ['saturated', 'dark', wide],
+    ['hosted', 'light', phone],
+    ['hosted', 'dark', wide],
   ] as const)('has no fault that axe finds: %s, %s', async (name, colorScheme, viewport) => {
-    const { url } = await serve(name === 'calm' ? calmMoment() : saturatedMoment());
+    const { url } = await serve({ calm: calmMoment, saturated: saturatedMoment, hosted: hostedMoment }[name]());
     // A page under its policy takes no foreign script; axe is one.
     const { page } = await open(url, { colorScheme, viewport, bypassCSP: true });
     await frames(page, 5);
@@ -150,6 +152,23 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     await page.getByLabel('Why does this request wait?').fill('find-me');
     await page.keyboard.press('Enter');
     await expect.poll(() => page.locator('#found').textContent()).toMatch(/^Priority -10, has waited .*: band -10/);
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows quotas with what they wait for, sessions, and what tenants run of their caps', async () => {
+    const { url } = await serve(hostedMoment());
+    const { page, complaints } = await open(url);
+    const rows = page.locator('#quotas tr');
+    expect(await rows.count()).toBe(4);
+    const cells = (await rows.allTextContents()).map((text) => text.replaceAll(/\s+/g, ' '));
+    expect(cells.filter((text) => text.includes('rests'))).toHaveLength(2);
+    expect(await rows.locator('th .badge:visible').count()).toBe(2);
+    expect(await rows.first().locator('td').last().textContent()).toBe('configuration');
+    expect(await page.locator('#quota-counts').textContent()).toMatch(/^1 refused upstream/);
+    const figures = await page.locator('#sessions div').allTextContents();
+    expect(figures).toEqual(['resident2 of 2', 'of them idle0', 'waiting1', 'tokens held1,400', 'ended by expiry0']);
+    const acme = page.locator('#tenants tr', { hasText: 'acme' });
+    expect(await acme.locator('.cap.reached').textContent()).toBe('2 of 2 requests');
     expect(complaints).toEqual([]);
   });
 

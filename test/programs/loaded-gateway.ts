@@ -30,7 +30,12 @@ function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
       { type: 'program-aware-fairness' },
       { type: 'utilization-detector', parameters: { metricsStalenessThreshold: '2s', stalenessPolicy: 'ignore' } },
       { type: 'concurrency-detector', parameters: { maxConcurrency: 4 } },
-      { type: 'max-saturation-detector', parameters: { detectors: ['utilization-detector', 'concurrency-detector'] } },
+      { type: 'quota-detector', parameters: { groups: [{ name: 'pool', quotas: [{ unit: 'requests', limit: 1e6 }], learn: false }] } },
+      { type: 'session-limit-detector', parameters: { by: 'fairnessId', maxSessions: 1000, inactivity: '1s' } },
+      {
+        type: 'max-saturation-detector',
+        parameters: { detectors: ['utilization-detector', 'concurrency-detector', 'quota-detector', 'session-limit-detector'] },
+      },
       { type: 'stage-aware-saturation-detector', parameters: { detector: 'max-saturation-detector' } },
     ],
     flowControl: {
@@ -44,6 +49,7 @@ function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
         priority,
         maxRequests: 25,
         maxBytes: '1Mi',
+        maxInFlightPerFlow: 1000,
         fairnessPolicyRef: fairness(priority),
       })),
     },

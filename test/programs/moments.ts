@@ -1,5 +1,14 @@
 /** Controllers in the two states that the inspector's screenshots show: calm, and with more to do than fits. */
-import { concurrencyDetector, EndpointPool, FlowController, globalStrict, roundRobin } from '../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowController,
+  globalStrict,
+  maxOf,
+  quotaDetector,
+  roundRobin,
+  sessionLimit,
+} from '../../src/index.js';
 
 const tenants = ['acme', 'borealis', 'cobalt-labs', 'delta', 'ember', 'fjord', 'granite', 'harbor', 'iris', 'juniper', 'kestrel', 'lumen'];
 
@@ -87,6 +96,36 @@ export function saturatedMoment(): Moment {
   const stop = drive(host, { everyMs: 20, workMs: 700, burst: 4 });
   host.pool.markOverloaded('llama-70b-5', 600_000);
   return { flow: host.flow, stop };
+}
+
+/** Two keys with quotas, one of which rests, sessions of which one waits, and a tenant at its cap. Nothing moves. */
+export function hostedMoment(): Moment {
+  const pool = new EndpointPool();
+  for (const id of ['key-1', 'key-2']) pool.add(id);
+  const quotas = quotaDetector({
+    groups: [
+      {
+        by: 'endpoint',
+        quotas: [
+          { unit: 'requests', limit: 10 },
+          { unit: 'tokens', limit: 10_000 },
+        ],
+      },
+    ],
+  });
+  const flow = new FlowController({
+    pool,
+    saturationDetector: maxOf(quotas, sessionLimit({ by: 'fairnessId', maxSessions: 2 })),
+    bands: [{ priority: 0, maxInFlightPerFlow: 2 }],
+  });
+  const ask = (fairnessId: string): void => {
+    void flow.enqueue({ byteSize: 100, tokens: 700 }, { fairnessId, priority: 0 });
+  };
+  for (const tenant of ['acme', 'acme', 'acme', 'borealis', 'cobalt-labs']) ask(tenant);
+  const put = flow.tryEnqueue({ byteSize: 1, tokens: 1 }, { fairnessId: 'borealis', priority: 0 });
+  if (put?.type !== 'Dispatched') throw new Error('expected a dispatch');
+  put.lease.answered({ status: 429, headers: { 'retry-after': '600' } });
+  return { flow, stop: () => flow.close() };
 }
 
 /** `flows` flows of one request each, and no seat for any of them. */

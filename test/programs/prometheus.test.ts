@@ -21,7 +21,13 @@ const documented: Readonly<Record<string, readonly string[]>> = {
   pool_saturation: ['inference_pool'],
 };
 /** What a healthy gateway has none of. */
-const mayBeZero = ['Faults of plugins per second', 'Refusals and retries per second by server'];
+const mayBeZero = [
+  'Faults of plugins per second',
+  'Refusals and retries per second by server',
+  'Wait for quotas',
+  'Refused and not reported per second',
+  'Requests of tenants at their caps',
+];
 
 announceMissingPrometheus();
 

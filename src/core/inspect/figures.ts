@@ -5,6 +5,7 @@
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
  */
 import type { QuotaFigures } from '../../gate/quota-figure.js';
+import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -43,7 +44,7 @@ export interface BandFigures extends WaitingFigures {
   leadOf(fairnessId: string): number | undefined;
 }
 
-/** What exporters read. Taken in O(bands + in flight), with one reading of the detector. */
+/** What exporters read. Taken in O(bands + in flight + what detectors tell of quotas and sessions), with one reading of the detector. */
 export interface ControllerFigures {
   readonly stats: FlowStats;
   readonly limits: Limits;
@@ -55,6 +56,8 @@ export interface ControllerFigures {
   readonly availableEndpoints: number | undefined;
   /** Quotas, where a detector has some. */
   readonly quotas: QuotaFigures | undefined;
+  /** Sessions, where a detector limits them. */
+  readonly sessions: SessionFigures | undefined;
   /** Highest priority first. */
   readonly bands: readonly BandFigures[];
 }
@@ -75,6 +78,7 @@ export function takeFigures(
     endpoints: pool.implicitEndpoint === undefined ? pool.endpoints.length : undefined,
     availableEndpoints: pool.implicitEndpoint === undefined ? dispatcher.gate.available(nowMs).length : undefined,
     quotas: dispatcher.gate.quotas(nowMs),
+    sessions: dispatcher.gate.sessions(nowMs),
     bands: bands.map((band) => new BandCounters(band, queuesByClass, nowMs)),
   };
 }

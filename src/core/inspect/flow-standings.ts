@@ -9,6 +9,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { InFlightByFlow } from './in-flight.js';
+import { capOf, type FlowCap } from './snapshot.js';
 import { Top } from './top.js';
 
 /** One flow that has requests waiting or running. */
@@ -30,6 +31,8 @@ export interface FlowStanding {
   /** Leases not yet released. */
   readonly inFlight: number;
   readonly inFlightTokens: number;
+  /** What it may run at a time, Infinity = unlimited, and how much of that it runs; undefined without a cap. */
+  readonly cap: FlowCap | undefined;
 }
 
 /** A waiting flow, and the oldest of its requests that was looked at. */
@@ -90,18 +93,20 @@ export class FlowStandings {
     this.longest.offer(examined);
   }
 
-  take({ backlog }: Dispatcher, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
+  take({ backlog, caps }: Dispatcher, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
     const { members } = this.longest;
-    const waiting = merged(members, inFlight, nowMs);
+    const waiting = merged(members, inFlight, caps, nowMs);
     const busiest = new Top<FlowStanding>(this.count, (a, b) => b.inFlight - a.inFlight);
     const isListed = new Set(waiting.map(({ fairnessId, priority }) => `${priority} ${fairnessId}`));
     for (const flows of inFlight.values()) {
       for (const { fairnessId, priority, ...running } of flows.values()) {
         if (isListed.has(`${priority} ${fairnessId}`)) continue;
-        const flow = backlog.bands.get(priority)?.flows.get(fairnessId);
+        const band = backlog.bands.get(priority);
+        const flow = band?.flows.get(fairnessId);
+        const cap = band && capOf(caps?.stateOf({ fairnessId }, band));
         const { weight = 1, waiting: own = 0, waitingBytes = 0 } = flow ?? {};
         const counts = { weight, waiting: own, waitingBytes, isHeld: flow?.heldIn !== undefined, isAtCap: flow?.parkedFor !== undefined };
-        busiest.offer({ fairnessId, priority, ...counts, oldestWaitMs: undefined, ...running });
+        busiest.offer({ fairnessId, priority, ...counts, oldestWaitMs: undefined, cap, ...running });
       }
     }
     const forBusiest = Math.max(this.count - waiting.length, Math.floor(this.count / 3));
@@ -128,7 +133,7 @@ function sinceMs({ oldest }: Examined): number {
 }
 
 /** One standing for each fairness ID of a band: where requests queue by class, several flows have one name. */
-function merged(examined: readonly Examined[], inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
+function merged(examined: readonly Examined[], inFlight: InFlightByFlow, caps: Dispatcher['caps'], nowMs: number): FlowStanding[] {
   const standings = new Map<string, FlowStanding>();
   for (const { flow, oldest } of examined) {
     const { fairnessId, priority, weight } = flow;
@@ -145,6 +150,7 @@ function merged(examined: readonly Examined[], inFlight: InFlightByFlow, nowMs: 
       oldestWaitMs: oldest && nowMs - oldest.waitingSinceMs,
       inFlight: running?.inFlight ?? 0,
       inFlightTokens: running?.inFlightTokens ?? 0,
+      cap: capOf(caps?.stateOf(flow, flow.band)),
     });
   }
   return [...standings.values()];

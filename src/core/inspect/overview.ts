@@ -4,6 +4,7 @@
  */
 
 import type { QuotaFigures } from '../../gate/quota-figure.js';
+import type { SessionFigures } from '../../gate/session-figures.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -98,6 +99,8 @@ export interface ControllerOverview {
   readonly otherStandings: number;
   /** Quotas, where a detector has some. */
   readonly quotas?: QuotaFigures | undefined;
+  /** Sessions, where a detector limits them. */
+  readonly sessions?: SessionFigures | undefined;
 }
 
 /** Members of one queue that are looked at to find a place or the next in line. */
@@ -130,6 +133,7 @@ export function takeOverview(
   });
   const members = endpointSnapshots(dispatcher, nowMs, endpoints);
   const quotas = dispatcher.gate.quotas(nowMs);
+  const sessions = dispatcher.gate.sessions(nowMs);
   const listed = table.take(dispatcher, inFlight, nowMs);
   return {
     atMs: nowMs,
@@ -144,6 +148,7 @@ export function takeOverview(
     standings: listed,
     otherStandings: Math.max(0, countFlows(all, inFlight) - listed.length),
     ...(quotas === undefined ? {} : { quotas }),
+    ...(sessions === undefined ? {} : { sessions }),
   };
 }
 

@@ -2,6 +2,7 @@
 import type { EndpointMetrics, EndpointState } from '../../endpoints/endpoint.js';
 import type { ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';
+import type { SessionFigures } from '../../gate/session-figures.js';
 import type { ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -120,6 +121,8 @@ export interface ControllerSnapshot {
   readonly endpoints: readonly EndpointSnapshot[];
   /** Quotas, where a detector has some. */
   readonly quotas?: QuotaFigures | undefined;
+  /** Sessions, where a detector limits them. */
+  readonly sessions?: SessionFigures | undefined;
 }
 
 /** O(bands + in flight). Whoever wants a saturation of this moment asks the detector first. */
@@ -174,11 +177,13 @@ function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
 export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginErrors: number, nowMs: number): ControllerSnapshot {
   const inFlight = countInFlight(dispatcher.seats);
   const quotas = dispatcher.gate.quotas(nowMs);
+  const sessions = dispatcher.gate.sessions(nowMs);
   return {
     atMs: nowMs,
     stats: takeStats(dispatcher, pluginErrors, nowMs, inFlight),
     oldestLease: oldestLease(dispatcher.seats, nowMs),
     ...(quotas === undefined ? {} : { quotas }),
+    ...(sessions === undefined ? {} : { sessions }),
     limits,
     bands: dispatcher.backlog.bands.all().map((band) => bandSnapshot(dispatcher, band, inFlight, nowMs)),
     endpoints: endpointSnapshots(dispatcher, nowMs),
@@ -249,6 +254,7 @@ function flowSnapshots(
   });
 }
 
-function capOf(state: CapState | undefined): FlowCap | undefined {
+/** A cap as readers see it. */
+export function capOf(state: CapState | undefined): FlowCap | undefined {
   return state && { ...state.cap, requests: state.account?.requests ?? 0, tokens: state.account?.tokens ?? 0 };
 }

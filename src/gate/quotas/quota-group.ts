@@ -34,12 +34,20 @@ export class Quota {
   /** What running requests hold: estimates that are not settled. */
   reserved = 0;
   private readonly mostLimit: number;
+  /** The span that is configured, ms: the window may be taken for longer. Undefined for what answers tell. */
+  private readonly configuredPerMs: number | undefined;
 
-  constructor(unit: QuotaUnit, window: QuotaWindow, isLearnt: boolean) {
+  constructor(unit: QuotaUnit, window: QuotaWindow, configuredPerMs?: number) {
     this.unit = unit;
     this.window = window;
-    this.isLearnt = isLearnt;
-    this.mostLimit = isLearnt ? Number.POSITIVE_INFINITY : window.limit;
+    this.configuredPerMs = configuredPerMs;
+    this.isLearnt = configuredPerMs === undefined;
+    this.mostLimit = this.isLearnt ? Number.POSITIVE_INFINITY : window.limit;
+  }
+
+  /** The span of the limit, ms. */
+  get perMs(): number {
+    return this.configuredPerMs ?? this.window.perMs;
   }
 
   hold(amount: number, nowMs: number): Hold {
@@ -110,7 +118,7 @@ export class QuotaGroup {
   constructor(name: string, { quotas, learn }: ResolvedGroup, travelMs: number) {
     this.name = name;
     this.learns = learn;
-    this.quotas = quotas.map((quota) => new Quota(quota.unit, windowOf(quota, travelMs), false));
+    this.quotas = quotas.map((quota) => new Quota(quota.unit, windowOf(quota, travelMs), quota.per));
     this.mustProbe = learn && quotas.length === 0;
   }
 
@@ -207,13 +215,13 @@ export class QuotaGroup {
 
   figures(nowMs: number): QuotaFigure[] {
     const restsForMs = Math.max(this.restsUntilMs - nowMs, 0);
-    return this.quotas.map(({ unit, isLearnt, reserved, window }) => {
+    return this.quotas.map(({ unit, isLearnt, reserved, window, perMs }) => {
       const used = window.used(nowMs);
       return {
         group: this.name,
         unit,
         limit: window.limit,
-        perMs: window.perMs,
+        perMs,
         used: Math.max(used - reserved, 0),
         reserved: Math.min(reserved, used),
         resetsInMs: Math.max(window.freeAtMs(nowMs) - nowMs, 0),
@@ -229,7 +237,7 @@ export class QuotaGroup {
   }
 
   private adopt(told: ToldQuota, limit: number, nowMs: number): void {
-    const quota = new Quota(told.unit, new FixedWindow(limit, told.perMs ?? toldPerMs), true);
+    const quota = new Quota(told.unit, new FixedWindow(limit, told.perMs ?? toldPerMs));
     quota.learn(told, nowMs);
     this.quotas.push(quota);
   }

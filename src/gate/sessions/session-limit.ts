@@ -14,6 +14,7 @@ import { requestField } from '../../endpoints/request-field.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
 import type { SeatView } from '../server-answer.js';
+import type { SessionFigures } from '../session-figures.js';
 import { Session, SessionTable, type SharedPrefix } from './session-table.js';
 
 /** Parameters that a configuration file can hold. */
@@ -45,6 +46,7 @@ export interface SessionLimit extends SaturationDetector {
   residentSessions(nowMs: number): number;
   /** Tokens that sessions hold at an endpoint, idle ones too. */
   tokensAt(endpoint: EndpointView, nowMs: number): number;
+  sessions(held: readonly ItemView[], nowMs: number): SessionFigures;
 }
 
 const type = 'session-limit-detector';
@@ -187,6 +189,24 @@ class Sessions implements SessionLimit {
   tokensAt(endpoint: EndpointView, nowMs: number): number {
     this.table.sweep(nowMs);
     return this.table.tokensAt(endpoint);
+  }
+
+  sessions(held: readonly ItemView[], nowMs: number): SessionFigures {
+    const { table, settings } = this;
+    table.sweep(nowMs);
+    const waiting = new Set<string>();
+    for (const item of held) {
+      const key = this.sessionOf(item);
+      if (key !== undefined && table.get(key) === undefined) waiting.add(key);
+    }
+    return {
+      resident: table.size,
+      idle: table.idleSize,
+      maxSessions: settings.maxSessions ?? Number.POSITIVE_INFINITY,
+      waiting: waiting.size,
+      tokens: table.tokens,
+      expired: table.expired,
+    };
   }
 
   private newSession(key: string, item: ItemView): Session {

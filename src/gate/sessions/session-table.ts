@@ -84,6 +84,10 @@ class Holdings {
 const none = /* @__PURE__ */ new Holdings();
 
 export class SessionTable {
+  /** Sessions that ended because their inactivity lease was over. */
+  expired = 0;
+  /** What all endpoints hold together. */
+  tokens = 0;
   private readonly sessions = new Map<string, Session>();
   /** Sessions without a running turn, the one that is idle longest first. */
   private readonly idle = new Set<Session>();
@@ -96,6 +100,11 @@ export class SessionTable {
 
   get size(): number {
     return this.sessions.size;
+  }
+
+  /** Sessions without a running turn. */
+  get idleSize(): number {
+    return this.idle.size;
   }
 
   get(key: string): Session | undefined {
@@ -131,7 +140,9 @@ export class SessionTable {
       held = new Holdings();
       this.holdings.set(endpoint, held);
     }
+    this.tokens -= held.tokens;
     held.add(session);
+    this.tokens += held.tokens;
   }
 
   /** The context of a session with a running turn has at least so many tokens. */
@@ -161,6 +172,7 @@ export class SessionTable {
     for (const session of this.idle) {
       if (session.idleSinceMs + this.inactivityMs > nowMs) return;
       this.remove(session);
+      this.expired++;
     }
   }
 
@@ -179,7 +191,11 @@ export class SessionTable {
   }
 
   private leaveEndpoint(session: Session): void {
-    if (session.endpoint !== undefined) this.holdings.get(session.endpoint)?.remove(session);
+    const held = session.endpoint && this.holdings.get(session.endpoint);
     session.endpoint = undefined;
+    if (held === undefined) return;
+    this.tokens -= held.tokens;
+    held.remove(session);
+    this.tokens += held.tokens;
   }
 }

@@ -1,6 +1,8 @@
 /** One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label. */
 import type { ControllerOverview, OutcomeType } from '../../index.js';
 import type { History } from './history.js';
+import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
+import { shortened } from './shortened.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
 
 /**
@@ -97,6 +99,10 @@ export interface InspectorFrame {
   readonly otherBands: number;
   readonly endpoints: readonly FrameEndpoint[];
   readonly otherEndpoints: number;
+  /** Null where no detector has quotas. */
+  readonly quotas: FrameQuotas | null;
+  /** Null where no detector limits sessions. */
+  readonly sessions: FrameSessions | null;
   readonly outcomes: {
     readonly totals: Readonly<Record<OutcomeType, number>>;
     readonly bucketMs: number;
@@ -108,13 +114,6 @@ export interface InspectorFrame {
   readonly slowest: readonly FrameWait[];
   /** The lease that is held longest; null while nothing runs. */
   readonly oldestLease: { readonly flow: string; readonly heldMs: number; readonly isOverdue: boolean } | null;
-}
-
-const longestName = 64;
-
-/** Bounded however long a client made its name. */
-export function shortened(name: string): string {
-  return name.length <= longestName ? name : `${name.slice(0, longestName - 1)}…`;
 }
 
 const rounded = (figure: number, digits = 1): number => Number(figure.toFixed(digits));
@@ -182,6 +181,8 @@ export function toFrame(
       reportAgeMs: orNull(metrics && atMs - metrics.sampledAtMs),
     })),
     otherEndpoints,
+    quotas: quotaTable(overview),
+    sessions: sessionsOf(overview),
     outcomes: {
       totals: stats.outcomes,
       bucketMs: history?.spanMs ?? 0,

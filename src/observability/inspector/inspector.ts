@@ -2,11 +2,12 @@
 import { headerText } from '../../base/headers/header-source.js';
 import { Aliases } from './aliases.js';
 import { Broadcast } from './broadcast.js';
-import { shortened, toFrame } from './frame.js';
+import { toFrame } from './frame.js';
 import { History } from './history.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
 import { type InspectedFlow, type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
 import { pageHtml, pagePolicy } from './page/document.js';
+import { shortened } from './shortened.js';
 
 /** Mount one of the two. Neither reads a body, and neither changes anything. */
 export interface Inspector {

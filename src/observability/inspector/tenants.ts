@@ -20,6 +20,18 @@ export interface FrameTenant {
   /** Null: nothing waits, or no request of it was looked at. */
   readonly oldestWaitMs: number | null;
   readonly isStarving: boolean;
+  /** Null without a cap. */
+  readonly cap: FrameCap | null;
+}
+
+/** What a tenant may run at a time, and what counts towards it; a cap of its own counts what it runs in all bands. Null: unlimited. */
+export interface FrameCap {
+  readonly requests: number;
+  readonly maxRequests: number | null;
+  readonly tokens: number;
+  readonly maxTokens: number | null;
+  /** Something of it waits for one of its own requests to end. */
+  readonly isReached: boolean;
 }
 
 const starvesAfterMs = 5_000;
@@ -51,11 +63,22 @@ export function tenantTable(
       owedShare: shares === undefined ? null : rounded(shares.owed, 3),
       oldestWaitMs: oldestWaitMs === undefined ? null : Math.round(oldestWaitMs),
       isStarving: waiting > 0 && (oldestWaitMs ?? 0) >= starvesAfterMs && hasLess,
+      cap: capOf(standing),
     };
   });
   return rows.sort(
     (a, b) => Number(b.isStarving) - Number(a.isStarving) || (b.oldestWaitMs ?? -1) - (a.oldestWaitMs ?? -1) || b.running - a.running,
   );
+}
+
+function capOf({ cap, isAtCap }: Standing): FrameCap | null {
+  if (cap === undefined) return null;
+  const { requests, maxRequests, tokens, maxTokens } = cap;
+  return { requests, maxRequests: orNull(maxRequests), tokens, maxTokens: orNull(maxTokens), isReached: isAtCap };
+}
+
+function orNull(limit: number): number | null {
+  return limit === Number.POSITIVE_INFINITY ? null : limit;
 }
 
 /** By the policy's own account where it keeps one; otherwise by requests and weights. Flows that are not listed count with weight 1. */

@@ -93,6 +93,78 @@ export const bandFairnessIndex: Instrument = {
   unit: '1',
 };
 
+export const quotaLimit: Instrument = {
+  name: 'flow_control.quota.limit',
+  description: 'Units that a quota of a hosted model allows in its span.',
+  unit: '{unit}',
+};
+
+export const quotaUsed: Instrument = {
+  name: 'flow_control.quota.used',
+  description: 'Units of a quota that were settled and are not free again.',
+  unit: '{unit}',
+};
+
+export const quotaReserved: Instrument = {
+  name: 'flow_control.quota.reserved',
+  description: 'Units of a quota that running requests hold by their estimates.',
+  unit: '{unit}',
+};
+
+export const quotaReset: Instrument = {
+  name: 'flow_control.quota.reset',
+  description: 'Time until all of a quota is free again, if nothing more is taken.',
+  unit: 's',
+};
+
+export const quotaWait: Instrument = {
+  name: 'flow_control.quota.wait',
+  description: 'Time until a quota has room for one unit; 0 while it has.',
+  unit: 's',
+};
+
+export const quotaRefusals: Instrument = {
+  name: 'flow_control.quota.refusals',
+  description: 'Answers of hosted models that put a request off (429, 529).',
+  unit: '{response}',
+};
+
+export const quotaUnreported: Instrument = {
+  name: 'flow_control.quota.unreported',
+  description: 'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
+  unit: '{request}',
+};
+
+export const quotaIgnored: Instrument = {
+  name: 'flow_control.quota.ignored',
+  description: 'Figures in reports and headers that cannot be right, and that quotas ignored.',
+  unit: '{figure}',
+};
+
+export const sessions: Instrument = {
+  name: 'flow_control.sessions',
+  description: 'Sessions that are resident, and new ones that are held back; absent where no detector limits sessions.',
+  unit: '{session}',
+};
+
+export const sessionTokens: Instrument = {
+  name: 'flow_control.session.tokens',
+  description: 'Tokens that resident sessions hold, over all endpoints.',
+  unit: '{token}',
+};
+
+export const sessionsExpired: Instrument = {
+  name: 'flow_control.sessions.expired',
+  description: 'Sessions that ended because they were inactive for too long.',
+  unit: '{session}',
+};
+
+export const cappedRequests: Instrument = {
+  name: 'flow_control.capped',
+  description: 'Requests that wait because their fairness ID runs as much as it may.',
+  unit: '{request}',
+};
+
 export const ignoredReports: Instrument = {
   name: 'flow_control.ignored_reports',
   description: 'Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored.',
@@ -118,6 +190,15 @@ export const attributes = {
   /** `requests` or `bytes`. */
   resource: 'flow_control.resource',
   pool: 'flow_control.pool',
+  /** Who shares a quota. */
+  quotaGroup: 'flow_control.quota.group',
+  quotaUnit: 'flow_control.quota.unit',
+  /** The span of a quota, seconds. */
+  quotaPer: 'flow_control.quota.per',
+  /** True for a quota that answers told of. */
+  quotaLearnt: 'flow_control.quota.learnt',
+  /** `running`, `idle` or `waiting`. */
+  sessionState: 'flow_control.session.state',
   /** Waiting requests of the band when this one came, itself included. */
   queuePosition: 'flow_control.queue.position',
   /** Why a request was dropped. */

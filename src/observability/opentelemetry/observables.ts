@@ -1,7 +1,8 @@
 /** The instruments that are read when somebody collects, and where their figures come from. */
 import type { Attributes, Meter, Observable } from '@opentelemetry/api';
 import type { BoundedLabel } from '../../base/bounded-label.js';
-import type { ControllerFigures } from '../../index.js';
+import type { ControllerFigures, QuotaFigure } from '../../index.js';
+import { distinctQuotas } from '../metrics/distinct-quotas.js';
 import { type BandFigures, eachLabelledFlow, type WaitingFigures } from '../metrics/labelled-flows.js';
 import type { ServiceTotals } from '../metrics/service-totals.js';
 import { utilization } from '../metrics/utilization.js';
@@ -58,11 +59,26 @@ function shares({ waiting, waitingBytes }: WaitingFigures, limits: BandFigures['
   );
 }
 
-function total(figureOf: (stats: ControllerFigures['stats']) => number | undefined): Read {
-  return ({ stats }, { constant }) => {
-    const value = figureOf(stats);
+/** One row for each group, unit and span. */
+function quota(figureOf: (quota: QuotaFigure) => number): Read {
+  return ({ quotas }, { constant }) =>
+    distinctQuotas(quotas?.quotas ?? []).map((each): Figure => {
+      const { quotaGroup, quotaUnit, quotaPer, quotaLearnt } = attributes;
+      const { group, unit, perMs, isLearnt } = each;
+      const of = { ...constant, [quotaGroup]: group, [quotaUnit]: unit, [quotaPer]: perMs / 1_000, [quotaLearnt]: isLearnt };
+      return [figureOf(each), of];
+    });
+}
+
+function count(figureOf: (figures: ControllerFigures) => number | undefined): Read {
+  return (figures, { constant }) => {
+    const value = figureOf(figures);
     return value === undefined ? [] : [[value, constant]];
   };
+}
+
+function total(figureOf: (stats: ControllerFigures['stats']) => number | undefined): Read {
+  return count(({ stats }) => figureOf(stats));
 }
 
 const gauge = 'createObservableGauge';
@@ -122,6 +138,65 @@ export const observables: readonly ObservableFigure[] = [
       const index = band.service()?.fairnessIndex;
       return index === undefined ? [] : [[index, bandAttributes(band.priority)]];
     }),
+  ),
+  single(
+    gauge,
+    instruments.quotaLimit,
+    quota(({ limit }) => limit),
+  ),
+  single(
+    gauge,
+    instruments.quotaUsed,
+    quota(({ used }) => used),
+  ),
+  single(
+    gauge,
+    instruments.quotaReserved,
+    quota(({ reserved }) => reserved),
+  ),
+  single(
+    gauge,
+    instruments.quotaReset,
+    quota(({ resetsInMs }) => resetsInMs / 1_000),
+  ),
+  single(
+    gauge,
+    instruments.quotaWait,
+    quota(({ waitMs }) => waitMs / 1_000),
+  ),
+  single(
+    counter,
+    instruments.quotaRefusals,
+    count(({ quotas }) => quotas?.refusals),
+  ),
+  single(
+    counter,
+    instruments.quotaUnreported,
+    count(({ quotas }) => quotas?.unreported),
+  ),
+  single(
+    counter,
+    instruments.quotaIgnored,
+    count(({ quotas }) => quotas && quotas.ignoredReports + quotas.ignoredFigures),
+  ),
+  single(upDownCounter, instruments.sessions, ({ sessions }, { constant }) => {
+    if (sessions === undefined) return [];
+    const { resident, idle, waiting } = sessions;
+    const states = Object.entries({ running: resident - idle, idle, waiting });
+    return states.map(([state, value]): Figure => [value, { ...constant, [attributes.sessionState]: state }]);
+  }),
+  single(
+    upDownCounter,
+    instruments.sessionTokens,
+    count(({ sessions }) => sessions?.tokens),
+  ),
+  single(
+    counter,
+    instruments.sessionsExpired,
+    count(({ sessions }) => sessions?.expired),
+  ),
+  rows(upDownCounter, instruments.cappedRequests, ({ bands }, { bandAttributes }) =>
+    bands.flatMap(({ priority, waitingAtCap }): Figure[] => (waitingAtCap === undefined ? [] : [[waitingAtCap, bandAttributes(priority)]])),
   ),
   single(
     counter,

@@ -1,13 +1,13 @@
 /** Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is held against it. */
 import type { QuotaFigure } from '../../index.js';
+import { distinctQuotas } from '../metrics/distinct-quotas.js';
 import { utilization } from '../metrics/utilization.js';
 import type { FlowReadings } from './flow-meter.js';
 import type { Family, Labels, Sample } from './scraped-metric.js';
 
 const flowLabels = ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'];
 
-/** Quotas of one scrape. */
-const mostQuotas = 1000;
+const quotaLabels = ['group', 'unit', 'per', 'inference_pool'];
 
 /** One sample, or none where there is nothing to tell. */
 function one(labels: Labels, value: number | undefined): Sample[] {
@@ -40,10 +40,12 @@ function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
   return Array.from(fullest, ([stage, value]) => ({ labels: { stage, ...pool }, value }));
 }
 
-/** Of every quota of every group, at most so many: groups may be as many as endpoints and models. */
+/** Of every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and one for the day. */
 function quotas({ figures, pool }: FlowReadings, read: (quota: QuotaFigure) => number): Sample[] {
-  const all = figures.quotas?.quotas ?? [];
-  return all.slice(0, mostQuotas).map((quota) => ({ labels: { group: quota.group, unit: quota.unit, ...pool }, value: read(quota) }));
+  return distinctQuotas(figures.quotas?.quotas ?? []).map((quota) => {
+    const { group, unit, perMs } = quota;
+    return { labels: { group, unit, per: String(perMs / 1_000), ...pool }, value: read(quota) };
+  });
 }
 
 /** Of every band that has a limit. */
@@ -225,7 +227,7 @@ export const families: readonly Family<FlowReadings>[] = [
     name: 'flow_control_quota_limit',
     type: 'gauge',
     help: 'Units that a quota of a hosted model allows in its span.',
-    labels: ['group', 'unit', 'inference_pool'],
+    labels: quotaLabels,
     aggregator: 'max',
     samples: (flow) => quotas(flow, ({ limit }) => limit),
   },
@@ -233,7 +235,7 @@ export const families: readonly Family<FlowReadings>[] = [
     name: 'flow_control_quota_used',
     type: 'gauge',
     help: 'Units of a quota that were settled and are not free again.',
-    labels: ['group', 'unit', 'inference_pool'],
+    labels: quotaLabels,
     aggregator: 'max',
     samples: (flow) => quotas(flow, ({ used }) => used),
   },
@@ -241,17 +243,33 @@ export const families: readonly Family<FlowReadings>[] = [
     name: 'flow_control_quota_reserved',
     type: 'gauge',
     help: 'Units of a quota that running requests hold by their estimates.',
-    labels: ['group', 'unit', 'inference_pool'],
+    labels: quotaLabels,
     aggregator: 'max',
     samples: (flow) => quotas(flow, ({ reserved }) => reserved),
+  },
+  {
+    name: 'flow_control_quota_reset_seconds',
+    type: 'gauge',
+    help: 'Time until all of a quota is free again, if nothing more is taken.',
+    labels: quotaLabels,
+    aggregator: 'max',
+    samples: (flow) => quotas(flow, ({ resetsInMs }) => resetsInMs / 1_000),
   },
   {
     name: 'flow_control_quota_wait_seconds',
     type: 'gauge',
     help: 'Time until a quota has room for one unit; 0 while it has.',
-    labels: ['group', 'unit', 'inference_pool'],
+    labels: quotaLabels,
     aggregator: 'max',
     samples: (flow) => quotas(flow, ({ waitMs }) => waitMs / 1_000),
+  },
+  {
+    name: 'flow_control_quota_learnt',
+    type: 'gauge',
+    help: '1 for a quota that answers told of, 0 for a configured one.',
+    labels: quotaLabels,
+    aggregator: 'max',
+    samples: (flow) => quotas(flow, ({ isLearnt }) => Number(isLearnt)),
   },
   {
     name: 'flow_control_quota_refusals_total',
@@ -273,6 +291,31 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Figures in reports and headers that cannot be right, and that quotas ignored.',
     labels: ['inference_pool'],
     samples: ({ figures: { quotas: told }, pool }) => one(pool, told && told.ignoredReports + told.ignoredFigures),
+  },
+  {
+    name: 'flow_control_sessions',
+    type: 'gauge',
+    help: 'Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.',
+    labels: ['state', 'inference_pool'],
+    samples: ({ figures: { sessions }, pool }) => [
+      ...one({ state: 'running', ...pool }, sessions && sessions.resident - sessions.idle),
+      ...one({ state: 'idle', ...pool }, sessions?.idle),
+      ...one({ state: 'waiting', ...pool }, sessions?.waiting),
+    ],
+  },
+  {
+    name: 'flow_control_session_tokens',
+    type: 'gauge',
+    help: 'Tokens that resident sessions hold, over all endpoints.',
+    labels: ['inference_pool'],
+    samples: ({ figures, pool }) => one(pool, figures.sessions?.tokens),
+  },
+  {
+    name: 'flow_control_sessions_expired_total',
+    type: 'counter',
+    help: 'Sessions that ended because they were inactive for too long.',
+    labels: ['inference_pool'],
+    samples: ({ figures, pool }) => one(pool, figures.sessions?.expired),
   },
   {
     name: 'flow_control_ignored_reports_total',

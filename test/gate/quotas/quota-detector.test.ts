@@ -77,6 +77,14 @@ describe('a quota', () => {
     expect(dispatched).toEqual([1000, 2000, 3000]);
   });
 
+  it('tells the span that was configured, however long its window is taken for', () => {
+    for (const window of ['gcra', 'fixed', 'sliding'] as const) {
+      const { detector, flow, clock } = world({ travel: 250, groups: [{ quotas: [{ unit: 'requests', limit: 10, window }] }] });
+      now(flow);
+      expect(detector.quotas(clock.now()).quotas).toMatchObject([{ perMs: 60_000, limit: 10, reserved: 1 }]);
+    }
+  });
+
   it('reserves in the step that decides, so that two requests never pass on one balance', () => {
     const { flow } = world(perMinute('tokens', 100));
     now(flow, { tokens: 60 });

@@ -401,6 +401,39 @@ describe('the detector of sessions', () => {
   });
 });
 
+describe('the figures of sessions', () => {
+  it('tell what is resident, idle, held back, held in tokens and expired, to every reader alike', async () => {
+    const { clock, flow, send, end } = setUp({ maxSessions: 2, inactivity: '10m' });
+    const figures = () => flow.figures().sessions;
+    expect(figures()).toEqual({ resident: 0, idle: 0, maxSessions: 2, waiting: 0, tokens: 0, expired: 0 });
+    for (const name of ['red', 'blue', 'green', 'gold']) send(name, `${name} 1`, { tokens: 100 });
+    send('gold', 'gold 2', { tokens: 150 });
+    await turns();
+    end('red 1');
+    expect(figures()).toEqual({ resident: 2, idle: 1, maxSessions: 2, waiting: 2, tokens: 200, expired: 0 });
+    expect(flow.snapshot().sessions).toEqual(figures());
+    expect(flow.overview().sessions).toEqual(figures());
+    clock.advance(600_000);
+    await turns();
+    expect(figures()).toEqual({ resident: 2, idle: 0, maxSessions: 2, waiting: 1, tokens: 200, expired: 1 });
+  });
+
+  it('forget a new session whose client left, and count a prefix of several once at an endpoint', async () => {
+    const { flow, send } = setUp({ maxSessions: 2, sharedPrefix: () => ({ id: 'system', tokens: 80 }) });
+    for (const name of ['red', 'blue']) send(name, `${name} 1`, { tokens: 100 });
+    const waiting = send('green', 'green 1');
+    await turns();
+    expect(flow.figures().sessions).toMatchObject({ waiting: 1, tokens: 120 });
+    waiting.abort();
+    expect(flow.figures().sessions).toMatchObject({ waiting: 0 });
+  });
+
+  it('are absent where nothing limits sessions', () => {
+    const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
+    expect([flow.figures().sessions, 'sessions' in flow.snapshot()]).toEqual([undefined, false]);
+  });
+});
+
 describe('options', () => {
   it('are refused where they bound nothing, or cannot be right', () => {
     expect(() => sessionLimit()).toThrow(FlowConfigError);

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, FlowConfigError, type FlowController, type FlowRequest, roundRobin } from '../../../src/index.js';
+import {
+  EndpointPool,
+  FlowConfigError,
+  type FlowController,
+  type FlowRequest,
+  maxOf,
+  quotaDetector,
+  roundRobin,
+  sessionLimit,
+} from '../../../src/index.js';
 import {
   basicLogin,
   type InspectedFlow,
@@ -143,6 +152,72 @@ describe('answers', () => {
       { flow: 'b', waitedMs: 1000 },
     ]);
     expect(frame.slowest[0]?.why).toContain('band 0 gated: saturation 1.00 ≥ ceiling 1.00');
+  });
+
+  it('tell quotas, sessions, and the caps of tenants', async () => {
+    const { flow } = makeFlow({
+      saturationDetector: maxOf(
+        quotaDetector({
+          travel: 0,
+          groups: [
+            {
+              name: 'account a',
+              quotas: [
+                { unit: 'requests', limit: 10, window: 'sliding' },
+                { unit: 'tokens', limit: 100, window: 'sliding' },
+              ],
+            },
+          ],
+        }),
+        sessionLimit({ by: 'fairnessId', maxSessions: 2 }),
+      ),
+      bands: [{ priority: 0, maxInFlightPerFlow: { requests: 2, tokens: 1_000 } }],
+    });
+    const page = inspector(flow, { authorize: () => true });
+    const look = async () => (await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
+    const tokens = { byteSize: 1, tokens: 40 };
+    for (let i = 0; i < 2; i++) void flow.enqueue(tokens, key('a'));
+    void flow.enqueue({ byteSize: 1 }, key('a'));
+    for (const id of ['b', 'c']) void flow.enqueue({ byteSize: 1, tokens: 30 }, key(id));
+    const frame = await look();
+    expect(frame.quotas).toEqual({
+      rows: ['requests', 'tokens'].map((unit) => ({
+        group: 'account a',
+        unit,
+        limit: unit === 'requests' ? 10 : 100,
+        perMs: 60_000,
+        used: 0,
+        reserved: unit === 'requests' ? 2 : 80,
+        resetsInMs: 60_000,
+        waitMs: 0,
+        restsForMs: 0,
+        isLearnt: false,
+      })),
+      others: 0,
+      refusals: 0,
+      unreported: 0,
+      ignored: 0,
+    });
+    expect(frame.sessions).toEqual({ resident: 1, idle: 0, maxSessions: 2, waiting: 2, tokens: 40, expired: 0 });
+    const [capped] = frame.tenants.filter(({ name }) => name === 'a');
+    expect(capped?.cap).toEqual({ requests: 2, maxRequests: 2, tokens: 80, maxTokens: 1_000, isReached: true });
+    page.close();
+  });
+
+  it('bound the quotas that are shown, and tell how many there are', async () => {
+    const pool = new EndpointPool();
+    for (let i = 0; i < 40; i++) pool.add(`key-${i}-${'x'.repeat(200)}`);
+    const { flow } = makeFlow({
+      pool,
+      saturationDetector: quotaDetector({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 1 }] }] }),
+    });
+    for (let i = 0; i < 5; i++) runNow(flow);
+    const page = inspector(flow, { authorize: () => true });
+    const { quotas } = (await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
+    expect(quotas?.rows.map(({ waitMs }) => waitMs > 0)).toEqual([...new Array(5).fill(true), ...new Array(19).fill(false)]);
+    expect(quotas?.others).toBe(16);
+    expect(quotas?.rows.every(({ group }) => group.length === 64)).toBe(true);
+    page.close();
   });
 
   it('show no payload, no header and, when asked, no fairness ID', async () => {

@@ -1,7 +1,7 @@
 import { metrics as api } from '@opentelemetry/api';
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
 import { afterEach, describe, expect, it } from 'vitest';
-import { FlowConfigError } from '../../../src/index.js';
+import { FlowConfigError, maxOf, quotaDetector, sessionLimit } from '../../../src/index.js';
 import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
 import { key, makeFlow, request, runNow } from '../../support/flow.js';
 
@@ -65,6 +65,61 @@ describe('openTelemetryMetrics', () => {
     expect(await points('flow_control.global_capacity.utilization')).toEqual([[{ 'flow_control.resource': 'requests' }, 0.125]]);
     expect((await points('flow_control.capacity.utilization'))[0]).toEqual([{ ...band, 'flow_control.resource': 'requests' }, 0.25]);
     expect(await points('flow_control.fairness.index')).toEqual([]);
+  });
+
+  it('tells quotas by group, unit and span, sessions by their state, and what waits at caps', async () => {
+    const { meterProvider, points } = collector();
+    const { flow } = makeFlow({
+      saturationDetector: maxOf(
+        quotaDetector({
+          travel: 0,
+          groups: [
+            {
+              name: 'account',
+              quotas: [
+                { unit: 'requests', limit: 100, window: 'sliding' },
+                { unit: 'requests', limit: 1000, per: '24h', window: 'sliding' },
+              ],
+            },
+          ],
+        }),
+        sessionLimit({ by: 'fairnessId', maxSessions: 1 }),
+      ),
+      bands: [{ priority: 0, maxInFlightPerFlow: 1 }],
+    });
+    openTelemetryMetrics(flow, { meterProvider, pool: 'hosted' });
+    const lease = runNow(flow, { fairnessId: 'a' });
+    void flow.enqueue(request, key('a'));
+    void flow.enqueue(request, key('b'));
+    const pool = { 'flow_control.pool': 'hosted' };
+    const quota = {
+      ...pool,
+      'flow_control.quota.group': 'account',
+      'flow_control.quota.unit': 'requests',
+      'flow_control.quota.learnt': false,
+    };
+    const [minute, day] = [60, 86_400].map((per) => ({ ...quota, 'flow_control.quota.per': per }));
+    expect(await points('flow_control.quota.limit')).toEqual([
+      [minute, 100],
+      [day, 1000],
+    ]);
+    expect((await points('flow_control.quota.reserved')).map(([, value]) => value)).toEqual([1, 1]);
+    lease.answered({ status: 429, headers: { 'retry-after': '20' } });
+    lease.release();
+    expect((await points('flow_control.quota.used')).map(([, value]) => value)).toEqual([1, 1]);
+    expect((await points('flow_control.quota.wait')).map(([, value]) => value)).toEqual([20, 20]);
+    expect((await points('flow_control.quota.reset')).map(([, value]) => value)).toEqual([60, 86_400]);
+    expect(await points('flow_control.quota.refusals')).toEqual([[pool, 1]]);
+    expect(await points('flow_control.quota.unreported')).toEqual([[pool, 0]]);
+    expect(await points('flow_control.quota.ignored')).toEqual([[pool, 0]]);
+    expect(await points('flow_control.sessions')).toEqual([
+      [{ ...pool, 'flow_control.session.state': 'running' }, 0],
+      [{ ...pool, 'flow_control.session.state': 'idle' }, 1],
+      [{ ...pool, 'flow_control.session.state': 'waiting' }, 1],
+    ]);
+    expect(await points('flow_control.session.tokens')).toEqual([[pool, 1]]);
+    expect(await points('flow_control.sessions.expired')).toEqual([[pool, 0]]);
+    expect(await points('flow_control.capped')).toEqual([[{ ...pool, 'flow_control.priority': 0 }, 0]]);
   });
 
   it('tells fairness IDs only when asked to, and then only so many', async () => {

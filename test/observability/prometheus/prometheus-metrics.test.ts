@@ -4,9 +4,12 @@ import {
   byStage,
   EndpointPool,
   FlowConfigError,
+  maxOf,
   programAware,
+  quotaDetector,
   roundRobin,
   type SaturationDetector,
+  sessionLimit,
   utilizationDetector,
   virtualTokenCounter,
 } from '../../../src/index.js';
@@ -44,6 +47,50 @@ describe('prometheusMetrics', () => {
       expect(text).toContain(`# TYPE inference_extension_flow_control_${name} gauge`);
     }
     expect(text).toContain('# TYPE inference_extension_flow_control_request_queue_duration_seconds histogram');
+  });
+
+  it('has quotas by group, unit and span, each series once, and sessions by their state', async () => {
+    const both = [
+      { unit: 'requests', limit: 100, window: 'sliding' },
+      { unit: 'requests', limit: 1000, per: '24h', window: 'sliding' },
+    ] as const;
+    const { flow, register } = setUp(
+      {},
+      {
+        saturationDetector: maxOf(
+          quotaDetector({
+            travel: 0,
+            groups: [
+              { name: 'key', quotas: [...both] },
+              { name: 'key', quotas: [both[0]] },
+            ],
+          }),
+          sessionLimit({ by: 'fairnessId', maxSessions: 1, inactivity: 5_000 }),
+        ),
+      },
+    );
+    runNow(flow, { fairnessId: 'a' });
+    void flow.enqueue(request, key('b'));
+    const series = await scrape(register);
+    const values = (name: string, label: string): (string | number)[][] =>
+      select(series, name).map(({ labels, value }) => [labels[label] as string, value]);
+    const spans = (name: string): (string | number)[][] => values(`quota_${name}`, 'per');
+    expect(select(series, 'quota_limit')[0]?.labels).toMatchObject({ group: 'key', unit: 'requests' });
+    expect(spans('limit')).toEqual([
+      ['60', 100],
+      ['86400', 1000],
+    ]);
+    expect(spans('reserved').map(([, value]) => value)).toEqual([1, 1]);
+    expect(spans('reset_seconds').map(([, value]) => value)).toEqual([60, 86_400]);
+    expect(spans('wait_seconds').map(([, value]) => value)).toEqual([0, 0]);
+    expect(spans('learnt').map(([, value]) => value)).toEqual([0, 0]);
+    expect(values('sessions', 'state')).toEqual([
+      ['running', 1],
+      ['idle', 0],
+      ['waiting', 1],
+    ]);
+    expect(select(series, 'session_tokens').map(({ value }) => value)).toEqual([1]);
+    expect(select(series, 'sessions_expired_total').map(({ value }) => value)).toEqual([0]);
   });
 
   it('puts waits into the buckets of the reference', async () => {

@@ -1,13 +1,15 @@
 /** What detectors inside a composite say of single requests, as one answer: a request goes where all of them have room for it. */
 import type { RequestWait, SaturationDetector } from '../../saturation-detector.js';
+import { sumOfQuotas, sumOfSessions } from '../../told-figures.js';
 
-type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'sessionOf' | 'quotas'>;
+type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'sessionOf' | 'quotas' | 'sessions'>;
 
 /** Nothing where none of `detectors` judges single requests. One that fails has no say in where a request may go. */
 export function judgeRequests(detectors: readonly SaturationDetector[]): Judgement {
   const judges = detectors.filter(({ withRoomFor }) => withRoomFor !== undefined);
   const sessions = detectors.filter(({ sessionOf }) => sessionOf !== undefined);
   const tellers = detectors.filter(({ quotas }) => quotas !== undefined);
+  const limits = detectors.filter(({ sessions }) => sessions !== undefined);
   return {
     ...(judges.length > 0 && {
       withRoomFor: (endpoints, item, nowMs) =>
@@ -22,12 +24,10 @@ export function judgeRequests(detectors: readonly SaturationDetector[]): Judgeme
       },
     }),
     ...(tellers.length > 0 && {
-      quotas(nowMs) {
-        const all = tellers.flatMap((teller) => teller.quotas?.(nowMs) ?? []);
-        const sum = { unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 };
-        for (const name of Object.keys(sum) as (keyof typeof sum)[]) sum[name] = all.reduce((total, each) => total + each[name], 0);
-        return { quotas: all.flatMap(({ quotas }) => quotas), ...sum };
-      },
+      quotas: (nowMs) => sumOfQuotas(tellers.flatMap((teller) => teller.quotas?.(nowMs) ?? [])),
+    }),
+    ...(limits.length > 0 && {
+      sessions: (held, nowMs) => sumOfSessions(limits.flatMap((limit) => limit.sessions?.(held, nowMs) ?? [])),
     }),
   };
 }

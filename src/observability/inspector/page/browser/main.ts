@@ -3,6 +3,7 @@ import type { InspectorFrame } from '../../frame.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
 import { byId, count, mark, tell, write } from './dom.js';
 import { showBands, showGate } from './lanes.js';
+import { showQuotasAndSessions } from './quotas.js';
 import { listenForSearches } from './search.js';
 import { showTenants } from './tenants.js';
 
@@ -21,6 +22,7 @@ function show(): void {
   showGate(frame);
   showTenants(frame);
   showBands(frame);
+  showQuotasAndSessions(frame);
   showWaits(frame);
   showChart(frame);
   showTotals(frame);

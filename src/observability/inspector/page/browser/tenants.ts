@@ -12,11 +12,11 @@ function makeRow(tenant: FrameTenant): HTMLElement {
   const numbers = Array.from({ length: 6 }, () => make('td', 'number'));
   const bar = make('div', 'owed', make('i'));
   bar.setAttribute('aria-hidden', 'true');
-  return make('tr', '', who, ...numbers, make('td', 'share', bar, make('span')));
+  return make('tr', '', who, ...numbers, make('td', 'share', bar, make('span')), make('td', 'cap'));
 }
 
 function showRow(row: HTMLElement, tenant: FrameTenant): void {
-  const [who, priority, running, waiting, oldest, served, refused, shares] = parts(row) as HTMLElement[];
+  const [who, priority, running, waiting, oldest, served, refused, shares, cap] = parts(row) as HTMLElement[];
   const [, name, badge] = parts(who as HTMLElement);
   write(name, tenant.name);
   (badge as HTMLElement).hidden = !tenant.isStarving;
@@ -28,6 +28,17 @@ function showRow(row: HTMLElement, tenant: FrameTenant): void {
   write(served, rate(tenant.servedPerSecond));
   write(refused, tenant.refusedPerSecond === 0 ? '' : rate(tenant.refusedPerSecond));
   showShares(shares as HTMLElement, tenant);
+  write(cap, capText(tenant.cap));
+  mark(cap as HTMLElement, 'reached', tenant.cap?.isReached === true);
+}
+
+/** `3 of 3 requests, 900 of 1,000 tokens`. */
+function capText(cap: FrameTenant['cap']): string {
+  if (cap === null) return '';
+  const { requests, maxRequests, tokens, maxTokens } = cap;
+  const ofRequests = maxRequests === null ? [] : [`${count(requests)} of ${count(maxRequests)} requests`];
+  const ofTokens = maxTokens === null ? [] : [`${count(tokens)} of ${count(maxTokens)} tokens`];
+  return [...ofRequests, ...ofTokens].join(', ');
 }
 
 function showShares(cell: HTMLElement, { receivedShare, owedShare }: FrameTenant): void {

@@ -1,0 +1,15 @@
+/** What a detector tells of the sessions that it limits, for pages and exporters. */
+export interface SessionFigures {
+  /** Sessions that are resident, idle ones too. */
+  readonly resident: number;
+  /** Those of them without a running turn. */
+  readonly idle: number;
+  /** Sessions that may be resident at a time; Infinity = unlimited. */
+  readonly maxSessions: number;
+  /** New sessions that are held back. */
+  readonly waiting: number;
+  /** Tokens that the resident sessions hold, over all endpoints; a shared prefix counts once at each. */
+  readonly tokens: number;
+  /** Sessions that ended because their inactivity lease was over. */
+  readonly expired: number;
+}

@@ -1,0 +1,46 @@
+/**
+ * What detectors tell of quotas and sessions, as pages and exporters may read it.
+ *
+ * Invariant: every figure that leaves here is a number, whatever a detector answered.
+ */
+import type { QuotaFigure, QuotaFigures } from './quota-figure.js';
+import type { SessionFigures } from './session-figures.js';
+
+const quotaCounts = ['unreported', 'ignoredReports', 'ignoredFigures', 'refusals'] as const;
+const quotaNumbers = ['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs'] as const satisfies (keyof QuotaFigure)[];
+const sessionNumbers = ['resident', 'idle', 'maxSessions', 'waiting', 'tokens', 'expired'] as const satisfies (keyof SessionFigures)[];
+
+/** A copy; undefined for what are no figures of quotas. Throws for values that cannot be read. */
+export function readQuotas(answer: unknown): QuotaFigures | undefined {
+  if (!hasNumbers(answer, quotaCounts) || !Array.isArray(answer.quotas)) return undefined;
+  return answer.quotas.every(isQuota) ? sumOfQuotas([answer as unknown as QuotaFigures]) : undefined;
+}
+
+/** A copy; undefined for what are no figures of sessions. Throws for values that cannot be read. */
+export function readSessions(answer: unknown): SessionFigures | undefined {
+  return hasNumbers(answer, sessionNumbers) ? sumOfSessions([answer as unknown as SessionFigures]) : undefined;
+}
+
+export function sumOfQuotas(all: readonly QuotaFigures[]): QuotaFigures {
+  return { quotas: all.flatMap(({ quotas }) => quotas), ...sumOf(all, quotaCounts) };
+}
+
+export function sumOfSessions(all: readonly SessionFigures[]): SessionFigures {
+  return sumOf(all, sessionNumbers);
+}
+
+function sumOf<K extends string>(all: readonly Readonly<Record<K, number>>[], names: readonly K[]): Record<K, number> {
+  return Object.fromEntries(names.map((name) => [name, all.reduce((sum, each) => sum + each[name], 0)])) as Record<K, number>;
+}
+
+function isQuota(value: unknown): boolean {
+  return hasNumbers(value, quotaNumbers) && typeof value.group === 'string' && typeof value.unit === 'string';
+}
+
+function hasNumbers(value: unknown, names: readonly string[]): value is Record<string, unknown> {
+  if (typeof value !== 'object' || value === null) return false;
+  return names.every((name) => {
+    const figure: unknown = Reflect.get(value, name);
+    return typeof figure === 'number' && !Number.isNaN(figure);
+  });
+}

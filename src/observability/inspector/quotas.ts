@@ -1,0 +1,64 @@
+/** The table of quotas, and the sessions that a detector limits. Of too many quotas those with the longest waits are shown, first. */
+import type { ControllerOverview, QuotaFigure, SessionFigures } from '../../index.js';
+import { shortened } from './shortened.js';
+
+/** One quota of one group. Times in ms. */
+export type FrameQuota = QuotaFigure;
+
+export interface FrameQuotas {
+  readonly rows: readonly FrameQuota[];
+  readonly others: number;
+  /** Answers that put a request off (429, 529). */
+  readonly refusals: number;
+  /** Requests that ended without a report of what they consumed. */
+  readonly unreported: number;
+  /** Figures of hosts and servers that cannot be right. */
+  readonly ignored: number;
+}
+
+/** `maxSessions` is null where their number is unlimited. */
+export interface FrameSessions extends Omit<SessionFigures, 'maxSessions'> {
+  readonly maxSessions: number | null;
+}
+
+const mostRows = 24;
+
+/** Null where no detector has quotas. */
+export function quotaTable({ quotas }: ControllerOverview): FrameQuotas | null {
+  if (quotas === undefined) return null;
+  const { quotas: all, refusals, unreported, ignoredReports, ignoredFigures } = quotas;
+  const ranked = all.length <= mostRows ? all : [...all].sort((a, b) => b.waitMs - a.waitMs || shareOf(b) - shareOf(a));
+  const rows = ranked.slice(0, mostRows).map(toRow);
+  return { rows, others: all.length - rows.length, refusals, unreported, ignored: ignoredReports + ignoredFigures };
+}
+
+/** Null where no detector limits sessions. */
+export function sessionsOf({ sessions }: ControllerOverview): FrameSessions | null {
+  if (sessions === undefined) return null;
+  return { ...sessions, maxSessions: sessions.maxSessions === Number.POSITIVE_INFINITY ? null : sessions.maxSessions };
+}
+
+function shareOf({ used, reserved, limit }: QuotaFigure): number {
+  return (used + reserved) / limit;
+}
+
+/** A group has the name of an endpoint, or of a model that a client made up. */
+function toRow({ group, unit, limit, perMs, used, reserved, resetsInMs, waitMs, restsForMs, isLearnt }: QuotaFigure): FrameQuota {
+  return {
+    group: shortened(group),
+    unit,
+    limit: rounded(limit),
+    perMs,
+    used: rounded(used),
+    reserved: rounded(reserved),
+    resetsInMs: Math.ceil(resetsInMs),
+    waitMs: Math.ceil(waitMs),
+    restsForMs: Math.ceil(restsForMs),
+    isLearnt,
+  };
+}
+
+/** Costs may be small. */
+function rounded(amount: number): number {
+  return Number(amount.toPrecision(6));
+}
