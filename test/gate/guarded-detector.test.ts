@@ -30,6 +30,21 @@ const throwing = (): never => {
   throw new Error('broken');
 };
 
+const quota = {
+  group: 'key',
+  unit: 'requests',
+  limit: 10,
+  perMs: 60_000,
+  used: 1,
+  reserved: 2,
+  resetsInMs: 5,
+  waitMs: 0,
+  restsForMs: 0,
+  isLearnt: false,
+};
+const quotaFigures = { quotas: [quota], unreported: 1, ignoredReports: 2, ignoredFigures: 3, refusals: 4 };
+const sessionFigures = { resident: 3, idle: 1, maxSessions: Number.POSITIVE_INFINITY, waiting: 2, tokens: 100, expired: 4 };
+
 /** Every question about single endpoints or requests: how it is asked, an answer that is right, and what stands in for a wrong one. */
 const questions: readonly [hook: string, ask: (guarded: GuardedDetector) => unknown, right: unknown, fallback: unknown, rule: string][] = [
   ['filter', (guarded) => guarded.withRoom(all, 5), [b], all, 'filter must return an array of the endpoints that it was given'],
@@ -48,7 +63,8 @@ const questions: readonly [hook: string, ask: (guarded: GuardedDetector) => unkn
     undefined,
     'waitOf must return { atMs, notBeforeMs, missing }: instants in ms, and a text',
   ],
-  ['quotas', (guarded) => guarded.quotas(5), { quotas: [] }, undefined, 'quotas must return figures, with an array named quotas'],
+  ['quotas', (guarded) => guarded.quotas(5), quotaFigures, undefined, 'quotas must return figures, with an array named quotas'],
+  ['sessions', (guarded) => guarded.sessions([item], 5), sessionFigures, undefined, 'sessions must return figures of sessions'],
 ];
 
 describe.each(questions)('%s', (hook, ask, right, fallback, rule) => {
@@ -103,6 +119,29 @@ describe('a wait', () => {
     expect(guarded.waitOf(all, item, 0)).toBeUndefined();
     expect(faults).toHaveLength(1);
   });
+});
+
+describe('figures', () => {
+  it.each([
+    [{ ...quotaFigures, quotas: [null] }],
+    [{ ...quotaFigures, quotas: [{ ...quota, waitMs: Number.NaN }] }],
+    [{ ...quotaFigures, quotas: [{ ...quota, group: 7 }] }],
+    [{ ...quotaFigures, refusals: undefined }],
+    [{ quotas: [] }],
+  ])('of quotas cannot be %o', (figures) => {
+    const { guarded, faults } = guard({ quotas: () => figures });
+    expect(guarded.quotas(0)).toBeUndefined();
+    expect(faults).toHaveLength(1);
+  });
+
+  it.each([[{ ...sessionFigures, idle: '1' }], [{ ...sessionFigures, tokens: Number.NaN }], [{}]])(
+    'of sessions cannot be %o',
+    (figures) => {
+      const { guarded, faults } = guard({ sessions: () => figures });
+      expect(guarded.sessions([], 0)).toBeUndefined();
+      expect(faults).toHaveLength(1);
+    },
+  );
 });
 
 describe('news', () => {

@@ -67,6 +67,7 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   'detector withRoomFor': (act) => detector({ withRoomFor: act }),
   'detector waitOf': (act) => detector({ withRoomFor: () => [], waitOf: act }),
   'detector quotas': (act) => detector({ quotas: act }),
+  'detector sessions': (act) => detector({ sessions: act }),
   "a band's detector": (act) => ({ bands: [{ priority: 0, saturationDetector: { type: 'x', saturation: act as never } }] }),
   'usage limit computeLimits': (act) => ({
     usageLimitPolicy: {
