@@ -30,6 +30,7 @@ import { hysteresisPlugin } from '../gate/detectors/composite/hysteresis.js';
 import { maxOfPlugin, meanOfPlugin } from '../gate/detectors/composite/max-of-plugin.js';
 import { stageAwarePlugin } from '../gate/detectors/composite/stage-aware.js';
 import { concurrencyDetectorPlugin } from '../gate/detectors/concurrency-detector.js';
+import { scrapedConcurrencyPlugin } from '../gate/detectors/scraped-concurrency-detector.js';
 import { utilizationDetectorPlugin } from '../gate/detectors/utilization-detector.js';
 import { mostBudgetLeftPlugin } from '../gate/quotas/most-budget-left.js';
 import { quotaPlugin } from '../gate/quotas/quota-detector.js';
@@ -82,6 +83,7 @@ export { type HysteresisDetector, withHysteresis } from '../gate/detectors/compo
 export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
 export { byStage, roleLabel, type StageAwareDetector } from '../gate/detectors/composite/stage-aware.js';
 export { concurrencyDetector } from '../gate/detectors/concurrency-detector.js';
+export { scrapedConcurrency } from '../gate/detectors/scraped-concurrency-detector.js';
 export { type UtilizationDetector, utilizationDetector } from '../gate/detectors/utilization-detector.js';
 export { mostBudgetLeft } from '../gate/quotas/most-budget-left.js';
 export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector.js';
@@ -122,6 +124,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
   sloDeadlinePlugin,
   concurrencyDetectorPlugin,
   utilizationDetectorPlugin,
+  scrapedConcurrencyPlugin,
   quotaPlugin,
   busyThresholdDetectorPlugin,
   aimdLatencyPlugin,

@@ -79,6 +79,10 @@ keeps(
   saturationDetectorContract(() => concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, headroom: 0.2 })),
 );
 keeps(
+  'concurrency-detector, with the request to come',
+  saturationDetectorContract(() => concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, countIncoming: true })),
+);
+keeps(
   'concurrency-detector, hybrid',
   saturationDetectorContract(() => concurrencyDetector({ concurrencyMode: 'hybrid', maxConcurrency: 5 })),
 );

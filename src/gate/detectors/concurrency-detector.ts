@@ -1,11 +1,12 @@
 /** Saturation from what the controller itself has in flight. */
 
 import { object } from '../../base/schema/containers.js';
-import { element, optional, type Schema } from '../../base/schema/element.js';
+import { element, optional, type Report, type Schema } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { atLeastZero, oneOf, positiveInteger } from '../../base/schema/types.js';
+import { atLeastZero, flag, oneOf, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
 
 /** Limits of an endpoint of weight 1; one of weight 3 has three times as much, and every one has a seat. */
 export interface ConcurrencyDetectorOptions {
@@ -17,24 +18,42 @@ export interface ConcurrencyDetectorOptions {
   maxTokenConcurrency?: number | undefined;
   /** Share by which one endpoint may exceed its limit while the pool as a whole is not full. @default 0 */
   headroom?: number | undefined;
+  /**
+   * Whether the tokens of a request must fit beside those in flight: it waits until an endpoint has so much room, or is empty. Only with
+   * `tokens` and `hybrid`. @default false: an endpoint below its limit takes any request
+   */
+  countIncoming?: boolean | undefined;
 }
 
-const optionsSchema = object({
-  concurrencyMode: optional(oneOf('requests', 'tokens', 'hybrid'), 'requests'),
-  maxConcurrency: optional(positiveInteger(), 100),
-  maxTokenConcurrency: optional(positiveInteger(), 1_000_000),
-  headroom: optional(atLeastZero(), 0),
-});
+const optionsSchema = object(
+  {
+    concurrencyMode: optional(oneOf('requests', 'tokens', 'hybrid'), 'requests'),
+    maxConcurrency: optional(positiveInteger(), 100),
+    maxTokenConcurrency: optional(positiveInteger(), 1_000_000),
+    headroom: optional(atLeastZero(), 0),
+    countIncoming: optional(flag(), false),
+  },
+  countsTokens,
+);
+
+function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDetectorOptions>, report: Report): void {
+  if (countIncoming === true && (concurrencyMode ?? 'requests') === 'requests') {
+    report('"tokens" or "hybrid", because countIncoming counts tokens', ['concurrencyMode'], '"requests"');
+  }
+}
 
 /**
  * In-flight work over capacity, which follows the endpoints' `weight`. `requests` and `tokens`: sums over the pool, O(1); `hybrid`: the
  * mean over endpoints, by weight, of the fuller dimension, O(endpoints). Exact and instantaneous, but blind to what the requests cost the server.
- * `filter` keeps the endpoints below `limit · weight · (1 + headroom)`.
+ * `filter` keeps the endpoints below `limit · weight · (1 + headroom)`. With `countIncoming` a request goes only where its tokens fit below
+ * that limit too, or where no tokens are in flight, so that one larger than the limit runs alone; while it waits, `holBlocking` says what
+ * waits behind it.
  * Source: llm-d-router, concurrency-detector.
  * @throws FlowConfigError
  */
 export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): SaturationDetector {
-  const { concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom } = parse(optionsSchema, options, 'concurrencyDetector');
+  const settings = parse(optionsSchema, options, 'concurrencyDetector');
+  const { concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom, countIncoming } = settings;
   const isByTokens = concurrencyMode === 'tokens';
   let summed: readonly EndpointView[] | undefined;
   let capacity = 0;
@@ -51,6 +70,9 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
   function hasRoom(endpoint: EndpointView): boolean {
     if (!isByTokens && endpoint.inFlightRequests >= seatsOf(endpoint, 1 + headroom)) return false;
     return concurrencyMode === 'requests' || endpoint.inFlightTokens < tokensOf(endpoint, 1 + headroom);
+  }
+  function fits({ tokens }: ItemView): (endpoint: EndpointView) => boolean {
+    return (endpoint) => endpoint.inFlightTokens === 0 || endpoint.inFlightTokens + tokens <= tokensOf(endpoint, 1 + headroom);
   }
   function sumUp(endpoints: readonly EndpointView[]): void {
     summed = endpoints;
@@ -74,6 +96,14 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
       return sum / total;
     },
     filter: (endpoints) => endpoints.filter(hasRoom),
+    ...(countIncoming && {
+      withRoomFor: (endpoints: readonly EndpointView[], item: ItemView) => endpoints.filter(hasRoom).filter(fits(item)),
+      waitOf: (_endpoints: readonly EndpointView[], { tokens }: ItemView, nowMs: number): RequestWait => ({
+        atMs: Number.POSITIVE_INFINITY,
+        notBeforeMs: nowMs,
+        missing: `a server with room for its ${tokens} tokens`,
+      }),
+    }),
     ...(!isByTokens && { seatsOf: (endpoint: EndpointView) => seatsOf(endpoint, 1 + headroom) }),
     /** Dispatch, release and pool changes are all that move it, and the controller sees those. */
     subscribe: () => () => {},

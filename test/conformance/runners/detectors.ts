@@ -119,7 +119,33 @@ interface Reservations {
   steps: readonly string[];
 }
 
+interface ScrapedEndpoint {
+  readonly running: number;
+  readonly waiting: number;
+  readonly stale: boolean;
+  readonly candidate: boolean;
+}
+
+/** `detector.scraped`: its staleness threshold is longer than the other detectors' metrics are old. */
+const staleMs = 60_000;
+
+/** What was dispatched of late went to the first endpoint. */
+function scrapedPool(endpoints: readonly ScrapedEndpoint[], ownRecent: number): PoolView {
+  const metrics = endpoints.map(({ running, waiting, stale }) => ({ metrics: { running, waiting, ageMs: stale ? staleMs : 0 } }));
+  const pool = poolOf(metrics);
+  const own = pool.endpoints.map((endpoint, index) => ({ ...endpoint, unsampledRequests: index === 0 ? ownRecent : 0 }));
+  return { ...pool, endpoints: own };
+}
+
 export const detectorRunners: Runners = {
+  'detector.scraped': runner<{ endpoints: readonly ScrapedEndpoint[]; ownRecent: number; maxConcurrency: number }, { saturation: number }>(
+    { input: ['endpoints', 'ownRecent', 'maxConcurrency'], expect: ['saturation'] },
+    ({ input, expect: expected, tolerance }) => {
+      const detector = detectorOf('scraped-concurrency-detector', { maxConcurrency: input.maxConcurrency });
+      expectNumber(detector.saturation(scrapedPool(input.endpoints, input.ownRecent), nowMs), expected.saturation, tolerance ?? 1e-9);
+    },
+  ),
+
   'detector.saturation': runner<Reading, { saturation: number }>(
     { input: ['type', 'params', 'endpoints'], expect: ['saturation'] },
     ({ input, expect: expected, tolerance }) => {

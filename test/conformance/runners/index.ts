@@ -17,6 +17,7 @@ import { fairnessRunners } from './fairness.js';
 import { gatewayQueueRunners } from './gateway-queue.js';
 import { handoffRunners } from './handoff.js';
 import { httpRunners } from './http.js';
+import { incomingRunners } from './incoming.js';
 import { integrationRunners } from './integration.js';
 import { metricsRunners } from './metrics.js';
 import { optionRunners } from './options.js';
@@ -31,14 +32,17 @@ import { registryRunners } from './registry.js';
 import { reportRunners } from './reports.js';
 import { retryAfterRunners } from './retry-after.js';
 import { stageRunners } from './stages.js';
+import { tokenFairnessRunners } from './token-fairness.js';
 import { workerAdmissionRunners } from './worker-admission.js';
 
 export const runners: Runners = {
   ...fairnessRunners,
   ...programRunners,
+  ...tokenFairnessRunners,
   ...endpointRunners,
   ...orderingRunners,
   ...detectorRunners,
+  ...incomingRunners,
   ...pluginRunners,
   ...ceilingRunners,
   ...stageRunners,

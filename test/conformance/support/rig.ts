@@ -63,16 +63,19 @@ export class Ticket implements FlowRequest {
   /** May change later: what counts is what it was when the request came. */
   byteSize: number;
   readonly ttlMs: number | undefined;
+  readonly maxWaitMs: number | undefined;
   readonly tokens: number | undefined;
   readonly sloTtftMs: number | undefined;
   readonly receivedAtMs: number | undefined;
 
-  constructor(id: string, { byteSize = 0, ttlMs, tokens, sloTtftMs, receivedAtMs, abort = new AbortController() }: TicketOptions) {
+  constructor(id: string, options: TicketOptions) {
+    const { byteSize = 0, ttlMs, maxWaitMs, tokens, sloTtftMs, receivedAtMs, abort = new AbortController() } = options;
     this.id = id;
     this.abort = abort;
     this.signal = abort.signal;
     this.byteSize = byteSize;
     this.ttlMs = ttlMs;
+    this.maxWaitMs = maxWaitMs;
     this.tokens = tokens;
     this.sloTtftMs = sloTtftMs;
     this.receivedAtMs = receivedAtMs;

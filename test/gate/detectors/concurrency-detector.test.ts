@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { ConcurrencyDetectorOptions } from '../../../src/gate/detectors/concurrency-detector.js';
-import { concurrencyDetector, EndpointPool, FlowConfigError } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowConfigError,
+  type FlowController,
+  type FlowControllerOptions,
+  type Lease,
+} from '../../../src/index.js';
 import { fakePool } from '../../support/fake-pool.js';
-import { key, makeFlow, request } from '../../support/flow.js';
+import { key, leaseOf, makeFlow, request } from '../../support/flow.js';
 
 describe('concurrencyDetector', () => {
   it.each<[string, ConcurrencyDetectorOptions, [number, number][], number]>([
@@ -103,6 +110,8 @@ describe('concurrencyDetector', () => {
     [{ headroom: -0.1 }],
     [{ concurrencyMode: 'bytes' }],
     [{ maxConcurency: 5 }],
+    [{ countIncoming: 'yes' }],
+    [{ countIncoming: true }],
   ])('refuses %o', (options) => {
     expect(() => concurrencyDetector(options as ConcurrencyDetectorOptions)).toThrow(FlowConfigError);
   });
@@ -134,5 +143,70 @@ describe('concurrencyDetector', () => {
     for (let i = 0; i < 4; i++) void flow.enqueue(request, key());
     expect(seen).toEqual([['a', 'b'], ['a', 'b'], ['b'], ['b']]);
     expect(pool.endpoints.map(({ inFlightRequests }) => inFlightRequests)).toEqual([2, 2]);
+  });
+
+  describe('that counts the request to come', () => {
+    const limits: ConcurrencyDetectorOptions = { concurrencyMode: 'tokens', maxTokenConcurrency: 100, countIncoming: true };
+
+    /** A controller with one request of so many tokens at each endpoint. */
+    function loaded(tokens: readonly number[], options: Partial<FlowControllerOptions> = {}): { flow: FlowController; leases: Lease[] } {
+      const pool = new EndpointPool();
+      for (const index of tokens.keys()) pool.add(`gpu-${index}`);
+      const { flow } = makeFlow({ pool, saturationDetector: () => 0 });
+      const leases = tokens.map((each) => leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: each }, key('running'))));
+      flow.reconfigure({ saturationDetector: concurrencyDetector(limits), ...options });
+      return { flow, leases };
+    }
+
+    it('lets a request wait until its tokens fit at one endpoint', async () => {
+      const { flow, leases } = loaded([60, 90]);
+      const outcome = flow.enqueue({ byteSize: 1, tokens: 50 }, key());
+      expect(flow.stats().waiting).toBe(1);
+      leases[0]?.release();
+      expect(leaseOf(await outcome).endpoint?.id).toBe('gpu-0');
+    });
+
+    it('takes a request that lands on the limit', () => {
+      const { flow } = loaded([60, 90]);
+      expect(leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 40 }, key())).endpoint?.id).toBe('gpu-0');
+    });
+
+    it('lets a request that is larger than the limit run alone', async () => {
+      const { flow, leases } = loaded([60]);
+      const outcome = flow.enqueue({ byteSize: 1, tokens: 150 }, key());
+      expect(flow.stats().waiting).toBe(1);
+      leases[0]?.release();
+      expect((await outcome).type).toBe('Dispatched');
+    });
+
+    it('lets nothing of the band pass a request that does not fit', async () => {
+      const { flow, leases } = loaded([60]);
+      const order: string[] = [];
+      const large = flow.enqueue({ byteSize: 1, tokens: 50 }, key('a')).then(() => order.push('large'));
+      const small = flow.enqueue({ byteSize: 1, tokens: 10 }, key('b')).then(() => order.push('small'));
+      expect(flow.stats().waiting).toBe(2);
+      leases[0]?.release();
+      await Promise.all([large, small]);
+      expect(order).toEqual(['large', 'small']);
+    });
+
+    it('lets other flows pass it where holBlocking says so', () => {
+      const { flow } = loaded([60], { holBlocking: 'flow' });
+      void flow.enqueue({ byteSize: 1, tokens: 50 }, key('a'));
+      expect(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('b'))?.type).toBe('Dispatched');
+    });
+
+    it('says what such a request waits for', () => {
+      const { flow } = loaded([60]);
+      const large = { byteSize: 1, tokens: 50 };
+      void flow.enqueue(large, key());
+      expect(JSON.stringify(flow.explain(large))).toContain('room for its 50 tokens');
+    });
+
+    it('looks at both figures in mode hybrid', () => {
+      const { flow } = loaded([10, 10]);
+      flow.reconfigure({ saturationDetector: concurrencyDetector({ ...limits, concurrencyMode: 'hybrid', maxConcurrency: 1 }) });
+      expect(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key())).toBeUndefined();
+    });
   });
 });

@@ -1,11 +1,15 @@
-/** What detectors inside a composite say of single requests, as one answer: a request goes where all of them have room for it. */
+/** What detectors inside a composite say of single requests, as one answer: a request goes where all that judge an endpoint have room for it. */
+import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { RequestWait, SaturationDetector } from '../../saturation-detector.js';
 import { sumOfQuotas, sumOfSessions } from '../../told-figures.js';
 
 type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'sessionOf' | 'quotas' | 'sessions'>;
 
+/** Whether a detector judges an endpoint. */
+type Scope = (detector: SaturationDetector, endpoint: EndpointView) => boolean;
+
 /** Nothing where none of `detectors` judges single requests. One that fails has no say in where a request may go. */
-export function judgeRequests(detectors: readonly SaturationDetector[]): Judgement {
+export function judgeRequests(detectors: readonly SaturationDetector[], isJudgeOf: Scope = () => true): Judgement {
   const judges = detectors.filter(({ withRoomFor }) => withRoomFor !== undefined);
   const sessions = detectors.filter(({ sessionOf }) => sessionOf !== undefined);
   const tellers = detectors.filter(({ quotas }) => quotas !== undefined);
@@ -13,9 +17,20 @@ export function judgeRequests(detectors: readonly SaturationDetector[]): Judgeme
   return {
     ...(judges.length > 0 && {
       withRoomFor: (endpoints, item, nowMs) =>
-        judges.reduce((left, judge) => (left.length === 0 ? left : (judge.withRoomFor?.(left, item, nowMs) ?? left)), endpoints),
-      waitOf: (endpoints, item, nowMs) =>
-        longest(judges.map((judge) => judge.waitOf?.(endpoints, item, nowMs) ?? { atMs: nowMs, notBeforeMs: nowMs, missing: '' })),
+        judges.reduce((left, judge) => {
+          const judged = left.filter((endpoint) => isJudgeOf(judge, endpoint));
+          if (judged.length === 0) return left;
+          const roomy = new Set(judge.withRoomFor?.(judged, item, nowMs) ?? judged);
+          return left.filter((endpoint) => roomy.has(endpoint) || !isJudgeOf(judge, endpoint));
+        }, endpoints),
+      waitOf(endpoints, item, nowMs) {
+        const none = { atMs: nowMs, notBeforeMs: nowMs, missing: '' };
+        const waits = judges.map((judge) => {
+          const judged = endpoints.filter((endpoint) => isJudgeOf(judge, endpoint));
+          return judged.length === 0 ? none : (judge.waitOf?.(judged, item, nowMs) ?? none);
+        });
+        return longest(waits);
+      },
     }),
     ...(sessions.length > 0 && {
       sessionOf(item) {

@@ -118,7 +118,9 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
     },
-    ...judgeRequests(detectors),
+    ...judgeRequests(detectors, (detector, endpoint) =>
+      children.some((child) => child.detector === detector && isJudgeOf(endpoint)(child)),
+    ),
     ...forwardNews(detectors),
   };
 }

@@ -182,7 +182,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
           nowMs,
         ),
     }),
-    ...judgeRequests(distinct),
+    ...judgeRequests(distinct, (detector, endpoint) => judgesOf(endpoint).includes(detector)),
     ...forwardNews(distinct, judgesOf),
   };
 }

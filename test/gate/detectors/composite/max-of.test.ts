@@ -6,9 +6,12 @@ import {
   type EndpointView,
   maxOf,
   meanOf,
+  roleLabel,
   type SaturationDetector,
   utilizationDetector,
 } from '../../../../src/index.js';
+import { endpointView } from '../../../../src/testing/contracts/views.js';
+import { fakeItem } from '../../../support/fake-item.js';
 import { fakeSeat } from '../../../support/fake-seat.js';
 
 const pool = new EndpointPool();
@@ -165,5 +168,20 @@ describe('maxOf and meanOf', () => {
     expect(max.saturation(seven, 0)).toBeCloseTo(0.9, 12);
     expect(max.winner).toBe('utilization-detector');
     expect(meanOf(...children).saturation(seven, 0)).toBeCloseTo(0.8, 12);
+  });
+
+  it('asks a child about single requests only where it judges a stage of the endpoint', () => {
+    const byTokens = (maxTokenConcurrency: number): SaturationDetector =>
+      concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency, countIncoming: true });
+    const detector = maxOf({ detector: byTokens(100), stages: ['prefill'] }, { detector: byTokens(1000), stages: ['decode'] });
+    const endpoints = ['prefill', 'decode', 'prefill-decode'].map((role) =>
+      endpointView(role, { labels: { [roleLabel]: role }, inFlightTokens: 60 }),
+    );
+    const roomFor = (tokens: number): string[] | undefined =>
+      detector.withRoomFor?.(endpoints, fakeItem({ tokens }), 0).map(({ id }) => id);
+    expect(roomFor(40)).toEqual(['prefill', 'decode', 'prefill-decode']);
+    expect(roomFor(50)).toEqual(['decode']);
+    expect(roomFor(950)).toEqual([]);
+    expect(detector.waitOf?.(endpoints, fakeItem({ tokens: 950 }), 0).missing).toContain('950 tokens');
   });
 });

@@ -1,0 +1,73 @@
+/** Saturation from the requests that model servers report, whoever sent them. */
+import { object } from '../../base/schema/containers.js';
+import { optional } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
+import { positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
+
+export interface ScrapedConcurrencyOptions {
+  /** Requests, running and waiting, at which an endpoint of weight 1 is full; from 1 up. @default 100 */
+  maxConcurrency?: number | undefined;
+  /** Metrics older than this are stale; ms, or text such as '2s'. @default '2s' */
+  metricsStalenessThreshold?: number | string | undefined;
+}
+
+const type = 'scraped-concurrency-detector';
+
+const shape = {
+  maxConcurrency: optional(positiveInteger(), 100),
+  metricsStalenessThreshold: optional(positiveDuration('2s'), 2000),
+};
+const options = /* @__PURE__ */ object(shape);
+
+/** In llm-d own dispatches count for a fixed time; here they count until a report holds them, so that the time is read and not needed. */
+const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optional(positiveDuration('1s')) });
+
+/**
+ * What the servers of the pool report to have running and waiting, with what this controller has sent them since, over the capacity of
+ * those whose metrics are fresh. Several gateways before one pool agree about it, because all of them read the same reports. A stale
+ * endpoint keeps its last load and gives no capacity; a pool without fresh metrics is full. O(endpoints).
+ * `filter` keeps endpoints with fresh metrics that are below their own capacity.
+ *
+ * Differs from llm-d-router: own dispatches count until a report holds them, not for a fixed second.
+ * Source: llm-d-router, scraped-concurrency-detector.
+ * @throws FlowConfigError
+ */
+export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): SaturationDetector {
+  const { maxConcurrency, metricsStalenessThreshold } = parse(options, given, 'scrapedConcurrency');
+
+  function isFresh({ metrics }: EndpointView, nowMs: number): boolean {
+    return metrics !== undefined && nowMs - metrics.sampledAtMs <= metricsStalenessThreshold;
+  }
+  function seatsOf({ weight }: EndpointView): number {
+    return Math.max(1, Math.floor(maxConcurrency * weight));
+  }
+  /** One that never reported has what this controller sent it. */
+  function loadOf({ metrics, unsampledRequests, inFlightRequests }: EndpointView): number {
+    return metrics === undefined ? inFlightRequests : metrics.runningRequests + metrics.waitingQueueSize + unsampledRequests;
+  }
+
+  return {
+    type,
+    needsPool: true,
+    saturation({ endpoints }, nowMs) {
+      let load = 0;
+      let capacity = 0;
+      for (const endpoint of endpoints) {
+        load += loadOf(endpoint);
+        if (isFresh(endpoint, nowMs)) capacity += seatsOf(endpoint);
+      }
+      return capacity === 0 ? 1 : load / capacity;
+    },
+    filter: (endpoints, nowMs) => endpoints.filter((endpoint) => isFresh(endpoint, nowMs) && loadOf(endpoint) < seatsOf(endpoint)),
+    seatsOf,
+  };
+}
+
+export const scrapedConcurrencyPlugin: DetectorDefinition<ScrapedConcurrencyOptions> = {
+  kind: 'saturationDetector',
+  type,
+  parameters,
+  create: ({ maxConcurrency, metricsStalenessThreshold }) => scrapedConcurrency({ maxConcurrency, metricsStalenessThreshold }),
+};
