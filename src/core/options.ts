@@ -33,7 +33,10 @@ export type InFlightOptions = Quantity | { requests?: Quantity | undefined; toke
 export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   /** @default 5000 requests and 1e9 bytes, or the global limits where those were set and are larger */
   limits?: LimitOptions | undefined;
-  /** Limits of each flow of the band. @default unlimited */
+  /**
+   * Limits of each flow of the band. @default 2500 requests and 5e8 bytes: half of a band's default. Unlimited for what was limited by
+   * `limits` of the band or of the controller, and with `overflow: 'fair'`
+   */
   flowLimits?: LimitOptions | undefined;
   /**
    * What each flow of the band may run at a time. A flow at its cap waits while others pass; it goes on when one of its own requests

@@ -55,6 +55,8 @@ import { sessionFilters } from './session-filter.js';
 
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
+/** Half of the default of its band, so that there is room for a second tenant. */
+const defaultFlowLimits: Limits = { maxRequests: 2500, maxBytes: 5e8 };
 const unlimited: Limits = { maxRequests: Infinity, maxBytes: Infinity };
 const defaultBandIdleTimeoutMs = 600_000;
 const defaultMaxBands = 64;
@@ -233,17 +235,14 @@ export function resolveOptions<R extends FlowRequest>(
   };
 }
 
-function resolveBand(
-  band: ParsedBand,
-  { limits: global, defaultRequestTtl, flows: profiles }: Parsed,
-  holBlocking: ResolvedOptions['holBlocking'],
-): ResolvedBand {
+function resolveBand(band: ParsedBand, parsed: Parsed, holBlocking: ResolvedOptions['holBlocking']): ResolvedBand {
+  const { limits: global, defaultRequestTtl, flows: profiles } = parsed;
   return {
     limits: fill(band.limits, {
       maxRequests: Math.max(defaultBandLimits.maxRequests, global?.maxRequests ?? 0),
       maxBytes: Math.max(defaultBandLimits.maxBytes, global?.maxBytes ?? 0),
     }),
-    flowLimits: fill(band.flowLimits, unlimited),
+    flowLimits: fill(band.flowLimits, flowLimitsOf(band, parsed)),
     requestTtlMs: foreverAtZero(band.requestTtl ?? defaultRequestTtl),
     fairness: band.fairness,
     ordering: band.ordering,
@@ -252,6 +251,19 @@ function resolveBand(
     parksFlows: band.maxInFlightPerFlow !== undefined || mayCap(profiles),
     maxInFlightPerFlow: band.maxInFlightPerFlow,
     minShare: band.minShare,
+  };
+}
+
+/**
+ * One flow must not fill a queue of which nobody said how large it is. A host that wrote a limit knows its tenants: one flow may fill that,
+ * unless the host says otherwise. With `overflow: 'fair'` a full queue makes room by itself.
+ */
+function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }: Parsed): Limits {
+  if (overflow === 'fair') return unlimited;
+  const isTold = (resource: keyof Limits): boolean => own?.[resource] !== undefined || global?.[resource] !== undefined;
+  return {
+    maxRequests: isTold('maxRequests') ? Infinity : defaultFlowLimits.maxRequests,
+    maxBytes: isTold('maxBytes') ? Infinity : defaultFlowLimits.maxBytes,
   };
 }
 

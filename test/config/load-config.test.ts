@@ -448,7 +448,7 @@ describe('plugins', () => {
     expect(problems(document({}, { plugins }))).toEqual([
       'EndpointPickerConfig: plugins[0].type: expected the type name of a plugin; got nothing',
       'EndpointPickerConfig: plugins[1].parameters.headroom: expected a number from 0 up; got -1 (number)',
-      'EndpointPickerConfig: plugins[1].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom (did you mean "maxConcurrency"?); got an unknown key',
+      'EndpointPickerConfig: plugins[1].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom, countIncoming (did you mean "maxConcurrency"?); got an unknown key',
       'EndpointPickerConfig: plugins[3].name: expected a name that no other plugin has; got "fcfs-ordering-policy"',
       'EndpointPickerConfig: plugins[4].parameters: expected an object; got an array of 0',
       'EndpointPickerConfig: plugins[5].paramters: expected one of the keys type, name, parameters (did you mean "parameters"?); got an unknown key',
@@ -818,7 +818,7 @@ spec:
   priority: high
 `;
     expect(() => loadConfig(source)).toThrow(`configuration: 7 problems
-  EndpointPickerConfig default-config: plugins[0].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom (did you mean "maxConcurrency"?); got an unknown key
+  EndpointPickerConfig default-config: plugins[0].parameters.maxConcurency: expected one of the keys concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom, countIncoming (did you mean "maxConcurrency"?); got an unknown key
   EndpointPickerConfig default-config: flowControl.maxBytes: expected a quantity from 0 (unlimited) up, such as "10Gi"; got "10GB" (string)
   EndpointPickerConfig default-config: flowControl.defaultRequestTTL: expected a duration from "0s" (for ever) up, such as "60s"; got 60 (number)
   EndpointPickerConfig default-config: flowControl.priorityBands[0].maxRequests: expected a quantity from 0 (the default) up, such as "500"; got "-500" (string)

@@ -32,7 +32,7 @@ describe('defaults', () => {
   it('fills in everything but the detector', () => {
     const band = {
       limits: { maxRequests: 5000, maxBytes: 1e9 },
-      flowLimits: { maxRequests: Infinity, maxBytes: Infinity },
+      flowLimits: { maxRequests: 2500, maxBytes: 5e8 },
       requestTtlMs: 60_000,
       fairness: { type: 'round-robin-fairness-policy' },
       ordering: { type: 'fcfs-ordering-policy' },
@@ -95,6 +95,16 @@ describe('defaults', () => {
     expect(resolved.clock).toBe(clock);
     expect(resolved.usageLimitPolicy).toBe(usageLimitPolicy);
     expect(resolved.endpointPicker).toBe(endpointPicker);
+  });
+
+  it.each<[string, object, object]>([
+    ['the controller', { limits: { maxRequests: 20 } }, { maxRequests: Infinity, maxBytes: 5e8 }],
+    ['a template of bands', { defaultBand: { limits: { maxBytes: '1Gi' } } }, { maxRequests: 2500, maxBytes: Infinity }],
+    ['flows themselves', { defaultBand: { flowLimits: { maxRequests: 7 } } }, { maxRequests: 7, maxBytes: 5e8 }],
+    ['nothing, where a full queue makes room', { overflow: 'fair' }, { maxRequests: Infinity, maxBytes: Infinity }],
+    ['nothing, where sheddable requests leave', { overflow: 'displace' }, { maxRequests: 2500, maxBytes: 5e8 }],
+  ])('limits flows by default as far as the host limits %s', (_, options, flowLimits) => {
+    expect(resolve(options).bands[0]?.flowLimits).toEqual(flowLimits);
   });
 
   it('keeps one default policy object, so that a reconfiguration can see that nothing changed', () => {

@@ -154,7 +154,7 @@ export class Intake {
     return drops.drop(item, 'RejectedCapacity', 'overloaded', nowMs);
   }
 
-  /** True within all limits. It resolves the flow where the flow has limits. */
+  /** True within all limits. It resolves the flow where the flow may be at its own. */
   private fits(item: QueueItem, band: PriorityBand, nowMs: number): boolean {
     const { waiting, waitingBytes } = this.parts.backlog;
     const { limits, flows } = this.options;
@@ -162,9 +162,9 @@ export class Intake {
     if (waiting >= limits.maxRequests || waitingBytes + byteSize > limits.maxBytes) return false;
     const { limits: own, flowLimits } = band.settings;
     if (band.waiting >= own.maxRequests || band.waitingBytes + byteSize > own.maxBytes) return false;
-    const isBare =
-      flows.size === 0 && flowLimits.maxRequests === Number.POSITIVE_INFINITY && flowLimits.maxBytes === Number.POSITIVE_INFINITY;
-    return isBare || this.limitHitBy(item, band, nowMs) === undefined;
+    // A flow holds no more than its band: below the flow's limits nobody needs to look which flow it is.
+    const isRoomy = band.waiting < flowLimits.maxRequests && band.waitingBytes + byteSize <= flowLimits.maxBytes;
+    return (isRoomy && flows.size === 0) || this.limitHitBy(item, band, nowMs) === undefined;
   }
 
   /** True when a request exceeds a limit by itself, so that it is rejected even where it could go at once. */

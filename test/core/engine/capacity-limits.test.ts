@@ -144,6 +144,35 @@ describe('limits of one', () => {
   });
 });
 
+describe('in the shortest configuration', () => {
+  const fill = (flow: ReturnType<typeof waitingRoom>, byteSize: number): void => {
+    for (let i = 0; i < 6000; i++) void flow.enqueue({ byteSize }, key('noisy'));
+  };
+
+  it('a tenant that floods leaves half of its band to others', async () => {
+    const flow = waitingRoom({});
+    fill(flow, 1);
+    expect(flow.stats().waiting).toBe(2500);
+    expect(dropOf(await flow.enqueue(request, key('noisy')))).toMatchObject({ reason: 'flow-max-requests', limit: { max: 2500 } });
+    void flow.enqueue(request, key('polite'));
+    expect(flow.stats().waiting).toBe(2501);
+  });
+
+  it('so does one with large requests', () => {
+    const flow = waitingRoom({});
+    fill(flow, 1e6);
+    expect(flow.stats().waitingBytes).toBe(5e8);
+    void flow.enqueue(request, key('polite'));
+    expect(flow.stats().waiting).toBe(501);
+  });
+
+  it('and one that was told how much may wait may fill it with one flow', () => {
+    const flow = waitingRoom({ limits: { maxRequests: 5500 } });
+    fill(flow, 1);
+    expect(flow.stats().waiting).toBe(5500);
+  });
+});
+
 it('understands quantities', () => {
   const { flow } = makeFlow({
     limits: { maxRequests: '2k', maxBytes: '10Gi' },

@@ -103,7 +103,7 @@ describe('snapshot', () => {
       waiting: 3,
       waitingBytes: 18,
       limits: { maxRequests: 50, maxBytes: 1e9 },
-      flowLimits: { maxRequests: Infinity, maxBytes: Infinity },
+      flowLimits: { maxRequests: Infinity, maxBytes: 5e8 },
       requestTtlMs: 9000,
       ceiling: 1,
       fairness: 'round-robin-fairness-policy',
