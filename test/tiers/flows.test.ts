@@ -177,12 +177,6 @@ describe('maxFlows', () => {
     expect(waitingFlows(flow).filter((name) => name === 'a')).toHaveLength(2);
   });
 
-  it('keeps a million fairness IDs that pass through from costing more than maxFlows', () => {
-    const { flow } = makeFlow({ saturationDetector: () => 0, maxFlows: 1000, ...fair });
-    for (let i = 0; i < 1_000_000; i++) flow.tryEnqueue(request, { fairnessId: `tenant-${i}` });
-    expect(flow.stats()).toMatchObject({ flows: 1000, dispatched: 1_000_000 });
-  });
-
   it('keeps fairness IDs that wait and go from costing more either', () => {
     const { flow, clock } = makeFlow({ saturationDetector: dial(1, true), maxFlows: 50, limits: { maxRequests: 100 }, ...fair });
     for (let i = 0; i < 20_000; i++) {

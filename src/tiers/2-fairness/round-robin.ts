@@ -66,7 +66,7 @@ class RoundRobinSelector implements FlowSelector {
     const turn = this.turnOf(flow);
     if (turn === undefined) return;
     turn.moveTo(undefined);
-    if (flow.waiting === 0 || turn.joinedRound !== this.round || this.round === 0) return;
+    if (flow.waiting === 0 || turn.joinedRound !== this.round) return;
     // A newcomer that is held back or parked before its turn took nobody's: its place in the round is free again.
     turn.joinedRound = 0;
     if (turn.servedInRound !== this.round) this.newcomersLeft++;

@@ -338,13 +338,29 @@ describe('programAware, what is counted', () => {
     expect(drain()).toBe('spends less spends');
   });
 
+  it('charges an answer that is reported without its prompt, and not what was booked as well', () => {
+    const { run, use, wait, drain } = makeWorld({ lasHalfLifeSeconds: 0, lasWeightHeadWait: 0 });
+    const lease = run('answered', { tokens: 500 });
+    lease.report({ completionTokens: 10 });
+    lease.release();
+    use('other', 100);
+    wait('other', 'answered');
+    expect(drain()).toBe('answered other');
+  });
+
+  it('takes reports under every strategy', () => {
+    const { flow, use } = makeWorld({ strategy: 'turn-priority' });
+    use('a', 10, 10);
+    expect(flow.stats().pluginErrors).toBe(0);
+  });
+
   it('has an index over the programs that have waited alone', () => {
-    const { policy, clock, flow, wait, drain } = makeWorld();
+    const { policy, clock, flow, run, wait, drain } = makeWorld();
+    run('leaves').release();
     wait('a');
     clock.advance(100);
     wait('b');
     clock.advance(100);
-    wait('leaves');
     const abort = new AbortController();
     void flow.enqueue({ byteSize: 1, signal: abort.signal }, { fairnessId: 'cancelled', priority: 1 });
     abort.abort();
@@ -352,6 +368,7 @@ describe('programAware, what is counted', () => {
     expect(policy.fairnessIndex).toBe(1);
     drain();
     // Mean waits of 200, 100 and 0 ms; the one that was cancelled never waited to its end.
+    expect(policy.programs).toBe(4);
     expect(policy.fairnessIndex).toBeCloseTo(300 ** 2 / (3 * (200 ** 2 + 100 ** 2)), 9);
   });
 });

@@ -3,6 +3,7 @@ import { type FlowController, type Lease, roundRobin } from '../../../src/index.
 import { dispatcherOf } from '../../property/inside.js';
 import { Random } from '../../property/random.js';
 import { dispatchOrder, key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
+import { FakeBand, usage } from './by-cost/fake-band.js';
 
 interface Line {
   readonly flow: FlowController;
@@ -219,4 +220,87 @@ describe('roundRobin with weights', () => {
     join('a', 'a', 'a');
     expect(serve(6).join('')).toBe('bcaaab');
   });
+});
+
+describe('the rounds of roundRobin', () => {
+  /** `count` more requests of each name, one name after the other. */
+  function add(band: FakeBand, names: string, count = 1): void {
+    for (const name of names) for (let i = 0; i < count; i++) band.add(name);
+  }
+  const serve = (band: FakeBand, count: number): string =>
+    Array.from({ length: count }, () => band.serve()?.flow.fairnessId ?? '-').join('');
+  const make = () => new FakeBand(roundRobin());
+
+  it('have nobody to pick while nothing waits', () => {
+    expect(make().serve()).toBeUndefined();
+  });
+
+  it('know nothing of flows that never wait', () => {
+    const band = make();
+    band.settle(band.pass('a'), usage(1));
+    band.collect(band.flow('a'), true);
+    add(band, 'a');
+    expect(serve(band, 2)).toBe('a-');
+  });
+
+  it('have places for as many newcomers as ever, however many of those that were served come back', () => {
+    const band = make();
+    add(band, 'abc');
+    for (const name of 'ab') {
+      serve(band, 1);
+      add(band, name);
+    }
+    add(band, 'no');
+    expect(serve(band, 5)).toBe('cnoab');
+  });
+
+  it('have the place of a newcomer free again that is held back before its turn', () => {
+    const band = make();
+    add(band, 'a', 3);
+    serve(band, 1);
+    add(band, 'n');
+    band.hold('n');
+    add(band, 'o');
+    band.letOut('n');
+    expect(serve(band, 4)).toBe('oana');
+  });
+
+  it('have no place free for a newcomer that is held back after its turn', () => {
+    const band = make();
+    add(band, 'a', 3);
+    serve(band, 1);
+    add(band, 'n', 2);
+    expect(serve(band, 1)).toBe('n');
+    band.hold('n');
+    add(band, 'o');
+    expect(serve(band, 2)).toBe('ao');
+  });
+
+  it('have no place free for one that is held back and was no newcomer', () => {
+    const band = make();
+    add(band, 'ab', 3);
+    serve(band, 1);
+    band.hold('b');
+    add(band, 'nop');
+    expect(serve(band, 4)).toBe('noap');
+  });
+
+  it('take a flow for a newcomer that was collected, and was not served in the round that is on', () => {
+    const band = make();
+    add(band, 'x');
+    serve(band, 1);
+    add(band, 'a', 4);
+    serve(band, 2);
+    band.collect(band.flow('x'), true);
+    add(band, 'x');
+    expect(serve(band, 3)).toBe('xaa');
+  });
+});
+
+it('roundRobin is no fault of a request that need not wait, nor of a flow that never did', () => {
+  const { flow, clock } = makeFlow({ flowIdleTimeout: 10, bands: [{ priority: 0, fairness: roundRobin() }] });
+  runNow(flow).release();
+  clock.advance(20);
+  expect(flow.stats()).toMatchObject({ flows: 0, pluginErrors: 0 });
+  expect(roundRobin().type).toBe('round-robin-fairness-policy');
 });
