@@ -98,12 +98,17 @@ function langchain({ url, fetch, maxRetries = 0 }: ClientOptions): ModelClient {
 
 /**
  * `cancels`: leaving the loop over a stream cancels the answer. The others read on behind the caller's back, until the server ends or
- * their signal aborts.
+ * their signal aborts. `endsQuietly`: a stream whose signal aborts ends as if it were whole. The others throw.
  */
-export const clients: readonly (readonly [name: string, make: (options: ClientOptions) => ModelClient, cancels: boolean])[] = [
-  ['openai 7', (options) => openai(OpenAI, options), true],
-  ['openai 6', (options) => openai(OpenAI6, options), true],
-  ['@anthropic-ai/sdk', anthropic, true],
-  ['the AI SDK', aiSdk, false],
-  ['LangChain', langchain, false],
+export const clients: readonly (readonly [
+  name: string,
+  make: (options: ClientOptions) => ModelClient,
+  cancels: boolean,
+  endsQuietly: boolean,
+])[] = [
+  ['openai 7', (options) => openai(OpenAI, options), true, true],
+  ['openai 6', (options) => openai(OpenAI6, options), true, true],
+  ['@anthropic-ai/sdk', anthropic, true, true],
+  ['the AI SDK', aiSdk, false, false],
+  ['LangChain', langchain, false, false],
 ];

@@ -29,7 +29,7 @@ async function textOf(pieces: AsyncIterable<string>): Promise<string> {
   return text;
 }
 
-describe.each(clients)('%s', (_name, make, cancels) => {
+describe.each(clients)('%s', (_name, make, cancels, endsQuietly) => {
   /** Those that read on are stopped by time. */
   const timeouts = cancels ? {} : { idle: 50 };
 
@@ -91,6 +91,24 @@ describe.each(clients)('%s', (_name, make, cancels) => {
     const server = await startModelServer(stall);
     const setup = gated({ timeouts });
     for await (const piece of make({ url: server.url, fetch: setup.fetch }).stream()) if (piece === 'ser') break;
+    await expectIdle(setup);
+    await until('the server was left', () => server.asked[0]!.wasLeft);
+  });
+
+  it(`${endsQuietly ? 'ends quietly' : 'throws'} when its signal aborts while it streams`, async () => {
+    const server = await startModelServer(stall);
+    const setup = gated();
+    const abort = new AbortController();
+    async function readUntilAborted(): Promise<string> {
+      let text = '';
+      for await (const piece of make({ url: server.url, fetch: setup.fetch }).stream(abort.signal)) {
+        text += piece;
+        if (text === 'ser') abort.abort();
+      }
+      return text;
+    }
+    if (endsQuietly) expect(await readUntilAborted()).toBe('ser');
+    else await expect(readUntilAborted()).rejects.toThrow();
     await expectIdle(setup);
     await until('the server was left', () => server.asked[0]!.wasLeft);
   });
