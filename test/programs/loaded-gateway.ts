@@ -30,7 +30,10 @@ function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
       { type: 'program-aware-fairness' },
       { type: 'utilization-detector', parameters: { metricsStalenessThreshold: '2s', stalenessPolicy: 'ignore' } },
       { type: 'concurrency-detector', parameters: { maxConcurrency: 4 } },
-      { type: 'quota-detector', parameters: { groups: [{ name: 'pool', quotas: [{ unit: 'requests', limit: 1e6 }], learn: false }] } },
+      {
+        type: 'quota-detector',
+        parameters: { groups: [{ name: 'pool', quotas: [{ unit: 'requests', limit: 1e6, window: 'fixed' }], learn: false }] },
+      },
       { type: 'session-limit-detector', parameters: { by: 'fairnessId', maxSessions: 1000, inactivity: '1s' } },
       {
         type: 'max-saturation-detector',
