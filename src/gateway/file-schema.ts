@@ -42,6 +42,7 @@ export interface GatewayFile {
     | {
         readonly enabled?: boolean | undefined;
         readonly interval?: number | undefined;
+        readonly idleInterval?: number | undefined;
         readonly timeout?: number | undefined;
         readonly path?: string | undefined;
         readonly stalenessThreshold?: number | undefined;
@@ -189,6 +190,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
       object({
         enabled: optional(flag()),
         interval: optional(positiveDuration('50ms')),
+        idleInterval: optional(positiveDuration('140ms')),
         timeout: optional(positiveDuration('1s')),
         path: optional(path),
         stalenessThreshold: optional(positiveDuration('200ms')),

@@ -45,6 +45,8 @@ export interface AuthConfig {
 
 export interface ScrapeConfig {
   readonly intervalMs: number;
+  /** While no request waits or runs. */
+  readonly idleIntervalMs: number;
   readonly timeoutMs: number;
   readonly path: string;
   readonly stalenessThresholdMs: number;

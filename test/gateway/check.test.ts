@@ -103,6 +103,12 @@ describe('check', () => {
     expect(warnings.join('\n')).toContain(warning);
   });
 
+  it('warns of metrics that become stale while the gateway is idle', () => {
+    const file = 'listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a" }]\nscrape: {}\nplugins:\n';
+    const detector = '- { type: utilization-detector, parameters: { metricsStalenessThreshold: 100ms } }\n';
+    expect(checkSource(file + detector).warnings.join('\n')).toContain('scrape.idleInterval is 140 ms, but metrics are stale after 100ms');
+  });
+
   it('warns of nothing where there is nothing odd', () => {
     expect(checkSource(readFileSync(`${root}examples/gateway/gateway.yaml`, 'utf8')).warnings).toEqual([]);
     const blind = 'listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a", metrics: none }]\n';

@@ -66,7 +66,12 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
           'retry elsewhere',
           retry.enabled ? `${retry.max === 1 ? 'once' : `${retry.max} times`}, bodies up to ${bytes(retry.maxBodyBytes)}` : 'never',
         ],
-        ['scraping', scrape === undefined ? 'off' : `every ${ms(scrape.intervalMs)}, stale after ${ms(scrape.stalenessThresholdMs)}`],
+        [
+          'scraping',
+          scrape === undefined
+            ? 'off'
+            : `every ${ms(scrape.intervalMs)}, while idle every ${ms(scrape.idleIntervalMs)}, stale after ${ms(scrape.stalenessThresholdMs)}`,
+        ],
         [
           'on SIGTERM',
           `is not ready for ${ms(drain.delayMs)}, then dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`,

@@ -1,6 +1,7 @@
 /** Lints: settings that are each valid but do not go together. Every sentence names both. */
 
 import { defaultRegistry, schemas } from '../../index.js';
+import type { ScrapeConfig } from '../gateway-config.js';
 import type { GatewayConfig } from '../index.js';
 import { declaredPlugins } from './declared-plugins.js';
 import type { Resolved } from './effective.js';
@@ -127,19 +128,23 @@ function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): st
 function metricsLints({ scrape, upstreams, admin }: GatewayConfig, { saturationDetector }: Resolved, text: string): string[] {
   const asked = upstreams.filter(({ profile }) => profile !== 'none');
   const isBlind = saturationDetector.needsPool === true && (scrape === undefined || asked.length === 0);
-  const longestMs = scrape === undefined ? 0 : scrape.intervalMs * 1.1;
   const utilization = declaredPlugins(text).filter(({ type }) => type === 'utilization-detector');
   const stale = utilization.map(({ parameters }) => String(parameters.metricsStalenessThreshold ?? '200ms'));
-  const slow = scrape === undefined ? [] : stale.filter((threshold) => schemas.parseDuration(threshold) < longestMs);
   const hasThresholds = declaredPlugins(text).some(({ type }) => type === 'busy-threshold-detector');
   return [
     ...(isBlind ? [`${saturationDetector.type} reads what servers report, but none is asked (scrape, upstreams[].metrics)`] : []),
-    ...slow.map(
-      (threshold) =>
-        `scrape.interval is ${ms(scrape?.intervalMs ?? 0)}, but metrics are stale after ${threshold} (metricsStalenessThreshold): the gate closes in between`,
-    ),
+    ...(scrape === undefined ? [] : stale.flatMap((threshold) => tooSlow(scrape, threshold))),
     ...(hasThresholds && admin.token === undefined ? ['/busy_threshold refuses everybody: there is no admin.token'] : []),
   ];
+}
+
+/** A scrape may come a tenth later than its interval says. */
+function tooSlow({ intervalMs, idleIntervalMs }: ScrapeConfig, threshold: string): string[] {
+  const mostMs = schemas.parseDuration(threshold) / 1.1;
+  const stale = `but metrics are stale after ${threshold} (metricsStalenessThreshold)`;
+  if (intervalMs > mostMs) return [`scrape.interval is ${ms(intervalMs)}, ${stale}: the gate closes in between`];
+  if (idleIntervalMs > mostMs) return [`scrape.idleInterval is ${ms(idleIntervalMs)}, ${stale}: the first request after a rest waits`];
+  return [];
 }
 
 function labelLints({ upstreams, models }: GatewayConfig, text: string): string[] {

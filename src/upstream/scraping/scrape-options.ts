@@ -13,6 +13,13 @@ export interface ScrapeWarning {
 export interface ScrapeOptions {
   /** From the beginning of one scrape of an endpoint to the beginning of the next, unless that took longer. @default 50, as llm-d's router */
   intervalMs?: number | undefined;
+  /**
+   * True while nobody wants anything of the servers: they are asked every `idleIntervalMs` then. Asked at each scrape; what it throws counts
+   * as false. Call `scraper.wake()` when that ends, or the servers that were just left in peace stay so for this one time. @default never idle
+   */
+  isIdle?: (() => boolean) | undefined;
+  /** Interval while idle, if it is longer. @default 0.7 × `stalenessThresholdMs`, so that metrics stay fresh */
+  idleIntervalMs?: number | undefined;
   /** How long an answer may take, to its last byte. @default 1000 */
   timeoutMs?: number | undefined;
   /** Scrapes at once, over all endpoints; the others wait in turn. @default 64 */
@@ -43,10 +50,12 @@ export interface ScrapeOptions {
   random?: (() => number) | undefined;
 }
 
+type Absent = 'urlOf' | 'profile' | 'onWarning' | 'isIdle';
+
 /** Every option with its value; what has no default is undefined. */
 export type ScrapeSettings = {
-  readonly [K in Exclude<keyof ScrapeOptions, 'urlOf' | 'profile' | 'onWarning'>]-?: NonNullable<ScrapeOptions[K]>;
-} & Pick<ScrapeOptions, 'urlOf' | 'profile' | 'onWarning'>;
+  readonly [K in Exclude<keyof ScrapeOptions, Absent>]-?: NonNullable<ScrapeOptions[K]>;
+} & Pick<ScrapeOptions, Absent>;
 
 const { aboveZero, anything, callable, clock, object, optional, positiveInteger, randomSource, ratio, text, value } = schemas;
 
@@ -55,6 +64,8 @@ const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<strin
 
 const scrapeOptions = object({
   intervalMs: optional(aboveZero(), 50),
+  isIdle: optional(callable<NonNullable<ScrapeOptions['isIdle']>>()),
+  idleIntervalMs: optional(aboveZero()),
   timeoutMs: optional(aboveZero(), 1000),
   concurrency: optional(positiveInteger(), 64),
   jitter: optional(ratio(), 0.1),
@@ -74,10 +85,11 @@ const scrapeOptions = object({
 /** @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
   const settings = schemas.parse(scrapeOptions, options, 'scrape');
-  const { fetch = globalThis.fetch, profile } = settings;
+  const { fetch = globalThis.fetch, profile, intervalMs, stalenessThresholdMs } = settings;
+  const idleIntervalMs = Math.max(settings.idleIntervalMs ?? 0.7 * stalenessThresholdMs, intervalMs);
   if (typeof fetch !== 'function') {
     throw new FlowConfigError('scrape', [{ path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' }]);
   }
   if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');
-  return { ...settings, fetch };
+  return { ...settings, fetch, idleIntervalMs };
 }

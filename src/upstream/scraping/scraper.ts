@@ -102,6 +102,17 @@ export class Scraper {
     };
   }
 
+  /** Somebody wants something of the servers again: those that were left in peace are asked at `intervalMs`. O(targets). */
+  wake(): void {
+    const { clock, intervalMs } = this.settings;
+    for (const target of this.targets.values()) {
+      if (!target.isLeftInPeace) continue;
+      target.isLeftInPeace = false;
+      clock.clearTimeout(target.timer);
+      this.askAgain(target, intervalMs);
+    }
+  }
+
   /** Ends it for good. What the pool knows stays, and becomes stale. */
   stop(): void {
     for (const stop of this.detach) stop();
@@ -158,6 +169,8 @@ export class Scraper {
   private async scrape(target: Target): Promise<void> {
     const { clock } = this.settings;
     const startedAtMs = clock.now();
+    target.askedAtMs = startedAtMs;
+    target.isLeftInPeace = false;
     this.underWay++;
     try {
       await this.ask(target);
@@ -169,7 +182,7 @@ export class Scraper {
       if (this.isCurrent(target)) this.failed(target, asScrapeError(error));
     } finally {
       this.underWay--;
-      if (this.isCurrent(target)) this.again(target, startedAtMs);
+      if (this.isCurrent(target)) this.again(target);
       this.next();
     }
   }
@@ -221,12 +234,30 @@ export class Scraper {
     this.events.emit('failed', { endpoint: target.endpoint, error });
   }
 
-  private again(target: Target, startedAtMs: number): void {
-    const { clock, intervalMs, maxBackoffMs, jitter, random } = this.settings;
-    const backoffMs = Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs));
-    const delayMs = (target.failures === 0 ? intervalMs : backoffMs) * (1 + jitter * (2 * random() - 1));
-    target.timer = clock.setTimeout(() => this.due(target), Math.max(startedAtMs + delayMs - clock.now(), 0));
+  private again(target: Target): void {
+    const { intervalMs, idleIntervalMs, maxBackoffMs } = this.settings;
+    if (target.failures > 0) {
+      this.askAgain(target, Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs)));
+      return;
+    }
+    target.isLeftInPeace = this.isIdle();
+    this.askAgain(target, target.isLeftInPeace ? idleIntervalMs : intervalMs);
+  }
+
+  private askAgain(target: Target, intervalMs: number): void {
+    const { clock, jitter, random } = this.settings;
+    const delayMs = intervalMs * (1 + jitter * (2 * random() - 1));
+    target.timer = clock.setTimeout(() => this.due(target), Math.max(target.askedAtMs + delayMs - clock.now(), 0));
     unref(target.timer);
+  }
+
+  /** A function that fails must not make metrics old. */
+  private isIdle(): boolean {
+    try {
+      return this.settings.isIdle?.() === true;
+    } catch {
+      return false;
+    }
   }
 
   private next(): void {

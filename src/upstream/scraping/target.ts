@@ -16,7 +16,11 @@ export class Target {
   failingSinceMs = 0;
   lastError: ScrapeError | undefined = undefined;
   lastDurationMs: number | undefined = undefined;
+  /** When it was asked last. */
+  askedAtMs = 0;
   timer: unknown = undefined;
+  /** True while its timer is a longer one, because nobody wants anything of the servers. */
+  isLeftInPeace = false;
   /** While a scrape is under way. */
   underWay: AbortController | undefined = undefined;
 

@@ -72,6 +72,61 @@ describe('an endpoint', () => {
     expect(instants()).toEqual([0, 50]);
   });
 
+  it('is asked less often while nobody wants anything of the servers, and never so seldom that its metrics become stale', async () => {
+    const { clock, last, instants } = rig(1, { intervalMs: 50, isIdle: () => true });
+    for (let i = 0; i < 2; i++) {
+      await last().answer();
+      clock.advance(139);
+      clock.advance(1);
+    }
+    expect(instants()).toEqual([0, 140, 280]);
+  });
+
+  it('is asked at its interval again as soon as the scraper is woken', async () => {
+    let isIdle = true;
+    const { clock, scraper, last, instants } = rig(1, { intervalMs: 50, idleIntervalMs: 150, isIdle: () => isIdle });
+    await last().answer();
+    clock.advance(30);
+    isIdle = false;
+    scraper.wake();
+    scraper.wake();
+    clock.advance(20);
+    expect(instants()).toEqual([0, 50]);
+    await last().answer();
+    clock.advance(50);
+    expect(instants()).toEqual([0, 50, 100]);
+  });
+
+  it('is asked at once by a scraper that is woken after its interval has passed', async () => {
+    const { clock, scraper, last, instants } = rig(1, { intervalMs: 50, idleIntervalMs: 150, isIdle: () => true });
+    await last().answer();
+    clock.advance(90);
+    scraper.wake();
+    clock.advance(0);
+    expect(instants()).toEqual([0, 90]);
+  });
+
+  it('that fails is asked again as late as it would be otherwise, and waking changes nothing', async () => {
+    const { clock, scraper, last, instants } = rig(1, { intervalMs: 50, idleIntervalMs: 150, isIdle: () => true });
+    await last().fail();
+    scraper.wake();
+    clock.advance(99);
+    expect(instants()).toEqual([0]);
+    clock.advance(1);
+    expect(instants()).toEqual([0, 100]);
+  });
+
+  it('is asked at its interval when the function that tells of idleness fails', async () => {
+    const { clock, last, instants } = rig(1, {
+      isIdle: () => {
+        throw new Error('no idea');
+      },
+    });
+    await last().answer();
+    clock.advance(50);
+    expect(instants()).toEqual([0, 50]);
+  });
+
   it('that answers late is asked again when it has answered, and not before', async () => {
     const { clock, last, instants } = rig(1, { intervalMs: 100 });
     clock.advance(350);
