@@ -215,8 +215,8 @@ export class Gate {
     const roomy = detector.withRoomFor(endpoints, item, nowMs);
     if (roomy.length > 0 || endpoints.length === 0) return roomy;
     const wait = detector.waitOf(endpoints, item, nowMs);
-    // A detector that does not say when is asked again by a timer.
-    const atMs = wait === undefined ? nowMs + this.options.gate.recheckIntervalMs : wait.atMs;
+    // A detector that does not say when, or says that it was long ago, is asked again by a timer.
+    const atMs = wait !== undefined && wait.atMs > nowMs ? wait.atMs : nowMs + this.options.gate.recheckIntervalMs;
     this.roomAtMs = Math.min(this.roomAtMs, atMs);
     return roomy;
   }

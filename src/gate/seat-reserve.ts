@@ -20,7 +20,7 @@ export class SeatReserve {
   /** How long it lasts, ms. */
   windowMs: number;
   /** In the order in which they happened. */
-  private evictions: Eviction[] = [];
+  private readonly evictions: Eviction[] = [];
 
   constructor(windowMs: number) {
     this.windowMs = windowMs;
@@ -33,9 +33,9 @@ export class SeatReserve {
   /** What evictions of the past no longer justify is free again. Cost: those that end. */
   refresh(nowMs: number): void {
     const { evictions, windowMs } = this;
-    if (evictions.length === 0 || (evictions[0] as Eviction).atMs + windowMs > nowMs) return;
-    const first = evictions.findIndex(({ atMs }) => atMs + windowMs > nowMs);
-    this.evictions = first < 0 ? [] : evictions.slice(first);
+    let ended = 0;
+    while (ended < evictions.length && (evictions[ended] as Eviction).atMs + windowMs <= nowMs) ended++;
+    if (ended > 0) evictions.splice(0, ended);
   }
 
   /** The saturation up to which a band may dispatch: its ceiling less the reserve of those above, and at least half of its ceiling. */

@@ -68,10 +68,39 @@ describe('who may be evicted', () => {
 
 describe('victims', () => {
   it('are of a lower priority than the band that they leave for, and the lowest of all first', () => {
-    const { evictor, track } = make();
+    const { evictor, faults, track } = make();
     const [low, middle] = [running(-9), running(-5)];
-    track(running(-3), middle, low);
-    expect(evictor.victims([band(-4)], gauge(3, []), 3, 0)).toEqual([low, middle]);
+    track(low, middle, running(-4), running(-3));
+    expect(evictor.victims([band(-4)], gauge(40), 4, 0)).toEqual([low, middle]);
+    expect(faults).toEqual([]);
+  });
+
+  it('are found below the band, whatever else runs', () => {
+    for (const order of [
+      [-9, -2],
+      [-2, -9],
+    ]) {
+      const { evictor, track } = make();
+      track(...order.map((priority) => running(priority)));
+      expect(evictor.victims([band(-5)], gauge(1), 2, 0).map(({ priority }) => priority)).toEqual([-9]);
+    }
+  });
+
+  it('are the newest where the order fails, and nobody where the filter does', () => {
+    const broken = (): never => {
+      throw new Error('broken');
+    };
+    const { evictor, faults, track, defaults } = make({ ordering: { type: 'order', compare: broken } });
+    track(running(-1, 1), running(-1, 2));
+    expect(evictor.victims([band(0)], gauge(1), 2, 0).map(({ dispatchedAtMs }) => dispatchedAtMs)).toEqual([2]);
+    evictor.configure({ ...defaults, filter: { type: 'filter', accepts: broken }, ordering: { type: 'later', compare: broken } });
+    expect(evictor.track(running(-1))).toBe(false);
+    expect(faults).toEqual(['evictionOrdering order: Error: broken', 'evictionFilter filter: Error: broken']);
+    const odd = make();
+    odd.track(running(-1, 1), running(-1, 2));
+    odd.evictor.configure({ ...defaults, ordering: { type: 'later', compare: broken } });
+    odd.evictor.victims([band(0)], gauge(1), 2, 0);
+    expect(odd.faults).toEqual(['evictionOrdering later: Error: broken']);
   });
 
   it('are the newest where the order says nothing', () => {
@@ -130,7 +159,7 @@ describe('victims', () => {
     expect(evictor.settlesAtMs).toBe(1000);
     const late = running(-1, 3);
     track(late);
-    expect(evictor.victims([band(5)], gauge(2), 1, 5)).toEqual([]);
+    expect(evictor.victims([band(5)], gauge(9), 1, 5)).toEqual([]);
     expect(evictor.untrack(victim, 10)).toBe(true);
     expect(evictor.victims([band(5)], gauge(2), 1, 10)).toEqual([late]);
     evictor.untrack(late, 11);

@@ -19,6 +19,7 @@ describe('a decision', () => {
     ['no more than there are', { ceiling: 0.2, evictable: 2 }, 2],
     ['none below the ceiling', { ceiling: 1.1 }, 0],
     ['none when nothing runs', { inFlight: 0 }, 0],
+    ['none when nothing runs and nothing shows', { inFlight: 0, saturation: 0 }, 0],
     ['none when nothing may be evicted', { evictable: 0 }, 0],
     ['none when what runs does not show in the saturation', { saturation: 0, ceiling: 0 }, 0],
     ['none when the saturation is beyond every number', { saturation: Number.POSITIVE_INFINITY }, 0],
@@ -66,6 +67,13 @@ describe('between two decisions', () => {
     expect([reclamation.isSettled(5), reclamation.pending]).toEqual([true, 0]);
     reclamation.issued('b', 0.1, 10);
     expect(reclamation.isSettled(1010)).toBe(true);
+  });
+
+  it('nothing is left over of what many were to free', () => {
+    const reclamation = make({ graceMs: 0 });
+    for (const credit of [0.1, 0.2, 0.3]) reclamation.issued(`${credit}`, credit, 0);
+    for (const credit of [0.1, 0.2, 0.3]) reclamation.confirmed(`${credit}`, 0);
+    expect(reclamation.pending).toBe(0);
   });
 
   it('a victim leaves once, and who was none does not', () => {

@@ -50,7 +50,7 @@ it('leastProgress spares those that have done most, prompts and completions toge
   const running = [
     { name: 'much', dispatchedAtMs: 9, done: [100, 10] as const },
     { name: 'little', dispatchedAtMs: 1, done: [0, 20] as const },
-    { name: 'some', dispatchedAtMs: 5, done: [90, 5] as const },
+    { name: 'some', dispatchedAtMs: 5, done: [10, 80] as const },
   ];
   expect(orderOf(leastProgress(), running)).toBe('little some much');
 });

@@ -4,7 +4,9 @@ import {
   EndpointPool,
   type EndpointView,
   type FlowControllerOptions,
+  maxOf,
   type PoolView,
+  type SaturationDetector,
   staticUsageLimit,
   type UsageLimitPolicy,
 } from '../../src/index.js';
@@ -625,5 +627,119 @@ describe('a usage-limit policy that reopens', () => {
     void flow.enqueue(request, key('a', -5));
     expect(flow.stats().waiting).toBe(1);
     expect(clock.pendingTimers - before).toBe(timers);
+  });
+});
+
+describe('what the gate tells of quotas', () => {
+  const figure = { unit: 'requests', limit: 5, perMs: 1000, used: 1, reserved: 0, resetsInMs: 0, waitMs: 0, restsForMs: 0, isLearnt: false } as const;
+  const telling = (group: string, [unreported, ignoredReports, ignoredFigures, refusals]: readonly [number, number, number, number]) => ({
+    type: group,
+    saturation: () => 0,
+    quotas: () => ({ quotas: [{ group, ...figure }], unreported, ignoredReports, ignoredFigures, refusals }),
+  });
+
+  it('is nothing where no detector has any', () => {
+    expect(makeFlow().flow.figures().quotas).toBeUndefined();
+  });
+
+  it('is what all its detectors say, added up', () => {
+    const { flow } = makeFlow({
+      saturationDetector: telling('shared', [1, 2, 3, 4]),
+      bands: [{ priority: 9, saturationDetector: telling('own', [10, 20, 30, 40]) }, { priority: 1, saturationDetector: dial(0) }],
+    });
+    const { quotas, ...counts } = flow.figures().quotas ?? { quotas: [] };
+    expect(quotas.map(({ group }) => group)).toEqual(['shared', 'own']);
+    expect(counts).toEqual({ unreported: 11, ignoredReports: 22, ignoredFigures: 33, refusals: 44 });
+  });
+});
+
+describe('a pool of which nothing can be had', () => {
+  const explained = (flow: ReturnType<typeof makeFlow>['flow']): string | undefined => flow.explain(0)?.text;
+
+  it('says that it has no servers, that none reports, or that each is marked', () => {
+    const pool = new EndpointPool();
+    const { flow } = makeFlow({ pool, saturationDetector: { type: 'x', saturation: () => 0, isBlindTo: ({ metrics }) => metrics === undefined } });
+    void flow.enqueue(request, key());
+    expect(explained(flow)).toContain('the pool has no endpoints');
+    pool.add('a');
+    expect(explained(flow)).toContain('no server reports its load');
+    pool.markOverloaded('a', 1000);
+    expect(explained(flow)).toContain('every server is ill, draining or marked as overloaded');
+    expect(flow.stats()).toMatchObject({ waiting: 1, saturation: 1 });
+  });
+});
+
+describe('a detector that judges single requests', () => {
+  const [high, low] = [9, 1];
+  /** Lets requests of so many bytes pass, and says when others do. */
+  const upTo = (byteSize: number, atMs?: number): SaturationDetector => ({
+    type: `up to ${byteSize}`,
+    saturation: () => 0,
+    subscribe: () => () => {},
+    withRoomFor: (endpoints, item) => (item.byteSize <= byteSize ? endpoints : []),
+    ...(atMs !== undefined && { waitOf: (_endpoints, _item, nowMs) => ({ atMs, notBeforeMs: nowMs, missing: 'smaller ones' }) }),
+  });
+  const send = (flow: ReturnType<typeof makeFlow>['flow'], byteSize: number, priority: number) =>
+    flow.enqueue({ byteSize, ttlMs: 0 }, key('a', priority));
+
+  it('is that of the band, where it has one', () => {
+    const { flow } = makeFlow({
+      saturationDetector: upTo(5, 1e6),
+      bands: [{ priority: low, saturationDetector: upTo(50, 1e6) }],
+      holBlocking: 'none',
+    });
+    for (const priority of [high, low]) void send(flow, 20, priority);
+    expect(flow.stats()).toMatchObject({ waiting: 1, inFlight: 1 });
+    void send(flow, 60, low);
+    expect(flow.explain(2)?.text).toContain('smaller ones');
+  });
+
+  it.each<[string, SaturationDetector, number[]]>([
+    ['when it said, and then after recheckIntervalMs, for that is over', upTo(5, 700), [700, 740, 780]],
+    ['after recheckIntervalMs where it does not say', upTo(5), [40, 80, 120]],
+    ['after recheckIntervalMs where none of several says', maxOf(concurrencyDetector(), upTo(5)), [40, 80, 120]],
+  ])('is asked again %s', (_, detector, dueMs) => {
+    const askedAtMs = new Set<number>();
+    const saturationDetector: SaturationDetector = {
+      ...detector,
+      saturation: () => 0,
+      withRoomFor: (endpoints, item, nowMs) => {
+        askedAtMs.add(nowMs);
+        return detector.withRoomFor?.(endpoints, item, nowMs) ?? endpoints;
+      },
+    };
+    const { flow, clock } = makeFlow({ saturationDetector, gate: { recheckIntervalMs: 40 } });
+    void send(flow, 20, 0);
+    askedAtMs.clear();
+    clock.advance(dueMs.at(-1) as number);
+    expect([...askedAtMs]).toEqual(dueMs);
+  });
+});
+
+describe('what detectors hear of', () => {
+  it.each(['dispatched', 'released', 'reported', 'answered', 'sessionEnded'] as const)('%s, and of a band’s own as well', (hook) => {
+    const heard: string[] = [];
+    const hearing = (type: string): SaturationDetector => ({ type, saturation: () => 0, [hook]: () => void heard.push(type) });
+    const live = (options: Partial<FlowControllerOptions>): string[] => {
+      const { flow } = makeFlow(options);
+      const lease = runNow(flow);
+      lease.report({ promptTokens: 1 });
+      lease.answered({ status: 200, headers: {} });
+      lease.endSession();
+      lease.release();
+      return heard.splice(0);
+    };
+    expect(live({ saturationDetector: hearing('shared') })).toEqual(['shared']);
+    expect(live({ saturationDetector: dial(0), bands: [{ priority: 4, saturationDetector: hearing('own') }] })).toEqual(['own']);
+    expect(live({ saturationDetector: dial(0), defaultNegativeBand: { saturationDetector: hearing('template') } })).toEqual(['template']);
+  });
+
+  it('once, where several bands have the same', () => {
+    const heard: string[] = [];
+    const own: SaturationDetector = { type: 'own', saturation: () => 0, dispatched: () => void heard.push('own') };
+    const bands = [7, 8].map((priority) => ({ priority, saturationDetector: own }));
+    const { flow } = makeFlow({ saturationDetector: dial(0), bands, defaultBand: { saturationDetector: own } });
+    runNow(flow, { priority: 7 });
+    expect(heard).toEqual(['own']);
   });
 });
