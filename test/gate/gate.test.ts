@@ -631,7 +631,17 @@ describe('a usage-limit policy that reopens', () => {
 });
 
 describe('what the gate tells of quotas', () => {
-  const figure = { unit: 'requests', limit: 5, perMs: 1000, used: 1, reserved: 0, resetsInMs: 0, waitMs: 0, restsForMs: 0, isLearnt: false } as const;
+  const figure = {
+    unit: 'requests',
+    limit: 5,
+    perMs: 1000,
+    used: 1,
+    reserved: 0,
+    resetsInMs: 0,
+    waitMs: 0,
+    restsForMs: 0,
+    isLearnt: false,
+  } as const;
   const telling = (group: string, [unreported, ignoredReports, ignoredFigures, refusals]: readonly [number, number, number, number]) => ({
     type: group,
     saturation: () => 0,
@@ -645,7 +655,10 @@ describe('what the gate tells of quotas', () => {
   it('is what all its detectors say, added up', () => {
     const { flow } = makeFlow({
       saturationDetector: telling('shared', [1, 2, 3, 4]),
-      bands: [{ priority: 9, saturationDetector: telling('own', [10, 20, 30, 40]) }, { priority: 1, saturationDetector: dial(0) }],
+      bands: [
+        { priority: 9, saturationDetector: telling('own', [10, 20, 30, 40]) },
+        { priority: 1, saturationDetector: dial(0) },
+      ],
     });
     const { quotas, ...counts } = flow.figures().quotas ?? { quotas: [] };
     expect(quotas.map(({ group }) => group)).toEqual(['shared', 'own']);
@@ -658,7 +671,10 @@ describe('a pool of which nothing can be had', () => {
 
   it('says that it has no servers, that none reports, or that each is marked', () => {
     const pool = new EndpointPool();
-    const { flow } = makeFlow({ pool, saturationDetector: { type: 'x', saturation: () => 0, isBlindTo: ({ metrics }) => metrics === undefined } });
+    const { flow } = makeFlow({
+      pool,
+      saturationDetector: { type: 'x', saturation: () => 0, isBlindTo: ({ metrics }) => metrics === undefined },
+    });
     void flow.enqueue(request, key());
     expect(explained(flow)).toContain('the pool has no endpoints');
     pool.add('a');
