@@ -36,6 +36,7 @@ export { FlowControlError } from './core/outcome/flow-control-error.js';
 export { FlowEvictedError } from './core/outcome/flow-evicted-error.js';
 export type { Lease } from './core/outcome/lease.js';
 export type { Dispatched, Drop, DropReason, Outcome, OutcomeType } from './core/outcome/outcome.js';
+export type { ShadowDrops, ShadowFigures } from './core/outcome/shadow-figures.js';
 export { resolveOptions } from './core/resolve-options.js';
 export type { EndpointMetrics, EndpointView, LoraAdapters, PoolView, RankLoad } from './endpoints/endpoint.js';
 export { type EndpointOptions, EndpointPool, type PoolEvents } from './endpoints/endpoint-pool.js';

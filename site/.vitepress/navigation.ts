@@ -13,6 +13,7 @@ const guides = [
   'policies/README',
   'recipes',
   'quotas',
+  'shadow',
   'capacity',
   'capacity-planning',
   'gateway',

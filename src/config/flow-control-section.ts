@@ -69,7 +69,7 @@ function sectionSchema(plugins: DeclaredPlugins, defaults: ConfigDefaults) {
     evictionConfirmationGrace: optional(ttl()),
     evictionConfirmationTimeout: optional(interval('10s')),
     evictionReserve: optional(ttl()),
-    mode: optional(oneOf('queue', 'admission')),
+    mode: optional(oneOf('queue', 'admission', 'shadow')),
     admissionPolicyPluginRef: optional(plugins.reference('admission')),
     endpointPickerPluginRef: optional(plugins.reference('endpointPicker')),
     endpointFilterPluginRefs: optional(list(plugins.reference('endpointFilter'))),

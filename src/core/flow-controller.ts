@@ -19,6 +19,7 @@ import { FlowControlError } from './outcome/flow-control-error.js';
 import type { Lease } from './outcome/lease.js';
 import type { Outcome } from './outcome/outcome.js';
 import { resolveOptions } from './resolve-options.js';
+import { doorTo, Shadow } from './shadow/shadow.js';
 import { warnOfShortTtls } from './short-ttls.js';
 
 export interface CloseOptions {
@@ -47,6 +48,8 @@ type RequestTest<R> = { test(request: R): boolean }['test'];
 export class FlowController<R extends FlowRequest = FlowRequest> implements FlowGate<R> {
   private readonly events = new EventHub();
   private readonly dispatcher: Dispatcher;
+  /** What callers come to: the dispatcher itself, except in mode `shadow`. */
+  private door: Dispatcher | Shadow;
   private given: FlowControllerOptions<R>;
   private options: ResolvedOptions;
 
@@ -57,6 +60,12 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     warnOfShortTtls(options, this.options.clock);
     warnOfLimitSums(options, this.options);
     this.dispatcher = new Dispatcher(this.options, this.events);
+    this.door = doorTo(this.dispatcher, this.dispatcher, this.options);
+  }
+
+  /** True in mode `shadow`: what figures, events and explanations tell is what would have been. */
+  get isShadow(): boolean {
+    return this.door !== this.dispatcher;
   }
 
   /**
@@ -65,7 +74,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws (rejects) FlowConfigError for a call that cannot be right: no `byteSize`, no `fairnessId`, a priority that is no integer
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
-    return this.dispatcher.enqueue(request, key);
+    return this.door.enqueue(request, key);
   }
 
   /**
@@ -74,7 +83,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
-    return this.dispatcher.tryEnqueue(request, key);
+    return this.door.tryEnqueue(request, key);
   }
 
   /**
@@ -131,6 +140,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     warnOfShortTtls(changes, this.options.clock);
     if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
     this.dispatcher.reconfigure(this.options);
+    this.door = doorTo(this.dispatcher, this.door, this.options);
   }
 
   /**
@@ -152,6 +162,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
       const issue = { path: 'drainMs', expected: 'milliseconds from 0 up', got: describeValue(drainMs) };
       return Promise.reject(new FlowConfigError('close', [issue]));
     }
+    if (this.door instanceof Shadow) this.door.endWithCallers();
     return this.dispatcher.close(drainMs);
   }
 
@@ -170,11 +181,11 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
 
   /**
    * How many requests more may wait in the band of a priority: its `maxRequests` less those that wait, from 0 up. Undefined when the band
-   * has no such limit; limits of the whole controller and of bytes do not count. O(1).
+   * has no such limit, and in mode `shadow`; limits of the whole controller and of bytes do not count. O(1).
    * Source: llm-d-router, header `x-llm-d-flow-band-headroom-requests`.
    */
   bandHeadroom(priority: number): number | undefined {
-    return this.dispatcher.backlog.bands.headroomOf(priority);
+    return this.isShadow ? undefined : this.dispatcher.backlog.bands.headroomOf(priority);
   }
 
   /** What is asked for and what is served, waiting requests included: the signal for autoscalers. O(bands), and one reading of the detector. */

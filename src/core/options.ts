@@ -110,9 +110,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   gate?: GateOptions | undefined;
   /**
    * `queue`: what may not go now waits. `admission`: nothing waits; what the admission policy admits goes at once, whatever the gate
-   * says, and limits and TTLs do not matter. @default 'queue'
+   * says, and limits and TTLs do not matter. `shadow`: everything is decided, counted and explained as in `queue`, and nothing is held
+   * or refused: callers get their lease at once, `stats().shadow` says what would have been. @default 'queue'
    */
-  mode?: 'queue' | 'admission' | undefined;
+  mode?: 'queue' | 'admission' | 'shadow' | undefined;
   /** Refuses requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
   admission?: AdmissionPolicy<R> | undefined;
   /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default no request is evicted */
@@ -245,7 +246,7 @@ export interface ResolvedOptions {
   readonly saturationDetector: SaturationDetector;
   readonly gate: { readonly closeAt: number; readonly openAt: number; readonly failValue: number; readonly recheckIntervalMs: number };
   readonly usageLimitPolicy: UsageLimitPolicy;
-  readonly mode: 'queue' | 'admission';
+  readonly mode: 'queue' | 'admission' | 'shadow';
   readonly admission: AdmissionPolicy | undefined;
   readonly eviction: ResolvedEviction | undefined;
   readonly overflow: 'reject' | 'displace' | 'fair';

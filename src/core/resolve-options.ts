@@ -141,7 +141,7 @@ const gateShape = {
 const shape = {
   saturationDetector: element(readDetector),
   gate: orEmpty(object(gateShape, opensBelowClosing)),
-  mode: optional(oneOf('queue', 'admission'), 'queue'),
+  mode: optional(oneOf('queue', 'admission', 'shadow'), 'queue'),
   admission: optional(pluginOf('admission')),
   eviction: optional(eviction),
   overflow: optional(oneOf('reject', 'displace', 'fair'), 'reject'),

@@ -34,6 +34,8 @@ export class Call {
   putOff: Lease | undefined = undefined;
   /** Set when flow control dropped it. */
   drop: Drop | undefined = undefined;
+  /** In mode `shadow`: what would have become of it. */
+  wouldDrop: Drop | undefined = undefined;
   /** The gateway says which origins may read the answer. */
   ownsCors = false;
   /** The time that it waited, in all attempts together. */

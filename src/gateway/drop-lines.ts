@@ -8,10 +8,16 @@ import type { GatewayLog } from './gateway-log.js';
 export function logDropsOf(flow: FlowController<GatewayRequest>, { log }: GatewayConfig, write: GatewayLog): { stop(): void } {
   return logDrops(flow, {
     fairnessIds: log.tenants,
-    onLine: (_line, { drops, periodMs, reasons, priorities, fairnessIds }) => {
-      const level = reasons.cancelled === drops ? 'info' : 'warn';
+    onLine: (_line, { drops, periodMs, reasons, priorities, fairnessIds, isShadow }) => {
+      const level = isShadow === true || reasons.cancelled === drops ? 'info' : 'warn';
       const tenants = fairnessIds && counts(fairnessIds);
-      write(level, 'drops', { drops, periodMs, reasons: counts(reasons), priorities: counts(priorities), tenants });
+      write(level, isShadow === true ? 'would-be-drops' : 'drops', {
+        drops,
+        periodMs,
+        reasons: counts(reasons),
+        priorities: counts(priorities),
+        tenants,
+      });
     },
   });
 }

@@ -76,6 +76,10 @@ export class RequestHandler {
     flow.on('dropped', ({ request, outcome }) => {
       const call = this.calls.get(request.req);
       if (call === undefined) return;
+      if (flow.isShadow && this.upstreams.pool.endpoints.length > 0) {
+        call.wouldDrop = outcome;
+        return;
+      }
       call.drop = outcome;
       call.queuedMs += outcome.queuedMs;
     });

@@ -23,6 +23,7 @@ export function requestLine(call: Call, isSent: boolean, showsTenants: boolean):
     model: model?.slice(0, 100),
     status: res.headersSent ? res.statusCode : undefined,
     reason: drop?.reason ?? (lease?.isEvicted === true ? 'evicted' : undefined),
+    wouldDrop: call.wouldDrop?.reason,
     code: failure ?? codeOf(call),
     endpoint: attempts[attempts.length - 1],
     retries: attempts.length > 1 ? attempts.length - 1 : undefined,

@@ -57,7 +57,7 @@ describe('the checklist for a policy', () => {
   it.each(defaultRegistry().types())('finds the definition of %s beside its code, and in one list', (type) => {
     const { file, name } = definitionOf(type);
     expect(file).toMatch(
-      /^src\/(?:tiers\/[23]|gate\/(?:detectors|ceilings|quotas|sessions)|endpoints\/(?:pickers|filters)|admission|eviction)/,
+      /^src\/(?:tiers\/[123]|gate\/(?:detectors|ceilings|quotas|sessions)|endpoints\/(?:pickers|filters)|admission|eviction)/,
     );
     expect(sourcesWith(`${name}Plugin`)).toEqual([file, 'src/plugins/built-ins.ts'].sort());
   });

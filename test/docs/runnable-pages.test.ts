@@ -23,6 +23,7 @@ const pages = [
   ['migrate/promise-queues', 3],
   ['migrate/rate-limiters', 2],
   ['placement', 3],
+  ['shadow', 1],
   ['simulator', 1],
   ['testing', 3],
 ] as const;

@@ -90,6 +90,13 @@ export class Backlog implements Budgets {
     }
   }
 
+  /** Has somebody else hear of the end of a waiting request; returns who would have heard. */
+  redirect(item: QueueItem, settle: Settle): Settle {
+    const before = item.settle as Settle;
+    item.settle = settle;
+    return before;
+  }
+
   /** Takes the request out for its dispatch; returns the end of its promise. */
   take(item: QueueItem, band: PriorityBand, nowMs: number): Settle {
     const settle = item.settle as Settle;

@@ -27,6 +27,7 @@ import { queuedEvent } from '../events.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { Dispatched, Drop, DropReason, DropType, Outcome } from '../outcome/outcome.js';
+import type { ShadowFigures } from '../outcome/shadow-figures.js';
 import { Backlog, type BacklogListener } from './backlog.js';
 import { type DropDetails, Drops, overQuota } from './drops.js';
 import { GatePoller } from './gate-poller.js';
@@ -37,7 +38,7 @@ import type { Displacement } from './overflow.js';
 import { Placement } from './placement.js';
 import type { QueueItem, Settle } from './queue-item.js';
 import { Revalidation } from './revalidation.js';
-import { type LeaseOwner, type SeatLease, Seats } from './seats.js';
+import { type SeatLease, Seats, type SeatsOwner } from './seats.js';
 import { Shutdown } from './shutdown.js';
 import { type SerialHost, SingleWriter } from './single-writer.js';
 
@@ -50,7 +51,7 @@ const captureSettle = (settle: Settle): void => {
   capturedSettle = settle;
 };
 
-export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
+export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   readonly backlog: Backlog;
   readonly seats: Seats;
   readonly gate: Gate;
@@ -64,6 +65,8 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
   /** True until the next turn of the event loop, once a turn has dispatched as many waiting requests as it may. */
   isPaused = false;
 
+  /** In mode `shadow`, what it would have done. Written by `doorTo`. */
+  shadow: { readonly figures: ShadowFigures } | undefined;
   /** Undefined while no flow has a cap on what it runs. */
   caps: InFlightCaps | undefined;
 
@@ -176,6 +179,25 @@ export class Dispatcher implements LeaseOwner, SerialHost, BacklogListener {
     } finally {
       this.leave();
     }
+  }
+
+  /**
+   * For a shadow: takes the request in, now or after the operation that is running. Tells `decided` the outcome, undefined where the
+   * request waits, and `settle` the outcome of one that waited.
+   */
+  watch(request: FlowRequest, key: FlowKey, decided: (item: QueueItem, outcome: Outcome | undefined) => void, settle: Settle): void {
+    this.writer.perform(() => {
+      const item = this.read(request, key);
+      if (item === undefined) return;
+      const outcome = this.outcomeNow(item);
+      if (outcome === undefined) this.wait(item, settle);
+      decided(item, outcome);
+    });
+  }
+
+  /** True in the middle of an operation. */
+  get isBusy(): boolean {
+    return this.writer.isBusy;
   }
 
   /** For a call from inside another operation. */

@@ -16,6 +16,7 @@ import type { Gate } from '../../gate/gate.js';
 import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
+import type { FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
 import type { QueueItem } from './queue-item.js';
 
@@ -139,6 +140,17 @@ export class Placement {
   private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
     return this.member(fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs));
+  }
+
+  /** Where a request can be sent at all, whether there is room or not: to those that can be had, else to any that serves it. */
+  eligible(item: QueueItem, request: FlowRequest, nowMs: number): readonly Endpoint[] {
+    // A drop may know no class yet, and has released the payload that filters look at.
+    if (this.tellsClasses && !item.isWaiting) {
+      item.request = request;
+      item.requestClass = this.classOf(item);
+    }
+    const reachable = this.reachable(item.requestClass, nowMs);
+    return reachable.length > 0 ? reachable : this.endpointsFor(item.requestClass);
   }
 
   /** The endpoints that serve the class and can be had. */

@@ -49,11 +49,11 @@ export class Seats {
   private evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly gate: Gate;
   private readonly events: EventHub;
-  private readonly owner: LeaseOwner;
+  private readonly owner: SeatsOwner;
   private readonly onPoolChange: () => void;
 
   /** `onPoolChange` is the listener that the pool calls for this controller; it is not called for a seat that is given back here. */
-  constructor(pool: EndpointPool, gate: Gate, events: EventHub, owner: LeaseOwner, options: ResolvedOptions, onPoolChange: () => void) {
+  constructor(pool: EndpointPool, gate: Gate, events: EventHub, owner: SeatsOwner, options: ResolvedOptions, onPoolChange: () => void) {
     const { eviction } = options;
     this.pool = pool;
     this.gate = gate;
@@ -144,7 +144,7 @@ export class Seats {
    * @throws FlowConfigError when the pool has no such endpoint, or the lease was released
    */
   move(lease: SeatLease, to: string | EndpointView, nowMs: number): void {
-    const endpoint = this.destination(lease, to);
+    const endpoint = destination(this.pool, lease, to);
     const from = lease.seat;
     if (endpoint === from) return;
     lease.moveTo(endpoint, nowMs);
@@ -163,20 +163,24 @@ export class Seats {
       if (this.events.heard.evicted) this.events.emit('evicted', { lease });
     }
   }
-
-  private destination(lease: SeatLease, to: string | EndpointView): Endpoint {
-    if (lease.isReleased) {
-      throw new FlowConfigError('lease.bind', [{ path: '', expected: 'a lease that is held', got: 'one that was released' }]);
-    }
-    const endpoint = this.pool.get(typeof to === 'string' ? to : to?.id);
-    if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to)) {
-      throw new FlowConfigError('lease.bind', [{ path: 'endpoint', expected: 'an endpoint of the pool', got: describeValue(to) }]);
-    }
-    return endpoint;
-  }
 }
 
-/** The dispatcher, as a lease calls it. */
+/**
+ * The endpoint that a lease is to be moved to.
+ * @throws FlowConfigError when the pool has no such endpoint, or the lease was released
+ */
+export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
+  if (isReleased) {
+    throw new FlowConfigError('lease.bind', [{ path: '', expected: 'a lease that is held', got: 'one that was released' }]);
+  }
+  const endpoint = pool.get(typeof to === 'string' ? to : to?.id);
+  if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to)) {
+    throw new FlowConfigError('lease.bind', [{ path: 'endpoint', expected: 'an endpoint of the pool', got: describeValue(to) }]);
+  }
+  return endpoint;
+}
+
+/** Who gave a lease: the dispatcher, or a shadow before it. */
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
@@ -186,6 +190,10 @@ export interface LeaseOwner {
   answered(lease: SeatLease, answer: ServerAnswer): void;
   endSession(lease: SeatLease): void;
   requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome>;
+}
+
+/** The dispatcher, as the seats call it. */
+export interface SeatsOwner extends LeaseOwner {
   /** Some lease is held longer than it may be. */
   leasesDue(): void;
 }

@@ -67,7 +67,7 @@ export function explainWait(
   ];
   return {
     ...verdict,
-    text: clauses.filter((clause) => clause !== '').join('; '),
+    text: `${dispatcher.shadow === undefined ? '' : 'would wait: '}${clauses.filter((clause) => clause !== '').join('; ')}`,
     priority: item.priority,
     sequence: item.sequence,
     saturation,

@@ -9,7 +9,8 @@ import { aboveZero, clock, flag } from '../../base/schema/types.js';
 import type { DroppedEvent, FlowEvents } from '../events.js';
 
 export interface LogDropsOptions {
-  /** Gets `drops=12 periodMs=10000 reasons=ttl-expired:12 priorities=0:12`, and the same as an object. */
+  /** Gets `drops=12 periodMs=10000 reasons=ttl-expired:12 priorities=0:12`, and the same as an object; in mode `shadow` the line begins with
+   * `would-be-drops`. */
   onLine: (line: string, summary: DropSummary) => void;
   /** From the first drop to the line, ms, above 0. @default 10,000 */
   everyMs?: number | undefined;
@@ -27,6 +28,8 @@ export interface DropSummary {
   readonly priorities: Readonly<Record<string, number>>;
   /** The three with the most drops. */
   readonly fairnessIds?: Readonly<Record<string, number>>;
+  /** In mode `shadow`: nothing was dropped, these would have been. */
+  readonly isShadow?: true;
 }
 
 const optionsSchema = object({
@@ -41,6 +44,7 @@ const mostNames = 100;
 const namesTold = 3;
 
 interface Source {
+  readonly isShadow?: boolean;
   on(event: 'dropped', listener: (payload: FlowEvents['dropped']) => void): () => void;
 }
 
@@ -58,7 +62,7 @@ export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void
 
   function tell(): void {
     if (period === undefined) return;
-    const summary = period.summary(clock.now());
+    const summary = { ...period.summary(clock.now()), ...(flow.isShadow === true && { isShadow: true as const }) };
     period = undefined;
     onLine(lineOf(summary), summary);
   }
@@ -122,9 +126,9 @@ class Counts {
 }
 
 /** logfmt. Names from clients are quoted where they hold more than a plain word. */
-function lineOf({ drops, periodMs, ...counts }: DropSummary): string {
+function lineOf({ drops, periodMs, isShadow, ...counts }: DropSummary): string {
   const lists = Object.entries(counts).map(([key, of]) => `${key}=${Object.entries(of).map(([name, count]) => `${plain(name)}:${count}`)}`);
-  return [`drops=${drops}`, `periodMs=${periodMs}`, ...lists].join(' ');
+  return [`${isShadow === true ? 'would-be-' : ''}drops=${drops}`, `periodMs=${periodMs}`, ...lists].join(' ');
 }
 
 function plain(name: string): string {

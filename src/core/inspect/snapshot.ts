@@ -9,6 +9,7 @@ import type { Dispatcher } from '../engine/dispatcher.js';
 import type { CapState } from '../engine/in-flight-caps.js';
 import type { Limits } from '../options.js';
 import type { OutcomeType } from '../outcome/outcome.js';
+import type { ShadowFigures } from '../outcome/shadow-figures.js';
 import { countInFlight, type FlowInFlight, type InFlightByFlow, type LeaseAge, listInFlight, oldestLease } from './in-flight.js';
 
 /** Figures. At any time `enqueued` = `dispatched` + `rejected` + `evicted` + `waiting`. */
@@ -49,6 +50,8 @@ export interface FlowStats {
   readonly pluginErrors: number;
   /** Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost ignored. */
   readonly ignoredReports: number;
+  /** In mode `shadow`: what it would have done. The other figures are then what would have been. */
+  readonly shadow?: ShadowFigures | undefined;
 }
 
 export interface FlowSnapshot {
@@ -158,6 +161,7 @@ export function takeStats(
     fairnessIndex: fairnessIndexOf(dispatcher),
     pluginErrors,
     ignoredReports: backlog.bands.ignoredReports,
+    ...(dispatcher.shadow && { shadow: dispatcher.shadow.figures }),
   };
 }
 

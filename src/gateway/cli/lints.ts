@@ -62,7 +62,7 @@ const longBacklog = 100;
 
 /** A backlog of negative priority fills the gate, and whatever comes above it waits for answers to end (docs/simulator.md, row S8). */
 function headroomLints({ bands, mode, usageLimitPolicy, eviction }: Resolved, objectives: ReadonlyMap<string, number>): string[] {
-  const isFlat = mode === 'queue' && eviction === undefined && usageLimitPolicy.type === 'static-usage-limit-policy';
+  const isFlat = mode !== 'admission' && eviction === undefined && usageLimitPolicy.type === 'static-usage-limit-policy';
   const isShared = bands.length > 1 || [...objectives.values()].some((priority) => priority >= 0);
   return bands
     .filter(

@@ -1,5 +1,5 @@
 /** One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label. */
-import type { ControllerOverview, OutcomeType } from '../../index.js';
+import type { ControllerOverview, OutcomeType, ShadowFigures } from '../../index.js';
 import type { History } from './history.js';
 import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
 import { shortened } from './shortened.js';
@@ -112,6 +112,14 @@ export interface InspectorFrame {
     readonly waiting: readonly (number | null)[];
   };
   readonly slowest: readonly FrameWait[];
+  /** In shadow mode what it would have done, and every other figure is what would have been; null otherwise. */
+  readonly shadow: {
+    readonly passed: number;
+    readonly running: number;
+    readonly wouldHaveWaited: number;
+    readonly wouldHaveBeenDropped: number;
+    readonly wouldHaveBeenEvicted: number;
+  } | null;
   /** The lease that is held longest; null while nothing runs. */
   readonly oldestLease: { readonly flow: string; readonly heldMs: number; readonly isOverdue: boolean } | null;
 }
@@ -198,8 +206,20 @@ export function toFrame(
       decidedBy,
       why: text,
     })),
+    shadow: stats.shadow === undefined ? null : shadowOf(stats.shadow),
     oldestLease: overview.oldestLease === undefined ? null : oldestLeaseOf(overview.oldestLease, nameOf),
   };
+}
+
+function shadowOf({
+  passed,
+  running,
+  wouldHaveWaited,
+  wouldHaveBeenDropped,
+  wouldHaveBeenEvicted,
+}: ShadowFigures): InspectorFrame['shadow'] {
+  const dropped = wouldHaveBeenDropped.reduce((sum, { requests }) => sum + requests, 0);
+  return { passed, running, wouldHaveWaited, wouldHaveBeenDropped: dropped, wouldHaveBeenEvicted };
 }
 
 function oldestLeaseOf(

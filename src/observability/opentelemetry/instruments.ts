@@ -183,6 +183,36 @@ export const pluginErrors: Instrument = {
   unit: '{error}',
 };
 
+export const shadow: Instrument = {
+  name: 'flow_control.shadow',
+  description: '1 in shadow mode: nothing is held or refused, and every other metric is what would have been. Absent otherwise.',
+  unit: '1',
+};
+
+export const shadowPassed: Instrument = {
+  name: 'flow_control.shadow.passed',
+  description: 'Requests that shadow mode let through.',
+  unit: '{request}',
+};
+
+export const shadowWaited: Instrument = {
+  name: 'flow_control.shadow.would_have_waited',
+  description: 'Requests that shadow mode let through and that would have waited, whatever became of them then.',
+  unit: '{request}',
+};
+
+export const shadowDropped: Instrument = {
+  name: 'flow_control.shadow.would_have_been_dropped',
+  description: 'Requests that shadow mode let through and that would have been rejected, or evicted while they waited.',
+  unit: '{request}',
+};
+
+export const shadowEvicted: Instrument = {
+  name: 'flow_control.shadow.would_have_been_evicted',
+  description: 'Running requests that would have been evicted for one of higher priority.',
+  unit: '{request}',
+};
+
 export const attributes = {
   outcome: 'flow_control.outcome',
   priority: 'flow_control.priority',

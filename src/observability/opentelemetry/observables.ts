@@ -228,4 +228,29 @@ export const observables: readonly ObservableFigure[] = [
     instruments.pluginErrors,
     total(({ pluginErrors }) => pluginErrors),
   ),
+  single(
+    gauge,
+    instruments.shadow,
+    total(({ shadow }) => shadow && 1),
+  ),
+  single(
+    counter,
+    instruments.shadowPassed,
+    total(({ shadow }) => shadow?.passed),
+  ),
+  single(
+    counter,
+    instruments.shadowWaited,
+    total(({ shadow }) => shadow?.wouldHaveWaited),
+  ),
+  single(counter, instruments.shadowDropped, ({ stats }, { constant }) =>
+    (stats.shadow?.wouldHaveBeenDropped ?? []).map(
+      ({ outcome, reason, requests }): Figure => [requests, { ...constant, [attributes.outcome]: outcome, [attributes.errorType]: reason }],
+    ),
+  ),
+  single(
+    counter,
+    instruments.shadowEvicted,
+    total(({ shadow }) => shadow?.wouldHaveBeenEvicted),
+  ),
 ];

@@ -404,6 +404,46 @@ export const families: readonly Family<FlowReadings>[] = [
     labels: ['inference_pool'],
     samples: ({ figures, pool }) => one(pool, figures.stats.pluginErrors),
   },
+  {
+    name: 'flow_control_shadow',
+    type: 'gauge',
+    help: '1 in shadow mode: nothing is held or refused, and every other metric is what would have been. Absent otherwise.',
+    labels: ['inference_pool'],
+    aggregator: 'max',
+    samples: ({ figures: { stats }, pool }) => one(pool, stats.shadow && 1),
+  },
+  {
+    name: 'flow_control_shadow_passed_total',
+    type: 'counter',
+    help: 'Requests that shadow mode let through.',
+    labels: ['inference_pool'],
+    samples: ({ figures: { stats }, pool }) => one(pool, stats.shadow?.passed),
+  },
+  {
+    name: 'flow_control_shadow_would_have_waited_total',
+    type: 'counter',
+    help: 'Requests that shadow mode let through and that would have waited, whatever became of them then.',
+    labels: ['inference_pool'],
+    samples: ({ figures: { stats }, pool }) => one(pool, stats.shadow?.wouldHaveWaited),
+  },
+  {
+    name: 'flow_control_shadow_would_have_been_dropped_total',
+    type: 'counter',
+    help: 'Requests that shadow mode let through and that would have been rejected, or evicted while they waited.',
+    labels: ['outcome', 'reason', 'inference_pool'],
+    samples: ({ figures: { stats }, pool }) =>
+      (stats.shadow?.wouldHaveBeenDropped ?? []).map(({ outcome, reason, requests }) => ({
+        labels: { outcome, reason, ...pool },
+        value: requests,
+      })),
+  },
+  {
+    name: 'flow_control_shadow_would_have_been_evicted_total',
+    type: 'counter',
+    help: 'Running requests that would have been evicted for one of higher priority.',
+    labels: ['inference_pool'],
+    samples: ({ figures: { stats }, pool }) => one(pool, stats.shadow?.wouldHaveBeenEvicted),
+  },
 ];
 
 /** In Dynamo's name, so without the prefix. */

@@ -71,7 +71,9 @@ export class Simulation implements ServerHost, TrafficHost {
     this.mayEvict = flow.eviction !== undefined;
     this.running = this.options.outages.length > 0 ? new Set() : undefined;
     this.streamsUsage = this.options.usageReports === 'stream';
-    this.flow = new FlowController<SimRequest>({ ...flow, clock: this.clock, pool: this.fleet.pool });
+    // A shadow lets everything through: what it would do is what is simulated.
+    const mode = flow.mode === 'shadow' ? 'queue' : flow.mode;
+    this.flow = new FlowController<SimRequest>({ ...flow, mode, clock: this.clock, pool: this.fleet.pool });
     this.listen();
     this.report(flow);
     this.startSources();

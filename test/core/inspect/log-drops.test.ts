@@ -29,6 +29,28 @@ describe('logDrops', () => {
     expect(lines[1]).toBe('drops=1 periodMs=1000 reasons=global-max-bytes:1 priorities=0:1');
   });
 
+  it('says in shadow mode that nothing was dropped', () => {
+    const summaries: unknown[] = [];
+    const lines: string[] = [];
+    const { flow, clock, drop } = setUp({
+      onLine: (line, { isShadow }) => {
+        lines.push(line);
+        summaries.push(isShadow);
+      },
+    });
+    flow.reconfigure({ mode: 'shadow' });
+    drop(2, 'a');
+    clock.advance(1000);
+    flow.reconfigure({ mode: 'queue' });
+    drop(1, 'a');
+    clock.advance(1000);
+    expect(lines).toEqual([
+      'would-be-drops=2 periodMs=1000 reasons=global-max-bytes:2 priorities=0:2',
+      'drops=1 periodMs=1000 reasons=global-max-bytes:1 priorities=0:1',
+    ]);
+    expect(summaries).toEqual([true, undefined]);
+  });
+
   it('sets no timer while nothing is dropped', () => {
     const { clock, lines, drop } = setUp();
     expect(clock.pendingTimers).toBe(0);

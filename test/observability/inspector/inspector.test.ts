@@ -50,6 +50,17 @@ async function next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<In
 
 const readerOf = async (response: Promise<Response>) => (await response).body!.getReader();
 
+describe('shadow mode', () => {
+  it('is told in every frame, with what would have been', async () => {
+    const { flow, get } = setUp();
+    const shadowOf = async () => ((await (await get('?view=json')).json()) as InspectorFrame).shadow;
+    expect(await shadowOf()).toBeNull();
+    flow.reconfigure({ mode: 'shadow', limits: { maxRequests: 1 } });
+    for (const id of ['a', 'b', 'c']) flow.tryEnqueue(request, key(id));
+    expect(await shadowOf()).toEqual({ passed: 3, running: 3, wouldHaveWaited: 1, wouldHaveBeenDropped: 2, wouldHaveBeenEvicted: 0 });
+  });
+});
+
 describe('who may look', () => {
   it('is nobody unless the host says so', async () => {
     const { flow } = makeFlow();

@@ -48,6 +48,23 @@ describe('openTelemetryMetrics', () => {
     expect(points[0]?.value.buckets.boundaries.slice(-3)).toEqual([10, 30, 60]);
   });
 
+  it('says of shadow mode what would have been, and nothing of it otherwise', async () => {
+    const { meterProvider, points } = collector();
+    const { flow } = makeFlow({ mode: 'shadow', limits: { maxRequests: 1 } });
+    openTelemetryMetrics(flow, { meterProvider });
+    for (const id of ['a', 'b', 'c']) flow.tryEnqueue(request, key(id));
+    expect(await points('flow_control.shadow')).toEqual([[{}, 1]]);
+    expect(await points('flow_control.shadow.passed')).toEqual([[{}, 3]]);
+    expect(await points('flow_control.shadow.would_have_waited')).toEqual([[{}, 1]]);
+    expect(await points('flow_control.shadow.would_have_been_dropped')).toEqual([
+      [{ 'flow_control.outcome': 'RejectedCapacity', 'error.type': 'global-max-requests' }, 1],
+    ]);
+    expect(await points('flow_control.shadow.would_have_been_evicted')).toEqual([[{}, 0]]);
+    const other = collector();
+    openTelemetryMetrics(makeFlow().flow, { meterProvider: other.meterProvider });
+    expect(await other.points('flow_control.shadow')).toEqual([]);
+  });
+
   it('reads gauges from the controller when somebody collects', async () => {
     const { meterProvider, points } = collector();
     const { flow } = makeFlow({

@@ -93,6 +93,23 @@ describe('prometheusMetrics', () => {
     expect(select(series, 'sessions_expired_total').map(({ value }) => value)).toEqual([0]);
   });
 
+  it('says of shadow mode what would have been, and nothing of it otherwise', async () => {
+    const { flow, register } = setUp({ inferencePool: 'llama' }, { mode: 'shadow', limits: { maxRequests: 1 } });
+    for (const id of ['a', 'b', 'c', 'c']) flow.tryEnqueue(request, key(id));
+    const values = async (name: string) => select(await scrape(register), name).map(({ labels, value }) => [labels, value]);
+    const pool = { inference_pool: 'llama' };
+    expect(await values('shadow')).toEqual([[pool, 1]]);
+    expect(await values('shadow_passed_total')).toEqual([[pool, 4]]);
+    expect(await values('shadow_would_have_waited_total')).toEqual([[pool, 1]]);
+    expect(await values('shadow_would_have_been_dropped_total')).toEqual([
+      [{ ...pool, outcome: 'RejectedCapacity', reason: 'global-max-requests' }, 2],
+    ]);
+    expect(await values('shadow_would_have_been_evicted_total')).toEqual([[pool, 0]]);
+    flow.reconfigure({ mode: 'queue' });
+    expect(await values('shadow')).toEqual([]);
+    expect(await values('shadow_passed_total')).toEqual([]);
+  });
+
   it('puts waits into the buckets of the reference', async () => {
     const { flow, clock, register } = setUp();
     const lease = runNow(flow);

@@ -27,6 +27,18 @@ export function showGate(frame: InspectorFrame): void {
   mark(byId('lease'), 'overdue', frame.oldestLease?.isOverdue === true);
 }
 
+/** Says that nothing of what the page shows is felt by anybody. */
+export function showShadow({ shadow }: InspectorFrame): void {
+  const notice = byId('shadow');
+  notice.hidden = shadow === null;
+  if (shadow === null) return;
+  const { passed, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = shadow;
+  const evicted = wouldHaveBeenEvicted === 0 ? '' : `, ${count(wouldHaveBeenEvicted)} would have been evicted while they ran`;
+  const dropped = `${count(wouldHaveBeenDropped)} would have been dropped`;
+  const told = `Of ${count(passed)} requests ${count(wouldHaveWaited)} would have waited, ${dropped}${evicted}.`;
+  write(notice, `Shadow mode: nothing is held or refused, and this page shows what would be. ${told}`);
+}
+
 /** One word for each state, here and at the gate. */
 const words: Readonly<Record<FrameBand['gate'], string>> = {
   open: 'open',

@@ -2,7 +2,7 @@
 import type { InspectorFrame } from '../../frame.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
 import { byId, count, mark, tell, write } from './dom.js';
-import { showBands, showGate } from './lanes.js';
+import { showBands, showGate, showShadow } from './lanes.js';
 import { showQuotasAndSessions } from './quotas.js';
 import { listenForSearches } from './search.js';
 import { showTenants } from './tenants.js';
@@ -19,6 +19,7 @@ function show(): void {
   const frame = latest;
   latest = undefined;
   if (frame === undefined) return;
+  showShadow(frame);
   showGate(frame);
   showTenants(frame);
   showBands(frame);
