@@ -15,7 +15,7 @@ function fileWith(url: string, mode: string): object {
     overflow: 'reject',
     defaultRequestTTL: '60s',
   };
-  return fileOf([url], { flowControl, admin: { listen: { port: 0 } }, log: { requests: true } });
+  return fileOf([url], { flowControl, log: { requests: true } });
 }
 
 /** A server that answers when the test says so. */
@@ -33,7 +33,7 @@ it('lets everything through, and says what would have been', async () => {
   const { gateway, post, log } = await startGateway(fileWith(upstream.url, 'shadow'));
   const answers = Array.from({ length: 4 }, () => post(body));
   // One seat, one place in the queue, and all four are with the server.
-  await until(() => upstream.received.length === 4);
+  await until('four requests at the server', () => upstream.received.length === 4);
   const { stats } = gateway.flow.overview();
   expect(stats).toMatchObject({ inFlight: 1, waiting: 1, rejected: 2 });
   expect(stats.shadow).toMatchObject({
@@ -44,7 +44,7 @@ it('lets everything through, and says what would have been', async () => {
   });
   answerAll();
   expect(await Promise.all(answers.map(async (answer) => (await answer).status))).toEqual([200, 200, 200, 200]);
-  await until(() => log.filter(({ event }) => event === 'request').length === 4);
+  await until('four lines', () => log.filter(({ event }) => event === 'request').length === 4);
   const lines = log.filter(({ event }) => event === 'request').map(({ fields }) => [fields.status, fields.reason, fields.wouldDrop]);
   expect(lines.filter(([, reason]) => reason !== undefined)).toEqual([]);
   expect(lines.filter(([, , would]) => would === 'global-max-requests')).toHaveLength(2);
@@ -54,15 +54,15 @@ it('is turned on for real by a reload', async () => {
   const { upstream, answerAll } = await slowServer();
   const { gateway, post } = await startGateway(fileWith(upstream.url, 'shadow'));
   const passed = [post(body), post(body)];
-  await until(() => upstream.received.length === 2);
+  await until('two requests at the server', () => upstream.received.length === 2);
   gateway.reconfigure(loadGatewayConfig(fileWith(upstream.url, 'queue')));
   expect(gateway.flow.isShadow).toBe(false);
   const third = post(body);
-  await until(() => gateway.flow.stats().waiting === 1);
+  await until('a request that waits', () => gateway.flow.stats().waiting === 1);
   expect((await post(body)).status).toBe(429);
   expect(upstream.received).toHaveLength(2);
   answerAll();
-  await until(() => upstream.received.length === 3);
+  await until('the third at the server', () => upstream.received.length === 3);
   answerAll();
   expect((await third).status).toBe(200);
   await Promise.all(passed);

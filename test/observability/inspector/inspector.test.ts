@@ -52,12 +52,12 @@ const readerOf = async (response: Promise<Response>) => (await response).body!.g
 
 describe('shadow mode', () => {
   it('is told in every frame, with what would have been', async () => {
+    const shadowOf = async (get: ReturnType<typeof setUp>['get']) => ((await (await get('?view=json')).json()) as InspectorFrame).shadow;
+    expect(await shadowOf(setUp().get)).toBeNull();
     const { flow, get } = setUp();
-    const shadowOf = async () => ((await (await get('?view=json')).json()) as InspectorFrame).shadow;
-    expect(await shadowOf()).toBeNull();
     flow.reconfigure({ mode: 'shadow', limits: { maxRequests: 1 } });
     for (const id of ['a', 'b', 'c']) flow.tryEnqueue(request, key(id));
-    expect(await shadowOf()).toEqual({ passed: 3, running: 3, wouldHaveWaited: 1, wouldHaveBeenDropped: 2, wouldHaveBeenEvicted: 0 });
+    expect(await shadowOf(get)).toEqual({ passed: 3, running: 3, wouldHaveWaited: 1, wouldHaveBeenDropped: 2, wouldHaveBeenEvicted: 0 });
   });
 });
 
