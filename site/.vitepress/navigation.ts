@@ -45,7 +45,7 @@ const explanation = [
 ];
 
 const policies = pagesIn('policies').filter((page) => page !== 'policies/README');
-const generated = ['reference/headgate', ...pagesIn('reference/headgate')].filter((page) => existsSync(new URL(`${page}.md`, docs)));
+const generated = [...pagesIn('reference'), ...pagesIn('reference/headgate')].filter((page) => page !== 'reference/README');
 
 /** Folders that are listed as they are: whoever adds a page need not add it here. */
 const folders = { Recipes: pagesIn('recipes'), 'Coming from': [...pagesIn('migration'), ...pagesIn('migrate')] };
