@@ -95,6 +95,19 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
     expect(await second(page)).toBe(40);
   });
 
+  it('has quotas of a provider and a slow server: in the picture, the link, the code and the file', async () => {
+    const page = await visit();
+    await page.getByLabel('Requests a minute').fill('300');
+    await page.getByLabel('Server that is slow').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.getByRole('img', { name: /Of the quota of requests \d+ % is taken\. gpu-0 is slow\./ }).waitFor();
+    expect(await page.evaluate<string>('location.hash')).toMatch(/&requestQuota=300&slow=1$/);
+    const code = page.locator('.pg-code pre');
+    await expect.poll(() => code.textContent()).toContain('quotaDetector({');
+    await page.getByText('YAML').click();
+    await expect.poll(() => code.textContent()).toMatch(/slowdowns:\n {2}- server: gpu-0\n {4}at: 20s\n {4}for: 30s\n {4}factor: 4\n/);
+  });
+
   it('copies a link that shows the same to somebody else, and the file', async () => {
     const page = await visit();
     await page.getByRole('button', { name: 'Batch beside chat' }).click();
