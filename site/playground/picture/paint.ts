@@ -88,8 +88,9 @@ function paintGate(context: CanvasRenderingContext2D, { gate, lanes }: Layout, c
   }
 }
 
-/** Each fills up with what was taken of it lately; its name stands in it, from below. */
-function paintQuotas(context: CanvasRenderingContext2D, layout: Layout, colours: Colours, { quotas }: Look): void {
+/** Each fills up with what was taken of it lately; its name stands in it, from below. The one that holds requests back has a rim. */
+function paintQuotas(context: CanvasRenderingContext2D, layout: Layout, colours: Colours, { quotas, waiting, saturation }: Look): void {
+  const most = Math.max(...quotas.map(({ taken }) => taken));
   for (const [index, { unit, taken }] of quotas.entries()) {
     const box = layout.quotas[index];
     if (box === undefined) continue;
@@ -97,6 +98,9 @@ function paintQuotas(context: CanvasRenderingContext2D, layout: Layout, colours:
     context.fillRect(box.x, box.y, box.width, box.height);
     context.fillStyle = colours.line;
     context.fillRect(box.x, box.y + box.height * (1 - taken), box.width, box.height * taken);
+    context.strokeStyle = waiting > 0 && saturation < 1 && taken === most ? colours.closed : colours.line;
+    context.lineWidth = 1;
+    context.strokeRect(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1);
     context.save();
     context.translate(box.x + box.width / 2, box.y + box.height - 6);
     context.rotate(-Math.PI / 2);
