@@ -47,12 +47,14 @@ export class DeclaredPlugins implements PluginReferences {
   private readonly registry: PluginRegistry;
   private readonly problems: Problems;
   private readonly at: string;
+  private readonly silent: Readonly<Record<string, object>>;
 
-  /** `at` opens the paths of problems. */
-  constructor(registry: PluginRegistry, problems: Problems, at: string) {
+  /** `at` opens the paths of problems. `silent`: by type, the parameters of plugins that do not say otherwise. */
+  constructor(registry: PluginRegistry, problems: Problems, at: string, silent: Readonly<Record<string, object>> = {}) {
     this.registry = registry;
     this.problems = problems;
     this.at = at;
+    this.silent = silent;
   }
 
   /** Makes every plugin of the list. Types that the registry does not know are left alone: they are the scheduler's. */
@@ -139,7 +141,8 @@ export class DeclaredPlugins implements PluginReferences {
 
   private create({ type, parameters, at }: Instance): Plugins[ConfigurableKind] | undefined {
     try {
-      return this.registry.create(type, parameters, this);
+      const silent = this.silent[type];
+      return this.registry.create(type, silent === undefined ? parameters : { ...silent, ...(parameters as object | undefined) }, this);
     } catch (error) {
       const issues =
         error instanceof FlowConfigError

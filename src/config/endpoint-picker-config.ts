@@ -3,7 +3,7 @@ import { type FlowControllerOptions, type PluginRegistry, schemas } from '../ind
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
 import { featureGate, readFeatureGates } from './feature-gates.js';
-import { type ConfigDefaults, readFlowControl } from './flow-control-section.js';
+import { type ConfigDefaults, readFlowControl, silentParameters } from './flow-control-section.js';
 import type { Problems } from './problems.js';
 
 const apiVersions = ['llm-d.ai/v1alpha1', 'inference.networking.x-k8s.io/v1alpha1'] as const;
@@ -46,7 +46,7 @@ export function readEndpointPickerConfig(
   const hasSettings = Object.keys(body.flowControl ?? {}).some((key) => key !== 'saturationDetector');
   if (!enabled && hasSettings) problems.warn(at, 'flowControl is ignored: the feature gate "flowControl" is off');
 
-  const plugins = new DeclaredPlugins(registry, problems, at);
+  const plugins = new DeclaredPlugins(registry, problems, at, silentParameters[defaults]);
   plugins.declareAll(Array.isArray(body.plugins) ? body.plugins : []);
   const section = readFlowControl(body.flowControl, plugins, defaults, problems, at);
   const pluginRef = plugins.reference('saturationDetector', 'utilization-detector');

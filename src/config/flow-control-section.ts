@@ -23,6 +23,12 @@ const silence = {
   headgate: { fairness: 'round-robin-fairness-policy', overflow: 'fair' },
 } as const;
 
+/** Parameters of types that mean something else where a file is silent than in code. */
+export const silentParameters: Record<ConfigDefaults, Readonly<Record<string, object>>> = {
+  'llm-d': { 'utilization-detector': { queueDepthThreshold: 5 } },
+  headgate: {},
+};
+
 /** Settings that say nothing while `enableEviction` is off. */
 const evictionNames = [
   'evictionFilterPluginRef',

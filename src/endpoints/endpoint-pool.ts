@@ -63,6 +63,7 @@ export class Endpoint implements EndpointView {
   inFlightRequests = 0;
   inFlightTokens = 0;
   dispatchedRequests = 0;
+  endedSinceReport = 0;
   isMember = true;
   state: EndpointState = 'ready';
   overloadedUntilMs = 0;
@@ -88,6 +89,7 @@ export class Endpoint implements EndpointView {
   /** @internal */
   report(metrics: EndpointMetrics, travelMs: number): void {
     this.metrics = metrics;
+    this.endedSinceReport = 0;
     for (const seat of this.unsampled) {
       if (seat.seatedAtMs > metrics.sampledAtMs - travelMs) break;
       this.unsampled.delete(seat);
@@ -257,7 +259,7 @@ export class EndpointPool implements PoolView {
   unbook(endpoint: Endpoint, seat: Seat, tokens: number, except?: () => void): void {
     endpoint.inFlightRequests--;
     endpoint.inFlightTokens -= tokens;
-    if (endpoint.unsampled.size > 0) endpoint.unsampled.delete(seat);
+    if (endpoint.metrics !== undefined && !endpoint.unsampled.delete(seat)) endpoint.endedSinceReport++;
     if (!endpoint.isMember) return;
     this.inFlightRequests--;
     this.inFlightTokens -= tokens;

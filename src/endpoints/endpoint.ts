@@ -62,6 +62,11 @@ export interface EndpointView {
    * report), and so are missing from the metrics; counted from the first report on.
    */
   readonly unsampledRequests: number;
+  /**
+   * Requests that `metrics` counts and that have ended since they were reported; absent in views of your own = 0. An end that the server
+   * had counted, and of which the controller heard after the report, is among them until the next one.
+   */
+  readonly endedSinceReport?: number | undefined;
   /** Requests ever dispatched to it. */
   readonly dispatchedRequests: number;
 }

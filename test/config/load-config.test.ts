@@ -879,3 +879,29 @@ describe('what the loader lets through', () => {
     expect(accepted).toBeGreaterThan(0);
   });
 });
+
+describe('the depth of the servers’ queues', () => {
+  const one = { type: 'utilization-detector' };
+  const pool = new EndpointPool();
+  pool.add('server');
+  pool.report('server', { waitingQueueSize: 1, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: 0 });
+
+  /** What a server with one waiting request reads. */
+  function reading(defaults: 'llm-d' | 'headgate', rest: object): number {
+    const { saturationDetector } = loadConfig(document({}, rest), { defaults }).options;
+    if (typeof saturationDetector === 'function') throw new Error('a detector was expected');
+    return saturationDetector.saturation(pool, 0);
+  }
+
+  it.each([
+    ['llm-d', {}, 0.2],
+    ['llm-d', { plugins: [one] }, 0.2],
+    ['llm-d', { plugins: [{ ...one, parameters: { kvCacheUtilThreshold: 0.9 } }] }, 0.2],
+    ['llm-d', { plugins: [{ ...one, parameters: { queueDepthThreshold: 2 } }] }, 0.5],
+    ['headgate', {}, 1],
+    ['headgate', { plugins: [one] }, 1],
+    ['headgate', { plugins: [{ ...one, parameters: { queueDepthThreshold: 2 } }] }, 0.5],
+  ] as const)('is the reference’s in files of llm-d, and shallow otherwise: %s %j', (defaults, rest, expected) => {
+    expect(reading(defaults, rest)).toBe(expected);
+  });
+});

@@ -103,6 +103,20 @@ describe('check', () => {
     expect(warnings.join('\n')).toContain(warning);
   });
 
+  it('warns of queues in servers that are deep, where there are several priorities', () => {
+    const documentOf = (parameters: string, bands: string): string =>
+      `apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\nfeatureGates: [flowControl]\nplugins: [{ type: utilization-detector${parameters} }]\nflowControl: { priorityBands: [${bands}] }\n`;
+    const both = '{ priority: 100 }, { priority: 0 }';
+    const warningsOf = (text: string): string => checkSource(text).warnings.join('\n');
+    expect(warningsOf(documentOf('', both))).toContain('queueDepthThreshold is 5: requests of high priority stand behind up to 5 others');
+    expect(warningsOf(documentOf(', parameters: { queueDepthThreshold: 2 }', both))).not.toContain('queueDepthThreshold');
+    expect(warningsOf(documentOf('', '{ priority: 0 }'))).not.toContain('queueDepthThreshold');
+    const file = `listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a" }]\nflowControl: { priorityBands: [${both}] }\n`;
+    expect(warningsOf(file)).not.toContain('queueDepthThreshold');
+    const deep = 'plugins: [{ type: utilization-detector, parameters: { queueDepthThreshold: 4 } }]\n';
+    expect(warningsOf(file + deep)).toContain('queueDepthThreshold is 4');
+  });
+
   it('warns of metrics that become stale while the gateway is idle', () => {
     const file = 'listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a" }]\nscrape: {}\nplugins:\n';
     const detector = '- { type: utilization-detector, parameters: { metricsStalenessThreshold: 100ms } }\n';

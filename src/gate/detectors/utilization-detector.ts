@@ -8,7 +8,10 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 export interface UtilizationDetectorOptions {
-  /** Requests waiting in a server's own queue at which it is full. @default 5 */
+  /**
+   * Requests waiting in a server's own queue at which it is full: so many strangers stand there before one of high priority. 1 keeps them in
+   * the gateway. Servers that answer dozens of requests a second need more, to have the next one at hand. @default 1
+   */
   queueDepthThreshold?: number | undefined;
   /** Share of the KV cache in use at which a server is full, above 0 and at most 1. @default 0.8 */
   kvCacheUtilThreshold?: number | undefined;
@@ -26,7 +29,7 @@ export interface UtilizationDetectorOptions {
 }
 
 const parameters = object({
-  queueDepthThreshold: optional(positiveInteger(), 5),
+  queueDepthThreshold: optional(positiveInteger(), 1),
   kvCacheUtilThreshold: optional(ratioAboveZero(), 0.8),
   metricsStalenessThreshold: optional(positiveDuration('200ms'), 200),
   stalenessPolicy: optional(oneOf('saturated', 'ignore', 'last-known'), 'saturated'),
@@ -50,8 +53,9 @@ interface Load {
  * missing or stale counts 1, is left out, or is judged by the last ones (`stalenessPolicy`). O(endpoints).
  * `filter` keeps endpoints that count by their metrics and are strictly below both thresholds · (1 + headroom).
  *
- * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them
- * (`lagCompensation`), so that one stale reading cannot release a herd.
+ * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them, and
+ * those that have ended since make room (`lagCompensation`), so that one stale reading cannot release a herd. Its `queueDepthThreshold`
+ * is 5, which llm-d's files keep here.
  * Source: llm-d-router, utilization-detector.
  * @throws FlowConfigError
  */
@@ -73,9 +77,10 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     if (isFresh(endpoint, nowMs)) stale.delete(endpoint);
     else stale.add(endpoint);
   }
-  function waitingAt({ metrics, unsampledRequests }: EndpointView): number {
+  /** Each request that was sent since the report takes a place in the server, and each that has ended leaves one to those that wait there. */
+  function waitingAt({ metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView): number {
     const waiting = metrics?.waitingQueueSize ?? 0;
-    return lagCompensation ? waiting + unsampledRequests : waiting;
+    return lagCompensation ? Math.max(waiting + unsampledRequests - endedSinceReport, 0) : waiting;
   }
   /** The last reported load, scaled down by the requests that have ended since. */
   function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefined {

@@ -10,7 +10,7 @@ import {
 } from '../../index.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { type Effective, effectiveFlow, effectiveGateway } from './effective.js';
-import { flowLints, gatewayLints } from './lints.js';
+import { depthLints, flowLints, gatewayLints } from './lints.js';
 
 export interface CheckResult {
   readonly kind: 'gateway file' | 'EndpointPickerConfig' | 'unknown';
@@ -40,7 +40,10 @@ function checkDocument(text: string, registry: PluginRegistry | undefined): Find
   const { options, warnings, objectives, enabled } = loadConfig(text, { registry });
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
-  return { warnings: [...warnings, ...gate, ...flowLints(resolved, objectives, text)], effective: effectiveFlow(resolved) };
+  return {
+    warnings: [...warnings, ...gate, ...flowLints(resolved, objectives, text), ...depthLints(resolved, objectives, text, 5)],
+    effective: effectiveFlow(resolved),
+  };
 }
 
 function checkGateway(text: string, registry: PluginRegistry | undefined): Findings {
@@ -49,7 +52,13 @@ function checkGateway(text: string, registry: PluginRegistry | undefined): Findi
   const resolved = resolve(config.flow);
   const objectives = new Map(Object.entries(config.objectives));
   return {
-    warnings: [...config.warnings, ...missing, ...gatewayLints(config, resolved, text), ...flowLints(resolved, objectives, text)],
+    warnings: [
+      ...config.warnings,
+      ...missing,
+      ...gatewayLints(config, resolved, text),
+      ...flowLints(resolved, objectives, text),
+      ...depthLints(resolved, objectives, text, 1),
+    ],
     effective: [...effectiveGateway(config), ...effectiveFlow(resolved)],
   };
 }

@@ -75,6 +75,30 @@ function headroomLints({ bands, mode, usageLimitPolicy, eviction }: Resolved, ob
     );
 }
 
+/** Threshold of servers' queues beyond which priority is worth little: those that stand in a server are passed by nobody. */
+const deepQueue = 2;
+
+/** `silentDepth`: what a file means that does not name the threshold. */
+export function depthLints(
+  { bands, saturationDetector }: Resolved,
+  objectives: ReadonlyMap<string, number>,
+  text: string,
+  silentDepth: number,
+): string[] {
+  const priorities = new Set([...bands.map(({ priority }) => priority), ...objectives.values()]);
+  const declared = declaredPlugins(text).filter(({ type }) => type === 'utilization-detector');
+  const isImplied = declared.length === 0 && saturationDetector.type === 'utilization-detector';
+  const depths = [
+    ...declared.map(({ parameters }) => Number(parameters.queueDepthThreshold ?? silentDepth)),
+    ...(isImplied ? [silentDepth] : []),
+  ];
+  const deepest = Math.max(0, ...depths);
+  if (priorities.size < 2 || deepest <= deepQueue) return [];
+  return [
+    `queueDepthThreshold is ${deepest}: requests of high priority stand behind up to ${deepest} others in each server, where nothing is reordered; 1 keeps them in the gateway`,
+  ];
+}
+
 /** Types that are nearly one that is known: the loader leaves what it does not know to the scheduler. */
 function pluginLints(text: string): string[] {
   const known = defaultRegistry().types();

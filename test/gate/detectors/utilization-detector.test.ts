@@ -1,8 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { UtilizationDetectorOptions } from '../../../src/gate/detectors/utilization-detector.js';
-import { EndpointPool, type EndpointView, FlowConfigError, utilizationDetector } from '../../../src/index.js';
+import type { UtilizationDetector, UtilizationDetectorOptions } from '../../../src/gate/detectors/utilization-detector.js';
+import { EndpointPool, type EndpointView, FlowConfigError, type Lease, utilizationDetector } from '../../../src/index.js';
 import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
 import { key, makeFlow, request } from '../../support/flow.js';
+
+/** Figures of a threshold of 5 are easier to read. */
+const atFive = (options: UtilizationDetectorOptions = {}): UtilizationDetector =>
+  utilizationDetector({ queueDepthThreshold: 5, ...options });
 
 /** Sampled at 0 unless told otherwise. */
 function server(waitingQueueSize: number, kvCacheUsage: number, sampledAtMs = 0, unsampledRequests = 0): EndpointView {
@@ -11,6 +15,10 @@ function server(waitingQueueSize: number, kvCacheUsage: number, sampledAtMs = 0,
 }
 
 describe('the roofline', () => {
+  it('is 1 where one request waits in each server, unless told otherwise', () => {
+    expect(utilizationDetector().saturation(poolOf(server(1, 0)), 0)).toBe(1);
+  });
+
   it.each<[string, UtilizationDetectorOptions, EndpointView[], number]>([
     ['is 0 for an idle server', {}, [server(0, 0)], 0],
     ['is the queue over its threshold of 5', {}, [server(2, 0)], 0.4],
@@ -25,7 +33,7 @@ describe('the roofline', () => {
     ['counts what was sent since the sample as waiting', {}, [server(1, 0, 0, 3)], 0.8],
     ['does not when lag compensation is off', { lagCompensation: false }, [server(1, 0, 0, 3)], 0.2],
   ])('%s', (_, options, endpoints, expected) => {
-    expect(utilizationDetector(options).saturation(poolOf(...endpoints), 0)).toBeCloseTo(expected, 12);
+    expect(atFive(options).saturation(poolOf(...endpoints), 0)).toBeCloseTo(expected, 12);
   });
 
   it.each([
@@ -33,7 +41,7 @@ describe('the roofline', () => {
     [200.5, 1, 1],
     [10_000, 1, 1],
   ])('reads metrics of %d ms ago as saturation %d, with %d stale', (age, expected, stale) => {
-    const detector = utilizationDetector();
+    const detector = atFive();
     expect(detector.saturation(poolOf(server(0, 0, 1000)), 1000 + age)).toBe(expected);
     expect(detector.staleEndpoints).toBe(stale);
   });
@@ -55,7 +63,7 @@ describe('the filter', () => {
     ['fresh', {}, [server(0, 0.1, -500), server(1, 0)], ['w1k0']],
     ['below the threshold with what was sent since the sample', {}, [server(2, 0, 0, 3), server(2, 0.1, 0, 2)], ['w2k0.1']],
   ])('keeps servers that are %s', (_, options, endpoints, expected) => {
-    const kept = utilizationDetector(options).filter?.(endpoints, 0);
+    const kept = atFive(options).filter?.(endpoints, 0);
     expect(kept?.map(({ id }) => id)).toEqual(expected);
   });
 
@@ -82,7 +90,7 @@ describe('between two samples', () => {
     options: UtilizationDetectorOptions = {},
   ): ReturnType<typeof makeFlow> & { pool: EndpointPool; sample: (waiting: number) => void } {
     const pool = new EndpointPool();
-    const made = makeFlow({ pool, saturationDetector: utilizationDetector(options) });
+    const made = makeFlow({ pool, saturationDetector: atFive(options) });
     const sample = (waitingQueueSize: number): void => {
       for (const { id } of pool.endpoints) pool.report(id, { waitingQueueSize, runningRequests: 0, kvCacheUsage: 0 });
     };
@@ -125,6 +133,30 @@ describe('between two samples', () => {
     expect(flow.stats()).toMatchObject({ inFlight: 5, waiting: 5 });
     last();
     expect(flow.stats()).toMatchObject({ inFlight: 5, waiting: 4 });
+  });
+
+  it('a request that the sample counted and that has ended makes room for the next, until another sample knows', () => {
+    const { flow, clock, sample, pool } = gateway(1);
+    const leases: Lease[] = [];
+    flow.on('dispatched', ({ lease }) => leases.push(lease));
+    sample(0);
+    clock.advance(1);
+    for (let i = 0; i < 20; i++) void flow.enqueue(request, key());
+    clock.advance(50);
+    // All five wait there: others fill it.
+    sample(5);
+    expect([flow.stats().inFlight, pool.get('e0')?.endedSinceReport]).toEqual([5, 0]);
+    leases[0]?.release();
+    leases[1]?.release();
+    expect([flow.stats().inFlight, pool.get('e0')?.endedSinceReport]).toEqual([5, 2]);
+    sample(5);
+    expect([flow.stats().inFlight, pool.get('e0')?.endedSinceReport]).toEqual([5, 0]);
+  });
+
+  it('requests that have ended leave no room beyond that of an empty queue', () => {
+    const idle = fakeEndpoint('idle', { metrics: { waitingQueueSize: 0, kvCacheUsage: 0, runningRequests: 9, sampledAtMs: 0 } });
+    expect(atFive().saturation(poolOf({ ...idle, unsampledRequests: 1, endedSinceReport: 4 }), 0)).toBe(0);
+    expect(atFive({ lagCompensation: false }).saturation(poolOf({ ...server(5, 0), endedSinceReport: 4 }), 0)).toBe(1);
   });
 
   it('a sample that includes what was sent takes its place', () => {
