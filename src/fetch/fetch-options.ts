@@ -41,7 +41,10 @@ export interface MarkablePool {
 }
 
 export interface FlowFetchOptions extends ErrorResponseOptions {
-  /** Sends the request once it was dispatched. @default the platform's, looked up at each call */
+  /**
+   * Sends the request once it was dispatched. @default the platform's, looked up at each call; where the flow's own has taken its place,
+   * the one that was there when it was made
+   */
   fetch?: Fetch | undefined;
   /** Names the flow. What it leaves out comes from `context`. Synchronous; an exception rejects the call. @default the flow `default-flow`, priority 0 */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;

@@ -56,8 +56,12 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
   // The clients of all providers find the message there; Dynamo's contract has a body of its own.
   const { body = settings.contract === 'dynamo' ? undefined : 'openai' } = settings;
   const responseOptions: ErrorResponseOptions = { ...settings, body };
+  // Where this fetch has taken the platform's place, what it sends comes back to it: that has its seat, and goes to what was there before.
+  const platform = globalThis.fetch;
+  const sent = new WeakSet<AbortSignal>();
 
   async function fetchInTurn(input: string | URL | Request, init?: RequestInit): Promise<Response> {
+    if (init?.signal && sent.has(init.signal)) return platform(input, init);
     const call = new FetchCall(input, init);
     call.signal?.throwIfAborted();
     const { request, key } = describe(call, settings);
@@ -68,6 +72,7 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
       const { lease, queuedMs } = outcome;
       const mayRetry = retries < mostRetries;
       const attempt = new Attempt(lease, call, settings, counts, mayRetry);
+      sent.add(attempt.end.signal);
       const result = await attempt.run();
       if (result.type === 'answered') return result.response;
       const again = mayRetry ? await waitAgain(attempt, result, call, () => ask(flow, request, key)) : undefined;

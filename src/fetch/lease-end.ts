@@ -21,6 +21,8 @@ export class LeaseEnd<T> {
   isAnswered = false;
   /** Of the answer, once there is one. */
   reader: AnswerReader<T> | undefined = undefined;
+  /** Hears that the lease has ended, whichever way. */
+  onOver: (() => void) | undefined = undefined;
   private readonly work = new AbortController();
   private clock: Clock | undefined = undefined;
   private idleTimer: unknown = undefined;
@@ -89,6 +91,7 @@ export class LeaseEnd<T> {
   leave(): boolean {
     if (this.isOver) return false;
     this.isOver = true;
+    this.onOver?.();
     this.clock?.clearTimeout(this.idleTimer);
     this.lease.signal.removeEventListener('abort', this.leaseEnded);
     this.caller?.removeEventListener('abort', this.callerLeft);

@@ -1,9 +1,9 @@
 /** What a caller of `flowFetch` gets, and when the seat comes back. Against a model server on a real socket. */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { headerValue } from '../../src/adapters/http/index.js';
-import { elsewhere, type FetchCall, type FetchRequest, flowFetch } from '../../src/fetch/index.js';
+import { elsewhere, type FetchCall, type FetchRequest, type FlowFetch, flowFetch } from '../../src/fetch/index.js';
 import {
   concurrencyDetector,
   EndpointPool,
@@ -17,6 +17,9 @@ import { ManualClock } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
 import { expectIdle, gated, type Setup } from './flow.js';
 import { hang, inTurn, type ModelServer, refuse, sendText, serve, stall, startModelServer, think } from './model-server.js';
+
+setFlagsFromString('--expose_gc');
+const collect: () => void = runInNewContext('gc');
 
 const chat = (more: object = {}): RequestInit => ({
   method: 'POST',
@@ -130,8 +133,6 @@ describe('a call that is dispatched', () => {
   });
 
   it('gives the seat back when nobody reads the answer, and counts it', async () => {
-    setFlagsFromString('--expose_gc');
-    const collect: () => void = runInNewContext('gc');
     const server = await startModelServer(stall);
     const setup = gated();
     await setup.fetch(urlOf(server), streamed);
@@ -142,6 +143,27 @@ describe('a call that is dispatched', () => {
     });
     expect(setup.fetch.counts.unread).toBe(1);
     await until('the server was left', () => server.asked[0]!.wasLeft);
+  });
+
+  it('can be collected once it has ended, also when the reason of its caller refers to it', async () => {
+    const server = await startModelServer(stall);
+    const setup = gated();
+    async function leave(): Promise<WeakRef<Response>> {
+      const abort = new AbortController();
+      const response = await setup.fetch(urlOf(server), { ...streamed, signal: abort.signal });
+      abort.abort({ response });
+      return new WeakRef(response);
+    }
+    const answer = await leave();
+    await expectIdle(setup);
+    await until(
+      'the answer was collected',
+      () => {
+        collect();
+        return answer.deref() === undefined;
+      },
+      10_000,
+    );
   });
 
   it('sends what it was given, but for the control headers', async () => {
@@ -155,6 +177,36 @@ describe('a call that is dispatched', () => {
       expect(asked.headers).toMatchObject({ authorization: 'Bearer k' });
       expect(asked.headers).not.toHaveProperty('x-gateway-inference-fairness-id');
     }
+  });
+});
+
+describe('a fetch in the place of the platform’s', () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  it.each<[string, (own: FlowFetch) => typeof globalThis.fetch]>([
+    ['itself', (own) => own as typeof globalThis.fetch],
+    ['behind a function that passes on what it gets', (own) => (input, init) => own(input as string, { redirect: 'follow', ...init })],
+  ])('takes one seat for a call, and sends it with what was there before: %s', async (_, inPlace) => {
+    const server = await startModelServer();
+    const setup = gated();
+    let dispatched = 0;
+    setup.flow.on('dispatched', () => dispatched++);
+    vi.stubGlobal('fetch', inPlace(setup.fetch));
+    const response = await fetch(`${server.url}/v1/chat/completions`, { method: 'POST', body: '{"model":"m"}' });
+    expect(await response.json()).toMatchObject({ usage: { total_tokens: 9 } });
+    await expectIdle(setup);
+    expect([dispatched, server.asked.length]).toEqual([1, 1]);
+  });
+
+  it('is called by itself with a body of its own each time it is sent again', async () => {
+    const server = await startModelServer(inTurn(refuse(503, { 'retry-after-ms': '0' }), serve));
+    const setup = gated();
+    vi.stubGlobal('fetch', setup.fetch);
+    const response = await fetch(`${server.url}/v1/chat/completions`, { method: 'POST', body: '{"model":"m"}' });
+    expect(response.status).toBe(200);
+    await response.text();
+    await expectIdle(setup);
+    expect([setup.fetch.counts.retried, server.asked.map(({ body }) => body.model)]).toEqual([1, ['m', 'm']]);
   });
 });
 
