@@ -48,6 +48,13 @@ describe('tokenBucket', () => {
     expect(bucket.tokens).toBe(0);
   });
 
+  it('pays when it has been refilled, in however many steps', () => {
+    const bucket = tokenBucket({ capacity: 1, refillPerSecond: 1 });
+    // Ten tenths add up to a little less than 1 in binary.
+    const answers = Array.from({ length: 11 }, (_, i) => bucket.admit({ tokens: 1 }, standard, at(i * 100)) === 'admit');
+    expect(answers).toEqual([true, ...Array<boolean>(9).fill(false), true]);
+  });
+
   it('admits a request without tokens from an empty bucket', () => {
     const bucket = tokenBucket({ capacity: 1, refillPerSecond: 1 });
     bucket.admit({ tokens: 1 }, standard, at(0));

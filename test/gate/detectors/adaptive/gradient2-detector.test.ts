@@ -38,6 +38,14 @@ describe('gradient2', () => {
     expect(slowAgain(60)).toBe(50);
   });
 
+  it('averages a past that was less than twice as slow, and forgets it no faster', () => {
+    const feed = new WindowFeed(gradient2({ maxLimit: 1000, smoothing: 1, queueSize: 0, initialLimit: 100 }));
+    for (let i = 0; i < 10; i++) feed.play({ ttftMs: 150 });
+    for (let i = 0; i < 30; i++) feed.play({ ttftMs: 100 });
+    // The long run is about 145 still, and 200 is no slower than half as much again.
+    expect(feed.play({ ttftMs: 200 })).toBe(100);
+  });
+
   it('does not fall below 20 unless told to', () => {
     const slower = Array.from({ length: 30 }, (_, i) => 100 * 2 ** i);
     expect(limitsOf({}, ...slower).at(-1)).toBe(20);
