@@ -601,6 +601,49 @@ describe('a detector of a band’s own', () => {
     expect(flow.tryEnqueue(request, key('a', low))).toBeUndefined();
     expect(flow.tryEnqueue(request, key('a', high))?.type).toBe('Dispatched');
   });
+
+  it.each([
+    [1, undefined],
+    [0.3, 'Dispatched'],
+  ])('closes its band alone when it fails at the fail value %d, though its ceiling is 2: %s', (failValue, type) => {
+    const saturation = (): number => Number.NaN;
+    const usageLimitPolicy = staticUsageLimit({ threshold: 2 });
+    const bands = [{ priority: low, saturationDetector: { type: 'failing', saturation } }];
+    const { flow } = makeFlow({ saturationDetector: dial(0), bands, usageLimitPolicy, gate: { failValue } });
+    expect(flow.tryEnqueue(request, key('a', low))?.type).toBe(type);
+    expect(flow.tryEnqueue(request, key('a', high))?.type).toBe('Dispatched');
+  });
+
+  it('is what its band is shown with, and what its expired requests are told', async () => {
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(0.25, true),
+      bands: [{ priority: low, saturationDetector: dial(3, true) }],
+    });
+    runNow(flow, { priority: high });
+    const waiting = flow.enqueue({ ...request, ttlMs: 50 }, key('a', low));
+    expect(flow.overview().bands.map(({ priority, saturation }) => [priority, saturation])).toEqual([
+      [high, 0.25],
+      [low, 3],
+      [0, 0.25],
+    ]);
+    clock.advance(50);
+    const outcome = await waiting;
+    expect(outcome.type === 'EvictedTTL' && outcome.explanation?.text).toContain('saturation was 3.00, the ceiling 1.00');
+  });
+
+  it('goes on to be reported by its kind after a reconfiguration, and so is the usage-limit policy', () => {
+    const broken: UsageLimitPolicy = {
+      type: 'broken',
+      computeLimits: () => {
+        throw new Error('broken');
+      },
+    };
+    const { flow } = makeFlow({ saturationDetector: dial(0) });
+    const errors = record(flow, 'pluginError');
+    flow.reconfigure({ usageLimitPolicy: broken, bands: [{ priority: low, saturationDetector: dial(Number.NaN) }] });
+    flow.tryEnqueue(request, key('a', low));
+    expect(new Set(errors.map(({ kind }) => kind))).toEqual(new Set(['usageLimit', 'saturationDetector']));
+  });
 });
 
 describe('a usage-limit policy that reopens', () => {
@@ -663,6 +706,38 @@ describe('what the gate tells of quotas', () => {
     const { quotas, ...counts } = flow.figures().quotas ?? { quotas: [] };
     expect(quotas.map(({ group }) => group)).toEqual(['shared', 'own']);
     expect(counts).toEqual({ unreported: 11, ignoredReports: 22, ignoredFigures: 33, refusals: 44 });
+  });
+});
+
+describe('what the gate tells of sessions', () => {
+  const telling = (type: string, resident: number, seen: string[] = []): SaturationDetector => ({
+    type,
+    saturation: () => 0,
+    subscribe: () => () => {},
+    withRoomFor: () => [],
+    sessions(held) {
+      seen.push(...held.map(({ fairnessId }) => fairnessId));
+      return { resident, idle: 1, maxSessions: 20, waiting: held.length, tokens: 0, expired: 2 };
+    },
+  });
+
+  it('is nothing where no detector limits any', () => {
+    expect(makeFlow().flow.figures().sessions).toBeUndefined();
+  });
+
+  it('is what all its detectors say, added up; each is shown the first request of every queue that is held back', () => {
+    const seen: string[] = [];
+    const { flow } = makeFlow({
+      saturationDetector: telling('shared', 3, seen),
+      bands: [
+        { priority: 9, saturationDetector: telling('own', 4) },
+        { priority: 1, saturationDetector: dial(0) },
+      ],
+      holBlocking: 'flow',
+    });
+    for (const name of ['a', 'a', 'b']) void flow.enqueue(request, key(name));
+    expect(flow.figures().sessions).toEqual({ resident: 7, idle: 2, maxSessions: 40, waiting: 4, tokens: 0, expired: 4 });
+    expect(seen).toEqual(['a', 'b']);
   });
 });
 
@@ -730,6 +805,23 @@ describe('a detector that judges single requests', () => {
     clock.advance(dueMs.at(-1) as number);
     expect([...askedAtMs]).toEqual(dueMs);
   });
+});
+
+it('a detector that judges single requests costs those no timer that it has room for', () => {
+  const timersWith = (withRoomFor: SaturationDetector['withRoomFor']): number => {
+    const judge: SaturationDetector = {
+      type: 'judge',
+      saturation: () => 0,
+      subscribe: () => () => {},
+      ...(withRoomFor && { withRoomFor }),
+    };
+    const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 1 }), judge);
+    const { flow, clock } = makeFlow({ saturationDetector, defaultRequestTtl: Number.POSITIVE_INFINITY });
+    for (let i = 0; i < 3; i++) void flow.enqueue(request, key());
+    expect(flow.stats().waiting).toBe(2);
+    return clock.pendingTimers;
+  };
+  expect(timersWith((endpoints) => endpoints)).toBe(timersWith(undefined));
 });
 
 describe('what detectors hear of', () => {

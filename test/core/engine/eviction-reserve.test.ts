@@ -88,6 +88,19 @@ describe('the seat that was taken back by eviction', () => {
     expect(flow.stats().evictedInFlight).toBe(2);
   });
 
+  it('stays free through a change of other options, and of its own time from then on', async () => {
+    const { flow, clock, premium } = await afterOneEviction();
+    premium.release();
+    flow.reconfigure({ limits: { maxRequests: 5 } });
+    const batch = watch(flow.enqueue({ byteSize: 1 }, key('batch', -1)));
+    await turns();
+    expect(batch.ended).toBe(false);
+    flow.reconfigure({ eviction: { reserveMs: 100 } });
+    clock.advance(100);
+    await turns();
+    expect(batch.ended).toBe(true);
+  });
+
   it('is given up when eviction is switched off', async () => {
     const { flow, premium } = await afterOneEviction();
     premium.release();
