@@ -848,6 +848,9 @@ describe('what detectors hear of', () => {
     const bands = [7, 8].map((priority) => ({ priority, saturationDetector: own }));
     const { flow } = makeFlow({ saturationDetector: dial(0), bands, defaultBand: { saturationDetector: own } });
     runNow(flow, { priority: 7 });
+    expect(heard.splice(0)).toEqual(['own']);
+    flow.reconfigure({ saturationDetector: own });
+    runNow(flow, { priority: 8 });
     expect(heard).toEqual(['own']);
   });
 });
