@@ -1,6 +1,7 @@
 // Writes what mutation testing found into the table of docs/contributing/mutation.md: one row for each file, from the reports named (the
-// last one, test-results/mutation.json, when none is). Several reports of one file add up while its source is the same: a mutant counts as
-// noticed when tests of one of them noticed it. Rows of files that no report has stay as they are; files never measured say so.
+// last one, test-results/mutation.json, when none is). Several reports of one file add up: a mutant counts as noticed when tests of one
+// of them noticed it. Reports of what a file was before it changed say nothing. Rows of files that no report has stay as they are; files
+// never measured say so.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import stryker from '../stryker.config.mjs';
 
@@ -9,17 +10,18 @@ const [begin, end] = ['<!-- written by scripts/mutation-table.mjs -->', '<!-- en
 const named = process.argv.slice(2);
 const reports = named.length > 0 ? named : [stryker.jsonReporter.fileName];
 
-/** By file: its source, whether each mutant was noticed, and the day of the last report. */
+/** By file: whether each mutant was noticed, and the day of the last report. */
 const found = new Map();
 for (const path of reports.sort((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs)) {
   for (const [file, { source, mutants }] of Object.entries(JSON.parse(readFileSync(path, 'utf8')).files)) {
-    const noticed = found.get(file)?.source === source ? found.get(file).noticed : new Map();
+    if (readFileSync(file, 'utf8') !== source) continue;
+    const noticed = found.get(file)?.noticed ?? new Map();
     for (const { status, location, mutatorName, replacement } of mutants) {
       if (!['Killed', 'Timeout', 'Survived', 'NoCoverage'].includes(status)) continue;
       const key = JSON.stringify([location, mutatorName, replacement]);
       noticed.set(key, noticed.get(key) === true || status === 'Killed' || status === 'Timeout');
     }
-    found.set(file, { source, noticed, date: statSync(path).mtime.toISOString().slice(0, 10) });
+    found.set(file, { noticed, date: statSync(path).mtime.toISOString().slice(0, 10) });
   }
 }
 

@@ -484,6 +484,27 @@ describe('ceilings', () => {
     for (let i = 0; i < 15; i++) runNow(flow);
     expect(flow.tryEnqueue(request, key())).toBeUndefined();
   });
+
+  it('that cannot be had are reported by what they were, and so is what a policy promised and did not keep', async () => {
+    const odd: UsageLimitPolicy = {
+      type: 'odd',
+      computeLimits(_saturation, _priorities, ceilings) {
+        ceilings[0] = Number.NaN;
+        return Promise.reject(new Error('late')) as never;
+      },
+      dispatched: () => Promise.reject(new Error('later')) as never,
+    };
+    const { flow } = makeFlow({ saturationDetector: () => 0, usageLimitPolicy: odd });
+    const errors = record(flow, 'pluginError');
+    runNow(flow);
+    await new Promise(setImmediate);
+    expect(errors.map(({ kind, type }) => `${kind} ${type}`)).toEqual(Array(3).fill('usageLimit odd'));
+    expect(errors.map(({ error }) => String(error)).sort()).toEqual([
+      'Error: late',
+      'Error: later',
+      'TypeError: a ceiling must be a number; got NaN',
+    ]);
+  });
 });
 
 describe('a detector of a band’s own', () => {
@@ -768,7 +789,7 @@ describe('a detector that judges single requests', () => {
     saturation: () => 0,
     subscribe: () => () => {},
     withRoomFor: (endpoints, item) => (item.byteSize <= byteSize ? endpoints : []),
-    ...(atMs !== undefined && { waitOf: (_endpoints, _item, nowMs) => ({ atMs, notBeforeMs: nowMs, missing: 'smaller ones' }) }),
+    ...(atMs !== undefined && { waitOf: (_endpoints, _item, nowMs) => ({ atMs, notBeforeMs: nowMs, missing: `less than ${byteSize}` }) }),
   });
   const send = (flow: ReturnType<typeof makeFlow>['flow'], byteSize: number, priority: number) =>
     flow.enqueue({ byteSize, ttlMs: 0 }, key('a', priority));
@@ -782,7 +803,7 @@ describe('a detector that judges single requests', () => {
     for (const priority of [high, low]) void send(flow, 20, priority);
     expect(flow.stats()).toMatchObject({ waiting: 1, inFlight: 1 });
     void send(flow, 60, low);
-    expect(flow.explain(2)?.text).toContain('smaller ones');
+    expect(flow.explain(2)?.text).toContain('less than 50');
   });
 
   it.each<[string, SaturationDetector, number[]]>([
