@@ -521,6 +521,23 @@ describe('a detector of a band’s own', () => {
     expect(flow.tryEnqueue(request, key('a', high))?.type).toBe('Dispatched');
   });
 
+  it.each(['strict', 'fifo', 'aging'] as const)(
+    "lets its band go where one above is closed, unless that goes first, with bandOrder '%s'",
+    (bandOrder) => {
+      const [shared, own] = [dial(1, true), dial(1, true)];
+      const { flow } = makeFlow({
+        saturationDetector: shared,
+        bands: [{ priority: high }, { priority: low, saturationDetector: own }],
+        bandOrder,
+      });
+      for (const priority of [high, low]) void flow.enqueue(request, key('a', priority));
+      own.turnTo(0);
+      expect(flow.stats().waiting).toBe(bandOrder === 'strict' ? 2 : 1);
+      shared.turnTo(0);
+      expect(flow.stats().waiting).toBe(0);
+    },
+  );
+
   it('is that of the template for the sign of the priority', () => {
     const { flow } = makeFlow({
       saturationDetector: dial(0),
@@ -778,6 +795,19 @@ describe('a pool of which nothing can be had', () => {
     pool.markOverloaded('a', 1000);
     expect(explained(flow)).toContain('every server is ill, draining or marked as overloaded');
     expect(flow.stats()).toMatchObject({ waiting: 1, saturation: 1 });
+  });
+
+  it('is looked at again when the first of its marks ends', () => {
+    const pool = new EndpointPool();
+    for (const id of ['a', 'b']) pool.add(id);
+    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(0, true), defaultRequestTtl: 0, noEndpointRequestTtl: 0 });
+    pool.markOverloaded('a', 500);
+    pool.markOverloaded('b', 300);
+    void flow.enqueue(request, key());
+    clock.advance(299);
+    expect(flow.stats().waiting).toBe(1);
+    clock.advance(1);
+    expect(flow.stats().waiting).toBe(0);
   });
 });
 
