@@ -1,9 +1,9 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Fetch, type RetryOptions, retryingFetch } from '../../src/client/index.js';
+import { type Fetch, type RetryOptions, retrying } from '../../src/client/index.js';
 import { ManualClock } from '../../src/testing/index.js';
-import { until } from '../integration/support/until.js';
+import { deferred, until } from '../integration/support/until.js';
 
 interface Server {
   readonly url: string;
@@ -12,6 +12,8 @@ interface Server {
   /** What arrived, one text for each request. */
   readonly bodies: string[];
   connections: number;
+  /** Responses whose body was read to its end. */
+  read: number;
 }
 
 async function serve(
@@ -32,8 +34,13 @@ async function serve(
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   });
-  const send = retryingFetch({ clock, random: () => 0, ...options });
-  const served: Server = { url: `http://127.0.0.1:${port}`, send, clock, bodies, connections: 0 };
+  const send = retrying(fetchCounted, { clock, random: () => 0, ...options });
+  const served: Server = { url: `http://127.0.0.1:${port}`, send, clock, bodies, connections: 0, read: 0 };
+  async function fetchCounted(...call: Parameters<Fetch>): Promise<Response> {
+    const response = await fetch(...call);
+    const counted = response.body?.pipeThrough(new TransformStream({ flush: () => void served.read++ }));
+    return new Response(counted, response);
+  }
   server.on('connection', () => served.connections++);
   return served;
 }
@@ -59,7 +66,7 @@ describe('a retrying fetch over real connections', () => {
     for (let attempt = 0; attempt < 3; attempt++) {
       await until('refused', () => server.bodies.length === attempt + 1);
       await until('the client waits', () => server.clock.pendingTimers === 1);
-      await new Promise((resolve) => setTimeout(resolve, 30)); // the rest of the refusal, on real sockets
+      await until('the rest of the refusal was read', () => server.read === attempt + 1);
       server.clock.advance(1000);
     }
     expect(await (await response).text()).toBe('served');
@@ -85,12 +92,14 @@ describe('a retrying fetch over real connections', () => {
   });
 
   it('sends nothing again once a byte of the answer has arrived', async () => {
+    const arrived = deferred();
     const server = await serve((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.write('data: first\n\n');
-      setTimeout(() => res.destroy(), 10);
+      void arrived.promise.then(() => res.destroy());
     });
     const response = await server.send(server.url, { method: 'POST', body: 'prompt' });
+    arrived.resolve();
     await expect(response.text()).rejects.toThrow();
     expect([server.bodies.length, server.clock.pendingTimers]).toEqual([1, 0]);
   });

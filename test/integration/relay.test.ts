@@ -16,7 +16,7 @@ import type { RelayOptions } from '../../src/adapters/http/relayed-answer.js';
 import * as ofKoa from '../../src/adapters/koa/index.js';
 import * as ofNode from '../../src/adapters/node/index.js';
 import { concurrencyDetector, FlowController } from '../../src/index.js';
-import { until } from './support/until.js';
+import { deferred, until } from './support/until.js';
 
 /** Starts a gateway that relays every request to `upstream`; returns its server. */
 type Host = (flow: FlowController, upstream: string, options: RelayOptions) => Promise<Server> | Server;
@@ -191,11 +191,13 @@ describe.each(Object.entries(hosts))('relay in %s', (_, host) => {
   });
 
   it('an upstream that breaks off breaks off the response, which nobody can take for the whole', async () => {
+    const arrived = deferred();
     const { url, flow, errors } = await stage(host, (_req, res) => {
       res.write('data: one\n\n');
-      setTimeout(() => res.destroy(), 5);
+      void arrived.promise.then(() => res.destroy());
     });
     const response = await fetch(url);
+    arrived.resolve();
     await expect(response.text()).rejects.toThrow();
     await isFree(flow);
     expect(errors).toHaveLength(1);

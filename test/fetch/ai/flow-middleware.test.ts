@@ -111,10 +111,11 @@ describe('flowMiddleware', () => {
     ] as const) {
       const server = await startModelServer(inTurn(behave, serve));
       const setup = gated(server, {}, { eviction: {} });
-      const batch = read(setup.model, { providerOptions: { headgate: { priority: -1 } } });
+      let hasText = false;
+      const onChunk = ({ chunk }: { chunk: { type: string } }): void => void (hasText ||= chunk.type === 'text-delta');
+      const batch = read(setup.model, { onChunk, providerOptions: { headgate: { priority: -1 } } });
       const ended = isServed ? expect(batch).resolves.toBe('served') : expect(batch).rejects.toBeInstanceOf(FlowEvictedError);
-      await until('it runs', () => server.asked.length === 1 && (isServed || server.asked[0]!.res.headersSent));
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await until('it runs', () => server.asked.length === 1 && (isServed || hasText));
       expect(await read(setup.model, { providerOptions: { headgate: { priority: 1 } } })).toBe('served');
       await ended;
       await expectIdle(setup);
