@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { builtinModules } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -70,11 +71,11 @@ beforeAll(async () => {
 afterAll(() => rm(consumer, { recursive: true, force: true }));
 
 describe('contents', () => {
-  test('the tarball holds the build, the sources and the legal texts only', async () => {
+  test('the tarball holds the build and the legal texts only', async () => {
     const names = await readdir(installed('.'));
-    expect(names).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json', 'src']));
+    expect(names).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json']));
     const others = names.filter(
-      (name) => !['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json', 'src'].includes(name),
+      (name) => !['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json'].includes(name),
     );
     expect(others).toEqual([]);
   });
@@ -101,6 +102,31 @@ describe('contents', () => {
     const copied = [...homes].filter(([className, names]) => names.length > 1 && exported.has(className));
     // The client loads nothing of the core, so it brings its own error, which is told by its brand.
     expect(copied).toEqual([['FlowConfigError', ['index', 'client']]]);
+  });
+
+  test('source maps bring their sources with them', async () => {
+    const maps = (await readdir(installed('dist'))).filter((name) => name.endsWith('.map'));
+    expect(maps.length).toBeGreaterThan(bundles.length);
+    for (const name of maps) {
+      const { sources, sourcesContent } = JSON.parse(await readFile(installed(`dist/${name}`), 'utf8')) as Record<string, unknown[]>;
+      expect(
+        sourcesContent?.filter((content) => typeof content === 'string'),
+        name,
+      ).toHaveLength(sources!.length);
+    }
+  });
+
+  test('modules of Node are loaded by names that no package can have', async () => {
+    const bare = new Set(builtinModules.filter((name) => !name.startsWith('node:')));
+    for (const name of (await readdir(installed('dist'))).filter((each) => /\.c?js$/.test(each))) {
+      const source = await readFile(installed(`dist/${name}`), 'utf8');
+      const loaded = [...source.matchAll(/^(?:import|export)\b[^'"\n]*["']([^"'\n]+)["'];?$|\b(?:require|import)\(["']([^"'\n]+)["']\)/gm)];
+      expect(
+        loaded.map(([, from, called]) => from ?? called).filter((module) => bare.has(module as string)),
+        name,
+      ).toEqual([]);
+      if (name === 'node.js') expect(loaded.some(([, from]) => from?.startsWith('node:') === true)).toBe(true);
+    }
   });
 
   test('the ESM build imports tinyqueue, the CommonJS build contains it', async () => {
