@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig, mergeConfig } from 'vitest/config';
-import { peerDependencies } from './package.json' with { type: 'json' };
+import manifest from './package.json' with { type: 'json' };
 import common from './vitest.config.js';
 
 const folder = process.env.FLOORS_FOLDER;
@@ -14,7 +14,7 @@ export default mergeConfig(
   common,
   defineConfig({
     resolve: {
-      alias: Object.keys(peerDependencies)
+      alias: Object.keys(manifest.peerDependencies)
         .filter((name) => installed.includes(name.split('/')[0] as string))
         .map((name) => ({ find: new RegExp(`^${name}(?=/|$)`), replacement: join(folder, 'node_modules', name) })),
     },

@@ -1,6 +1,6 @@
 /** What every adapter promises, over real sockets. */
 import http2, { type Http2ServerRequest } from 'node:http2';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RequestFlow } from '../../src/adapters/node/index.js';
 import { FlowControlError } from '../../src/index.js';
@@ -586,6 +586,70 @@ describe.each(hosts)('$name', (host: Host) => {
     it('passes where it is skipped', async () => {
       const { client } = await start({ handler: ok, options: { maxRequestBytes: 1000, skip: () => true } });
       expect(await client.request({ body: 'x'.repeat(2000), headers: { 'content-length': '2000' } }).status).toBe(200);
+    });
+  });
+
+  describe('a client that has a seat and does not send its body', () => {
+    const reading = async (io: Io): Promise<void> => io.send(200, `${await readBody(io.req)} bytes`);
+
+    it('is answered 408, and the next one runs', async () => {
+      const { client, gate } = await start({ handler: reading, options: { uploadIdleMs: 100 } });
+      const idle = client.request({ upload: true });
+      await until('it runs', () => gate.flow.stats().inFlight === 1);
+      const next = client.request();
+      expect(await idle.status).toBe(408);
+      expect(JSON.parse(await idle.text)).toMatchObject({ code: 'ERR_FLOW_UPLOAD_TIMEOUT', status: 408 });
+      if (isHttp1) expect((await idle.headers).connection).toBe('close');
+      expect(await next.status).toBe(200);
+    });
+
+    it('stops its handler by the signal', async () => {
+      const seen: RequestFlow[] = [];
+      const handler = ({ flow }: Io): Promise<void> => {
+        seen.push(flow!);
+        return new Promise(() => {});
+      };
+      const { client } = await start({ handler, options: { uploadIdleMs: 100, body: 'openai' } });
+      const idle = client.request({ upload: true });
+      expect(await idle.status).toBe(408);
+      expect(JSON.parse(await idle.text)).toMatchObject({ error: { code: 'ERR_FLOW_UPLOAD_TIMEOUT' } });
+      expect(seen[0]!.signal.aborted).toBe(true);
+    });
+
+    it('has all the time that it wants once the response has begun', async () => {
+      let stream: Writable | undefined;
+      const handler = (io: Io): void | Promise<void> => {
+        if (io.path !== '/duplex') return reading(io);
+        stream = io.stream();
+        stream.write(events);
+        return undefined;
+      };
+      const { client } = await start({ handler, gate: countingGate(2), options: { uploadIdleMs: 100 } });
+      const duplex = client.request({ upload: true, path: '/duplex' });
+      await until('it streams', () => duplex.received() === events);
+      // Another one is ended meanwhile.
+      expect(await client.request({ upload: true }).status).toBe(408);
+      stream!.end(events);
+      expect(await duplex.text).toBe(events + events);
+      duplex.upload.end();
+    });
+
+    it('is not hurried while nobody reads what it sent', async () => {
+      const go = deferred();
+      const { client } = await start({
+        handler: async (io) => {
+          await go.promise;
+          await reading(io);
+        },
+        options: { uploadIdleMs: 100 },
+      });
+      const patient = client.request({ upload: true });
+      patient.upload.write('hello');
+      const other = client.request({ path: '/skipped' });
+      go.resolve();
+      patient.upload.end();
+      expect(await patient.text).toBe('5 bytes');
+      expect(await other.status).toBe(200);
     });
   });
 });

@@ -61,7 +61,8 @@ async function run(c: Context, next: Next, exchange: HonoExchange, flow: Request
   c.set('flow', flow);
   exchange.begin({ ...queueDurationHeaders(flow), ...bandHeadroomHeaders(flow.bandHeadroom) });
   try {
-    if (flow.lease.isEvictable) await Promise.race([next(), evicted(c, exchange)]);
+    const mayBeEnded = flow.lease.isEvictable || (exchange.upload !== undefined && exchange.bodyBytes(1) > 0);
+    if (mayBeEnded) await Promise.race([next(), evicted(c, exchange)]);
     else await next();
   } catch (error) {
     // Hono turns errors into responses before they get here, except what is no Error.

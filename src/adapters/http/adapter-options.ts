@@ -54,6 +54,14 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   readAheadBytes?: number | undefined;
   /** Requests whose Content-Length is larger are answered 413 before anything else, integer bytes from 1 up. @default none is */
   maxRequestBytes?: number | undefined;
+  /**
+   * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time in which the handler
+   * does not read, and time after the response has begun, does not count. Then it is answered 408 and `lease.signal` aborts. Not in fetch
+   * runtimes, which receive bodies themselves. @default 30_000
+   */
+  uploadIdleMs?: number | undefined;
+  /** The least rate of such an upload once it took `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
+  minUploadBytesPerSecond?: number | undefined;
   /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;
   /** `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError. @default 'respond' */
@@ -70,7 +78,7 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
-const { flag, integer, object, oneOf, optional, positiveInteger, value } = schemas;
+const { flag, integer, number, object, oneOf, optional, positiveInteger, value } = schemas;
 
 const aFunction = optional(atOnce('a function that answers at once', isFunction));
 
@@ -86,6 +94,8 @@ const optionsSchema = object({
   unknownBodyBytes: optional(integer({ from: 0 })),
   readAheadBytes: optional(integer({ from: 0 })),
   maxRequestBytes: optional(positiveInteger()),
+  uploadIdleMs: optional(value('ms above 0, or Infinity', (given): given is number => typeof given === 'number' && given > 0)),
+  minUploadBytesPerSecond: optional(number({ from: 0 })),
   onDrop: optional(oneOf('respond', 'throw')),
   releaseOn: optional(oneOf('response-end', 'manual')),
   bandHeadroom: optional(flag()),

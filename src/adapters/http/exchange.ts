@@ -2,6 +2,7 @@
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import type { RequestFlow } from './request-flow.js';
 import type { HttpErrorResponse } from './to-http-response.js';
+import type { UploadState } from './upload-watch.js';
 
 /** *Contract*: one object for one request. *Cost*: every member is on the path of every request. */
 export interface Exchange<Req> {
@@ -22,6 +23,8 @@ export interface Exchange<Req> {
   readonly boundsReadAhead: boolean;
   /** The length of the body as far as it is known; 0 without one. */
   bodyBytes(unknownBodyBytes: number): number;
+  /** How far the body has come; absent where the platform receives bodies itself. */
+  upload?(): UploadState;
   /** Calls `done` once, when the response is over; before this returns if it is over already. */
   onEnd(done: (isSent: boolean) => void): void;
   /** Why the response ended unsent. */

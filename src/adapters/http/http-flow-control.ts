@@ -7,6 +7,7 @@
  *                              └→ the signal, lease.abort, lease.release
  */
 import { abandon, isPromise } from '../../base/async-function.js';
+import { realClock } from '../../base/clock.js';
 import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome, schemas } from '../../index.js';
 import {
   type AdapterGate,
@@ -18,10 +19,11 @@ import {
 } from './adapter-options.js';
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
+import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
 import { RequestFlow } from './request-flow.js';
 import { RequestLifetime } from './request-lifetime.js';
 import { bandHeadroomHeaders, type HttpErrorResponse, toHttpResponse } from './to-http-response.js';
-import { tooLargeResponse } from './too-large-response.js';
+import { UploadWatch } from './upload-watch.js';
 
 /**
  * The framework's next step.
@@ -42,12 +44,16 @@ export class HttpFlowControl<Subject, Req> {
   private readonly options: FlowControlOptions<Subject>;
   /** Undefined unless responses tell it. */
   private readonly headroom: ((priority: number) => number | undefined) | undefined;
+  /** Undefined where uploads may take their time. */
+  private readonly uploads: UploadWatch | undefined;
 
   /** @throws FlowConfigError for options that cannot be right. */
   constructor(gate: AdapterGate<HttpFlowRequest<Req>>, options: FlowControlOptions<Subject>) {
     checkAdapter(gate, options);
     this.gate = gate;
     this.options = options;
+    const { uploadIdleMs: idleMs = 30_000, minUploadBytesPerSecond: minBytesPerSecond = 4096 } = options;
+    this.uploads = idleMs === Number.POSITIVE_INFINITY ? undefined : new UploadWatch({ idleMs, minBytesPerSecond }, realClock);
     this.headroom = options.bandHeadroom === true ? (priority) => gate.bandHeadroom?.(priority) : undefined;
   }
 
@@ -126,6 +132,7 @@ export class HttpFlowControl<Subject, Req> {
     const { lease, queuedMs } = outcome;
     lifetime.lease = lease;
     if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
+    if (this.uploads !== undefined && exchange.upload !== undefined && exchange.bodyBytes(1) > 0) this.watchUpload(lifetime, this.uploads);
     exchange.proceed();
     return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority)) };
   }
@@ -144,6 +151,18 @@ export class HttpFlowControl<Subject, Req> {
       if (lease.isEvicted) exchange.evict(() => this.answer(drop, exchange));
     };
     lease.signal.addEventListener('abort', evict, { once: true });
+  }
+
+  /** A client that sends nothing must not keep a seat from those that do. The handler hears of it by `lease.signal`. */
+  private watchUpload(lifetime: RequestLifetime<Req>, uploads: UploadWatch): void {
+    const { exchange, lease } = lifetime;
+    const end = (): void => {
+      const response = slowUploadResponse(this.options.body);
+      const headers = exchange.mustClose(true) ? { ...response.headers, connection: 'close' } : response.headers;
+      exchange.evict(() => ({ ...response, headers }));
+      lease?.abort(new DOMException('The client does not send its request', 'TimeoutError'));
+    };
+    lifetime.stopWatching = uploads.add(() => exchange.upload?.() ?? { type: 'over' }, end);
   }
 
   private answer(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {

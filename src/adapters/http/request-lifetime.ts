@@ -1,6 +1,7 @@
 /** Holds the lease of a request until its response has ended, and tells the lease how it ended. */
 import type { Lease } from '../../index.js';
 import type { Exchange } from './exchange.js';
+import type { StopWatching } from './upload-watch.js';
 
 export class RequestLifetime<Req> {
   readonly exchange: Exchange<Req>;
@@ -10,6 +11,8 @@ export class RequestLifetime<Req> {
   waiting: AbortController | undefined = undefined;
   /** Once it was dispatched. */
   lease: Lease | undefined = undefined;
+  /** While its body is to come. */
+  stopWatching: StopWatching | undefined = undefined;
   private readonly isReleasedAtEnd: boolean;
 
   constructor(exchange: Exchange<Req>, isReleasedAtEnd: boolean) {
@@ -26,6 +29,7 @@ export class RequestLifetime<Req> {
 
   private end(isSent: boolean): void {
     this.isOver = true;
+    this.stopWatching?.();
     if (!isSent) this.lease?.abort(this.exchange.failure());
     if (this.exchange.endsInsideRuntime) setImmediate(() => this.giveBack());
     else this.giveBack();

@@ -5,11 +5,12 @@ import { clientLeft } from '../http/client-left.js';
 import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
+import type { UploadState } from '../http/upload-watch.js';
 import { breakOff } from './break-off.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
-import { bodyBytes, continueUpload, mustCloseToReject, readAhead } from './request-body.js';
+import { bodyBytes, continueUpload, mustCloseToReject, readAhead, uploadState } from './request-body.js';
 import { RequestHead } from './request-head.js';
 import { respond } from './respond.js';
 import { stripRequestHeaders } from './strip-request-headers.js';
@@ -58,6 +59,10 @@ export class NodeExchange<Req> implements Exchange<Req> {
 
   bodyBytes(unknownBodyBytes: number): number {
     return bodyBytes(this.incoming, this.head, unknownBodyBytes);
+  }
+
+  upload(): UploadState {
+    return this.outgoing.headersSent ? { type: 'over' } : uploadState(this.incoming);
   }
 
   onEnd(done: (isSent: boolean) => void): void {

@@ -1,5 +1,6 @@
 /** Measures and steers a request's body before the handler reads it. Nothing here takes a byte of it. */
 import type { Server } from 'node:http';
+import type { UploadState } from '../http/upload-watch.js';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
 import type { RequestHead } from './request-head.js';
 
@@ -28,6 +29,20 @@ export function readAhead(req: NodeRequest, bookedBytes: number): void {
   const { socket }: { socket: Partial<Pick<NodeRequest['socket'], 'isPaused' | 'resume'>> } = req;
   if (socket.isPaused?.() === true) socket.resume?.();
 }
+
+/** HTTP/2 counts no bytes for one stream, but the room that it leaves the client for more changes with each of them. */
+export function uploadState(req: NodeRequest): UploadState {
+  if (req.complete || req.destroyed) return over;
+  if (req.readableLength > 0) return unread;
+  const stream = http2StreamOf(req);
+  if (stream !== undefined) return { type: 'coming', mark: stream.state.localWindowSize ?? 0, bytes: undefined };
+  // The sockets of injected requests count nothing.
+  const { bytesRead }: { bytesRead?: number } = req.socket;
+  return bytesRead === undefined ? over : { type: 'coming', mark: bytesRead, bytes: bytesRead };
+}
+
+const over: UploadState = { type: 'over' };
+const unread: UploadState = { type: 'unread' };
 
 /**
  * Whether a rejection must close the connection, because the client would go on uploading into it. HTTP/2 resets the stream instead.

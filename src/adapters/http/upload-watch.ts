@@ -1,0 +1,98 @@
+/**
+ * Ends requests that hold a seat while their client does not send the body. All uploads are looked at together, by one timer that runs only
+ * while there are some: an upload costs an entry, and a response that begins or ends takes it out.
+ *
+ * Only time in which the client was to send counts: not while data lies unread, and not once the response has begun.
+ */
+import type { Clock } from '../../index.js';
+
+/** How far the body of a request has come. */
+export type UploadState =
+  /** It has arrived, or the host answers, or nobody can tell. */
+  | { readonly type: 'over' }
+  /** Data is there that the host has not taken. */
+  | { readonly type: 'unread' }
+  /** `mark` changes when data arrives; `bytes` says how much did so far, where that can be counted. */
+  | { readonly type: 'coming'; readonly mark: number; readonly bytes: number | undefined };
+
+export interface UploadLimits {
+  /** The longest silence, ms; also how long an upload may be slower than the rate at its beginning. */
+  readonly idleMs: number;
+  readonly minBytesPerSecond: number;
+}
+
+interface Upload {
+  readonly look: () => UploadState;
+  readonly end: () => void;
+  mark: number;
+  silentMs: number;
+  /** Time in which the client was to send, and what it sent in it. */
+  waitedMs: number;
+  firstBytes: number | undefined;
+}
+
+/** Stops watching. */
+export type StopWatching = () => void;
+
+const longestPeriodMs = 1000;
+
+export class UploadWatch {
+  private readonly uploads = new Set<Upload>();
+  private readonly limits: UploadLimits;
+  private readonly clock: Clock;
+  private readonly periodMs: number;
+  private timer: unknown = undefined;
+  private lookedAtMs = 0;
+
+  constructor(limits: UploadLimits, clock: Clock) {
+    this.limits = limits;
+    this.clock = clock;
+    this.periodMs = Math.min(limits.idleMs / 4, longestPeriodMs);
+  }
+
+  /** `end` is called at most once, when the client is too slow. */
+  add(look: () => UploadState, end: () => void): StopWatching {
+    const upload: Upload = { look, end, mark: Number.NaN, silentMs: 0, waitedMs: 0, firstBytes: undefined };
+    this.uploads.add(upload);
+    if (this.uploads.size === 1) this.await();
+    return () => this.remove(upload);
+  }
+
+  private remove(upload: Upload): void {
+    this.uploads.delete(upload);
+    if (this.uploads.size > 0) return;
+    this.clock.clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private await(): void {
+    this.lookedAtMs = this.clock.now();
+    this.timer = this.clock.setTimeout(() => this.look(), this.periodMs);
+  }
+
+  private look(): void {
+    // A loop that was busy is no fault of the clients.
+    const spentMs = Math.min(this.clock.now() - this.lookedAtMs, 2 * this.periodMs);
+    for (const upload of this.uploads) {
+      const state = upload.look();
+      if (state.type === 'over') this.uploads.delete(upload);
+      else if (state.type === 'unread') upload.silentMs = 0;
+      else if (this.isTooSlow(upload, state.mark, state.bytes, spentMs)) {
+        this.uploads.delete(upload);
+        upload.end();
+      }
+    }
+    if (this.uploads.size > 0) this.await();
+  }
+
+  private isTooSlow(upload: Upload, mark: number, bytes: number | undefined, spentMs: number): boolean {
+    const { idleMs, minBytesPerSecond } = this.limits;
+    upload.silentMs = mark === upload.mark ? upload.silentMs + spentMs : 0;
+    upload.mark = mark;
+    if (upload.silentMs >= idleMs) return true;
+    if (bytes === undefined) return false;
+    upload.firstBytes ??= bytes;
+    upload.waitedMs += spentMs;
+    return upload.waitedMs > idleMs && bytes - upload.firstBytes < (upload.waitedMs / 1000) * minBytesPerSecond;
+  }
+}

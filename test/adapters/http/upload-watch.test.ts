@@ -1,0 +1,127 @@
+import { describe, expect, it } from 'vitest';
+import { type UploadState, UploadWatch } from '../../../src/adapters/http/upload-watch.js';
+import { ManualClock } from '../../../src/testing/index.js';
+
+function watch(limits: { idleMs?: number; minBytesPerSecond?: number } = {}) {
+  const clock = new ManualClock();
+  const uploads = new UploadWatch({ idleMs: 10_000, minBytesPerSecond: 1000, ...limits }, clock);
+  const ended: string[] = [];
+  const states = new Map<string, UploadState>();
+  return {
+    clock,
+    ended,
+    /** Its bytes so far. */
+    sends: (name: string, bytes: number) => void states.set(name, { type: 'coming', mark: bytes, bytes }),
+    set: (name: string, state: UploadState) => void states.set(name, state),
+    add: (name: string) =>
+      uploads.add(
+        () => states.get(name) ?? { type: 'coming', mark: 0, bytes: 0 },
+        () => ended.push(name),
+      ),
+    /** So many seconds, in steps in which the timer finds its time. */
+    pass(seconds: number): void {
+      for (let ms = 0; ms < seconds * 1000; ms += 250) clock.advance(250);
+    },
+  };
+}
+
+describe('an upload', () => {
+  it('that is silent for as long as it may is ended, and not before', () => {
+    const { add, ended, pass } = watch();
+    add('idle');
+    pass(10);
+    expect(ended).toEqual([]);
+    pass(2);
+    expect(ended).toEqual(['idle']);
+    pass(60);
+    expect(ended).toEqual(['idle']);
+  });
+
+  it('that sends now and then is not silent, and is ended for its rate', () => {
+    const { add, ended, pass, sends } = watch();
+    add('trickle');
+    for (let second = 0; second < 10; second++) {
+      sends('trickle', second + 1);
+      pass(1);
+    }
+    expect(ended).toEqual([]);
+    sends('trickle', 20);
+    pass(3);
+    expect(ended).toEqual(['trickle']);
+  });
+
+  it('that keeps to the rate may take as long as it likes', () => {
+    const { add, ended, pass, sends } = watch();
+    add('slow');
+    for (let second = 0; second < 120; second++) {
+      sends('slow', (second + 1) * 1500);
+      pass(1);
+    }
+    expect(ended).toEqual([]);
+  });
+
+  it('whose bytes cannot be counted is ended for silence alone', () => {
+    const { add, ended, pass, set } = watch();
+    add('stream');
+    for (let second = 0; second < 60; second++) {
+      set('stream', { type: 'coming', mark: second, bytes: undefined });
+      pass(1);
+    }
+    expect(ended).toEqual([]);
+    pass(12);
+    expect(ended).toEqual(['stream']);
+  });
+
+  it('is not blamed for what the host has not read', () => {
+    const { add, ended, pass, set } = watch();
+    add('unread');
+    pass(9);
+    set('unread', { type: 'unread' });
+    pass(60);
+    expect(ended).toEqual([]);
+    set('unread', { type: 'coming', mark: 50_000, bytes: 50_000 });
+    pass(8);
+    expect(ended).toEqual([]);
+  });
+
+  it('is not blamed for an event loop that stood still', () => {
+    let nowMs = 0;
+    let fire = (): void => {};
+    const late = {
+      now: () => nowMs,
+      setTimeout: (callback: () => void): void => {
+        fire = callback;
+      },
+      clearTimeout() {},
+    };
+    let isEnded = false;
+    const end = (): void => void (isEnded = true);
+    new UploadWatch({ idleMs: 10_000, minBytesPerSecond: 1000 }, late).add(() => ({ type: 'coming', mark: 0, bytes: 0 }), end);
+    nowMs = 60_000;
+    fire();
+    expect(isEnded).toBe(false);
+  });
+
+  it('that has arrived, or is no longer watched, costs no timer', () => {
+    const { add, clock, pass, set } = watch();
+    const stop = add('first');
+    add('second');
+    expect(clock.pendingTimers).toBe(1);
+    stop();
+    expect(clock.pendingTimers).toBe(1);
+    set('second', { type: 'over' });
+    pass(2);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('is watched again after a time without any', () => {
+    const { add, clock, ended, pass } = watch();
+    add('first')();
+    clock.advance(60_000);
+    add('second');
+    pass(9);
+    expect(ended).toEqual([]);
+    pass(3);
+    expect(ended).toEqual(['second']);
+  });
+});
