@@ -129,7 +129,11 @@ describe('a retrying fetch over real connections', () => {
 
   it('stops waiting when its signal times out', async () => {
     const server = await serve((_req, res) => res.writeHead(503, { 'retry-after': '1' }).end());
-    await expect(server.send(server.url, { signal: AbortSignal.timeout(50) })).rejects.toHaveProperty('name', 'TimeoutError');
+    const timeout = new AbortController();
+    const ended = expect(server.send(server.url, { signal: timeout.signal })).rejects.toHaveProperty('name', 'TimeoutError');
+    await until('the client waits', () => server.clock.pendingTimers === 1);
+    timeout.abort(new DOMException('The time is up', 'TimeoutError'));
+    await ended;
     expect([server.bodies.length, server.clock.pendingTimers]).toEqual([1, 0]);
   });
 });

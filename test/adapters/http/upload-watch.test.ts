@@ -94,12 +94,15 @@ describe('an upload', () => {
       },
       clearTimeout() {},
     };
-    let isEnded = false;
-    const end = (): void => void (isEnded = true);
-    new UploadWatch({ idleMs: 10_000, minBytesPerSecond: 1000 }, late).add(() => ({ type: 'coming', mark: 0, bytes: 0 }), end);
+    const ended: string[] = [];
+    const uploads = new UploadWatch({ idleMs: 10_000, minBytesPerSecond: 1000 }, late);
+    uploads.add(
+      () => ({ type: 'coming', mark: 0, bytes: 0 }),
+      () => ended.push('idle'),
+    );
     nowMs = 60_000;
     fire();
-    expect(isEnded).toBe(false);
+    expect(ended).toEqual([]);
   });
 
   it('that has arrived, or is no longer watched, costs no timer', () => {

@@ -111,11 +111,11 @@ describe('flowMiddleware', () => {
     ] as const) {
       const server = await startModelServer(inTurn(behave, serve));
       const setup = gated(server, {}, { eviction: {} });
-      let hasText = false;
-      const onChunk = ({ chunk }: { chunk: { type: string } }): void => void (hasText ||= chunk.type === 'text-delta');
+      const chunks: string[] = [];
+      const onChunk = ({ chunk }: { chunk: { type: string } }): void => void chunks.push(chunk.type);
       const batch = read(setup.model, { onChunk, providerOptions: { headgate: { priority: -1 } } });
       const ended = isServed ? expect(batch).resolves.toBe('served') : expect(batch).rejects.toBeInstanceOf(FlowEvictedError);
-      await until('it runs', () => server.asked.length === 1 && (isServed || hasText));
+      await until('it runs', () => server.asked.length === 1 && (isServed || chunks.includes('text-delta')));
       expect(await read(setup.model, { providerOptions: { headgate: { priority: 1 } } })).toBe('served');
       await ended;
       await expectIdle(setup);
