@@ -10,10 +10,14 @@ mkdirSync(new URL('./test-results', import.meta.url), { recursive: true });
 export default defineConfig({
   resolve: {
     // Snippets and examples import the package by its name: here that is the source.
-    alias: Object.entries(entryPoints).map(([name, path]) => ({
-      find: name === 'index' ? /^headgate$/ : new RegExp(`^headgate/${name}$`),
-      replacement: fileURLToPath(new URL(path, import.meta.url)),
-    })),
+    alias: [
+      ...Object.entries(entryPoints).map(([name, path]) => ({
+        find: name === 'index' ? /^headgate$/ : new RegExp(`^headgate/${name}$`),
+        replacement: fileURLToPath(new URL(path, import.meta.url)),
+      })),
+      // Another line of undici than the one that is installed: see scripts/node-matrix.mjs.
+      ...(process.env.HEADGATE_UNDICI === undefined ? [] : [{ find: /^undici$/, replacement: process.env.HEADGATE_UNDICI }]),
+    ],
   },
   test: {
     include: ['test/**/*.test.ts'],

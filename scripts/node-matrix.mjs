@@ -1,6 +1,7 @@
 // Runs the tests of the adapters under this Node and the other supported lines: what a client's leaving looks like differs between them.
 // Then it runs scenarios of the simulator under each, and compares what they write: same seed, same bytes, the page of charts included.
-// The binaries come from the npm package `node`, into a temporary folder.
+// Where Node can load undici 8 (from 22.19 on), what goes out through undici is tested with that, too. The binaries come from the npm
+// package `node`, into a temporary folder.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,6 +14,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const lines = ['20', '22', '24'].filter((line) => !process.version.startsWith(`v${line}.`));
 const adapters = ['node', 'express', 'koa', 'fastify', 'hono', 'undici'];
 const suites = ['test/integration/', 'test/fetch/', ...adapters.map((name) => `test/adapters/${name}/`)];
+/** What goes out through undici: the adapter, and the gateway. */
+const undiciSuites = ['test/adapters/undici/', 'test/gateway/proxy.test.ts', 'test/gateway/first-token.test.ts'];
 const scenarios = ['two-classes', 'vtc-weighted', 'batch-beside-chat'];
 /** `--only bytes` leaves the tests out, which take minutes. */
 const isBytesOnly = process.argv.includes('--only') && process.argv.at(-1) === 'bytes';
@@ -38,13 +41,13 @@ function killGroup(group) {
 }
 
 /** Resolves to what it printed; rejects with that when it fails or takes too long. */
-function run(program, args) {
+function run(program, args, env = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: root,
       detached: true,
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, NO_COLOR: '1' },
+      env: { ...process.env, NO_COLOR: '1', ...env },
     });
     groups.add(child.pid);
     const output = [];
@@ -68,19 +71,19 @@ async function install(line) {
   return join(prefix, 'node_modules/node/bin/node');
 }
 
+/** Resolves to the entry of undici 8. */
+async function installUndici() {
+  const prefix = join(folder, 'undici');
+  await run('npm', ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--no-save', 'undici@8']);
+  return join(prefix, 'node_modules/undici/index.js');
+}
+
 /** Resolves to how many tests passed. */
-async function test(binary) {
+async function test(binary, suites, env) {
   const report = join(folder, 'report.json');
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
-  await run(binary, [
-    vitest,
-    'run',
-    ...suites,
-    '--typecheck.enabled=false',
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${report}`,
-  ]);
+  const options = ['--typecheck.enabled=false', '--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  await run(binary, [vitest, 'run', ...suites, ...options], env);
   const { numPassedTests } = JSON.parse(readFileSync(report, 'utf8'));
   if (!(numPassedTests > 0)) throw new Error('no test ran');
   return numPassedTests;
@@ -108,12 +111,27 @@ async function bytes(binary, command) {
   return hash.digest('hex');
 }
 
+async function tested(binary, version) {
+  const passed = await test(binary, suites);
+  const withUndici = await testUndici(binary, version);
+  return `${passed} tests passed${withUndici === undefined ? '' : ` and ${withUndici} with undici 8`}, `;
+}
+
 const command = await bundleCommand();
+const newUndici = isBytesOnly ? undefined : installUndici();
+// A failed installation is reported where it is needed.
+newUndici?.catch(() => {});
 let expected;
 
+/** Resolves to how many tests passed with undici 8; undefined for a Node that cannot load it. */
+async function testUndici(binary, version) {
+  if (Number(/^v(\d+)/.exec(version)?.[1]) < 22) return undefined;
+  return test(binary, undiciSuites, { HEADGATE_UNDICI: await newUndici });
+}
+
 /** Resolves to what is told of this Node. */
-async function check(binary) {
-  const passed = isBytesOnly ? '' : `${await test(binary)} tests passed, `;
+async function check(binary, version) {
+  const passed = isBytesOnly ? '' : await tested(binary, version);
   const written = await bytes(binary, command);
   expected ??= written;
   if (written !== expected) throw new Error(`the simulator writes ${written}, and ${expected} under the first`);
@@ -129,8 +147,9 @@ for (const { line, binary } of binaries) {
   const seconds = () => ((performance.now() - startedAtMs) / 1000).toFixed(1);
   let name = `Node ${line}`;
   try {
-    name = `Node ${(await run(await binary, ['--version'])).trim()}`;
-    console.log(`ok    ${name}: ${await check(await binary)} (${seconds()} s)`);
+    const version = (await run(await binary, ['--version'])).trim();
+    name = `Node ${version}`;
+    console.log(`ok    ${name}: ${await check(await binary, version)} (${seconds()} s)`);
   } catch (error) {
     console.log(`FAIL  ${name} (${seconds()} s): ${error.message}`);
     failed += 1;

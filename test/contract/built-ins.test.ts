@@ -5,6 +5,7 @@ import {
   defaultRegistry,
   type Plugins,
   programAware,
+  quotaDetector,
   utilizationDetector,
 } from '../../src/index.js';
 import {
@@ -73,6 +74,26 @@ for (const kind of Object.keys(contracts) as ConfigurableKind[]) builtIns(kind);
 keeps(
   'program-aware-fairness, turn-priority',
   fairnessPolicyContract(() => programAware({ strategy: 'turn-priority' })),
+);
+keeps(
+  'quota-detector, three units at each endpoint',
+  saturationDetectorContract(() =>
+    quotaDetector({
+      random: () => 0,
+      travel: 0,
+      defaultOutputTokens: 10,
+      groups: [
+        {
+          by: 'endpoint',
+          quotas: [
+            { unit: 'requests', limit: 20, per: 200, window: 'sliding' },
+            { unit: 'inputTokens', limit: 4000, per: 200, window: 'fixed' },
+            { unit: 'outputTokens', limit: 3000, per: 200 },
+          ],
+        },
+      ],
+    }),
+  ),
 );
 keeps(
   'concurrency-detector, tokens',

@@ -10,9 +10,11 @@ import {
   type OrderingPolicy,
   priorityThenTime,
   roundRobin,
+  type SaturationDetector,
   sheddableOnly,
   staticUsageLimit,
 } from '../../src/index.js';
+import { judgedRequestCases } from '../../src/testing/contracts/judged-requests.js';
 import {
   admissionPolicyContract,
   bandOrderPolicyContract,
@@ -50,6 +52,30 @@ describe('a contract suite', () => {
     expect(await broken(fairnessPolicyContract(() => roundRobin()))).toEqual([]);
     expect(await broken(orderingPolicyContract(() => edf()))).toEqual([]);
     expect(await broken(endpointPickerContract(() => leastLoaded()))).toEqual([]);
+  });
+
+  it('finds a detector that judges requests badly: its order, its waits, its reservations, its sessions', async () => {
+    const reserved = {
+      group: 'g',
+      unit: 'requests',
+      limit: 1,
+      perMs: 1,
+      used: 0,
+      resetsInMs: 0,
+      waitMs: 0,
+      restsForMs: 0,
+      isLearnt: false,
+    } as const;
+    const counts = { unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 };
+    const bad = (): SaturationDetector => ({
+      type,
+      saturation: ({ endpoints }) => (endpoints.length === 0 ? 1 : alwaysOpen()),
+      withRoomFor: (endpoints, { sequence }) => (sequence % 2 === 0 ? [] : [...endpoints].reverse()),
+      waitOf: (_endpoints, _item, nowMs) => ({ atMs: nowMs, notBeforeMs: nowMs, missing: 'room' }),
+      quotas: () => ({ quotas: [{ ...reserved, reserved: 1 }], ...counts }),
+      sessions: () => ({ resident: 1, idle: 0, maxSessions: 1, waiting: 0, tokens: 0, expired: 0 }),
+    });
+    expect(await broken(judgedRequestCases(bad))).toHaveLength(4);
   });
 
   it('finds a plugin without a proper type', async () => {

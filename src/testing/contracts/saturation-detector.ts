@@ -1,6 +1,7 @@
 /** What every saturation detector must keep. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { judgedRequestCases } from './judged-requests.js';
 import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
@@ -130,6 +131,7 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
         (stop as () => void)();
       },
     },
+    ...judgedRequestCases(make),
     {
       name: 'lets every request of a queue go in the end, and is never at fault',
       async run() {

@@ -164,7 +164,8 @@ describe('leases', () => {
     expect(gate.releases).toEqual([1]);
     const once = controlled(gate, { skip: ({ path }) => path === '/free' });
     const { context, body } = await request(`${url}/free`, { dispatcher: once });
-    expect([await body.text(), context]).toEqual(['ok', undefined]);
+    // Without a lease the context is undici's own: undefined, or null in its version 8.
+    expect([await body.text(), context ?? undefined]).toEqual(['ok', undefined]);
     expect(gate.releases).toEqual([1]);
   });
 
