@@ -14,7 +14,7 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 /** Each with the number of snippets that it has at least. */
 const pages = [
   ['capacity-planning', 1],
-  ['client', 3],
+  ['client', 4],
   ['fetch', 3],
   ['inspector', 3],
   ['migrate/bottleneck', 1],

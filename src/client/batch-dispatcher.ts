@@ -1,0 +1,227 @@
+/**
+ * How many requests of a batch go at a time: as many as the gateway has room for, found by additive increase and multiplicative decrease.
+ *
+ *     fetch ──► line ──► window, headroom, pause ──► gateway ──► answer: what it tells sets all three
+ *
+ * Invariant: requests in flight, from their sending to the end of their answer's body, are never more than the window, nor than the
+ * headroom that was told last; one may always go once nothing is in flight and the pause is over, because nobody else would tell of room.
+ */
+import { realClock } from '../base/clock.js';
+import { bandHeadroomHeader } from '../base/headers/header-names.js';
+import { isReplayable } from '../base/replayable-body.js';
+import { object } from '../base/schema/containers.js';
+import { callable, optional, value } from '../base/schema/element.js';
+import { parse } from '../base/schema/parse.js';
+import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
+import type { Clock } from '../index.js';
+import { discardBody } from './discard-body.js';
+import { heldBody } from './held-body.js';
+import { msAboveZero, msFromZero, numberFrom } from './option-schemas.js';
+import { replayableInput, signalOf } from './replay.js';
+import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
+import type { Fetch } from './retrying-fetch.js';
+
+export interface BatchDispatcherOptions extends RetryPolicy {
+  /** Sends one request. @default the platform's fetch */
+  fetch?: Fetch | undefined;
+  /** Requests in flight at the start, 1 or more. @default 1 */
+  initial?: number | undefined;
+  /** The most in flight, whatever is told, an integer from 1 up. @default 64 */
+  max?: number | undefined;
+  /** What a window of answers adds to the window, above 0. @default 1 */
+  increase?: number | undefined;
+  /** What a refusal leaves of the window, above 0 and below 1. Refusals of requests that were sent together count once. @default 0.5 */
+  decrease?: number | undefined;
+  /** How long nothing is sent after the gateway told of no headroom, while nothing is in flight; ms above 0. @default 1000 */
+  probeMs?: number | undefined;
+  /** How often a request is sent at most, an integer from 1 up. @default 10 */
+  maxAttempts?: number | undefined;
+  /** @default the platform's monotonic clock */
+  clock?: Clock | undefined;
+}
+
+export interface BatchDispatcher {
+  /** Waits for its turn, and again after a refusal. The place in flight is free when the answer's body was read, or cancelled. */
+  readonly fetch: Fetch;
+  /** Requests that may be in flight as far as answers taught it. */
+  readonly window: number;
+  /** What the gateway told last of its band; undefined when its last answer told nothing. */
+  readonly headroom: number | undefined;
+  readonly inFlight: number;
+  /** Requests that wait for their turn here. */
+  readonly waiting: number;
+}
+
+const aFunction = optional(callable());
+
+const optionsSchema = object({
+  fetch: optional(callable<Fetch>(), (input, init) => globalThis.fetch(input, init)),
+  initial: optional(numberFrom(1), 1),
+  max: optional(positiveInteger(), 64),
+  increase: optional(msAboveZero(), 1),
+  decrease: optional(
+    value('a number above 0, below 1', (given): given is number => typeof given === 'number' && given > 0 && given < 1),
+    0.5,
+  ),
+  probeMs: optional(msAboveZero(), 1000),
+  maxAttempts: optional(positiveInteger(), 10),
+  maxRetryAfterMs: optional(msFromZero()),
+  rejected: aFunction,
+  evicted: aFunction,
+  random: aFunction,
+  nowEpochMs: aFunction,
+  clock: optional(clockSchema(), realClock),
+} satisfies Record<keyof BatchDispatcherOptions, unknown>);
+
+/**
+ * A fetch for work that can wait, such as a batch beside chat: it begins with few requests, adds one for each window of answers, and halves
+ * after a refusal (429, 503, 529), which it sends again no sooner than told. It never has more in flight than
+ * `x-llm-d-flow-band-headroom-requests` of the last answer says, where the gateway sends that (`bandHeadroom: true`). One for each gateway.
+ * A request that has been sent `maxAttempts` times, or cannot be sent again, has the refusal for its answer; no other failure is retried.
+ * Source: Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance" (1989).
+ * @throws FlowConfigError
+ *
+ * @example
+ * const batch = batchDispatcher();
+ * await Promise.all(prompts.map(async (body) => (await batch.fetch(url, { method: 'POST', body })).json()));
+ */
+export function batchDispatcher(options: BatchDispatcherOptions = {}): BatchDispatcher {
+  return new Dispatcher(parse(optionsSchema, options, 'batchDispatcher options'), options);
+}
+
+type Settings = ReturnType<typeof optionsSchema.read>;
+
+class Dispatcher implements BatchDispatcher {
+  readonly fetch: Fetch;
+  window: number;
+  headroom: number | undefined = undefined;
+  inFlight = 0;
+  /** Those that were refused, which go first, and the others: each a call that lets one go. In the order of a set. */
+  private readonly refused = new Set<() => void>();
+  private readonly fresh = new Set<() => void>();
+  private closedUntilMs = Number.NEGATIVE_INFINITY;
+  /** Counts decreases: a refusal of what was sent before the last one teaches nothing new. */
+  private decreases = 0;
+  private timer: unknown = undefined;
+  private readonly settings: Settings;
+  private readonly policy: RetryPolicy;
+
+  constructor(settings: Settings, policy: RetryPolicy) {
+    this.settings = settings;
+    this.policy = policy;
+    this.window = Math.min(settings.initial, settings.max);
+    this.fetch = (input, init) => this.send(input, init);
+  }
+
+  get waiting(): number {
+    return this.refused.size + this.fresh.size;
+  }
+
+  private async send(input: string | URL | Request, init: RequestInit | undefined): Promise<Response> {
+    const { fetch, maxAttempts } = this.settings;
+    const attempts = isReplayable(init?.body) ? maxAttempts : 1;
+    const signal = signalOf(input, init);
+    for (let attempt = 0; ; attempt++) {
+      await this.turn(attempt > 0 ? this.refused : this.fresh, signal);
+      const { decreases } = this;
+      const isLast = attempt + 1 >= attempts;
+      let response: Response;
+      try {
+        response = await fetch(isLast ? input : replayableInput(input, init), init);
+      } catch (error) {
+        this.end();
+        throw error;
+      }
+      const delayMs = this.learn(response, attempt, decreases);
+      // The window may have grown.
+      if (delayMs === undefined) this.pump();
+      if (delayMs === undefined || isLast) return heldBody(response, () => this.end());
+      discardBody(response);
+      this.end();
+    }
+  }
+
+  /** What an answer tells. Returns the pause after a refusal that may be sent again. */
+  private learn(response: Response, attempt: number, decreases: number): number | undefined {
+    const { max, increase, decrease, probeMs, clock } = this.settings;
+    const { status, headers } = response;
+    const isRefusal = status === 429 || status === 503 || status === 529;
+    const nowMs = clock.now();
+    const told = headroomOf(headers);
+    if (told !== undefined || !isRefusal) this.headroom = told;
+    if (told === 0) this.close(nowMs + probeMs);
+    if (!isRefusal) {
+      // A window that was not used up says nothing about a larger one.
+      if (status < 400 && this.inFlight >= Math.floor(this.window)) this.window = Math.min(max, this.window + increase / this.window);
+      return undefined;
+    }
+    if (decreases === this.decreases) {
+      this.decreases++;
+      this.window = Math.max(1, this.window * decrease);
+    }
+    const delayMs = retryDelayMs(response, attempt, this.policy);
+    if (delayMs !== undefined) this.close(nowMs + delayMs);
+    return delayMs;
+  }
+
+  private close(untilMs: number): void {
+    this.closedUntilMs = Math.max(this.closedUntilMs, untilMs);
+  }
+
+  private mayGo(nowMs: number): boolean {
+    if (this.headroom !== 0 && this.inFlight > 0) {
+      return nowMs >= this.closedUntilMs && this.inFlight < Math.min(Math.floor(this.window), this.headroom ?? Number.POSITIVE_INFINITY);
+    }
+    return this.inFlight === 0 && nowMs >= this.closedUntilMs;
+  }
+
+  /** Resolves when one more may be in flight, and counts it. Rejects with the signal's reason. */
+  private turn(line: Set<() => void>, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted === true) {
+        reject(signal.reason);
+        return;
+      }
+      const go = (): void => {
+        signal?.removeEventListener('abort', callOff);
+        resolve();
+      };
+      const callOff = (): void => {
+        line.delete(go);
+        this.pump();
+        reject(signal?.reason);
+      };
+      signal?.addEventListener('abort', callOff, { once: true });
+      line.add(go);
+      this.pump();
+    });
+  }
+
+  private end(): void {
+    this.inFlight--;
+    this.pump();
+  }
+
+  /** Lets go what may, and sets the timer for the rest. */
+  private pump(): void {
+    const { clock } = this.settings;
+    const nowMs = clock.now();
+    clock.clearTimeout(this.timer);
+    this.timer = undefined;
+    for (const line of [this.refused, this.fresh]) {
+      for (const go of line) {
+        if (!this.mayGo(nowMs)) break;
+        line.delete(go);
+        this.inFlight++;
+        go();
+      }
+    }
+    if (this.waiting > 0 && nowMs < this.closedUntilMs) this.timer = clock.setTimeout(() => this.pump(), this.closedUntilMs - nowMs);
+  }
+}
+
+/** Undefined without the header, and where it is no count. */
+function headroomOf(headers: Headers): number | undefined {
+  const text = headers.get(bandHeadroomHeader);
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;
+}
