@@ -18,8 +18,8 @@ import { discardBody } from './discard-body.js';
 import { heldBody } from './held-body.js';
 import { msAboveZero, msFromZero, numberFrom } from './option-schemas.js';
 import { replayableInput, signalOf } from './replay.js';
-import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
-import type { Fetch } from './retrying-fetch.js';
+import { isRefusal, type RetryPolicy, retryDelayMs } from './retry-delay.js';
+import { type Fetch, platformFetch } from './retrying-fetch.js';
 
 export interface BatchDispatcherOptions extends RetryPolicy {
   /** Sends one request. @default the platform's fetch */
@@ -55,7 +55,7 @@ export interface BatchDispatcher {
 const aFunction = optional(callable());
 
 const optionsSchema = object({
-  fetch: optional(callable<Fetch>(), (input, init) => globalThis.fetch(input, init)),
+  fetch: optional(callable<Fetch>(), platformFetch),
   initial: optional(numberFrom(1), 1),
   max: optional(positiveInteger(), 64),
   increase: optional(msAboveZero(), 1),
@@ -145,34 +145,25 @@ class Dispatcher implements BatchDispatcher {
   private learn(response: Response, attempt: number, decreases: number): number | undefined {
     const { max, increase, decrease, probeMs, clock } = this.settings;
     const { status, headers } = response;
-    const isRefusal = status === 429 || status === 503 || status === 529;
-    const nowMs = clock.now();
     const told = headroomOf(headers);
-    if (told !== undefined || !isRefusal) this.headroom = told;
-    if (told === 0) this.close(nowMs + probeMs);
-    if (!isRefusal) {
+    const delayMs = retryDelayMs(response, attempt, this.policy);
+    const pauseMs = Math.max(delayMs ?? 0, told === 0 ? probeMs : 0);
+    this.closedUntilMs = Math.max(this.closedUntilMs, clock.now() + pauseMs);
+    if (told !== undefined || !isRefusal(status)) this.headroom = told;
+    if (!isRefusal(status)) {
       // A window that was not used up says nothing about a larger one.
-      if (status < 400 && this.inFlight >= Math.floor(this.window)) this.window = Math.min(max, this.window + increase / this.window);
-      return undefined;
-    }
-    if (decreases === this.decreases) {
+      if (status < 400 && this.inFlight + 1 > this.window) this.window = Math.min(max, this.window + increase / this.window);
+    } else if (decreases === this.decreases) {
       this.decreases++;
       this.window = Math.max(1, this.window * decrease);
     }
-    const delayMs = retryDelayMs(response, attempt, this.policy);
-    if (delayMs !== undefined) this.close(nowMs + delayMs);
     return delayMs;
   }
 
-  private close(untilMs: number): void {
-    this.closedUntilMs = Math.max(this.closedUntilMs, untilMs);
-  }
-
+  /** One may always go when none is in flight: what it is told is the only way to hear of room. */
   private mayGo(nowMs: number): boolean {
-    if (this.headroom !== 0 && this.inFlight > 0) {
-      return nowMs >= this.closedUntilMs && this.inFlight < Math.min(Math.floor(this.window), this.headroom ?? Number.POSITIVE_INFINITY);
-    }
-    return this.inFlight === 0 && nowMs >= this.closedUntilMs;
+    if (nowMs < this.closedUntilMs) return false;
+    return this.inFlight === 0 || this.inFlight + 1 <= Math.min(this.window, this.headroom ?? Number.POSITIVE_INFINITY);
   }
 
   /** Resolves when one more may be in flight, and counts it. Rejects with the signal's reason. */

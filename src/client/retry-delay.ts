@@ -34,10 +34,15 @@ const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });
  */
 export function retryDelayMs({ status, headers }: RefusedResponse, attempt: number, policy: RetryPolicy = {}): number | undefined {
   const { rejected = soon, evicted = patient, maxRetryAfterMs = 60_000, random = Math.random, nowEpochMs = Date.now } = policy;
-  if (status !== 429 && status !== 503 && status !== 529) return undefined;
+  if (!isRefusal(status)) return undefined;
   const toldMs = retryAfterMs(headers, nowEpochMs) ?? 0;
   if (toldMs > maxRetryAfterMs) return undefined;
   const reason = headerValue(headers, [droppedReasonHeader]) ?? '';
   const backoff = /^evicted(-|$)/.test(reason) ? evicted : rejected;
   return toldMs + backoff(attempt, random);
+}
+
+/** By contract. */
+export function isRefusal(status: number): boolean {
+  return status === 429 || status === 503 || status === 529;
 }

@@ -17,6 +17,9 @@ import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
 /** The signature that every fetch has. */
 export type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
+/** Looked up for each call, so that a replaced one counts. */
+export const platformFetch: Fetch = (input, init) => globalThis.fetch(input, init);
+
 export interface RetryOptions extends RetryPolicy {
   /** How often a request is sent at most, an integer from 1 up. @default 4 */
   maxAttempts?: number | undefined;
@@ -91,5 +94,5 @@ export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
  * const client = new OpenAI({ baseURL, fetch: retryingFetch(), maxRetries: 0 });
  */
 export function retryingFetch(options: RetryOptions = {}): Fetch {
-  return retrying((input, init) => globalThis.fetch(input, init), options);
+  return retrying(platformFetch, options);
 }
