@@ -288,10 +288,11 @@ describe('the rounds of roundRobin', () => {
   it('take a flow for a newcomer that was collected, and was not served in the round that is on', () => {
     const band = make();
     add(band, 'x');
-    serve(band, 1);
+    band.settle(band.serve()!, usage(1));
     add(band, 'a', 4);
     serve(band, 2);
     band.collect(band.flow('x'), true);
+    expect(band.flows.has('x')).toBe(false);
     add(band, 'x');
     expect(serve(band, 3)).toBe('xaa');
   });
