@@ -53,7 +53,12 @@ describe('admission policies in front of the queue', () => {
     const pool = new EndpointPool();
     pool.add('a');
     const clock = new ManualClock();
-    const flow = new FlowController({ saturationDetector: utilizationDetector(), admission: gaieLegacy(), pool, clock });
+    const flow = new FlowController({
+      saturationDetector: utilizationDetector({ queueDepthThreshold: 5 }),
+      admission: gaieLegacy(),
+      pool,
+      clock,
+    });
     pool.report('a', { waitingQueueSize: 10, runningRequests: 0, kvCacheUsage: 0 });
     expect(dropOf(flow.tryEnqueue({ byteSize: 1 }, batch))).toMatchObject({
       policy: 'gaie-legacy',

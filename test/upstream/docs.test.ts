@@ -36,7 +36,7 @@ describe('docs/endpoints.md', () => {
   it.each(snippets.filter(({ isRun }) => isRun).map(({ code }, index) => [index + 1, code] as const))(
     'has an example %i that works as printed',
     async (index, code) => {
-      const { address } = await modelServer(vllm({ waiting: 1, kv: 0.1 }));
+      const { address } = await modelServer(vllm({ waiting: 0, kv: 0.1 }));
       const upstream = new Response(chatStream(chatUsage)).body;
       const { test } = (await load(`run-${index}`, code)) as { test(...given: unknown[]): Promise<void> };
       await test(assert, address, upstream);

@@ -53,9 +53,9 @@ interface Load {
  * missing or stale counts 1, is left out, or is judged by the last ones (`stalenessPolicy`). O(endpoints).
  * `filter` keeps endpoints that count by their metrics and are strictly below both thresholds · (1 + headroom).
  *
- * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them, and
- * those that have ended since make room (`lagCompensation`), so that one stale reading cannot release a herd. Its `queueDepthThreshold`
- * is 5, which llm-d's files keep here.
+ * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them, less
+ * those that have ended since (`lagCompensation`), so that one stale reading cannot release a herd. Its `queueDepthThreshold` is 5, which
+ * files of llm-d keep here.
  * Source: llm-d-router, utilization-detector.
  * @throws FlowConfigError
  */
@@ -77,10 +77,10 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     if (isFresh(endpoint, nowMs)) stale.delete(endpoint);
     else stale.add(endpoint);
   }
-  /** Each request that was sent since the report takes a place in the server, and each that has ended leaves one to those that wait there. */
+  /** Each request that was sent since the report waits in the server, unless one has ended since and left its place to it. */
   function waitingAt({ metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView): number {
     const waiting = metrics?.waitingQueueSize ?? 0;
-    return lagCompensation ? Math.max(waiting + unsampledRequests - endedSinceReport, 0) : waiting;
+    return lagCompensation ? waiting + Math.max(unsampledRequests - endedSinceReport, 0) : waiting;
   }
   /** The last reported load, scaled down by the requests that have ended since. */
   function lastKnown({ metrics, inFlightRequests }: EndpointView): Load | undefined {

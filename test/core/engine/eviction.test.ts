@@ -83,7 +83,7 @@ describe('in-flight eviction', () => {
     pool.add('server');
     const { flow, clock } = makeFlow({
       pool,
-      saturationDetector: utilizationDetector({ metricsStalenessThreshold: '1h' }),
+      saturationDetector: utilizationDetector({ queueDepthThreshold: 5, metricsStalenessThreshold: '1h' }),
       eviction: { graceMs: 500 },
       defaultRequestTtl: 0,
     });

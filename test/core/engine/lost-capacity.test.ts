@@ -98,9 +98,9 @@ it('however often the servers come and go, nobody waits longer than both budgets
 
 describe('a server without fresh metrics', () => {
   const detectors: [string, SaturationDetector][] = [
-    ['utilization', utilizationDetector()],
-    ['a composite with it', maxOf(utilizationDetector(), busyThresholdDetector({}))],
-    ['hysteresis around it', withHysteresis(utilizationDetector())],
+    ['utilization', utilizationDetector({ queueDepthThreshold: 5 })],
+    ['a composite with it', maxOf(utilizationDetector({ queueDepthThreshold: 5 }), busyThresholdDetector({}))],
+    ['hysteresis around it', withHysteresis(utilizationDetector({ queueDepthThreshold: 5 }))],
   ];
 
   it.each(detectors)('is no capacity under %s', (_, saturationDetector) => {
@@ -115,7 +115,10 @@ describe('a server without fresh metrics', () => {
   });
 
   it('makes the pool empty when there is no other one, and drops say why', async () => {
-    const { pool, flow, clock } = twoServers({ saturationDetector: utilizationDetector(), noEndpointRequestTtl: 300 });
+    const { pool, flow, clock } = twoServers({
+      saturationDetector: utilizationDetector({ queueDepthThreshold: 5 }),
+      noEndpointRequestTtl: 300,
+    });
     const drop = flow.enqueue({ byteSize: 1 }, key());
     const waiting = { byteSize: 1, ttlMs: 10_000 };
     void flow.enqueue(waiting, key());

@@ -79,10 +79,10 @@ describe('endpoints without room', () => {
     return { flow, pool };
   }
   const detectors: [string, () => SaturationDetector][] = [
-    ['utilization-detector', utilizationDetector],
-    ['max-saturation-detector', () => maxOf(utilizationDetector(), concurrencyDetector())],
-    ['stage-aware-saturation-detector', () => byStage(utilizationDetector())],
-    ['hysteresis-saturation-detector', () => withHysteresis(utilizationDetector())],
+    ['utilization-detector', () => utilizationDetector({ queueDepthThreshold: 5 })],
+    ['max-saturation-detector', () => maxOf(utilizationDetector({ queueDepthThreshold: 5 }), concurrencyDetector())],
+    ['stage-aware-saturation-detector', () => byStage(utilizationDetector({ queueDepthThreshold: 5 }))],
+    ['hysteresis-saturation-detector', () => withHysteresis(utilizationDetector({ queueDepthThreshold: 5 }))],
   ];
 
   it.each(detectors)('get nothing where headroom is required, by %s', (_, make) => {
