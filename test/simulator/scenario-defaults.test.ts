@@ -16,6 +16,17 @@ describe('a scenario', () => {
     expect([simulated.overflow, flow.overflow]).toEqual(['fair', 'fair']);
   });
 
+  it('in shadow mode is what the shadow would do: the same as in mode queue', () => {
+    const run = (mode: string): unknown => {
+      const traffic = [{ arrivals: { type: 'poisson', rate: 40 } }];
+      const flowControl = { mode, maxRequests: 3 };
+      const plugins = [{ type: 'concurrency-detector', parameters: { maxConcurrency: 2 } }];
+      return simulate(loadScenario({ duration: 3000, seed: 1, servers, traffic, ...sections, plugins, flowControl }).options).counts;
+    };
+    expect(run('shadow')).toEqual(run('queue'));
+    expect(run('shadow')).not.toEqual(run('admission'));
+  });
+
   it('needs no traffic of its own where there is a record', () => {
     const rows = Array.from({ length: 30 }, (_, index) => ({ arrivalMs: index * 100, promptTokens: 10, outputTokens: 10 }));
     const { options } = loadScenario({ servers, ...sections }, { rows });

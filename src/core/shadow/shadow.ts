@@ -106,6 +106,8 @@ export class Shadow implements LeaseOwner {
     if (lease.isApart) this.count(lease.seat, -1);
     lease.heldMs = this.clock.now() - lease.dispatchedAtMs;
     if (lease.inner !== undefined) this.endLater(lease, lease.inner);
+    // Adapters abort the lease when the client leaves: it would have left the queue.
+    else if (lease.signal.aborted) this.dispatcher.cancelled([lease.item]);
   }
 
   bind(lease: ShadowLease, to: string | EndpointView): void {

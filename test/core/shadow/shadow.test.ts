@@ -157,6 +157,17 @@ describe('in shadow mode', () => {
     expect(figures(flow).wouldHaveBeenDropped).toEqual([{ outcome: 'EvictedContextCancelled', reason: 'cancelled', requests: 1 }]);
   });
 
+  it('a request that is aborted by its lease, as adapters do it, is one that would have left the queue', () => {
+    const { flow } = shadow();
+    const [first, second] = [passed(flow, 'a'), passed(flow, 'b')];
+    second.abort('the client left');
+    expect(flow.stats().waiting).toBe(1);
+    second.release();
+    first.release();
+    expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0, dispatched: 1 });
+    expect(figures(flow).wouldHaveBeenDropped).toEqual([{ outcome: 'EvictedContextCancelled', reason: 'cancelled', requests: 1 }]);
+  });
+
   it('a call from inside a listener is decided as soon as that ends', async () => {
     const { flow } = shadow();
     let inner: Promise<Outcome> | undefined;
