@@ -5,6 +5,7 @@
  *
  * Invariant: what is held for a request is settled exactly once, at its release; what one endpoint tells never reaches another's group.
  */
+import { warnOperator } from '../../base/faults/tell-operator.js';
 import { parse } from '../../base/schema/parse.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ItemView } from '../../tiers/views.js';
@@ -22,7 +23,7 @@ import {
   type ResolvedQuotaOptions,
 } from './quota-options.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
-import { readTold } from './told-quotas.js';
+import { readTold, type Told } from './told-quotas.js';
 
 /** A detector that also tells how much of its budgets is left. */
 export interface QuotaDetector extends SaturationDetector {
@@ -60,6 +61,13 @@ class Reservation {
 
 /** The largest number below 1: a group without room closes for a request, and not for all. */
 const justBelowFull = 0.9999999999999999;
+
+/** Characters of a figure that is ignored. */
+const longestExample = 100;
+
+function writtenOnce(count: string): string {
+  return `This is written once; ${count} of the quotas counts all.`;
+}
 
 class Quotas implements QuotaDetector {
   readonly type = 'quota-detector';
@@ -114,7 +122,7 @@ class Quotas implements QuotaDetector {
     const group = reservation.teller;
     if (group === undefined) return;
     const told = readTold(answer, this.options.wallClock());
-    this.counts.ignoredFigures += told.ignored;
+    if (told.ignored > 0) this.ignoreFigures(group, told);
     if (group.learns) group.learn(told.quotas, nowMs);
     if (isPuttingOff(answer)) {
       this.counts.refusals++;
@@ -173,7 +181,7 @@ class Quotas implements QuotaDetector {
     const isRefused = status !== undefined && status >= 400 && (status < 500 || status === 529);
     const actual = seat.isReported ? this.estimate.actual(seat.usage) : undefined;
     const isTold = actual !== undefined && actual.tokens > 0;
-    if (seat.isReported && actual === undefined) this.counts.ignoredReports++;
+    if (seat.isReported && actual === undefined) this.ignoreReport(seat);
     if (!isTold && !seat.isUnsent && !isRefused) this.counts.unreported++;
     if (isTold && actual.outputTokens > 0) this.estimate.learn(averageKey, actual.outputTokens);
     for (const hold of holds) hold.quota.settle(hold, amountOf(hold), nowMs);
@@ -185,6 +193,23 @@ class Quotas implements QuotaDetector {
       if (isTold) return actual[unit];
       return isRefused ? 0 : taking.amount;
     }
+  }
+
+  /** What repeats is counted, and written once. */
+  private ignoreFigures({ name }: QuotaGroup, { ignored, firstIgnored = '' }: Told): void {
+    if (this.counts.ignoredFigures === 0) {
+      const example = JSON.stringify(firstIgnored.slice(0, longestExample));
+      warnOperator(`a figure that answers told of ${name} cannot be right, and is ignored: ${example}. ${writtenOnce('ignoredFigures')}`);
+    }
+    this.counts.ignoredFigures += ignored;
+  }
+
+  private ignoreReport({ usage: { promptTokens, completionTokens } }: SeatView): void {
+    if (this.counts.ignoredReports === 0) {
+      const told = `${promptTokens} and ${completionTokens} tokens`;
+      warnOperator(`a report of usage cannot be right, and the estimate stands: ${told}. ${writtenOnce('ignoredReports')}`);
+    }
+    this.counts.ignoredReports++;
   }
 
   private waitAt(groups: readonly QuotaGroup[], amounts: Amounts, nowMs: number): Required<RequestWait> {

@@ -32,6 +32,8 @@ export interface Told {
   readonly waitMs: number | undefined;
   /** Figures that cannot be right. */
   readonly ignored: number;
+  /** The first of them, as it came; undefined when there is none. */
+  readonly firstIgnored?: string | undefined;
 }
 
 const longestMs = 365 * 86_400_000;
@@ -53,12 +55,13 @@ export function readTold(answer: ServerAnswer, wallNowMs: number): Told {
   const reader = new HeaderReader(answer.headers, wallNowMs);
   const quotas = [...openAiQuotas(reader), ...anthropicQuotas(reader), ...ietfQuotas(reader)];
   const waitMs = isPuttingOff(answer) ? (waitOf(reader) ?? waitInBody(answer.body)) : undefined;
-  return { quotas, waitMs, ignored: reader.ignored };
+  return { quotas, waitMs, ignored: reader.ignored, firstIgnored: reader.firstIgnored };
 }
 
 /** The headers, read one figure at a time. */
 class HeaderReader {
   ignored = 0;
+  firstIgnored: string | undefined = undefined;
   private readonly headers: HeaderSource;
   /** The server's idea of now: its instants are counted from there, so that clocks need not agree. */
   private readonly nowMs: number;
@@ -104,6 +107,7 @@ class HeaderReader {
     if (text === undefined) return undefined;
     if (isRight(value)) return value;
     this.ignored++;
+    this.firstIgnored ??= text;
     return undefined;
   }
 }

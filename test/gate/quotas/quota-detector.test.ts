@@ -468,6 +468,63 @@ describe('learning from answers', () => {
   });
 });
 
+describe('a provider that lies', () => {
+  const lies = {
+    'x-ratelimit-limit-requests': '0',
+    'x-ratelimit-remaining-requests': '-5',
+    'x-ratelimit-reset-requests': 'NaN',
+    'anthropic-ratelimit-tokens-limit': '9007199254740993',
+    'anthropic-ratelimit-tokens-remaining': 'Infinity',
+    'anthropic-ratelimit-tokens-reset': '2100-01-01T00:00:00Z',
+    'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:00Z',
+    'retry-after': '-3',
+  };
+
+  it.each([
+    ['learnt', {}],
+    ['configured', perMinute('requests', 10)],
+  ])('changes no quota, is counted, and is written down once: %s', async (_, options) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const { detector, flow, clock } = world(options);
+    for (let i = 0; i < 3; i++) {
+      const lease = now(flow);
+      lease.answered({ status: 200, headers: lies });
+      lease.release();
+    }
+    const { quotas, ignoredFigures } = detector.quotas(clock.now());
+    expect(quotas.map(({ limit, used }) => [limit, used])).toEqual('groups' in options ? [[10, 3]] : []);
+    expect(ignoredFigures).toBe(3 * 7);
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^headgate: a figure that answers told of .+ cannot be right.*"0"/)]]);
+  });
+
+  it('about when to come back leaves the rest at its default, and nobody waits longer', () => {
+    vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const { detector, flow, clock } = world(perMinute('requests', 10));
+    now(flow).answered({ status: 429, headers: lies });
+    expect(detector.quotas(clock.now())).toMatchObject({ refusals: 1, quotas: [{ restsForMs: 5000 }] });
+  });
+
+  it('about usage has the estimate stand, is counted, and is written down once', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    const { detector, flow, clock } = world(perMinute('tokens', 1000));
+    for (let i = 0; i < 2; i++) {
+      const lease = now(flow, { tokens: 100 });
+      lease.report({ promptTokens: 2 ** 60, completionTokens: 1 });
+      lease.release();
+    }
+    expect(detector.quotas(clock.now())).toMatchObject({ ignoredReports: 2, quotas: [{ used: 200, reserved: 0 }] });
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^headgate: a report of usage cannot be right, and the estimate stands/)]]);
+  });
+
+  it('and tells usage twice is charged the last figure, once', () => {
+    const { detector, flow, clock } = world(perMinute('tokens', 1000));
+    const lease = now(flow, { tokens: 100 });
+    for (let i = 0; i < 2; i++) lease.report({ promptTokens: 60, completionTokens: 20 });
+    lease.release();
+    expect(detector.quotas(clock.now())).toMatchObject({ ignoredReports: 0, quotas: [{ used: 80, reserved: 0 }] });
+  });
+});
+
 describe('a server that puts requests off', () => {
   it('gets nothing until the instant that it told, then one request, then all', async () => {
     const w = world({ groups: [{ quotas: [{ unit: 'requests', limit: 100 }] }] });
