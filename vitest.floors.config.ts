@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig, mergeConfig } from 'vitest/config';
 import manifest from './package.json' with { type: 'json' };
-import common from './vitest.config.js';
+import { common } from './vitest.common.js';
 
 const folder = process.env.FLOORS_FOLDER;
 if (folder === undefined) throw new Error('run it by npm run test:floors');
@@ -18,6 +18,6 @@ export default mergeConfig(
         .filter((name) => installed.includes(name.split('/')[0] as string))
         .map((name) => ({ find: new RegExp(`^${name}(?=/|$)`), replacement: join(folder, 'node_modules', name) })),
     },
-    test: { typecheck: { enabled: false }, outputFile: { json: './test-results/floors.json' } },
+    test: { include: ['test/**/*.test.ts'], typecheck: { enabled: false }, outputFile: { json: './test-results/floors.json' } },
   }),
 );

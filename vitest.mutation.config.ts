@@ -3,11 +3,11 @@
  * names other ones (paths below test/, separated by commas), for single files of which somebody knows what tests them.
  */
 import { defineConfig, mergeConfig } from 'vitest/config';
-import base from './vitest.config.js';
+import { common } from './vitest.common.js';
 
 const layers = ['base', 'tiers', 'gate', 'admission', 'endpoints', 'core', 'contract', 'testing', 'property/model.test.ts'];
 const paths = process.env.MUTATION_TESTS?.split(',') ?? layers;
-const merged = mergeConfig(base, defineConfig({}));
+const merged = mergeConfig(common, defineConfig({}));
 
 export default defineConfig({
   ...merged,
