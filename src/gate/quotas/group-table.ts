@@ -1,4 +1,8 @@
-/** Which groups a request belongs to at an endpoint: made when they are first needed, and remembered. */
+/**
+ * Which groups a request belongs to at an endpoint: made when they are first needed, and remembered while something of them is used.
+ *
+ * Invariant: `groups` has one group for each key; no endpoint remembers one that is not in it.
+ */
 import { BoundedLabel } from '../../base/bounded-label.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { QuotaGroup } from './quota-group.js';
@@ -6,6 +10,9 @@ import type { ResolvedGroup } from './quota-options.js';
 
 /** Names of models come from clients: so many have groups of their own, all others share one. */
 const mostModels = 1000;
+
+/** From so many groups on, those of which nothing is used are forgotten: the IDs of endpoints may change for ever. */
+const manyGroups = 10_000;
 
 interface Remembered {
   readonly labels: EndpointView['labels'];
@@ -18,7 +25,8 @@ export class GroupTable {
   private readonly tellsModels: boolean;
   private readonly models = new BoundedLabel(mostModels);
   private readonly groups = new Map<string, QuotaGroup>();
-  private readonly remembered = new WeakMap<EndpointView, Remembered>();
+  private remembered = new WeakMap<EndpointView, Remembered>();
+  private sweepsAt = manyGroups;
 
   constructor(templates: readonly ResolvedGroup[], travelMs: number) {
     this.templates = templates;
@@ -32,7 +40,7 @@ export class GroupTable {
   }
 
   /** The groups of a request for `model` at `endpoint`, in the order of the options; without a model, those that every request is in. */
-  of(endpoint: EndpointView, model?: string): readonly QuotaGroup[] {
+  of(endpoint: EndpointView, model: string | undefined, nowMs: number): readonly QuotaGroup[] {
     const known = this.tellsModels && model !== undefined ? this.models.of(model) : undefined;
     let remembered = this.remembered.get(endpoint);
     if (remembered === undefined || remembered.labels !== endpoint.labels) {
@@ -41,10 +49,21 @@ export class GroupTable {
     }
     let groups = remembered.byModel.get(known);
     if (groups === undefined) {
+      if (this.groups.size >= this.sweepsAt) {
+        this.sweep(nowMs);
+        return this.of(endpoint, model, nowMs);
+      }
       groups = this.templates.flatMap((template, index) => this.find(template, index, endpoint, known));
       remembered.byModel.set(known, groups);
     }
     return groups;
+  }
+
+  /** O(groups), once in as many new groups at least. */
+  private sweep(nowMs: number): void {
+    for (const [key, group] of this.groups) if (group.isAsNew(nowMs)) this.groups.delete(key);
+    this.remembered = new WeakMap();
+    this.sweepsAt = Math.max(manyGroups, 2 * this.groups.size);
   }
 
   private find(template: ResolvedGroup, index: number, endpoint: EndpointView, asked: string | undefined): QuotaGroup[] {

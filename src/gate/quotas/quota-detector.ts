@@ -93,13 +93,13 @@ class Quotas implements QuotaDetector {
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
     const amounts = this.estimate.of(item);
     const model = modelOf(item);
-    return endpoints.filter((endpoint) => this.table.of(endpoint, model).every((group) => group.hasRoom(amounts, nowMs)));
+    return endpoints.filter((endpoint) => this.table.of(endpoint, model, nowMs).every((group) => group.hasRoom(amounts, nowMs)));
   }
 
   waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait {
     const amounts = this.estimate.of(item);
     const model = modelOf(item);
-    const waits = endpoints.map((endpoint) => this.waitAt(this.table.of(endpoint, model), amounts, nowMs));
+    const waits = endpoints.map((endpoint) => this.waitAt(this.table.of(endpoint, model, nowMs), amounts, nowMs));
     const first = waits.reduce((a, b) => (b.atMs < a.atMs ? b : a));
     const notBeforeMs = this.options.rejectInfeasible ? Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs)) : nowMs;
     return { ...first, notBeforeMs };
@@ -108,7 +108,7 @@ class Quotas implements QuotaDetector {
   dispatched(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
     const { item } = seat;
     const amounts = this.estimate.of(item);
-    const groups = this.table.of(endpoint, modelOf(item));
+    const groups = this.table.of(endpoint, modelOf(item), nowMs);
     const holds = groups.flatMap((group) => group.hold(amounts, nowMs));
     const reservation = new Reservation(endpoint, groups, holds, averageKey(item), nowMs);
     reservation.previous = this.reservations.get(seat);
@@ -228,7 +228,7 @@ class Quotas implements QuotaDetector {
 
   private fullness(endpoint: EndpointView, model: string | undefined, nowMs: number): number {
     let most = 0;
-    for (const group of this.table.of(endpoint, model)) most = Math.max(most, group.fullness(nowMs));
+    for (const group of this.table.of(endpoint, model, nowMs)) most = Math.max(most, group.fullness(nowMs));
     return most;
   }
 

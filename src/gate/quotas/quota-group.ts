@@ -122,6 +122,12 @@ export class QuotaGroup {
     this.mustProbe = learn && quotas.length === 0;
   }
 
+  /** True when nothing of it is used, held or awaited: another one would do as well, but for the limits that it was told. */
+  isAsNew(nowMs: number): boolean {
+    if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
+    return this.quotas.every(({ reserved, window }) => reserved === 0 && window.used(nowMs) === 0);
+  }
+
   /** True when a request of these amounts may go now. */
   hasRoom(amounts: Amounts, nowMs: number): boolean {
     if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
