@@ -39,9 +39,9 @@ function compare(a, b) {
   return 0;
 }
 
-/** The lowest published version from the floor of a range up, which is `^1.2` or `>=1.2`. */
+/** The lowest published version from the floor of a range up, which is `^1.2` or `>=1.2`, with later lines behind `||`. */
 function lowest(name, range) {
-  const [, floor] = /^(?:\^|>=)(\d+(?:\.\d+){0,2})$/.exec(range) ?? [];
+  const [, floor] = /^(?:\^|>=)(\d+(?:\.\d+){0,2})$/.exec(range.split(' || ')[0]) ?? [];
   if (floor === undefined) throw new Error(`${name}: expected a range such as ^1.2 or >=1.2; got ${range}`);
   const published = [JSON.parse(npm('view', name, 'versions', '--json'))].flat();
   const [first] = published.filter((version) => /^\d+\.\d+\.\d+$/.test(version) && compare(version, floor) >= 0).sort(compare);

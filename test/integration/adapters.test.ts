@@ -589,7 +589,8 @@ describe.each(hosts)('$name', (host: Host) => {
     });
   });
 
-  describe('a client that has a seat and does not send its body', () => {
+  // HTTP/2 is not watched: see `uploadState`.
+  describe.runIf(isHttp1)('a client that has a seat and does not send its body', () => {
     const reading = async (io: Io): Promise<void> => io.send(200, `${await readBody(io.req)} bytes`);
 
     it('is answered 408, and the next one runs', async () => {
@@ -599,7 +600,7 @@ describe.each(hosts)('$name', (host: Host) => {
       const next = client.request();
       expect(await idle.status).toBe(408);
       expect(JSON.parse(await idle.text)).toMatchObject({ code: 'ERR_FLOW_UPLOAD_TIMEOUT', status: 408 });
-      if (isHttp1) expect((await idle.headers).connection).toBe('close');
+      expect((await idle.headers).connection).toBe('close');
       expect(await next.status).toBe(200);
     });
 

@@ -28,7 +28,7 @@ function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
     plugins: [
       { type: 'round-robin-fairness-policy' },
       { type: 'program-aware-fairness' },
-      { type: 'utilization-detector', parameters: { metricsStalenessThreshold: '2s', stalenessPolicy: 'ignore' } },
+      { type: 'utilization-detector', parameters: { queueDepthThreshold: 5, metricsStalenessThreshold: '2s', stalenessPolicy: 'ignore' } },
       { type: 'concurrency-detector', parameters: { maxConcurrency: 4 } },
       {
         type: 'quota-detector',

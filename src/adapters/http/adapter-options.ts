@@ -56,8 +56,8 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   maxRequestBytes?: number | undefined;
   /**
    * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time in which the handler
-   * does not read, and time after the response has begun, does not count. Then it is answered 408 and `lease.signal` aborts. Not in fetch
-   * runtimes, which receive bodies themselves. @default 30_000
+   * does not read, and time after the response has begun, does not count. Then it is answered 408 and `lease.signal` aborts. HTTP/1
+   * only, and not in fetch runtimes, which receive bodies themselves. @default 30_000
    */
   uploadIdleMs?: number | undefined;
   /** The least rate of such an upload once it took `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
