@@ -12,8 +12,8 @@ export type UploadState =
   | { readonly type: 'over' }
   /** Data is there that the host has not taken. */
   | { readonly type: 'unread' }
-  /** `mark` changes when data arrives; `bytes` says how much did so far, where that can be counted. */
-  | { readonly type: 'coming'; readonly mark: number; readonly bytes: number | undefined };
+  /** So many bytes came so far, counted from anywhere. */
+  | { readonly type: 'coming'; readonly bytes: number };
 
 export interface UploadLimits {
   /** The longest silence, ms; also how long an upload may be slower than the rate at its beginning. */
@@ -24,7 +24,8 @@ export interface UploadLimits {
 interface Upload {
   readonly look: () => UploadState;
   readonly end: () => void;
-  mark: number;
+  /** What had come at the last look. */
+  bytes: number;
   silentMs: number;
   /** Time in which the client was to send, and what it sent in it. */
   waitedMs: number;
@@ -52,7 +53,7 @@ export class UploadWatch {
 
   /** `end` is called at most once, when the client is too slow. */
   add(look: () => UploadState, end: () => void): StopWatching {
-    const upload: Upload = { look, end, mark: Number.NaN, silentMs: 0, waitedMs: 0, firstBytes: undefined };
+    const upload: Upload = { look, end, bytes: Number.NaN, silentMs: 0, waitedMs: 0, firstBytes: undefined };
     this.uploads.add(upload);
     if (this.uploads.size === 1) this.await();
     return () => this.remove(upload);
@@ -77,7 +78,7 @@ export class UploadWatch {
       const state = upload.look();
       if (state.type === 'over') this.uploads.delete(upload);
       else if (state.type === 'unread') upload.silentMs = 0;
-      else if (this.isTooSlow(upload, state.mark, state.bytes, spentMs)) {
+      else if (this.isTooSlow(upload, state.bytes, spentMs)) {
         this.uploads.delete(upload);
         upload.end();
       }
@@ -85,12 +86,11 @@ export class UploadWatch {
     if (this.uploads.size > 0) this.await();
   }
 
-  private isTooSlow(upload: Upload, mark: number, bytes: number | undefined, spentMs: number): boolean {
+  private isTooSlow(upload: Upload, bytes: number, spentMs: number): boolean {
     const { idleMs, minBytesPerSecond } = this.limits;
-    upload.silentMs = mark === upload.mark ? upload.silentMs + spentMs : 0;
-    upload.mark = mark;
+    upload.silentMs = bytes === upload.bytes ? upload.silentMs + spentMs : 0;
+    upload.bytes = bytes;
     if (upload.silentMs >= idleMs) return true;
-    if (bytes === undefined) return false;
     upload.firstBytes ??= bytes;
     upload.waitedMs += spentMs;
     return upload.waitedMs > idleMs && bytes - upload.firstBytes < (upload.waitedMs / 1000) * minBytesPerSecond;

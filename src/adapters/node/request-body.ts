@@ -36,7 +36,7 @@ export function uploadState(req: NodeRequest): UploadState {
   if (req.readableLength > 0) return unread;
   // The sockets of injected requests count nothing.
   const { bytesRead }: { bytesRead?: number } = req.socket;
-  return bytesRead === undefined ? over : { type: 'coming', mark: bytesRead, bytes: bytesRead };
+  return bytesRead === undefined ? over : { type: 'coming', bytes: bytesRead };
 }
 
 const over: UploadState = { type: 'over' };

@@ -15,7 +15,7 @@ export interface ScrapeOptions {
   intervalMs?: number | undefined;
   /**
    * True while nobody wants anything of the servers: they are asked every `idleIntervalMs` then. Asked at each scrape; what it throws counts
-   * as false. Call `scraper.wake()` when that ends, or the servers that were just left in peace stay so for this one time. @default never idle
+   * as false. Call `scraper.wake()` when that ends, or the next question comes as late as it would have while idle. @default never idle
    */
   isIdle?: (() => boolean) | undefined;
   /** Interval while idle, if it is longer. @default 0.7 × `stalenessThresholdMs`, so that metrics stay fresh */

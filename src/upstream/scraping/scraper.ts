@@ -102,12 +102,12 @@ export class Scraper {
     };
   }
 
-  /** Somebody wants something of the servers again: those that were left in peace are asked at `intervalMs`. O(targets). */
+  /** Somebody wants something of the servers again: those that are asked seldom are asked at `intervalMs`. O(targets). */
   wake(): void {
     const { clock, intervalMs } = this.settings;
     for (const target of this.targets.values()) {
-      if (!target.isLeftInPeace) continue;
-      target.isLeftInPeace = false;
+      if (!target.isAskedSeldom) continue;
+      target.isAskedSeldom = false;
       clock.clearTimeout(target.timer);
       this.askAgain(target, intervalMs);
     }
@@ -170,7 +170,7 @@ export class Scraper {
     const { clock } = this.settings;
     const startedAtMs = clock.now();
     target.askedAtMs = startedAtMs;
-    target.isLeftInPeace = false;
+    target.isAskedSeldom = false;
     this.underWay++;
     try {
       await this.ask(target);
@@ -240,8 +240,8 @@ export class Scraper {
       this.askAgain(target, Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs)));
       return;
     }
-    target.isLeftInPeace = this.isIdle();
-    this.askAgain(target, target.isLeftInPeace ? idleIntervalMs : intervalMs);
+    target.isAskedSeldom = this.isIdle();
+    this.askAgain(target, target.isAskedSeldom ? idleIntervalMs : intervalMs);
   }
 
   private askAgain(target: Target, intervalMs: number): void {

@@ -20,7 +20,7 @@ export class Target {
   askedAtMs = 0;
   timer: unknown = undefined;
   /** True while its timer is a longer one, because nobody wants anything of the servers. */
-  isLeftInPeace = false;
+  isAskedSeldom = false;
   /** While a scrape is under way. */
   underWay: AbortController | undefined = undefined;
 

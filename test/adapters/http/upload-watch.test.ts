@@ -11,11 +11,11 @@ function watch(limits: { idleMs?: number; minBytesPerSecond?: number } = {}) {
     clock,
     ended,
     /** Its bytes so far. */
-    sends: (name: string, bytes: number) => void states.set(name, { type: 'coming', mark: bytes, bytes }),
+    sends: (name: string, bytes: number) => void states.set(name, { type: 'coming', bytes }),
     set: (name: string, state: UploadState) => void states.set(name, state),
     add: (name: string) =>
       uploads.add(
-        () => states.get(name) ?? { type: 'coming', mark: 0, bytes: 0 },
+        () => states.get(name) ?? { type: 'coming', bytes: 0 },
         () => ended.push(name),
       ),
     /** So many seconds, in steps in which the timer finds its time. */
@@ -60,18 +60,6 @@ describe('an upload', () => {
     expect(ended).toEqual([]);
   });
 
-  it('whose bytes cannot be counted is ended for silence alone', () => {
-    const { add, ended, pass, set } = watch();
-    add('stream');
-    for (let second = 0; second < 60; second++) {
-      set('stream', { type: 'coming', mark: second, bytes: undefined });
-      pass(1);
-    }
-    expect(ended).toEqual([]);
-    pass(12);
-    expect(ended).toEqual(['stream']);
-  });
-
   it('is not blamed for what the host has not read', () => {
     const { add, ended, pass, set } = watch();
     add('unread');
@@ -79,7 +67,7 @@ describe('an upload', () => {
     set('unread', { type: 'unread' });
     pass(60);
     expect(ended).toEqual([]);
-    set('unread', { type: 'coming', mark: 50_000, bytes: 50_000 });
+    set('unread', { type: 'coming', bytes: 50_000 });
     pass(8);
     expect(ended).toEqual([]);
   });
@@ -97,7 +85,7 @@ describe('an upload', () => {
     const ended: string[] = [];
     const uploads = new UploadWatch({ idleMs: 10_000, minBytesPerSecond: 1000 }, late);
     uploads.add(
-      () => ({ type: 'coming', mark: 0, bytes: 0 }),
+      () => ({ type: 'coming', bytes: 0 }),
       () => ended.push('idle'),
     );
     nowMs = 60_000;

@@ -146,21 +146,18 @@ describe('an order of bands that is a plugin', () => {
     expect(asked).toBe(0);
   });
 
-  it('leaves the highest band first where it fails, and tells of it', () => {
+  it.each<[string, (places: number[]) => void, string]>([
+    ['names what is not there', (places) => void (places[0] = 99), 'rank must leave a permutation'],
+    ['names one twice', (places) => void places.fill(1), 'rank must leave each place in the order once'],
+    ['leaves one out', (places) => void places.shift(), 'rank must leave each place in the order once'],
+  ])('leaves the highest band first, and tells of it, where the order %s', (_, spoil, told) => {
     const faults: unknown[] = [];
-    const rig = new Rig({
-      bandOrder: {
-        type: 'broken',
-        rank(_saturation, _priorities, _ceilings, places) {
-          places[0] = 99;
-        },
-      },
-    });
+    const rig = new Rig({ bandOrder: { type: 'broken', rank: (_saturation, _priorities, _ceilings, places) => spoil(places) } });
     rig.flow.on('pluginError', ({ kind, type, error }) => faults.push([kind, type, String(error)]));
     rig.enqueueMany(1, { priority: 0 });
     rig.enqueueMany(2, { priority: 10 });
     expect(order(rig, 3)).toBe('10 10 0');
-    expect(faults[0]).toEqual(['bandOrder', 'broken', expect.stringContaining('rank must leave a permutation')]);
+    expect(faults[0]).toEqual(['bandOrder', 'broken', expect.stringContaining(told)]);
   });
 
   it('is refused where it is no policy', () => {
