@@ -147,7 +147,7 @@ describe('an order of bands that is a plugin', () => {
   });
 
   it.each<[string, (places: number[]) => void, string]>([
-    ['names what is not there', (places) => void (places[0] = 99), 'rank must leave a permutation'],
+    ['names what is not there', (places) => void places.splice(0, 1, 99), 'rank must leave a permutation'],
     ['names one twice', (places) => void places.fill(1), 'rank must leave each place in the order once'],
     ['leaves one out', (places) => void places.shift(), 'rank must leave each place in the order once'],
   ])('leaves the highest band first, and tells of it, where the order %s', (_, spoil, told) => {
