@@ -40,15 +40,15 @@ export interface EngineConnection {
   end(): void;
 }
 
-/** Between two attempts to connect: half a second, then up to two, with jitter. */
-const reconnectMs = (attempt: number): number => Math.min(2_000, 250 * 2 ** Math.min(attempt, 3)) * (0.75 + 0.5 * Math.random());
-
 /**
- * Does not wait for the engine.
+ * Does not wait for the engine. The attempts to connect are half a second apart, then up to two, with jitter; but no longer than a third of
+ * `leaseMs`, because an engine that comes back empty waits one lease for the calls of all replicas.
  * @throws (rejects) FlowConfigError when none of the clients is installed
  */
-export async function connectEngine(url: string): Promise<EngineConnection> {
-  const options = { enableOfflineQueue: false, maxRetriesPerRequest: 0, connectTimeout: 2_000, retryStrategy: reconnectMs };
+export async function connectEngine(url: string, leaseMs: number): Promise<EngineConnection> {
+  const longestMs = Math.min(2_000, leaseMs / 3);
+  const reconnectMs = (attempt: number): number => Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());
+  const options = { enableOfflineQueue: false, maxRetriesPerRequest: 0, connectTimeout: longestMs, retryStrategy: reconnectMs };
   try {
     const { Redis } = await import('ioredis');
     const client = new Redis(url, options);
@@ -65,7 +65,7 @@ export async function connectEngine(url: string): Promise<EngineConnection> {
   }
   try {
     const { createClient } = await import('redis');
-    const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: 2_000, reconnectStrategy: reconnectMs } });
+    const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs } });
     // It would end the process otherwise; what is wrong is told by the leases.
     client.on('error', () => {});
     client.connect().catch(() => {});

@@ -30,5 +30,5 @@ export function readSharedState(file: FileSharedState | undefined, issues: Confi
     const expected = `at least twice refreshInterval (${refreshInterval} ms)`;
     issues.push({ path: 'sharedState.leaseDuration', expected, got: `${leaseDuration} ms` });
   }
-  return { url, limits, limit: given[limits] ?? 1, leases: { pool, ...rest } };
+  return { url, limits, limit: given[limits] ?? 1, leases: { pool, ...rest, leaseDuration } };
 }

@@ -20,7 +20,7 @@ export interface SharedStateConfig {
   /** What is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint of weight 1. */
   readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency';
   readonly limit: number;
-  readonly leases: LeaseOptions;
+  readonly leases: LeaseOptions & { readonly leaseDuration: number };
 }
 
 /** What replicas share. */
@@ -38,7 +38,7 @@ export class SharedState {
 
   /** @throws (rejects) FlowConfigError when no client is installed */
   static async connect(config: SharedStateConfig, log: GatewayLog): Promise<SharedState> {
-    return new SharedState(config, await connectEngine(config.url), log);
+    return new SharedState(config, await connectEngine(config.url, config.leases.leaseDuration), log);
   }
 
   /** The file's detector and the shared limit: the fuller of the two decides. */

@@ -28,6 +28,8 @@ export interface Grant {
   readonly largestLimit: number;
   readonly held: number;
   readonly target: number;
+  /** The weights of all replicas that hold something, those that fell silent included. */
+  readonly poolWeight: number;
 }
 
 export class CapacityLease {

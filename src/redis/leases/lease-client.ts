@@ -178,8 +178,10 @@ export class LeaseClient {
       // The engine may have forgotten a replica that was silent for so long.
       const isRemembered = nowMs < lease.answeredSentAtMs + leaseMs + drainMs;
       const cap = Math.ceil(lease.cap(nowMs));
-      const numbers = [sequence, isRemembered ? lease.acknowledged : 0, lease.limit, lease.weight, cap, inFlight, wants, lease.safeShare];
-      for (const number of numbers) args.push(String(Math.ceil(number)));
+      const acknowledged = isRemembered ? lease.acknowledged : 0;
+      const { epoch, poolWeight } = lease.last ?? { epoch: 0, poolWeight: 0 };
+      const told = [sequence, acknowledged, lease.limit, lease.weight, cap, inFlight, wants, lease.safeShare, epoch, poolWeight];
+      for (const number of told) args.push(String(Math.ceil(number)));
     }
     return args;
   }
@@ -276,10 +278,10 @@ function keysOf(leases: readonly CapacityLease[]): string[] {
 }
 
 function grantOf(reply: readonly unknown[], at: number): Grant {
-  const [sequence, grant, safe, epoch, learning, replicas, limit, largestLimit, held, target] = reply
+  const [sequence, grant, safe, epoch, learning, replicas, limit, largestLimit, held, target, poolWeight] = reply
     .slice(at + 1, at + replyWidth)
-    .map(Number) as [number, number, number, number, number, number, number, number, number, number];
-  return { sequence, grant, safe, epoch, isLearning: learning === 1, replicas, limit, largestLimit, held, target };
+    .map(Number) as [number, number, number, number, number, number, number, number, number, number, number];
+  return { sequence, grant, safe, epoch, isLearning: learning === 1, replicas, limit, largestLimit, held, target, poolWeight };
 }
 
 function mismatch(where: string, key: string, { limit, largestLimit }: Grant): EngineProblem {

@@ -3,17 +3,23 @@
  *
  *     KEYS  the hashes, all in one slot
  *     ARGV  replica, lease, drain, forget (ms), 'call' or 'leave';
- *           then for each key: sequence, acknowledged, limit, weight, cap, in flight, wants, safe share
- *     reply for each key: replica, sequence, grant, safe share, epoch, learning (0 or 1), replicas, limit, largest limit, held, target
+ *           then for each key: sequence, acknowledged, limit, weight, cap, in flight, wants, safe share, and of the last answer that
+ *           this replica got the epoch and the pool's weight (0 and 0 before the first)
+ *     reply for each key: replica, sequence, grant, safe share, epoch, learning (0 or 1), replicas, limit, largest limit, held, target,
+ *           and the pool's weight
  *
  * Invariant: the sum of `held` never rises above the limit by a call, so that a replica which uses its grant, or the cap that it reported,
  * keeps the pool below its limit. `held` covers both, because the reply that carries the grant may be lost.
+ *
+ * An engine that has lost what it knew begins an epoch, and learns it from the replicas' calls: nobody's share grows for one lease. The
+ * first to call tell how much weight the pool had. What has not called again by then is absent, and may still run requests: nobody grows
+ * until its drain is over, and after that its fair part is kept for it, as of a replica that fell silent when the epoch began.
  * Source: max-min fairness by progressive filling, Bertsekas and Gallager, "Data Networks" (1992), 6.5.
  */
 import { type Script, script, scriptHead } from '../engine/script.js';
 
 /** Texts in the reply for each key. */
-export const replyWidth = 11;
+export const replyWidth = 12;
 
 const leaseText: string = `
 ${scriptHead}
@@ -34,6 +40,19 @@ local function write(key, r, grant)
     line[i] = text(number)
   end
   redis.call('HSET', key, r.id, table.concat(line, ' '))
+end
+
+local function readEpoch(line)
+  local began, learnsUntil, drainEnd, forgetEnd, expected, called = string.match(line, '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$')
+  return began and { began = tonumber(began), learnsUntil = tonumber(learnsUntil), drainEnd = tonumber(drainEnd), forgetEnd = tonumber(forgetEnd),
+    expected = tonumber(expected), called = tonumber(called) }
+end
+
+-- "began learnsUntil drainEnd forgetEnd expected called": the weight that the pool had, and that of the replicas that have called since.
+local function writeEpoch(key, e)
+  local line = {}
+  for i, number in ipairs({ e.began, e.learnsUntil, e.drainEnd, e.forgetEnd, e.expected, e.called }) do line[i] = text(number) end
+  redis.call('HSET', key, '#', table.concat(line, ' '))
 end
 
 -- Sets target of each replica: what it wants, 1 at least, as far as the room goes by weight; the rest is spread by weight.
@@ -60,14 +79,14 @@ local function visit(key, at)
   local mine = { id = self, sequence = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 2]), weight = tonumber(ARGV[at + 3]),
     wants = tonumber(ARGV[at + 6]), safe = 0, leaseEnd = now + lease, drainEnd = now + lease + drain, forgetEnd = now + lease + drain + forget }
   local acknowledged, cap, inFlight, safeInUse = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), tonumber(ARGV[at + 7])
-  local before, epoch, learnsUntil
-  local others, live, lastEnd = {}, { mine }, mine.forgetEnd
+  local rememberedEpoch, rememberedWeight = tonumber(ARGV[at + 8]), tonumber(ARGV[at + 9])
+  local before, epoch
+  local others, live, otherWeight, lastEnd = {}, { mine }, 0, mine.forgetEnd
   local all = redis.call('HGETALL', key)
   for i = 1, #all, 2 do
     local id, line = all[i], all[i + 1]
     if id == '#' then
-      local e, l = string.match(line, '(%S+) (%S+)')
-      epoch, learnsUntil = tonumber(e), tonumber(l)
+      epoch = readEpoch(line)
     elseif id == self then
       before = read(id, line)
     else
@@ -76,6 +95,7 @@ local function visit(key, at)
         redis.call('HDEL', key, id)
       else
         others[#others + 1] = r
+        otherWeight = otherWeight + r.weight
         if now <= r.leaseEnd then live[#live + 1] = r end
         lastEnd = math.max(lastEnd, r.forgetEnd)
       end
@@ -83,14 +103,22 @@ local function visit(key, at)
   end
   -- A delayed call, or its duplicate: the reply is of no use, and changes nothing.
   if before and mine.sequence <= before.sequence then
-    return { self, text(before.sequence), '-1', '0', text(epoch or 0), '0', '0', '0', '0', '0', '0' }
+    return { self, text(before.sequence), '-1', '0', text(epoch.began), '0', '0', '0', '0', '0', '0', '0' }
   end
   -- An engine that knows less than it acknowledged has lost writes, of this replica and perhaps of others.
   local hasLost = acknowledged > 0 and (before == nil or before.sequence < acknowledged)
-  if epoch == nil or (hasLost and now >= learnsUntil) then
-    epoch, learnsUntil = math.max(now, (epoch or 0) + 1), now + lease
-    redis.call('HSET', key, '#', text(epoch) .. ' ' .. text(learnsUntil))
+  if epoch == nil or (hasLost and now >= epoch.learnsUntil) then
+    epoch = { began = math.max(now, epoch and epoch.began + 1 or 0), learnsUntil = now + lease, drainEnd = mine.drainEnd,
+      forgetEnd = mine.forgetEnd, expected = 0, called = otherWeight + (before and mine.weight or 0) }
+    writeEpoch(key, epoch)
   end
+  if rememberedEpoch > 0 and rememberedEpoch ~= epoch.began then
+    epoch.expected = math.max(epoch.expected, rememberedWeight)
+    if before == nil then epoch.called = epoch.called + mine.weight end
+    writeEpoch(key, epoch)
+  end
+  local absent = now <= epoch.forgetEnd and math.max(0, epoch.expected - epoch.called) or 0
+  local isLearning = now < epoch.learnsUntil or (absent > 0 and now <= epoch.drainEnd)
   local held, silent, limit, largest, weights = 0, 0, mine.limit, mine.limit, mine.weight
   for _, r in ipairs(others) do
     local holds = now <= r.drainEnd and r.held or r.safe
@@ -101,6 +129,10 @@ local function visit(key, at)
       silent = silent + holds
     end
   end
+  if absent > 0 and not isLearning then
+    local kept = math.ceil(limit * absent / epoch.expected)
+    held, silent = held + kept, silent + kept
+  end
   local grant, safe = 0, 0
   if isLeaving then
     mine.wants, mine.held, mine.leaseEnd, mine.drainEnd, mine.forgetEnd = 0, inFlight, now - 1, now + drain, now + drain
@@ -108,21 +140,21 @@ local function visit(key, at)
   else
     fill(math.max(0, limit - silent), live)
     grant = math.max(0, math.min(mine.target, limit - held))
-    if now < learnsUntil then grant = math.min(grant, cap) end
+    if isLearning then grant = math.min(grant, cap) end
     mine.held = math.max(grant, cap, inFlight)
     safe = math.min(grant, math.floor(limit * mine.weight / weights))
     mine.safe = math.max(safe, safeInUse)
     write(key, mine, grant)
     held = held + mine.held
   end
-  redis.call('PEXPIREAT', key, text(math.max(lastEnd, learnsUntil)))
-  return { self, text(mine.sequence), text(grant), text(safe), text(epoch), now < learnsUntil and '1' or '0', text(#live),
-    text(limit), text(largest), text(held), text(mine.target or 0) }
+  redis.call('PEXPIREAT', key, text(lastEnd))
+  return { self, text(mine.sequence), text(grant), text(safe), text(epoch.began), isLearning and '1' or '0', text(#live),
+    text(limit), text(largest), text(held), text(mine.target or 0), text(otherWeight + mine.weight + absent) }
 end
 
 local reply = {}
 for i, key in ipairs(KEYS) do
-  for _, part in ipairs(visit(key, 6 + (i - 1) * 8)) do reply[#reply + 1] = part end
+  for _, part in ipairs(visit(key, 6 + (i - 1) * 10)) do reply[#reply + 1] = part end
 end
 return reply
 `;

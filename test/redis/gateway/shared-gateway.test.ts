@@ -59,7 +59,8 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
     const killedAtMs = performance.now();
     await engine.kill();
     await pause(2 * leaseMs);
-    const served = waits.filter(({ atMs }) => atMs > killedAtMs + leaseMs).length;
+    // The safe shares keep serving after the lease is over.
+    await until(() => waits.filter(({ atMs }) => atMs > killedAtMs + leaseMs).length > 20);
     const upAtMs = performance.now();
     await engine.up();
     await until(
@@ -73,8 +74,6 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
 
     expect(failures).toEqual([]);
     expect(most).toBeLessThanOrEqual(8);
-    // The safe shares keep serving after the lease is over.
-    expect(served).toBeGreaterThan(20);
     const during = waits
       .filter(({ atMs }) => atMs > killedAtMs && atMs < upAtMs)
       .map(({ ttftMs }) => ttftMs)

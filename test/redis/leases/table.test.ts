@@ -11,6 +11,15 @@ function withoutStepFive(text: string): string {
   return changed;
 }
 
+/** An engine that has lost everything forgets who else there was. */
+function withoutMemory(text: string): string {
+  const changed = text.replace('math.max(epoch.expected, rememberedWeight)', '0');
+  if (changed === text) throw new Error('the step is written otherwise');
+  return changed;
+}
+
+const flushedWhileCutOff: Omit<Experiment, 'seed'> = { flushedAtMs: 150_000, flushCutsOffMs: 60_000, drainMs: 20_000, lastsMs: 300_000 };
+
 /** The utilization that is asked for: what the table has, less .02. */
 const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] = [
   ['without faults', {}, 0.969],
@@ -24,6 +33,7 @@ const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] 
     { refreshMs: 100, flushedAtMs: 150_000, lost: 0.2, lastsMs: 300_000 },
     0.969,
   ],
+  ['with the engine flushed while a replica is cut off, and a drain as long as the longest request', flushedWhileCutOff, 0.936],
   ['with crashes that end their requests', { crashes: 0.01, forgetMs: 0, crashesEndRequests: true }, 0.947],
 ];
 
@@ -63,6 +73,10 @@ describe.runIf(engineKinds.length > 0)('a shared limit in virtual time', { timeo
   it('is exceeded by the control, which does not hold the cap that a replica may go on with', async () => {
     const { timeOver } = await experiment(redis, { seed: 7, lost: 0.2, edit: withoutStepFive });
     expect(timeOver).toBeGreaterThan(0.01);
+  });
+
+  it('is exceeded by the control, whose engine does not learn that a replica is absent', async () => {
+    expect((await experiment(redis, { seed: 7, ...flushedWhileCutOff, edit: withoutMemory })).timeOver).toBeGreaterThan(0.05);
   });
 
   it('costs one call for each replica and refresh, however many requests there are', async () => {

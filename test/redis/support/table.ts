@@ -1,5 +1,6 @@
 /** The experiments of the scale-out table: replicas with real controllers on a real engine, in virtual time. */
 import type { Redis } from 'ioredis';
+import { vi } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { FlowController, type Lease } from '../../../src/index.js';
 import { type SharedConcurrency, sharedConcurrency } from '../../../src/redis/index.js';
@@ -21,6 +22,8 @@ export interface Experiment {
   readonly crashesEndRequests?: boolean;
   /** When the engine loses everything. */
   readonly flushedAtMs?: number;
+  /** For how long one replica is cut off from then on. */
+  readonly flushCutsOffMs?: number;
   /** Changes the script: for the control that must fail. */
   readonly edit?: (text: string) => string;
   readonly lastsMs?: number;
@@ -86,6 +89,15 @@ function drawIndex(shares: readonly number[], point: number): number {
 
 let experiments = 0;
 
+/** The names of replicas decide between equal wants: they come from the seed. */
+function drawNames(random: () => number): () => void {
+  const names = vi.spyOn(globalThis.crypto, 'getRandomValues').mockImplementation((bytes) => {
+    for (let i = 0; i < (bytes as Uint8Array).length; i++) (bytes as Uint8Array)[i] = 256 * random();
+    return bytes;
+  });
+  return () => names.mockRestore();
+}
+
 export async function experiment(redis: Redis, plan: Experiment): Promise<Finding> {
   const {
     refreshMs = 1_000,
@@ -101,6 +113,7 @@ export async function experiment(redis: Redis, plan: Experiment): Promise<Findin
   } = plan;
   const world = new VirtualWorld(redis);
   const random = seededRandom(plan.seed);
+  const restoreNames = drawNames(seededRandom(plan.seed + 1));
   const inFlight = new Level(() => world.now());
   const pool = `table-${process.pid}-${experiments++}`;
   const cutUntilMs = new Array<number>(replicas).fill(0);
@@ -188,8 +201,10 @@ export async function experiment(redis: Redis, plan: Experiment): Promise<Findin
   if (plan.flushedAtMs !== undefined) {
     await world.run(plan.flushedAtMs);
     await redis.del(`headgate:{${pool}}:lease`);
+    cutUntilMs[0] = world.now() + (plan.flushCutsOffMs ?? 0);
   }
   await world.run(lastsMs);
+  restoreNames();
   inFlight.tick();
   const spanMs = lastsMs - warmUpMs;
   return {

@@ -37,8 +37,11 @@ export class VirtualWorld implements Clock {
   private readonly pending = new Set<Promise<unknown>>();
   private readonly digests = new Map<string, string>();
   private readonly redis: Redis;
-  /** The engine's clock, which is ahead of the real one, so that no key expires before its virtual time. */
-  private readonly epochMs = Date.now() + 86_400_000;
+  /**
+   * The engine's clock, which is ahead of the real one, so that no key expires before its virtual time. It begins with a day: fractions
+   * are then rounded in each run as in the last.
+   */
+  private readonly epochMs = (Math.ceil(Date.now() / 86_400_000) + 1) * 86_400_000;
   private nowMs = 0;
   private made = 0;
 

@@ -19,7 +19,7 @@ export function describeWithEngines(name: string, suite: (engine: () => Engine) 
 }
 
 /** Resolves when `isTrue`; rejects with what was seen after `withinMs`. */
-export async function until(isTrue: () => boolean, what: () => unknown = () => '', withinMs = 10_000): Promise<void> {
+export async function until(isTrue: () => boolean, what: () => unknown = () => '', withinMs = 30_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!isTrue()) {
     if (Date.now() > deadline) throw new Error(`waited ${withinMs} ms in vain: ${JSON.stringify(what())}`);
