@@ -46,7 +46,7 @@ export default defineConfig({
   // The theme gives every page but the home its landmark.
   transformHtml: (html) => html.replace('<div class="VPContent is-home"', '<div role="main" class="VPContent is-home"'),
   themeConfig: {
-    nav: navigation(version),
+    nav: navigation(version, JSON.parse(process.env.DOCS_VERSIONS ?? '[]')),
     sidebar: sidebar(),
     search: { provider: 'local' },
     outline: { level: [2, 3] },

@@ -53,7 +53,15 @@ const folders = { Recipes: pagesIn('recipes'), 'Coming from': [...pagesIn('migra
 const listed = new Set([...tutorials, ...guides, ...reference, ...explanation, ...policies, ...Object.values(folders).flat()]);
 const others = pagesIn('').filter((page) => !listed.has(page) && page !== 'index' && page !== 'playground');
 
-export function navigation(version: string): DefaultTheme.NavItem[] {
+interface Version {
+  readonly text: string;
+  readonly link: string;
+}
+
+/** `versions`: where the pages of all versions stand; none while the site is built alone. */
+export function navigation(version: string, versions: readonly Version[]): DefaultTheme.NavItem[] {
+  // Each version is a site of its own, which the router of this one does not know.
+  const others = versions.map(({ text, link }) => ({ text: `Pages of ${text}`, link, target: '_self' }));
   return [
     { text: 'Start', link: '/getting-started', activeMatch: '^/(?:getting-started|tutorials/)' },
     { text: 'Playground', link: '/playground' },
@@ -63,7 +71,8 @@ export function navigation(version: string): DefaultTheme.NavItem[] {
       text: `v${version}`,
       items: [
         { text: 'Changelog', link: 'https://github.com/headgate/headgate/blob/main/CHANGELOG.md' },
-        { text: 'Pages of older versions', link: 'https://github.com/headgate/headgate/tags' },
+        ...others,
+        { text: 'All versions', link: 'https://github.com/headgate/headgate/tags' },
         { text: 'Contributing', link: 'https://github.com/headgate/headgate/blob/main/CONTRIBUTING.md' },
       ],
     },

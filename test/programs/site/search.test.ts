@@ -44,7 +44,7 @@ describe.skipIf(chromiumPath === undefined)('every page', () => {
 
   it('says of which version it is, and where those of others are', async () => {
     await page.getByRole('button', { name: `v${manifest.version}` }).hover();
-    const older = page.getByRole('link', { name: 'Pages of older versions' }).first();
-    expect(await older.getAttribute('href')).toBe('https://github.com/headgate/headgate/tags');
+    const all = page.getByRole('link', { name: 'All versions' }).first();
+    expect(await all.getAttribute('href')).toBe('https://github.com/headgate/headgate/tags');
   });
 });
