@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { scenarios as known } from '../scenarios/index.mjs';
 import { drawChart } from './chart.mjs';
+import { engineInWords } from './engine.mjs';
 import { figuresOf, format, spread } from './tables.mjs';
 import { judgeTargets } from './targets.mjs';
 
@@ -46,6 +47,7 @@ export function writePage({ scenarios: measured, servers }, subjects) {
   const scenarios = known.flatMap(({ name }) => measured.find((scenario) => scenario.name === name) ?? []);
   const parts = {
     origin: originLines([...scenarios, ...servers]),
+    engine: engineInWords(scenarios),
     targets: targetTable(judgeTargets(scenarios)),
     subjects: subjectTable(subjects),
     scenarios: scenarios
