@@ -38,7 +38,7 @@ export class ChargeBook {
     const { meter } = this;
     const model = meter.modelOf(item);
     const weight = meter.weightOf(item.fairnessId, item, configuredWeight);
-    const estimate = meter.predict(item, model);
+    const estimate = meter.predict(item, model, leaf.hashOf(item.fairnessId));
     const charge = this.open.add(item, leaf, weight, model, meter.work, nowMs);
     const charged = this.mode === 'predict' ? estimate : this.priceAtDispatch();
     charge.charged = charged;
@@ -68,8 +68,10 @@ export class ChargeBook {
     const amount = this.correct(charge, ending === 'requeued' ? this.priceOfAttempt(charge, nowMs) : this.priceOfEnd(charge, nowMs));
     this.settledCost += charge.charged;
     this.openCost -= charge.charged;
-    if (ending === 'released') meter.observe(item.fairnessId, charge.model, charge.completionTokens, nowMs - charge.dispatchedAtMs);
-    this.tree.settle(charge.leaf as Share);
+    const leaf = charge.leaf as Share;
+    const seatMs = nowMs - charge.dispatchedAtMs;
+    if (ending === 'released') meter.observe(item, charge.model, leaf.hashOf(item.fairnessId), charge.completionTokens, seatMs);
+    this.tree.settle(leaf);
     this.open.remove(charge);
     // Sums of fractions leave a remainder.
     if (this.open.size === 0) this.openCost = 0;
@@ -78,9 +80,9 @@ export class ChargeBook {
 
   /** Takes the figures that went forward. False when one went backwards or is too large: it is ignored. */
   private takes(charge: Charge, { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage): boolean {
-    const takesPrompt = isForward(charge.promptTokens, promptTokens);
-    const takesCompletion = isForward(charge.completionTokens, completionTokens);
-    const takesCached = isForward(charge.cachedPromptTokens, cachedPromptTokens);
+    const takesPrompt = promptTokens >= charge.promptTokens && promptTokens <= mostCost;
+    const takesCompletion = completionTokens >= charge.completionTokens && completionTokens <= mostCost;
+    const takesCached = cachedPromptTokens >= charge.cachedPromptTokens && cachedPromptTokens <= mostCost;
     if (takesPrompt) charge.promptTokens = promptTokens;
     if (takesCompletion) charge.completionTokens = completionTokens;
     if (takesCached) charge.cachedPromptTokens = cachedPromptTokens;
@@ -137,8 +139,4 @@ export class ChargeBook {
     work.seatMs = nowMs - charge.dispatchedAtMs;
     return this.meter.priceOfAttempt();
   }
-}
-
-function isForward(before: number, tokens: number): boolean {
-  return tokens >= before && tokens <= mostCost;
 }

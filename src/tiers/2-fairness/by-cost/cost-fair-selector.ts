@@ -99,13 +99,13 @@ export class CostFairSelector implements FlowSelector {
     leaf.arrival = leaf.firstFlow?.head?.sequence ?? leaf.arrival;
     const cost = this.book.dispatched(leaf, item, flow.weight, nowMs, hasWaited);
     this.ledger?.dispatched(flow.fairnessId, cost, nowMs, hasWaited);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   consumed(flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
     const amount = this.book.consumed(item, total, nowMs);
     this.ledger?.corrected(flow.fairnessId, amount, nowMs);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   settled(flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
@@ -113,7 +113,7 @@ export class CostFairSelector implements FlowSelector {
     const { settledCost } = this.book;
     const amount = this.book.settled(item, usage, nowMs, ending);
     this.ledger?.ended(flow.fairnessId, amount, this.book.settledCost - settledCost, nowMs);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   received(flow: FlowView): number {
@@ -152,12 +152,6 @@ export class CostFairSelector implements FlowSelector {
     if (arrival === undefined || arrival === leaf.arrival) return;
     leaf.arrival = arrival;
     this.tree.renew(leaf);
-  }
-
-  /** What foreign functions did wrong becomes a plugin error, now that the books are in order. */
-  private tellFault(): void {
-    const fault = this.meter.takeFault();
-    if (fault !== undefined) throw fault;
   }
 
   private leafOf(flow: FlowView): Share {

@@ -2,11 +2,11 @@
  * Puts a price on work that is predicted, under way or done.
  *
  * Invariant: every figure that leaves it is finite, from 0 up and at most 2^53; for predicted work above 0. Foreign functions that answer
- * otherwise are replaced for this request, and `takeFault` tells of the first.
+ * otherwise are replaced for this request, and `throwFault` tells of the first.
  */
 import type { ItemView } from '../../views.js';
 import { type CostFunction, type CostOptions, leastWeight, mostCost, type Work } from './cost-options.js';
-import { AverageTable, type OutputPredictor, outputPredictor } from './output-predictor.js';
+import { AverageTable, type OutputPredictor } from './output-predictor.js';
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -16,14 +16,16 @@ const window = 5;
 export class CostMeter {
   /** What costs are put on; written anew for each. */
   readonly work: Writable<Work> = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, seatMs: 0 };
-  private readonly cost: CostFunction;
-  private readonly isForeign: boolean;
+  /** Undefined where costs are in one of the known units. */
+  private readonly foreignCost: CostFunction | undefined;
   private readonly countsRequests: boolean;
   private readonly countsTokens: boolean;
   private readonly countsSeats: boolean;
-  private readonly tokenCost: CostFunction;
-  private readonly predictor: OutputPredictor;
-  private readonly isForeignPredictor: boolean;
+  private readonly promptTokenPrice: number;
+  private readonly completionTokenPrice: number;
+  /** Undefined where `answers` predicts. */
+  private readonly predictor: OutputPredictor | undefined;
+  private readonly answers: AverageTable;
   private readonly seatMs: AverageTable;
   private readonly expectedTokens: number;
   private readonly workOf: CostOptions['workOf'];
@@ -34,68 +36,56 @@ export class CostMeter {
   constructor(options: CostOptions) {
     const { cost = 'tokens', promptTokenPrice = 1, completionTokenPrice = 2 } = options;
     const { expectedCompletionTokens = 256, expectedSeatSeconds = 10 } = options;
-    this.tokenCost = ({ promptTokens, cachedPromptTokens, completionTokens }) =>
-      promptTokenPrice * Math.max(promptTokens - cachedPromptTokens, 0) + completionTokenPrice * completionTokens;
-    this.isForeign = typeof cost === 'function';
+    this.promptTokenPrice = promptTokenPrice;
+    this.completionTokenPrice = completionTokenPrice;
+    this.foreignCost = typeof cost === 'function' ? cost : undefined;
     this.countsRequests = cost === 'requests';
-    this.countsTokens = this.isForeign || cost === 'tokens';
-    this.countsSeats = this.isForeign || cost === 'seat-seconds';
-    if (typeof cost === 'function') this.cost = cost;
-    else if (cost === 'requests') this.cost = () => 1;
-    else if (cost === 'seat-seconds') this.cost = ({ seatMs }) => seatMs / 1000;
-    else this.cost = this.tokenCost;
+    this.countsTokens = typeof cost === 'function' || cost === 'tokens';
+    this.countsSeats = typeof cost === 'function' || cost === 'seat-seconds';
     this.expectedTokens = expectedCompletionTokens;
-    this.isForeignPredictor = options.predictor !== undefined;
-    this.predictor = options.predictor ?? outputPredictor({ window, initialTokens: expectedCompletionTokens });
+    this.predictor = options.predictor;
+    this.answers = new AverageTable(window, expectedCompletionTokens);
     this.seatMs = new AverageTable(window, expectedSeatSeconds * 1000);
     this.workOf = options.workOf;
     this.modelFor = options.modelOf;
     this.weightFor = options.weightOf;
   }
 
-  /** The first fault since it was last asked for. */
-  takeFault(): unknown {
+  /** Throws what a foreign function did first since the last call, if any: it becomes a plugin error. Call it when the books are in order. */
+  throwFault(): void {
     const { fault } = this;
+    if (fault === undefined) return;
     this.fault = undefined;
-    return fault;
+    throw fault;
   }
 
   modelOf(item: ItemView): string {
-    const { modelFor } = this;
-    if (modelFor === undefined) return '';
-    const model = this.guard(() => modelFor(item));
-    if (typeof model === 'string' || model === undefined) return model ?? '';
-    this.blame('modelOf', 'text or undefined', model);
-    return '';
+    return this.modelFor === undefined ? '' : this.foreignModel(this.modelFor, item);
   }
 
   weightOf(fairnessId: string, item: ItemView, configured: number): number {
-    const { weightFor } = this;
-    if (weightFor === undefined) return configured;
-    const weight = this.guard(() => weightFor(fairnessId, item));
-    if (typeof weight === 'number' && weight >= leastWeight && weight <= mostCost) return weight;
-    this.blame('weightOf', `a number from ${leastWeight} to 2^53`, weight);
-    return configured;
+    return this.weightFor === undefined ? configured : this.foreignWeight(this.weightFor, fairnessId, item, configured);
   }
 
-  /** Writes down what the request is predicted to ask for, and returns what that costs. */
-  predict(item: ItemView, model: string): number {
-    const { work } = this;
+  /** Writes down what the request is predicted to ask for, and returns what that costs. `idHash` is that of its fairness ID. */
+  predict(item: ItemView, model: string, idHash: number): number {
+    const { work, workOf, predictor } = this;
     work.promptTokens = item.tokens;
     work.cachedPromptTokens = 0;
     work.completionTokens = 0;
-    work.seatMs = this.countsSeats ? this.seatMs.at(item.fairnessId, model) : 0;
-    if (this.countsTokens && !this.isTold(item)) work.completionTokens = this.predictedTokens(item, model);
+    work.seatMs = this.countsSeats ? this.seatMs.at(idHash, model) : 0;
+    if (this.countsTokens && (workOf === undefined || !this.isTold(workOf, item))) {
+      work.completionTokens = predictor === undefined ? this.answers.at(idHash, model) : this.foreignTokens(predictor, item, model);
+    }
     return this.price(true);
   }
 
   /** What `work` costs. */
   price(isPrediction: boolean): number {
-    if (!this.isForeign) return Math.min(this.cost(this.work), mostCost);
-    const cost = this.guard(() => this.cost(this.work));
-    if (typeof cost === 'number' && (isPrediction ? cost > 0 : cost >= 0) && cost <= mostCost) return cost;
-    this.blame('cost', isPrediction ? 'a number above 0, at most 2^53' : 'a number from 0 to 2^53', cost);
-    return Math.min(Math.max(this.tokenCost(this.work), isPrediction ? 1 : 0), mostCost);
+    const { work } = this;
+    if (this.foreignCost !== undefined) return this.foreignPrice(this.foreignCost, isPrediction);
+    if (this.countsTokens) return this.tokenPrice(work);
+    return this.countsRequests ? 1 : Math.min(work.seatMs / 1000, mostCost);
   }
 
   /** What was consumed by a request that will run once more: a request counts once. */
@@ -103,17 +93,44 @@ export class CostMeter {
     return this.countsRequests ? 0 : this.price(false);
   }
 
-  observe(fairnessId: string, model: string, completionTokens: number, seatMs: number): void {
-    if (this.countsSeats) this.seatMs.add(fairnessId, model, seatMs);
+  observe({ fairnessId }: ItemView, model: string, idHash: number, completionTokens: number, seatMs: number): void {
+    if (this.countsSeats) this.seatMs.add(idHash, model, seatMs);
     if (!this.countsTokens || completionTokens === 0) return;
-    if (!this.isForeignPredictor) this.predictor.observe(fairnessId, model, completionTokens);
-    else this.guard(() => this.predictor.observe(fairnessId, model, completionTokens));
+    if (this.predictor === undefined) this.answers.add(idHash, model, completionTokens);
+    else this.tellPredictor(this.predictor, fairnessId, model, completionTokens);
+  }
+
+  private tokenPrice({ promptTokens, cachedPromptTokens, completionTokens }: Work): number {
+    const uncachedTokens = Math.max(promptTokens - cachedPromptTokens, 0);
+    return Math.min(this.promptTokenPrice * uncachedTokens + this.completionTokenPrice * completionTokens, mostCost);
+  }
+
+  // Foreign functions, apart from what needs none: a method with a closure in it allocates whenever it is called (bench: fairness).
+
+  private foreignModel(modelFor: NonNullable<CostOptions['modelOf']>, item: ItemView): string {
+    const model = this.guard(() => modelFor(item));
+    if (typeof model === 'string' || model === undefined) return model ?? '';
+    this.blame('modelOf', 'text or undefined', model);
+    return '';
+  }
+
+  private foreignWeight(weightFor: NonNullable<CostOptions['weightOf']>, fairnessId: string, item: ItemView, configured: number): number {
+    const weight = this.guard(() => weightFor(fairnessId, item));
+    if (typeof weight === 'number' && weight >= leastWeight && weight <= mostCost) return weight;
+    this.blame('weightOf', `a number from ${leastWeight} to 2^53`, weight);
+    return configured;
+  }
+
+  private foreignPrice(price: CostFunction, isPrediction: boolean): number {
+    const cost = this.guard(() => price(this.work));
+    if (typeof cost === 'number' && (isPrediction ? cost > 0 : cost >= 0) && cost <= mostCost) return cost;
+    this.blame('cost', isPrediction ? 'a number above 0, at most 2^53' : 'a number from 0 to 2^53', cost);
+    return Math.max(this.tokenPrice(this.work), isPrediction ? 1 : 0);
   }
 
   /** Takes what the host knows beforehand; true when that includes the length of the answer. */
-  private isTold(item: ItemView): boolean {
-    const { work, workOf } = this;
-    if (workOf === undefined) return false;
+  private isTold(workOf: NonNullable<CostOptions['workOf']>, item: ItemView): boolean {
+    const { work } = this;
     const { promptTokens = item.tokens, cachedPromptTokens = 0, completionTokens } = this.guard(() => workOf(item)) ?? {};
     if (!isTokens(promptTokens) || !isTokens(cachedPromptTokens) || !isTokens(completionTokens ?? 0)) {
       this.blame('workOf', 'numbers of tokens from 0 to 2^53', `${promptTokens}, ${cachedPromptTokens}, ${completionTokens}`);
@@ -125,12 +142,15 @@ export class CostMeter {
     return completionTokens !== undefined;
   }
 
-  private predictedTokens(item: ItemView, model: string): number {
-    if (!this.isForeignPredictor) return this.predictor.predict(item, model);
-    const tokens = this.guard(() => this.predictor.predict(item, model));
+  private foreignTokens(predictor: OutputPredictor, item: ItemView, model: string): number {
+    const tokens = this.guard(() => predictor.predict(item, model));
     if (typeof tokens === 'number' && tokens > 0 && tokens <= mostCost) return tokens;
     this.blame('predictor.predict', 'a number above 0, at most 2^53', tokens);
     return this.expectedTokens;
+  }
+
+  private tellPredictor(predictor: OutputPredictor, fairnessId: string, model: string, completionTokens: number): void {
+    this.guard(() => predictor.observe(fairnessId, model, completionTokens));
   }
 
   /** What a foreign function returns; undefined when it throws. */

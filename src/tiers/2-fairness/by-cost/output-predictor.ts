@@ -23,10 +23,10 @@ export interface OutputPredictorOptions {
 
 const options = object({ window: optional(positiveInteger(), 5), initialTokens: optional(aboveZero(), 256) });
 
-/** 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only. */
+/** A power of 2; 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only. */
 const cells = 8192;
 
-/** Averages by the hash of their key: no entry is made, and none has to be forgotten. */
+/** Averages by the `textHash` of their key: no entry is made, and none has to be forgotten. */
 export class AverageTable {
   private averages: Float64Array | undefined = undefined;
   private readonly alpha: number;
@@ -38,22 +38,21 @@ export class AverageTable {
   }
 
   /** The average of a key, or what it begins with. */
-  at(key: string, part: string): number {
-    const known = this.averages?.[cellOf(key, part)] ?? 0;
+  at(keyHash: number, part: string): number {
+    const known = this.averages === undefined ? 0 : (this.averages[cellOf(keyHash, part)] as number);
     return known > 0 ? known : this.initial;
   }
 
-  add(key: string, part: string, observed: number): void {
+  add(keyHash: number, part: string, observed: number): void {
     this.averages ??= new Float64Array(cells);
-    const cell = cellOf(key, part);
+    const cell = cellOf(keyHash, part);
     const known = this.averages[cell] as number;
     this.averages[cell] = known > 0 ? known + this.alpha * (observed - known) : observed;
   }
 }
 
-function cellOf(key: string, part: string): number {
-  const hash = textHash(key);
-  return (part === '' ? hash : textHash(part, hash)) % cells;
+function cellOf(keyHash: number, part: string): number {
+  return (part === '' ? keyHash : textHash(part, keyHash)) & (cells - 1);
 }
 
 /**
@@ -66,7 +65,7 @@ export function outputPredictor(given: OutputPredictorOptions = {}): OutputPredi
   const { window, initialTokens } = parse(options, given, 'outputPredictor');
   const table = new AverageTable(window, initialTokens);
   return {
-    predict: ({ fairnessId }, model) => table.at(fairnessId, model),
-    observe: (fairnessId, model, completionTokens) => table.add(fairnessId, model, completionTokens),
+    predict: ({ fairnessId }, model) => table.at(textHash(fairnessId), model),
+    observe: (fairnessId, model, completionTokens) => table.add(textHash(fairnessId), model, completionTokens),
   };
 }

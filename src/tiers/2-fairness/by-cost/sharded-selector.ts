@@ -12,6 +12,7 @@
  */
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
+import { textHash } from '../../../base/text-hash.js';
 import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending, FlowSelector } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';
@@ -105,7 +106,7 @@ export class ShardedSelector implements FlowSelector {
     if (crowd?.isHeld !== true) return;
     crowd.isHeld = false;
     for (const item of crowd.items) this.place(flow, item, crowd);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   flowDeactivated(flow: FlowView): void {
@@ -124,7 +125,7 @@ export class ShardedSelector implements FlowSelector {
     }
     crowd.items.add(item);
     if (!crowd.isHeld) this.place(flow, item, crowd);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   itemRemoved(flow: FlowView, item: ItemView): void {
@@ -147,20 +148,20 @@ export class ShardedSelector implements FlowSelector {
     }
     this.ledger?.dispatched(flow.fairnessId, cost, nowMs, place !== undefined);
     this.forgetItem(flow, item);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   consumed(flow: FlowView, _usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
     const amount = this.book.consumed(item, total, nowMs);
     this.ledger?.corrected(flow.fairnessId, amount, nowMs);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   settled(flow: FlowView, usage: Usage, nowMs: number, _tokens: number, item: ItemView, ending: Ending): void {
     const { settledCost } = this.book;
     const amount = this.book.settled(item, usage, nowMs, ending);
     this.ledger?.ended(flow.fairnessId, amount, this.book.settledCost - settledCost, nowMs);
-    this.tellFault();
+    this.meter.throwFault();
   }
 
   service(nowMs: number): ServiceFigures {
@@ -192,7 +193,7 @@ export class ShardedSelector implements FlowSelector {
 
   private place(flow: FlowView, item: ItemView, { hand }: Crowd): void {
     const shard = this.leastLoaded(hand);
-    const work = this.meter.predict(item, this.meter.modelOf(item));
+    const work = this.meter.predict(item, this.meter.modelOf(item), textHash(item.fairnessId));
     const place = new Place(flow, item, work, shard);
     this.places.set(item, place);
     shard.line.push(place);
@@ -241,10 +242,5 @@ export class ShardedSelector implements FlowSelector {
     if (crowd === undefined) return;
     crowd.items.delete(item);
     if (crowd.items.size === 0) this.crowds.delete(flow);
-  }
-
-  private tellFault(): void {
-    const fault = this.meter.takeFault();
-    if (fault !== undefined) throw fault;
   }
 }

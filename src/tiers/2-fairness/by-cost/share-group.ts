@@ -97,8 +97,9 @@ export class ShareGroup implements Siblings {
   }
 
   tidy(): void {
-    const { floor, excess } = this.order;
-    for (let first = this.debtors.first; first !== undefined && first.counter <= floor; first = this.debtors.first) this.forget(first);
+    const { order, debtors } = this;
+    for (let { first } = debtors; first !== undefined && first.counter <= order.floor; { first } = debtors) this.forget(first);
+    const { excess } = order;
     if (excess !== 0) this.lower(excess);
   }
 

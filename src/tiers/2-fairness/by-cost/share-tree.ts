@@ -78,9 +78,11 @@ export class ShareTree {
     let divisor = weight;
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) {
       const { siblings } = share;
-      siblings.wake(share);
+      if (!share.isActive) {
+        siblings.wake(share);
+        if (!hasWaited) siblings.order.pass(share);
+      }
       if (share.members !== undefined) share.arrival = share.members.order.next()?.arrival ?? share.arrival;
-      if (!hasWaited && !share.isActive) siblings.order.pass(share);
       share.unsettled++;
       siblings.order.charge(share, cost / divisor);
       siblings.tidy();

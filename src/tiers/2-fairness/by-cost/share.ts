@@ -3,6 +3,7 @@
  * goes next among them, and who is remembered.
  */
 import type { Linked, LinkedList } from '../../../base/queues/linked-list.js';
+import { textHash } from '../../../base/text-hash.js';
 import type { FlowView } from '../../views.js';
 
 /**
@@ -44,12 +45,23 @@ export class Share implements Linked<Share> {
   turn = 0;
   /** The round in which its turn came last. */
   visitedIn = -1;
+  private hashedId = '';
+  private hash = 0;
   readonly name: string;
   readonly siblings: Siblings;
 
   constructor(name: string, siblings: Siblings) {
     this.name = name;
     this.siblings = siblings;
+  }
+
+  /** The hash of a fairness ID. A leaf keeps it, because nearly always the next request has the same (bench: fairness). */
+  hashOf(fairnessId: string): number {
+    if (fairnessId !== this.hashedId) {
+      this.hashedId = fairnessId;
+      this.hash = textHash(fairnessId) | 0;
+    }
+    return this.hash;
   }
 
   /** True when nothing waits below it or is unsettled. */
