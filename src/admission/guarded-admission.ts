@@ -48,15 +48,15 @@ export class GuardedAdmission {
   private readonly errors: PluginErrorSink;
 
   constructor(policy: AdmissionPolicy | undefined, pool: PoolView, gate: Gate, errors: PluginErrorSink) {
+    this.errors = errors;
     this.configure(policy);
     this.view = new DecisionView(pool, gate);
-    this.errors = errors;
   }
 
   /** Asks this policy from now on. */
   configure(policy: AdmissionPolicy | undefined): void {
     this.policy = policy;
-    if (policy?.released !== undefined) this.hearsEnds = true;
+    if (policy !== undefined && this.guardOf(policy).has(policy, 'released')) this.hearsEnds = true;
   }
 
   /** Undefined when the request may come in; a policy that fails admits. */

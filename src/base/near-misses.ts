@@ -1,5 +1,6 @@
 /** Methods whose names are nearly those of hooks, and which nobody would ever call. */
 import { nearest } from './faults/did-you-mean.js';
+import { memberOf } from './faults/foreign-values.js';
 
 /** A method that is there, and the hook that it was probably meant to be. */
 export interface NearMiss {
@@ -9,7 +10,7 @@ export interface NearMiss {
 
 /** The near misses among the methods of `plugin`, its own and those of its class. `onDispatched` is one of `dispatched`. */
 export function nearMisses(plugin: object, contract: readonly string[]): NearMiss[] {
-  const absent = contract.filter((hook) => Reflect.get(plugin, hook) === undefined);
+  const absent = contract.filter((hook) => memberOf(plugin, hook) === undefined);
   const misses: NearMiss[] = [];
   for (const given of methodsOf(plugin)) {
     if (contract.includes(given)) continue;

@@ -2,6 +2,7 @@
  * The shape by which a plugin of one kind is known. Each contract describes its shape beside its interface; this file checks it.
  */
 import { isAsyncFunction } from './async-function.js';
+import { memberOf } from './faults/foreign-values.js';
 import { nearMisses } from './near-misses.js';
 import { element, type Report, type Schema } from './schema/element.js';
 
@@ -36,7 +37,7 @@ function hasShape<P extends { readonly type: string }>(shape: PluginShape<P>, ca
     report(`${noun}, such as ${example}`, [], typeof candidate === 'function' ? 'a function: call it if it makes one' : undefined);
     return false;
   }
-  const member = (key: string): unknown => Reflect.get(candidate, key);
+  const member = (key: string): unknown => memberOf(candidate, key);
   const hasType = typeof member('type') === 'string' && member('type') !== '';
   if (!hasType) report(`the type name of ${noun}`, ['type']);
   const isExcused = unless !== undefined && member(unless) === true;

@@ -51,7 +51,7 @@ import type { ItemView } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
 import { AskedFlows, type FlowSettingsSource, NamedFlows } from './flow-settings.js';
 import type { FlowControllerOptions, Limits, ResolvedBand, ResolvedOptions } from './options.js';
-import { sessionFilters } from './session-filter.js';
+import { sessionFilters, tellsSessions } from './session-filter.js';
 
 const defaultLimits: Limits = { maxRequests: 10_000, maxBytes: 2 ** 30 };
 const defaultBandLimits: Limits = { maxRequests: 5000, maxBytes: 1e9 };
@@ -337,7 +337,7 @@ function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
 function letsSessionsPass(parsed: Parsed, report: Report): void {
   const { holBlocking } = parsed;
   if (holBlocking === undefined || holBlocking === 'none') return;
-  const limit = [...detectorsOf(parsed)].find((detector) => detector?.sessionOf !== undefined);
+  const limit = [...detectorsOf(parsed)].find(tellsSessions);
   if (limit !== undefined)
     report(`"none", because ${limit.type} has requests of each session queue apart`, ['holBlocking'], `"${holBlocking}"`);
 }

@@ -1,4 +1,5 @@
 /** Makes a class of each session that a detector tells apart, so that its requests queue apart; every endpoint serves each of them. */
+import { memberOf } from '../base/faults/foreign-values.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
 
@@ -6,8 +7,13 @@ import type { SaturationDetector } from '../gate/saturation-detector.js';
 export function sessionFilters(detectors: Iterable<SaturationDetector | undefined>): EndpointFilter[] {
   const filters: EndpointFilter[] = [];
   for (const detector of new Set(detectors)) {
-    if (detector?.sessionOf === undefined) continue;
+    if (!tellsSessions(detector)) continue;
     filters.push({ type: detector.type, classOf: (item) => detector.sessionOf?.(item), keep: (endpoints) => endpoints });
   }
   return filters;
+}
+
+/** True when the detector tells sessions apart. */
+export function tellsSessions(detector: SaturationDetector | undefined): detector is SaturationDetector {
+  return detector !== undefined && memberOf(detector, 'sessionOf') !== undefined;
 }

@@ -65,6 +65,10 @@ export class Gate {
   /** What bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
   private ceilingsVersion = -1;
+  /** True when the ceilings depend on the priorities alone. */
+  private isConstant = false;
+  /** True when the usage-limit policy may open a band though the saturation stays where it is. */
+  private mayReopen = false;
   private readonly pool: PoolView;
   /** The same; undefined for the one endpoint of a controller without a pool, which can always be had. */
   private readonly members: AvailablePool | undefined;
@@ -140,7 +144,7 @@ export class Gate {
     this.reserve?.refresh(nowMs);
     this.shared.read(this.pool, nowMs);
     if (this.own !== undefined) for (const detector of this.own.all) detector.read(this.pool, nowMs);
-    const areConstant = this.options.usageLimitPolicy.constant === true && (band.isConfigured || band.waiting > 0);
+    const areConstant = this.isConstant && (band.isConfigured || band.waiting > 0);
     if (!areConstant || this.ceilingsVersion !== this.bands.version) this.setCeilings(band);
     if (this.own !== undefined || this.reserve !== undefined) return this.isOpenFor(band);
     return this.shared.saturation < band.ceiling && !(this.shared.isFailing && this.shared.holdsBackAll);
@@ -189,7 +193,7 @@ export class Gate {
   /** Ms until a closed gate should be read again; Infinity when every change announces itself. */
   get recheckMs(): number {
     const isPoolEmpty = this.pool.endpoints.length === 0;
-    const reopens = this.options.usageLimitPolicy.reopens === true && this.saturation < 1;
+    const reopens = this.mayReopen && this.saturation < 1;
     if ((this.announces && !reopens) || isPoolEmpty) return Number.POSITIVE_INFINITY;
     return this.options.gate.recheckIntervalMs;
   }
@@ -235,7 +239,7 @@ export class Gate {
 
   /** The sessions of all detectors that limit some; undefined when none does. O(queues that are held back) where one does. */
   sessions(nowMs: number): SessionFigures | undefined {
-    const tellers = this.detectors().filter(({ detector }) => detector.sessions !== undefined);
+    const tellers = this.detectors().filter((detector) => detector.has('sessions'));
     if (tellers.length === 0) return undefined;
     const held = this.bands.all().flatMap((band) => [...band.held.flows()].flatMap(({ head }) => head ?? []));
     const all = tellers.flatMap((detector) => detector.sessions(held, nowMs) ?? []);
@@ -245,10 +249,8 @@ export class Gate {
   /** Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
   dispatched(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
     this.seatTaken(endpoint, seat, nowMs);
-    const { usageLimitPolicy } = this.options;
-    if (usageLimitPolicy.dispatched === undefined) return;
     try {
-      const answer: unknown = usageLimitPolicy.dispatched(seat.item.priority);
+      const answer: unknown = this.options.usageLimitPolicy.dispatched?.(seat.item.priority);
       if (answer !== undefined) this.usageLimit.ignored(answer);
     } catch (error) {
       this.usageLimit.failed(error);
@@ -320,8 +322,10 @@ export class Gate {
     all.delete(this.shared);
     this.own = all.size === 0 ? undefined : { all: [...all], byPriority, ofTemplate, ofNegativeTemplate };
     const hear = (hook: 'dispatched' | 'answered' | 'reported' | 'released' | 'withRoomFor'): boolean =>
-      this.detectors().some(({ detector }) => detector[hook] !== undefined);
-    this.hearsDispatches = usageLimitPolicy.dispatched !== undefined || hear('dispatched');
+      this.detectors().some((detector) => detector.has(hook));
+    this.isConstant = this.usageLimit.read(usageLimitPolicy, 'constant') === true;
+    this.mayReopen = this.usageLimit.read(usageLimitPolicy, 'reopens') === true;
+    this.hearsDispatches = this.usageLimit.has(usageLimitPolicy, 'dispatched') || hear('dispatched');
     this.hearsReleases = hear('released');
     this.hearsAnswers = hear('answered');
     this.hearsReports = hear('reported');

@@ -25,6 +25,7 @@ export class GuardedDetector {
   saturation = 0;
   readonly detector: SaturationDetector;
   private isReading = false;
+  private readonly mayBeBlind: boolean;
   /** True when every change of the last reading announces itself. */
   announces = false;
   /** True when the last reading could not be had. */
@@ -41,7 +42,13 @@ export class GuardedDetector {
     this.detector = detector;
     this.settings = settings;
     this.guard = new PluginGuard('saturationDetector', detector, errors);
+    this.mayBeBlind = this.guard.has(detector, 'isBlindTo');
     this.subscribe(onAnnounced);
+  }
+
+  /** False when the detector has no such method. */
+  has(method: keyof SaturationDetector): boolean {
+    return this.guard.has(this.detector, method);
   }
 
   configure(settings: GuardedDetectorSettings): void {
@@ -52,7 +59,7 @@ export class GuardedDetector {
 
   /** Asks the detector. An empty pool is full. */
   read(pool: PoolView, nowMs: number): number {
-    const visible = this.detector.isBlindTo === undefined ? pool : this.visiblePart(pool, nowMs);
+    const visible = this.mayBeBlind ? this.visiblePart(pool, nowMs) : pool;
     if (visible.endpoints.length === 0) {
       this.saturation = 1;
       return 1;
@@ -90,20 +97,20 @@ export class GuardedDetector {
 
   /** `endpoints` without those that the detector is blind to; the same array when it sees all. */
   visible<E extends EndpointView>(endpoints: readonly E[], nowMs: number): readonly E[] {
-    const isAnyHidden = this.detector.isBlindTo !== undefined && endpoints.some((endpoint) => this.isBlindTo(endpoint, nowMs));
+    const isAnyHidden = this.mayBeBlind && endpoints.some((endpoint) => this.isBlindTo(endpoint, nowMs));
     return isAnyHidden ? endpoints.filter((endpoint) => !this.isBlindTo(endpoint, nowMs)) : endpoints;
   }
 
   /** True when the detector is blind to every one of `endpoints`, of which there are some. Mostly O(1). */
   isBlindToAll(endpoints: readonly EndpointView[], nowMs: number): boolean {
-    if (this.detector.isBlindTo === undefined || endpoints.length === 0) return false;
+    if (!this.mayBeBlind || endpoints.length === 0) return false;
     return endpoints.every((endpoint) => this.isBlindTo(endpoint, nowMs));
   }
 
   /** Those of `endpoints` that the detector would send one more request to. */
   withRoom(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[] {
-    if (this.detector.filter === undefined) return endpoints;
     try {
+      if (this.detector.filter === undefined) return endpoints;
       const kept: unknown = this.detector.filter(endpoints, nowMs);
       if (isPartOf(kept, endpoints)) return kept;
       this.guard.refused('filter must return an array of the endpoints that it was given', kept);
@@ -115,8 +122,8 @@ export class GuardedDetector {
 
   /** Requests that fit at the endpoint; undefined where the detector does not tell. */
   seatsOf(endpoint: EndpointView, nowMs: number): number | undefined {
-    if (this.detector.seatsOf === undefined) return undefined;
     try {
+      if (this.detector.seatsOf === undefined) return undefined;
       const seats: unknown = this.detector.seatsOf(endpoint, nowMs);
       if (seats === undefined || (typeof seats === 'number' && seats >= 0)) return seats;
       this.guard.refused('seatsOf must return a number from 0 up, or undefined', seats);
@@ -128,8 +135,8 @@ export class GuardedDetector {
 
   /** Those of `endpoints` that have room for this very request. */
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
-    if (this.detector.withRoomFor === undefined) return endpoints;
     try {
+      if (this.detector.withRoomFor === undefined) return endpoints;
       const kept: unknown = this.detector.withRoomFor(endpoints, item, nowMs);
       if (isPartOf(kept, endpoints)) return kept;
       this.guard.refused('withRoomFor must return an array of the endpoints that it was given', kept);
@@ -141,8 +148,8 @@ export class GuardedDetector {
 
   /** When the request has room at one of `endpoints`; undefined when the detector does not say. */
   waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait | undefined {
-    if (this.detector.waitOf === undefined) return undefined;
     try {
+      if (this.detector.waitOf === undefined) return undefined;
       const answer: unknown = this.detector.waitOf(endpoints, item, nowMs);
       const wait = readWait(answer);
       if (wait !== undefined) return wait;
@@ -155,8 +162,8 @@ export class GuardedDetector {
 
   /** The quotas that the detector tells of; undefined when it has none. */
   quotas(nowMs: number): QuotaFigures | undefined {
-    if (this.detector.quotas === undefined) return undefined;
     try {
+      if (this.detector.quotas === undefined) return undefined;
       const answer: unknown = this.detector.quotas(nowMs);
       const figures = readQuotas(answer);
       if (figures !== undefined) return figures;
@@ -169,8 +176,8 @@ export class GuardedDetector {
 
   /** The sessions that the detector limits; undefined when it limits none. `held`: the first request of each queue that is held back. */
   sessions(held: readonly ItemView[], nowMs: number): SessionFigures | undefined {
-    if (this.detector.sessions === undefined) return undefined;
     try {
+      if (this.detector.sessions === undefined) return undefined;
       const answer: unknown = this.detector.sessions(held, nowMs);
       const figures = readSessions(answer);
       if (figures !== undefined) return figures;
@@ -183,8 +190,8 @@ export class GuardedDetector {
 
   /** Tells the detector of a seat, where it hears of that. */
   tell(news: 'dispatched' | 'reported' | 'released' | 'sessionEnded', endpoint: EndpointView, nowMs: number, seat: SeatView): void {
-    if (this.detector[news] === undefined) return;
     try {
+      if (this.detector[news] === undefined) return;
       const answer: unknown = this.detector[news](endpoint, nowMs, seat);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -193,8 +200,8 @@ export class GuardedDetector {
   }
 
   answered(endpoint: EndpointView, nowMs: number, seat: SeatView, told: ServerAnswer): void {
-    if (this.detector.answered === undefined) return;
     try {
+      if (this.detector.answered === undefined) return;
       const answer: unknown = this.detector.answered(endpoint, nowMs, seat, told);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -234,8 +241,8 @@ export class GuardedDetector {
   }
 
   private subscribe(onAnnounced: () => void): void {
-    if (this.detector.subscribe === undefined) return;
     try {
+      if (this.detector.subscribe === undefined) return;
       // An announcement during a reading is part of the answer.
       const unsubscribe: unknown = this.detector.subscribe(() => {
         if (!this.isReading) onAnnounced();

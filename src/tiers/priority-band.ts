@@ -66,6 +66,8 @@ export class PriorityBand implements PickedBand {
   hearsDispatches = false;
   /** True when the fairness policy hears of the end of requests, so that leases remember their flow. */
   hearsSettlements = false;
+  /** True when the order of arrival is all that the ordering policy compares. */
+  isInArrivalOrder = false;
   /** True when the ordering policy drops requests that come too late. */
   dropsInfeasible = false;
   /** True when the ordering policy hears of first tokens. */
@@ -170,7 +172,7 @@ export class PriorityBand implements PickedBand {
 
   /** Counts anew who has most waiting, or no longer: call it after a change of settings too. O(waiting · log). */
   trackCrowd(isTracked: boolean): void {
-    const isInOrder = this.sharedQueue === undefined && this.settings.ordering.arrivalOrder === true;
+    const isInOrder = this.sharedQueue === undefined && this.isInArrivalOrder;
     this.crowd = isTracked ? new Crowd(isInOrder ? (flow) => flow.queue : undefined) : undefined;
     if (isTracked) for (const item of this.waitingItems()) this.crowd?.added(item, item.flow as Flow);
   }
@@ -458,10 +460,11 @@ export class PriorityBand implements PickedBand {
 
   /** Resolves what its policies hear of, once. */
   private notePolicies(): void {
-    const { isInfeasible, firstToken } = this.settings.ordering;
-    this.ordering = new PluginGuard('ordering', this.settings.ordering, this.errors);
-    this.dropsInfeasible = isInfeasible !== undefined;
-    this.hearsFirstTokens = firstToken !== undefined;
+    const { ordering } = this.settings;
+    this.ordering = new PluginGuard('ordering', ordering, this.errors);
+    this.isInArrivalOrder = this.ordering.read(ordering, 'arrivalOrder') === true;
+    this.dropsInfeasible = this.ordering.has(ordering, 'isInfeasible');
+    this.hearsFirstTokens = this.ordering.has(ordering, 'firstToken');
     this.hearsSettlements = this.hearsFirstTokens || this.selector?.hearsSettlements === true;
     this.hearsDispatches = this.hearsSettlements || this.selector?.hearsDispatches === true;
   }
@@ -474,7 +477,7 @@ export class PriorityBand implements PickedBand {
 
   private makeQueue(): ItemQueue<WaitingItem> {
     if (this.scores !== undefined) return new ScoredQueue<WaitingItem>(this.scores);
-    return this.settings.ordering.arrivalOrder === true ? new FifoQueue<WaitingItem>() : new HeapQueue<WaitingItem>(this.compare);
+    return this.isInArrivalOrder ? new FifoQueue<WaitingItem>() : new HeapQueue<WaitingItem>(this.compare);
   }
 }
 

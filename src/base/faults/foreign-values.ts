@@ -14,6 +14,18 @@ export function textOf(value: unknown): string {
   }
 }
 
+/** Stands for a member that is there, and whose getter throws. */
+export const unreadable: unique symbol = Symbol('a getter that throws');
+
+/** A member of a plugin; never throws. */
+export function memberOf(plugin: object, name: PropertyKey): unknown {
+  try {
+    return Reflect.get(plugin, name);
+  } catch {
+    return unreadable;
+  }
+}
+
 /** Has a rejection told to `failed` where the value is a promise that nobody awaits: otherwise it would end a Node process. Never throws. */
 export function disown(value: unknown, failed: (error: unknown) => void): void {
   if (typeof value !== 'object' || value === null) return;

@@ -17,6 +17,26 @@ export class PluginGuard {
     this.errors = errors;
   }
 
+  /** A member of the plugin, or of a part of it; undefined when it cannot be read. */
+  read<P extends object, M extends keyof P>(part: P, member: M): P[M] | undefined {
+    try {
+      return part[member];
+    } catch (error) {
+      this.failed(error);
+      return undefined;
+    }
+  }
+
+  /** False when there is no such method. One that cannot be read now may be there later. */
+  has<P extends object>(part: P, method: keyof P): boolean {
+    try {
+      return part[method] !== undefined;
+    } catch (error) {
+      this.failed(error);
+      return true;
+    }
+  }
+
   /** The plugin threw. */
   failed(error: unknown): void {
     this.errors.pluginFailed(this.kind, this.type, error);

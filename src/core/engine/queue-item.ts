@@ -130,7 +130,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
 
   /** Gives up the host's request, unless an ordering policy may meet it once more, as a tombstone. */
   releasePayload(): void {
-    if (this.band === undefined || this.band.settings.ordering.arrivalOrder === true) this.request = undefined;
+    if (this.band === undefined || this.band.isInArrivalOrder) this.request = undefined;
   }
 
   /** For a request that says when it was received, or how soon its first token is due. */

@@ -57,8 +57,8 @@ export function* examineFlows(band: PriorityBand, most: number): Generator<Exami
   }
 }
 
-function oldestOf({ queue }: Flow, { settings }: PriorityBand): QueueItem | undefined {
-  if (settings.ordering.arrivalOrder === true) return queue?.peek() as QueueItem | undefined;
+function oldestOf({ queue }: Flow, { isInArrivalOrder }: PriorityBand): QueueItem | undefined {
+  if (isInArrivalOrder) return queue?.peek() as QueueItem | undefined;
   let oldest: QueueItem | undefined;
   for (const item of (queue?.leading(mostUnordered) ?? []) as QueueItem[]) {
     if (oldest === undefined || item.waitingSinceMs < oldest.waitingSinceMs) oldest = item;

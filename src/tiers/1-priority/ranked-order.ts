@@ -7,18 +7,18 @@ import type { BandOrderPolicy } from './band-order-policy.js';
 
 export class RankedOrder implements BandOrder {
   readonly needsOldest = false;
-  readonly hearsDispatches: boolean;
+  hearsDispatches = true;
   private readonly policy: BandOrderPolicy;
   /** Undefined until the controller has it. */
   private guard: PluginGuard | undefined = undefined;
 
   constructor(policy: BandOrderPolicy) {
     this.policy = policy;
-    this.hearsDispatches = policy.recordDispatch !== undefined;
   }
 
   reportTo(errors: PluginErrorSink): void {
     this.guard = new PluginGuard('bandOrder', this.policy, errors);
+    this.hearsDispatches = this.guard.has(this.policy, 'recordDispatch');
   }
 
   choose(open: readonly PriorityBand[], _all: readonly PriorityBand[], saturation: number): PriorityBand {

@@ -27,8 +27,8 @@ export class GuardedSelector implements FlowSelector {
     this.band = band;
     this.guard = new PluginGuard('fairness', policy, errors);
     this.selector = this.create(band);
-    this.hearsDispatches = this.selector.dispatched !== undefined;
-    this.hearsSettlements = this.selector.settled !== undefined || this.selector.consumed !== undefined;
+    this.hearsDispatches = this.guard.has(this.selector, 'dispatched');
+    this.hearsSettlements = this.guard.has(this.selector, 'settled') || this.guard.has(this.selector, 'consumed');
   }
 
   /** Undefined when the policy failed to pick an active flow of its band. */
@@ -44,8 +44,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   flowActivated(flow: FlowView): void {
-    if (this.selector.flowActivated === undefined) return;
     try {
+      if (this.selector.flowActivated === undefined) return;
       const answer: unknown = this.selector.flowActivated(flow);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -54,8 +54,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   flowDeactivated(flow: FlowView, isParked = false): void {
-    if (this.selector.flowDeactivated === undefined) return;
     try {
+      if (this.selector.flowDeactivated === undefined) return;
       const answer: unknown = this.selector.flowDeactivated(flow, isParked);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -64,8 +64,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   itemAdded(flow: FlowView, item: ItemView): void {
-    if (this.selector.itemAdded === undefined) return;
     try {
+      if (this.selector.itemAdded === undefined) return;
       const answer: unknown = this.selector.itemAdded(flow, item);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -74,8 +74,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   itemRemoved(flow: FlowView, item: ItemView): void {
-    if (this.selector.itemRemoved === undefined) return;
     try {
+      if (this.selector.itemRemoved === undefined) return;
       const answer: unknown = this.selector.itemRemoved(flow, item);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -84,8 +84,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   dispatched(flow: FlowView, item: ItemView, nowMs: number): void {
-    if (this.selector.dispatched === undefined) return;
     try {
+      if (this.selector.dispatched === undefined) return;
       const answer: unknown = this.selector.dispatched(flow, item, nowMs);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -94,8 +94,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   consumed(flow: FlowView, usage: Usage, nowMs: number, item: ItemView, total: Usage): void {
-    if (this.selector.consumed === undefined) return;
     try {
+      if (this.selector.consumed === undefined) return;
       const answer: unknown = this.selector.consumed(flow, usage, nowMs, item, total);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -104,8 +104,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   settled(flow: FlowView, usage: Usage, nowMs: number, tokens: number, item: ItemView, ending: Ending): void {
-    if (this.selector.settled === undefined) return;
     try {
+      if (this.selector.settled === undefined) return;
       const answer: unknown = this.selector.settled(flow, usage, nowMs, tokens, item, ending);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {
@@ -115,8 +115,8 @@ export class GuardedSelector implements FlowSelector {
 
   /** Undefined where the policy keeps no account of it. */
   lead(flow: FlowView): number | undefined {
-    if (this.selector.lead === undefined) return undefined;
     try {
+      if (this.selector.lead === undefined) return undefined;
       const lead: unknown = this.selector.lead(flow);
       if (lead === undefined || (typeof lead === 'number' && !Number.isNaN(lead))) return lead;
       this.guard.refused('lead must return a number, or undefined', lead);
@@ -139,13 +139,13 @@ export class GuardedSelector implements FlowSelector {
   }
 
   get keepsAccount(): boolean {
-    return this.selector.service !== undefined;
+    return this.guard.has(this.selector, 'service');
   }
 
   /** Undefined where the policy keeps no account of it. */
   service(nowMs: number): ServiceFigures | undefined {
-    if (this.selector.service === undefined) return undefined;
     try {
+      if (this.selector.service === undefined) return undefined;
       const answer: unknown = this.selector.service(nowMs);
       const figures = readServiceFigures(answer);
       if (figures !== undefined) return figures;
@@ -169,8 +169,8 @@ export class GuardedSelector implements FlowSelector {
   }
 
   flowRemoved(flow: FlowView): void {
-    if (this.selector.flowRemoved === undefined) return;
     try {
+      if (this.selector.flowRemoved === undefined) return;
       const answer: unknown = this.selector.flowRemoved(flow);
       if (answer !== undefined) this.guard.ignored(answer);
     } catch (error) {

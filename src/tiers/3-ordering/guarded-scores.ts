@@ -7,11 +7,11 @@ import type { OrderingPolicy } from './ordering-policy.js';
 
 /** Undefined for policies without. What is at fault scores 0. */
 export function guardedScores(policy: OrderingPolicy, errors: PluginErrorSink): Scores<ItemView> | undefined {
-  const { scores } = policy;
-  if (scores === undefined) return undefined;
   const guard = new PluginGuard('ordering', policy, errors);
+  const scores = guard.read(policy, 'scores');
+  if (scores === undefined) return undefined;
   const count = (name: 'lookahead' | 'overtakings', least: number): number => {
-    const given: unknown = scores[name];
+    const given: unknown = guard.read(scores, name);
     if (Number.isInteger(given) && (given as number) >= least) return given as number;
     guard.refused(`scores.${name} must be an integer from ${least} up`, given);
     return least;

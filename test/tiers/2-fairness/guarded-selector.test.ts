@@ -22,11 +22,14 @@ const throwing = (): never => {
 };
 
 function guard(methods: Record<string, unknown> | (() => unknown), policy: Record<string, unknown> = {}) {
-  const faults: string[] = [];
   const createSelector = typeof methods === 'function' ? methods : () => ({ pick: () => flow, ...methods });
+  return guardPolicy({ type: 'x', createSelector, ...policy });
+}
+
+function guardPolicy(policy: object) {
+  const faults: string[] = [];
   const errors = { pluginFailed: (kind: string, type: string, error: unknown) => void faults.push(`${kind} ${type}: ${String(error)}`) };
-  const selector = new GuardedSelector({ type: 'x', createSelector, ...policy } as never, band, errors);
-  return { selector, faults };
+  return { selector: new GuardedSelector(policy as never, band, errors), faults };
 }
 
 const tellings: readonly [method: string, tell: (selector: GuardedSelector) => void, heard: unknown[]][] = [
@@ -108,6 +111,20 @@ it('a method whose name is nearly right is told of', () => {
   ]);
 });
 
+it('a method that cannot be read costs its call, and neither the choice nor the next call', () => {
+  let isBroken = true;
+  const told: unknown[] = [];
+  const settled = (flow: unknown): void => void told.push(flow);
+  const methods = Object.defineProperty({ pick: () => flow }, 'settled', { get: () => (isBroken ? throwing() : settled) });
+  const { selector, faults } = guard(() => methods);
+  expect([selector.pick(0), selector.hearsSettlements]).toEqual([flow, true]);
+  selector.settled(flow, usage, 7, 9, item, 'released');
+  isBroken = false;
+  selector.settled(flow, usage, 7, 9, item, 'released');
+  expect(told).toEqual([flow]);
+  expect(faults).toEqual(['fairness x: Error: broken', 'fairness x: Error: broken']);
+});
+
 const nothing = { settled: 0, received: 0, owed: 0 };
 const figures = { windowMs: 5, fairnessIndex: 1, flows: [{ fairnessId: 'a', ...nothing }], others: nothing };
 
@@ -153,8 +170,9 @@ describe('how evenly a policy serves', () => {
   });
 
   it('is unknown when it cannot be had', () => {
-    const { selector, faults } = guard({}, Object.defineProperty({}, 'fairnessIndex', { get: throwing, enumerable: false }));
-    expect([selector.fairnessIndex, faults]).toEqual([undefined, []]);
+    const policy = { type: 'x', createSelector: () => ({ pick: () => flow }) };
+    const { selector, faults } = guardPolicy(Object.defineProperty(policy, 'fairnessIndex', { get: throwing }));
+    expect([selector.fairnessIndex, faults]).toEqual([undefined, ['fairness x: Error: broken']]);
   });
 });
 
