@@ -1,5 +1,6 @@
 /** Plugins by type name: what parameters they take, and what ceilings they compute. */
 import { expect } from 'vitest';
+import { checkAdapter } from '../../../src/adapters/http/adapter-options.js';
 import { tokenEstimatorOptions } from '../../../src/endpoints/token-estimator.js';
 import {
   type ConfigIssue,
@@ -57,9 +58,27 @@ const ownWords: Readonly<Record<string, string>> = {
   'unsupported stage': 'stages.a[0]: expected one of "prefill", "decode"',
 };
 
-function checkParameters(type: string, parameters: object, knownPlugins: readonly string[]): void {
+/** What the reference calls its plugins and their parameters → what they are called here. */
+const ownNames: Readonly<Record<string, { readonly type: string; readonly parameters: Readonly<Record<string, string>> }>> = {
+  'vtc-fairness-policy': {
+    type: 'virtual-token-counter-fairness-policy',
+    parameters: { inputTokenWeight: 'promptTokenPrice', outputTokenWeight: 'completionTokenPrice' },
+  },
+  'agent-identity': { type: 'an option of the adapters', parameters: { additionalSessionHeaders: 'sessionHeaders' } },
+};
+
+function ownNameOf(type: string, parameter: string): string {
+  return ownNames[type]?.parameters[parameter] ?? parameter;
+}
+
+function checkParameters(type: string, given: object, knownPlugins: readonly string[]): void {
+  const parameters = Object.fromEntries(Object.entries(given).map(([name, value]) => [ownNameOf(type, name), value]));
+  if (type === 'agent-identity') {
+    checkAdapter({ enqueue: () => {}, stats: () => {} } as never, parameters);
+    return;
+  }
   if (type !== 'inflight-load-producer') {
-    registryWith(knownPlugins).create(type, parameters);
+    registryWith(knownPlugins).create(ownNames[type]?.type ?? type, parameters);
     return;
   }
   const ofRouter = Object.entries(parameters).filter(([key]) => key in loadProducer);
@@ -76,9 +95,9 @@ interface Validation {
 }
 
 /** Where an error about these parameters may point: at one of them, or at the whole when it is no object. */
-function parameterPaths(params: unknown): string[] {
+function parameterPaths(type: string, params: unknown): string[] {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return ['parameters'];
-  return Object.keys(params).map((key) => `parameters.${key}`);
+  return Object.keys(params).map((key) => (type === 'agent-identity' ? ownNameOf(type, key) : `parameters.${ownNameOf(type, key)}`));
 }
 
 export const pluginRunners: Runners = {
@@ -98,7 +117,7 @@ export const pluginRunners: Runners = {
       }
       expect(error).toBeInstanceOf(FlowConfigError);
       const { issues, message } = error as FlowConfigError;
-      const paths = parameterPaths(input.params);
+      const paths = parameterPaths(input.type, input.params);
       // A required parameter that is missing is named, too.
       const isNamed = ({ path, got }: ConfigIssue): boolean => got === 'nothing' || paths.some((given) => path.startsWith(given));
       expect(issues.some(isNamed), `${message} names one of ${paths.join(', ')}`).toBe(true);

@@ -1,9 +1,9 @@
 /** Program-aware fairness. Picks go through a real controller; single numbers are asked of the parts that hold them. */
 import { expect } from 'vitest';
 import { jainIndex } from '../../../src/base/jain-index.js';
-import { programAware } from '../../../src/index.js';
+import { programAware, schemas } from '../../../src/index.js';
 import { leastAttainedService, rangeNormalize, serviceAt } from '../../../src/tiers/2-fairness/las.js';
-import type { ProgramAwareOptions } from '../../../src/tiers/2-fairness/program-aware.js';
+import { type ProgramAwareOptions, programAwarePlugin } from '../../../src/tiers/2-fairness/program-aware.js';
 import { ProgramTable } from '../../../src/tiers/2-fairness/program-table.js';
 import { turnOf } from '../../../src/tiers/2-fairness/turn-priority.js';
 import { Rig, type Ticket } from '../support/rig.js';
@@ -90,6 +90,9 @@ interface Las {
   startService?: number;
   anchorSecondsAgo?: number;
   cost?: number;
+  /** What a request that is complete consumed. */
+  promptTokens?: number;
+  completionTokens?: number;
 }
 
 interface LasExpectation {
@@ -108,27 +111,50 @@ function pickLeastAttained({ programs = [], weightService, weightHeadWait, halfL
 }
 
 /** The service of a program after one operation at instant 0. */
-function serviceAfter(op: string, { startService = 0, anchorSecondsAgo = 0, halfLifeSeconds, cost = 0 }: Las): number | undefined {
+function serviceAfter(op: string, { startService = 0, anchorSecondsAgo = 0, halfLifeSeconds, ...request }: Las): number | undefined {
   const halfLifeMs = halfLifeSeconds * 1000;
   const table = new ProgramTable(1, 1);
   table.sweep(-anchorSecondsAgo * 1000);
   const program = table.of('program');
   program.service = startService;
   program.serviceAtMs = -anchorSecondsAgo * 1000;
+  const { cost = 0, promptTokens = 0, completionTokens = 0 } = request;
   if (op === 'read') return serviceAt(program, 0, halfLifeMs);
-  if (op === 'add') {
-    leastAttainedService({ weightService: 1, weightHeadWait: 0, halfLifeMs }).charge?.(program, cost, 0);
+  if (op === 'add' || op === 'complete') {
+    const consumed = op === 'add' ? cost : costOf(promptTokens, completionTokens);
+    leastAttainedService({ weightService: 1, weightHeadWait: 0, halfLifeMs }).charge?.(program, consumed, 0);
     return program.service;
   }
-  if (op !== 'evictThenRead') return undefined;
+  if (op !== 'evict' && op !== 'evictThenRead') return undefined;
   table.sweep(1000);
   expect(table.find('program')).toBeUndefined();
   return serviceAt(table.of('program'), 1000, halfLifeMs);
 }
 
+/** What the policy charges for a request, by its default weights. */
+function costOf(promptTokens: number, completionTokens: number): number {
+  const { promptTokenWeight = Number.NaN, completionTokenWeight = Number.NaN } = schemas.parse(
+    programAwarePlugin.parameters,
+    {},
+    'default',
+  );
+  return promptTokenWeight * promptTokens + completionTokenWeight * completionTokens;
+}
+
+const lasKeys = [
+  'op',
+  'programs',
+  'weightService',
+  'weightHeadWait',
+  'halfLifeSeconds',
+  'startService',
+  'anchorSecondsAgo',
+  'cost',
+] as const;
+
 const las = runner<Las, LasExpectation>(
   {
-    input: ['op', 'programs', 'weightService', 'weightHeadWait', 'halfLifeSeconds', 'startService', 'anchorSecondsAgo', 'cost'],
+    input: [...lasKeys, 'promptTokens', 'completionTokens'],
     expect: ['pick', 'stateExists', 'service'],
   },
   (vector) => {
@@ -183,19 +209,22 @@ interface TurnProgram {
   dispatched: number | null;
   inFlight: number;
   completedSecondsAgo: number;
-  headWaitSeconds: number;
+  /** Null where a queue has a length and no head: there is no such queue here, and nothing of it can go. */
+  headWaitSeconds?: number | null;
+  head?: null;
   length: number;
 }
 
 const turnPriority = runner<{ timeWeight: number; inactivitySeconds: number; programs: readonly TurnProgram[] }, { pick: string | null }>(
   { input: ['timeWeight', 'inactivitySeconds', 'programs'], expect: ['pick'] },
   ({ input, expect: expected }) => {
-    const past = input.programs.map(({ id, dispatched, inFlight, completedSecondsAgo, headWaitSeconds, length }): PastProgram => {
+    const past = input.programs.map(({ id, dispatched, inFlight, completedSecondsAgo, headWaitSeconds = 0, head, length }): PastProgram => {
       const endedMsAgo = completedSecondsAgo * 1000;
+      const hasHead = head !== null && headWaitSeconds !== null;
       return {
         id,
-        length,
-        headWaitMs: headWaitSeconds * 1000,
+        length: hasHead ? length : 0,
+        headWaitMs: (headWaitSeconds ?? 0) * 1000,
         dispatched: dispatched ?? 0,
         inFlight,
         endedMsAgo,

@@ -9,7 +9,7 @@ import type { FlowFairnessPolicy, FlowSelector } from '../../../src/tiers/2-fair
 import type { BandView, FlowView, ItemView, Usage } from '../../../src/tiers/views.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { Rig } from '../support/rig.js';
-import { accepted, expectNumber, type Runners, runner } from '../support/runner.js';
+import { accepted, expectNumber, type Runner, type Runners, runner } from '../support/runner.js';
 
 /** One request waiting. */
 class Flow implements FlowView {
@@ -92,14 +92,19 @@ interface Cost {
   outputEstimate: number;
 }
 
-const cost = runner<Cost, { cost: number }>(
-  { input: ['tokenIds', 'tokenizedPromptTokens', 'inputWeight', 'outputWeight', 'outputEstimate'], expect: ['cost'] },
-  ({ input, expect: expected, tolerance }) => {
-    const { tokenIds, tokenizedPromptTokens, inputWeight, outputWeight, outputEstimate } = input;
-    const prices = { promptTokenPrice: inputWeight, completionTokenPrice: outputWeight, expectedCompletionTokens: outputEstimate };
-    expectNumber(chargeOf(prices, tokenIds ?? tokenizedPromptTokens ?? 0), expected.cost, tolerance);
-  },
-);
+const costKeys = ['tokenIds', 'tokenizedPromptTokens', 'inputWeight', 'outputWeight', 'outputEstimate'] as const;
+
+const cost = runner<Cost, { cost: number }>({ input: costKeys, expect: ['cost'] }, ({ input, expect: expected, tolerance }) => {
+  const { tokenIds, tokenizedPromptTokens, inputWeight, outputWeight, outputEstimate } = input;
+  const prices = { promptTokenPrice: inputWeight, completionTokenPrice: outputWeight, expectedCompletionTokens: outputEstimate };
+  expectNumber(chargeOf(prices, tokenIds ?? tokenizedPromptTokens ?? 0), expected.cost, tolerance);
+});
+
+/** What else a vector says of the request, its text or its size, says nothing of tokens here. */
+const costOfAny: Runner = (vector) => {
+  const told = Object.entries(vector.input).filter(([key]) => costKeys.some((known) => known === key));
+  return cost({ ...vector, input: Object.fromEntries(told) });
+};
 
 /** Heads of 400 bytes are 100 tokens. */
 const pick = runner<{ counters: Counters; queued: readonly string[] }, { pick?: string | null; counterAtLeast?: Counters }>(
@@ -183,7 +188,7 @@ function run(rig: Rig, fairnessId: string, count: number, usage: Usage): void {
 }
 
 export const tokenFairnessRunners: Runners = {
-  'fairness.vtcCost': cost,
+  'fairness.vtcCost': costOfAny,
   'fairness.vtcPick': pick,
   'fairness.vtcNormalize': normalize,
   'fairness.vtcParams': params,

@@ -16,17 +16,11 @@ export function withLists(page: string): string {
 function lists(): string {
   return [
     '## Deviations',
-    table(['vectors', 'where', 'headgate'], ofStatus('deviation').map(deviationRow)),
-    '## Not built',
-    table(['vectors', 'where', 'what it is'], ofStatus('not-built').map(deviationRow)),
+    table(['vectors', 'where', 'headgate'], deviations.map(deviationRow)),
     '## Not compared',
     'Keys of vectors that play, which no runner looks at because there is nothing here to compare them with.',
     table(['vectors', 'key', 'why'], notComparedRows()),
   ].join('\n\n');
-}
-
-function ofStatus(status: Deviation['status']): Deviation[] {
-  return deviations.filter((entry) => entry.status === status);
 }
 
 function deviationRow({ kind, where = {}, reason, instead = {} }: Deviation): string[] {

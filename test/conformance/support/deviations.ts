@@ -1,4 +1,4 @@
-/** `deviations.json`: which vectors headgate answers otherwise than the reference, or not yet, and why. */
+/** `deviations.json`: which vectors headgate answers otherwise than the reference, and why. */
 import { readFileSync } from 'node:fs';
 import type { Vector } from './vectors.js';
 
@@ -26,14 +26,15 @@ type Matcher = string | number | boolean | null | Operators;
 /** Path such as `input.type` → condition. All must hold. */
 type Conditions = Readonly<Record<string, Matcher>>;
 
-/** An entry excuses what its vectors have in common, not single ones: vectors that nobody has seen yet fall under it too. */
+/**
+ * An entry excuses what its vectors have in common, not single ones: vectors that nobody has seen yet fall under it too. They are played,
+ * and must differ.
+ */
 export interface Deviation {
   /** A kind of vectors; a trailing `*` stands for any ending. */
   readonly kind: string;
   /** Only vectors of the kind that fulfil these conditions. */
   readonly where?: Conditions;
-  /** `deviation`: on purpose; the vector is played, and must differ. `not-built`: belongs to a later release. */
-  readonly status: 'deviation' | 'not-built';
   readonly reason: string;
   /** What headgate does in place of what a vector expects, by the ids of vectors of the project. It is checked. */
   readonly instead?: Readonly<Record<string, object>>;
