@@ -15,7 +15,7 @@ export function textOf(value: unknown): string {
 }
 
 /** Stands for a member that is there, and whose getter throws. */
-export const unreadable: unique symbol = Symbol('a getter that throws');
+const unreadable: unique symbol = Symbol('a getter that throws');
 
 /** A member of a plugin; never throws. */
 export function memberOf(plugin: object, name: PropertyKey): unknown {

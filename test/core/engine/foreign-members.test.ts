@@ -1,4 +1,4 @@
-import { describe, it } from 'vitest';
+import { beforeEach, describe, it, vi } from 'vitest';
 import type { AdmissionPolicy } from '../../../src/admission/admission-policy.js';
 import { saturationDetectorShape } from '../../../src/gate/saturation-detector.js';
 import {
@@ -62,6 +62,11 @@ const members: Readonly<Record<string, (read: Read) => Partial<FlowControllerOpt
     ]),
   ),
 };
+
+beforeEach(() => {
+  const quiet = vi.spyOn(console, 'error').mockImplementation(() => {});
+  return () => quiet.mockRestore();
+});
 
 describe('a member of foreign code that throws once when it is read', () => {
   it.each(Object.entries(members))('%s: breaks no caller, at whichever reading', async (_name, optionsFor) => {
