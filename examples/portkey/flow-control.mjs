@@ -5,27 +5,18 @@ import { flowFetch } from 'headgate/fetch';
 import { flowControl } from 'headgate/hono';
 import { SmartRouter } from 'hono/router/smart-router';
 
-const perServer = 12;
-const servers = (process.env.MODEL_SERVERS ?? '').split(' ');
-const inside = new AsyncLocalStorage();
-
 // The targets: a provider call goes to the server with most room, and waits for one. It is cancelled when the client leaves.
+const context = new AsyncLocalStorage();
 const pool = new EndpointPool();
-for (const url of servers) pool.add(url, { labels: { url } });
-const targets = new FlowController({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: perServer }) });
-const platformFetch = globalThis.fetch;
-const inTurn = flowFetch(targets, { context: inside, pool, fetch: platformFetch });
-globalThis.fetch = (url, init) =>
-  inside.getStore() ? inTurn(url, { signal: inside.getStore().signal, ...init }) : platformFetch(url, init);
+for (const url of process.env.MODEL_SERVERS.split(' ')) pool.add(url);
+const targets = new FlowController({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 12 }) });
+globalThis.fetch = flowFetch(targets, { pool, context, skip: () => context.getStore() === undefined });
 
-// The door: between the validator and the handler of chat completions, which Portkey hands to Hono's router one after the other.
-const door = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: perServer * servers.length }) });
-const wait = flowControl(door, { classify: (c) => ({ fairnessId: c.req.header('x-tenant') ?? 'nobody', priority: 0 }) });
-const remember = (c, next) => inside.run({ fairnessId: c.var.flow.lease.fairnessId, signal: c.var.flow.signal }, next);
+// The door: between the validator, which takes `next`, and the handler of chat completions. Portkey hands both to Hono's router.
+const door = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 12 * pool.endpoints.length }) });
+const wait = flowControl(door, { context, classify: (c) => ({ fairnessId: c.req.header('x-tenant') ?? 'nobody', priority: 0 }) });
 const { add } = SmartRouter.prototype;
 SmartRouter.prototype.add = function (method, path, handler) {
   add.call(this, method, path, handler);
-  if (method !== 'POST' || path !== '/v1/chat/completions' || this.hasDoor) return;
-  this.hasDoor = true;
-  for (const each of [wait, remember]) add.call(this, method, path, [each, handler[1]]);
+  if (path === '/v1/chat/completions' && handler[0].length > 1) add.call(this, method, path, [wait, handler[1]]);
 };

@@ -4,6 +4,7 @@
  */
 import { controlHeaders } from '../adapters/http/index.js';
 import { isReplayable } from '../base/replayable-body.js';
+import { callerSignal } from './caller-signal.js';
 
 interface BodyFacts {
   readonly model?: unknown;
@@ -24,7 +25,7 @@ export class FetchCall {
   readonly headers: Headers;
   /** As the caller gave it; of a `Request` its stream. */
   readonly body: unknown;
-  /** Aborts when the caller does not want the answer any more. */
+  /** Aborts when the caller does not want the answer any more, or the client of the request that caused the call has left. */
   readonly signal: AbortSignal | undefined;
   /** The endpoints that it was sent to so far, in their order. */
   readonly tried: string[] = [];
@@ -32,7 +33,7 @@ export class FetchCall {
   private readonly init: RequestInit | undefined;
   private facts: BodyFacts | undefined = undefined;
 
-  constructor(input: string | URL | Request, init: RequestInit | undefined) {
+  constructor(input: string | URL | Request, init: RequestInit | undefined, contextSignal?: AbortSignal | undefined) {
     const request = typeof input === 'object' && 'url' in input ? input : undefined;
     this.input = input;
     this.init = init;
@@ -42,7 +43,7 @@ export class FetchCall {
     for (const name of controlHeaders) this.headers.delete(name);
     this.body = init?.body ?? request?.body ?? undefined;
     // As for fetch, null takes away the signal of a Request.
-    this.signal = init?.signal === undefined ? request?.signal : (init.signal ?? undefined);
+    this.signal = callerSignal(init?.signal === undefined ? request?.signal : (init.signal ?? undefined), contextSignal);
   }
 
   /** The model that a JSON body names. */

@@ -11,6 +11,11 @@ export interface ContextStorage<T> {
   getStore(): T | undefined;
 }
 
+/** What a host leaves in `context`: the flow, and when calls should stop. The option `context` of the adapters leaves a whole one. */
+export interface CallContext extends Partial<Classification> {
+  readonly signal?: AbortSignal | undefined;
+}
+
 export interface FetchTimeouts {
   /**
    * A request for a stream that brings no content token within it, counted from its dispatch, is sent again while `retry.max` allows.
@@ -48,8 +53,13 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
   fetch?: Fetch | undefined;
   /** Names the flow. What it leaves out comes from `context`. Synchronous; an exception rejects the call. @default the flow `default-flow`, priority 0 */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
-  /** Where `classify` is not at hand: an `AsyncLocalStorage` in which the host leaves tenant and priority. */
-  context?: ContextStorage<Partial<Classification>> | undefined;
+  /**
+   * Where `classify` is not at hand: an `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the
+   * call as the caller's own does. With the option `context` of an adapter it holds those of the request that caused the call.
+   */
+  context?: ContextStorage<CallContext> | undefined;
+  /** True for calls that need no lease. They go to `fetch` untouched: without a wait, and with all of their headers. @default none does */
+  skip?: ((call: FetchCall) => boolean) | undefined;
   /** Tokens to book for a request; undefined books none. @default the prompt at four bytes a token and the answer, for JSON bodies */
   estimate?: ((call: FetchCall) => number | undefined) | undefined;
   /** Whether answers are read for their usage while they pass. @default true */
@@ -97,9 +107,8 @@ const never = { max: 0, maxWaitMs: 0 };
 const optionsSchema: Schema<FetchSettings> = object({
   fetch: optional(callable<Fetch>()),
   classify: optional(callable<NonNullable<FlowFetchOptions['classify']>>()),
-  context: optional(
-    objectWith<ContextStorage<Partial<Classification>>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
-  ),
+  context: optional(objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore')),
+  skip: optional(callable<NonNullable<FlowFetchOptions['skip']>>()),
   estimate: optional(callable<NonNullable<FlowFetchOptions['estimate']>>()),
   usage: optional(flag(), true),
   retry: element<typeof never>((given, report) => (given === false ? never : orEmpty(retrySchema).read(given, report))),

@@ -16,7 +16,7 @@ import { pause } from '../base/pause.js';
 import { type Drop, FlowConfigError, FlowControlError, type FlowKey, type Lease, type Outcome, schemas, tokenEstimator } from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
 import { FetchCall } from './fetch-call.js';
-import { checkOptions, type Fetch, type FetchSettings, type FlowFetchOptions } from './fetch-options.js';
+import { type CallContext, checkOptions, type Fetch, type FetchSettings, type FlowFetchOptions } from './fetch-options.js';
 
 /** The request that policies see, in `item.request`: the call in `req`, and its model. */
 export interface FetchRequest extends HttpFlowRequest<FetchCall> {
@@ -62,9 +62,11 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
 
   async function fetchInTurn(input: string | URL | Request, init?: RequestInit): Promise<Response> {
     if (init?.signal && sent.has(init.signal)) return platform(input, init);
-    const call = new FetchCall(input, init);
+    const context = settings.context?.getStore();
+    const call = new FetchCall(input, init, context?.signal);
+    if (settings.skip?.(call) === true) return (settings.fetch ?? platform)(input, init);
     call.signal?.throwIfAborted();
-    const { request, key } = describe(call, settings);
+    const { request, key } = describe(call, settings, context);
     const mostRetries = call.isReplayable ? settings.retry.max : 0;
     let outcome = await ask(flow, request, key);
     for (let retries = 0; ; retries++) {
@@ -128,8 +130,16 @@ async function ask(flow: AdapterGate<FetchRequest>, request: FetchRequest, key: 
   return flow.tryEnqueue?.(request, key) ?? flow.enqueue(request, key);
 }
 
-function describe(call: FetchCall, settings: FetchSettings): { readonly request: FetchRequest; readonly key: FlowKey } {
-  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = classified(call, settings);
+function describe(
+  call: FetchCall,
+  settings: FetchSettings,
+  context: CallContext | undefined,
+): { readonly request: FetchRequest; readonly key: FlowKey } {
+  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = classified(
+    call,
+    settings,
+    context,
+  );
   const { byteSize, signal, model } = call;
   const estimate = tokens ?? (settings.estimate ?? estimateOf)(call);
   return {
@@ -138,14 +148,14 @@ function describe(call: FetchCall, settings: FetchSettings): { readonly request:
   };
 }
 
-function classified(call: FetchCall, { classify, context }: FetchSettings): Classification {
+function classified(call: FetchCall, { classify }: FetchSettings, context: CallContext | undefined): Classification {
   const given: unknown = classify?.(call);
   const isRight = given === undefined || (typeof given === 'object' && given !== null && !('then' in given));
   if (!isRight) {
     const expected = 'an object with a fairnessId, at once: look tenants up before the call';
     throw new FlowConfigError('flowFetch', [{ path: 'classify', expected, got: schemas.describeValue(given) }]);
   }
-  return { fairnessId: 'default-flow', ...context?.getStore(), ...given };
+  return { fairnessId: 'default-flow', ...context, ...given };
 }
 
 /** Of JSON bodies; what other bodies hold is not known. */

@@ -2,5 +2,5 @@
 export type { AdapterGate, Classification, HttpFlowRequest, PlacementHints } from '../adapters/http/index.js';
 export { elsewhere } from './elsewhere.js';
 export type { FetchCall } from './fetch-call.js';
-export type { ContextStorage, Fetch, FetchRetry, FetchTimeouts, FlowFetchOptions, MarkablePool } from './fetch-options.js';
+export type { CallContext, ContextStorage, Fetch, FetchRetry, FetchTimeouts, FlowFetchOptions, MarkablePool } from './fetch-options.js';
 export { type FetchCounts, type FetchRequest, type FlowFetch, flowFetch } from './flow-fetch.js';

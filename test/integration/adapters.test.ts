@@ -1,8 +1,9 @@
 /** What every adapter promises, over real sockets. */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import http2, { type Http2ServerRequest } from 'node:http2';
 import type { Readable, Writable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { RequestFlow } from '../../src/adapters/node/index.js';
+import type { RequestContext, RequestFlow } from '../../src/adapters/node/index.js';
 import { FlowControlError } from '../../src/index.js';
 import type { Host, Io } from './support/application.js';
 import { rawConnection } from './support/clients.js';
@@ -467,6 +468,44 @@ describe.each(hosts)('$name', (host: Host) => {
       const { headers, ...used } = JSON.parse(await client.request({ headers: lowerCased }).text);
       expect(used).toMatchObject({ fairnessId: 'tenant-b', priority: -5 });
       expect(headers).not.toHaveProperty('x-gateway-inference-fairness-id');
+    });
+  });
+
+  describe('a context', () => {
+    it('holds the flow of a request while its handler runs, be it dispatched at once or after a wait, and not of others', async () => {
+      const context = new AsyncLocalStorage<RequestContext>();
+      const { held, handler } = holding();
+      const tenants = ['acme', 'zeta'];
+      const options = { context, classify: () => ({ fairnessId: tenants.shift() ?? 'nobody', priority: 3, affinityKey: 'key' }) };
+      const seen: unknown[] = [];
+      async function looking(io: Io): Promise<void> {
+        await handler(io);
+        const { fairnessId, priority, affinityKey, sessionId, signal } = context.getStore() ?? {};
+        seen.push({ fairnessId, priority, affinityKey, sessionId, isSignal: signal === io.flow?.signal });
+      }
+      const { finish } = await full(held, { handler: looking, options });
+      await finish();
+      const common = { priority: 3, affinityKey: 'key', sessionId: undefined, isSignal: true };
+      await until('both have run', () => seen.length === 2);
+      expect(seen).toEqual([
+        { fairnessId: 'acme', ...common },
+        { fairnessId: 'zeta', ...common },
+      ]);
+      expect(context.getStore()).toBeUndefined();
+    });
+
+    it('holds nothing for a request that is skipped', async () => {
+      const context = new AsyncLocalStorage<RequestContext>();
+      const seen: unknown[] = [];
+      const { client } = await start({
+        handler(io) {
+          seen.push(context.getStore());
+          io.send(200, 'ok');
+        },
+        options: { context, skip: () => true },
+      });
+      expect(await client.request().status).toBe(200);
+      expect(seen).toEqual([undefined]);
     });
   });
 

@@ -1,5 +1,5 @@
 /** Flow control as a Fastify plugin: an `onRequest` hook, which runs before any body is parsed. */
-import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify';
+import type { FastifyReply, FastifyRequest, onRequestHookHandler, preValidationHookHandler } from 'fastify';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
@@ -20,6 +20,7 @@ interface FastifyHost {
   hasRequestDecorator(name: string): boolean;
   decorateRequest(name: 'flow'): unknown;
   addHook(name: 'onRequest', hook: onRequestHookHandler): unknown;
+  addHook(name: 'preValidation', hook: preValidationHookHandler): unknown;
 }
 
 /** For `app.register`. */
@@ -39,6 +40,8 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
   options: FlowControlOptions<Req> = {},
 ): FlowControlPlugin {
   const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
+  /** Those that have a body to be parsed in between. */
+  const entered = new WeakMap<FastifyRequest, RequestFlow>();
 
   function flowControlHook(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
     const verdict = control.judge(request as Req, new FastifyExchange(request, reply));
@@ -46,9 +49,47 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
     else follow(verdict, request, reply, done);
   }
 
+  function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
+    switch (verdict.type) {
+      case 'pass':
+        if (verdict.flow === undefined) {
+          done();
+          return;
+        }
+        request.flow = verdict.flow;
+        // Not on the reply: handlers that stream write to reply.raw.
+        setFlowHeaders(reply.raw, verdict.flow);
+        enter(request, verdict.flow, done);
+        return;
+      case 'reject':
+        send(reply, verdict.response);
+        return;
+      case 'fail':
+        done(verdict.error as Error);
+        return;
+      case 'gone':
+        // Nobody answers any more. For whoever logs responses: not the 200 that it would have been.
+        if (!reply.raw.headersSent) reply.code(503);
+        reply.hijack();
+    }
+  }
+
+  function enter(request: FastifyRequest, flow: RequestFlow, done: () => void): void {
+    if (control.context !== undefined) entered.set(request, flow);
+    control.enter(flow, done);
+  }
+
+  /** A body is parsed by events of its socket, which know nothing of the request's context. */
+  function enterAgainHook(request: FastifyRequest, _: FastifyReply, done: () => void): void {
+    const flow = entered.get(request);
+    if (flow === undefined) done();
+    else control.enter(flow, done);
+  }
+
   function flowControlPlugin(instance: FastifyHost, _: object, done: () => void): void {
     if (!instance.hasRequestDecorator('flow')) instance.decorateRequest('flow');
     instance.addHook('onRequest', flowControlHook);
+    if (control.context !== undefined) instance.addHook('preValidation', enterAgainHook);
     done();
   }
   // What fastify-plugin would do: the hook is for the instance that registers the plugin, not for a child of it.
@@ -69,29 +110,6 @@ class FastifyExchange extends NodeExchange<NodeRequest> {
 
   protected override answer(response: HttpErrorResponse): void {
     send(this.reply, response);
-  }
-}
-
-function follow(verdict: Verdict, request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
-  switch (verdict.type) {
-    case 'pass':
-      if (verdict.flow !== undefined) {
-        request.flow = verdict.flow;
-        // Not on the reply: handlers that stream write to reply.raw.
-        setFlowHeaders(reply.raw, verdict.flow);
-      }
-      done();
-      return;
-    case 'reject':
-      send(reply, verdict.response);
-      return;
-    case 'fail':
-      done(verdict.error as Error);
-      return;
-    case 'gone':
-      // Nobody answers any more. For whoever logs responses: not the 200 that it would have been.
-      if (!reply.raw.headersSent) reply.code(503);
-      reply.hijack();
   }
 }
 

@@ -35,7 +35,7 @@ export function flowControl<Ctx extends Context = Context>(
     const verdict = await control.judge(c as Ctx, exchange);
     if (verdict.type === 'pass') {
       if (verdict.flow === undefined) await next();
-      else await run(c, next, exchange, verdict.flow);
+      else await run(control, c, next, exchange, verdict.flow);
       return;
     }
     exchange.close();
@@ -57,13 +57,19 @@ function exchangeOf(c: Context): HonoExchange {
   return new HonoNodeExchange(c, incoming, outgoing);
 }
 
-async function run(c: Context, next: Next, exchange: HonoExchange, flow: RequestFlow): Promise<void> {
+async function run(
+  control: HttpFlowControl<never, Request>,
+  c: Context,
+  next: Next,
+  exchange: HonoExchange,
+  flow: RequestFlow,
+): Promise<void> {
   c.set('flow', flow);
   exchange.begin({ ...queueDurationHeaders(flow), ...bandHeadroomHeaders(flow.bandHeadroom) });
   try {
     const mayBeEnded = flow.lease.isEvictable || (exchange.upload !== undefined && exchange.bodyBytes(1) > 0);
-    if (mayBeEnded) await Promise.race([next(), evicted(c, exchange)]);
-    else await next();
+    if (mayBeEnded) await Promise.race([control.enter(flow, next), evicted(c, exchange)]);
+    else await control.enter(flow, next);
   } catch (error) {
     // Hono turns errors into responses before they get here, except what is no Error.
     exchange.close();

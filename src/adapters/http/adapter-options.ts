@@ -31,6 +31,19 @@ export interface HttpFlowRequest<Req> extends FlowRequest, PlacementHints {
 /** Which flow a request belongs to, and what flow control should know of it. */
 export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'maxWaitMs' | 'sloTtftMs'>, PlacementHints {}
 
+/** What a request leaves for the calls that it causes: its flow, where its session or its key sends it, and when they should stop. */
+export interface RequestContext extends PlacementHints {
+  readonly fairnessId: string;
+  readonly priority: number;
+  /** Aborts when the client leaves, and at an eviction. */
+  readonly signal: AbortSignal;
+}
+
+/** The part of `AsyncLocalStorage` that adapters use, so that nothing of Node is imported. */
+export interface ContextScope {
+  run<T>(store: RequestContext, next: () => T): T;
+}
+
 /** `Subject` is what the framework calls the request: `req` in Node and Express, `ctx` in Koa. */
 export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<FlowKeyOptions, 'trust'> {
   /**
@@ -74,11 +87,16 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    * @default false
    */
   bandHeadroom?: boolean | undefined;
+  /**
+   * An `AsyncLocalStorage` in which the handler runs, and in which calls that it causes find the request's fairness ID, priority, session
+   * and signal: give the same one to `flowFetch` or `flowMiddleware`. Requests that `skip` leaves out find nothing there.
+   */
+  context?: ContextScope | undefined;
   /** True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same. */
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
-const { flag, integer, number, object, oneOf, optional, positiveInteger, value } = schemas;
+const { flag, integer, number, object, objectWith, oneOf, optional, positiveInteger, value } = schemas;
 
 const aFunction = optional(atOnce('a function that answers at once', isFunction));
 
@@ -99,6 +117,7 @@ const optionsSchema = object({
   onDrop: optional(oneOf('respond', 'throw')),
   releaseOn: optional(oneOf('response-end', 'manual')),
   bandHeadroom: optional(flag()),
+  context: optional(objectWith<ContextScope>('an object with run, as AsyncLocalStorage has it', 'run')),
   skip: aFunction,
   contract: optional(wordOrFunction('gateway-api', 'llm-d', 'dynamo')),
   body: optional(wordOrFunction('problem', 'openai')),

@@ -12,13 +12,16 @@ import { type Drop, FlowControlError, type FlowKey, type Lease, type Outcome, sc
 import {
   type AdapterGate,
   type Classification,
+  type ContextScope,
   checkAdapter,
   type FlowControlOptions,
   type HttpFlowRequest,
+  type PlacementHints,
   wrongClassification,
 } from './adapter-options.js';
 import type { Exchange } from './exchange.js';
 import { flowKeyFromHeaders } from './flow-key-from-headers.js';
+import { LeasedContext } from './request-context.js';
 import { slowUploadResponse, tooLargeResponse } from './request-faults.js';
 import { RequestFlow } from './request-flow.js';
 import { RequestLifetime } from './request-lifetime.js';
@@ -44,6 +47,8 @@ export class HttpFlowControl<Subject, Req> {
   private readonly options: FlowControlOptions<Subject>;
   /** Undefined unless responses tell it. */
   private readonly headroom: ((priority: number) => number | undefined) | undefined;
+  /** Where calls find the request that causes them; undefined unless the host has such a place. */
+  readonly context: ContextScope | undefined;
   /** Undefined where uploads may take their time. */
   private readonly uploads: UploadWatch | undefined;
 
@@ -52,9 +57,15 @@ export class HttpFlowControl<Subject, Req> {
     checkAdapter(gate, options);
     this.gate = gate;
     this.options = options;
+    this.context = options.context;
     const { uploadIdleMs: idleMs = 30_000, minUploadBytesPerSecond: minBytesPerSecond = 4096 } = options;
     this.uploads = idleMs === Number.POSITIVE_INFINITY ? undefined : new UploadWatch({ idleMs, minBytesPerSecond }, realClock);
     this.headroom = options.bandHeadroom === true ? (priority) => gate.bandHeadroom?.(priority) : undefined;
+  }
+
+  /** Runs the host's next step for a request that has its lease. */
+  enter<T>({ context }: RequestFlow, next: () => T): T {
+    return this.context === undefined || context === undefined ? next() : this.context.run(context, next);
   }
 
   /** The verdict itself, or a promise of it, which never rejects, for a request that has to wait. */
@@ -108,7 +119,7 @@ export class HttpFlowControl<Subject, Req> {
     if (lifetime.isOver) return gone;
     try {
       const outcome = this.gate.tryEnqueue?.(request, key);
-      if (outcome !== undefined) return this.settle(outcome, lifetime);
+      if (outcome !== undefined) return this.settle(outcome, lifetime, request);
     } catch (error) {
       return { type: 'fail', error };
     }
@@ -117,11 +128,11 @@ export class HttpFlowControl<Subject, Req> {
     if (lifetime.isOver) return gone;
     return this.gate
       .enqueue({ ...request, signal }, key)
-      .then((outcome) => this.settle(outcome, lifetime))
+      .then((outcome) => this.settle(outcome, lifetime, request))
       .catch((error: unknown) => ({ type: 'fail', error }));
   }
 
-  private settle(outcome: Outcome, lifetime: RequestLifetime<Req>): Verdict {
+  private settle(outcome: Outcome, lifetime: RequestLifetime<Req>, hints: PlacementHints): Verdict {
     const { exchange } = lifetime;
     lifetime.waiting = undefined;
     if (lifetime.isOver || exchange.isAnswered) {
@@ -134,7 +145,8 @@ export class HttpFlowControl<Subject, Req> {
     if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
     if (this.uploads !== undefined && exchange.upload !== undefined && exchange.bodyBytes(1) > 0) this.watchUpload(lifetime, this.uploads);
     exchange.proceed();
-    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority)) };
+    const context = this.context === undefined ? undefined : new LeasedContext(lease, hints);
+    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context) };
   }
 
   private reject(drop: Drop, exchange: Exchange<Req>): Verdict {

@@ -16,7 +16,15 @@ export {
   systemOwnedHeaders,
 } from '../../base/headers/header-names.js';
 export { type HeaderRecord, type HeaderSource, headerValue, stripFlowHeaders, type WebHeaders } from '../../base/headers/header-source.js';
-export type { AdapterGate, Classification, FlowControlOptions, HttpFlowRequest, PlacementHints } from './adapter-options.js';
+export type {
+  AdapterGate,
+  Classification,
+  ContextScope,
+  FlowControlOptions,
+  HttpFlowRequest,
+  PlacementHints,
+  RequestContext,
+} from './adapter-options.js';
 export { agentIdentity, agentSessionHeaders } from './agent-identity.js';
 export {
   type BusyThresholdHandler,

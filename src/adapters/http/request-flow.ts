@@ -1,5 +1,6 @@
 /** The lease and the waiting time that a handler finds on its request. */
 import type { Lease } from '../../index.js';
+import type { RequestContext } from './adapter-options.js';
 
 /** `req.flow`, `request.flow`, `ctx.flow`, `c.var.flow`: the lease of the request, and when to stop. */
 export class RequestFlow {
@@ -11,12 +12,15 @@ export class RequestFlow {
   readonly bandHeadroom: number | undefined;
   /** @internal Who gave the lease. */
   readonly gate: object;
+  /** @internal For the calls that the request causes; undefined unless the option `context` asks. */
+  readonly context: RequestContext | undefined;
 
-  constructor(lease: Lease, queuedMs: number, gate: object, bandHeadroom?: number | undefined) {
+  constructor(lease: Lease, queuedMs: number, gate: object, bandHeadroom?: number | undefined, context?: RequestContext | undefined) {
     this.lease = lease;
     this.queuedMs = queuedMs;
     this.gate = gate;
     this.bandHeadroom = bandHeadroom;
+    this.context = context;
   }
 
   /** Aborts when the client leaves, or whoever else wants the work stopped: pass it to the upstream call. */

@@ -45,20 +45,24 @@ export function flowControl<Ctx extends KoaContext = KoaContext>(
   return function flowControlMiddleware(ctx, next) {
     const exchange = new NodeExchange<NodeRequest>(ctx.req, ctx.res, ctx.req, ctx.flow);
     const verdict = control.judge(ctx as Ctx, exchange);
-    return 'then' in verdict ? verdict.then((awaited) => follow(awaited, ctx, next)) : follow(verdict, ctx, next);
+    return 'then' in verdict ? verdict.then((awaited) => follow(control, awaited, ctx, next)) : follow(control, verdict, ctx, next);
   };
 }
 
 /** No async function: its promise would be one more for each request (bench: http). */
-function follow(verdict: Verdict, ctx: KoaContext, next: () => Promise<unknown>): Promise<unknown> {
+function follow(
+  control: HttpFlowControl<never, NodeRequest>,
+  verdict: Verdict,
+  ctx: KoaContext,
+  next: () => Promise<unknown>,
+): Promise<unknown> {
   switch (verdict.type) {
     case 'pass':
-      if (verdict.flow !== undefined) {
-        ctx.flow = verdict.flow;
-        ctx.state.flow = verdict.flow;
-        setFlowHeaders(ctx.res, verdict.flow);
-      }
-      return next();
+      if (verdict.flow === undefined) return next();
+      ctx.flow = verdict.flow;
+      ctx.state.flow = verdict.flow;
+      setFlowHeaders(ctx.res, verdict.flow);
+      return control.enter(verdict.flow, next);
     case 'reject':
       ctx.status = verdict.response.status;
       ctx.set({ ...verdict.response.headers });

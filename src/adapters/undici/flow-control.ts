@@ -1,5 +1,6 @@
 /** Flow control as an undici interceptor: the call goes to the dispatcher below once it has its lease. */
 import type { Dispatcher } from 'undici';
+import { FlowConfigError } from '../../index.js';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
@@ -23,8 +24,12 @@ export interface FlowContext {
  */
 export function flowControl(
   flow: AdapterGate<HttpFlowRequest<Dispatcher.DispatchOptions>>,
-  options: FlowControlOptions<Dispatcher.DispatchOptions> = {},
+  options: Omit<FlowControlOptions<Dispatcher.DispatchOptions>, 'context'> = {},
 ): Dispatcher.DispatcherComposeInterceptor {
+  if ('context' in options) {
+    const issue = { path: 'context', expected: 'no such option: a call has no handler that would run in it', got: 'one' };
+    throw new FlowConfigError('flowControl options', [issue]);
+  }
   const control = new HttpFlowControl<Dispatcher.DispatchOptions, Dispatcher.DispatchOptions>(flow, {
     ...options,
     onDrop: options.onDrop ?? 'throw',

@@ -4,7 +4,8 @@
  */
 import { type AdapterGate, type Classification, type ErrorResponseOptions, toHttpResponse } from '../../adapters/http/index.js';
 import { type Duration, type FlowRequest, type Lease, type Outcome, realClock, schemas, tokenEstimator } from '../../index.js';
-import { type ContextStorage, checkGate, longestIdleMs } from '../fetch-options.js';
+import { callerSignal } from '../caller-signal.js';
+import { type CallContext, type ContextStorage, checkGate, longestIdleMs } from '../fetch-options.js';
 import { LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
 import { answerIn, callError } from './call-error.js';
@@ -20,8 +21,11 @@ export interface ModelRequest extends FlowRequest, Pick<Classification, 'affinit
 export interface FlowMiddlewareOptions extends ErrorResponseOptions {
   /** Names the flow. What it leaves out comes from `providerOptions.headgate`, else from `context`. Synchronous. */
   classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
-  /** An `AsyncLocalStorage` in which the host leaves tenant and priority. */
-  context?: ContextStorage<Partial<Classification>> | undefined;
+  /**
+   * An `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the call as its own `abortSignal` does.
+   * With the option `context` of an adapter it holds those of the request that caused the call.
+   */
+  context?: ContextStorage<CallContext> | undefined;
   /** Tokens to book for a call. @default the prompt at four letters a token, and the answer */
   estimate?: ((params: CallParams) => number | undefined) | undefined;
   /** How often a call that was evicted before its answer, or put off by its server, waits again, an integer from 0 up. @default 1 */
@@ -53,9 +57,7 @@ const { callable, integer, object, objectWith, optional } = schemas;
 
 const optionsSchema = object({
   classify: optional(callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
-  context: optional(
-    objectWith<ContextStorage<Partial<Classification>>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
-  ),
+  context: optional(objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore')),
   estimate: optional(callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
   maxRetries: optional(integer({ from: 0 }), 1),
   idleTimeout: optional(schemas.durationAboveZero('5m'), longestIdleMs),
@@ -90,7 +92,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
   } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
   const counts = { unread: 0 };
 
-  async function ask(params: CallParams, model: Model): Promise<Outcome> {
+  async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {
     const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset }: Classification = {
       fairnessId: 'default-flow',
       ...context?.getStore(),
@@ -99,7 +101,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
     };
     const request: ModelRequest = {
       byteSize: lettersOf(params),
-      signal: params.abortSignal,
+      signal,
       tokens: tokens ?? estimate(params),
       ttlMs,
       maxWaitMs,
@@ -115,20 +117,21 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
 
   /** Runs `work` with a lease, once more where it can wait again. The lease goes with what `work` returns. */
   async function inTurn<T, R>(params: CallParams, model: Model, work: (end: LeaseEnd<T>) => Promise<R>): Promise<R> {
-    params.abortSignal?.throwIfAborted();
-    let outcome = await ask(params, model);
+    const signal = callerSignal(params.abortSignal, context?.getStore()?.signal);
+    signal?.throwIfAborted();
+    let outcome = await ask(params, model, signal);
     for (let retries = 0; ; retries++) {
       if (outcome.type !== 'Dispatched') {
-        if (outcome.reason === 'cancelled') params.abortSignal?.throwIfAborted();
+        if (outcome.reason === 'cancelled') signal?.throwIfAborted();
         throw callError(outcome, toHttpResponse(outcome, options));
       }
       const { lease, queuedMs } = outcome;
-      const end = new LeaseEnd<T>(lease, params.abortSignal);
+      const end = new LeaseEnd<T>(lease, signal);
       try {
         return await work(end);
       } catch (error) {
         tellAnswer(lease, answerIn(error));
-        const mayWait = (lease.isEvicted || lease.isPutOff) && retries < maxRetries && params.abortSignal?.aborted !== true;
+        const mayWait = (lease.isEvicted || lease.isPutOff) && retries < maxRetries && signal?.aborted !== true;
         if (!mayWait || !end.leave()) {
           end.settle();
           if (!lease.isEvicted) throw error;

@@ -1,6 +1,6 @@
 /** `headgate/ai`: flow control for the language models of the AI SDK. */
 export type { AdapterGate, Classification, PlacementHints } from '../../adapters/http/index.js';
-export type { ContextStorage } from '../fetch-options.js';
+export type { CallContext, ContextStorage } from '../fetch-options.js';
 export {
   type FlowMiddleware,
   type FlowMiddlewareOptions,

@@ -1,9 +1,10 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import express5, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import express4 from 'express4';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { flowControl } from '../../../src/adapters/express/index.js';
+import { flowControl, type RequestContext } from '../../../src/adapters/express/index.js';
 import { concurrencyDetector, FlowController } from '../../../src/index.js';
 import { until } from '../../integration/support/until.js';
 
@@ -26,6 +27,29 @@ describe.each([
   ['Express 4', express4],
   ['Express 5', express5],
 ])('%s', (_, express) => {
+  it('has its context behind the parsers, too', async () => {
+    const context = new AsyncLocalStorage<RequestContext>();
+    const app = express();
+    app.use(flowControl(controller(), { context, classify: (req) => ({ fairnessId: req.get('x-tenant') ?? 'nobody', priority: 0 }) }));
+    app.use(express.json({ limit: '10mb' }));
+    app.post('/', (req, res) => {
+      const { fairnessId } = context.getStore() ?? {};
+      res.json({ fairnessId, length: req.body.prompt.length });
+    });
+    const url = await serve(app);
+    const headers = { 'content-type': 'application/json' };
+    const prompts = ['a', 'b'.repeat(200_000)];
+    const answers = prompts.map(async (prompt) =>
+      (
+        await fetch(url, { method: 'POST', headers: { ...headers, 'x-tenant': prompt.slice(0, 1) }, body: JSON.stringify({ prompt }) })
+      ).json(),
+    );
+    expect(await Promise.all(answers)).toEqual([
+      { fairnessId: 'a', length: 1 },
+      { fairnessId: 'b', length: 200_000 },
+    ]);
+  });
+
   it('leaves the body to the parsers behind it', async () => {
     const app = express();
     app.use(flowControl(controller()));

@@ -1,7 +1,8 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { AddressInfo } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { flowControl } from '../../../src/adapters/fastify/index.js';
+import { flowControl, type RequestContext } from '../../../src/adapters/fastify/index.js';
 import { FlowConfigError, FlowControlError } from '../../../src/index.js';
 import { rawConnection } from '../../integration/support/clients.js';
 import { countingGate } from '../../integration/support/counting-gate.js';
@@ -30,6 +31,29 @@ describe('the plugin', () => {
     const body = JSON.stringify({ prompt: 'x'.repeat(500_000) });
     const answers = Array.from({ length: 4 }, async () => (await fetch(url, { method: 'POST', headers, body })).json());
     expect(await Promise.all(answers)).toEqual(Array.from({ length: 4 }, () => ({ length: 500_000 })));
+  });
+
+  it('has its context behind the parsers, too', async () => {
+    const context = new AsyncLocalStorage<RequestContext>();
+    const app = application();
+    const classify = ({ headers }: { headers: Record<string, unknown> }) => ({ fairnessId: String(headers['x-tenant']), priority: 0 });
+    app.register(flowControl(countingGate(1), { context, classify }));
+    app.post('/', async (request) => {
+      const { fairnessId } = context.getStore() ?? {};
+      return { fairnessId, length: (request.body as { prompt: string }).prompt.length };
+    });
+    const { url } = await serve(app);
+    const headers = { 'content-type': 'application/json' };
+    const prompts = ['a', 'b'.repeat(200_000)];
+    const answers = prompts.map(async (prompt) =>
+      (
+        await fetch(url, { method: 'POST', headers: { ...headers, 'x-tenant': prompt.slice(0, 1) }, body: JSON.stringify({ prompt }) })
+      ).json(),
+    );
+    expect(await Promise.all(answers)).toEqual([
+      { fairnessId: 'a', length: 1 },
+      { fairnessId: 'b', length: 200_000 },
+    ]);
   });
 
   it('runs before a body is parsed: what is dropped was not', async () => {

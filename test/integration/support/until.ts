@@ -1,11 +1,14 @@
 /** Waiting for what must come true, instead of sleeping and hoping. */
 
+/** The platform's, also while a test holds the time still. */
+const { setTimeout: later, clearTimeout: neverMind } = globalThis;
+
 /** Resolves once `condition` holds; looks again in every turn of the event loop. Fails with `what` after `deadlineMs`. */
 export async function until(what: string | (() => string), condition: () => boolean, deadlineMs = 120_000): Promise<void> {
   const deadlineAtMs = performance.now() + deadlineMs;
   while (!condition()) {
     if (performance.now() > deadlineAtMs) throw new Error(`waited ${deadlineMs} ms in vain: ${typeof what === 'string' ? what : what()}`);
-    await new Promise((resolve) => setTimeout(resolve, 1));
+    await new Promise((resolve) => later(resolve, 1));
   }
 }
 
@@ -13,9 +16,9 @@ export async function until(what: string | (() => string), condition: () => bool
 export function within<T>(what: string, promise: Promise<T>, deadlineMs = 120_000): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`waited ${deadlineMs} ms in vain: ${what}`)), deadlineMs);
+    timer = later(() => reject(new Error(`waited ${deadlineMs} ms in vain: ${what}`)), deadlineMs);
   });
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+  return Promise.race([promise, late]).finally(() => neverMind(timer));
 }
 
 export interface Deferred<T> {
