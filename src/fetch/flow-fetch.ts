@@ -18,10 +18,14 @@ import { Attempt, type AttemptResult } from './attempt.js';
 import { FetchCall } from './fetch-call.js';
 import { type CallContext, checkOptions, type Fetch, type FetchSettings, type FlowFetchOptions } from './fetch-options.js';
 
-/** The request that policies see, in `item.request`: the call in `req`, and its model. */
+/** The request that policies see, in `item.request`: the call in `req`, its model and its size. */
 export interface FetchRequest extends HttpFlowRequest<FetchCall> {
   /** The model that a JSON body names, for filters by label. */
   readonly model?: string | undefined;
+  /** Of the prompt, for quotas; undefined where the host has named the tokens, or nobody knows. */
+  readonly inputTokens?: number | undefined;
+  /** The most that the body allows, for quotas. */
+  readonly maxOutputTokens?: number | undefined;
 }
 
 /** What happened to requests since the fetch was made. */
@@ -140,10 +144,15 @@ function describe(
     settings,
     context,
   );
-  const { byteSize, signal, model } = call;
-  const estimate = tokens ?? (settings.estimate ?? estimateOf)(call);
+  const { byteSize, signal, model, maxOutputTokens } = call;
+  const named = tokens ?? settings.estimate?.(call);
+  const isOwn = tokens === undefined && settings.estimate === undefined;
+  const inputTokens = isOwn ? promptTokensOf(call) : undefined;
+  const estimate = inputTokens === undefined ? named : estimateTokens({ inputTokens, maxOutputTokens });
+  const placement = { affinityKey, sessionId, endpointSubset };
+  const size = { byteSize, tokens: estimate, inputTokens, maxOutputTokens };
   return {
-    request: { byteSize, signal, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset, tokens: estimate, model, req: call },
+    request: { signal, ttlMs, maxWaitMs, sloTtftMs, ...placement, ...size, model, req: call },
     key: { fairnessId, priority },
   };
 }
@@ -159,7 +168,6 @@ function classified(call: FetchCall, { classify }: FetchSettings, context: CallC
 }
 
 /** Of JSON bodies; what other bodies hold is not known. */
-function estimateOf(call: FetchCall): number | undefined {
-  if (call.model === undefined) return undefined;
-  return estimateTokens({ inputTokens: Math.ceil(call.byteSize / bytesPerToken), maxOutputTokens: call.maxOutputTokens });
+function promptTokensOf({ model, byteSize }: FetchCall): number | undefined {
+  return model === undefined ? undefined : Math.ceil(byteSize / bytesPerToken);
 }

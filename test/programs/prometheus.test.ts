@@ -27,6 +27,9 @@ const mayBeZero = [
   'Wait for quotas',
   'Refused and not reported per second',
   'Requests of tenants at their caps',
+  'Gateways in shadow mode',
+  'Would have waited per second',
+  'Would have been dropped per second',
 ];
 
 announceMissingPrometheus();

@@ -16,6 +16,10 @@ import { StreamUsage } from './stream-usage.js';
 export interface ModelRequest extends FlowRequest, Pick<Classification, 'affinityKey' | 'sessionId' | 'endpointSubset'> {
   readonly model: string;
   readonly provider: string;
+  /** Of the prompt, for quotas; undefined where the host has named the tokens. */
+  readonly inputTokens?: number | undefined;
+  /** The most that the call allows, for quotas. */
+  readonly maxOutputTokens?: number | undefined;
 }
 
 export interface FlowMiddlewareOptions extends ErrorResponseOptions {
@@ -86,7 +90,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
   const {
     classify,
     context,
-    estimate = estimateOf,
+    estimate,
     maxRetries,
     idleTimeout: idleMs,
   } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
@@ -99,10 +103,17 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
       ...params.providerOptions?.headgate,
       ...classify?.(params, model),
     };
+    const byteSize = lettersOf(params);
+    const { maxOutputTokens } = params;
+    const named = tokens ?? estimate?.(params);
+    const isOwn = tokens === undefined && estimate === undefined;
+    const inputTokens = isOwn ? Math.ceil(byteSize / lettersPerToken) : undefined;
     const request: ModelRequest = {
-      byteSize: lettersOf(params),
+      byteSize,
       signal,
-      tokens: tokens ?? estimate(params),
+      tokens: inputTokens === undefined ? named : estimateTokens({ inputTokens, maxOutputTokens }),
+      inputTokens,
+      maxOutputTokens,
       ttlMs,
       maxWaitMs,
       sloTtftMs,
@@ -176,8 +187,4 @@ function tellAnswer(lease: Lease, answer: Parameters<Lease['answered']>[0] | und
 /** As long as JSON, which is what most providers send. */
 function lettersOf({ prompt }: CallParams): number {
   return JSON.stringify(prompt)?.length ?? 0;
-}
-
-function estimateOf(params: CallParams): number {
-  return estimateTokens({ inputTokens: Math.ceil(lettersOf(params) / lettersPerToken), maxOutputTokens: params.maxOutputTokens });
 }

@@ -1,0 +1,63 @@
+/** What quotas reserve for a call before anybody has answered it. */
+
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { generateText, wrapLanguageModel } from 'ai';
+import { describe, expect, it } from 'vitest';
+import { flowMiddleware } from '../../src/fetch/ai/index.js';
+import { type FlowFetchOptions, flowFetch } from '../../src/fetch/index.js';
+import { FlowController, quotaDetector } from '../../src/index.js';
+
+const units = ['inputTokens', 'outputTokens', 'tokens'] as const;
+
+/** A controller before large quotas, and what they have reserved. */
+function metered() {
+  const quotas = quotaDetector({ groups: [{ quotas: units.map((unit) => ({ unit, limit: 1e6, window: 'sliding' as const })) }] });
+  const reserved = (): unknown => Object.fromEntries(quotas.quotas(performance.now()).quotas.map((each) => [each.unit, each.reserved]));
+  return { flow: new FlowController({ saturationDetector: quotas }), reserved };
+}
+
+const body = JSON.stringify({ model: 'llama', max_tokens: 300, messages: [{ role: 'user', content: 'x'.repeat(400) }] });
+const inputTokens = Math.ceil(body.length / 4);
+
+async function reservedFor(options: FlowFetchOptions): Promise<unknown> {
+  const { flow, reserved } = metered();
+  let seen: unknown;
+  const fetch = async (): Promise<Response> => {
+    seen = reserved();
+    return new Response();
+  };
+  await flowFetch(flow, { ...options, fetch })('http://model/v1/chat/completions', { method: 'POST', body });
+  return seen;
+}
+
+describe('flowFetch', () => {
+  it('reserves the prompt as input and max_tokens as output', async () => {
+    expect(await reservedFor({})).toEqual({ inputTokens, outputTokens: 300, tokens: inputTokens + 300 });
+  });
+
+  it.each<[string, FlowFetchOptions]>([
+    ['estimate', { estimate: () => 50 }],
+    ['classify', { classify: () => ({ tokens: 50 }) }],
+  ])('reserves the tokens that the host names: %s', async (_what, options) => {
+    expect(await reservedFor(options)).toEqual({ inputTokens: 50, outputTokens: 300, tokens: 50 });
+  });
+});
+
+describe('flowMiddleware', () => {
+  it('reserves the prompt as input and the most that may be answered as output', async () => {
+    const { flow, reserved } = metered();
+    let seen: unknown;
+    const answer = { choices: [{ message: { role: 'assistant', content: 'served' }, finish_reason: 'stop' }] };
+    const fetch = async (): Promise<Response> => {
+      seen = reserved();
+      return Response.json(answer);
+    };
+    const provider = createOpenAICompatible({ name: 'local', baseURL: 'http://model/v1', fetch });
+    const model = wrapLanguageModel({ model: provider.chatModel('llama'), middleware: flowMiddleware(flow) });
+    await generateText({ model, prompt: 'x'.repeat(400), maxOutputTokens: 300 });
+    const { inputTokens: input } = seen as { inputTokens: number };
+    expect(input).toBeGreaterThanOrEqual(100);
+    expect(input).toBeLessThan(200);
+    expect(seen).toEqual({ inputTokens: input, outputTokens: 300, tokens: input + 300 });
+  });
+});
