@@ -4,11 +4,48 @@
  *
  *   node examples/hosted/provider.mjs --style openai --window fixed --window-ms 60000 --requests 60 --input 30000 --output 10000
  *
- * It prints its address. `GET /stats` tells what it has counted. An answer has `max_tokens` tokens, 16 without them.
+ * It prints its address. `GET /stats` tells what it has counted. An answer has `max_tokens` tokens, 16 without them. With `--time held` its
+ * time stands still but for `POST /advance?ms=100`, so that a test sees windows and resets of a minute whatever the machine does meanwhile.
  */
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+
+/** Time that moves only when told to. It begins on a day of its own. */
+class HeldTime {
+  constructor() {
+    this.nowMs = 0;
+    /** @type {{ atMs: number, callback: () => void }[]} */
+    this.timers = [];
+  }
+
+  now() {
+    return this.nowMs;
+  }
+
+  date() {
+    return Date.UTC(2026, 0, 1) + this.nowMs;
+  }
+
+  /** @param {() => void} callback @param {number} ms */
+  setTimeout(callback, ms) {
+    this.timers.push({ atMs: this.nowMs + ms, callback });
+  }
+
+  /** @param {number} ms */
+  advance(ms) {
+    this.nowMs += ms;
+    const due = this.timers.filter(({ atMs }) => atMs <= this.nowMs);
+    this.timers = this.timers.filter(({ atMs }) => atMs > this.nowMs);
+    for (const { callback } of due.sort((a, b) => a.atMs - b.atMs)) callback();
+  }
+}
+
+const platformTime = {
+  now: () => performance.now(),
+  date: () => Date.now(),
+  setTimeout: (/** @type {() => void} */ callback, /** @type {number} */ ms) => void setTimeout(callback, ms),
+};
 
 /** What was used in one window: fixed ones begin with the first request, sliding ones always end now. */
 class Window {
@@ -64,11 +101,9 @@ function span(ms) {
   return minutes > 0 ? `${minutes}m${seconds}s` : `${seconds}s`;
 }
 
-const instant = (/** @type {number} */ ms) => `${new Date(Date.now() + ms).toISOString().slice(0, 19)}Z`;
-
 /** @typedef {'requests' | 'input' | 'output'} Quota */
 
-/** @param {{ [Name in 'style' | 'window']?: string | undefined } & { [Name in Quota | 'windowMs' | 'latencyMs']?: number | undefined }} options */
+/** @param {{ time?: HeldTime | typeof platformTime | undefined } & { [Name in 'style' | 'window']?: string | undefined } & { [Name in Quota | 'windowMs' | 'latencyMs']?: number | undefined }} options */
 export function createProvider({
   style = 'openai',
   window = 'fixed',
@@ -77,14 +112,16 @@ export function createProvider({
   input = 30_000,
   output = 10_000,
   latencyMs = 20,
+  time = platformTime,
 } = {}) {
+  const instant = (/** @type {number} */ ms) => `${new Date(time.date() + ms).toISOString().slice(0, 19)}Z`;
   const windows = {
     requests: new Window(window, requests, windowMs),
     input: new Window(window, input, windowMs),
     output: new Window(window, output, windowMs),
   };
-  /** @type {{ accepted: number, violations: number, violationsByWindow: Record<number, number>, input: number, output: number, order: string[] }} */
-  const stats = { accepted: 0, violations: 0, violationsByWindow: {}, input: 0, output: 0, order: [] };
+  /** @type {{ received: number, answered: number, accepted: number, violations: number, violationsByWindow: Record<number, number>, input: number, output: number, order: string[] }} */
+  const stats = { received: 0, answered: 0, accepted: 0, violations: 0, violationsByWindow: {}, input: 0, output: 0, order: [] };
 
   /** @param {number} nowMs */
   function headers(nowMs) {
@@ -120,7 +157,8 @@ export function createProvider({
         ? { type: 'error', error: { type: 'rate_limit_error', message: 'This request would exceed your rate limit.' } }
         : { error: { type: 'requests', code: 'rate_limit_exceeded', message: `Rate limit reached. Please try again in ${span(waitMs)}.` } };
     const wait = { 'retry-after': Math.ceil(waitMs / 1000), ...(style === 'openai' && { 'retry-after-ms': Math.ceil(waitMs) }) };
-    res.writeHead(429, { 'content-type': 'application/json', ...headers(nowMs), ...wait });
+    stats.answered++;
+    res.writeHead(429, { 'content-type': 'application/json', date: new Date(time.date()).toUTCString(), ...headers(nowMs), ...wait });
     res.end(JSON.stringify(error));
   }
 
@@ -130,12 +168,18 @@ export function createProvider({
       res.end(JSON.stringify(stats));
       return;
     }
+    if ('advance' in time && req.url?.startsWith('/advance?')) {
+      time.advance(Number(new URL(req.url, 'http://provider').searchParams.get('ms')));
+      res.end();
+      return;
+    }
     let text = '';
     for await (const chunk of req.setEncoding('utf8')) text += chunk;
     const body = JSON.parse(text);
     const inputTokens = Math.ceil(text.length / 4);
     const outputTokens = body.max_tokens ?? 16;
-    const nowMs = performance.now();
+    const nowMs = time.now();
+    stats.received++;
     /** @type {[Window, number][]} */
     const wanted = [
       [windows.requests, 1],
@@ -152,8 +196,9 @@ export function createProvider({
     stats.output += outputTokens;
     stats.order.push(body.user ?? '');
     const told = headers(nowMs);
-    setTimeout(() => {
-      res.writeHead(200, { 'content-type': 'application/json', ...told });
+    time.setTimeout(() => {
+      stats.answered++;
+      res.writeHead(200, { 'content-type': 'application/json', date: new Date(time.date()).toUTCString(), ...told });
       res.end(
         JSON.stringify(style === 'anthropic' ? anthropicAnswer(inputTokens, outputTokens) : openAiAnswer(body, inputTokens, outputTokens)),
       );
@@ -184,6 +229,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       input: option,
       output: option,
       'latency-ms': option,
+      time: option,
       port: option,
     },
   });
@@ -196,6 +242,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     input: number('input'),
     output: number('output'),
     latencyMs: number('latency-ms'),
+    time: values.time === 'held' ? new HeldTime() : undefined,
   });
   server.listen(number('port') ?? 0, '127.0.0.1', () => {
     const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());

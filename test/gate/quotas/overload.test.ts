@@ -4,8 +4,9 @@
  */
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { type Drop, type Lease, type Outcome, type QuotaOptions, quotaDetector } from '../../../src/index.js';
+import { type Lease, type Outcome, type QuotaOptions, quotaDetector } from '../../../src/index.js';
 import { makeFlow, turns } from '../../support/flow.js';
+import { type Sent as Dispatch, type Dropped, dispatchesLate, expectNobodyDroppedInVain } from '../../support/overload.js';
 
 const minuteMs = 60_000;
 const minutes = 6;
@@ -13,16 +14,8 @@ const clients = 50;
 const limit = 60;
 const priorities = [100, 0, -10] as const;
 
-interface Sent {
-  readonly atMs: number;
+interface Sent extends Dispatch {
   readonly countedAtMs: number;
-  readonly priority: number;
-}
-
-interface Dropped {
-  readonly drop: Drop;
-  readonly cameAtMs: number;
-  readonly atMs: number;
 }
 
 const ttlMs = 10 * minuteMs;
@@ -80,29 +73,7 @@ function mostInAMinute(sent: readonly Sent[]): number {
   return most;
 }
 
-/**
- * How many dispatches later than at best the premium requests went: at best each has the first dispatch after it came that no other one has.
- * What goes at one instant goes together.
- */
-function dispatchesLate(sent: readonly Sent[], premiumCameAtMs: readonly number[]): number[] {
-  const went = sent.filter(({ priority }) => priority === 100);
-  let next = 0;
-  return went.map(({ atMs }, rank) => {
-    while ((sent[next] as Sent).atMs < (premiumCameAtMs[rank] as number)) next++;
-    const bestAtMs = (sent[next++] as Sent).atMs;
-    return sent.filter((each) => each.atMs > bestAtMs && each.atMs <= atMs).length;
-  });
-}
-
 const shortTtlMs = 20_000;
-
-/** Nobody was dropped whose turn came within the time to live: it was over, or nothing at all went until then. */
-function expectNobodyDroppedInVain({ sent, dropped }: { readonly sent: readonly Sent[]; readonly dropped: readonly Dropped[] }): void {
-  for (const { drop, cameAtMs, atMs } of dropped) {
-    if (drop.reason === 'over-quota') expect(sent.filter((each) => each.atMs > atMs && each.atMs <= cameAtMs + shortTtlMs)).toEqual([]);
-    else expect([drop.reason, atMs - cameAtMs]).toEqual(['ttl-expired', shortTtlMs]);
-  }
-}
 
 describe('at three times a quota', () => {
   it('sliding windows are never exceeded, and at least 97 % of them is used', async () => {
@@ -141,7 +112,7 @@ describe('at three times a quota', () => {
   it.each(['gcra', 'fixed', 'sliding'] as const)('nobody is dropped whose turn comes within its time to live: %s', async (window) => {
     const { sent, dropped } = await overload({ window }, shortTtlMs);
     expect(dropped.length).toBeGreaterThan(limit);
-    expectNobodyDroppedInVain({ sent, dropped });
+    expectNobodyDroppedInVain({ sent, dropped }, shortTtlMs);
   });
 
   it('whoever cannot be served in time is told at once, with the time at which there is room', async () => {
