@@ -87,13 +87,7 @@ const lettersPerToken = 4;
  */
 export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMiddlewareOptions = {}): FlowMiddleware {
   checkGate(flow, 'flowMiddleware');
-  const {
-    classify,
-    context,
-    estimate,
-    maxRetries,
-    idleTimeout: idleMs,
-  } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
+  const { classify, context, estimate, maxRetries, idleTimeout: idleMs } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {
