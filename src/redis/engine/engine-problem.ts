@@ -69,7 +69,7 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
     'use Redis from 6.2 or Valkey from 7.2 up',
   ],
   [
-    /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|EPIPE|closed|Stream isn't writeable|max retries|timed? ?out connecting/i,
+    /ECONNREFUSED|ECONNRESET|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ETIMEDOUT|EPIPE|closed|Stream isn't writeable|offline|isn't ready|max retries|timed? ?out connecting|root nodes are unavailable|slots cache|sentinels are unreachable/i,
     'unreachable',
     'the engine cannot be reached',
     'check that it runs, the URL of the client, and that the client was connected',

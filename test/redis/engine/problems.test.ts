@@ -73,7 +73,8 @@ describeWithEngines('a problem of the engine', (engine) => {
       () => shared.limit === 8,
       () => shared.status,
     );
-    await admin().config('SET', 'busy-reply-threshold', '1');
+    // Its name until 7.0, which all servers know.
+    await admin().config('SET', 'lua-time-limit', '1');
     const [blocker, killer] = [ioredis(engine().port), ioredis(engine().port)];
     await Promise.all([blocker.ping(), killer.ping()]);
     const killed = blocker.eval('while true do end', 0).catch((error: Error) => error.message);
@@ -153,6 +154,12 @@ describe.runIf(engineKinds.length > 0)('a problem of the client', () => {
     ['ERR Error running script: Write commands not allowed after non deterministic commands', 'old-version', /Redis from 6\.2/],
     ['MOVED 1234 10.0.0.1:6379', 'cluster', /cluster client/],
     ['LOADING Redis is loading the dataset in memory', 'not-ready', /takes no writes/],
+    ['CLUSTERDOWN The cluster is down', 'not-ready', /takes no writes/],
+    ['The client is offline', 'unreachable', /cannot be reached/],
+    ["Cluster isn't ready and enableOfflineQueue options is false", 'unreachable', /cannot be reached/],
+    ['All the root nodes are unavailable', 'unreachable', /cannot be reached/],
+    ['Failed to refresh slots cache.', 'unreachable', /cannot be reached/],
+    ['All sentinels are unreachable and retry is disabled.', 'unreachable', /cannot be reached/],
   ])('is recognized by what the server says: %s', async (text, code, says) => {
     const fails = (): Promise<never> => Promise.reject(new Error(text));
     await expectProblem({ evalsha: fails, eval: fails }, 'said', code, says);

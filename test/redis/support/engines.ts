@@ -43,7 +43,8 @@ export class Engine {
   readonly port: number;
   readonly directory: string;
   private readonly kind: EngineKind;
-  private readonly options: readonly string[];
+  /** Options as on the server's command line. */
+  private options: readonly string[];
   private child: ChildProcess | undefined = undefined;
 
   private constructor(kind: EngineKind, port: number, options: readonly string[]) {
@@ -55,9 +56,17 @@ export class Engine {
 
   /** `options` as on the server's command line. */
   static async start(kind: EngineKind, options: readonly string[] = []): Promise<Engine> {
-    const engine = new Engine(kind, await freePort(), options);
+    const engine = new Engine(kind, await freePort(), ['--save', '', ...options]);
     await engine.up();
     return engine;
+  }
+
+  /** `configFile` writes the file that it is told by, into the folder of the sentinel. */
+  static async startSentinel(kind: EngineKind, configFile: (folder: string) => string): Promise<Engine> {
+    const sentinel = new Engine(kind, await freePort(), []);
+    sentinel.options = [configFile(sentinel.directory), '--sentinel'];
+    await sentinel.up();
+    return sentinel;
   }
 
   get url(): string {
@@ -66,8 +75,9 @@ export class Engine {
 
   /** Starts the server, with what it has on disk. Resolves when it answers. */
   async up(): Promise<void> {
-    const fixed = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory, '--save', '', '--daemonize', 'no'];
-    this.child = spawn(this.kind.program, [...fixed, ...this.options], { stdio: 'ignore' });
+    const fixed = ['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.directory, '--daemonize', 'no'];
+    // The file of a sentinel comes before all options.
+    this.child = spawn(this.kind.program, [...this.options, ...fixed], { stdio: 'ignore' });
     const probe = new Redis(this.port, { retryStrategy: () => 20, maxRetriesPerRequest: null, lazyConnect: false });
     probe.on('error', () => {});
     try {

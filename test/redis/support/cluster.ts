@@ -1,0 +1,195 @@
+/** A cluster of real servers: three masters, each with a replica. */
+import { Redis } from 'ioredis';
+import { Engine, type EngineKind, freePort } from './engines.js';
+
+/** A node that does not answer for so long counts as failed, and its replica takes its place. */
+const nodeTimeoutMs = 2_000;
+const masters = 3;
+const slots = 16_384;
+
+/** One line of `CLUSTER NODES`. */
+interface NodeLine {
+  readonly id: string;
+  readonly port: number;
+  readonly flags: readonly string[];
+  /** Of a replica: the ID of its master. */
+  readonly masterId: string;
+  readonly isConnected: boolean;
+  /** First and last slots. */
+  readonly ranges: readonly (readonly [number, number])[];
+}
+
+function readNodes(text: string): NodeLine[] {
+  return text
+    .trim()
+    .split('\n')
+    .map((line) => {
+      const [id = '', address = '', flags = '', masterId = '', , , , link, ...ranges] = line.split(' ');
+      return {
+        id,
+        port: Number(/:(\d+)@/.exec(address)?.[1]),
+        flags: flags.split(','),
+        masterId,
+        isConnected: link === 'connected',
+        ranges: ranges.filter((range) => !range.startsWith('[')).map((range) => rangeOf(range)),
+      };
+    });
+}
+
+function rangeOf(text: string): readonly [number, number] {
+  const [first, last = first] = text.split('-').map(Number) as [number, number?];
+  return [first, last];
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Resolves when `isTrue`, however long that takes: the time limit of the test bounds it. */
+async function eventually(isTrue: () => Promise<boolean>): Promise<void> {
+  while (!(await isTrue().catch(() => false))) await pause(50);
+}
+
+export class Cluster {
+  readonly engines: readonly Engine[];
+  /** The ports at which the nodes talk among themselves. */
+  private readonly buses: readonly number[];
+  private readonly admins = new Map<Engine, Redis>();
+
+  private constructor(engines: readonly Engine[], buses: readonly number[]) {
+    this.engines = engines;
+    this.buses = buses;
+  }
+
+  /** Resolves when all slots are served, and each master has its replica. */
+  static async start(kind: EngineKind, options: readonly string[] = []): Promise<Cluster> {
+    const engines: Engine[] = [];
+    const buses: number[] = [];
+    for (let i = 0; i < 2 * masters; i++) {
+      const bus = await freePort();
+      const own = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs), '--cluster-port', String(bus)];
+      engines.push(await Engine.start(kind, [...own, ...options]));
+      buses.push(bus);
+    }
+    const cluster = new Cluster(engines, buses);
+    await cluster.form();
+    return cluster;
+  }
+
+  get ports(): readonly number[] {
+    return this.engines.map(({ port }) => port);
+  }
+
+  /** The master that serves `key`. */
+  async masterOf(key: string): Promise<Engine> {
+    const slot = await this.slotOf(key);
+    const owner = (await this.nodes()).find(({ ranges }) => ranges.some(([first, last]) => slot >= first && slot <= last));
+    return this.engineAt(owner!.port);
+  }
+
+  /** A master that does not serve `key`. */
+  async otherMaster(key: string): Promise<Engine> {
+    const owner = await this.masterOf(key);
+    const other = (await this.nodes()).find(({ flags, port }) => flags.includes('master') && port !== owner.port);
+    return this.engineAt(other!.port);
+  }
+
+  async slotOf(key: string): Promise<number> {
+    return Number(await this.ask('KEYSLOT', key));
+  }
+
+  /** Resolves when the replica of `master` has all that `master` has been told until now. */
+  async replicated(master: Engine): Promise<void> {
+    const admin = this.admin(master);
+    const offset = /master_repl_offset:(\d+)/;
+    const at = Number(offset.exec(await admin.info('replication'))?.[1]);
+    await eventually(async () => Number(/slave0:.*offset=(\d+)/.exec(await admin.info('replication'))?.[1]) >= at);
+  }
+
+  /** Resolves when another node serves `key` instead of `old`. */
+  async failedOver(key: string, old: Engine): Promise<Engine> {
+    await eventually(async () => (await this.masterOf(key)).port !== old.port);
+    return this.masterOf(key);
+  }
+
+  /** Moves the slot of `keys` to `target`, in steps; `between` runs while it is on its way, before the keys have gone. */
+  async moveSlot(keys: readonly string[], target: Engine, between: () => Promise<void>): Promise<void> {
+    const source = await this.masterOf(keys[0]!);
+    const slot = await this.slotOf(keys[0]!);
+    const [from, to] = [this.admin(source), this.admin(target)];
+    await to.cluster('SETSLOT', slot, 'IMPORTING', await this.idOf(source));
+    await from.cluster('SETSLOT', slot, 'MIGRATING', await this.idOf(target));
+    await between();
+    for (const key of keys) await from.migrate('127.0.0.1', target.port, key, 0, 5_000);
+    await between();
+    for (const admin of [to, from]) await admin.cluster('SETSLOT', slot, 'NODE', await this.idOf(target));
+  }
+
+  async stop(): Promise<void> {
+    for (const admin of this.admins.values()) admin.disconnect();
+    await Promise.all(this.engines.map((engine) => engine.stop()));
+  }
+
+  /** A connection to one node. */
+  admin(engine: Engine): Redis {
+    const known = this.admins.get(engine);
+    if (known !== undefined) return known;
+    const admin = new Redis(engine.port, { retryStrategy: () => 50, maxRetriesPerRequest: 0 });
+    admin.on('error', () => {});
+    this.admins.set(engine, admin);
+    return admin;
+  }
+
+  private engineAt(port: number): Engine {
+    return this.engines.find((engine) => engine.port === port)!;
+  }
+
+  private idOf(engine: Engine): Promise<string> {
+    return this.admin(engine).cluster('MYID');
+  }
+
+  /** As the first node that answers sees them. */
+  private async nodes(): Promise<NodeLine[]> {
+    return readNodes(String(await this.ask('NODES'))).filter(({ flags }) => !flags.includes('fail'));
+  }
+
+  /** What the first node that answers says. */
+  private async ask(...words: readonly string[]): Promise<unknown> {
+    for (const engine of this.engines) {
+      const answer = await this.admin(engine)
+        .call('CLUSTER', ...words)
+        .catch(() => undefined);
+      if (answer !== undefined) return answer;
+    }
+    throw new Error('no node answers');
+  }
+
+  private async form(): Promise<void> {
+    const [first, ...rest] = this.engines;
+    const meeting = ['127.0.0.1', String(first!.port), String(this.buses[0])];
+    for (const engine of rest) await this.admin(engine).call('CLUSTER', 'MEET', ...meeting);
+    for (let i = 0; i < masters; i++) {
+      const own = Array.from({ length: slots }, (_, slot) => slot).filter((slot) => Math.floor((slot * masters) / slots) === i);
+      await this.admin(this.engines[i]!).cluster('ADDSLOTS', ...own);
+    }
+    await eventually(async () => {
+      const seen = await Promise.all(
+        this.engines.map(async (engine) => readNodes(String(await this.admin(engine).call('CLUSTER', 'NODES')))),
+      );
+      return seen.every((nodes) => nodes.length === this.engines.length && nodes.every(({ isConnected }) => isConnected));
+    });
+    for (let i = 0; i < masters; i++) {
+      await this.admin(this.engines[masters + i]!).call('CLUSTER', 'REPLICATE', await this.idOf(this.engines[i]!));
+    }
+    await eventually(async () => {
+      const infos = await Promise.all(this.engines.map((engine) => this.admin(engine).call('CLUSTER', 'INFO')));
+      const links = await Promise.all(this.engines.slice(masters).map((engine) => this.admin(engine).info('replication')));
+      return infos.every((info) => /cluster_state:ok/.test(String(info))) && links.every((info) => /master_link_status:up/.test(info));
+    });
+    // A node learns from the others who replicates whom; a master without a known replica is not replaced.
+    await eventually(async () => {
+      const seen = await Promise.all(
+        this.engines.map(async (engine) => readNodes(String(await this.admin(engine).call('CLUSTER', 'NODES')))),
+      );
+      return seen.every((nodes) => nodes.filter(({ flags }) => flags.includes('slave')).length === masters);
+    });
+  }
+}

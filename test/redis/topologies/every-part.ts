@@ -1,0 +1,147 @@
+/** Everything that replicas share, through one client, as two replicas would use it. No assertion depends on how long anything takes. */
+import { expect } from 'vitest';
+import { EndpointPool, FlowController, virtualTokenCounter } from '../../../src/index.js';
+import {
+  sharedBudgetAdmission,
+  sharedBudgets,
+  sharedConcurrency,
+  sharedEndpointConcurrency,
+  sharedFairness,
+  sharedMarks,
+  sharedSemaphore,
+} from '../../../src/redis/index.js';
+import { until } from '../support/with-engine.js';
+import type { Connected } from './connections.js';
+
+type Part = (connected: Connected, name: string) => Promise<void>;
+
+const calm = { nowMs: 0, pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 }, waiting: 0, saturation: () => 0 };
+const key = { fairnessId: 'tenant', priority: 0 };
+/** An answer that is late is not what these tests are about. */
+const callTimeout = '60s';
+const leaseTiming = { refreshInterval: '40ms', leaseDuration: '1s', callTimeout: '1s' } as const;
+const patientMs = 120_000;
+
+function become(isTrue: () => boolean, what: () => unknown): Promise<void> {
+  return until(isTrue, what, patientMs);
+}
+
+async function leases({ client }: Connected, pool: string): Promise<void> {
+  const replicas = [0, 1].map(() => sharedConcurrency(client, { pool, maxConcurrency: 10, ...leaseTiming }));
+  await become(
+    () => replicas.every(({ limit, status }) => limit === 5 && status[0]?.held === 10),
+    () => replicas.map(({ status }) => status),
+  );
+  for (const replica of replicas) await replica.close();
+}
+
+/** One call serves the keys of all endpoints: they must be in one slot. */
+async function endpointLeases({ client }: Connected, pool: string): Promise<void> {
+  const replicas = [0, 1].map(() => {
+    const detector = sharedEndpointConcurrency(client, { pool, maxConcurrency: 4, ...leaseTiming });
+    const endpoints = new EndpointPool();
+    for (const id of ['a', 'b', 'c']) endpoints.add(id);
+    const flow = new FlowController({ saturationDetector: detector, pool: endpoints, headroom: 'required', defaultRequestTtl: 0 });
+    detector.attach(flow);
+    // The detector learns of the endpoints when the first request comes.
+    void flow.enqueue({ byteSize: 1 }, key);
+    return { detector, flow };
+  });
+  const each = (): readonly { readonly endpoint: string | undefined; readonly granted: number }[] =>
+    replicas.flatMap(({ detector }) => detector.status.map(({ endpoint, granted }) => ({ endpoint, granted })));
+  await become(
+    () => each().length === 6 && each().every(({ granted }) => granted >= 1 && granted <= 3),
+    () => replicas.map(({ detector }) => detector.status),
+  );
+  for (const { flow, detector } of replicas) {
+    await flow.close();
+    await detector.close();
+  }
+}
+
+async function semaphore({ client }: Connected, name: string): Promise<void> {
+  const [a, b] = [0, 1].map(() => sharedSemaphore(client, { name, limit: 1, ttl: '10m', callTimeout }));
+  const permit = await a!.tryAcquire();
+  expect(permit, a!.problem?.message).toBeDefined();
+  expect(await b!.tryAcquire()).toBeUndefined();
+  await permit!.release();
+  const next = await b!.tryAcquire();
+  expect(next, b!.problem?.message).toBeDefined();
+  await next!.release();
+  expect([a!.problem, b!.problem]).toEqual([undefined, undefined]);
+}
+
+/** Several budgets are several keys, taken together or not at all. */
+async function budgets({ client }: Connected, name: string): Promise<void> {
+  const rates = [
+    { name: 'requests', limit: 2, per: '24h' },
+    { name: 'tokens', limit: 1_000, per: '24h', cost: () => 100 },
+  ] as const;
+  const [a, b] = [0, 1].map(() => sharedBudgets(client, { name, budgets: rates, callTimeout, fallback: 'closed' }));
+  const answers = [await a!.take({}, key), await b!.take({}, key), await a!.take({}, key)];
+  expect(answers.map(({ isTaken }) => isTaken)).toEqual([true, true, false]);
+  const left = await b!.peek('tenant');
+  expect(Math.round(left!.tokens!)).toBe(800);
+}
+
+async function budgetChunks({ client }: Connected, name: string): Promise<void> {
+  const options = {
+    name,
+    budgets: [{ name: 'requests', limit: 6, per: '24h' }],
+    callTimeout,
+    fallback: 'closed',
+    chunkSeconds: 28_800,
+  } as const;
+  const admission = sharedBudgetAdmission(client, options);
+  let admitted = 0;
+  // Two at a time are bought: six in all.
+  await become(
+    () => {
+      if (admission.admit({}, key, calm) === 'admit') admitted++;
+      return admitted === 6;
+    },
+    () => [admitted, admission.engine, admission.balance('tenant')],
+  );
+  expect(admission.engine).toMatchObject({ misses: 0, problem: undefined });
+  await admission.close();
+}
+
+async function fairness({ client }: Connected, name: string): Promise<void> {
+  const policy = sharedFairness(client, virtualTokenCounter({ cost: 'requests' }), { name, interval: '20ms', callTimeout });
+  const flow = new FlowController({ saturationDetector: () => 1, defaultBand: { fairness: policy, requestTtl: 0 } });
+  void flow.enqueue({ byteSize: 1 }, key);
+  await become(
+    () => policy.exchanges >= 2,
+    () => policy.engine,
+  );
+  policy.close();
+  await flow.close();
+}
+
+async function marks({ client: publisher, subscriber }: Connected, name: string): Promise<void> {
+  const pools = [0, 1].map(() => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    return pool;
+  });
+  const [near, far] = pools as [EndpointPool, EndpointPool];
+  const shared = pools.map((pool) => sharedMarks({ publisher, subscriber }, pool, { name }));
+  // Nobody says when a subscription is in force.
+  const marking = setInterval(() => near.markOverloaded('a', 60_000), 20);
+  await become(
+    () => far.get('a')!.overloadedUntilMs > 0,
+    () => shared,
+  );
+  clearInterval(marking);
+  for (const each of shared) await each.close();
+}
+
+export const parts: Readonly<Record<string, Part>> = {
+  leases,
+  'leases of endpoints': endpointLeases,
+  'a semaphore': semaphore,
+  budgets,
+  'budgets in chunks': budgetChunks,
+  fairness,
+  marks,
+};
