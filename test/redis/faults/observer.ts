@@ -5,10 +5,22 @@
  * the time that they take.
  */
 import { type ChildProcess, fork } from 'node:child_process';
-import type { Order, ReplicaPlan, Report } from './messages.js';
+import { type Counter, counters, type Order, type ReplicaPlan, type Report } from './messages.js';
 
 interface Seat {
   readonly endsAtMs: number;
+  readonly counter: Counter;
+  readonly amount: number;
+}
+
+/** What is in flight of one limit, in the run that goes on. */
+interface Count {
+  readonly limit: number;
+  inFlight: number;
+  /** The most above the limit at any moment. */
+  mostOver: number;
+  taken: number;
+  lastTakenAtMs: number;
 }
 
 class Replica {
@@ -28,14 +40,11 @@ class Replica {
 }
 
 export class Observer {
-  /** The most seats above the limit, and when, in the run that goes on. */
-  mostOver = 0;
-  taken = 0;
-  inFlight = 0;
-  lastTakenAtMs = 0;
+  readonly counts = new Map<Counter, Count>();
+  /** Replicas that took part in the run that goes on, those that were killed included. */
+  joined = 0;
   readonly problems: Set<string> = new Set<string>();
   private run = 0;
-  private limit = 0;
   private readonly program: string;
   private readonly idle: Replica[] = [];
   private members: Replica[] = [];
@@ -52,11 +61,12 @@ export class Observer {
   /** Begins a run with one replica for each plan. */
   begin(plans: readonly ReplicaPlan[]): void {
     this.run++;
-    this.mostOver = 0;
-    this.taken = 0;
-    this.inFlight = 0;
+    this.joined = 0;
     this.problems.clear();
-    this.limit = plans[0]?.limit ?? 0;
+    const limits = plans[0]?.limits;
+    for (const counter of counters) {
+      this.counts.set(counter, { limit: limits?.[counter] ?? 0, inFlight: 0, mostOver: 0, taken: 0, lastTakenAtMs: 0 });
+    }
     this.members = [];
     for (const plan of plans) this.add(plan);
   }
@@ -65,6 +75,7 @@ export class Observer {
   add(plan: ReplicaPlan): void {
     const replica = this.idle.pop() ?? new Replica(this.program, (from, report) => this.hear(from, report));
     this.members.push(replica);
+    this.joined++;
     replica.send({ type: 'join', run: this.run, plan });
   }
 
@@ -78,11 +89,11 @@ export class Observer {
     if (replica === undefined) return;
     replica.child.kill('SIGKILL');
     const { run } = this;
-    for (const [id, { endsAtMs }] of replica.seats) {
+    for (const [id, seat] of replica.seats) {
       const end = (): void => {
-        if (replica.seats.delete(id) && run === this.run) this.inFlight--;
+        if (replica.seats.delete(id) && run === this.run) this.gave(seat);
       };
-      setTimeout(end, Math.max(0, endsAtMs - performance.now()));
+      setTimeout(end, Math.max(0, seat.endsAtMs - performance.now()));
     }
   }
 
@@ -113,16 +124,31 @@ export class Observer {
       return;
     }
     if (report.type === 'take') {
-      replica.seats.set(report.id, { endsAtMs: performance.now() + report.forMs });
-      if (isCurrent) this.took();
-    } else if (replica.seats.delete(report.id) && isCurrent) this.inFlight--;
+      const { counter, amount, forMs } = report;
+      const seat = { endsAtMs: performance.now() + forMs, counter, amount };
+      replica.seats.set(report.id, seat);
+      if (isCurrent) this.took(seat);
+    } else {
+      const seat = replica.seats.get(report.id);
+      if (seat !== undefined && replica.seats.delete(report.id) && isCurrent) this.gave(seat);
+    }
     replica.send({ type: 'noted', id: report.id });
   }
 
-  private took(): void {
-    this.inFlight++;
-    this.taken++;
-    this.lastTakenAtMs = performance.now();
-    this.mostOver = Math.max(this.mostOver, this.inFlight - this.limit);
+  /** True when something was dispatched under every limit since then. */
+  hasTakenSince(atMs: number): boolean {
+    return [...this.counts.values()].every(({ lastTakenAtMs }) => lastTakenAtMs >= atMs);
+  }
+
+  private took({ counter, amount }: Seat): void {
+    const count = this.counts.get(counter)!;
+    count.inFlight += amount;
+    count.taken++;
+    count.lastTakenAtMs = performance.now();
+    count.mostOver = Math.max(count.mostOver, count.inFlight - count.limit);
+  }
+
+  private gave({ counter, amount }: Seat): void {
+    this.counts.get(counter)!.inFlight -= amount;
   }
 }

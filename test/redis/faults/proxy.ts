@@ -2,6 +2,7 @@
 
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';
+import { replyWidth } from '../../../src/redis/leases/lease-script.js';
 
 export interface ProxyFaults {
   readonly drop: number;
@@ -83,7 +84,7 @@ export class FaultyProxy {
         const frame = rest.subarray(0, length);
         rest = rest.subarray(length);
         const { drop, repeat, swap } = this.faults;
-        const isOurs = frame.subarray(0, 5).toString() === '*11\r\n';
+        const isOurs = isLeaseReply(frame);
         if (isOurs && this.random() < drop) continue;
         if (isOurs && kept === undefined && this.random() < swap) {
           kept = frame;
@@ -96,6 +97,12 @@ export class FaultyProxy {
       }
     });
   }
+}
+
+/** An array with so many texts for each key: of one pool, or of several endpoints. */
+function isLeaseReply(frame: Buffer): boolean {
+  const [, count = 'none'] = /^\*(\d+)\r\n/.exec(frame.subarray(0, 10).toString()) ?? [];
+  return Number(count) > 0 && Number(count) % replyWidth === 0;
 }
 
 /** Bytes of the reply that begins at `at`; 0 when it is not all there. */

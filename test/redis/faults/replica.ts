@@ -6,30 +6,39 @@ import { Redis as IoRedis } from 'ioredis';
 import { Redis as IoValkey } from 'iovalkey';
 import { createClient } from 'redis';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { FlowController } from '../../../src/index.js';
+import { EndpointPool, FlowController, type Lease } from '../../../src/index.js';
 import {
   type IoRedisClient,
+  type LeasedDetector,
   type NodeRedisClient,
   type RedisClient,
-  type SharedConcurrency,
   sharedConcurrency,
+  sharedEndpointConcurrency,
 } from '../../../src/redis/index.js';
 import { withoutStepFive } from '../support/control.js';
-import type { Order, ReplicaPlan, Report } from './messages.js';
+import { type Counter, mostTokens, type Order, type ReplicaPlan, type Report } from './messages.js';
+
+/** The part in one pool: a client, a detector and a controller of its own. */
+interface Part {
+  readonly shared: LeasedDetector;
+  readonly flow: FlowController;
+  readonly end: () => void;
+  readonly counterOf: (lease: Lease) => Counter;
+  /** Tokens of a request; 0 where requests are counted. */
+  readonly mostTokens: number;
+  asking: number;
+}
 
 interface Taking {
   readonly run: number;
-  readonly shared: SharedConcurrency;
-  readonly flow: FlowController;
+  readonly parts: readonly Part[];
   readonly random: () => number;
   readonly longestMs: number;
   readonly problems: Set<string>;
-  readonly end: () => void;
 }
 
 let taking: Taking | undefined;
 let wanted = 0;
-let asking = 0;
 let lastId = 0;
 const noted = new Map<number, () => void>();
 const trueNow = Date.now;
@@ -69,41 +78,68 @@ function changed(client: RedisClient): RedisClient {
 
 function join(run: number, plan: ReplicaPlan): void {
   Date.now = () => trueNow() + plan.skewMs;
-  const { client, end } = connect(plan);
   const random = seededRandom(plan.seed);
-  const shared = sharedConcurrency(plan.isControl ? changed(client) : client, {
-    pool: plan.pool,
-    maxConcurrency: plan.limit,
-    refreshInterval: plan.refreshMs,
-    leaseDuration: plan.leaseMs,
-    drainDuration: plan.drainMs,
-    random,
-  });
-  const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
-  shared.attach(flow);
   const problems = new Set<string>();
-  shared.on('problem', ({ message }) => problems.add(message));
-  taking = { run, shared, flow, random, longestMs: plan.longestMs, problems, end };
+  const parts = [requestsPart(plan, random), tokensPart(plan, random), endpointsPart(plan, random)];
+  for (const { shared, flow } of parts) {
+    shared.attach(flow);
+    shared.on('problem', ({ message }) => problems.add(message));
+  }
+  taking = { run, parts, random, longestMs: plan.longestMs, problems };
   askForMore();
+}
+
+function optionsOf({ refreshMs, leaseMs, drainMs }: ReplicaPlan, pool: string, random: () => number) {
+  return { pool, refreshInterval: refreshMs, leaseDuration: leaseMs, drainDuration: drainMs, random };
+}
+
+function requestsPart(plan: ReplicaPlan, random: () => number): Part {
+  const { client, end } = connect(plan);
+  const options = { ...optionsOf(plan, `${plan.pool}-requests`, random), maxConcurrency: plan.limits.requests };
+  const shared = sharedConcurrency(plan.isControl ? changed(client) : client, options);
+  const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
+  return { shared, flow, end, counterOf: () => 'requests', mostTokens: 0, asking: 0 };
+}
+
+function tokensPart(plan: ReplicaPlan, random: () => number): Part {
+  const { client, end } = connect(plan);
+  const shared = sharedConcurrency(client, { ...optionsOf(plan, `${plan.pool}-tokens`, random), maxTokens: plan.limits.tokens });
+  const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
+  return { shared, flow, end, counterOf: () => 'tokens', mostTokens, asking: 0 };
+}
+
+/** Two endpoints; one of weight 2. */
+function endpointsPart(plan: ReplicaPlan, random: () => number): Part {
+  const { client, end } = connect(plan);
+  const options = { ...optionsOf(plan, `${plan.pool}-endpoints`, random), maxConcurrency: plan.limits['endpoint a'] };
+  const shared = sharedEndpointConcurrency(client, options);
+  const pool = new EndpointPool();
+  pool.add('a');
+  pool.add('b', { weight: plan.limits['endpoint b'] / plan.limits['endpoint a'] });
+  const flow = new FlowController({ saturationDetector: shared, pool, headroom: 'required', defaultRequestTtl: 0 });
+  return { shared, flow, end, counterOf: ({ endpoint }) => (endpoint?.id === 'a' ? 'endpoint a' : 'endpoint b'), mostTokens: 0, asking: 0 };
 }
 
 function askForMore(): void {
   const now = taking;
-  while (now !== undefined && asking < wanted) {
-    asking++;
-    void request(now).finally(() => {
-      asking--;
-      askForMore();
-    });
+  for (const part of now?.parts ?? []) {
+    while (now !== undefined && part.asking < wanted) {
+      part.asking++;
+      void request(now, part).finally(() => {
+        part.asking--;
+        askForMore();
+      });
+    }
   }
 }
 
-async function request({ flow, run, random, longestMs }: Taking): Promise<void> {
-  const outcome = await flow.enqueue({ byteSize: 1 }, { fairnessId: 'all', priority: 0 });
+async function request({ run, random, longestMs }: Taking, { flow, counterOf, mostTokens: most }: Part): Promise<void> {
+  const tokens = most === 0 ? 0 : 1 + Math.floor(random() * most);
+  const outcome = await flow.enqueue({ byteSize: 1, tokens }, { fairnessId: 'all', priority: 0 });
   if (outcome.type !== 'Dispatched') return;
   const id = ++lastId;
   const forMs = Math.ceil(longestMs * (0.1 + 0.9 * random()));
-  await told({ type: 'take', run, id, forMs });
+  await told({ type: 'take', run, id, forMs, counter: counterOf(outcome.lease), amount: Math.max(1, tokens) });
   await new Promise((resolve) => setTimeout(resolve, forMs));
   await told({ type: 'give', run, id });
   outcome.lease.release();
@@ -114,9 +150,11 @@ async function leave(): Promise<void> {
   taking = undefined;
   wanted = 0;
   if (now === undefined) return;
-  await now.flow.close();
-  await now.shared.close();
-  now.end();
+  for (const { flow, shared, end } of now.parts) {
+    await flow.close();
+    await shared.close();
+    end();
+  }
   tell({ type: 'left', run: now.run, problems: [...now.problems] });
 }
 
