@@ -2,12 +2,12 @@
  * Shares by a key, least first; equal keys by a tie number.
  *
  *                   0
- *         1     2     3     4       by place: keys, ties, and the slot of the share;  4 children a node: half the levels of a binary heap
+ *         1     2     3     4       by place: key, and the slot of the share;  4 children a node: half the levels of a binary heap
  *
- *     slot 0 │ 1 │ 2 │ 3 │ …        by slot: the share, and its place
+ *     slot 0 │ 1 │ 2 │ 3 │ …        by slot: the share, its place, and its tie number
  *
- * Sifting moves numbers between flat arrays and touches no share: with a hundred thousand of them every touch is a miss of the cache
- * (bench: fairness). The first share keeps its place when its key changes, until somebody asks who is first: a request is charged when it
+ * Sifting moves numbers between flat arrays and touches no share, and no tie number while keys differ: with a hundred thousand shares
+ * every touch is a miss of the cache (bench: fairness). The first share keeps its place when its key changes, until somebody asks who is first: a request is charged when it
  * goes, and often corrected before the next one is picked.
  * Invariant: `share.slot` is its slot here, and −1 for shares in no heap; a share is in one heap at a time. Slots 0 … size − 1 are taken.
  */
@@ -48,7 +48,8 @@ export class ShareHeap {
     if (slot === this.keys.length) this.resize(2 * slot);
     share.slot = slot;
     this.shares.push(share);
-    this.rise(slot, slot, key, tie);
+    this.ties[slot] = tie;
+    this.rise(slot, slot, key);
   }
 
   /** O(log n). `share` must be in this heap. */
@@ -56,7 +57,7 @@ export class ShareHeap {
     const place = this.places[share.slot] as number;
     if (place === 0) {
       this.keys[0] = key;
-      this.ties[0] = tie;
+      this.ties[share.slot] = tie;
       this.isFirstStale = true;
       return;
     }
@@ -65,8 +66,11 @@ export class ShareHeap {
       this.update(share, key, tie);
       return;
     }
-    if (this.isBefore(key, tie, place)) this.rise(place, share.slot, key, tie);
-    else this.sink(place, share.slot, key, tie, this.shares.length);
+    const { slot } = share;
+    const isSooner = key < (this.keys[place] as number) || (key === this.keys[place] && tie < (this.ties[slot] as number));
+    this.ties[slot] = tie;
+    if (isSooner) this.rise(place, slot, key);
+    else this.sink(place, slot, key, this.shares.length);
   }
 
   /** O(log n) amortized. `share` must be in this heap. */
@@ -84,10 +88,9 @@ export class ShareHeap {
     share.slot = -1;
     if (place !== last) {
       const key = this.keys[last] as number;
-      const tie = this.ties[last] as number;
       const parent = (place - 1) >> 2;
-      if (place > 0 && this.isBefore(key, tie, parent)) this.rise(place, lastSlot, key, tie);
-      else this.sink(place, lastSlot, key, tie, last);
+      if (place > 0 && this.isBefore(key, lastSlot, parent)) this.rise(place, lastSlot, key);
+      else this.sink(place, lastSlot, key, last);
     }
     this.freeSlot(slot);
     if (last > fewest && last * 4 < this.keys.length) this.resize(this.keys.length / 2);
@@ -108,27 +111,32 @@ export class ShareHeap {
 
   private sinkFirst(): void {
     this.isFirstStale = false;
-    this.sink(0, this.slots[0] as number, this.keys[0] as number, this.ties[0] as number, this.shares.length);
+    this.sink(0, this.slots[0] as number, this.keys[0] as number, this.shares.length);
   }
 
-  private isBefore(key: number, tie: number, place: number): boolean {
+  private isBefore(key: number, slot: number, place: number): boolean {
     const other = this.keys[place] as number;
-    return key < other || (key === other && tie < (this.ties[place] as number));
+    return key < other || (key === other && this.comesFirst(slot, this.slots[place] as number));
   }
 
-  private rise(from: number, slot: number, key: number, tie: number): void {
+  /** Of two shares with equal keys. */
+  private comesFirst(slot: number, other: number): boolean {
+    return (this.ties[slot] as number) < (this.ties[other] as number);
+  }
+
+  private rise(from: number, slot: number, key: number): void {
     let place = from;
     while (place > 0) {
       const parent = (place - 1) >> 2;
-      if (!this.isBefore(key, tie, parent)) break;
-      this.put(place, this.slots[parent] as number, this.keys[parent] as number, this.ties[parent] as number);
+      if (!this.isBefore(key, slot, parent)) break;
+      this.put(place, this.slots[parent] as number, this.keys[parent] as number);
       place = parent;
     }
-    this.put(place, slot, key, tie);
+    this.put(place, slot, key);
   }
 
-  private sink(from: number, slot: number, key: number, tie: number, size: number): void {
-    const { keys } = this;
+  private sink(from: number, slot: number, key: number, size: number): void {
+    const { keys, slots } = this;
     let place = from;
     for (;;) {
       const firstChild = place * arity + 1;
@@ -138,20 +146,20 @@ export class ShareHeap {
       let leastKey = keys[firstChild] as number;
       for (let child = firstChild + 1; child < end; child++) {
         const childKey = keys[child] as number;
-        if (childKey > leastKey || (childKey === leastKey && !this.isBefore(childKey, this.ties[child] as number, least))) continue;
+        if (childKey > leastKey) continue;
+        if (childKey === leastKey && !this.comesFirst(slots[child] as number, slots[least] as number)) continue;
         least = child;
         leastKey = childKey;
       }
-      if (this.isBefore(key, tie, least)) break;
-      this.put(place, this.slots[least] as number, leastKey, this.ties[least] as number);
+      if (this.isBefore(key, slot, least)) break;
+      this.put(place, slots[least] as number, leastKey);
       place = least;
     }
-    this.put(place, slot, key, tie);
+    this.put(place, slot, key);
   }
 
-  private put(place: number, slot: number, key: number, tie: number): void {
+  private put(place: number, slot: number, key: number): void {
     this.keys[place] = key;
-    this.ties[place] = tie;
     this.slots[place] = slot;
     this.places[slot] = place;
   }
@@ -164,6 +172,7 @@ export class ShareHeap {
     const place = this.places[from] as number;
     this.shares[slot] = moved;
     moved.slot = slot;
+    this.ties[slot] = this.ties[from] as number;
     this.places[slot] = place;
     this.slots[place] = slot;
   }
