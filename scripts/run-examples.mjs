@@ -1,4 +1,4 @@
-// Runs every examples/*.mjs and examples/recipes/*.mjs, and the replicas where there is an engine.
+// Runs every examples/*.mjs and examples/recipes/*.mjs, the relay of several keys, and the replicas where there is an engine.
 // One that ends with an error, or does not end in time, fails the run.
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -53,7 +53,7 @@ function run([name, ...args]) {
 }
 
 const namesIn = (folder) => readdirSync(join(root, 'examples', folder)).map((name) => join(folder, name));
-const commands = [...namesIn('.'), ...namesIn('recipes')]
+const commands = [...namesIn('.'), ...namesIn('recipes'), 'hosted/relay.mjs']
   .filter((name) => name.endsWith('.mjs'))
   .sort()
   .map((name) => [name]);
