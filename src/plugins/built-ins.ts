@@ -88,6 +88,7 @@ export { type UtilizationDetector, utilizationDetector } from '../gate/detectors
 export { mostBudgetLeft } from '../gate/quotas/most-budget-left.js';
 export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector.js';
 export type { QuotaDetectorOptions, QuotaEstimate, QuotaGroupOptions, QuotaOptions } from '../gate/quotas/quota-options.js';
+export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../gate/quotas/quota-window.js';
 export { type SessionLimit, type SessionLimitOptions, sessionLimit } from '../gate/sessions/session-limit.js';
 export type { SharedPrefix } from '../gate/sessions/session-table.js';
 export { strictBands } from '../tiers/1-priority/strict-bands.js';

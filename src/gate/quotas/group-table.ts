@@ -5,7 +5,7 @@
  */
 import { BoundedLabel } from '../../base/bounded-label.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import { QuotaGroup } from './quota-group.js';
+import { QuotaGroup, type WindowFactory } from './quota-group.js';
 import type { ResolvedGroup } from './quota-options.js';
 
 /** Names of models come from clients: so many have groups of their own, all others share one. */
@@ -21,16 +21,16 @@ interface Remembered {
 
 export class GroupTable {
   private readonly templates: readonly ResolvedGroup[];
-  private readonly travelMs: number;
+  private readonly windowOf: WindowFactory;
   private readonly tellsModels: boolean;
   private readonly models = new BoundedLabel(mostModels);
   private readonly groups = new Map<string, QuotaGroup>();
   private remembered = new WeakMap<EndpointView, Remembered>();
   private sweepsAt = manyGroups;
 
-  constructor(templates: readonly ResolvedGroup[], travelMs: number) {
+  constructor(templates: readonly ResolvedGroup[], windowOf: WindowFactory) {
     this.templates = templates;
-    this.travelMs = travelMs;
+    this.windowOf = windowOf;
     this.tellsModels = templates.some(({ models, perModel }) => models !== undefined || perModel);
   }
 
@@ -61,7 +61,11 @@ export class GroupTable {
 
   /** O(groups), once in as many new groups at least. */
   private sweep(nowMs: number): void {
-    for (const [key, group] of this.groups) if (group.isAsNew(nowMs)) this.groups.delete(key);
+    for (const [key, group] of this.groups) {
+      if (!group.isAsNew(nowMs)) continue;
+      this.groups.delete(key);
+      group.end();
+    }
     this.remembered = new WeakMap();
     this.sweepsAt = Math.max(manyGroups, 2 * this.groups.size);
   }
@@ -75,7 +79,7 @@ export class GroupTable {
     const key = JSON.stringify([index, member, template.perModel ? model : '']);
     let group = this.groups.get(key);
     if (group === undefined) {
-      group = new QuotaGroup(nameOf(template, member, model), template, this.travelMs);
+      group = new QuotaGroup(nameOf(template, member, model), template, this.windowOf);
       this.groups.set(key, group);
     }
     return [group];

@@ -13,7 +13,7 @@ import type { QuotaFigures } from '../quota-figure.js';
 import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../server-answer.js';
 import { GroupTable } from './group-table.js';
-import { type Hold, QuotaGroup } from './quota-group.js';
+import { type Hold, localWindows, QuotaGroup, windowsFrom } from './quota-group.js';
 import {
   groupOfEachEndpoint,
   type QuotaDetectorOptions,
@@ -22,6 +22,7 @@ import {
   quotaParameters,
   type ResolvedQuotaOptions,
 } from './quota-options.js';
+import type { QuotaSource } from './quota-window.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
 import { readTold, type Told } from './told-quotas.js';
 
@@ -31,6 +32,12 @@ export interface QuotaDetector extends SaturationDetector {
   budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number;
   /** Every quota of every group that was needed so far, and what could not be used of what hosts and servers told. */
   quotas(nowMs: number): QuotaFigures;
+  /**
+   * From now on the configured `gcra` quotas are taken from `source`, which may be one for many processes: see `sharedQuotas` of
+   * `headgate/redis`. Undefined: each process for itself, as without this call. What answers taught is forgotten; what runs is settled where
+   * it was taken. Quotas that only answers tell, and `fixed` and `sliding` windows, stay with this process.
+   */
+  drawFrom(source: QuotaSource | undefined): void;
 }
 
 /** What a running request holds at one endpoint. */
@@ -72,7 +79,7 @@ function writtenOnce(count: string): string {
 class Quotas implements QuotaDetector {
   readonly type = 'quota-detector';
   private readonly options: ResolvedQuotaOptions;
-  private readonly table: GroupTable;
+  private table: GroupTable;
   private readonly estimate: RequestEstimate;
   private readonly reservations = new WeakMap<SeatView, Reservation>();
   private readonly listeners = new Set<() => void>();
@@ -80,7 +87,7 @@ class Quotas implements QuotaDetector {
 
   constructor(options: ResolvedQuotaOptions) {
     this.options = options;
-    this.table = new GroupTable(options.groups ?? [groupOfEachEndpoint], options.travel);
+    this.table = this.tableFrom(undefined);
     this.estimate = new RequestEstimate(options);
   }
 
@@ -175,6 +182,17 @@ class Quotas implements QuotaDetector {
 
   quotas(nowMs: number): QuotaFigures {
     return { quotas: [...this.table.all()].flatMap((group) => group.figures(nowMs)), ...this.counts };
+  }
+
+  drawFrom(source: QuotaSource | undefined): void {
+    for (const group of this.table.all()) group.end();
+    this.table = this.tableFrom(source);
+    this.announce();
+  }
+
+  private tableFrom(source: QuotaSource | undefined): GroupTable {
+    const { groups = [groupOfEachEndpoint], travel } = this.options;
+    return new GroupTable(groups, source === undefined ? localWindows(travel) : windowsFrom(source, travel, () => this.announce()));
   }
 
   private settle({ holds, status, averageKey }: Reservation, seat: SeatView, nowMs: number): void {

@@ -9,7 +9,7 @@ import type { QuotaFigure } from '../quota-figure.js';
 import { FixedWindow } from './fixed-window.js';
 import { GcraWindow } from './gcra-window.js';
 import type { ResolvedGroup, ResolvedQuota } from './quota-options.js';
-import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
+import { type QuotaSource, type QuotaWindow, rounding, type Taking } from './quota-window.js';
 import type { Amounts } from './request-estimate.js';
 import { SlidingWindow } from './sliding-window.js';
 import type { QuotaUnit, ToldQuota } from './told-quotas.js';
@@ -72,7 +72,9 @@ export class Quota {
     const { window } = this;
     if (perMs !== undefined && this.isLearnt) window.perMs = perMs;
     if (limit !== undefined) this.resize(Math.min(limit, this.mostLimit));
-    if (remaining !== undefined) {
+    if (remaining !== undefined && window.leaves !== undefined) {
+      window.leaves(remaining, nowMs);
+    } else if (remaining !== undefined) {
       const foreign = window.limit - window.used(nowMs) - remaining;
       if (foreign > window.limit * rounding) window.take(foreign, nowMs);
     }
@@ -115,10 +117,11 @@ export class QuotaGroup {
   private doublings = 0;
   private refusedAtMs: number = Number.NEGATIVE_INFINITY;
 
-  constructor(name: string, { quotas, learn }: ResolvedGroup, travelMs: number) {
+  /** `windowOf` makes the window of a configured quota. */
+  constructor(name: string, { quotas, learn }: ResolvedGroup, windowOf: WindowFactory) {
     this.name = name;
     this.learns = learn;
-    this.quotas = quotas.map((quota) => new Quota(quota.unit, windowOf(quota, travelMs), quota.per));
+    this.quotas = quotas.map((quota) => new Quota(quota.unit, windowOf(quota, name), quota.per));
     this.mustProbe = learn && quotas.length === 0;
   }
 
@@ -131,8 +134,13 @@ export class QuotaGroup {
   /** True when a request of these amounts may go now. */
   hasRoom(amounts: Amounts, nowMs: number): boolean {
     if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
-    for (const { unit, window } of this.quotas) if (window.roomAtMs(amounts[unit], nowMs) > nowMs) return false;
-    return true;
+    let hasRoom = true;
+    for (const { unit, window } of this.quotas) {
+      if (window.roomAtMs(amounts[unit], nowMs) <= nowMs) continue;
+      hasRoom = false;
+      window.wants?.(amounts[unit], nowMs);
+    }
+    return hasRoom;
   }
 
   /** When it may, and what it waits for. */
@@ -153,6 +161,8 @@ export class QuotaGroup {
       }
       // The span of a limit that only answers told is a guess, by which nobody is dropped.
       if (isLearnt && window.isGuessing === true) continue;
+      // What other processes may still give back of a shared limit is not known here; of requests they give back none.
+      if (window.isShared === true && unit !== 'requests') continue;
       // Requests come back only when they were never sent, which cannot be counted on; tokens do so all the time.
       earliestMs = Math.max(earliestMs, window.roomAtMs(amount, nowMs, unit === 'requests' ? 0 : reserved));
     }
@@ -234,8 +244,14 @@ export class QuotaGroup {
         waitMs: Math.max(window.roomAtMs(1, nowMs) - nowMs, restsForMs),
         restsForMs,
         isLearnt,
+        ...(window.isShared === true && { isShared: true }),
       };
     });
+  }
+
+  /** It is forgotten: its windows are no longer taken from. */
+  end(): void {
+    for (const { window } of this.quotas) window.retire?.();
   }
 
   private isProbed(nowMs: number): boolean {
@@ -249,11 +265,31 @@ export class QuotaGroup {
   }
 }
 
-/** What a provider counts up to `travelMs` later must fit into its window all the same. */
-function windowOf({ limit, per, burst = limit, window }: ResolvedQuota, travelMs: number): QuotaWindow {
-  if (window === 'fixed') return new FixedWindow(limit, per + travelMs);
-  if (window === 'sliding') return new SlidingWindow(limit, per + travelMs);
-  return new GcraWindow(limit, per, Math.max(burst - (limit * travelMs) / per, Math.min(burst, 1)));
+export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
+
+/** Windows of this process alone. What a provider counts up to `travelMs` later must fit into its window all the same. */
+export function localWindows(travelMs: number): WindowFactory {
+  return ({ limit, per, burst = limit, window }) => {
+    if (window === 'fixed') return new FixedWindow(limit, per + travelMs);
+    if (window === 'sliding') return new SlidingWindow(limit, per + travelMs);
+    return new GcraWindow(limit, per, burstOf(limit, per, burst, travelMs));
+  };
+}
+
+/** Windows that are taken from `source`; those that are not `gcra` are of this process alone. */
+export function windowsFrom(source: QuotaSource, travelMs: number, onRoom: () => void): WindowFactory {
+  const ofOwn = localWindows(travelMs);
+  return (quota, group) => {
+    const { unit, limit, per: perMs, window, burst: given = limit } = quota;
+    if (window !== 'gcra') return ofOwn(quota, group);
+    const burst = burstOf(limit, perMs, given, travelMs);
+    const local = (part: number): QuotaWindow => new GcraWindow(limit * part, perMs, burst * part);
+    return source.window({ key: `${group} ${unit} ${perMs}`, limit, perMs, burst, onRoom, local });
+  };
+}
+
+function burstOf(limit: number, perMs: number, burst: number, travelMs: number): number {
+  return Math.max(burst - (limit * travelMs) / perMs, Math.min(burst, 1));
 }
 
 const plural: Readonly<Record<QuotaUnit, string>> = {

@@ -39,6 +39,38 @@ export interface QuotaWindow {
   readonly isGuessing?: boolean;
   /** Somebody else knows that the window ends then. Only a `fixed` window has an end. */
   endsAt?(endMs: number, nowMs: number): void;
+  /**
+   * True where others take from the same limit, and may give back what nobody here knows of: then `roomAtMs` is a guess. What follows is
+   * for such windows alone.
+   */
+  readonly isShared?: boolean;
+  /** A request of that amount found no room: it waits until some has been fetched. */
+  wants?(amount: number, nowMs: number): void;
+  /** Somebody who counts for all knows that no more than `amount` of the limit is left. */
+  leaves?(amount: number, nowMs: number): void;
+  /** Nobody takes any more; what is taken may still be settled. */
+  retire?(): void;
+}
+
+/** A quota as a source is told of it. */
+export interface QuotaTerms {
+  /** The same for the same quota in every process; different for different quotas of one process. */
+  readonly key: string;
+  /** Units in `perMs`. */
+  readonly limit: number;
+  readonly perMs: number;
+  /** What may be taken at once. */
+  readonly burst: number;
+  /** Calls when there may be room where there was none. */
+  readonly onRoom: () => void;
+  /** A window of this process alone, for a part of the limit, 0…1: for the time without the others. */
+  local(part: number): QuotaWindow;
+}
+
+/** Where the quotas of a detector are kept when they are not this process's own. */
+export interface QuotaSource {
+  /** A window to take from. Called once for each quota; it is retired when the quota is forgotten. Must not throw. */
+  window(terms: QuotaTerms): QuotaWindow;
 }
 
 /** Share of a limit by which a balance may miss an amount: less than what rounding can make of a refill. */

@@ -43,7 +43,7 @@ function shareOf({ used, reserved, limit }: QuotaFigure): number {
 }
 
 /** A group has the name of an endpoint, or of a model that a client made up. */
-function toRow({ group, unit, limit, perMs, used, reserved, resetsInMs, waitMs, restsForMs, isLearnt }: QuotaFigure): FrameQuota {
+function toRow({ group, unit, limit, perMs, used, reserved, resetsInMs, waitMs, restsForMs, isLearnt, isShared }: QuotaFigure): FrameQuota {
   return {
     group: shortened(group),
     unit,
@@ -55,6 +55,7 @@ function toRow({ group, unit, limit, perMs, used, reserved, resetsInMs, waitMs, 
     waitMs: Math.ceil(waitMs),
     restsForMs: Math.ceil(restsForMs),
     isLearnt,
+    ...(isShared === true && { isShared }),
   };
 }
 

@@ -87,12 +87,26 @@ const cost: Schema<BudgetCost> = element((given, report) => {
   return word === 'requests' ? perRequest : perToken;
 });
 
-const replicas: Schema<() => number> = element((given, report) => {
-  if (typeof given === 'function') return given as () => number;
+export const replicaCount: Schema<() => number> = element((given, report) => {
+  if (typeof given === 'function') return guardedCount(given as () => unknown);
   if (typeof given === 'number' && Number.isInteger(given) && given > 0) return () => given;
   report('an integer from 1 up, or a function that returns one');
   return undefined;
 });
+
+/** A host's function: what is no number from 1 up counts as what it told before. */
+function guardedCount(given: () => unknown): () => number {
+  let last = 2;
+  return () => {
+    try {
+      const count = given();
+      if (typeof count === 'number' && count >= 1 && count < Number.POSITIVE_INFINITY) last = count;
+    } catch {
+      // What it told before holds.
+    }
+    return last;
+  };
+}
 
 const budget = object({
   name: keyName,
@@ -109,7 +123,7 @@ const optionsSchema = object({
   payer: optional(callable<BudgetSettings['payerOf']>()),
   hashKeys: optional(flag(), false),
   fallback: optional(oneOf('share', 'full', 'unlimited', 'closed'), 'share'),
-  replicas: optional(replicas, () => 2),
+  replicas: optional(replicaCount, () => 2),
   maxPayers: optional(positiveInteger(), 10_000),
   callTimeout: optional(positiveDuration('50ms'), 50),
   clock: optional(clock(), realClock),
@@ -123,6 +137,13 @@ export function budgetSettings(options: unknown, subject: string): BudgetSetting
     return { name, limit, burst, periodUs: per * 1_000, costOf };
   });
   return { ...rest, rates, timeoutMs: callTimeout, payerOf: payer ?? ((_request, { fairnessId }) => fairnessId) };
+}
+
+/** The part of every limit that one replica takes by itself while the engine is away; 0: nothing. */
+export function partOf(fallback: BudgetSettings['fallback'], replicas: () => number): number {
+  if (fallback === 'unlimited') return Number.POSITIVE_INFINITY;
+  if (fallback === 'closed') return 0;
+  return fallback === 'full' ? 1 : 1 / Math.max(1, replicas());
 }
 
 /** What `amount` takes of the rate, µs; rounded so that nothing is given away. */

@@ -1,12 +1,5 @@
 /** The rates of one payer in this process alone, for the time without an engine: the same algorithm, a part of the limit. */
-import { type BudgetSettings, spanOf } from './budget-options.js';
-
-/** The part of every limit that this replica takes by itself; 0: nothing. */
-function localPart({ fallback, replicas }: Pick<BudgetSettings, 'fallback' | 'replicas'>): number {
-  if (fallback === 'unlimited') return Number.POSITIVE_INFINITY;
-  if (fallback === 'closed') return 0;
-  return fallback === 'full' ? 1 : 1 / Math.max(1, replicas());
-}
+import { type BudgetSettings, partOf, spanOf } from './budget-options.js';
 
 export class LocalRates {
   private readonly tats = new Map<string, number[]>();
@@ -18,8 +11,8 @@ export class LocalRates {
 
   /** Takes all costs or none. The ms until it would pass; 0 when it did. O(rates). */
   take(payer: string, costs: readonly number[]): number {
-    const { rates, clock, maxPayers } = this.settings;
-    const part = localPart(this.settings);
+    const { rates, clock, maxPayers, fallback, replicas } = this.settings;
+    const part = partOf(fallback, replicas);
     if (part === Number.POSITIVE_INFINITY) return 0;
     if (part === 0) return 1_000;
     const nowUs = clock.now() * 1_000;

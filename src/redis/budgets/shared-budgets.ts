@@ -9,6 +9,7 @@ import type { AdmissionKey, Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Le
 import { schemas } from '../../index.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
+import { ProblemListeners } from '../engine/problem-listeners.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import { type BudgetSettings, budgetSettings, checkedCost, type SharedBudgetsOptions, spanOf } from './budget-options.js';
 import { budgetScript } from './budget-script.js';
@@ -168,16 +169,13 @@ function dropOf(fairnessId: string, priority: number, { reason: detail, retryAft
 export class BudgetEngine {
   readonly settings: BudgetSettings;
   private readonly link: EngineLink;
-  private readonly listeners = new Set<(problem: EngineProblem) => void>();
-  private toldCode: string | undefined = undefined;
+  private readonly problems = new ProblemListeners();
 
   constructor(client: RedisClient, settings: BudgetSettings) {
     this.settings = settings;
     const { timeoutMs, clock, random, name } = settings;
-    const missed = (problem: EngineProblem): void => this.tell(problem);
-    const breaker = (isOpen: boolean): void => {
-      if (!isOpen) this.toldCode = undefined;
-    };
+    const missed = (problem: EngineProblem): void => this.problems.tell(problem);
+    const breaker = (isOpen: boolean): void => this.problems.breaker(isOpen);
     this.link = new EngineLink(client, { timeoutMs, clock, random, where: `budgets "${name}"` }, { missed, breaker });
   }
 
@@ -227,8 +225,7 @@ export class BudgetEngine {
   }
 
   onProblem(listener: (problem: EngineProblem) => void): () => void {
-    this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return this.problems.add(listener);
   }
 
   close(): void {
@@ -240,17 +237,5 @@ export class BudgetEngine {
     const { prefix, name, rates, hashKeys } = this.settings;
     const who = hashKeys ? bytesToHex(sha256(utf8ToBytes(payer))).slice(0, 32) : encodeURIComponent(payer);
     return rates.map((rate) => `${prefix}:{${name}:${who}}:${rate.name}`);
-  }
-
-  private tell(problem: EngineProblem): void {
-    if (problem.code === this.toldCode) return;
-    this.toldCode = problem.code;
-    for (const listener of [...this.listeners]) {
-      try {
-        listener(problem);
-      } catch {
-        // A listener's fault is not the budget's.
-      }
-    }
   }
 }

@@ -38,7 +38,7 @@ function showRow(row: HTMLElement, quota: FrameQuota): void {
   write(resets, quota.resetsInMs === 0 ? '' : time(quota.resetsInMs));
   write(room, quota.waitMs === 0 ? 'now' : time(quota.waitMs));
   mark(row, 'out', quota.waitMs > 0);
-  write(source, quota.isLearnt ? 'its answers' : 'configuration');
+  write(source, quota.isLearnt ? 'its answers' : quota.isShared ? 'configuration, shared' : 'configuration');
 }
 
 /** Costs have fractions. */

@@ -1,0 +1,28 @@
+/** Who hears of problems: each kind once, until the engine has answered again. */
+import type { EngineProblem } from './engine-problem.js';
+
+export class ProblemListeners {
+  private readonly listeners = new Set<(problem: EngineProblem) => void>();
+  private toldCode: string | undefined = undefined;
+
+  add(listener: (problem: EngineProblem) => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  breaker(isOpen: boolean): void {
+    if (!isOpen) this.toldCode = undefined;
+  }
+
+  tell(problem: EngineProblem): void {
+    if (problem.code === this.toldCode) return;
+    this.toldCode = problem.code;
+    for (const listener of [...this.listeners]) {
+      try {
+        listener(problem);
+      } catch {
+        // A listener's fault is not the engine's.
+      }
+    }
+  }
+}

@@ -1,0 +1,124 @@
+/**
+ * Quotas of hosted models that all replicas share: a source for `quotaDetector().drawFrom`.
+ *
+ * Invariant: each quota is one bucket of the engine, under a key of its own; the breaker and the figures of calls are common to all.
+ */
+import { sha256 } from '@noble/hashes/sha2';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { type QuotaSource, type QuotaTerms, type QuotaWindow, schemas } from '../../index.js';
+import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
+import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
+import { ProblemListeners } from '../engine/problem-listeners.js';
+import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { type QuotaSettings, quotaSettings, type SharedQuotasOptions } from './quota-options.js';
+import { quotaScript } from './quota-script.js';
+import { type Purchase, type Sale, SharedWindow } from './shared-window.js';
+
+/** What a replica has of one quota. */
+export interface SharedQuotaStatus {
+  /** The quota: its group, its unit and its span. */
+  readonly key: string;
+  /** Units that were bought here and not used. */
+  readonly balance: number;
+  /** Units that all replicas have used, as far as it is known here. */
+  readonly used: number;
+  readonly limit: number;
+  /** True while this replica's own part is in force, because the engine is away. */
+  readonly isLocal: boolean;
+}
+
+export interface SharedQuotas extends QuotaSource {
+  readonly name: string;
+  readonly status: readonly SharedQuotaStatus[];
+  readonly engine: LinkFigures;
+  /** Calls `listener` for each kind of problem; returns the way to stop. */
+  onProblem(listener: (problem: EngineProblem) => void): () => void;
+  /** Gives back what was bought and not used; nothing passes afterwards. Close the controller first. Never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * One quota for many replicas, as a source that a quota detector draws from. Requests wait as they do for a quota of one process, and none
+ * waits for the network while the chunk that was bought ahead lasts; a chunk is half a `refreshInterval` of this replica's part, or one
+ * request where that is more.
+ *
+ * Over any span of time replicas let go at most burst + rate · span, as long as there are no more than `replicas` and a request is no larger
+ * than a chunk; each further replica, and each larger request that waits, adds what it has bought. At most replicas · chunk lie unused.
+ * Source: GCRA, ITU-T I.371.
+ * @throws FlowConfigError
+ * @example
+ * const quotas = quotaDetector({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'tokens', limit: 1_000_000 }] }] });
+ * quotas.drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
+ */
+export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions): SharedQuotas {
+  schemas.parse(redisClient, client, 'sharedQuotas: client');
+  const settings = quotaSettings(options, 'sharedQuotas');
+  const { name, timeoutMs, clock, random, refreshMs } = settings;
+  const problems = new ProblemListeners();
+  const link = new EngineLink(
+    client,
+    { timeoutMs, clock, random, where: `quotas "${name}"`, longestRetryMs: refreshMs },
+    { missed: (problem) => problems.tell(problem), breaker: (isOpen) => problems.breaker(isOpen) },
+  );
+  const windows = new Map<string, SharedWindow>();
+
+  async function market(key: string, purchase: Purchase, onLate: (sale: Sale) => void): Promise<Sale> {
+    const keys = [keyOf(settings, key)];
+    const hearLate = (reply: unknown): void => {
+      const late = saleOf(reply);
+      if (late !== undefined) onLate(late);
+    };
+    const sale = saleOf(await link.run(quotaScript(), keys, argumentsOf(purchase), hearLate));
+    if (sale !== undefined) return sale;
+    const cause = 'the answer belongs to another call';
+    const problem: EngineProblem = { code: 'bad-reply', message: `quotas "${name}": ${cause} (keys ${keys.join(', ')})`, keys, cause };
+    link.reject(problem);
+    throw new EngineError(problem);
+  }
+
+  return {
+    name,
+    window(terms: QuotaTerms): QuotaWindow {
+      // Two groups of one name are two quotas, in the order of the options.
+      let key = terms.key;
+      for (let number = 2; windows.has(key); number++) key = `${terms.key} #${number}`;
+      const window = new SharedWindow({ ...terms, key }, settings, market, () => windows.delete(key));
+      windows.set(key, window);
+      return window;
+    },
+    get status() {
+      const nowMs = clock.now();
+      return [...windows.values()].map((window) => {
+        return { key: window.key, balance: window.balance, used: window.used(nowMs), limit: window.limit, isLocal: window.isAway };
+      });
+    },
+    get engine() {
+      return link.figures;
+    },
+    onProblem: (listener) => problems.add(listener),
+    async close() {
+      await Promise.all([...windows.values()].map((window) => window.close()));
+      link.close();
+    },
+  };
+}
+
+/** All of one quota is in one slot. Names of groups may hold anything. */
+function keyOf({ prefix, name, hashKeys }: QuotaSettings, key: string): string {
+  const isLong = key.length > 200;
+  const text = hashKeys || isLong ? bytesToHex(sha256(utf8ToBytes(key))).slice(0, 32) : encodeURIComponent(key);
+  return `${prefix}:{${name}:${text}}:quota`;
+}
+
+function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Purchase): string[] {
+  const lots = back.flatMap(([{ epoch, end }, amount]) => [epoch, end, String(amount)]);
+  return [...[rate, burst, charge, leastLevel, least, most].map(String), ...lots];
+}
+
+/** Undefined for what is no answer of the script. */
+function saleOf(reply: unknown): Sale | undefined {
+  if (!Array.isArray(reply) || reply.length !== 4) return undefined;
+  const [epoch, end, sold, level] = reply.map(String) as [string, string, string, string];
+  const sale = { epoch, end, sold: Number(sold), level: Number(level) };
+  return sale.sold >= 0 && Number.isFinite(sale.level) ? sale : undefined;
+}

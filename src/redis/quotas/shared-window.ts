@@ -1,0 +1,364 @@
+/**
+ * A quota of which all replicas take: this one buys ahead, lets requests go by what it has bought, and gives back what they did not use.
+ *
+ *     engine ── chunk ──► balance here ── a request takes ──► settled ── what is too much ──► engine
+ *
+ * Invariant: no request asks the engine; between two calls the balance is at most a chunk more than what waits here. A quota keeps one
+ * call outstanding, and makes none while nothing is taken and nothing waits.
+ */
+import type { QuotaTerms, QuotaWindow } from '../../index.js';
+import { letProcessEnd } from '../engine/engine-link.js';
+import { EngineError } from '../engine/engine-problem.js';
+import { dust, Lot, Lots, Returns } from './lots.js';
+import { OwnPart } from './own-part.js';
+import type { QuotaSettings } from './quota-options.js';
+
+/** What the script answered. */
+export interface Sale {
+  readonly epoch: string;
+  readonly end: string;
+  readonly sold: number;
+  readonly level: number;
+}
+
+/** What the script is asked. */
+export interface Purchase {
+  /** Units per µs. */
+  readonly rate: number;
+  readonly burst: number;
+  readonly charge: number;
+  readonly leastLevel: number;
+  readonly least: number;
+  readonly most: number;
+  readonly back: readonly (readonly [lot: Lot, amount: number])[];
+}
+
+/** Sends a purchase. Rejects with an EngineError. `onLate` hears an answer that came after the time limit. */
+export type Market = (key: string, purchase: Purchase, onLate: (sale: Sale) => void) => Promise<Sale>;
+
+/** What of a lot a running request took. */
+interface Part {
+  readonly lot: Lot;
+  amount: number;
+}
+
+class SharedTaking {
+  amount: number;
+  /** In the order of drawing: what comes last has leaked least. */
+  readonly parts: readonly Part[];
+
+  constructor(amount: number, parts: readonly Part[]) {
+    this.amount = amount;
+    this.parts = parts;
+  }
+}
+
+/** What a request weighs in the typical amount, when it is larger and when it is smaller than that: six of seven are smaller. */
+const larger = 0.3;
+const smaller = 0.05;
+/** The part of a burst that may lie unused in all replicas together. */
+const mostAhead = 0.25;
+/** Of a refresh: a replica that got less than it asked for asks again after this at the earliest. */
+const pollPart = 0.1;
+/** Demand that is not met doubles what is bought, up to so many chunks; the burst bounds it too. */
+const mostChunks = 2 ** 20;
+/** The problems of calls that were not sent. */
+const unsent: readonly string[] = ['breaker-open', 'busy'];
+
+export class SharedWindow implements QuotaWindow {
+  readonly kind = 'gcra';
+  readonly isShared = true;
+  limit: number;
+  burst: number;
+  perMs: number;
+  private readonly terms: QuotaTerms;
+  private readonly settings: QuotaSettings;
+  private readonly market: Market;
+  private readonly onRetired: () => void;
+  private readonly pollMs: number;
+  private readonly lots = new Lots();
+  private readonly returns = new Returns();
+  /** The first chunk, until it is paid for. */
+  private credit: Lot | undefined;
+  /** Taken without having been bought; the engine is told with the next call. */
+  private debt = 0;
+  /** The engine's level is to be at least this. */
+  private leastLevel = 0;
+  /** The level of the engine's bucket when it last answered. */
+  private level = 0;
+  private levelAtMs: number;
+  private epoch = '';
+  /** The largest amount for which there was no room since the last answer. */
+  private needed = 0;
+  private chunks = 1;
+  /** Most requests take no more than this. */
+  private typical: number;
+  private own: OwnPart | undefined = undefined;
+  private isCalling = false;
+  private isQueued = false;
+  /** Of the last call; never rejects. */
+  private sending: Promise<void> = Promise.resolve();
+  private isRetired = false;
+  private notBeforeMs: number = Number.NEGATIVE_INFINITY;
+  private dueAtMs: number = Number.POSITIVE_INFINITY;
+  private timer: unknown = undefined;
+
+  constructor(terms: QuotaTerms, settings: QuotaSettings, market: Market, onRetired: () => void) {
+    const { limit, burst, perMs } = terms;
+    this.limit = limit;
+    this.burst = burst;
+    this.perMs = perMs;
+    this.terms = terms;
+    this.settings = settings;
+    this.market = market;
+    this.onRetired = onRetired;
+    this.typical = Math.min(1, burst);
+    this.pollMs = settings.refreshMs * pollPart;
+    this.levelAtMs = settings.clock.now();
+    // The first request must not wait for the engine: the first chunk is used before it is paid for, and paid for at once.
+    this.credit = new Lot(this.chunk(), '', '');
+    this.debt = this.credit.amount;
+    this.lots.add(this.credit);
+    this.callIn(0);
+  }
+
+  get key(): string {
+    return this.terms.key;
+  }
+
+  /** Bought, and not used. */
+  get balance(): number {
+    return this.lots.balance;
+  }
+
+  /** True while this replica's own part is in force. */
+  get isAway(): boolean {
+    return this.own !== undefined;
+  }
+
+  used(nowMs: number): number {
+    return Math.max(0, this.levelAt(nowMs) + this.debt - this.lots.balance);
+  }
+
+  roomAtMs(amount: number, nowMs: number, returning?: number): number {
+    const need = Math.min(amount, this.mostAtOnce());
+    const missing = need - this.lots.balance;
+    if (missing <= this.burst * dust) return nowMs;
+    if (this.own !== undefined) return Math.max(this.own.roomAtMs(missing, nowMs), nowMs + this.pollMs);
+    // Others may give their chunks back.
+    const hoped = returning === undefined ? 0 : returning + this.replicas() * this.chunk();
+    const over = missing - hoped - Math.max(0, this.mostAtOnce() - this.levelAt(nowMs));
+    const waitMs = Math.max(0, (over * this.perMs) / this.limit);
+    return nowMs + (returning === undefined ? Math.max(waitMs, this.pollMs) : waitMs);
+  }
+
+  wants(amount: number): void {
+    this.needed = Math.max(this.needed, Math.min(amount, this.mostAtOnce()));
+    this.callIn(0);
+  }
+
+  take(amount: number): SharedTaking {
+    this.typical += (amount - this.typical) * (amount > this.typical ? larger : smaller);
+    const parts: Part[] = [];
+    this.draw(amount, (lot, part) => parts.push({ lot, amount: part }));
+    return new SharedTaking(amount, parts);
+  }
+
+  settle(taking: SharedTaking, amount: number, nowMs: number): void {
+    let excess = taking.amount - amount;
+    taking.amount = amount;
+    if (excess < 0) this.draw(-excess, () => {});
+    if (!(excess > 0)) return;
+    for (let i = taking.parts.length - 1; i >= 0 && excess > 0; i--) {
+      const part = taking.parts[i] as Part;
+      const back = Math.min(part.amount, excess);
+      part.amount -= back;
+      excess -= back;
+      this.returns.add(part.lot, back, nowMs);
+    }
+    this.callIn(this.needed > 0 ? 0 : this.settings.refreshMs);
+  }
+
+  freeAtMs(nowMs: number): number {
+    return nowMs + (this.used(nowMs) * this.perMs) / this.limit;
+  }
+
+  /** The level rises for all replicas; what was bought of what is gone is gone. */
+  leaves(amount: number, nowMs: number): void {
+    const level = this.limit - amount;
+    if (level - this.used(nowMs) <= this.limit * dust) return;
+    this.lots.draw(this.lots.balance - amount, () => {});
+    this.setLevel(Math.max(this.levelAt(nowMs), level), nowMs);
+    this.leastLevel = Math.max(this.leastLevel, level);
+    this.callIn(this.pollMs);
+  }
+
+  retire(): void {
+    if (this.isRetired) return;
+    this.isRetired = true;
+    this.onRetired();
+    this.call();
+  }
+
+  /** Gives back what is not used. Never rejects. */
+  async close(): Promise<void> {
+    this.retire();
+    await this.sending;
+    this.call();
+    await this.sending;
+    this.settings.clock.clearTimeout(this.timer);
+  }
+
+  private replicas(): number {
+    return Math.max(1, this.settings.replicas());
+  }
+
+  /** What is bought ahead: half a refresh of this replica's part, or two requests; of a small burst, a part. */
+  private chunk(): number {
+    const ofRate = (this.limit / this.perMs) * (this.settings.refreshMs / (2 * this.replicas()));
+    return Math.min(Math.max(ofRate, 2 * this.typical), (this.burst * mostAhead) / this.replicas());
+  }
+
+  /** The burst, less the chunks that may lie unused. A larger request goes when all of this is there. */
+  private mostAtOnce(): number {
+    return this.burst - this.replicas() * this.chunk();
+  }
+
+  private levelAt(nowMs: number): number {
+    return Math.max(0, this.level - ((nowMs - this.levelAtMs) * this.limit) / this.perMs);
+  }
+
+  private setLevel(level: number, nowMs: number): void {
+    this.level = level;
+    this.levelAtMs = nowMs;
+  }
+
+  private draw(amount: number, drawn: (lot: Lot, part: number) => void): void {
+    const missing = this.lots.draw(amount, drawn);
+    if (missing > this.burst * dust) this.debt += missing;
+    if (this.debt > 0 || this.lots.balance < this.chunk() / 2) this.callIn(0);
+  }
+
+  /** 0: when what runs now has ended. */
+  private callIn(delayMs: number): void {
+    const { clock } = this.settings;
+    if (this.isCalling || this.isQueued) return;
+    const nowMs = clock.now();
+    const atMs = Math.max(nowMs + delayMs, this.notBeforeMs);
+    if (atMs <= nowMs) {
+      this.isQueued = true;
+      queueMicrotask(() => this.call());
+      return;
+    }
+    if (atMs >= this.dueAtMs) return;
+    clock.clearTimeout(this.timer);
+    this.dueAtMs = atMs;
+    this.timer = clock.setTimeout(() => {
+      this.dueAtMs = Number.POSITIVE_INFINITY;
+      this.call();
+    }, atMs - nowMs);
+    letProcessEnd(this.timer);
+  }
+
+  private call(): void {
+    this.isQueued = false;
+    if (this.isCalling) return;
+    const purchase = this.purchase(this.settings.clock.now());
+    if (purchase === undefined) return;
+    this.isCalling = true;
+    this.sending = this.send(purchase);
+  }
+
+  /** Never rejects. */
+  private async send(purchase: Purchase): Promise<void> {
+    const { clock } = this.settings;
+    const onLate = (late: Sale): void => this.returns.add(lotOf(late), late.sold, clock.now());
+    await this.market(this.terms.key, purchase, onLate).then(
+      (sale) => this.bought(sale, purchase, clock.now()),
+      (error) => this.missed(purchase, error instanceof EngineError && unsent.includes(error.problem.code), clock.now()),
+    );
+  }
+
+  /** Undefined when there is nothing to do. */
+  private purchase(nowMs: number): Purchase | undefined {
+    const { lots, isRetired, debt: charge } = this;
+    const chunk = isRetired ? 0 : this.chunk();
+    const needed = isRetired ? 0 : this.needed;
+    const surplus = lots.balance - Math.max(chunk, needed);
+    if (surplus > this.burst * dust) lots.draw(surplus, (lot, part) => this.returns.add(lot, part, nowMs));
+    const missing = Math.max(0, needed - lots.balance);
+    const isLow = missing > 0 || lots.balance < chunk / 2;
+    const ahead = Math.min(Math.max(needed, chunk * this.chunks), this.mostAtOnce());
+    const most = isLow && !isRetired ? Math.max(0, ahead - lots.balance, missing) : 0;
+    const back = this.returns.drain();
+    if (most === 0 && charge === 0 && this.leastLevel === 0 && back.length === 0) return undefined;
+    this.debt = 0;
+    // Where this one took so much by itself while the engine was away, the others did too: it must not be sold again.
+    const byAll = this.own === undefined ? 0 : Math.min(this.own.usedByAll(nowMs), this.burst);
+    const leastLevel = Math.max(this.leastLevel, byAll);
+    const least = Math.min(missing, Math.max(chunk, this.typical));
+    return { rate: this.limit / (this.perMs * 1_000), burst: this.mostAtOnce(), charge, leastLevel, least, most, back };
+  }
+
+  private bought(sale: Sale, { most, leastLevel }: Purchase, nowMs: number): void {
+    const { epoch } = this;
+    const expected = this.levelAt(nowMs);
+    const isNew = sale.epoch !== epoch && epoch !== '';
+    this.epoch = sale.epoch;
+    this.setLevel(sale.level, nowMs);
+    this.own = undefined;
+    this.credit?.paid(sale.epoch, String(Number(sale.end) - sale.sold));
+    this.credit = undefined;
+    if (this.leastLevel <= leastLevel) this.leastLevel = 0;
+    // The engine lost the bucket before all of it had leaked: what was known of it here is put in again.
+    if (isNew && expected > sale.level) this.leastLevel = Math.max(this.leastLevel, expected);
+    this.lots.add(lotOf(sale));
+    this.follow(sale.sold, most, nowMs);
+  }
+
+  /** Without the engine this replica's own part sells. */
+  private missed(purchase: Purchase, isUnsent: boolean, nowMs: number): void {
+    const { charge, least, most, back } = purchase;
+    const part = this.settings.ownPart();
+    this.own ??= new OwnPart(this.terms, part, this.levelAt(nowMs), nowMs);
+    const { own } = this;
+    // What was sent may have been given back: twice would be too much.
+    if (isUnsent) for (const [lot, amount] of back) this.returns.add(lot, amount, nowMs);
+    if (charge > 0) own.take(charge, nowMs);
+    this.credit = undefined;
+    const taking = own.sell(least, most, nowMs);
+    if (taking !== undefined) this.lots.add(new Lot(taking.amount, '', '', { part: own, taking }));
+    this.follow(taking?.amount ?? 0, most, nowMs);
+  }
+
+  /** Lets requests go by what was sold, and sets the time of the next call. */
+  private follow(sold: number, most: number, nowMs: number): void {
+    const wasNeeded = this.needed > 0;
+    this.needed = 0;
+    const isMet = sold >= most - this.burst * dust;
+    this.notBeforeMs = isMet ? Number.NEGATIVE_INFINITY : nowMs + this.pollMs;
+    // Whoever still finds no room says so again.
+    if (sold > 0 || wasNeeded) this.terms.onRoom();
+    this.isCalling = false;
+    const { needed, lots } = this;
+    this.chunks = needed > 0 && isMet && most > 0 ? Math.min(this.chunks * 2, mostChunks) : 1;
+    if (this.isRetired) return;
+    if (needed > 0) this.callIn(isMet ? 0 : this.waitMs(needed - lots.balance, nowMs));
+    else if (this.debt > 0 || lots.balance > this.chunk() * (1 + dust)) this.callIn(0);
+    else if (this.leastLevel > 0) this.callIn(this.pollMs);
+    else if (lots.balance < this.chunk() / 2) this.callIn(this.waitMs(this.chunk() - lots.balance, nowMs));
+    else if (this.returns.size > 0) this.callIn(this.settings.refreshMs);
+  }
+
+  /** Until the engine has so much, if nobody else takes; at most a refresh. */
+  private waitMs(amount: number, nowMs: number): number {
+    const { own, settings } = this;
+    const over = amount - Math.max(0, this.mostAtOnce() - this.levelAt(nowMs));
+    const waitMs = own === undefined ? (over * this.perMs) / this.limit : own.roomAtMs(amount, nowMs) - nowMs;
+    return Math.min(Math.max(waitMs, this.pollMs), settings.refreshMs);
+  }
+}
+
+function lotOf({ sold, epoch, end }: Sale): Lot {
+  return new Lot(sold, epoch, end);
+}
