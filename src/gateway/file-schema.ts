@@ -95,6 +95,7 @@ export interface FileSharedState
   readonly pool?: string | undefined;
   readonly prefix?: string | undefined;
   readonly fallback?: 'safe' | 'closed' | number | undefined;
+  readonly quotas?: boolean | undefined;
 }
 
 type Numbers<K extends string> = { readonly [Name in K]?: number | undefined };
@@ -253,6 +254,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
         maxConcurrency: optional(integer({ from: 1 })),
         maxTokens: optional(integer({ from: 1 })),
         endpointConcurrency: optional(integer({ from: 1 })),
+        quotas: optional(flag()),
         replicas: optional(integer({ from: 1 })),
         maxShare: optional(integer({ from: 1 })),
         fallback: optional(fallback),

@@ -52,7 +52,8 @@ export function createFlow(
 ): FlowController<GatewayRequest> {
   const onDispatch = (item: ItemView<GatewayRequest>): string | undefined => revocationOf(item.request.req);
   const flow = new FlowController<GatewayRequest>({ ...sharing(flowOptions(config), shared), pool, onDispatch });
-  shared?.detector.attach(flow);
+  shared?.detector?.attach(flow);
+  shared?.shareQuotas(config.detectors);
   return flow;
 }
 

@@ -167,7 +167,7 @@ class RunningGateway implements Gateway {
   }
 
   get shares(): readonly LeaseStatus[] {
-    return this.shared?.detector.status ?? [];
+    return this.shared?.detector?.status ?? [];
   }
 
   get pool(): EndpointPool {
@@ -192,6 +192,7 @@ class RunningGateway implements Gateway {
     const isNewFlow = config.flowFingerprint !== before.flowFingerprint || hadModels !== hasModels;
     if (isNewFlow) {
       this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
+      this.shared?.shareQuotas(config.detectors, before.detectors);
     } else {
       // The same plugins, with what they have learnt.
       Object.assign(next, { flow: before.flow, detectors: before.detectors });

@@ -10,12 +10,13 @@ const defaultLeaseMs = 5_000;
 /** Undefined without the section; with issues, what is returned is not used. */
 export function readSharedState(file: FileSharedState | undefined, issues: ConfigIssue[]): SharedStateConfig | undefined {
   if (file === undefined) return undefined;
-  const { url, maxConcurrency, maxTokens, endpointConcurrency, pool = 'gateway', ...rest } = file;
+  const { url, maxConcurrency, maxTokens, endpointConcurrency, quotas, pool = 'gateway', ...rest } = file;
   const given = { maxConcurrency, maxTokens, endpointConcurrency };
   const named = kinds.filter((kind) => given[kind] !== undefined);
-  const [limits = 'maxConcurrency'] = named;
-  if (named.length !== 1) {
-    issues.push({ path: 'sharedState', expected: `one of ${kinds.join(', ')}`, got: named.length === 0 ? 'none' : named.join(' and ') });
+  const [limits] = named;
+  if (named.length > 1 || (named.length === 0 && quotas !== true)) {
+    const expected = `one of ${kinds.join(', ')}, or quotas: true alone`;
+    issues.push({ path: 'sharedState', expected, got: named.length === 0 ? 'none' : named.join(' and ') });
   }
   // The URL may hold a password: no message shows it.
   if (url !== 'missing' && !/^rediss?:\/\/[^\s]+$/.test(url)) {
@@ -30,5 +31,6 @@ export function readSharedState(file: FileSharedState | undefined, issues: Confi
     const expected = `at least twice refreshInterval (${refreshInterval} ms)`;
     issues.push({ path: 'sharedState.leaseDuration', expected, got: `${leaseDuration} ms` });
   }
-  return { url, limits, limit: given[limits] ?? 1, leases: { pool, ...rest, leaseDuration } };
+  const limit = limits === undefined ? 1 : (given[limits] ?? 1);
+  return { url, limits, limit, quotas: quotas !== false, leases: { pool, ...rest, leaseDuration } };
 }

@@ -1,15 +1,17 @@
 /**
- * The limit that this gateway shares with its replicas: the connection, the detector, and what the log says of both.
+ * The limit and the quotas that this gateway shares with its replicas: the connection, the detector, and what the log says of them.
  *
  * Invariant: a gateway starts and serves without the engine; the fallback of the leases is in force then.
  */
-import { maxOf, type SaturationDetector } from '../index.js';
+import { maxOf, type QuotaDetector, type SaturationDetector } from '../index.js';
 import {
   type LeasedDetector,
   type LeaseOptions,
   type SharedConcurrency,
+  type SharedQuotas,
   sharedConcurrency,
   sharedEndpointConcurrency,
+  sharedQuotas,
 } from '../redis/index.js';
 import type { GatewayLog } from './gateway-log.js';
 import { connectEngine, type EngineConnection } from './optional-peers.js';
@@ -17,15 +19,23 @@ import { connectEngine, type EngineConnection } from './optional-peers.js';
 export interface SharedStateConfig {
   /** Of the engine: `redis://…` or `rediss://…`. May hold a password. */
   readonly url: string;
-  /** What is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint of weight 1. */
-  readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency';
+  /**
+   * What is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint of weight 1. Undefined: nothing,
+   * because only quotas are shared.
+   */
+  readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
   readonly limit: number;
+  /** Whether the quotas of the file's `quota-detector` are those of all replicas. */
+  readonly quotas: boolean;
   readonly leases: LeaseOptions & { readonly leaseDuration: number };
 }
 
 /** What replicas share. */
 export class SharedState {
-  readonly detector: LeasedDetector;
+  /** Undefined where no limit is shared. */
+  readonly detector: LeasedDetector | undefined;
+  /** Undefined where quotas are those of each replica. */
+  readonly quotas: SharedQuotas | undefined;
   private config: SharedStateConfig;
   private readonly engine: EngineConnection;
 
@@ -33,7 +43,9 @@ export class SharedState {
     this.config = config;
     this.engine = engine;
     this.detector = detectorOf(config, engine);
-    logLeases(this.detector, log);
+    if (this.detector !== undefined) logLeases(this.detector, log);
+    this.quotas = config.quotas ? quotasOf(config, engine, this.detector) : undefined;
+    this.quotas?.onProblem(({ code, message }) => log('warn', 'shared-state', { code, message }));
   }
 
   /** @throws (rejects) FlowConfigError when no client is installed */
@@ -44,7 +56,14 @@ export class SharedState {
   /** The file's detector and the shared limit: the fuller of the two decides. */
   beside<D extends SaturationDetector | ((...args: never) => unknown)>(detector: D): SaturationDetector {
     const own = (typeof detector === 'function' ? { type: 'function', saturation: detector } : detector) as SaturationDetector;
-    return maxOf({ detector: this.detector, name: 'shared' }, own);
+    return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
+  }
+
+  /** The quotas of `detectors` are those of all replicas from now on; those of `before` are no longer used. */
+  shareQuotas(detectors: readonly SaturationDetector[], before: readonly SaturationDetector[] = []): void {
+    if (this.quotas === undefined) return;
+    for (const detector of before) if (hasQuotas(detector)) detector.drawFrom(undefined);
+    for (const detector of detectors) if (hasQuotas(detector)) detector.drawFrom(this.quotas);
   }
 
   /** Puts another limit into force. False when more than that has changed, which needs a restart. */
@@ -52,15 +71,17 @@ export class SharedState {
     const { limit: _limit, ...before } = this.config;
     const { limit, ...after } = next ?? { limit: 0 };
     if (JSON.stringify(before) !== JSON.stringify(after) || next === undefined) return false;
-    if (limit !== this.config.limit && !canBeSet(this.detector)) return false;
-    if (canBeSet(this.detector)) this.detector.setLimit(limit);
+    const { detector } = this;
+    const isSettable = detector !== undefined && canBeSet(detector);
+    if (limit !== this.config.limit && !isSettable) return false;
+    if (isSettable) detector.setLimit(limit);
     this.config = next;
     return true;
   }
 
   /** Gives the share back and closes the connection. Never rejects. */
   async close(): Promise<void> {
-    await this.detector.close();
+    await Promise.all([this.detector?.close(), this.quotas?.close()]);
     this.engine.end();
   }
 }
@@ -69,7 +90,29 @@ function canBeSet(detector: LeasedDetector): detector is SharedConcurrency {
   return 'setLimit' in detector;
 }
 
-function detectorOf({ limits, limit, leases }: SharedStateConfig, { client }: EngineConnection): LeasedDetector {
+function hasQuotas(detector: SaturationDetector): detector is QuotaDetector {
+  return 'drawFrom' in detector;
+}
+
+function quotasOf({ leases }: SharedStateConfig, { client }: EngineConnection, detector: LeasedDetector | undefined): SharedQuotas {
+  const { pool: name, prefix, replicas: expected = 2, refreshInterval, callTimeout, fallback } = leases;
+  let seen = 0;
+  detector?.on('granted', ({ answer }) => {
+    seen = answer.replicas;
+  });
+  const replicas = (): number => Math.max(expected, seen);
+  return sharedQuotas(client, {
+    name,
+    prefix,
+    replicas,
+    refreshInterval,
+    callTimeout,
+    fallback: fallback === 'closed' ? 'closed' : 'share',
+  });
+}
+
+function detectorOf({ limits, limit, leases }: SharedStateConfig, { client }: EngineConnection): LeasedDetector | undefined {
+  if (limits === undefined) return undefined;
   if (limits === 'endpointConcurrency') return sharedEndpointConcurrency(client, { ...leases, maxConcurrency: limit });
   return sharedConcurrency(client, { ...leases, [limits]: limit });
 }

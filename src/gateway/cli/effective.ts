@@ -88,7 +88,7 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
 /** What holds for all replicas together, and what each has for itself. Not the URL, which may hold a password. */
 function sharedBy({ sharedState }: GatewayConfig): string {
   if (sharedState === undefined) return 'nothing: every limit is that of one replica';
-  const { limits, limit, leases } = sharedState;
+  const { limits, limit, leases, quotas } = sharedState;
   const what = {
     maxConcurrency: 'requests in flight',
     maxTokens: 'tokens in flight',
@@ -96,7 +96,10 @@ function sharedBy({ sharedState }: GatewayConfig): string {
   };
   const { pool, fallback = 'safe', leaseDuration = 5_000 } = leases;
   const after = ms(Number(leaseDuration));
-  return `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the engine: ${fallback}. Queues, budgets and other limits are those of one replica`;
+  const limited =
+    limits === undefined ? `pool "${pool}"` : `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the engine: ${fallback}`;
+  const drawn = quotas ? '. Quotas of quota-detector (gcra windows)' : '';
+  return `${limited}${drawn}. Queues, budgets and other limits are those of one replica`;
 }
 
 function described(url: string, labels: Readonly<Record<string, string>>, weight: number): string {

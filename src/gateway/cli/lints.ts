@@ -126,7 +126,19 @@ const perReplica: Readonly<Record<string, string>> = {
   'gradient2-detector': 'the limit that it finds holds',
   'vegas-detector': 'the limit that it finds holds',
   'aimd-latency-detector': 'the limit that it finds holds',
+  'session-limit-detector': 'its sessions are counted',
 };
+
+/** What each replica has for itself of quotas. */
+function quotaLints({ quotas }: NonNullable<GatewayConfig['sharedState']>, text: string): string[] {
+  const declared = declaredPlugins(text).filter(({ type }) => type === 'quota-detector');
+  if (declared.length === 0) return [];
+  if (!quotas) return ['quota-detector: its quotas hold in each replica, because sharedState.quotas is false'];
+  const written = JSON.stringify(declared.map(({ parameters }) => parameters));
+  return ['fixed', 'sliding']
+    .filter((window) => written.includes(`"window":"${window}"`))
+    .map((window) => `quota-detector: its ${window} windows hold in each replica; only gcra windows are shared`);
+}
 
 function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): string[] {
   if (sharedState === undefined) return [];
@@ -134,13 +146,14 @@ function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): st
   const own = declaredPlugins(text).filter(({ type }) => perReplica[type] !== undefined);
   const drainMs = Number(leases.drainDuration ?? 60_000);
   return [
-    ...own.map(({ type }) => `${type}: ${perReplica[type]} in each replica; only sharedState.${limits} is shared`),
-    ...(drainMs < timeouts.totalMs
+    ...own.map(({ type }) => `${type}: ${perReplica[type]} in each replica; only sharedState.${limits ?? 'quotas'} is shared`),
+    ...quotaLints(sharedState, text),
+    ...(limits !== undefined && drainMs < timeouts.totalMs
       ? [
           `sharedState.drainDuration is ${ms(drainMs)}, but a request may take ${ms(timeouts.totalMs)} (timeouts.total): if a replica falls silent, requests that take longer are no longer counted`,
         ]
       : []),
-    ...(leases.replicas === undefined
+    ...(limits !== undefined && leases.replicas === undefined
       ? ['sharedState.replicas is not set: a replica that starts while the engine is away dispatches nothing until it is back']
       : []),
     ...(leases.replicas !== undefined && leases.replicas > limit && limits === 'maxConcurrency'

@@ -49,7 +49,8 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
     modelName: ({ askedModel }) => knownModels.labelOf(askedModel),
     targetModelName: ({ model }) => knownModels.labelOf(model),
   });
-  if (shared !== undefined) sharedStateMetrics(() => shared.detector.status, { register });
+  const leases = shared?.detector;
+  if (leases !== undefined) sharedStateMetrics(() => leases.status, { register });
   for (const [name, [figure, help]] of Object.entries(counted)) expose(promClient, register, name, help, counters[figure]);
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
   return joined(register, processMetrics(promClient));

@@ -116,6 +116,46 @@ describeWithEngines('a gateway with shared state', (engine) => {
   });
 });
 
+describeWithEngines('two gateways with a quota of their provider', (engine) => {
+  it('let go what one quota allows, also after a reload', { timeout: 30_000 }, async () => {
+    let received = 0;
+    const upstream = await startUpstream((request, index) => {
+      received++;
+      serve(request, index);
+    });
+    // One request in six minutes comes back: the load of the machine changes nothing.
+    const limit = 20;
+    const fileWith = (burst: number): object => ({
+      ...fileOf([upstream.url], {
+        plugins: [
+          {
+            type: 'quota-detector',
+            parameters: { groups: [{ name: 'account', quotas: [{ unit: 'requests', limit: 10, per: '1h', burst }] }] },
+          },
+        ],
+        flowControl: { saturationDetector: { pluginRef: 'quota-detector' } },
+        sharedState: { url: engine().url, pool: 'provider', quotas: true, replicas: 2, callTimeout: '5s' },
+      }),
+    });
+    const gateways = [await startGateway(fileWith(limit)), await startGateway(fileWith(limit))];
+    // More than the quota allows: the others wait, or are told when to come back.
+    for (let i = 0; i < limit; i++) for (const { post } of gateways) post(chat).catch(() => {});
+    // A quarter of the burst at most lies unused.
+    await until(
+      () => received >= (limit * 3) / 4 - 1,
+      () => received,
+    );
+    expect(received).toBeLessThanOrEqual(limit);
+    const [first] = gateways as [Started];
+    expect(first.gateway.flow.figures().quotas?.quotas).toMatchObject([{ group: 'account', isShared: true, limit: 10 }]);
+    // The next detector draws from the same quota.
+    expect(first.gateway.reconfigure(loadGatewayConfig(fileWith(limit - 0.5)))).toEqual([]);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(received).toBeLessThanOrEqual(limit);
+    expect(first.log.filter(({ event }) => event === 'shared-state')).toEqual([]);
+  });
+});
+
 describe('a gateway file with shared state', () => {
   const base = 'listen: { port: 0 }\nupstreams: [{ id: a, url: "http://a" }]\n';
   const check = (section: string, more = ''): ReturnType<typeof checkSource> => checkSource(`${base}sharedState: ${section}\n${more}`);
@@ -129,6 +169,8 @@ describe('a gateway file with shared state', () => {
     ['{ url: "redis://a", maxConcurrency: 1, leaseDuration: 1s }', 'sharedState.leaseDuration'],
     ['{ url: "redis://a", maxConcurrency: 1, fallback: open }', 'sharedState.fallback'],
     ['{ url: "redis://a", maxConcurency: 1 }', 'sharedState.maxConcurency'],
+    ['{ url: "redis://a", quotas: false }', 'sharedState'],
+    ['{ url: "redis://a", maxConcurrency: 1, quotas: maybe }', 'sharedState.quotas'],
   ])('is refused with the place of the fault: %s', (section, path) => {
     const { faults } = check(section);
     expect(faults.map((fault) => fault.path)).toContain(path);
@@ -152,6 +194,20 @@ describe('a gateway file with shared state', () => {
     expect(warnings.join('\n')).toMatch(/token-bucket: its rate holds in each replica/);
     expect(warnings.join('\n')).toMatch(/drainDuration is 1 min, but a request may take 30 min/);
     expect(warnings.join('\n')).toMatch(/replicas is not set/);
+  });
+
+  it('says which quotas are shared, and which are those of each replica', () => {
+    const plugins = (window: string): string =>
+      `plugins:\n- { type: quota-detector, parameters: { groups: [{ quotas: [{ unit: tokens, limit: 10, window: ${window} }] }] } }\nflowControl: { saturationDetector: { pluginRef: quota-detector } }\n`;
+    const shared = check('{ url: "redis://a", quotas: true }', plugins('gcra'));
+    expect(shared.faults).toEqual([]);
+    expect(shared.warnings.join('\n')).not.toMatch(/quota-detector|replicas/);
+    expect(JSON.stringify(shared.effective)).toContain('Quotas of quota-detector (gcra windows)');
+    const sliding = check('{ url: "redis://a", quotas: true }', plugins('sliding'));
+    expect(sliding.warnings.join('\n')).toMatch(/its sliding windows hold in each replica; only gcra windows are shared/);
+    const own = check('{ url: "redis://a", maxConcurrency: 4, replicas: 2, quotas: false }', plugins('gcra'));
+    expect(own.warnings.join('\n')).toMatch(/its quotas hold in each replica, because sharedState.quotas is false/);
+    expect(JSON.stringify(own.effective)).not.toContain('Quotas of quota-detector');
   });
 
   it('reads the address from the environment', () => {
