@@ -61,6 +61,8 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
     { missed: (problem) => problems.tell(problem), breaker: (isOpen) => problems.breaker(isOpen) },
   );
   const windows = new Map<string, SharedWindow>();
+  /** The quotas that were given a first chunk on credit: a reload must not give another. */
+  const known = new Set<string>();
 
   async function market(key: string, purchase: Purchase, onLate: (sale: Sale) => void): Promise<Sale> {
     const keys = [keyOf(settings, key)];
@@ -82,7 +84,8 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
       // Two groups of one name are two quotas, in the order of the options.
       let key = terms.key;
       for (let number = 2; windows.has(key); number++) key = `${terms.key} #${number}`;
-      const window = new SharedWindow({ ...terms, key }, settings, market, () => windows.delete(key));
+      const window = new SharedWindow({ ...terms, key }, settings, market, !known.has(key), () => windows.delete(key));
+      if (known.size < mostKnown) known.add(key);
       windows.set(key, window);
       return window;
     },
@@ -102,6 +105,9 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
     },
   };
 }
+
+/** Quotas that are remembered when nothing of them is used any more. */
+const mostKnown = 10_000;
 
 /** All of one quota is in one slot. Names of groups may hold anything. */
 function keyOf({ prefix, name, hashKeys }: QuotaSettings, key: string): string {

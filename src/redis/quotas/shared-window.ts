@@ -103,7 +103,8 @@ export class SharedWindow implements QuotaWindow {
   private dueAtMs: number = Number.POSITIVE_INFINITY;
   private timer: unknown = undefined;
 
-  constructor(terms: QuotaTerms, settings: QuotaSettings, market: Market, onRetired: () => void) {
+  /** `hasCredit`: the first chunk is used before it is paid for, so that the first request need not wait; it is paid for at once. */
+  constructor(terms: QuotaTerms, settings: QuotaSettings, market: Market, hasCredit: boolean, onRetired: () => void) {
     const { limit, burst, perMs } = terms;
     this.limit = limit;
     this.burst = burst;
@@ -115,8 +116,7 @@ export class SharedWindow implements QuotaWindow {
     this.typical = Math.min(1, burst);
     this.pollMs = settings.refreshMs * pollPart;
     this.levelAtMs = settings.clock.now();
-    // The first request must not wait for the engine: the first chunk is used before it is paid for, and paid for at once.
-    this.credit = new Lot(this.chunk(), '', '');
+    this.credit = new Lot(hasCredit ? this.chunk() : 0, '', '');
     this.debt = this.credit.amount;
     this.lots.add(this.credit);
     this.callIn(0);
