@@ -5,7 +5,7 @@ import type { RequestFlow } from '../../src/adapters/node/index.js';
 import type { Host, Io } from './support/application.js';
 import { rawConnection } from './support/clients.js';
 import { countingGate } from './support/counting-gate.js';
-import { hosts } from './support/hosts.js';
+import { hosts, readBody } from './support/hosts.js';
 import { type Running, start } from './support/start.js';
 import { until } from './support/until.js';
 
@@ -30,8 +30,10 @@ describe.each(hosts)('$name', (host: Host) => {
     return { ...started, running };
   }
 
-  function ask({ client }: Running, name: keyof typeof priorities) {
-    return client.request({ path: `/${name}`, headers: { 'x-gateway-inference-objective': name } });
+  const breaksOff = host.protocol === 'http2' && process.version.startsWith('v20.');
+
+  function ask({ client }: Running, name: keyof typeof priorities, options: { upload?: boolean } = {}) {
+    return client.request({ path: `/${name}`, headers: { 'x-gateway-inference-objective': name }, ...options });
   }
 
   it('answers 429 evicted-priority when no byte was sent, and the premium request goes', async () => {
@@ -72,6 +74,42 @@ describe.each(hosts)('$name', (host: Host) => {
     expect(await premium.text).toBe('premium');
     await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
     expect(server.gate.releases.every((count) => count === 1)).toBe(true);
+  });
+
+  describe('in the middle of an upload that the handler reads', () => {
+    const reading = async (io: Io): Promise<void> => {
+      await readBody(io.req);
+      if (io.flow?.lease.isEvicted !== true) io.send(200, 'read');
+    };
+
+    it(`${breaksOff ? 'resets the stream' : 'is answered 429'}, and the premium request goes`, async () => {
+      const server = await evicting(reading);
+      const batch = ask(server, 'batch', { upload: true });
+      batch.upload.on('error', () => {});
+      batch.upload.write('the first part');
+      await until('batch runs', () => server.running.length === 1);
+      const premium = ask(server, 'premium');
+      if (breaksOff) await expect(batch.status).rejects.toMatchObject({ message: expect.stringContaining('NGHTTP2_INTERNAL_ERROR') });
+      else expect(await batch.status).toBe(429);
+      expect(await premium.text).toBe('premium');
+      await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
+      expect(server.running[0]!.signal.aborted).toBe(true);
+      batch.leave();
+    });
+
+    // Node 20 died in some of such runs while streams were answered.
+    it('goes on serving after many of them', async () => {
+      const server = await evicting(reading);
+      for (let round = 1; round <= 40; round++) {
+        const batch = ask(server, 'batch', { upload: true });
+        batch.upload.on('error', () => {}).write('x'.repeat(40_000));
+        await until('the upload is read', () => server.running.length === 2 * round - 1);
+        expect(await ask(server, 'premium').text).toBe('premium');
+        batch.leave();
+      }
+      await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
+      expect(server.running.filter(({ lease }) => lease.isEvicted)).toHaveLength(40);
+    });
   });
 
   // Behind a response that is not over yet, an answer is not sent, and its response not destroyed: late writes are seen.

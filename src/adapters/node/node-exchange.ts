@@ -6,7 +6,7 @@ import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import type { UploadState } from '../http/upload-watch.js';
-import { breakOff } from './break-off.js';
+import { breakOff, mustBreakOff } from './break-off.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
@@ -86,13 +86,13 @@ export class NodeExchange<Req> implements Exchange<Req> {
     return isShuttingDown ? this.incoming.httpVersionMajor === 1 : mustCloseToReject(this.incoming, this.head);
   }
 
-  /** In the next turn of the event loop: what is still open then is answered, or broken off when part of it was sent. */
+  /** In the next turn of the event loop: what is still open then is answered, or broken off when part of it was sent or no answer is safe. */
   evict(answer: () => HttpErrorResponse): void {
-    const { outgoing } = this;
+    const { incoming, outgoing } = this;
     setImmediate(() => {
       if (outgoing.writableEnded || outgoing.destroyed) return;
       ignoreLateErrors(outgoing);
-      if (outgoing.headersSent) breakOff(outgoing);
+      if (outgoing.headersSent || mustBreakOff(incoming)) breakOff(outgoing);
       else this.answer(answer());
     });
   }
