@@ -42,7 +42,7 @@ export function freePort(): Promise<number> {
 export class Engine {
   readonly port: number;
   readonly directory: string;
-  private readonly kind: EngineKind;
+  readonly kind: EngineKind;
   /** Options as on the server's command line. */
   private options: readonly string[];
   private child: ChildProcess | undefined = undefined;
