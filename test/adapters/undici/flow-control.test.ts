@@ -342,6 +342,7 @@ describe('drops', () => {
 
   it('options are checked when it is made', () => {
     expect(() => flowControl(countingGate(1), { trsut: true } as object)).toThrow(FlowConfigError);
+    expect(() => flowControl(countingGate(1), { context: { run: () => {} } } as object)).toThrow('context: expected no such option');
   });
 });
 
