@@ -40,8 +40,10 @@ export class Expiry {
 
   /** When its time is up; Infinity: never. */
   deadlineOf(item: QueueItem): number {
-    const sinceMs = this.readings.latestOf(item.waitingSinceMs);
     const budgetMs = this.budgets.budgetOf(item);
+    // Without a limit nobody has to find out when exactly the wait began (bench: fairness).
+    if (budgetMs === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+    const sinceMs = this.readings.latestOf(item.waitingSinceMs);
     if (sinceMs >= this.regimeBeganAtMs) return sinceMs + budgetMs;
     return Math.min(this.regimeBeganAtMs + budgetMs, sinceMs + this.budgets.mostOf(item));
   }
