@@ -92,6 +92,15 @@ describe('a quota', () => {
     now(flow, { tokens: 40 });
   });
 
+  it('is what explain names: how much of what is missing, of whom, and when there is room', () => {
+    const w = world({ groups: [{ name: 'account A', quotas: [{ unit: 'inputTokens', limit: 18_000 }] }] });
+    now(w.flow, { inputTokens: 17_820 });
+    void ask(w.flow, { inputTokens: 1200 });
+    expect(w.flow.explain((request) => request.byteSize === 1)?.text).toMatch(
+      /^band 0 waits for 1,200 input tokens of account A, in 3\.4 s/,
+    );
+  });
+
   it('takes from every quota of a group at once, or from none', () => {
     const quotas = [
       { unit: 'requests', limit: 10 },
