@@ -130,7 +130,7 @@ class RunningGateway implements Gateway {
     this.handler = new RequestHandler({ flow, upstreams, bodies, log, counters, knownModels, isDraining }, config, this.agent);
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
-    this.page = config.inspector && new OperatorPage(flow, config.inspector);
+    this.page = config.inspector && new OperatorPage(flow, config.inspector, shared && (() => shared.held));
     this.blindDetector = new BlindDetector(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );

@@ -1,6 +1,6 @@
 /** The inspector of a gateway: its page at a path for operators, behind a password that every browser asks for. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { basicLogin, type InspectedFlow, type Inspector, inspector } from '../observability/inspector/index.js';
+import { basicLogin, type InspectedFlow, type InspectedShares, type Inspector, inspector } from '../observability/inspector/index.js';
 import type { InspectorConfig } from './gateway-config.js';
 
 /** Answers its own path, and tells by false that a path is another. */
@@ -8,9 +8,9 @@ export class OperatorPage {
   private readonly page: Inspector;
   private readonly path: string;
 
-  constructor(flow: InspectedFlow, { path, password, fairnessIds }: InspectorConfig) {
+  constructor(flow: InspectedFlow, { path, password, fairnessIds }: InspectorConfig, shared: (() => InspectedShares) | undefined) {
     this.path = path;
-    this.page = inspector(flow, { authorize: basicLogin({ password }), fairnessIds });
+    this.page = inspector(flow, { authorize: basicLogin({ password }), fairnessIds, shared });
   }
 
   async answer(path: string, req: IncomingMessage, res: ServerResponse): Promise<boolean> {

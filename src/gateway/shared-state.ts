@@ -7,6 +7,7 @@ import { maxOf, type QuotaDetector, type SaturationDetector } from '../index.js'
 import {
   type LeasedDetector,
   type LeaseOptions,
+  type LeaseStatus,
   type SharedConcurrency,
   type SharedQuotas,
   sharedConcurrency,
@@ -64,6 +65,12 @@ export class SharedState {
     if (this.quotas === undefined) return;
     for (const detector of before) if (hasQuotas(detector)) detector.drawFrom(undefined);
     for (const detector of detectors) if (hasQuotas(detector)) detector.drawFrom(this.quotas);
+  }
+
+  /** What this replica holds, for pages. */
+  get held(): { readonly leases: readonly LeaseStatus[]; readonly quotas: SharedQuotas | undefined } {
+    const { detector, quotas } = this;
+    return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };
   }
 
   /** Puts another limit into force. False when more than that has changed, which needs a restart. */

@@ -7,7 +7,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { basicLogin, type InspectorOptions, inspector } from '../../src/observability/inspector/index.js';
 import { announceMissingBrowser, chromiumPath, launch, writeForDocs } from './browser.js';
-import { calmMoment, crowdedMoment, hostedMoment, type Moment, saturatedMoment } from './moments.js';
+import { calmMoment, crowdedMoment, hostedMoment, type Moment, saturatedMoment, sharedMoment } from './moments.js';
 
 const docs = (name: string) => fileURLToPath(new URL(`../../docs/${name}`, import.meta.url));
 /** Screenshots are written for the documentation only when asked for: no two runs make the same. */
@@ -170,6 +170,27 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     const acme = page.locator('#tenants tr', { hasText: 'acme' });
     expect(await acme.locator('.cap.reached').textContent()).toBe('2 of 2 requests');
     expect(complaints).toEqual([]);
+  });
+
+  it('shows what is held of shared limits, and what is wrong with the engine', async () => {
+    const { url } = await serve(hostedMoment(), { shared: () => sharedMoment });
+    const { page, complaints } = await open(url);
+    const rows = page.locator('#shared tr');
+    expect(await rows.count()).toBe(2);
+    expect(await rows.locator('th .name').allTextContents()).toEqual(['chat', 'a-model-server-with-a-long-name']);
+    expect(await rows.locator('th .badge:visible').allTextContents()).toEqual(['lease over']);
+    expect(await rows.first().locator('td').allTextContents()).toEqual(['20', '18', '40', '64 requests', '16', '0.7 s']);
+    expect(await page.locator('#shared-counts').textContent()).toBe(
+      '4 replicas · engine answers in 1 ms · 2 of 10 calls missed · breaker open · engine began anew once · over the limit by an estimated 3 · 2 quotas drawn, 1 by an own part',
+    );
+    expect(await page.locator('#shared-problem:visible').textContent()).toContain('connect ECONNREFUSED');
+    expect(complaints).toEqual([]);
+    for (const [width, scheme] of [[390, 'dark'] as const, [1280, 'light'] as const]) {
+      await page.setViewportSize({ width, height: 900 });
+      await page.emulateMedia({ colorScheme: scheme });
+      // The table scrolls in itself; the page does not.
+      expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(width);
+    }
   });
 
   it('stops when the page is closed', async () => {

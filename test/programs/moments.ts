@@ -9,6 +9,7 @@ import {
   roundRobin,
   sessionLimit,
 } from '../../src/index.js';
+import type { InspectedShares } from '../../src/observability/inspector/index.js';
 
 const tenants = ['acme', 'borealis', 'cobalt-labs', 'delta', 'ember', 'fjord', 'granite', 'harbor', 'iris', 'juniper', 'kestrel', 'lumen'];
 
@@ -127,6 +128,37 @@ export function hostedMoment(): Moment {
   put.lease.answered({ status: 429, headers: { 'retry-after': '600' } });
   return { flow, stop: () => flow.close() };
 }
+
+const engine = {
+  calls: 10,
+  misses: 2,
+  isBreakerOpen: true,
+  latencyMs: 1,
+  problem: { message: 'pool "chat": the engine cannot be reached (connect ECONNREFUSED 10.0.0.9:6379): check that it runs' },
+};
+
+/** A lease that holds, one that is over, and two quotas, one of which goes by this replica's own part. */
+export const sharedMoment: InspectedShares = {
+  leases: [
+    { name: undefined, cap: 20, inFlight: 18, leaseAgeMs: 700, overAdmission: 0 },
+    { name: 'a-model-server-with-a-long-name', cap: 16, inFlight: 19, leaseAgeMs: 6_200, overAdmission: 3 },
+  ].map(({ name, ...lease }) => ({
+    ...lease,
+    pool: 'chat',
+    endpoint: name,
+    unit: 'requests' as const,
+    limit: 64,
+    granted: 20,
+    safeShare: 16,
+    replicas: 4,
+    held: 60,
+    isExpired: lease.overAdmission > 0,
+    isLearning: false,
+    epochChanges: 1,
+    engine,
+  })),
+  quotas: { status: [{ isLocal: true }, { isLocal: false }], engine: { ...engine, calls: 0, misses: 0 } },
+};
 
 /** `flows` flows of one request each, and no seat for any of them. */
 export function crowdedMoment(flows: number): Moment {

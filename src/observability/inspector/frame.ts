@@ -2,6 +2,7 @@
 import type { ControllerOverview, OutcomeType, ShadowFigures } from '../../index.js';
 import type { History } from './history.js';
 import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
+import type { FrameShared } from './shared-limits.js';
 import { shortened } from './shortened.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
 
@@ -103,6 +104,8 @@ export interface InspectorFrame {
   readonly quotas: FrameQuotas | null;
   /** Null where no detector limits sessions. */
   readonly sessions: FrameSessions | null;
+  /** Null where nothing is shared with other replicas. */
+  readonly shared: FrameShared | null;
   readonly outcomes: {
     readonly totals: Readonly<Record<OutcomeType, number>>;
     readonly bucketMs: number;
@@ -133,6 +136,7 @@ export function toFrame(
   nameOf: (fairnessId: string) => string,
   intervalMs: number,
   nowMs: number,
+  shared: FrameShared | null,
 ): InspectorFrame {
   const { atMs, stats, demand, bands, otherBands, endpoints, otherEndpoints, slowest } = overview;
   const spans = history?.spans(stats) ?? [];
@@ -191,6 +195,7 @@ export function toFrame(
     otherEndpoints,
     quotas: quotaTable(overview),
     sessions: sessionsOf(overview),
+    shared,
     outcomes: {
       totals: stats.outcomes,
       bucketMs: history?.spanMs ?? 0,

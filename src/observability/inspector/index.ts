@@ -3,4 +3,5 @@ export type { FrameBand, FrameEndpoint, FrameFlow, FrameWait, InspectorFrame } f
 export { type Inspector, inspector } from './inspector.js';
 export { type BasicLoginOptions, basicLogin } from './login.js';
 export type { InspectedFlow, InspectorOptions, InspectorRequest } from './options.js';
+export type { FrameLease, FrameShared, InspectedEngine, InspectedLease, InspectedShares } from './shared-limits.js';
 export type { FrameTenant } from './tenants.js';

@@ -7,6 +7,7 @@ import { History } from './history.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
 import { type InspectedFlow, type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
 import { pageHtml, pagePolicy } from './page/document.js';
+import { sharedTable } from './shared-limits.js';
 import { shortened } from './shortened.js';
 
 /** Mount one of the two. Neither reads a body, and neither changes anything. */
@@ -49,6 +50,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
     bounds,
     clock,
     idOf,
+    shared,
     history: keeps,
   } = resolveInspectorOptions(options);
   let history: History | undefined = keeps ? new History(flow, clock) : undefined;
@@ -61,7 +63,10 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
     const nowMs = clock.now();
     if (frame === undefined || nowMs - frame.madeAtMs >= intervalMs / 2) {
       const overview = flow.overview({ standings: 12, ...bounds });
-      frame = { json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs)), madeAtMs: nowMs };
+      frame = {
+        json: JSON.stringify(toFrame(overview, history, nameOf, intervalMs, nowMs, sharedTable(shared))),
+        madeAtMs: nowMs,
+      };
     }
     return frame.json;
   }

@@ -11,6 +11,7 @@ import {
   schemas,
   type WaitExplanation,
 } from '../../index.js';
+import type { InspectedShares } from './shared-limits.js';
 
 /** The events that are counted. */
 export interface ControllerEvents {
@@ -57,6 +58,11 @@ export interface InspectorOptions {
   maxWatchers?: number | undefined;
   /** Of each, how much a frame shows; the rest is counted. @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 12 standings, 64 endpoints */
   bounds?: OverviewBounds | undefined;
+  /**
+   * What this replica holds of limits that it shares with others, asked for each frame: `() => ({ leases: shared.status, quotas })`, of
+   * `headgate/redis`. @default nothing is shown
+   */
+  shared?: (() => InspectedShares) | undefined;
   /** @default the platform's monotonic clock */
   clock?: Clock | undefined;
 }
@@ -70,6 +76,7 @@ export interface ResolvedInspectorOptions {
   readonly intervalMs: number;
   readonly maxWatchers: number;
   readonly bounds: OverviewBounds;
+  readonly shared: InspectorOptions['shared'];
   readonly clock: Clock;
 }
 
@@ -106,11 +113,12 @@ const optionsSchema = object({
     } satisfies Record<keyof OverviewBounds, unknown>),
     {},
   ),
+  shared: optional(callable<NonNullable<InspectorOptions['shared']>>('a function that answers what is shared')),
   clock: optional(clock(), realClock),
 } satisfies Record<keyof InspectorOptions, unknown>);
 
 /** @throws FlowConfigError that lists every problem */
 export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
   const { fairnessIds, ...others } = parse(optionsSchema, options, 'inspector');
-  return { ...others, authorize: others.authorize, hosts: others.hosts, hidesFairnessIds: fairnessIds === 'hidden' };
+  return { ...others, authorize: others.authorize, hosts: others.hosts, shared: others.shared, hidesFairnessIds: fairnessIds === 'hidden' };
 }

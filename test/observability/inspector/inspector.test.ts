@@ -12,6 +12,7 @@ import {
 import {
   basicLogin,
   type InspectedFlow,
+  type InspectedShares,
   type InspectorFrame,
   type InspectorOptions,
   inspector,
@@ -212,6 +213,75 @@ describe('answers', () => {
     expect(frame.sessions).toEqual({ resident: 1, idle: 0, maxSessions: 2, waiting: 2, tokens: 40, expired: 0 });
     const [capped] = frame.tenants.filter(({ name }) => name === 'a');
     expect(capped?.cap).toEqual({ requests: 2, maxRequests: 2, tokens: 80, maxTokens: 1_000, isReached: true });
+    page.close();
+  });
+
+  it('tell what is held of shared limits, and how the engine does', async () => {
+    const { flow } = makeFlow();
+    const engine = { calls: 10, misses: 2, isBreakerOpen: false, latencyMs: 0.8123 };
+    const lease = {
+      pool: 'chat',
+      endpoint: undefined,
+      unit: 'requests' as const,
+      limit: 64,
+      cap: 20,
+      granted: 20,
+      safeShare: 16,
+      replicas: 4,
+      held: 60,
+      inFlight: 18,
+      leaseAgeMs: 700.4,
+      isExpired: false,
+      isLearning: false,
+      overAdmission: 0,
+      epochChanges: 1,
+      engine,
+    };
+    let shares: () => InspectedShares = () => ({ leases: [lease] });
+    const clock = new ManualClock();
+    const page = inspector(flow, { authorize: () => true, clock, shared: () => shares() });
+    const look = async (): Promise<InspectorFrame['shared']> => {
+      clock.advance(1_000);
+      return ((await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame).shared;
+    };
+    const row = { name: 'chat', unit: 'requests', cap: 20, inFlight: 18, others: 40, limit: 64, safeShare: 16 };
+    expect(await look()).toEqual({
+      rows: [{ ...row, state: 'held', ageMs: 700, overAdmission: 0 }],
+      otherRows: 0,
+      replicas: 4,
+      overAdmission: 0,
+      epochChanges: 1,
+      quotas: null,
+      engine: { latencyMs: 0.81, calls: 10, misses: 2, isBreakerOpen: false, problem: null },
+    });
+    const away = { ...engine, isBreakerOpen: true, problem: { message: `pool "chat": ${'x'.repeat(400)}` } };
+    shares = () => ({
+      leases: [
+        { ...lease, endpoint: 'a', isExpired: true, overAdmission: 2, engine: away },
+        { ...lease, endpoint: 'b', isLearning: true },
+        { ...lease, endpoint: 'c', leaseAgeMs: Number.POSITIVE_INFINITY, isExpired: true, overAdmission: 3 },
+      ],
+      quotas: { status: [{ isLocal: true }, { isLocal: false }], engine: { ...engine, calls: 5, misses: 0 } },
+    });
+    const told = await look();
+    expect(told?.rows.map(({ name, state, ageMs }) => [name, state, ageMs])).toEqual([
+      ['a', 'expired', 700],
+      ['b', 'learning', 700],
+      ['c', 'none yet', null],
+    ]);
+    expect(told).toMatchObject({ overAdmission: 5, quotas: { drawn: 2, local: 1 }, engine: { calls: 15, misses: 2, isBreakerOpen: true } });
+    expect(told?.engine.problem).toHaveLength(300);
+    // Only quotas are shared; many endpoints; nothing at all; a function that throws.
+    shares = () => ({ leases: [], quotas: { status: [{ isLocal: false }], engine } });
+    expect(await look()).toMatchObject({ rows: [], replicas: null, quotas: { drawn: 1, local: 0 } });
+    shares = () => ({ leases: Array.from({ length: 30 }, (_, i) => ({ ...lease, endpoint: `e${i}`, inFlight: i })) });
+    expect(await look()).toMatchObject({ otherRows: 6, rows: [{ name: 'e29' }, ...new Array(23).fill({})] });
+    shares = () => ({ leases: [] });
+    expect(await look()).toBeNull();
+    shares = () => {
+      throw new Error('no');
+    };
+    expect(await look()).toBeNull();
     page.close();
   });
 

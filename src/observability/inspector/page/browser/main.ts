@@ -5,6 +5,7 @@ import { byId, count, mark, tell, write } from './dom.js';
 import { showBands, showGate, showShadow } from './lanes.js';
 import { showQuotasAndSessions } from './quotas.js';
 import { listenForSearches } from './search.js';
+import { showShared } from './shared-limits.js';
 import { showTenants } from './tenants.js';
 
 const retryMs = 5_000;
@@ -24,6 +25,7 @@ function show(): void {
   showTenants(frame);
   showBands(frame);
   showQuotasAndSessions(frame);
+  showShared(frame);
   showWaits(frame);
   showChart(frame);
   showTotals(frame);

@@ -1,0 +1,143 @@
+/** The table of what this replica holds of limits that it shares with others, and how the engine does. */
+import { shortened } from './shortened.js';
+
+/** One lease, as `status` of the detectors of `headgate/redis` tells it. */
+export interface InspectedLease {
+  readonly pool: string;
+  readonly endpoint: string | undefined;
+  readonly unit: 'requests' | 'tokens';
+  readonly limit: number;
+  readonly cap: number;
+  readonly granted: number;
+  readonly safeShare: number;
+  readonly replicas: number;
+  readonly held: number;
+  readonly inFlight: number;
+  readonly leaseAgeMs: number;
+  readonly isExpired: boolean;
+  readonly isLearning: boolean;
+  readonly overAdmission: number;
+  readonly epochChanges: number;
+  readonly engine: InspectedEngine;
+}
+
+/** The calls of the engine. */
+export interface InspectedEngine {
+  readonly calls: number;
+  readonly misses: number;
+  readonly isBreakerOpen: boolean;
+  readonly latencyMs: number | undefined;
+  readonly problem?: { readonly message: string } | undefined;
+}
+
+/** What a replica shares with others. */
+export interface InspectedShares {
+  readonly leases: readonly InspectedLease[];
+  /** The quotas that are bought ahead: `sharedQuotas`. */
+  readonly quotas?: { readonly status: readonly { readonly isLocal: boolean }[]; readonly engine: InspectedEngine } | undefined;
+}
+
+/** `expired`: no answer for a whole lease, and the fallback is in force. `learning`: the engine is empty, and nobody's share grows. */
+export type LeaseState = 'held' | 'learning' | 'expired' | 'none yet';
+
+export interface FrameLease {
+  /** The endpoint, or the pool where it has one limit. */
+  readonly name: string;
+  readonly unit: 'requests' | 'tokens';
+  readonly state: LeaseState;
+  /** What this replica may have in flight, what it has, and what the others hold. */
+  readonly cap: number;
+  readonly inFlight: number;
+  readonly others: number;
+  readonly limit: number;
+  readonly safeShare: number;
+  /** Null before the first answer. */
+  readonly ageMs: number | null;
+  readonly overAdmission: number;
+}
+
+export interface FrameShared {
+  readonly rows: readonly FrameLease[];
+  readonly otherRows: number;
+  /** Replicas that the engine knows; null where only quotas are shared. */
+  readonly replicas: number | null;
+  readonly overAdmission: number;
+  readonly epochChanges: number;
+  /** Quotas that are drawn from the engine, and those of them that go by this replica's own part. */
+  readonly quotas: { readonly drawn: number; readonly local: number } | null;
+  readonly engine: {
+    readonly latencyMs: number | null;
+    readonly calls: number;
+    readonly misses: number;
+    readonly isBreakerOpen: boolean;
+    /** Null while it answers. */
+    readonly problem: string | null;
+  };
+}
+
+const mostRows = 24;
+const mostText = 300;
+
+/** Null where nothing is shared, or where that cannot be told. */
+export function sharedTable(shares: (() => InspectedShares) | undefined): FrameShared | null {
+  if (shares === undefined) return null;
+  try {
+    return tableOf(shares());
+  } catch {
+    // A fault of the host's function is not the page's.
+    return null;
+  }
+}
+
+function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
+  const [first] = leases;
+  const engine = first?.engine ?? quotas?.engine;
+  if (engine === undefined) return null;
+  const ranked =
+    leases.length <= mostRows ? leases : [...leases].sort((a, b) => b.overAdmission - a.overAdmission || shareOf(b) - shareOf(a));
+  const rows = ranked.slice(0, mostRows).map(toRow);
+  const engines = [first?.engine, quotas?.engine].filter((each) => each !== undefined);
+  const sum = (figure: 'calls' | 'misses'): number => engines.reduce((total, each) => total + each[figure], 0);
+  const message = engines.find(({ problem }) => problem !== undefined)?.problem?.message;
+  return {
+    rows,
+    otherRows: leases.length - rows.length,
+    replicas: first?.replicas ?? null,
+    overAdmission: leases.reduce((total, { overAdmission }) => total + overAdmission, 0),
+    epochChanges: first?.epochChanges ?? 0,
+    quotas: quotas === undefined ? null : { drawn: quotas.status.length, local: quotas.status.filter(({ isLocal }) => isLocal).length },
+    engine: {
+      latencyMs: engine.latencyMs === undefined ? null : Number(engine.latencyMs.toFixed(2)),
+      calls: sum('calls'),
+      misses: sum('misses'),
+      isBreakerOpen: engines.some(({ isBreakerOpen }) => isBreakerOpen),
+      problem: message === undefined ? null : message.slice(0, mostText),
+    },
+  };
+}
+
+function shareOf({ inFlight, limit }: InspectedLease): number {
+  return inFlight / limit;
+}
+
+function toRow(lease: InspectedLease): FrameLease {
+  const { pool, endpoint, unit, cap, inFlight, held, granted, limit, safeShare, leaseAgeMs, overAdmission } = lease;
+  return {
+    name: shortened(endpoint ?? pool),
+    unit,
+    state: stateOf(lease),
+    cap,
+    inFlight,
+    others: Math.max(0, held - granted),
+    limit,
+    safeShare,
+    ageMs: leaseAgeMs === Number.POSITIVE_INFINITY ? null : Math.round(leaseAgeMs),
+    overAdmission,
+  };
+}
+
+function stateOf({ leaseAgeMs, isExpired, isLearning }: InspectedLease): LeaseState {
+  if (leaseAgeMs === Number.POSITIVE_INFINITY) return 'none yet';
+  if (isExpired) return 'expired';
+  return isLearning ? 'learning' : 'held';
+}
