@@ -204,6 +204,11 @@ describe('a gateway file with shared state', () => {
     expect(JSON.stringify(shared.effective)).toContain('Quotas of quota-detector (gcra windows)');
     const sliding = check('{ url: "redis://a", quotas: true }', plugins('sliding'));
     expect(sliding.warnings.join('\n')).toMatch(/its sliding windows hold in each replica; only gcra windows are shared/);
+    const sessions =
+      'plugins:\n- { type: session-limit-detector, parameters: { maxSessions: 5 } }\nflowControl: { saturationDetector: { pluginRef: session-limit-detector } }\n';
+    expect(check('{ url: "redis://a", maxConcurrency: 4, replicas: 2 }', sessions).warnings.join('\n')).toMatch(
+      /session-limit-detector: its sessions are counted in each replica/,
+    );
     const own = check('{ url: "redis://a", maxConcurrency: 4, replicas: 2, quotas: false }', plugins('gcra'));
     expect(own.warnings.join('\n')).toMatch(/its quotas hold in each replica, because sharedState.quotas is false/);
     expect(JSON.stringify(own.effective)).not.toContain('Quotas of quota-detector');
