@@ -177,3 +177,67 @@ describe('in a controller, the share of a template', () => {
     expect(order).toEqual([10, 10, 10, -1, 10, -1, 10, -1, -1]);
   });
 });
+
+describe('what a band has saved', () => {
+  type Band = PriorityBand;
+  const item = (tokens = 0) => fakeItem({ tokens });
+
+  /** A high band and a low one, each with half of everything. */
+  function halves(unit?: 'tokens') {
+    const { bands, shares } = make([0.5, 0.5], unit);
+    const [high, low] = bands as unknown as [Band, Band];
+    return { shares, high, low, both: [high, low], configure: (next?: 'tokens') => shares.configure([high, low], next) };
+  }
+
+  it('makes it due, also the highest band, wherever the order of bands would go', () => {
+    const { shares, high, low, both } = halves();
+    for (let i = 0; i < 2; i++) shares.dispatched(low, both, item());
+    expect(shares.due(both)).toBe(high);
+    expect(shares.due([high])).toBe(high);
+    expect(shares.due([low])).toBeUndefined();
+  });
+
+  it('is gone once nothing of it waits, or it is removed; what it owes only when it is removed', () => {
+    const { shares, high, low, both } = halves();
+    for (let i = 0; i < 2; i++) shares.dispatched(low, both, item());
+    shares.emptied(high);
+    expect(shares.due(both)).toBeUndefined();
+    // The low band owes: as it has emptied, it still does.
+    shares.emptied(low);
+    for (let i = 0; i < 2; i++) shares.dispatched(high, both, item());
+    expect(shares.due([low])).toBeUndefined();
+    shares.dispatched(high, both, item());
+    shares.dispatched(high, both, item());
+    expect(shares.due([low])).toBe(low);
+    shares.removed(low);
+    expect(shares.due([low])).toBeUndefined();
+  });
+
+  it('outlives new shares, and is forgotten with another unit, or while there are no shares', () => {
+    const { shares, high, low, both, configure } = halves();
+    const save = (): void => {
+      for (let i = 0; i < 2; i++) shares.dispatched(low, both, item());
+      expect(shares.due(both)).toBe(high);
+    };
+    save();
+    configure();
+    expect(shares.due(both)).toBe(high);
+    configure('tokens');
+    expect(shares.due(both)).toBeUndefined();
+    configure();
+    save();
+    shares.configure([]);
+    expect([shares.isUsed, shares.due(both)]).toEqual([false, undefined]);
+    configure();
+    expect(shares.due(both)).toBeUndefined();
+  });
+
+  it('by tokens: an end without a report changes nothing, and a larger report is charged the difference', () => {
+    const { shares, high, low, both } = halves('tokens');
+    shares.dispatched(low, [], item(10));
+    shares.settled(low, both, item(10), 0);
+    expect(shares.due(both)).toBeUndefined();
+    shares.settled(low, both, item(10), 30);
+    expect(shares.due(both)).toBe(high);
+  });
+});
