@@ -456,6 +456,13 @@ describe('ceilings', () => {
     expect(errors[0]).toMatchObject({ kind: 'usageLimit', type: 'told' });
   });
 
+  it('that do not follow the dispatches are not told of them, though the detector is', () => {
+    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 5 }), usageLimitPolicy: staticUsageLimit() });
+    const errors = record(flow, 'pluginError');
+    runNow(flow);
+    expect(errors).toEqual([]);
+  });
+
   it('that may reopen are looked at again, although the detector announces its changes', () => {
     let open = false;
     const { flow, clock } = makeFlow({

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ItemView, type OrderingPolicy, prefixOrder, virtualTokenCounter } from '../../../src/index.js';
 import { Random } from '../../property/random.js';
+import { fakeItem } from '../../support/fake-item.js';
 import { dial, key, makeFlow } from '../../support/flow.js';
 
 function waitingFlow(ordering: OrderingPolicy) {
@@ -130,5 +131,59 @@ describe('prefixOrder', () => {
     [{ prefixScore: 1 as never }, 'prefixScore'],
   ])('rejects %j', (options, path) => {
     expect(() => prefixOrder(options)).toThrowError(path);
+  });
+});
+
+/** What the policy keeps. */
+const mostKeys = 4096;
+
+describe('what counts as the beginning of a request', () => {
+  const scoresOf = (policy: OrderingPolicy) => {
+    const { score, dispatched } = policy.scores!;
+    return { score, dispatched: (item: ItemView): void => dispatched?.(item) };
+  };
+
+  it('is its affinityKey: those of the key that went latest score most, others nothing', () => {
+    const { score, dispatched } = scoresOf(prefixOrder());
+    const of = (affinityKey: unknown) => fakeItem({ request: { affinityKey } });
+    dispatched(of('a'));
+    dispatched(of('b'));
+    expect(score(of('b'))).toBeGreaterThan(score(of('a')));
+    expect(score(of('a'))).toBeGreaterThan(0);
+    expect(score(of('c'))).toBe(0);
+    dispatched(of('a'));
+    expect(score(of('a'))).toBeGreaterThan(score(of('b')));
+  });
+
+  it.each([[undefined], [null], ['text'], [{}], [{ affinityKey: '' }], [{ affinityKey: 5 }], [{ affinityKey: {} }]])(
+    'is nothing for the request %j, which scores like one that is not known',
+    (request) => {
+      const { score, dispatched } = scoresOf(prefixOrder());
+      const item = fakeItem({ request });
+      dispatched(item);
+      expect(score(item)).toBe(0);
+    },
+  );
+
+  it('is the fairness ID, where it is said to be', () => {
+    const { score, dispatched } = scoresOf(prefixOrder({ by: 'fairnessId' }));
+    dispatched(fakeItem({ fairnessId: 'a' }));
+    expect(score(fakeItem({ fairnessId: 'a' }))).toBeGreaterThan(0);
+    expect(score(fakeItem({ fairnessId: 'b', request: { affinityKey: 'a' } }))).toBe(0);
+  });
+
+  it('is remembered for as many keys as there is room for: the one that went longest ago is forgotten first', () => {
+    const { score, dispatched } = scoresOf(prefixOrder());
+    const of = (affinityKey: string) => fakeItem({ request: { affinityKey } });
+    for (let i = 0; i < mostKeys; i++) dispatched(of(`key ${i}`));
+    dispatched(of('key 0'));
+    expect(score(of('key 1'))).toBeGreaterThan(0);
+    dispatched(of('one more'));
+    expect([score(of('key 1')), score(of('key 0')) > 0, score(of('key 2')) > 0]).toEqual([0, true, true]);
+  });
+
+  it.each([[prefixOrder()], [prefixOrder({ prefixScore: () => 1 })]])('leaves the queue in the order of arrival', (policy) => {
+    const [first, second] = [fakeItem({ sequence: 1 }), fakeItem({ sequence: 2 })];
+    expect([policy.arrivalOrder, policy.compare(first, second), policy.compare(second, first)]).toEqual([true, -1, 1]);
   });
 });
