@@ -121,3 +121,5 @@ if (globalThis.gc !== undefined) {
     );
   }
 }
+// What waits keeps a timer.
+process.exit();
