@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FlowConfigError } from '../../../src/index.js';
+import { problemOf } from '../../../src/redis/engine/engine-problem.js';
 import { type EngineProblem, type RedisClient, type SharedConcurrency, sharedConcurrency } from '../../../src/redis/index.js';
 import { Engine, engineKinds, freePort } from '../support/engines.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
@@ -89,7 +90,10 @@ describeWithEngines('a problem of the engine', (engine) => {
     );
     expect(shared.limit).toBe(8); // the safe share of a replica that is alone
     await killer.call('SCRIPT', 'KILL');
-    expect(await killed).toMatch(/kill/i);
+    // In the words of this server, as a call of ours would hear it.
+    const { code, message } = problemOf(new Error(String(await killed)), 'pool "blocked"', ['key']);
+    expect(code).toBe('script-killed');
+    expect(message).toMatch(/somebody killed the script .* the next call runs it again/);
     await until(
       () => !shared.status[0]!.isExpired,
       () => shared.status,

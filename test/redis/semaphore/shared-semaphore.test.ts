@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { afterEach, expect, it } from 'vitest';
 import { sharedSemaphore } from '../../../src/redis/index.js';
 import { Engine, engineKinds } from '../support/engines.js';
+import { VirtualWorld } from '../support/virtual-world.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
 
 const ends: (() => unknown)[] = [];
@@ -46,14 +47,20 @@ describeWithEngines('a shared semaphore', (engine) => {
   });
 
   it('renews a permit that is held for longer than its time to live', async () => {
-    const shared = semaphore(`semaphore-${names++}`, 1, '300ms');
-    const permit = await shared.tryAcquire();
-    for (let i = 0; i < 8; i++) {
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      expect(await shared.tryAcquire()).toBeUndefined();
+    const world = new VirtualWorld(connect(engine().port));
+    const options = { name: `semaphore-${names++}`, limit: 1, ttl: '10m', clock: world } as const;
+    const shared = sharedSemaphore(
+      world.client(() => ({})),
+      options,
+    );
+    const permits: unknown[] = [];
+    for (let minutes = 0; minutes < 60; minutes += 4) {
+      void shared.tryAcquire().then((permit) => permits.push(permit));
+      await world.run(minutes * 60_000 + 1_000);
     }
-    expect(permit!.isLost).toBe(false);
-    await permit!.release();
+    const [first, ...others] = permits;
+    expect(first).toMatchObject({ seats: 1, isLost: false });
+    expect(others).toEqual(new Array(14).fill(undefined));
   });
 
   it('takes back what a process that died held', async () => {

@@ -1,5 +1,7 @@
 /** A real cluster: every part through every client, a slot that moves, and a master that is killed. */
+import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { type EngineProblem, sharedConcurrency } from '../../../src/redis/index.js';
 import { Cluster } from '../support/cluster.js';
 import { engineKinds } from '../support/engines.js';
 import { clusterClients } from './connections.js';
@@ -39,6 +41,16 @@ describe.runIf(engineKinds.length > 0).each(engineKinds)('a cluster of $name', (
     it.each(Object.keys(parts))('has %s', async (part) => {
       await parts[part]!(await connected(name), `${name}-${part.replaceAll(' ', '-')}`);
     });
+  });
+
+  it('tells a client for one server that it is one of a cluster', async () => {
+    const stranger = await cluster.otherMaster('headgate:{stranger}:lease');
+    const client = new Redis(stranger.port);
+    ends.push(() => client.disconnect());
+    const shared = sharedConcurrency(client, { pool: 'stranger', maxConcurrency: 4, callTimeout: '5s' });
+    ends.push(() => shared.close());
+    const problem = await new Promise<EngineProblem>((resolve) => shared.on('problem', resolve));
+    expect(problem).toMatchObject({ code: 'cluster', message: expect.stringMatching(/MOVED .*use a cluster client/) });
   });
 
   it('keeps one limit, and answers, while the slot of a pool moves to another master', async () => {
