@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { exceededLimit, isUnlimited } from '../../../src/core/engine/capacity-limits.js';
 import type { LimitOptions } from '../../../src/core/options.js';
 import { EndpointPool, type FlowControllerOptions, roundRobin } from '../../../src/index.js';
 import { dial, dropOf, key, makeFlow, request, runNow } from '../../support/flow.js';
@@ -192,4 +193,26 @@ it('a limit that shrinks keeps new requests out, and leaves those that wait in p
   flow.reconfigure({ limits: { maxRequests: 6 } });
   void flow.enqueue(request, key());
   expect(flow.stats().waiting).toBe(5);
+});
+
+describe('a limit by itself', () => {
+  const used = { waiting: 2, waitingBytes: 20 };
+
+  it.each([
+    [{ maxRequests: 3, maxBytes: 30 }, 10, undefined],
+    [{ maxRequests: 3, maxBytes: 30 }, 11, { scope: 'band', resource: 'bytes', max: 30, used: 20 }],
+    [{ maxRequests: 2, maxBytes: 30 }, 10, { scope: 'band', resource: 'requests', max: 2, used: 2 }],
+    [{ maxRequests: 2, maxBytes: 29 }, 10, { scope: 'band', resource: 'bytes', max: 29, used: 20 }],
+  ])('of %j, and %d bytes more: %j', (limits, byteSize, hit) => {
+    expect(exceededLimit('band', used, limits, byteSize)).toEqual(hit);
+  });
+
+  it.each([
+    [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, true],
+    [5, Number.POSITIVE_INFINITY, false],
+    [Number.POSITIVE_INFINITY, 5, false],
+    [5, 5, false],
+  ])('of %d requests and %d bytes is none at all: %s', (maxRequests, maxBytes, isNone) => {
+    expect(isUnlimited({ maxRequests, maxBytes })).toBe(isNone);
+  });
 });
