@@ -240,4 +240,17 @@ describe('what a band has saved', () => {
     shares.settled(low, both, item(10), 30);
     expect(shares.due(both)).toBe(high);
   });
+
+  it.each([
+    ['as large as the largest request of late', 20, true],
+    ['larger, where large requests are not long ago', 0, false],
+  ])('and what it owes is bounded: %s', (_bound, reviews, isDue) => {
+    const { shares, high, low } = halves('tokens');
+    shares.dispatched(low, [], item(1000));
+    shares.removed(low);
+    for (let i = 0; i < reviews * 1024; i++) shares.dispatched(high, [], item(1));
+    for (let i = 0; i < 3; i++) shares.dispatched(low, [], item(50));
+    for (let i = 0; i < 3; i++) shares.dispatched(high, [low], item(50));
+    expect(shares.due([low])).toBe(isDue ? low : undefined);
+  });
 });
