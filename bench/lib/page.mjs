@@ -20,6 +20,7 @@ const headings = {
   keptBytes: 'heap kept afterwards, B per request',
   dispatchNs: 'dispatching the same, ns',
   perDispatch: '÷ dispatching',
+  plainNs: 'by `abort()` without a reason, ns',
   longestWaveMs: 'longest wave, ms',
   latenessMs: 'timer late, ms',
   p99Ns: '99th percentile, ns',

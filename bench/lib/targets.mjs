@@ -25,6 +25,15 @@ const targets = [
     atMost: 2,
     actual: (find) => find(name).perDispatch.median,
   })),
+  ...[
+    ['', 'ns'],
+    [', by `abort()` without a reason', 'plainNs'],
+  ].map(([how, figure]) => ({
+    what: `cancel-alone: more than a promise and a listener of Node${how}`,
+    unit: ' ns',
+    atMost: 4000,
+    actual: (find) => find('cancel-alone')[figure].median - find('cancel-alone', 'node')[figure].median,
+  })),
   {
     what: 'drain: how late a 1 ms timer is at worst',
     unit: ' ms',

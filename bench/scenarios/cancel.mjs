@@ -1,5 +1,6 @@
 // Those who wait leave by their AbortSignals. Beside it, in the same process: the same requests are dispatched instead.
 import { setMaxListeners } from 'node:events';
+import { concurrencyDetector, FlowController } from '../../dist/index.js';
 import { concurrency, heapBytes, nsPerOp } from '../lib/measure.mjs';
 import { WaitingCrowd } from '../lib/waiting-crowd.mjs';
 
@@ -75,6 +76,35 @@ async function runWaves(subject, jobs) {
   return { ns, longestWaveMs };
 }
 
+const flowKey = { fairnessId: 'default-flow', priority: 0 };
+const unlimited = { maxRequests: Infinity, maxBytes: Infinity };
+
+/** What waits for a signal without any caller's frame. `node` is the least: a promise that a listener settles. */
+const queues = {
+  node: () => (signal) => new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true })),
+  headgate: () => {
+    const saturationDetector = concurrencyDetector({ maxConcurrency: 1 });
+    const flow = new FlowController({ saturationDetector, limits: unlimited, defaultBand: { limits: unlimited } });
+    flow.enqueue({ byteSize: 0 }, flowKey);
+    return (signal) => flow.enqueue({ byteSize: 0, signal }, flowKey);
+  },
+};
+
+/** `abort()` without a reason makes an error with its stack for each, which is Node's. */
+async function runAlone(makeQueue, jobs) {
+  const wait = makeQueue();
+  const cancelAll = async (...why) => {
+    const controllers = Array.from({ length: jobs }, () => new AbortController());
+    const waiting = controllers.map(({ signal }) => wait(signal));
+    globalThis.gc();
+    const startedAtMs = performance.now();
+    for (const controller of controllers) controller.abort(...why);
+    await Promise.all(waiting);
+    return nsPerOp(startedAtMs, jobs);
+  };
+  return { ns: await cancelAll(reason), plainNs: await cancelAll() };
+}
+
 export default [
   {
     name: 'cancel',
@@ -82,6 +112,13 @@ export default [
     jobs: 100_000,
     needs: ['abort'],
     run,
+  },
+  {
+    name: 'cancel-alone',
+    title: 'cancel-alone: 100,000 waiting requests are cancelled by signals of their own, by enqueue alone, without a caller',
+    jobs: 100_000,
+    ways: queues,
+    run: runAlone,
   },
   {
     name: 'mass-cancel',

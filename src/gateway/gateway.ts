@@ -191,8 +191,9 @@ class RunningGateway implements Gateway {
     const hasModels = config.upstreams.some(({ labels }) => labels.model !== undefined);
     const isNewFlow = config.flowFingerprint !== before.flowFingerprint || hadModels !== hasModels;
     if (isNewFlow) {
-      this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
+      // Before they are in force: with quotas of their own they would let go once more what all replicas may.
       this.shared?.shareQuotas(config.detectors, before.detectors);
+      this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
     } else {
       // The same plugins, with what they have learnt.
       Object.assign(next, { flow: before.flow, detectors: before.detectors });

@@ -60,10 +60,10 @@ export class SharedState {
     return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
   }
 
-  /** The quotas of `detectors` are those of all replicas from now on; those of `before` are no longer used. */
+  /** The quotas of `detectors` are those of all replicas from now on; they take the place of `before` in this turn. */
   shareQuotas(detectors: readonly SaturationDetector[], before: readonly SaturationDetector[] = []): void {
     if (this.quotas === undefined) return;
-    for (const detector of before) if (hasQuotas(detector)) detector.drawFrom(undefined);
+    for (const detector of before) if (hasQuotas(detector)) detector.end();
     for (const detector of detectors) if (hasQuotas(detector)) detector.drawFrom(this.quotas);
   }
 

@@ -38,6 +38,11 @@ export interface QuotaDetector extends SaturationDetector {
    * it was taken. Quotas that only answers tell, and `fixed` and `sliding` windows, stay with this process.
    */
   drawFrom(source: QuotaSource | undefined): void;
+  /**
+   * Gives its source back what was bought ahead, and lets nothing go by it any more: for a detector whose place another takes in the same
+   * turn, with the same source. `drawFrom` begins anew. Quotas of this process alone stay as they are.
+   */
+  end(): void;
 }
 
 /** What a running request holds at one endpoint. */
@@ -184,8 +189,12 @@ class Quotas implements QuotaDetector {
     return { quotas: [...this.table.all()].flatMap((group) => group.figures(nowMs)), ...this.counts };
   }
 
-  drawFrom(source: QuotaSource | undefined): void {
+  end(): void {
     for (const group of this.table.all()) group.end();
+  }
+
+  drawFrom(source: QuotaSource | undefined): void {
+    this.end();
     this.table = this.tableFrom(source);
     this.announce();
   }

@@ -1,7 +1,7 @@
 /** Everything that `/metrics` shows: flow control, the gateway's own counters, and the process. docs/metrics.md is held against it. */
 import type { Counter, Registry } from 'prom-client';
 import type { FlowController, SaturationDetector } from '../../index.js';
-import { prometheusMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';
+import { prometheusMetrics, sharedQuotaMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';
 import type { Call } from '../call.js';
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { MetricsSource } from '../operator-routes.js';
@@ -51,6 +51,8 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
   });
   const leases = shared?.detector;
   if (leases !== undefined) sharedStateMetrics(() => leases.status, { register });
+  const quotas = shared?.quotas;
+  if (quotas !== undefined) sharedQuotaMetrics(() => quotas, { register });
   for (const [name, [figure, help]] of Object.entries(counted)) expose(promClient, register, name, help, counters[figure]);
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
   return joined(register, processMetrics(promClient));

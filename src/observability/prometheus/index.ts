@@ -3,5 +3,13 @@ export type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
 export type { PrometheusMetricsOptions } from './options.js';
 export { prometheusMetrics } from './prometheus-metrics.js';
 export type { MetricsRegister, RegisteredMetric } from './scraped-metric.js';
-export { type ObservedLease, type SharedStateMetricsOptions, sharedStateMetrics } from './shared-state-metrics.js';
+export {
+  type ObservedEngine,
+  type ObservedLease,
+  type ObservedQuota,
+  type ObservedQuotas,
+  type SharedStateMetricsOptions,
+  sharedQuotaMetrics,
+  sharedStateMetrics,
+} from './shared-state-metrics.js';
 export { workerMetrics } from './worker-metrics.js';

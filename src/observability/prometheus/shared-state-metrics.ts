@@ -18,13 +18,31 @@ export interface ObservedLease {
   readonly isExpired: boolean;
   readonly overAdmission: number;
   readonly epochChanges: number;
-  readonly engine: {
-    readonly calls: number;
-    readonly misses: number;
-    readonly isBreakerOpen: boolean;
-    readonly breakerOpenings: number;
-    readonly latencyMs: number | undefined;
-  };
+  readonly engine: ObservedEngine;
+}
+
+/** What quotas that replicas share tell: `sharedQuotas()` of `headgate/redis`. */
+export interface ObservedQuotas {
+  readonly name: string;
+  readonly status: readonly ObservedQuota[];
+  readonly engine: ObservedEngine;
+}
+
+export interface ObservedQuota {
+  readonly key: string;
+  readonly balance: number;
+  readonly used: number;
+  readonly limit: number;
+  readonly isLocal: boolean;
+}
+
+/** Calls of Redis or Valkey. */
+export interface ObservedEngine {
+  readonly calls: number;
+  readonly misses: number;
+  readonly isBreakerOpen: boolean;
+  readonly breakerOpenings: number;
+  readonly latencyMs: number | undefined;
 }
 
 type Leases = () => readonly ObservedLease[];
@@ -82,6 +100,38 @@ const families: readonly Family<Leases>[] = [
   perPool('engine_epoch_changes_total', 'counter', 'Times that the engine had lost what it knew.', ({ epochChanges }) => epochChanges),
 ];
 
+type Quotas = () => ObservedQuotas;
+
+function ofQuota(name: string, help: string, read: (quota: ObservedQuota) => number): Family<Quotas> {
+  return {
+    name: `shared_quota_${name}`,
+    type: 'gauge',
+    help,
+    labels: ['name', 'quota'],
+    samples: (quotas) => quotas().status.map((quota) => ({ labels: { name: quotas().name, quota: quota.key }, value: read(quota) })),
+  };
+}
+
+function ofQuotaEngine(name: string, type: 'gauge' | 'counter', help: string, read: (engine: ObservedEngine) => number): Family<Quotas> {
+  return {
+    name: `shared_quota_engine_${name}`,
+    type,
+    help,
+    labels: ['name'],
+    samples: (quotas) => [{ labels: { name: quotas().name }, value: read(quotas().engine) }],
+  };
+}
+
+const quotaFamilies: readonly Family<Quotas>[] = [
+  ofQuota('limit', 'Units in its span, of all replicas together.', ({ limit }) => limit),
+  ofQuota('used', 'Units that all replicas have used, as far as this one knows.', ({ used }) => used),
+  ofQuota('balance', 'Units that this replica has bought ahead and not used.', ({ balance }) => balance),
+  ofQuota('local', '1 while this replica uses its own part, because the engine is away.', ({ isLocal }) => Number(isLocal)),
+  ofQuotaEngine('breaker_open', 'gauge', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
+  ofQuotaEngine('calls_total', 'counter', 'Calls of the engine.', ({ calls }) => calls),
+  ofQuotaEngine('misses_total', 'counter', 'Calls of the engine that did not do their work.', ({ misses }) => misses),
+];
+
 export interface SharedStateMetricsOptions {
   /** Where the metrics are registered: a `Registry` of prom-client. */
   readonly register: MetricsRegister;
@@ -101,4 +151,15 @@ export interface SharedStateMetricsOptions {
 export function sharedStateMetrics(leases: Leases, options: SharedStateMetricsOptions): Observation {
   const { register, prefix = 'headgate_', source = '' } = options;
   return { stop: expose<Leases>(register, prefix, families, source, leases) };
+}
+
+/**
+ * Registers what a replica has of quotas that it shares: what all have used, what it has bought ahead, and the state of the engine.
+ * @throws FlowConfigError when the registry has them already
+ * @example
+ * sharedQuotaMetrics(() => quotas, { register });
+ */
+export function sharedQuotaMetrics(quotas: Quotas, options: SharedStateMetricsOptions): Observation {
+  const { register, prefix = 'headgate_', source = '' } = options;
+  return { stop: expose<Quotas>(register, prefix, quotaFamilies, source, quotas) };
 }

@@ -342,8 +342,8 @@ export class SharedWindow implements QuotaWindow {
     this.isCalling = false;
     const { needed, lots } = this;
     this.chunks = needed > 0 && isMet && most > 0 ? Math.min(this.chunks * 2, mostChunks) : 1;
-    if (this.isRetired) return;
-    if (needed > 0) this.callIn(isMet ? 0 : this.waitMs(needed - lots.balance, nowMs));
+    if (this.isRetired) this.call();
+    else if (needed > 0) this.callIn(isMet ? 0 : this.waitMs(needed - lots.balance, nowMs));
     else if (this.debt > 0 || lots.balance > this.chunk() * (1 + dust)) this.callIn(0);
     else if (this.leastLevel > 0) this.callIn(this.pollMs);
     else if (lots.balance < this.chunk() / 2) this.callIn(this.waitMs(this.chunk() - lots.balance, nowMs));

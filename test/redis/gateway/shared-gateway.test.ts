@@ -148,6 +148,7 @@ describeWithEngines('two gateways with a quota of their provider', (engine) => {
     expect(received).toBeLessThanOrEqual(limit);
     const [first] = gateways as [Started];
     expect(first.gateway.flow.figures().quotas?.quotas).toMatchObject([{ group: 'account', isShared: true, limit: 10 }]);
+    expect(await (await fetch(`${first.gateway.url}/metrics`)).text()).toMatch(/^headgate_shared_quota_limit\{.*\} 10$/m);
     // The next detector draws from the same quota.
     expect(first.gateway.reconfigure(loadGatewayConfig(fileWith(limit - 0.5)))).toEqual([]);
     await new Promise((resolve) => setTimeout(resolve, 300));
