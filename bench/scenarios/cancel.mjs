@@ -85,7 +85,7 @@ const queues = {
   headgate: () => {
     const saturationDetector = concurrencyDetector({ maxConcurrency: 1 });
     const flow = new FlowController({ saturationDetector, limits: unlimited, defaultBand: { limits: unlimited } });
-    flow.enqueue({ byteSize: 0 }, flowKey);
+    void flow.enqueue({ byteSize: 0 }, flowKey);
     return (signal) => flow.enqueue({ byteSize: 0, signal }, flowKey);
   },
 };
