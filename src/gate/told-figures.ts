@@ -26,7 +26,9 @@ export function sumOfQuotas(all: readonly QuotaFigures[]): QuotaFigures {
 }
 
 export function sumOfSessions(all: readonly SessionFigures[]): SessionFigures {
-  return sumOf(all, sessionNumbers);
+  const elsewhere = all.map((each) => each.elsewhere).filter((count) => typeof count === 'number' && count >= 0) as number[];
+  const sums = sumOf(all, sessionNumbers);
+  return elsewhere.length === 0 ? sums : { ...sums, elsewhere: elsewhere.reduce((sum, count) => sum + count, 0) };
 }
 
 function sumOf<K extends string>(all: readonly Readonly<Record<K, number>>[], names: readonly K[]): Record<K, number> {

@@ -90,6 +90,7 @@ export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector
 export type { QuotaDetectorOptions, QuotaEstimate, QuotaGroupOptions, QuotaOptions } from '../gate/quotas/quota-options.js';
 export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../gate/quotas/quota-window.js';
 export { type SessionLimit, type SessionLimitOptions, sessionLimit } from '../gate/sessions/session-limit.js';
+export type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from '../gate/sessions/session-sharing.js';
 export type { SharedPrefix } from '../gate/sessions/session-table.js';
 export { strictBands } from '../tiers/1-priority/strict-bands.js';
 export { type WeightedBandsOptions, weightedBands } from '../tiers/1-priority/weighted-bands.js';

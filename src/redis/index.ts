@@ -15,6 +15,7 @@ export {
 } from './budgets/shared-budgets.js';
 export type { LinkFigures } from './engine/engine-link.js';
 export type { EngineProblem, EngineProblemCode } from './engine/engine-problem.js';
+export type { IoRedisSubscriber, MessagePublisher, MessageSubscriber, NodeRedisSubscriber } from './engine/pub-sub.js';
 export type { IoRedisClient, NodeRedisClient, RedisClient } from './engine/redis-client.js';
 export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from './fairness/shared-fairness.js';
 export type { LeaseEvents } from './leases/lease-events.js';
@@ -29,10 +30,8 @@ export {
 } from './leases/shared-concurrency.js';
 export { type SharedEndpointsOptions, sharedEndpointConcurrency } from './leases/shared-endpoints.js';
 export {
-  type IoRedisSubscriber,
   type MarkPublisher,
   type MarkSubscriber,
-  type NodeRedisSubscriber,
   type SharedMarks,
   type SharedMarksOptions,
   sharedMarks,
@@ -40,3 +39,4 @@ export {
 export type { SharedQuotasOptions } from './quotas/quota-options.js';
 export { type SharedQuotaStatus, type SharedQuotas, sharedQuotas } from './quotas/shared-quotas.js';
 export { type Permit, type SharedSemaphore, type SharedSemaphoreOptions, sharedSemaphore } from './semaphore/shared-semaphore.js';
+export { type SharedSessions, type SharedSessionsOptions, sharedSessions } from './sessions/shared-sessions.js';

@@ -4,6 +4,7 @@
  * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns; its end gives back
  * everything that it was counted for.
  */
+import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { object, withKeys } from '../../base/schema/containers.js';
 import type { Duration } from '../../base/schema/duration.js';
 import { callable, element, optional, type Report } from '../../base/schema/element.js';
@@ -15,6 +16,7 @@ import type { ItemView } from '../../tiers/views.js';
 import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
 import type { SeatView } from '../server-answer.js';
 import type { SessionFigures } from '../session-figures.js';
+import type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from './session-sharing.js';
 import { Session, SessionTable, type SharedPrefix } from './session-table.js';
 
 /** Parameters that a configuration file can hold. */
@@ -47,6 +49,12 @@ export interface SessionLimit extends SaturationDetector {
   /** Tokens that sessions hold at an endpoint, idle ones too. */
   tokensAt(endpoint: EndpointView, nowMs: number): number;
   sessions(held: readonly ItemView[], nowMs: number): SessionFigures;
+  /**
+   * Ties it to the limits of other replicas, for one that carries messages, such as `sharedSessions` of `headgate/redis`. To be called before
+   * the first request.
+   * @throws FlowConfigError when it is tied already
+   */
+  share(peer: SessionPeer): SessionSharing;
 }
 
 const type = 'session-limit-detector';
@@ -102,6 +110,8 @@ class Sessions implements SessionLimit {
   private readonly turns = new WeakMap<SeatView, Turn>();
   private readonly listeners = new Set<() => void>();
   private readonly settings: ReturnType<typeof options.read>;
+  /** Undefined where sessions are those of this process. */
+  private peer: SessionPeer | undefined = undefined;
 
   constructor(settings: ReturnType<typeof options.read>) {
     this.settings = settings;
@@ -119,14 +129,19 @@ class Sessions implements SessionLimit {
 
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
     this.table.sweep(nowMs);
-    const key = this.sessionOf(item);
+    const key = this.keyOf(item);
     if (key === undefined) return endpoints;
     const resident = this.table.get(key);
+    // The picker of this replica has not seen where it was.
+    const there = resident?.isElsewhere ? endpoints.find(({ id }) => id === resident.endpoint) : undefined;
+    if (there !== undefined) return [there];
     const { maxSessions = Number.POSITIVE_INFINITY, footprint } = this.settings;
     if (resident === undefined && this.table.size >= maxSessions) return [];
     if (footprint === undefined) return endpoints;
     const session = resident ?? this.newSession(key, item);
-    const roomy = endpoints.filter((endpoint) => endpoint === resident?.endpoint || this.fits(session, item.tokens, endpoint, footprint));
+    const roomy = endpoints.filter(
+      (endpoint) => endpoint.id === resident?.endpoint || this.fits(session, item.tokens, endpoint, footprint),
+    );
     // The server of a resident session may be gone, and the others full.
     return roomy.length === 0 && resident !== undefined ? endpoints : roomy;
   }
@@ -140,16 +155,19 @@ class Sessions implements SessionLimit {
     const moved = this.turns.get(seat);
     if (moved !== undefined) {
       moved.endpoint = endpoint;
-      this.table.settleAt(endpoint, moved.session, item.tokens);
+      this.table.settleAt(endpoint.id, moved.session, item.tokens);
+      this.peer?.held(moved.session, false);
       return;
     }
     this.table.sweep(nowMs);
-    const key = this.sessionOf(item);
+    const key = this.keyOf(item);
     if (key === undefined) return;
     const resident = this.table.get(key);
     const session = resident ?? this.newSession(key, item);
+    const isNew = resident === undefined || resident.isElsewhere;
     this.table.began(session, endpoint, item.tokens);
     this.turns.set(seat, { session, endpoint });
+    this.peer?.held(session, isNew);
     // Larger turns of the session may wait in other bands, and pass from now on.
     if (resident === undefined) this.announce();
   }
@@ -157,22 +175,44 @@ class Sessions implements SessionLimit {
   reported(endpoint: EndpointView, _nowMs: number, seat: SeatView): void {
     const turn = this.turns.get(seat);
     const { promptTokens, completionTokens } = seat.usage;
-    if (turn?.endpoint === endpoint) this.table.grew(turn.session, promptTokens + completionTokens);
+    if (turn?.endpoint !== endpoint) return;
+    this.table.grew(turn.session, promptTokens + completionTokens);
+    this.peer?.held(turn.session, false);
   }
 
   released(endpoint: EndpointView, nowMs: number, seat: SeatView): void {
     const turn = this.turns.get(seat);
     // A seat that was moved is given back where it had been.
     if (turn === undefined || turn.endpoint !== endpoint) return;
-    this.table.ended(turn.session, nowMs, !seat.isUnsent);
+    const { session } = turn;
+    if (this.table.ended(session, nowMs, !seat.isUnsent)) this.peer?.ended(session, !session.isLeaving);
     this.announce();
   }
 
   sessionEnded(_endpoint: EndpointView, _nowMs: number, seat: SeatView): void {
     const turn = this.turns.get(seat);
     if (turn === undefined) return;
-    this.table.end(turn.session);
+    if (this.table.end(turn.session)) this.peer?.ended(turn.session, false);
     this.announce();
+  }
+
+  share(peer: SessionPeer): SessionSharing {
+    if (this.peer !== undefined) {
+      throw new FlowConfigError('sessionLimit', [{ path: 'share', expected: 'a limit that is shared once', got: 'one that is shared' }]);
+    }
+    this.peer = peer;
+    const { inactivity: inactivityMs, maxSessions = Number.POSITIVE_INFINITY } = this.settings;
+    return {
+      inactivityMs,
+      maxSessions,
+      adopt: (claim, nowMs) => this.adopt(claim, nowMs),
+      release: (name, isUnsent) => this.release(name, isUnsent),
+      own: (nowMs) => this.own(nowMs),
+      // Names stay, or resident sessions would be taken for others.
+      stop: () => {
+        this.peer = { nameOf: (key) => peer.nameOf(key), held: () => {}, ended: () => {} };
+      },
+    };
   }
 
   /** Also heard from one controller to the other, where two share the detector. */
@@ -196,7 +236,7 @@ class Sessions implements SessionLimit {
     table.sweep(nowMs);
     const waiting = new Set<string>();
     for (const item of held) {
-      const key = this.sessionOf(item);
+      const key = this.keyOf(item);
       if (key !== undefined && table.get(key) === undefined) waiting.add(key);
     }
     return {
@@ -206,12 +246,51 @@ class Sessions implements SessionLimit {
       waiting: waiting.size,
       tokens: table.tokens,
       expired: table.expired,
+      ...(this.peer !== undefined && { elsewhere: table.elsewhereSize }),
     };
+  }
+
+  private keyOf(item: ItemView): string | undefined {
+    const key = this.sessionOf(item);
+    return key === undefined || this.peer === undefined ? key : this.peer.nameOf(key);
   }
 
   private newSession(key: string, item: ItemView): Session {
     const prefix: unknown = this.settings.sharedPrefix?.(item);
-    return new Session(key, isPrefix(prefix) ? prefix : undefined);
+    if (!isPrefix(prefix)) return new Session(key, undefined);
+    return new Session(key, this.peer === undefined ? prefix : { id: this.peer.nameOf(prefix.id), tokens: prefix.tokens });
+  }
+
+  private adopt({ name, endpoint, tokens, prefix }: SessionClaim, nowMs: number): number {
+    const { table } = this;
+    table.sweep(nowMs);
+    const resident = table.get(name);
+    const session = resident ?? new Session(name, prefix);
+    table.adopt(session, endpoint, tokens);
+    // Its turns may have waited here, as those of a new session.
+    if (resident === undefined) this.announce();
+    if (session.running > 0) return Number.POSITIVE_INFINITY;
+    return Math.max(session.idleSinceMs + this.settings.inactivity - nowMs, 0);
+  }
+
+  private release(name: string, isUnsent: boolean): boolean {
+    const session = this.table.get(name);
+    if (session === undefined) return false;
+    const hadTurnsHere = session.running > 0 || session.idleSinceMs !== Number.NEGATIVE_INFINITY;
+    if ((isUnsent && hadTurnsHere) || !this.table.end(session)) return false;
+    this.announce();
+    return true;
+  }
+
+  private own(nowMs: number): [session: ResidentSession, forMs: number][] {
+    const { table, settings } = this;
+    table.sweep(nowMs);
+    const all: [ResidentSession, number][] = [];
+    for (const session of table) {
+      if (session.isElsewhere) continue;
+      all.push([session, session.running > 0 ? settings.inactivity : session.idleSinceMs + settings.inactivity - nowMs]);
+    }
+    return all;
   }
 
   /** A session that is larger than the whole cache goes where there is none. */

@@ -2,6 +2,10 @@
  * The sessions that are resident: how many there are, what they hold at each endpoint, and when the next idle one ends.
  *
  *     dispatch of its first turn ──► running ⇄ idle ── inactivity, or told ──► gone, and everything it held is given back
+ *                                       ▲        ╲
+ *     told of by another replica ──► elsewhere ◄──╯ ── told ──► gone
+ *
+ * An endpoint is known by its ID: that is what replicas have in common.
  *
  * Invariant: `size` = sessions that began and did not end; the tokens of an endpoint are the sum over its sessions and their prefixes, each
  * prefix once.
@@ -21,14 +25,16 @@ export class Session {
   running = 0;
   /** The largest context of its turns, tokens. */
   tokens = 0;
-  /** When its last turn ended. */
-  idleSinceMs = 0;
+  /** When its last turn here ended. */
+  idleSinceMs: number = Number.NEGATIVE_INFINITY;
   /** It was told to end, and ends with its last running turn. */
   isLeaving = false;
   /** Something of it was sent to a server. */
   isServed = false;
-  /** Where its last turn went. */
-  endpoint: EndpointView | undefined = undefined;
+  /** Its last turn ran in another replica, which says when it ends. */
+  isElsewhere = false;
+  /** The ID of the endpoint where its last turn went. */
+  endpoint: string | undefined = undefined;
   readonly key: string;
   readonly prefix: SharedPrefix | undefined;
 
@@ -46,11 +52,13 @@ function ownTokens({ prefix }: Session, context: number): number {
 /** What the sessions of one endpoint hold. */
 class Holdings {
   tokens = 0;
+  sessions = 0;
   /** Of each prefix, how many sessions have it, and the tokens that are counted for it. */
   private readonly prefixes = new Map<string, { sessions: number; tokens: number }>();
 
   add(session: Session): void {
     const { prefix } = session;
+    this.sessions++;
     this.tokens += ownTokens(session, session.tokens);
     if (prefix === undefined) return;
     const held = this.prefixes.get(prefix.id);
@@ -64,6 +72,7 @@ class Holdings {
 
   remove(session: Session): void {
     const { prefix } = session;
+    this.sessions--;
     this.tokens -= ownTokens(session, session.tokens);
     const held = prefix && this.prefixes.get(prefix.id);
     if (prefix === undefined || held === undefined) return;
@@ -88,10 +97,13 @@ export class SessionTable {
   expired = 0;
   /** What all endpoints hold together. */
   tokens = 0;
+  /** Sessions that are resident because other replicas told of them. */
+  elsewhereSize = 0;
   private readonly sessions = new Map<string, Session>();
   /** Sessions without a running turn, the one that is idle longest first. */
   private readonly idle = new Set<Session>();
-  private readonly holdings = new WeakMap<EndpointView, Holdings>();
+  /** By the endpoint's ID. */
+  private readonly holdings = new Map<string, Holdings>();
   private readonly inactivityMs: number;
 
   constructor(inactivityMs: number) {
@@ -111,27 +123,43 @@ export class SessionTable {
     return this.sessions.get(key);
   }
 
-  tokensAt(endpoint: EndpointView): number {
-    return this.holdings.get(endpoint)?.tokens ?? 0;
+  [Symbol.iterator](): Iterator<Session> {
+    return this.sessions.values();
+  }
+
+  tokensAt({ id }: EndpointView): number {
+    return this.holdings.get(id)?.tokens ?? 0;
   }
 
   /** What the endpoint would hold if the session were there, with so many tokens at least. It is not there yet. */
-  tokensWith(endpoint: EndpointView, session: Session, tokens: number): number {
+  tokensWith({ id }: EndpointView, session: Session, tokens: number): number {
     const context = Math.max(session.tokens, tokens);
-    return (this.holdings.get(endpoint) ?? none).sumWith(session, context);
+    return (this.holdings.get(id) ?? none).sumWith(session, context);
   }
 
   /** A turn begins at the endpoint; its session with it where it was not resident. */
   began(session: Session, endpoint: EndpointView, tokens: number): void {
     this.sessions.set(session.key, session);
     this.idle.delete(session);
+    this.setElsewhere(session, false);
     session.running++;
     session.isLeaving = false;
+    this.settleAt(endpoint.id, session, tokens);
+  }
+
+  /** A turn of the session ran in another replica, at this endpoint. The replica says when it ends, unless a turn runs here. */
+  adopt(session: Session, endpoint: string, tokens: number): void {
+    this.sessions.set(session.key, session);
+    session.isServed = true;
+    if (session.running === 0) {
+      this.idle.delete(session);
+      this.setElsewhere(session, true);
+    }
     this.settleAt(endpoint, session, tokens);
   }
 
   /** The session is at this endpoint from now on, and its context has at least so many tokens. */
-  settleAt(endpoint: EndpointView, session: Session, tokens: number): void {
+  settleAt(endpoint: string, session: Session, tokens: number): void {
     this.leaveEndpoint(session);
     session.tokens = Math.max(session.tokens, tokens);
     session.endpoint = endpoint;
@@ -151,20 +179,22 @@ export class SessionTable {
     if (endpoint !== undefined && tokens > session.tokens) this.settleAt(endpoint, session, tokens);
   }
 
-  /** A turn of the session ended. A session of which nothing was ever sent ends with it. */
-  ended(session: Session, nowMs: number, wasSent: boolean): void {
+  /** A turn of the session ended. A session of which nothing was ever sent ends with it. True when the session ended. */
+  ended(session: Session, nowMs: number, wasSent: boolean): boolean {
     session.running--;
     session.isServed ||= wasSent;
-    if (session.running > 0) return;
+    if (session.running > 0) return false;
     session.idleSinceMs = nowMs;
-    if (session.isLeaving || !session.isServed) this.remove(session);
-    else this.idle.add(session);
+    if (session.isLeaving || !session.isServed) return this.remove(session);
+    this.idle.add(session);
+    return false;
   }
 
-  /** The session ends: now, or with its last running turn. */
-  end(session: Session): void {
-    if (session.running > 0) session.isLeaving = true;
-    else this.remove(session);
+  /** The session ends: now, or with its last running turn. True when it ended now. */
+  end(session: Session): boolean {
+    if (session.running === 0) return this.remove(session);
+    session.isLeaving = true;
+    return false;
   }
 
   /** Ends the sessions whose inactivity lease is over. Amortized O(1). */
@@ -182,20 +212,30 @@ export class SessionTable {
     return Number.POSITIVE_INFINITY;
   }
 
-  /** Does nothing for one that is gone: another may have its key by now. */
-  private remove(session: Session): void {
+  /** False for one that is gone, and then it does nothing: another may have its key by now. */
+  private remove(session: Session): boolean {
     this.idle.delete(session);
-    if (this.sessions.get(session.key) !== session) return;
+    if (this.sessions.get(session.key) !== session) return false;
     this.sessions.delete(session.key);
+    this.setElsewhere(session, false);
     this.leaveEndpoint(session);
+    return true;
+  }
+
+  private setElsewhere(session: Session, isElsewhere: boolean): void {
+    if (session.isElsewhere === isElsewhere) return;
+    session.isElsewhere = isElsewhere;
+    this.elsewhereSize += isElsewhere ? 1 : -1;
   }
 
   private leaveEndpoint(session: Session): void {
-    const held = session.endpoint && this.holdings.get(session.endpoint);
+    const { endpoint } = session;
     session.endpoint = undefined;
-    if (held === undefined) return;
+    const held = endpoint === undefined ? undefined : this.holdings.get(endpoint);
+    if (endpoint === undefined || held === undefined) return;
     this.tokens -= held.tokens;
     held.remove(session);
     this.tokens += held.tokens;
+    if (held.sessions === 0) this.holdings.delete(endpoint);
   }
 }

@@ -181,8 +181,9 @@ export const observables: readonly ObservableFigure[] = [
   ),
   single(upDownCounter, instruments.sessions, ({ sessions }, { constant }) => {
     if (sessions === undefined) return [];
-    const { resident, idle, waiting } = sessions;
-    const states = Object.entries({ running: resident - idle, idle, waiting });
+    const { resident, idle, waiting, elsewhere } = sessions;
+    const here = resident - idle - (elsewhere ?? 0);
+    const states = Object.entries({ running: here, idle, waiting, ...(elsewhere !== undefined && { elsewhere }) });
     return states.map(([state, value]): Figure => [value, { ...constant, [attributes.sessionState]: state }]);
   }),
   single(

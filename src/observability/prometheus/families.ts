@@ -298,8 +298,9 @@ export const families: readonly Family<FlowReadings>[] = [
     help: 'Sessions that are resident, and new ones that are held back. Absent where no detector limits sessions.',
     labels: ['state', 'inference_pool'],
     samples: ({ figures: { sessions }, pool }) => [
-      ...one({ state: 'running', ...pool }, sessions && sessions.resident - sessions.idle),
+      ...one({ state: 'running', ...pool }, sessions && sessions.resident - sessions.idle - (sessions.elsewhere ?? 0)),
       ...one({ state: 'idle', ...pool }, sessions?.idle),
+      ...one({ state: 'elsewhere', ...pool }, sessions?.elsewhere),
       ...one({ state: 'waiting', ...pool }, sessions?.waiting),
     ],
   },

@@ -4,28 +4,11 @@
  * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs one refusal.
  */
 import { type EndpointPool, type EndpointView, schemas } from '../../index.js';
+import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
 
-/** A connection that publishes: any client. */
-export interface MarkPublisher {
-  publish(channel: string, message: string): Promise<unknown>;
-}
-
-/** A connection of node-redis that only listens: `client.duplicate()`, connected. */
-export interface NodeRedisSubscriber {
-  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
-  unsubscribe(channel: string): Promise<unknown>;
-}
-
-/** A connection of ioredis or iovalkey that only listens. */
-export interface IoRedisSubscriber {
-  subscribe(channel: string): Promise<unknown>;
-  unsubscribe(channel: string): Promise<unknown>;
-  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
-  off(event: 'message', listener: (channel: string, message: string) => void): unknown;
-}
-
-export type MarkSubscriber = NodeRedisSubscriber | IoRedisSubscriber;
+export type MarkPublisher = MessagePublisher;
+export type MarkSubscriber = MessageSubscriber;
 
 export interface SharedMarksOptions {
   /** Replicas with this name share their marks. */
@@ -101,24 +84,6 @@ export function sharedMarks(
       await Promise.resolve(subscriber.unsubscribe(channel)).catch(() => {});
     },
   };
-}
-
-function isIoRedis(subscriber: MarkSubscriber): subscriber is IoRedisSubscriber {
-  return 'evalsha' in subscriber;
-}
-
-/** Resolves to the way to hear no more. */
-async function listen(subscriber: MarkSubscriber, channel: string, hear: (message: string) => void): Promise<() => void> {
-  if (!isIoRedis(subscriber)) {
-    await subscriber.subscribe(channel, hear);
-    return () => {};
-  }
-  const onMessage = (from: string, message: string): void => {
-    if (from === channel) hear(message);
-  };
-  subscriber.on('message', onMessage);
-  await subscriber.subscribe(channel);
-  return () => subscriber.off('message', onMessage);
 }
 
 /** Undefined for a message that is none of ours. */

@@ -112,7 +112,7 @@ describe('what an endpoint holds', () => {
   it('goes along with a session that goes elsewhere', () => {
     const table = make();
     const session = begun(table, 's', 100);
-    table.settleAt(b, session, 120);
+    table.settleAt(b.id, session, 120);
     expect([table.tokensAt(a), table.tokensAt(b)]).toEqual([0, 120]);
   });
 

@@ -69,10 +69,11 @@ function makeFigure([name]: readonly [string, string]): HTMLElement {
   return make('div', '', make('dt', '', name), make('dd'));
 }
 
-function showSessions({ resident, idle, maxSessions, waiting, tokens, expired }: FrameSessions): void {
+function showSessions({ resident, idle, elsewhere, maxSessions, waiting, tokens, expired }: FrameSessions): void {
   const rows = [
     ['resident', maxSessions === null ? count(resident) : `${count(resident)} of ${count(maxSessions)}`],
     ['of them idle', count(idle)],
+    ...(elsewhere === undefined ? [] : [['of them in other replicas', count(elsewhere)] as const]),
     ['waiting', count(waiting)],
     ['tokens held', count(tokens)],
     ['ended by expiry', count(expired)],

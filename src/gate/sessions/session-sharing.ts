@@ -1,0 +1,57 @@
+/**
+ * How a limit of sessions hears of those of other replicas, and tells of its own: the contract between the detector and whatever carries
+ * the messages.
+ *
+ * Invariant: what was adopted from elsewhere is not told until it has a turn here.
+ */
+import type { SharedPrefix } from './session-table.js';
+
+/** A session that is resident here. */
+export interface ResidentSession {
+  /** By `nameOf`. */
+  readonly key: string;
+  /** The ID of the endpoint where its last turn went. */
+  readonly endpoint: string | undefined;
+  /** The largest context of its turns. */
+  readonly tokens: number;
+  readonly prefix: SharedPrefix | undefined;
+}
+
+/** A session as it is known to all replicas. */
+export interface SessionClaim {
+  /** By `nameOf`. */
+  readonly name: string;
+  /** The ID of the endpoint at which it counts. */
+  readonly endpoint: string;
+  /** The largest context of its turns, tokens from 0 up. */
+  readonly tokens: number;
+  readonly prefix: SharedPrefix | undefined;
+}
+
+/** Hears of the sessions that have turns here. Must not throw. */
+export interface SessionPeer {
+  /** The name under which all replicas know a session, or a shared prefix. Asked several times for a request. */
+  nameOf(key: string): string;
+  /** A session is at this endpoint and of this size. `isNew`: it was not resident here, or only because others told so. */
+  held(session: ResidentSession, isNew: boolean): void;
+  /** A session ended, but not for its inactivity. `isUnsent`: because nothing of it was sent to a server. */
+  ended(session: ResidentSession, isUnsent: boolean): void;
+}
+
+/** The side of the limit. */
+export interface SessionSharing {
+  readonly inactivityMs: number;
+  /** Infinity = unlimited. */
+  readonly maxSessions: number;
+  /**
+   * Counts a session from elsewhere until it is released, or has a turn here. The answer: how long it would be resident by its turns here,
+   * ms from now; 0 for none; Infinity while one runs, in which case it stays this replica's own.
+   */
+  adopt(claim: SessionClaim, nowMs: number): number;
+  /** A session ended elsewhere. One with a running turn here ends with that. `isUnsent`: it is left alone if it had turns here. True when it ended. */
+  release(name: string, isUnsent: boolean): boolean;
+  /** The sessions that have turns here or had the last one here, and how long they stay resident without another, ms. */
+  own(nowMs: number): [session: ResidentSession, forMs: number][];
+  /** Nothing is told from now on. Names stay; the limit cannot be shared again. */
+  stop(): void;
+}

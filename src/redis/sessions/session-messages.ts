@@ -1,0 +1,62 @@
+/**
+ * What replicas say of their sessions, as text.
+ *
+ * Invariant: whatever is read is bounded: names, numbers, and how many sessions one message tells of. Spans are told and no instants,
+ * because clocks differ.
+ */
+import type { SessionClaim } from '../../index.js';
+
+/** A session that is resident, for so long unless it is told again. */
+export interface ToldSession extends SessionClaim {
+  readonly forMs: number;
+}
+
+export type SessionMessage =
+  | { readonly kind: 'held'; readonly from: string; readonly sessions: readonly ToldSession[] }
+  | { readonly kind: 'ended'; readonly from: string; readonly name: string; readonly isUnsent: boolean }
+  /** A replica is new here, and asks the others for their sessions. */
+  | { readonly kind: 'new'; readonly from: string };
+
+/** Names that are longer are hashed before they are told. */
+export const longestName = 200;
+const longestEndpoint = 2_000;
+/** One message tells of so many sessions at most. */
+export const mostSessions = 100;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Undefined for a message that is none of ours. */
+export function readMessage(text: string): SessionMessage | undefined {
+  try {
+    const message = JSON.parse(text) as Fields;
+    const { kind, from, sessions, name, isUnsent } = message;
+    if (!isText(from, longestName)) return undefined;
+    if (kind === 'new') return { kind, from };
+    if (kind === 'ended' && isText(name, longestName)) return { kind, from, name, isUnsent: isUnsent === true };
+    if (kind !== 'held' || !Array.isArray(sessions)) return undefined;
+    return { kind, from, sessions: sessions.slice(0, mostSessions).flatMap(readSession) };
+  } catch {
+    return undefined;
+  }
+}
+
+function readSession(given: unknown): ToldSession[] {
+  if (typeof given !== 'object' || given === null) return [];
+  const { name, endpoint, tokens, forMs, prefix } = given as Fields;
+  const isOne = isText(name, longestName) && isText(endpoint, longestEndpoint) && isAmount(tokens) && isAmount(forMs) && forMs > 0;
+  return isOne ? [{ name, endpoint, tokens, forMs, prefix: readPrefix(prefix) }] : [];
+}
+
+function readPrefix(given: unknown): SessionClaim['prefix'] {
+  if (typeof given !== 'object' || given === null) return undefined;
+  const { id, tokens } = given as Fields;
+  return isText(id, longestName) && isAmount(tokens) ? { id, tokens } : undefined;
+}
+
+function isText(value: unknown, longest: number): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= longest;
+}
+
+function isAmount(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER;
+}

@@ -1,0 +1,267 @@
+/**
+ * The sessions that are resident are those of all replicas: each tells what begins, moves, grows and ends, by publish and subscribe.
+ *
+ *     turn here ──► table ──► message ──► tables of the others, until it is told again, ends, or its time is over
+ *
+ * Invariant: no request waits for the network, and nothing waits to be sent. What came from elsewhere is not sent on. A lost message is made
+ * good when the session is told again.
+ */
+import { sha256 } from '@noble/hashes/sha2';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { type Clock, type ResidentSession, realClock, type SessionLimit, schemas } from '../../index.js';
+import { letProcessEnd } from '../engine/engine-link.js';
+import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
+import { keyName, newReplicaId } from '../leases/lease-options.js';
+import { longestName, mostSessions, readMessage, type SessionMessage, type ToldSession } from './session-messages.js';
+import { SessionsElsewhere } from './sessions-elsewhere.js';
+
+export interface SharedSessionsOptions {
+  /** Replicas with this name share their sessions. */
+  readonly name: string;
+  /** Whether messages hold a hash of sessions and shared prefixes, and not their names: the same in all replicas. @default false */
+  readonly hashKeys?: boolean | undefined;
+  /**
+   * Sessions of other replicas that are counted here at most, an integer from 1 up: what bounds the memory that a faulty replica can fill.
+   * @default 10,000, or twice `maxSessions` where that is more
+   */
+  readonly maxElsewhere?: number | undefined;
+  /** @default 'headgate' */
+  readonly prefix?: string | undefined;
+  /** The clock of the controller. @default realClock */
+  readonly clock?: Clock | undefined;
+}
+
+export interface SharedSessions {
+  /** Messages that were given to the publisher. */
+  readonly sent: number;
+  /** Messages that were not sent, because too many had no answer yet. */
+  readonly skipped: number;
+  /** Messages of other replicas that were understood. */
+  readonly received: number;
+  /** Sessions from elsewhere that were not counted, because of `maxElsewhere`. */
+  readonly refused: number;
+  /** Stops both ways; sessions from elsewhere are no longer counted. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** Messages that the publisher has not answered. */
+const mostUnanswered = 256;
+/** From one attempt to listen to the next. */
+const againMs = 1_000;
+/** Others are told within this time of a replica that is new, and all that begin within it at once. */
+const newcomerMs = 100;
+/** A session that grew by this factor since it was told is told again at once. */
+const growth = 1.25;
+/** Hashes are kept, because a request that waits is asked for its session again and again. */
+const mostHashes = 10_000;
+
+const { clock: clockSchema, flag, object, optional, parse, positiveInteger, value } = schemas;
+
+const optionsSchema = object({
+  name: keyName,
+  hashKeys: optional(flag(), false),
+  maxElsewhere: optional(positiveInteger()),
+  prefix: optional(keyName, 'headgate'),
+  clock: optional(clockSchema(), realClock),
+});
+
+const isLimit = (given: unknown): given is SessionLimit => typeof given === 'object' && given !== null && 'share' in given;
+const limitSchema = value('a sessionLimit()', isLimit);
+
+/** A hash for what is secret or long. */
+function naming(hashesAll: boolean): (key: string) => string {
+  const hashes = new Map<string, string>();
+  return (key) => {
+    if (!hashesAll && key.length <= longestName) return key;
+    let hash = hashes.get(key);
+    if (hash === undefined) {
+      hash = bytesToHex(sha256(utf8ToBytes(key))).slice(0, 32);
+      if (hashes.size >= mostHashes) hashes.clear();
+      hashes.set(key, hash);
+    }
+    return hash;
+  };
+}
+
+/**
+ * Ties the `sessionLimit()` of each replica together: a session that is resident in one counts in all towards `maxSessions` and, at its
+ * endpoint (by its ID), towards `footprint`, and its turns pass in all. Call it before the first request. All replicas need the same `by`,
+ * and should have the same limits.
+ *
+ * Replicas that see the same free place may all fill it: the pool is over by what began in the others within the time of one message, at most
+ * (replicas − 1) · the free places that each saw. A lost message undercounts until the session is told again, a quarter of `inactivity` later.
+ * Costs one message for a session that begins, moves to another endpoint or replica, grows by a quarter or ends, and one for a hundred
+ * sessions four times in each `inactivity`; a message costs O(1), and nothing waits for it.
+ * @throws FlowConfigError
+ * @example
+ * const limit = sessionLimit({ maxSessions: 200 });
+ * const shared = sharedSessions({ publisher: client, subscriber }, limit, { name: 'chat' });
+ */
+export function sharedSessions(
+  { publisher, subscriber }: { readonly publisher: MessagePublisher; readonly subscriber: MessageSubscriber },
+  limit: SessionLimit,
+  options: SharedSessionsOptions,
+): SharedSessions {
+  const { name, prefix, hashKeys, clock, maxElsewhere } = parse(optionsSchema, options, 'sharedSessions');
+  const self = newReplicaId();
+  const channel = `${prefix}:{${name}}:sessions`;
+  /** What was last told of a session. */
+  const told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
+  /**
+   * Sessions that ended and were not told yet. Those that take their places here are told first, or replicas in which others wait would give
+   * the places away, too.
+   */
+  const endings = new Map<string, boolean>();
+  const counts = { sent: 0, skipped: 0, received: 0, refused: 0 };
+  const timers = { retelling: undefined as unknown, newcomer: undefined as unknown, listening: undefined as unknown };
+  let unanswered = 0;
+  let isClosed = false;
+  let unlisten: (() => void) | undefined;
+
+  const sharing = parse(limitSchema, limit, 'sharedSessions: limit').share({ nameOf: naming(hashKeys), held, ended });
+  const { inactivityMs, maxSessions } = sharing;
+  const most = maxElsewhere ?? Math.max(10_000, maxSessions === Number.POSITIVE_INFINITY ? 0 : 2 * maxSessions);
+  const elsewhere = new SessionsElsewhere(most, clock, (session) => sharing.release(session, false));
+
+  function send(message: SessionMessage): void {
+    if (unanswered >= mostUnanswered) {
+      counts.skipped++;
+      return;
+    }
+    counts.sent++;
+    unanswered++;
+    void publish(JSON.stringify(message));
+  }
+
+  /** Never rejects: a session of which nobody hears is told again. */
+  async function publish(text: string): Promise<void> {
+    try {
+      await publisher.publish(channel, text);
+    } catch {
+    } finally {
+      unanswered--;
+    }
+  }
+
+  function held(session: ResidentSession, isNew: boolean): void {
+    const before = told.get(session);
+    const isKnown = before !== undefined && before.endpoint === session.endpoint && session.tokens < before.tokens * growth;
+    if (isKnown && !isNew) return;
+    if (isNew) {
+      elsewhere.forget(session.key);
+      endings.delete(session.key);
+    }
+    tell([[session, inactivityMs]]);
+  }
+
+  function ended({ key }: ResidentSession, isUnsent: boolean): void {
+    elsewhere.forget(key);
+    if (endings.size === 0) queueMicrotask(tellEndings);
+    endings.set(key, isUnsent);
+  }
+
+  function tellEndings(): void {
+    for (const [ending, isUnsent] of endings) send({ kind: 'ended', from: self, name: ending, isUnsent });
+    endings.clear();
+  }
+
+  function tell(sessions: readonly (readonly [ResidentSession, number])[]): void {
+    const all: ToldSession[] = [];
+    for (const [session, forMs] of sessions) {
+      const { key, endpoint, tokens, prefix: shared } = session;
+      told.set(session, { endpoint, tokens: Math.max(tokens, 1) });
+      if (endpoint !== undefined) all.push({ name: key, endpoint, tokens, forMs: Math.ceil(forMs), prefix: shared });
+    }
+    send({ kind: 'held', from: self, sessions: all });
+  }
+
+  /** For those who missed a message, and so that sessions at work do not run out elsewhere. */
+  function tellAll(): void {
+    const own = sharing.own(clock.now());
+    for (let from = 0; from < own.length; from += mostSessions) tell(own.slice(from, from + mostSessions));
+  }
+
+  function hear(text: string): void {
+    const message = isClosed ? undefined : readMessage(text);
+    if (message === undefined || message.from === self) return;
+    counts.received++;
+    if (message.kind === 'new') greet();
+    else if (message.kind === 'held') message.sessions.forEach(adopt);
+    else if (sharing.release(message.name, message.isUnsent)) elsewhere.forget(message.name);
+  }
+
+  function adopt(session: ToldSession): void {
+    if (!elsewhere.hasRoomFor(session.name)) {
+      counts.refused++;
+      return;
+    }
+    const hereForMs = sharing.adopt(session, clock.now());
+    if (hereForMs === Number.POSITIVE_INFINITY) return;
+    elsewhere.keep(session.name, Math.max(Math.min(session.forMs, inactivityMs), hereForMs));
+  }
+
+  /** Replicas that start together are told once. */
+  function greet(): void {
+    timers.newcomer ??= later(() => {
+      timers.newcomer = undefined;
+      tellAll();
+    }, newcomerMs);
+  }
+
+  function later(run: () => void, delayMs: number): unknown {
+    const timer = clock.setTimeout(run, delayMs);
+    letProcessEnd(timer);
+    return timer;
+  }
+
+  function retell(): void {
+    timers.retelling = later(
+      () => {
+        tellAll();
+        retell();
+      },
+      Math.min(Math.max(inactivityMs / 4, newcomerMs), 2 ** 31 - 1),
+    );
+  }
+
+  async function startListening(): Promise<void> {
+    try {
+      const stop = await listen(subscriber, channel, hear);
+      if (isClosed) return stop();
+      unlisten = stop;
+      send({ kind: 'new', from: self });
+    } catch {
+      if (!isClosed) timers.listening = later(() => void startListening(), againMs);
+    }
+  }
+
+  retell();
+  const isListening = startListening();
+
+  return {
+    get sent() {
+      return counts.sent;
+    },
+    get skipped() {
+      return counts.skipped;
+    },
+    get received() {
+      return counts.received;
+    },
+    get refused() {
+      return counts.refused;
+    },
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      for (const timer of Object.values(timers)) clock.clearTimeout(timer);
+      elsewhere.clear();
+      sharing.stop();
+      await isListening;
+      unlisten?.();
+      try {
+        await subscriber.unsubscribe(channel);
+      } catch {}
+    },
+  };
+}

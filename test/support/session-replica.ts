@@ -1,0 +1,62 @@
+/** A replica with a limit of sessions that it shares, for tests: its controller, and turns by name. */
+
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowController,
+  type Lease,
+  maxOf,
+  type SessionLimitOptions,
+  sessionLimit,
+} from '../../src/index.js';
+import { type SharedSessionsOptions, sharedSessions } from '../../src/redis/index.js';
+import type { ManualClock } from '../../src/testing/index.js';
+import { type Connection, MessageChannel } from './message-channel.js';
+
+export { MessageChannel };
+
+export class SessionReplica {
+  readonly pool = new EndpointPool();
+  readonly limit;
+  readonly flow;
+  readonly shared;
+  readonly running = new Map<string, Lease>();
+  private readonly clock: ManualClock;
+
+  constructor(clock: ManualClock, connection: Connection, limits: SessionLimitOptions, options: Partial<SharedSessionsOptions> = {}) {
+    this.clock = clock;
+    for (const id of ['a', 'b']) this.pool.add(id);
+    this.limit = sessionLimit(limits);
+    this.shared = sharedSessions(connection, this.limit, { name: 'chat', clock, ...options });
+    const saturationDetector = maxOf(concurrencyDetector({ maxConcurrency: 1_000 }), this.limit);
+    this.flow = new FlowController({ clock, pool: this.pool, saturationDetector, defaultRequestTtl: 0 });
+  }
+
+  /** A turn of `session`; its lease is under `name` while it runs. */
+  send(session: string, name = session, tokens = 0): void {
+    void this.flow.enqueue({ byteSize: 1, tokens, sessionId: session } as never, { fairnessId: 'tenant', priority: 0 }).then((outcome) => {
+      if (outcome.type === 'Dispatched') this.running.set(name, outcome.lease);
+    });
+  }
+
+  end(name: string, isLast = false): void {
+    const lease = this.running.get(name);
+    this.running.delete(name);
+    if (isLast) lease?.endSession();
+    lease?.release();
+  }
+
+  where(name: string): string | undefined {
+    return this.running.get(name)?.endpoint?.id;
+  }
+
+  tokensAt(id: string): number {
+    return this.limit.tokensAt(this.pool.get(id)!, this.clock.now());
+  }
+
+  /** Sessions that are resident, and those of them from elsewhere. */
+  get resident(): [all: number, elsewhere: number] {
+    const { resident, elsewhere } = this.limit.sessions([], this.clock.now());
+    return [resident, elsewhere ?? -1];
+  }
+}
