@@ -25,6 +25,13 @@ async function play(seed: number, lossOneIn: number | undefined): Promise<string
     await turns();
     channel.deliver();
   };
+  const endOne = (replica: SessionReplica): void => {
+    const name = [...replica.running.keys()][random.int(replica.running.size + 1)];
+    if (name === undefined) return;
+    const turnsOfIt = replicas.flatMap(({ running }) => [...running.keys()]).filter((turn) => turn.split(' ')[0] === name.split(' ')[0]);
+    // A session that is told to end while it runs in the other replica is back after a message: one more may begin meanwhile.
+    replica.end(name, turnsOfIt.length === 1 && random.int(3) === 0);
+  };
   await settle();
   channel.isInstant = lossOneIn === undefined;
   if (lossOneIn !== undefined) channel.loses = () => random.int(lossOneIn) === 0;
@@ -32,8 +39,9 @@ async function play(seed: number, lossOneIn: number | undefined): Promise<string
   for (let step = 0; step < 100 && problems.length === 0; step++) {
     const replica = replicas[random.int(2)]!;
     const deed = random.int(6);
-    if (deed < 3) replica.send(`s${random.int(10)}`, `turn ${step}`, random.int(500));
-    else if (deed < 5) replica.end([...replica.running.keys()][random.int(replica.running.size + 1)] ?? '', random.int(3) === 0);
+    const session = `s${random.int(10)}`;
+    if (deed < 3) replica.send(session, `${session} ${step}`, random.int(500));
+    else if (deed < 5) endOne(replica);
     // Sessions from elsewhere that are over within 50 ms end together.
     else clock.advance(100 * random.int(inactivityMs / 200));
     await settle();

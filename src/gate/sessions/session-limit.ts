@@ -261,23 +261,31 @@ class Sessions implements SessionLimit {
     return new Session(key, this.peer === undefined ? prefix : { id: this.peer.nameOf(prefix.id), tokens: prefix.tokens });
   }
 
-  private adopt({ name, endpoint, tokens, prefix }: SessionClaim, nowMs: number): number {
+  private adopt({ name, endpoint, tokens, prefix, forMs }: SessionClaim, nowMs: number): boolean {
     const { table } = this;
     table.sweep(nowMs);
     const resident = table.get(name);
+    // Whoever had the last turn tells the others how long it stays.
+    if (resident?.running === 0 && !resident.isElsewhere && this.idleForMs(resident, nowMs) > forMs) return false;
     const session = resident ?? new Session(name, prefix);
     table.adopt(session, endpoint, tokens);
     // Its turns may have waited here, as those of a new session.
     if (resident === undefined) this.announce();
-    if (session.running > 0) return Number.POSITIVE_INFINITY;
-    return Math.max(session.idleSinceMs + this.settings.inactivity - nowMs, 0);
+    return session.isElsewhere;
+  }
+
+  private idleForMs({ idleSinceMs }: Session, nowMs: number): number {
+    return idleSinceMs + this.settings.inactivity - nowMs;
   }
 
   private release(name: string, isUnsent: boolean): boolean {
     const session = this.table.get(name);
     if (session === undefined) return false;
     const hadTurnsHere = session.running > 0 || session.idleSinceMs !== Number.NEGATIVE_INFINITY;
-    if ((isUnsent && hadTurnsHere) || !this.table.end(session)) return false;
+    const hasEnded = (!isUnsent || !hadTurnsHere) && this.table.end(session);
+    // It is resident for the others, too, until its turn here ends.
+    if (session.running > 0) this.peer?.held(session, true);
+    if (!hasEnded) return false;
     this.announce();
     return true;
   }
@@ -288,7 +296,7 @@ class Sessions implements SessionLimit {
     const all: [ResidentSession, number][] = [];
     for (const session of table) {
       if (session.isElsewhere) continue;
-      all.push([session, session.running > 0 ? settings.inactivity : session.idleSinceMs + settings.inactivity - nowMs]);
+      all.push([session, session.running > 0 ? settings.inactivity : this.idleForMs(session, nowMs)]);
     }
     return all;
   }

@@ -26,6 +26,8 @@ export interface SessionClaim {
   /** The largest context of its turns, tokens from 0 up. */
   readonly tokens: number;
   readonly prefix: SharedPrefix | undefined;
+  /** How long it stays resident without another turn, ms above 0. */
+  readonly forMs: number;
 }
 
 /** Hears of the sessions that have turns here. Must not throw. */
@@ -44,10 +46,10 @@ export interface SessionSharing {
   /** Infinity = unlimited. */
   readonly maxSessions: number;
   /**
-   * Counts a session from elsewhere until it is released, or has a turn here. The answer: how long it would be resident by its turns here,
-   * ms from now; 0 for none; Infinity while one runs, in which case it stays this replica's own.
+   * Counts a session from elsewhere until it is released, or has a turn here. False where it stays this replica's own: a turn of it runs here,
+   * or the last one here ended later.
    */
-  adopt(claim: SessionClaim, nowMs: number): number;
+  adopt(claim: SessionClaim, nowMs: number): boolean;
   /** A session ended elsewhere. One with a running turn here ends with that. `isUnsent`: it is left alone if it had turns here. True when it ended. */
   release(name: string, isUnsent: boolean): boolean;
   /** The sessions that have turns here or had the last one here, and how long they stay resident without another, ms. */

@@ -129,6 +129,9 @@ const perReplica: Readonly<Record<string, string>> = {
   'session-limit-detector': 'its sessions are counted',
 };
 
+/** What code can share, and files cannot. */
+const inCode: Readonly<Record<string, string>> = { 'session-limit-detector': '; in code sharedSessions() shares them' };
+
 /** What each replica has for itself of quotas. */
 function quotaLints({ quotas }: NonNullable<GatewayConfig['sharedState']>, text: string): string[] {
   const declared = declaredPlugins(text).filter(({ type }) => type === 'quota-detector');
@@ -146,7 +149,9 @@ function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): st
   const own = declaredPlugins(text).filter(({ type }) => perReplica[type] !== undefined);
   const drainMs = Number(leases.drainDuration ?? 60_000);
   return [
-    ...own.map(({ type }) => `${type}: ${perReplica[type]} in each replica; only sharedState.${limits ?? 'quotas'} is shared`),
+    ...own.map(
+      ({ type }) => `${type}: ${perReplica[type]} in each replica; only sharedState.${limits ?? 'quotas'} is shared${inCode[type] ?? ''}`,
+    ),
     ...quotaLints(sharedState, text),
     ...(limits !== undefined && drainMs < timeouts.totalMs
       ? [

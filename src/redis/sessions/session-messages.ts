@@ -6,13 +6,8 @@
  */
 import type { SessionClaim } from '../../index.js';
 
-/** A session that is resident, for so long unless it is told again. */
-export interface ToldSession extends SessionClaim {
-  readonly forMs: number;
-}
-
 export type SessionMessage =
-  | { readonly kind: 'held'; readonly from: string; readonly sessions: readonly ToldSession[] }
+  | { readonly kind: 'held'; readonly from: string; readonly sessions: readonly SessionClaim[] }
   | { readonly kind: 'ended'; readonly from: string; readonly name: string; readonly isUnsent: boolean }
   /** A replica is new here, and asks the others for their sessions. */
   | { readonly kind: 'new'; readonly from: string };
@@ -40,7 +35,7 @@ export function readMessage(text: string): SessionMessage | undefined {
   }
 }
 
-function readSession(given: unknown): ToldSession[] {
+function readSession(given: unknown): SessionClaim[] {
   if (typeof given !== 'object' || given === null) return [];
   const { name, endpoint, tokens, forMs, prefix } = given as Fields;
   const isOne = isText(name, longestName) && isText(endpoint, longestEndpoint) && isAmount(tokens) && isAmount(forMs) && forMs > 0;

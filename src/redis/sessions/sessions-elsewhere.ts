@@ -28,8 +28,9 @@ export class SessionsElsewhere {
     return this.endsAtMs.size < this.most || this.endsAtMs.has(name);
   }
 
+  /** Of several replicas that tell of it, the longest span counts. */
   keep(name: string, forMs: number): void {
-    const atMs = this.clock.now() + forMs;
+    const atMs = Math.max(this.clock.now() + forMs, this.endsAtMs.get(name) ?? 0);
     this.endsAtMs.set(name, atMs);
     if (atMs < this.timerAtMs) this.scanAt(atMs);
   }

@@ -8,11 +8,11 @@
  */
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
-import { type Clock, type ResidentSession, realClock, type SessionLimit, schemas } from '../../index.js';
+import { type Clock, type ResidentSession, realClock, type SessionClaim, type SessionLimit, schemas } from '../../index.js';
 import { letProcessEnd } from '../engine/engine-link.js';
 import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
-import { longestName, mostSessions, readMessage, type SessionMessage, type ToldSession } from './session-messages.js';
+import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
 import { SessionsElsewhere } from './sessions-elsewhere.js';
 
 export interface SharedSessionsOptions {
@@ -166,7 +166,7 @@ export function sharedSessions(
   }
 
   function tell(sessions: readonly (readonly [ResidentSession, number])[]): void {
-    const all: ToldSession[] = [];
+    const all: SessionClaim[] = [];
     for (const [session, forMs] of sessions) {
       const { key, endpoint, tokens, prefix: shared } = session;
       told.set(session, { endpoint, tokens: Math.max(tokens, 1) });
@@ -190,14 +190,13 @@ export function sharedSessions(
     else if (sharing.release(message.name, message.isUnsent)) elsewhere.forget(message.name);
   }
 
-  function adopt(session: ToldSession): void {
+  function adopt(session: SessionClaim): void {
     if (!elsewhere.hasRoomFor(session.name)) {
       counts.refused++;
       return;
     }
-    const hereForMs = sharing.adopt(session, clock.now());
-    if (hereForMs === Number.POSITIVE_INFINITY) return;
-    elsewhere.keep(session.name, Math.max(Math.min(session.forMs, inactivityMs), hereForMs));
+    const forMs = Math.min(session.forMs, inactivityMs);
+    if (sharing.adopt({ ...session, forMs }, clock.now())) elsewhere.keep(session.name, forMs);
   }
 
   /** Replicas that start together are told once. */

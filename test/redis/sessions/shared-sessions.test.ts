@@ -66,6 +66,25 @@ describe('sessions of several replicas', () => {
     expect([one.running.has('second'), two.resident]).toEqual([true, [1, 1]]);
   });
 
+  it('stay resident while a turn runs in another replica than the one that ended them', async () => {
+    const { one, two, settle } = await setUp({ maxSessions: 5 });
+    one.send('s1');
+    two.send('s1');
+    await settle();
+    one.end('s1', true);
+    await settle();
+    expect([one.resident, two.resident]).toEqual([
+      [1, 1],
+      [1, 0],
+    ]);
+    two.end('s1');
+    await settle();
+    expect([one.resident, two.resident]).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  });
+
   it('pass as resident in the other replica, go to their endpoint there, and are its own from then on', async () => {
     const { clock, one, two, settle } = await setUp({ maxSessions: 1, footprint: 1_000 });
     for (const [name, there] of [
@@ -112,7 +131,8 @@ describe('sessions of several replicas', () => {
   });
 
   it('stay while they are at work, and run out elsewhere when they do here', async () => {
-    const { clock, one, two, settle } = await setUp({ maxSessions: 5 });
+    const { clock, channel, one, two, settle } = await setUp({ maxSessions: 5 });
+    channel.isInstant = true;
     one.send('s1');
     await settle();
     for (let minute = 0; minute < 30; minute++) {
