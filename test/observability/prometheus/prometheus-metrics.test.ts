@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import {
   byStage,
+  concurrencyDetector,
   EndpointPool,
   FlowConfigError,
   maxOf,
@@ -91,6 +92,23 @@ describe('prometheusMetrics', () => {
     ]);
     expect(select(series, 'session_tokens').map(({ value }) => value)).toEqual([1]);
     expect(select(series, 'sessions_expired_total').map(({ value }) => value)).toEqual([0]);
+  });
+
+  it('tells sessions of other replicas apart from those that run here', async () => {
+    const limit = sessionLimit({ by: 'fairnessId', maxSessions: 5 });
+    const { flow, register } = setUp({}, { saturationDetector: maxOf(concurrencyDetector({ maxConcurrency: 9 }), limit) });
+    const sharing = limit.share({ nameOf: (name) => name, held: () => {}, ended: () => {} });
+    runNow(flow, { fairnessId: 'a' });
+    const states = async () => select(await scrape(register), 'sessions').map(({ labels, value }) => [labels.state, value]);
+    const [running, idle, waiting] = [
+      ['running', 1],
+      ['idle', 0],
+      ['waiting', 0],
+    ];
+    expect(await states()).toEqual([running, idle, ['elsewhere', 0], waiting]);
+    for (const name of ['b', 'c']) sharing.adopt({ name, endpoint: 'x', tokens: 7, prefix: undefined, forMs: 1_000 }, 0);
+    expect(await states()).toEqual([running, idle, ['elsewhere', 2], waiting]);
+    expect(flow.figures().sessions).toMatchObject({ resident: 3, elsewhere: 2, tokens: 15 });
   });
 
   it('says of shadow mode what would have been, and nothing of it otherwise', async () => {
