@@ -356,9 +356,15 @@ export class PriorityBand implements PickedBand {
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
     for (const flow of this.flows.values()) flow.queue = this.queueForFlow();
     for (const item of items) (this.sharedQueue ?? item.flow?.queue)?.push(item);
-    if (!isLinedUpAnew) return;
-    for (const flow of this.active) this.selector?.flowActivated(flow);
-    for (const item of items) if (item.flow !== undefined) this.selector?.itemAdded(item.flow, item);
+    if (isLinedUpAnew) this.introduce();
+  }
+
+  /** Tells a new selector what waits. */
+  introduce(): void {
+    this.notePolicies();
+    if (this.selector === undefined) return;
+    for (const flow of this.active) this.selector.flowActivated(flow);
+    for (const item of this.waitingItems()) this.selector.itemAdded(item.flow as Flow, item);
   }
 
   /**

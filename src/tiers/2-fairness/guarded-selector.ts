@@ -1,4 +1,8 @@
-/** A selector behind a guard: exceptions and wrong answers are reported, and methods that it does not have cost nothing. */
+/**
+ * A selector behind a guard: exceptions and wrong answers are reported, and methods that it does not have cost nothing.
+ *
+ * Invariant: a policy that fails to make a selector is asked again, once a second at most, while its band has something to pick.
+ */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
 import { nearMisses } from '../../base/near-misses.js';
@@ -10,14 +14,19 @@ import { readServiceFigures, type ServiceFigures } from './service-figures.js';
 export interface PickedBand extends BandView {
   /** True for one of its flows that may be picked now. May throw for foreign values. */
   isActiveFlow(candidate: unknown): candidate is FlowView;
+  /** The policy has made its selector late: tells it what waits. */
+  introduce(): void;
 }
+
+const retryAfterMs = 1000;
 
 export class GuardedSelector implements FlowSelector {
   /** True when dispatches that never waited must be told as well. */
-  readonly hearsDispatches: boolean;
+  hearsDispatches = false;
   /** True when leases must remember their flow. */
-  readonly hearsSettlements: boolean;
-  private readonly selector: FlowSelector;
+  hearsSettlements = false;
+  private selector: FlowSelector;
+  private retryAtMs = Number.NEGATIVE_INFINITY;
   private readonly policy: FlowFairnessPolicy;
   private readonly band: PickedBand;
   private readonly guard: PluginGuard;
@@ -26,9 +35,8 @@ export class GuardedSelector implements FlowSelector {
     this.policy = policy;
     this.band = band;
     this.guard = new PluginGuard('fairness', policy, errors);
-    this.selector = this.create(band);
-    this.hearsDispatches = this.guard.has(this.selector, 'dispatched');
-    this.hearsSettlements = this.guard.has(this.selector, 'settled') || this.guard.has(this.selector, 'consumed');
+    this.selector = this.create() ?? { pick: (nowMs) => this.retry(nowMs) };
+    this.noteHooks();
   }
 
   /** Undefined when the policy failed to pick an active flow of its band. */
@@ -178,9 +186,28 @@ export class GuardedSelector implements FlowSelector {
     }
   }
 
-  private create(band: BandView): FlowSelector {
+  private noteHooks(): void {
+    this.hearsDispatches = this.guard.has(this.selector, 'dispatched');
+    this.hearsSettlements = this.guard.has(this.selector, 'settled') || this.guard.has(this.selector, 'consumed');
+  }
+
+  /** Picks in place of a selector that could not be made. @throws while it cannot */
+  private retry(nowMs: number): FlowView | undefined {
+    let made: FlowSelector | undefined;
+    if (nowMs >= this.retryAtMs) {
+      this.retryAtMs = nowMs + retryAfterMs;
+      made = this.create();
+    }
+    if (made === undefined) throw new Error('createSelector failed: flows take turns until it makes a selector');
+    this.selector = made;
+    this.noteHooks();
+    this.band.introduce();
+    return made.pick(nowMs);
+  }
+
+  private create(): FlowSelector | undefined {
     try {
-      const selector = this.policy.createSelector(band);
+      const selector = this.policy.createSelector(this.band);
       if (typeof selector?.pick === 'function') {
         this.tellNearMisses(selector);
         return selector;
@@ -189,7 +216,7 @@ export class GuardedSelector implements FlowSelector {
     } catch (error) {
       this.guard.failed(error);
     }
-    return { pick: () => undefined };
+    return undefined;
   }
 
   private tellNearMisses(selector: FlowSelector): void {

@@ -80,6 +80,57 @@ describe('when a fairness policy fails', () => {
   );
 });
 
+describe('a fairness policy that could not make its selector', () => {
+  /** Fails as often as told, then serves the flow that it counts most requests of. */
+  function lateBy(failures: number) {
+    const made = { asked: 0, settled: 0 };
+    const fairness = policy(() => {
+      made.asked++;
+      if (made.asked <= failures) throw new Error('no connection yet');
+      const waiting = new Map<FlowView, number>();
+      const add = (flow: FlowView, by: number) => waiting.set(flow, (waiting.get(flow) ?? 0) + by);
+      return {
+        pick: () => [...waiting].filter(([flow]) => flow.waiting > 0).sort(([, a], [, b]) => b - a)[0]?.[0],
+        itemAdded: (flow) => add(flow, 1),
+        dispatched: (flow) => add(flow, -1),
+        settled: () => made.settled++,
+      };
+    });
+    return { fairness, made };
+  }
+
+  it('is asked again at the next decision, and hears of everything that waits', () => {
+    const { fairness, made } = lateBy(1);
+    expect(served(fairness).order).toEqual(['a', 'a', 'b', 'a', 'b', 'c']);
+    expect(made.asked).toBe(2);
+  });
+
+  it('is asked once a second, while flows take turns and each decision says why', () => {
+    const { fairness, made } = lateBy(3);
+    const { flow, clock } = makeFlow({ bands: [{ priority: 0, fairness }], defaultRequestTtl: 0 });
+    const errors = record(flow, 'pluginError');
+    const leases = record(flow, 'dispatched');
+    runNow(flow, key('a'));
+    for (const name of ['a', 'a', 'a', 'a', 'b', 'b', 'c']) void flow.enqueue(request, key(name));
+    const goOn = (times: number): void => {
+      for (let i = 0; i < times; i++) leases.at(-1)?.lease.release();
+    };
+    const order = (): string => leases.map(({ item }) => item.fairnessId).join('');
+    goOn(3);
+    clock.advance(999);
+    expect([order(), made]).toEqual(['aabc', { asked: 2, settled: 0 }]);
+    expect(String(errors.at(-1)?.error)).toContain('createSelector failed: flows take turns');
+    clock.advance(1);
+    goOn(1);
+    expect([order(), made]).toEqual(['aabca', { asked: 3, settled: 0 }]);
+    clock.advance(1000);
+    const faults = errors.length;
+    goOn(4);
+    expect([order(), made]).toEqual(['aabcaaab', { asked: 4, settled: 3 }]);
+    expect(errors).toHaveLength(faults);
+  });
+});
+
 describe('what a fairness policy is told', () => {
   it('is the way of every request, in order', async () => {
     const told: string[] = [];
