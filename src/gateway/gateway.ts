@@ -191,9 +191,7 @@ class RunningGateway implements Gateway {
     const hasModels = config.upstreams.some(({ labels }) => labels.model !== undefined);
     const isNewFlow = config.flowFingerprint !== before.flowFingerprint || hadModels !== hasModels;
     if (isNewFlow) {
-      // Before they are in force: with quotas of their own they would let go once more what all replicas may.
-      this.shared?.shareQuotas(config.detectors, before.detectors);
-      this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
+      this.reconfigureFlow(config, before);
     } else {
       // The same plugins, with what they have learnt.
       Object.assign(next, { flow: before.flow, detectors: before.detectors });
@@ -216,6 +214,18 @@ class RunningGateway implements Gateway {
     this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.blindDetector, this.agent, this.flow);
     const isShared = this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
     return [...needingRestart(before, config), ...(isShared ? [] : ['sharedState'])];
+  }
+
+  /** @throws FlowConfigError, and then the quotas of `before` are in force as they were */
+  private reconfigureFlow(config: GatewayConfig, before: GatewayConfig): void {
+    // Before they are in force: with quotas of their own they would let go once more what all replicas may.
+    this.shared?.shareQuotas(config.detectors, before.detectors);
+    try {
+      this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
+    } catch (error) {
+      this.shared?.shareQuotas(before.detectors, config.detectors);
+      throw error;
+    }
   }
 
   close({ delayMs = 0 }: { readonly delayMs?: number } = {}): Promise<FlowStats> {

@@ -156,6 +156,24 @@ describeWithEngines('two gateways with a quota of their provider', (engine) => {
   });
 });
 
+describeWithEngines('a gateway with a quota of its provider', (engine) => {
+  it('goes on by it when another configuration is refused', async () => {
+    const upstream = await startUpstream();
+    const fileWith = (limit: number): object =>
+      fileOf([upstream.url], {
+        plugins: [{ type: 'quota-detector', parameters: { groups: [{ quotas: [{ unit: 'requests', limit }] }] } }],
+        flowControl: { saturationDetector: { pluginRef: 'quota-detector' } },
+        sharedState: { url: engine().url, pool: 'refused', quotas: true, replicas: 1, callTimeout: '5s' },
+      });
+    const { gateway, post } = await startGateway(fileWith(100_000));
+    expect((await post(chat)).status).toBe(200);
+    const next = loadGatewayConfig(fileWith(200_000));
+    expect(() => gateway.reconfigure({ ...next, flow: { ...next.flow, maxBands: 0 } })).toThrow('maxBands');
+    expect(gateway.flow.figures().quotas?.quotas).toMatchObject([{ isShared: true, limit: 100_000 }]);
+    expect((await post(chat)).status).toBe(200);
+  });
+});
+
 describe('a gateway file with shared state', () => {
   const base = 'listen: { port: 0 }\nupstreams: [{ id: a, url: "http://a" }]\n';
   const check = (section: string, more = ''): ReturnType<typeof checkSource> => checkSource(`${base}sharedState: ${section}\n${more}`);
