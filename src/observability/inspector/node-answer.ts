@@ -16,9 +16,13 @@ export interface NodeLikeResponse {
   write(chunk: Uint8Array): boolean;
   end(): unknown;
   once(event: 'close' | 'drain', listener: () => void): unknown;
+  destroy?(): unknown;
 }
 
-/** Never rejects: what `ask` throws goes to `next`, or is answered with 500. */
+/**
+ * Never rejects: what `ask` throws goes to `next`, or is answered with 500, and an answer that fails on its way is broken off. Whoever mounts
+ * the page need not wait for it, and a rejection that nobody hears would end the process.
+ */
 export async function answerNode(
   ask: (request: InspectorRequest) => Promise<Response>,
   req: NodeLikeRequest,
@@ -26,8 +30,11 @@ export async function answerNode(
   next: ((error?: unknown) => void) | undefined,
 ): Promise<void> {
   let response: Response;
+  let body: Reader | undefined;
   try {
     response = await ask({ method: req.method ?? 'GET', url: req.url ?? '/', headers: req.headers });
+    // Throws for a body that was sent before.
+    body = response.body?.getReader();
   } catch (error) {
     if (next !== undefined) {
       next(error);
@@ -35,17 +42,22 @@ export async function answerNode(
     }
     response = new Response(null, { status: 500 });
   }
-  res.statusCode = response.status;
-  response.headers.forEach((value, name) => {
-    res.setHeader(name, value);
-  });
-  if (response.body !== null) await send(response.body, res);
-  res.end();
+  try {
+    res.statusCode = response.status;
+    response.headers.forEach((value, name) => {
+      res.setHeader(name, value);
+    });
+    if (body !== undefined) await send(body, res);
+    res.end();
+  } catch {
+    res.destroy?.();
+  }
 }
 
+type Reader = ReadableStreamDefaultReader<Uint8Array>;
+
 /** Ends with the body, or with the connection. */
-async function send(body: ReadableStream<Uint8Array>, res: NodeLikeResponse): Promise<void> {
-  const reader = body.getReader();
+async function send(reader: Reader, res: NodeLikeResponse): Promise<void> {
   let wakeUp: () => void = () => {};
   let isClosed = false;
   res.once('close', () => {

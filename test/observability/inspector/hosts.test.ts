@@ -9,7 +9,9 @@ import fastify from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { FlowController } from '../../../src/index.js';
 import { type Inspector, inspector } from '../../../src/observability/inspector/index.js';
+import { ManualClock } from '../../../src/testing/index.js';
 import { key, makeFlow, request, runNow } from '../../support/flow.js';
 
 const mount = '/internal/inspector';
@@ -136,6 +138,50 @@ describe('node:http2', () => {
     expect(first).toMatch(/^data: \{/);
     stream.close();
     await expect.poll(() => page.watchers).toBe(0);
+  });
+});
+
+describe('a page that cannot be sent', () => {
+  async function serve(page: Inspector, handled: (done: Promise<void>) => void): Promise<string> {
+    const server = http.createServer((req, res) => handled(page.node(req, res)));
+    await new Promise<void>((resolve) => server.listen(0, resolve));
+    closers.push(
+      () => new Promise((resolve) => server.close(resolve)),
+      () => server.closeAllConnections(),
+      () => page.close(),
+    );
+    return `http://localhost:${(server.address() as AddressInfo).port}`;
+  }
+
+  it('breaks its stream off, and ends no process, when the controller cannot be looked at any more', async () => {
+    const { flow } = makeFlow();
+    const clock = new ManualClock();
+    let isBroken = false;
+    const overview: FlowController['overview'] = (bounds) => {
+      if (isBroken) throw new Error('cannot look');
+      return flow.overview(bounds);
+    };
+    const looked = { overview, stats: () => flow.stats(), on: flow.on.bind(flow), explain: () => undefined };
+    const page = inspector(looked as never, { authorize: () => true, clock });
+    const ends: Promise<void>[] = [];
+    const url = await serve(page, (done) => ends.push(done));
+    const response = await fetch(`${url}/?view=events`);
+    const reader = response.body!.getReader();
+    await reader.read();
+    isBroken = true;
+    clock.advance(500);
+    await expect(reader.read()).rejects.toThrow();
+    await expect(ends[0]).resolves.toBeUndefined();
+    expect(page.watchers).toBe(0);
+  });
+
+  it('is answered with 500 when authorize answers one Response twice, whose body can be sent once', async () => {
+    const { flow } = makeFlow();
+    const login = new Response('log in', { status: 401 });
+    const ends: Promise<void>[] = [];
+    const url = await serve(inspector(flow, { authorize: () => login }), (done) => ends.push(done));
+    expect([(await fetch(url)).status, (await fetch(url)).status]).toEqual([401, 500]);
+    await expect(Promise.all(ends)).resolves.toHaveLength(2);
   });
 });
 
