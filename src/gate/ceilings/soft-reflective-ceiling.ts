@@ -50,7 +50,7 @@ export function softReflectiveCeiling(): UsageLimitPolicy {
     reopens: true,
     computeLimits(saturation, priorities, ceilings) {
       const bands = priorities.length;
-      canGate = bands > 1 && saturation < 1 && saturation >= reflectiveCeiling(bands - 1, saturation, bands);
+      canGate = saturation < 1 && saturation >= reflectiveCeiling(bands - 1, saturation, bands);
       const gated = canGate && opens(openingPeriod(saturation)) ? 1 : 0;
       for (let i = 0; i < bands; i++) ceilings[i] = i === 0 || saturation < reflectiveCeiling(i, saturation, bands) ? 1 : gated;
     },

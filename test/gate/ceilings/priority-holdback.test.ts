@@ -1,5 +1,11 @@
-import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, interpolatedUsageLimit, priorityHoldback, type UsageLimitPolicy } from '../../../src/index.js';
+import { describe, expect, it, vi } from 'vitest';
+import {
+  concurrencyDetector,
+  interpolatedUsageLimit,
+  priorityHoldback,
+  staticUsageLimit,
+  type UsageLimitPolicy,
+} from '../../../src/index.js';
 import { key, makeFlow, request } from '../../support/flow.js';
 
 function ceilings(policy: UsageLimitPolicy, priorities: readonly number[]): number[] {
@@ -32,8 +38,16 @@ describe('priorityHoldback', () => {
       'priorityHoldback: minCeiling: expected a number from 0 up, below 1 (minCeiling is required); got nothing',
     );
     expect(() => priorityHoldback({ minCeiling: 1 })).toThrow('minCeiling: expected a number from 0 up, below 1; got 1 (number)');
+    for (const wrong of [-0.1, '0.5', Number.NaN]) {
+      expect(() => priorityHoldback({ minCeiling: wrong as number })).toThrow('minCeiling: expected a number from 0 up, below 1; got');
+    }
+    expect(() => priorityHoldback({ minCeiling: 0.5, maxCeiling: 0.5 })).toThrow('minCeiling: expected a number below maxCeiling (0.5)');
     expect(() => priorityHoldback({ minCeiling: 0.8, maxCeiling: 0.5 })).toThrow('minCeiling: expected a number below maxCeiling (0.5)');
     expect(() => priorityHoldback({ minCeiling: 0.8, shape: 'cubic' as 'linear' })).toThrow('shape: expected one of "linear"');
+  });
+
+  it('closes the lowest band for good at a ceiling of 0', () => {
+    expect(ceilings(priorityHoldback({ minCeiling: 0 }), [2, 1, 0])).toEqual([1, 0.5, 0]);
   });
 
   /** docs/policies/priority-holdback-policy.md */
@@ -58,7 +72,9 @@ describe('interpolatedUsageLimit', () => {
       1, 0.9, 0.8, 0.7, 0.6,
     ]);
     expect(ceilings(interpolatedUsageLimit(), priorities)).toEqual([1, 1, 1, 1, 1]);
-    expect(() => interpolatedUsageLimit({ threshold: 0 })).toThrow('threshold: expected a number above 0, at most 1; got 0 (number)');
+    expect(() => interpolatedUsageLimit({ threshold: 0 })).toThrow(
+      'interpolatedUsageLimit: threshold: expected a number above 0, at most 1; got 0 (number)',
+    );
   });
 
   /** docs/policies/interpolated-usage-limit-policy.md */
@@ -74,5 +90,22 @@ describe('interpolatedUsageLimit', () => {
     expect(passed(-1)).toBe(4);
     expect(passed(0)).toBe(1);
     expect(passed(3)).toBe(0);
+  });
+});
+
+describe.each([
+  ['priorityHoldback', 'priority-holdback-policy', () => priorityHoldback({ minCeiling: 0.5 })],
+  ['interpolatedUsageLimit', 'interpolated-usage-limit-policy', () => interpolatedUsageLimit({ threshold: 0.5 })],
+  ['staticUsageLimit', 'static-usage-limit-policy', () => staticUsageLimit()],
+])('%s', (_name, type, make) => {
+  it('is computed when the set of bands changes, and not for every request', () => {
+    const usageLimitPolicy = make();
+    const computed = vi.spyOn(usageLimitPolicy, 'computeLimits');
+    const { flow } = makeFlow({ saturationDetector: () => 0, usageLimitPolicy, bands: [{ priority: 1 }, { priority: 0 }] });
+    for (let i = 0; i < 5; i++) flow.tryEnqueue(request, key());
+    expect([usageLimitPolicy.type, computed.mock.calls.length]).toEqual([type, 1]);
+    flow.reconfigure({ bands: [{ priority: 2 }] });
+    flow.tryEnqueue(request, key());
+    expect(computed).toHaveBeenCalledTimes(2);
   });
 });

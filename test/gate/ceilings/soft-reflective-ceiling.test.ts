@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openingPeriod } from '../../../src/gate/ceilings/soft-reflective-ceiling.js';
+import { openingPeriod, reflectiveCeiling, softReflectiveCeilingPlugin } from '../../../src/gate/ceilings/soft-reflective-ceiling.js';
 import { concurrencyDetector, softReflectiveCeiling, type UsageLimitPolicy } from '../../../src/index.js';
 import { dial, key, makeFlow, request, turns } from '../../support/flow.js';
 
@@ -25,6 +25,32 @@ describe('softReflectiveCeiling', () => {
     expect(rhythm(softReflectiveCeiling(), 0.75, 9)).toEqual([0, 0, 1, 0, 0, 1, 0, 0, 1]);
     expect(rhythm(softReflectiveCeiling(), 0.5, 3)).toEqual([1, 1, 1]);
     expect(rhythm(softReflectiveCeiling(), 1, 3)).toEqual([0, 0, 0]);
+  });
+
+  it('counts only releases at which the lowest band could be gated', () => {
+    const afterwards = (saturation: number | undefined, priorities?: readonly number[]): number[] => {
+      const policy = softReflectiveCeiling();
+      if (saturation !== undefined) look(policy, saturation, priorities);
+      for (let i = 0; i < 2; i++) policy.dispatched?.(100);
+      return rhythm(policy, 0.75, 3);
+    };
+    expect(afterwards(0.75)).toEqual([1, 0, 0]);
+    expect([undefined, 0.3, 1].map((saturation) => afterwards(saturation))).toEqual(Array(3).fill([0, 0, 1]));
+    expect([[], [100]].map((alone) => afterwards(0.75, alone))).toEqual(Array(2).fill([0, 0, 1]));
+  });
+
+  it('gates a band from its ceiling up, which is the mirror image of the saturation by its rank', () => {
+    expect([0, 1, 2].map((rank) => reflectiveCeiling(rank, 0.6, 3))).toEqual([1, 0.7, 0.4]);
+    expect(reflectiveCeiling(0, 0.6, 1)).toBe(1);
+    // The second of four has its ceiling at 0.75.
+    expect(look(softReflectiveCeiling(), 0.74, [3, 2, 1, 0])).toEqual([1, 1, 0, 0]);
+    expect(look(softReflectiveCeiling(), 0.75, [3, 2, 1, 0])).toEqual([1, 0, 0, 0]);
+  });
+
+  it('opens ever more rarely as the pool fills up, and has a period at every saturation below 1', () => {
+    expect([0, 0.4, 0.5, 0.8, 0.9].map(openingPeriod)).toEqual([1, 1, 1, 4, 9]);
+    expect(openingPeriod(1 - 1e-6)).toBe(999_000);
+    expect(openingPeriod(1 - Number.EPSILON / 2)).toBeGreaterThan(9e8);
   });
 
   it('finds the same at every look between two releases', () => {
@@ -71,9 +97,12 @@ describe('softReflectiveCeiling', () => {
     );
   });
 
-  it('does not strand a gated band that waits alone while a saturation below 1 stands still', async () => {
+  it.each([
+    ['is silent', false],
+    ['announces its changes', true],
+  ])('does not strand a gated band that waits alone while a saturation below 1 stands still: its detector %s', async (_, announces) => {
     const { flow, clock } = makeFlow({
-      saturationDetector: dial(0.75),
+      saturationDetector: dial(0.75, announces),
       usageLimitPolicy: softReflectiveCeiling(),
       bands: [{ priority: 100 }, { priority: 0 }],
     });
@@ -118,5 +147,24 @@ describe('softReflectiveCeiling', () => {
       else if (flow.tryEnqueue(request, key('chat', 100)) !== undefined) order.push('chat');
     }
     expect(order.join(' ')).toBe('chat chat chat batch chat chat chat batch chat chat chat batch');
+  });
+});
+
+describe('the parameters of softReflectiveCeiling', () => {
+  function reportsOf(parameters: unknown): [expected: string, path: readonly PropertyKey[]][] {
+    const reports: [string, readonly PropertyKey[]][] = [];
+    softReflectiveCeilingPlugin.parameters.read(parameters, (expected, path = []) => void reports.push([expected, path]));
+    return reports;
+  }
+
+  it('are an object without keys, and nothing else', () => {
+    expect(reportsOf({})).toEqual([]);
+    for (const wrong of [undefined, null, [], ['x'], 'x', () => {}]) expect(reportsOf(wrong)).toEqual([['an object without keys', []]]);
+  });
+
+  it('are refused key by key', () => {
+    expect(reportsOf({ threshold: 1, period: 2 })).toEqual(
+      ['threshold', 'period'].map((name) => ['nothing: soft-reflective-ceiling-policy takes no parameters', [name]]),
+    );
   });
 });

@@ -13,6 +13,8 @@ describe('staticUsageLimit', () => {
   });
 
   it.each([[0], [-1], [Number.NaN], [Number.POSITIVE_INFINITY], ['1']])('refuses threshold %s', (threshold) => {
-    expect(() => staticUsageLimit({ threshold: threshold as number })).toThrow(FlowConfigError);
+    const make = (): unknown => staticUsageLimit({ threshold: threshold as number });
+    expect(make).toThrow(FlowConfigError);
+    expect(make).toThrow(/^staticUsageLimit: threshold: expected a number above 0; got/);
   });
 });
