@@ -59,12 +59,49 @@ describe('busyThresholdDetector', () => {
   });
 
   it('refuses wrong thresholds, and then leaves all as they were', () => {
-    expect(() => busyThresholdDetector({ activeDecodeBlocksThreshold: 1.1 })).toThrow('expected a number from 0 to 1; got 1.1 (number)');
+    expect(() => busyThresholdDetector({ activeDecodeBlocksThreshold: 1.1 })).toThrow(
+      'busyThresholdDetector: activeDecodeBlocksThreshold: expected a number from 0 to 1; got 1.1 (number)',
+    );
+    expect(() => busyThresholdDetector({ activePrefillTokensThreshold: -1 })).toThrow('activePrefillTokensThreshold');
+    expect(() => busyThresholdDetector({ activePrefillTokensThresholdFrac: -1 })).toThrow('activePrefillTokensThresholdFrac');
     const detector = busyThresholdDetector({ activeDecodeBlocksThreshold: 0.5 });
     const wrong = { activeDecodeBlocksThreshold: 0.9, activePrefillTokensThreshold: -1, activePrefillTokensThresholdFrac: Number.NaN };
     expect(() => detector.update(wrong)).toThrow(/activePrefillTokensThreshold: expected an integer from 0 up, or null; got -1.*Frac/s);
     expect(() => detector.update({ activeDecodeBlocks: 1 } as object)).toThrow('activeDecodeBlocksThreshold');
     expect(detector.thresholds).toEqual({ activeDecodeBlocksThreshold: 0.5 });
+  });
+
+  it('weighs servers, and keeps those that are free', () => {
+    const pool = new EndpointPool();
+    pool.add('small');
+    pool.add('large', { weight: 3 });
+    for (const id of ['small', 'large']) pool.report(id, { ...idle, ranks: [{ activePrefillTokens: id === 'large' ? 5 : 0 }] });
+    const detector = busyThresholdDetector({ activePrefillTokensThreshold: 4 });
+    expect([detector.type, detector.needsPool, detector.saturation(pool, 0)]).toEqual(['busy-threshold-detector', true, 0.75]);
+    expect(detector.filter?.(pool.endpoints, 0).map(({ id }) => id)).toEqual(['small']);
+  });
+
+  it('compares with the threshold whatever the other figures of a rank are', () => {
+    const both = { activePrefillTokensThreshold: 100, activePrefillTokensThresholdFrac: 0.5, activeDecodeBlocksThreshold: 0.5 };
+    const calm = { activePrefillTokens: 0, maxNumBatchedTokens: 1000, activeDecodeBlocks: 0, totalBlocks: 10 };
+    expect(isBusy(both, calm)).toBe(false);
+    expect(isBusy(both, { ...calm, activePrefillTokens: 101 })).toBe(true);
+    expect(isBusy({ ...both, activePrefillTokensThreshold: 1000 }, { ...calm, activePrefillTokens: 501 })).toBe(true);
+    expect(isBusy(both, { ...calm, activeDecodeBlocks: 6 })).toBe(true);
+    expect(isBusy(both, { totalBlocks: 10, kvUsedBlocks: 6 })).toBe(true);
+  });
+
+  it('tells each of its listeners of an update, as often as it subscribed, until it stops', () => {
+    const detector = busyThresholdDetector();
+    let heard = 0;
+    const listener = (): void => void heard++;
+    const stops = [detector.subscribe?.(listener), detector.subscribe?.(listener)];
+    detector.update({});
+    expect(heard).toBe(2);
+    stops[0]?.();
+    detector.update({});
+    expect(heard).toBe(3);
+    expect(Object.isFrozen(detector.thresholds)).toBe(true);
   });
 
   it('lets waiting requests go in the turn in which a threshold is raised', async () => {

@@ -1,14 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import type { ConcurrencyDetectorOptions } from '../../../src/gate/detectors/concurrency-detector.js';
+import { type ConcurrencyDetectorOptions, concurrencyDetectorPlugin } from '../../../src/gate/detectors/concurrency-detector.js';
 import {
   concurrencyDetector,
+  defaultRegistry,
   EndpointPool,
   FlowConfigError,
   type FlowController,
   type FlowControllerOptions,
   type Lease,
+  type SaturationDetector,
 } from '../../../src/index.js';
-import { fakePool } from '../../support/fake-pool.js';
+import { fakeItem } from '../../support/fake-item.js';
+import { fakeEndpoint, fakePool, poolOf } from '../../support/fake-pool.js';
 import { key, leaseOf, makeFlow, request } from '../../support/flow.js';
 
 describe('concurrencyDetector', () => {
@@ -208,5 +211,103 @@ describe('concurrencyDetector', () => {
       flow.reconfigure({ saturationDetector: concurrencyDetector({ ...limits, concurrencyMode: 'hybrid', maxConcurrency: 1 }) });
       expect(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key())).toBeUndefined();
     });
+  });
+});
+
+describe('the weight of an endpoint', () => {
+  const [light, heavy, tiny] = [
+    fakeEndpoint('light', { inFlightRequests: 4, inFlightTokens: 40 }),
+    fakeEndpoint('heavy', { weight: 3, inFlightRequests: 11, inFlightTokens: 110 }),
+    fakeEndpoint('tiny', { weight: 0.01 }),
+  ] as const;
+  const make = (options: ConcurrencyDetectorOptions = {}): SaturationDetector =>
+    concurrencyDetector({ maxConcurrency: 4, maxTokenConcurrency: 40, ...options });
+  const kept = (detector: SaturationDetector): unknown => detector.filter?.([light, heavy, tiny], 0).map(({ id }) => id);
+
+  it('multiplies its seats, of which there is one at least, and none in part', () => {
+    const detector = make({ headroom: 0.3 });
+    expect([light, heavy, tiny].map((endpoint) => detector.seatsOf?.(endpoint, 0))).toEqual([5, 15, 1]);
+    expect(make({ concurrencyMode: 'hybrid' }).seatsOf?.(heavy, 0)).toBe(12);
+    expect(make({ concurrencyMode: 'tokens' }).seatsOf).toBeUndefined();
+  });
+
+  it('multiplies its part of the capacity, in requests and in tokens', () => {
+    const pool = poolOf(light, heavy, tiny);
+    // Headroom belongs to single endpoints: the pool is full without it.
+    expect(make({ headroom: 1 }).saturation(pool, 0)).toBe(15 / (4 + 12 + 1));
+    expect(make({ concurrencyMode: 'tokens', headroom: 1 }).saturation(pool, 0)).toBe(150 / (40 + 120 + 1));
+  });
+
+  it('counts in the mean over the endpoints', () => {
+    const hybrid = make({ concurrencyMode: 'hybrid' });
+    expect(hybrid.saturation(poolOf(light, heavy), 0)).toBeCloseTo((1 * 1 + 3 * (11 / 12)) / 4, 12);
+  });
+
+  it('says where there is room for one more', () => {
+    expect(kept(make())).toEqual(['heavy', 'tiny']);
+    expect(kept(make({ headroom: 0.25 }))).toEqual(['light', 'heavy', 'tiny']);
+    expect(kept(make({ concurrencyMode: 'tokens' }))).toEqual(['heavy', 'tiny']);
+    expect(kept(make({ concurrencyMode: 'tokens', headroom: 0.25 }))).toEqual(['light', 'heavy', 'tiny']);
+    expect(kept(make({ concurrencyMode: 'hybrid', maxTokenConcurrency: 36 }))).toEqual(['tiny']);
+    expect(kept(make({ concurrencyMode: 'hybrid', maxConcurrency: 3, maxTokenConcurrency: 1000 }))).toEqual(['tiny']);
+  });
+
+  it('is in the capacity when endpoints come, go or change', () => {
+    const detector = make();
+    expect(detector.saturation(poolOf(light), 0)).toBe(1);
+    expect(detector.saturation(poolOf(heavy), 0)).toBe(11 / 12);
+  });
+});
+
+describe('what a concurrency detector says of single requests', () => {
+  const busy = fakeEndpoint('busy', { weight: 2, inFlightRequests: 1, inFlightTokens: 70 });
+
+  it('is nothing unless it counts the request to come', () => {
+    for (const detector of [concurrencyDetector(), concurrencyDetector({ concurrencyMode: 'tokens' })]) {
+      expect([detector.withRoomFor, detector.waitOf]).toEqual([undefined, undefined]);
+    }
+  });
+
+  it('is where its tokens fit below the limit by weight, with headroom, and how long nobody knows', () => {
+    const detector = concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 40, headroom: 0.5, countIncoming: true });
+    const fits = (tokens: number): boolean => detector.withRoomFor?.([busy], fakeItem({ tokens }), 0).length === 1;
+    expect([0, 50, 51].map(fits)).toEqual([true, true, false]);
+    expect(detector.waitOf?.([busy], fakeItem({ tokens: 51 }), 7)).toEqual({
+      atMs: Number.POSITIVE_INFINITY,
+      notBeforeMs: 7,
+      missing: 'a server with room for its 51 tokens',
+    });
+  });
+
+  it('is no where the endpoint has no room for any, though no tokens are in flight', () => {
+    const full = fakeEndpoint('full', { inFlightRequests: 2 });
+    const detector = concurrencyDetector({ concurrencyMode: 'hybrid', maxConcurrency: 2, countIncoming: true });
+    expect(detector.withRoomFor?.([full], fakeItem({ tokens: 1 }), 0)).toEqual([]);
+  });
+});
+
+describe('a concurrency detector in a file', () => {
+  const create = (parameters: unknown): SaturationDetector =>
+    defaultRegistry().create('concurrency-detector', parameters as object) as SaturationDetector;
+
+  it('may name the producer of its counters, as files of llm-d do', () => {
+    const detector = create({ maxConcurrency: 4, inFlightLoadProducerName: 'producer' });
+    expect([detector.type, detector.saturation(fakePool([[2, 0]]), 0)]).toEqual(['concurrency-detector', 0.5]);
+    expect(() => create({ maxConcurrency: 0, inFlightLoadProducerName: 'producer' })).toThrow('maxConcurrency');
+  });
+
+  it.each([[null], ['4'], [{ maxConcurency: 4 }], [{ maxConcurency: 4, inFlightLoadProducerName: 'producer' }]])(
+    'is not made of %j',
+    (parameters) => {
+      let reports = 0;
+      concurrencyDetectorPlugin.parameters.read(parameters, () => reports++);
+      expect(reports).toBe(1);
+    },
+  );
+
+  it('says that counting the request to come needs tokens', () => {
+    expect(() => create({ countIncoming: true })).toThrow(
+      'concurrencyMode: expected "tokens" or "hybrid", because countIncoming counts tokens; got "requests"',
+    );
   });
 });

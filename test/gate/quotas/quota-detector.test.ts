@@ -628,24 +628,3 @@ describe('options', () => {
     expect((caught as FlowConfigError).issues.map((issue) => issue.path)).toEqual([path]);
   });
 });
-
-describe('servers that come and go for ever', () => {
-  const each = { groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 60 }] }] } satisfies QuotaDetectorOptions;
-
-  it('leave ten thousand groups behind at most, and none of those that are used is forgotten', () => {
-    const { detector, flow, pool, clock } = world(each, ['first']);
-    const lease = now(flow);
-    for (let i = 0; i < 30_000; i++) {
-      const server = pool.add(`server-${i}`);
-      flow.stats();
-      pool.remove(server);
-    }
-    const { quotas } = detector.quotas(clock.now());
-    expect(quotas.length).toBeLessThanOrEqual(10_000);
-    expect(quotas.filter(({ group }) => group === 'first')).toMatchObject([{ reserved: 1 }]);
-    lease.release();
-    clock.advance(1000);
-    now(flow);
-    expect(detector.quotas(clock.now()).quotas.filter(({ group }) => group === 'first')).toMatchObject([{ reserved: 1 }]);
-  });
-});
