@@ -11,6 +11,7 @@ import {
   vegas,
 } from '../../../../src/index.js';
 import { fakeEndpoint, poolOf } from '../../../support/fake-pool.js';
+import { fakeSeat } from '../../../support/fake-seat.js';
 import { key, leaseOf, makeFlow, request } from '../../../support/flow.js';
 import { inFlight, WindowFeed } from '../../../support/latency-windows.js';
 
@@ -257,5 +258,125 @@ describe('an adaptive detector', () => {
     [{ initialLimit: 5 }, 5],
   ])('begins with the bound nearest to 20: %o', (options, limit) => {
     expect(aimd(options).limit).toBe(limit);
+  });
+});
+
+describe('what an adaptive detector hears', () => {
+  const endpoint = fakeEndpoint('a');
+
+  it('is every seat that is taken and given back, from which the peak of a window comes', () => {
+    const detector = aimd({ minSamples: 1, windowMs: 1000 });
+    detector.saturation(inFlight(3), 0);
+    detector.observe({ ttftMs: 1 }, 0);
+    for (let i = 0; i < 5; i++) detector.dispatched?.(endpoint, 100, fakeSeat());
+    for (let i = 0; i < 6; i++) detector.released?.(endpoint, 200, fakeSeat());
+    detector.observe({ ttftMs: 1 }, 1000);
+    expect(detector.lastWindow).toMatchObject({ peakInFlight: 8, samples: 2 });
+    // The next window begins with what is in flight then.
+    detector.observe({ ttftMs: 1 }, 2000);
+    detector.observe({ ttftMs: 1 }, 3000);
+    expect(detector.lastWindow).toMatchObject({ peakInFlight: 2 });
+    expect(Object.isFrozen(detector.lastWindow)).toBe(true);
+  });
+
+  it('never sets its clock back', () => {
+    const detector = aimd({ minSamples: 2, windowMs: 1 });
+    detector.saturation(inFlight(1), 900);
+    detector.dispatched?.(endpoint, 400, fakeSeat());
+    detector.observe({ ttftMs: 1 });
+    detector.released?.(endpoint, 950, fakeSeat());
+    detector.observe({ ttftMs: 1 });
+    expect(detector.lastWindow).toMatchObject({ startedAtMs: 900, endedAtMs: 950 });
+  });
+
+  it('is full for an empty pool', () => {
+    expect(aimd().saturation(poolOf(), 0)).toBe(1);
+  });
+
+  it('tells each of its listeners of a rise, as often as it subscribed, until it stops', () => {
+    const detector = aimd();
+    const feed = new WindowFeed(detector);
+    let heard = 0;
+    const listener = (): void => void heard++;
+    const stops = [detector.subscribe?.(listener), detector.subscribe?.(listener)];
+    feed.play({ ttftMs: 1 });
+    expect(heard).toBe(2);
+    feed.play({ ttftMs: 9000 });
+    expect(heard).toBe(2);
+    stops[0]?.();
+    feed.play({ ttftMs: 1 });
+    expect(heard).toBe(3);
+  });
+
+  it('tells all of them of a rise, though one of them stops another', () => {
+    const detector = aimd();
+    const heard: string[] = [];
+    detector.subscribe?.(() => {
+      heard.push('first');
+      stopSecond?.();
+    });
+    const stopSecond = detector.subscribe?.(() => heard.push('second'));
+    new WindowFeed(detector).play({ ttftMs: 1 });
+    expect(heard).toEqual(['first', 'second']);
+  });
+});
+
+describe('limits that are not in order', () => {
+  const issuesOf = (options: object): unknown => {
+    try {
+      aimd(options);
+    } catch (error) {
+      return (error as FlowConfigError).issues.map(({ path, expected }) => `${path}: ${expected}`);
+    }
+    return [];
+  };
+
+  it('are told, the first of them alone', () => {
+    expect(issuesOf({ minLimit: 30, maxLimit: 20, initialLimit: 5 })).toEqual(['minLimit: an integer of at most maxLimit (20)']);
+    expect(issuesOf({ minLimit: 1001 })).toEqual(['minLimit: an integer of at most maxLimit (1000)']);
+    expect(issuesOf({ minLimit: 30, initialLimit: 29 })).toEqual(['initialLimit: at least minLimit (30)']);
+    expect(issuesOf({ maxLimit: 30, initialLimit: 31 })).toEqual(['initialLimit: at most maxLimit (30)']);
+    expect(issuesOf({ initialLimit: 1001 })).toEqual(['initialLimit: at most maxLimit (1000)']);
+  });
+
+  it('may be the same', () => {
+    for (const limits of [
+      { minLimit: 5, maxLimit: 5 },
+      { minLimit: 5, initialLimit: 5 },
+      { maxLimit: 5, initialLimit: 5 },
+      { minLimit: 1000 },
+      {},
+    ]) {
+      expect(issuesOf(limits)).toEqual([]);
+    }
+  });
+});
+
+describe('a sample', () => {
+  const learns = (sample: LatencySample, signal: 'ttft' | 'ttft-per-prompt-token'): boolean => {
+    const detector = aimd({ signal, minSamples: 1, windowMs: 1e-9 });
+    detector.observe({ ttftMs: 1, promptTokens: 1 }, 0);
+    detector.observe(sample, 1);
+    return detector.lastWindow !== undefined;
+  };
+
+  it.each<[LatencySample, boolean, boolean]>([
+    [{ ttftMs: 0, promptTokens: 1 }, true, true],
+    [{ ttftMs: 5 }, true, false],
+    [{ ttftMs: 5, promptTokens: 0 }, true, false],
+    [{ promptTokens: 5 }, false, false],
+    [{ isDrop: true }, true, true],
+    [{ isDrop: false }, false, false],
+    [{}, false, false],
+  ])('%j teaches something by latency: %s, by latency for each token: %s', (sample, byLatency, byToken) => {
+    expect([learns(sample, 'ttft'), learns(sample, 'ttft-per-prompt-token')]).toEqual([byLatency, byToken]);
+  });
+
+  it('that is wrong is told with all of its figures', () => {
+    const wrong = (): void => aimd().observe({ ttftMs: Number.POSITIVE_INFINITY, promptTokens: -1 }, Number.NEGATIVE_INFINITY);
+    expect(wrong).toThrow(FlowConfigError);
+    expect(wrong).toThrow(
+      /observe: 3 problems\n {2}ttftMs: expected a number from 0 up; got Infinity \(number\)\n {2}promptTokens: expected a number from 0 up; got -1 \(number\)\n {2}nowMs: expected an instant of the clock, ms; got -Infinity \(number\)/,
+    );
   });
 });
