@@ -51,14 +51,16 @@ export class Quota {
   }
 
   hold(amount: number, nowMs: number): Hold {
-    this.reserved += amount;
-    return { quota: this, taking: this.window.take(amount, nowMs) };
+    const taking = this.window.take(amount, nowMs);
+    this.reserved += taking.amount;
+    return { quota: this, taking };
   }
 
   /** Makes a hold count for `amount`; it stays one. */
   change({ taking }: Hold, amount: number, nowMs: number): void {
-    this.reserved += amount - taking.amount;
+    this.reserved -= taking.amount;
     this.window.settle(taking, amount, nowMs);
+    this.reserved += taking.amount;
   }
 
   /** Ends a hold: `amount` is what it really was. */

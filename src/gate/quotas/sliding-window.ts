@@ -62,35 +62,36 @@ export class SlidingWindow implements QuotaWindow {
   roomAtMs(amount: number, nowMs: number, returning = 0): number {
     const slack = this.limit * rounding;
     let over = this.used(nowMs) - returning + Math.min(amount, this.limit) - this.limit;
-    if (over <= slack) return nowMs;
+    let roomAtMs = nowMs;
     for (const entry of this.entries) {
+      if (over <= slack) break;
       over -= entry.amount;
-      if (over <= slack) return entry.atMs + this.perMs;
+      roomAtMs = entry.atMs + this.perMs;
     }
-    return nowMs;
+    return roomAtMs;
   }
 
   take(amount: number, nowMs: number): SlidingTaking {
     this.expire(nowMs);
-    this.taken += amount;
+    // A debt of more windows is never paid: it counts as one of that many.
+    const counted = Math.min(amount, mostEntries * this.limit);
+    this.taken += counted;
     const entries: Entry[] = [];
-    for (let left = amount, atMs = nowMs; left > 0; left -= this.limit, atMs += this.perMs) {
+    for (let left = counted, atMs = nowMs; left > 0; left -= this.limit, atMs += this.perMs) {
       entries.push(this.add(Math.min(left, this.limit), atMs));
-      // A debt of that many windows is never paid: it counts as one of them.
-      if (entries.length === mostEntries) break;
     }
-    return new SlidingTaking(amount, entries);
+    return new SlidingTaking(counted, entries);
   }
 
   settle(taking: Taking, amount: number, nowMs: number): void {
     const own = taking as SlidingTaking;
     const excess = own.amount - amount;
-    own.amount = amount;
     this.expire(nowMs);
     if (excess < 0) {
-      this.take(-excess, nowMs);
+      own.amount += this.take(-excess, nowMs).amount;
       return;
     }
+    own.amount = amount;
     let left = excess;
     for (let i = own.entries.length - 1; i >= 0 && left > 0; i--) {
       const entry = own.entries[i] as Entry;

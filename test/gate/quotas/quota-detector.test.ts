@@ -175,6 +175,17 @@ describe('a quota', () => {
     expect((await next).type).toBe('Dispatched');
   });
 
+  it('holds back what follows a request of far more than all that a sliding window can count, and settles it', async () => {
+    const w = world({ groups: [{ quotas: [{ unit: 'tokens', limit: 10, window: 'sliding' }] }] });
+    const lease = now(w.flow, { tokens: 6000 });
+    expect(w.flow.tryEnqueue({ byteSize: 1, tokens: 1 }, key())).toBeUndefined();
+    const next = ask(w.flow, { tokens: 3 });
+    lease.report({ promptTokens: 5, completionTokens: 2 });
+    lease.release();
+    expect((await next).type).toBe('Dispatched');
+    expect(figuresOf(w)).toMatchObject([{ used: 7, reserved: 3 }]);
+  });
+
   it('reads below full however much is used, because it closes for requests and not for all', () => {
     const { flow, detector, pool } = world(perMinute('tokens', 100), ['k1']);
     now(flow, { tokens: 100 });

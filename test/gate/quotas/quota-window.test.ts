@@ -199,6 +199,105 @@ describe('a fixed window', () => {
     window.settle(early, 0, perMs);
     expect(window.used(perMs)).toBe(5);
   });
+
+  it('begins with the first taking after the last one ended', () => {
+    const window = new FixedWindow(limit, perMs);
+    window.take(3, 500);
+    expect([window.roomAtMs(7, 600), window.roomAtMs(8, 600), window.used(1499), window.used(1500)]).toEqual([600, 1500, 3, 0]);
+    expect([window.freeAtMs(1600), window.roomAtMs(limit, 1600)]).toEqual([1600, 1600]);
+    window.take(1, 1700);
+    expect([window.roomAtMs(limit, 1800), window.freeAtMs(1800)]).toEqual([2700, 2700]);
+  });
+
+  it('takes a debt from the windows that follow, at once or one by one', () => {
+    const [often, once] = [new FixedWindow(limit, perMs), new FixedWindow(limit, perMs)];
+    for (const window of [often, once]) {
+      window.take(25, 0);
+      expect([1, 5, 6, 100].map((amount) => window.roomAtMs(amount, 0))).toEqual([2000, 2000, 3000, 3000]);
+      expect(window.freeAtMs(0)).toBe(3000);
+    }
+    expect([999, 1000, 2000, 2999, 3000].map((atMs) => often.used(atMs))).toEqual([25, 15, 5, 5, 0]);
+    expect([once.used(2000), once.roomAtMs(5, 2000), once.roomAtMs(6, 2000), once.used(3000)]).toEqual([5, 2000, 3000, 0]);
+  });
+
+  it('charges what is settled for more after its end to the next one', () => {
+    const window = new FixedWindow(limit, perMs);
+    const taking = window.take(2, 0);
+    window.settle(taking, 9, 1500);
+    expect([window.used(1500), window.roomAtMs(3, 1500), window.roomAtMs(4, 1500), taking.amount]).toEqual([7, 1500, 2500, 9]);
+  });
+
+  it('never counts less than nothing, however sums are rounded', () => {
+    const window = new FixedWindow(limit, perMs);
+    // 0.7 + 0.1 − 0.7 − 0.1 is less than 0.
+    for (const taking of [window.take(0.7, 0), window.take(0.1, 0)]) window.settle(taking, 0, 0);
+    expect(window.used(0)).toBe(0);
+  });
+
+  it('guesses its end until somebody says who knows, and anew in each window', () => {
+    const window = new FixedWindow(limit, perMs);
+    expect(window.isGuessing).toBe(true);
+    window.endsAt(400, 10);
+    expect(window.isGuessing).toBe(false);
+    window.take(3, 100);
+    expect([window.freeAtMs(100), window.used(400)]).toEqual([400, 0]);
+    window.take(3, 450);
+    expect([window.isGuessing, window.freeAtMs(450)]).toEqual([true, 1450]);
+    window.endsAt(3000, 460);
+    expect([window.isGuessing, window.freeAtMs(460)]).toEqual([false, 3000]);
+  });
+
+  it('has a burst of its limit', () => {
+    const window = new FixedWindow(limit, perMs);
+    window.burst = 4;
+    expect([window.limit, window.burst]).toEqual([4, 4]);
+  });
+});
+
+describe('a gcra window', () => {
+  const make = (burst = limit): GcraWindow => new GcraWindow(limit, perMs, burst);
+
+  it('leaks all the time, down to nothing, and its time never goes back', () => {
+    const window = make();
+    window.take(limit, 0);
+    expect([window.used(500), window.used(400)]).toEqual([5, 5]);
+    expect([5, 6, limit].map((amount) => window.roomAtMs(amount, 500))).toEqual([500, 600, 1000]);
+    expect([window.freeAtMs(500), window.used(5000), window.freeAtMs(5000)]).toEqual([1000, 0, 5000]);
+  });
+
+  it('has room for its burst, and takes a larger amount for that', () => {
+    const window = make(4);
+    expect([window.roomAtMs(4, 0), window.roomAtMs(9, 0)]).toEqual([0, 0]);
+    window.take(4, 0);
+    expect([window.roomAtMs(4, 0), window.roomAtMs(9, 0), window.roomAtMs(4, 0, 1)]).toEqual([400, 400, 300]);
+  });
+
+  it.each([
+    [8, 2],
+    [2, 0],
+    [0, 0],
+  ])('gives back what has not leaked when ten are settled for %d after six leaked: %d are left', (amount, left) => {
+    const window = make();
+    const taking = window.take(limit, 0);
+    window.settle(taking, amount, 600);
+    expect([window.used(600), taking.amount]).toEqual([left, amount]);
+  });
+
+  it('has leaked first what was taken first', () => {
+    const window = make();
+    const [first, second] = [window.take(4, 0), window.take(4, 0)];
+    window.settle(first, 0, 300);
+    expect(window.used(300)).toBe(4);
+    window.settle(second, 1, 300);
+    expect(window.used(300)).toBe(1);
+  });
+
+  it('takes now what is missing of a taking that is settled for more', () => {
+    const window = make();
+    const taking = window.take(2, 0);
+    window.settle(taking, 5, 100);
+    expect([window.used(100), taking.amount]).toEqual([4, 5]);
+  });
 });
 
 describe('a sliding window', () => {
@@ -209,5 +308,58 @@ describe('a sliding window', () => {
     expect(window.used(perMs + 500)).toBeGreaterThanOrEqual(5e4 - 1);
     expect(window.used(perMs + 500)).toBeLessThan(5.1e4);
     expect((window as unknown as { entries: unknown[] }).entries.length).toBeLessThanOrEqual(1100);
+  });
+
+  it('gives each taking free after its length, oldest first', () => {
+    const window = new SlidingWindow(limit, perMs);
+    window.take(3, 0);
+    window.take(5, 400);
+    expect([2, 3, 5, 6, limit].map((amount) => window.roomAtMs(amount, 500))).toEqual([500, 1000, 1000, 1400, 1400]);
+    expect(window.freeAtMs(500)).toBe(1400);
+    expect([999, 1000, 1399, 1400].map((atMs) => window.used(atMs))).toEqual([8, 5, 5, 0]);
+    expect([window.freeAtMs(1500), window.roomAtMs(limit, 1500)]).toEqual([1500, 1500]);
+  });
+
+  it('pays a debt of one limit in each length, beside what is taken meanwhile', () => {
+    const window = new SlidingWindow(limit, perMs);
+    window.take(25, 0);
+    window.take(3, 500);
+    expect([0, 999, 1000, 1500, 2000, 3000].map((atMs) => window.used(atMs))).toEqual([28, 28, 18, 15, 5, 0]);
+  });
+
+  it('gives back the end of a debt first, and nothing twice', () => {
+    const make = () => {
+      const window = new SlidingWindow(limit, perMs);
+      return { window, taking: window.take(25, 0) };
+    };
+    const [early, late] = [make(), make()];
+    early.window.settle(early.taking, 12, 0);
+    expect([early.window.used(0), early.window.used(1000), early.window.used(2000), early.taking.amount]).toEqual([12, 2, 0, 12]);
+    // Ten of them have expired.
+    late.window.settle(late.taking, 0, 1500);
+    expect(late.window.used(1500)).toBe(0);
+    late.window.take(4, 1500);
+    expect(late.window.used(1500)).toBe(4);
+  });
+
+  it('takes now what is missing of a taking that is settled for more', () => {
+    const window = new SlidingWindow(limit, perMs);
+    const taking = window.take(2, 0);
+    window.settle(taking, 5, 600);
+    expect([window.used(999), window.used(1000), window.used(1600), taking.amount]).toEqual([5, 3, 0, 5]);
+  });
+
+  it('counts a debt of more than 512 lengths as one of 512, and has no room before', () => {
+    const window = new SlidingWindow(limit, perMs);
+    const taking = window.take(6000, 0);
+    expect([window.used(0), window.roomAtMs(1, 0), window.freeAtMs(0)]).toEqual([5120, 512_000, 512_000]);
+    window.settle(taking, 7, 0);
+    expect([window.used(0), window.roomAtMs(3, 0), window.roomAtMs(4, 0)]).toEqual([7, 0, 1000]);
+  });
+
+  it('has a burst of its limit', () => {
+    const window = new SlidingWindow(limit, perMs);
+    window.burst = 4;
+    expect([window.limit, window.burst]).toEqual([4, 4]);
   });
 });

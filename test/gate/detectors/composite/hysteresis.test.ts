@@ -4,12 +4,14 @@ import { loadConfig } from '../../../../src/config/index.js';
 import type { HysteresisOptions } from '../../../../src/gate/detectors/composite/hysteresis.js';
 import {
   concurrencyDetector,
+  type EndpointView,
   FlowConfigError,
   maxOf,
   type SaturationDetector,
   utilizationDetector,
   withHysteresis,
 } from '../../../../src/index.js';
+import { fakeItem } from '../../../support/fake-item.js';
 import { fakePool } from '../../../support/fake-pool.js';
 import { fakeSeat } from '../../../support/fake-seat.js';
 import { dial, key, leaseOf, makeFlow, request, runNow, turns } from '../../../support/flow.js';
@@ -34,6 +36,7 @@ describe('withHysteresis', () => {
   });
 
   it('has levels of its own, and reads 1 at the upper one', () => {
+    expect(readingsOf({ closeAt: 2 }, [2, 1.81, 1.8])).toEqual([1, 1, 0.9]);
     expect(readingsOf({ closeAt: 2, openAt: 1 }, [1, 1.8, 3, 1.5, 1])).toEqual([0.5, 0.9, 1.5, 1, 0.5]);
   });
 
@@ -142,6 +145,34 @@ describe('withHysteresis', () => {
     expect(maxOf(wrapped).subscribe).toBeDefined();
   });
 
+  it('guesses while the detector inside does', () => {
+    expect([withHysteresis(dial(0)).isGuessing, withHysteresis({ ...dial(0), isGuessing: true }).isGuessing]).toEqual([false, true]);
+  });
+
+  it('is blind, has seats and judges single requests where the detector inside does', () => {
+    const inner = {
+      ...dial(0),
+      blind: 'e0',
+      isBlindTo({ id }: EndpointView) {
+        return id === this.blind;
+      },
+      seatsOf({ id }: EndpointView) {
+        return id === this.blind ? 3 : 4;
+      },
+      withRoomFor: () => [],
+    };
+    const [first, second] = fakePool([[0, 0], [0, 0]]).endpoints as [EndpointView, EndpointView]; // biome-ignore format: two endpoints
+    const wrapped = withHysteresis(inner);
+    const asked = [first, second].map((endpoint) => [wrapped.isBlindTo?.(endpoint, 0), wrapped.seatsOf?.(endpoint, 0)]);
+    expect(asked).toEqual([
+      [true, 3],
+      [false, 4],
+    ]);
+    expect(wrapped.withRoomFor?.([first], fakeItem(), 0)).toEqual([]);
+    const { isBlindTo, seatsOf, withRoomFor } = withHysteresis(dial(0));
+    expect([isBlindTo, seatsOf, withRoomFor]).toEqual([undefined, undefined, undefined]);
+  });
+
   it('is made of another one by name', () => {
     const { options } = loadConfig(`
 apiVersion: llm-d.ai/v1alpha1
@@ -176,6 +207,7 @@ flowControl:
 
   it('refuses what is no detector', () => {
     expect(() => withHysteresis({} as never)).toThrow(FlowConfigError);
-    expect(() => withHysteresis(undefined as never)).toThrow('detector: expected a saturation detector; got nothing');
+    expect(() => withHysteresis(undefined as never)).toThrow('withHysteresis: detector: expected a saturation detector; got nothing');
+    expect(() => withHysteresis(dial(0), { closeAt: 0 })).toThrow(/^withHysteresis: closeAt/);
   });
 });

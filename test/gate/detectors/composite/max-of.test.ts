@@ -185,3 +185,98 @@ describe('maxOf and meanOf', () => {
     expect(detector.waitOf?.(endpoints, fakeItem({ tokens: 950 }), 0).missing).toContain('950 tokens');
   });
 });
+
+describe('a composite of one stage or both', () => {
+  const [prefill, decode, both] = ['prefill', 'decode', 'prefill-decode'].map((role) =>
+    endpointView(role, { labels: { [roleLabel]: role } }),
+  ) as [EndpointView, EndpointView, EndpointView];
+  const all = [prefill, decode, both];
+  const seats = (maxConcurrency: number): SaturationDetector => concurrencyDetector({ maxConcurrency });
+  const blindTo = (id: string): SaturationDetector => constant(0, { isBlindTo: (endpoint) => endpoint.id === id });
+
+  it('asks children of no stage in particular at every stage', () => {
+    const detector = maxOf(constant(0.7), { detector: constant(0.2), stages: ['prefill'] });
+    expect(detector.saturation({ ...pool, endpoints: pool.endpoints, stage: 'decode' }, 0)).toBe(0.7);
+  });
+
+  it('is blind to an endpoint that one of its judges is blind to', () => {
+    const detector = maxOf(
+      constant(0),
+      blindTo('prefill'),
+      { detector: blindTo('decode'), stages: ['prefill'] },
+      { detector: blindTo('prefill-decode'), stages: ['decode'] },
+    );
+    expect(all.map((endpoint) => detector.isBlindTo?.(endpoint, 0))).toEqual([true, false, true]);
+    expect(maxOf(constant(0), constant(0)).isBlindTo).toBeUndefined();
+  });
+
+  it('is not blind by a child that fails to say so', () => {
+    const failing = constant(0, {
+      isBlindTo: () => {
+        throw new Error('no');
+      },
+    });
+    expect(maxOf(failing).isBlindTo?.(prefill, 0)).toBe(false);
+    expect(maxOf(failing, blindTo('prefill')).isBlindTo?.(prefill, 0)).toBe(true);
+  });
+
+  it('has the seats of the strictest judge of an endpoint', () => {
+    const detector = maxOf(seats(9), constant(0), { detector: seats(2), stages: ['prefill'] }, { detector: seats(4), stages: ['decode'] });
+    expect(all.map((endpoint) => detector.seatsOf?.(endpoint, 0))).toEqual([2, 4, 2]);
+    expect(maxOf(constant(0)).seatsOf).toBeUndefined();
+  });
+
+  it('asks a filter about the endpoints that it judges, and keeps the others', () => {
+    const asked: string[][] = [];
+    const filter: SaturationDetector['filter'] = (endpoints) => {
+      asked.push(endpoints.map(({ id }) => id));
+      return [];
+    };
+    const detector = maxOf({ detector: constant(0, { filter }), stages: ['prefill'] });
+    expect(detector.filter?.(all, 0)).toEqual([decode]);
+    expect(asked).toEqual([['prefill', 'prefill-decode']]);
+  });
+});
+
+describe('what a composite is', () => {
+  it('follows from its children: it hears, guesses and fails as they do', () => {
+    expect(maxOf(concurrencyDetector())).not.toHaveProperty('dispatched');
+    expect(maxOf(constant(0), constant(0, { answered: () => {} }))).toHaveProperty('answered');
+    expect(maxOf(constant(0), constant(0)).isGuessing).toBe(false);
+    expect(maxOf(constant(0), constant(0, { isGuessing: true })).isGuessing).toBe(true);
+    const idle = maxOf(constant(0), constant(0));
+    expect([idle.saturation(pool, 0), idle.failures.size, idle.winner]).toEqual([0, 0, 'reads-0']);
+  });
+
+  it('names the first of equal children, and numbers those of one type', () => {
+    const [low, high] = [constant(0.5), { ...constant(0.5), saturation: () => 0.7 }];
+    const twins = maxOf(low, high, high);
+    twins.saturation(pool, 0);
+    expect(twins.winner).toBe('reads-0.5-2');
+    const triplets = maxOf(low, low, high);
+    triplets.saturation(pool, 0);
+    expect(triplets.winner).toBe('reads-0.5-3');
+  });
+
+  it.each([['0.5'], [null], [Number.NaN]])('fails in a child that reads %j, and says so', (reading) => {
+    const detector = maxOf({ type: 'odd', saturation: () => reading as number });
+    expect(detector.saturation(pool, 0)).toBe(1);
+    expect(String(detector.failures.get('odd'))).toBe(`RangeError: saturation must be a finite number from 0 up; got ${reading}`);
+  });
+
+  it.each<[unknown, string]>([
+    [null, 'detectors[0]: expected a saturation detector; got null'],
+    [
+      { detector: constant(0), stages: ['prefill', 'encode'] },
+      'detectors[0].stages: expected at least one of "prefill" and "decode"; got ["prefill","encode"]',
+    ],
+  ])('is not made of %j', (child, message) => {
+    expect(() => maxOf(child as SaturationDetector)).toThrow(message);
+  });
+
+  it('is not made of two children of one name', () => {
+    expect(() => maxOf({ detector: constant(0), name: 'x' }, { detector: constant(0), name: 'x' })).toThrow(
+      'detectors[1].name: expected a name that no other child has; got "x"',
+    );
+  });
+});

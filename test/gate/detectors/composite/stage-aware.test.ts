@@ -4,11 +4,14 @@ import {
   byStage,
   concurrencyDetector,
   EndpointPool,
+  type EndpointView,
   type PoolView,
   roleLabel,
   type SaturationDetector,
   utilizationDetector,
 } from '../../../../src/index.js';
+import { fakeItem } from '../../../support/fake-item.js';
+import { fakeEndpoint, poolOf as viewOf } from '../../../support/fake-pool.js';
 import { fakeSeat } from '../../../support/fake-seat.js';
 import { key, makeFlow, request } from '../../../support/flow.js';
 
@@ -36,10 +39,21 @@ function spy(readings: Partial<Record<string, number>>): SaturationDetector & { 
 
 describe('byStage', () => {
   it('sorts endpoints by their role', () => {
-    const pool = poolOf('prefill', 'encode-prefill', 'decode', '', undefined, 'prefill-decode', 'both', 'encode', 'other');
+    const pool = poolOf(
+      'prefill',
+      'encode-prefill',
+      'decode',
+      '',
+      undefined,
+      'prefill-decode',
+      'both',
+      'encode',
+      'other',
+      'encode-prefill-decode',
+    );
     const { prefill, decode } = partitionByRole(pool.endpoints);
-    expect(ids(prefill)).toEqual(['prefill-0', 'encode-prefill-1', 'prefill-decode-5', 'both-6']);
-    expect(ids(decode)).toEqual(['decode-2', '-3', 'none-4', 'prefill-decode-5', 'both-6']);
+    expect(ids(prefill)).toEqual(['prefill-0', 'encode-prefill-1', 'prefill-decode-5', 'both-6', 'encode-prefill-decode-9']);
+    expect(ids(decode)).toEqual(['decode-2', '-3', 'none-4', 'prefill-decode-5', 'both-6', 'encode-prefill-decode-9']);
   });
 
   it('answers with the fuller stage, and shows what each reads', () => {
@@ -89,6 +103,20 @@ describe('byStage', () => {
     pool.update('decode-2', { labels: { [roleLabel]: 'prefill' } });
     detector.saturation(pool, 0);
     expect(child.seen.slice(-2)).toEqual(['prefill: prefill-0 decode-2', 'decode: decode-1']);
+  });
+
+  it('sums up the tokens in flight of a stage', () => {
+    const detector = byStage(concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 100 }));
+    const endpoints = ['prefill', 'prefill', 'decode'].map((role, index) =>
+      fakeEndpoint(role, { labels: { [roleLabel]: role }, inFlightTokens: 10 + index }),
+    );
+    detector.saturation(viewOf(...endpoints), 0);
+    expect(detector.stageSaturation).toEqual({ prefill: 0.105, decode: 0.12 });
+  });
+
+  it.each([['0.5'], [undefined]])('passes the reading %j on to the gate as no number', (reading) => {
+    const odd = { type: 'odd', saturation: () => reading } as unknown as SaturationDetector;
+    expect(byStage({ prefill: odd, decode: spy({}) }).saturation(poolOf('prefill', 'decode'), 0)).toBeNaN();
   });
 
   it('passes a reading that is no number on to the gate', () => {
@@ -196,5 +224,71 @@ describe('seats', () => {
     const seats = poolOf('prefill', 'decode', 'both').endpoints.map((endpoint) => detector.seatsOf?.(endpoint, 0));
     expect(seats).toEqual([2, 8, 2]);
     expect(byStage(utilizationDetector()).seatsOf).toBeUndefined();
+  });
+});
+
+describe('detectors of which one alone', () => {
+  const [prefill, decode, both] = ['prefill', 'decode', 'both'].map((role) => fakeEndpoint(role, { labels: { [roleLabel]: role } })) as [
+    EndpointView,
+    EndpointView,
+    EndpointView,
+  ];
+  const all = [prefill, decode, both];
+  const plain: SaturationDetector = { type: 'plain', saturation: () => 0.25 };
+  const blind: SaturationDetector = { ...plain, type: 'blind', isBlindTo: ({ id }) => id !== 'nobody' };
+
+  it('guesses guess', () => {
+    expect(byStage({ prefill: plain, decode: { ...plain, isGuessing: true } }).isGuessing).toBe(true);
+  });
+
+  it('filters keep all endpoints of the other stage, and are not asked about an empty stage', () => {
+    const asked: string[][] = [];
+    const filter: SaturationDetector['filter'] = (endpoints) => {
+      asked.push(ids(endpoints));
+      return [];
+    };
+    const detector = byStage({ prefill: plain, decode: { ...plain, filter } });
+    expect([detector.filter?.(all, 0), detector.filter?.([prefill], 0)]).toEqual([[prefill], [prefill]]);
+    expect(asked).toEqual([['decode', 'both']]);
+  });
+
+  it('are blind to the endpoints of their stage, to those of both as well', () => {
+    const detector = byStage({ prefill: blind, decode: plain });
+    expect(all.map((endpoint) => detector.isBlindTo?.(endpoint, 0))).toEqual([true, false, true]);
+    expect(byStage(plain).isBlindTo).toBeUndefined();
+  });
+
+  it('have seats say how many there are', () => {
+    const detector = byStage({ prefill: plain, decode: concurrencyDetector({ maxConcurrency: 3 }) });
+    expect(all.map((endpoint) => detector.seatsOf?.(endpoint, 0))).toEqual([undefined, 3, 3]);
+  });
+
+  it('judges single requests judges those at the endpoints of its stage', () => {
+    const detector = byStage({ prefill: { ...plain, withRoomFor: () => [] }, decode: plain });
+    expect(detector.withRoomFor?.(all, fakeItem(), 0)).toEqual([decode]);
+  });
+
+  it('is blind makes its stage full while nothing of that is seen, and only at that reading', () => {
+    const detector = byStage({ prefill: blind, decode: plain });
+    for (const endpoint of all) detector.isBlindTo?.(endpoint, 5);
+    expect([detector.saturation(viewOf(decode), 5), detector.stageSaturation]).toEqual([1, { prefill: 1, decode: 0.25 }]);
+    expect([detector.saturation(viewOf(decode), 6), detector.stageSaturation]).toEqual([0.25, { decode: 0.25 }]);
+    // Another prefill server is seen.
+    for (const endpoint of all) detector.isBlindTo?.(endpoint, 7);
+    expect(detector.saturation(viewOf(prefill), 7)).toBe(1);
+    expect(detector.stageSaturation).toEqual({ prefill: 0.25, decode: 1 });
+  });
+
+  it('sees an endpoint does not make its stage full when that is not judged', () => {
+    const detector = byStage({ prefill: { ...plain, isBlindTo: () => false }, decode: plain });
+    detector.isBlindTo?.(prefill, 5);
+    expect(detector.saturation(viewOf(decode), 5)).toBe(0.25);
+  });
+
+  it('is blind to some of a stage, which is not full for that', () => {
+    const detector = byStage({ ...plain, isBlindTo: ({ id }) => id === 'prefill' });
+    const other = fakeEndpoint('other', { labels: prefill.labels });
+    for (const endpoint of [prefill, other]) detector.isBlindTo?.(endpoint, 5);
+    expect([detector.saturation(viewOf(other), 5), detector.stageSaturation]).toEqual([0.25, { prefill: 0.25 }]);
   });
 });
