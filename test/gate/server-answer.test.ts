@@ -14,8 +14,7 @@ function issuesOf(answer: unknown): FlowConfigError['issues'] {
 
 describe('an answer of a server', () => {
   it.each([[100], [200], [599]])('may have status %d', (status) => {
-    expect(issuesOf({ status, headers: {} })).toEqual([]);
-    expect(issuesOf({ status, headers: new Headers() })).toEqual([]);
+    for (const headers of [{}, new Headers()]) expect(() => checkAnswer({ status, headers })).not.toThrow();
   });
 
   it.each([[99], [600], [200.5], [Number.NaN], ['200'], [undefined]])('cannot have status %s', (status) => {
