@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readDetector } from '../../src/gate/read-detector.js';
 import { concurrencyDetector, FlowConfigError, type PoolView, vegas } from '../../src/index.js';
 
-type Reported = readonly [expected: string, path: readonly (string | number)[], got: string | undefined];
+type Reported = readonly [expected: string, path: readonly PropertyKey[], got: string | undefined];
 
 /** What is read from `candidate`, and what is reported of it. */
 function read(candidate: unknown): { detector: ReturnType<typeof readDetector>; reports: Reported[] } {

@@ -40,7 +40,10 @@ describe('mostBudgetLeft in a file', () => {
     const asked: string[] = [];
     const make = () =>
       mostBudgetLeftPlugin.create(detector === undefined ? {} : { detector }, {
-        resolve: (_kind, name) => asked.push(name) && (found as never),
+        resolve: (_kind, name) => {
+          asked.push(name);
+          return found as never;
+        },
       });
     return { asked, make };
   };

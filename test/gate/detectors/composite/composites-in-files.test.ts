@@ -111,7 +111,15 @@ describe('byStage in a file', () => {
 
   it('asks once for a detector of both stages', () => {
     const asked: string[] = [];
-    stageAwarePlugin.create({ detector: 'low' }, { resolve: (_kind, name) => asked.push(name) && constant(0) });
+    stageAwarePlugin.create(
+      { detector: 'low' },
+      {
+        resolve: (_kind, name) => {
+          asked.push(name);
+          return constant(0);
+        },
+      },
+    );
     expect(asked).toEqual(['low']);
   });
 

@@ -88,8 +88,8 @@ describe('the session of a request', () => {
   it('is asked of those that tell sessions apart', () => {
     expect(judgeRequests([plain])).not.toHaveProperty('sessionOf');
     const seen: ItemView[] = [];
-    const one = judgeRequests([plain, by((of) => void seen.push(of) ?? 's'), plain]);
-    expect([one.sessionOf?.(item), seen]).toEqual(['s', [item]]);
+    const one = judgeRequests([plain, by((of) => `s${seen.push(of)}`), plain]);
+    expect([one.sessionOf?.(item), seen]).toEqual(['s1', [item]]);
     expect(judgeRequests([by(() => undefined)]).sessionOf?.(item)).toBeUndefined();
   });
 
@@ -110,8 +110,14 @@ describe('figures of single requests', () => {
     const asked: unknown[] = [];
     const teller: SaturationDetector = {
       ...plain,
-      quotas: (nowMs) => void asked.push(nowMs) ?? quotas,
-      sessions: (held, nowMs) => void asked.push(held, nowMs) ?? sessions,
+      quotas: (nowMs) => {
+        asked.push(nowMs);
+        return quotas;
+      },
+      sessions: (held, nowMs) => {
+        asked.push(held, nowMs);
+        return sessions;
+      },
     };
     const of = judgeRequests([plain, teller, plain, teller]);
     expect(of.quotas?.(7)).toEqual({ quotas: [], unreported: 2, ignoredReports: 4, ignoredFigures: 6, refusals: 8 });
