@@ -70,6 +70,29 @@ describe('allOf', () => {
     expect(log).toEqual(['b released']);
   });
 
+  it('throws the first of several errors', () => {
+    const broken = (name: string) => ({ ...scripted(name, new Error(name)), released: () => JSON.parse(name) });
+    const policy = allOf(broken('a'), broken('b'));
+    expect(() => policy.admit({}, standard, view)).toThrow('a');
+    expect(() => policy.released?.({}, standard, undefined)).toThrow(/"a"/);
+  });
+
+  it.each([[null], [{ reason: 5 }], ['yes']])('leaves an answer that is no refusal to the controller: %j', (answer) => {
+    expect(allOf(scripted('odd', answer as never)).admit({}, standard, view)).toBe(answer);
+  });
+
+  it('tells the instant of the decision to those that get the request back, and of the end to all', () => {
+    const told: unknown[] = [];
+    const keeping = { type: 'keeping', admit: () => 'admit' as const, released: (...given: unknown[]) => void told.push(given) };
+    const policy = allOf(keeping, scripted('b', { reason: 'no' }));
+    policy.admit('request', standard, admissionView([{}], { nowMs: 70 }));
+    expect(told).toEqual([['request', standard, undefined, 70]]);
+    const usage = { promptTokens: 1, completionTokens: 1 };
+    policy.released?.('request', standard, usage, 80);
+    expect(told[1]).toEqual(['request', standard, usage, 80]);
+    expect(policy.type).toBe('all-of');
+  });
+
   it('refuses what is no policy', () => {
     expect(() => allOf(scripted('a', 'admit'), {} as never)).toThrow('allOf: 2 problems\n  [1].type');
   });

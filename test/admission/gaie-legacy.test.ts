@@ -34,7 +34,14 @@ describe('gaieLegacy', () => {
     expect(refusalOf(policy.admit({}, sheddable, admissionView([])))).toBeDefined();
   });
 
+  it('takes five waiting requests for a full queue where only the other threshold is given', () => {
+    const policy = gaieLegacy({ kvCacheUtilThreshold: 0.9 });
+    expect(policy.admit({}, sheddable, admissionView([{ waiting: 4 }]))).toBe('admit');
+    expect(refusalOf(policy.admit({}, sheddable, admissionView([{ waiting: 5 }])))).toBeDefined();
+  });
+
   it('refuses wrong thresholds', () => {
-    expect(() => gaieLegacy({ queueDepthThreshold: 0, kvCacheUtilThreshold: 1.1 })).toThrow(/2 problems/);
+    expect(gaieLegacy().type).toBe('gaie-legacy');
+    expect(() => gaieLegacy({ queueDepthThreshold: 0, kvCacheUtilThreshold: 1.1 })).toThrow('gaieLegacy: 2 problems');
   });
 });

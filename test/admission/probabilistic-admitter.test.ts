@@ -48,7 +48,8 @@ describe('probabilisticAdmitter', () => {
       'random: expected a function that returns a number from 0 to less than 1; got nothing',
     );
     const wrong = { queueDepthThreshold: 0, kvCacheUtilThreshold: 0, power: 0, k: 0, random: Math.random };
-    expect(() => probabilisticAdmitter(wrong)).toThrow(/4 problems/);
+    expect(() => probabilisticAdmitter(wrong)).toThrow('probabilisticAdmitter: 4 problems');
+    expect(probabilisticAdmitter({ random: Math.random }).type).toBe('probabilistic-admitter');
   });
 
   it('made by a configuration file decides the same each time', () => {

@@ -75,6 +75,20 @@ describe('tenantBudgets', () => {
     expect(policy.held('alice')).toBe(0);
   });
 
+  it('keeps a name that the inner refusal has already', () => {
+    const policy = tenantBudgets({ budgets: {}, capacity: 10 }, scripted('inner', { reason: 'no', policy: 'innermost' }));
+    expect(policy.admit({}, standard, view)).toEqual({ reason: 'no', policy: 'innermost' });
+  });
+
+  it('tells the inner policy of an end also where the tenant has no budget, and does without its hook', () => {
+    const told: unknown[] = [];
+    const inner = { type: 'inner', admit: () => 'admit' as const, released: (...given: unknown[]) => void told.push(given) };
+    tenantBudgets({ budgets: {}, capacity: 10 }, inner).released?.('request', standard, undefined, 60);
+    expect(told).toEqual([['request', standard, undefined, 60]]);
+    const silent = { type: 'silent', admit: () => 'admit' as const };
+    expect(() => tenantBudgets({ budgets: {}, capacity: 10 }, silent).released?.({}, standard, undefined)).not.toThrow();
+  });
+
   it('keeps its books when the inner policy throws, which admits', () => {
     const policy = tenantBudgets({ budgets: { alice: 0.5 }, capacity: 10 }, scripted('inner', new Error('broken')));
     expect(() => policy.admit({}, standard, view)).toThrow('broken');
@@ -82,8 +96,8 @@ describe('tenantBudgets', () => {
   });
 
   it('refuses wrong options, and an inner policy that is none', () => {
-    expect(() => tenantBudgets({ budgets: { alice: 1.5, bob: Number.NaN }, capacity: 0 })).toThrow(/3 problems/);
-    expect(() => tenantBudgets({ budgets: {}, capacity: 1 }, {} as never)).toThrow('inner.admit');
+    expect(() => tenantBudgets({ budgets: { alice: 1.5, bob: Number.NaN }, capacity: 0 })).toThrow('tenantBudgets: 3 problems');
+    expect(() => tenantBudgets({ budgets: {}, capacity: 1 }, {} as never)).toThrow(/^tenantBudgets: [\s\S]*inner\.admit/);
   });
 
   it('is known to configuration files', () => {

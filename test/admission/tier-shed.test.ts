@@ -22,6 +22,13 @@ describe('tierShed', () => {
     expect(refusalOf(tierShed().admit({}, sheddable, admissionView([{ inFlight: 1, hasReported: false }])))).toBeDefined();
   });
 
+  it('counts what waits at an endpoint as well as what runs there', () => {
+    const policy = tierShed({ overloadThreshold: 4 });
+    expect(policy.type).toBe('tier-shed');
+    expect(policy.admit({}, sheddable, admissionView([{ waiting: 2, running: 2 }]))).toBe('admit');
+    expect(refusalOf(policy.admit({}, sheddable, admissionView([{ waiting: 3, running: 2 }]))).reason).toContain('load 5');
+  });
+
   it('is not overloaded without endpoints', () => {
     expect(tierShed().admit({}, sheddable, admissionView([]))).toBe('admit');
   });

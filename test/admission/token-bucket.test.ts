@@ -73,6 +73,29 @@ describe('tokenBucket', () => {
     expect(bucket.tokens).toBe(4);
   });
 
+  it('holds 10,000 tokens and gets 1000 a second back, unless told otherwise', () => {
+    const bucket = tokenBucket();
+    bucket.admit({ tokens: 10_000 }, standard, at(0));
+    expect(bucket.tokens).toBe(0);
+    expect(refusalOf(bucket.admit({ tokens: 1000 }, standard, at(500))).retryAfterMs).toBe(500);
+    expect([bucket.tokens, bucket.type]).toEqual([500, 'token-bucket']);
+  });
+
+  it.each([[undefined], [null], ['text'], [{ tokens: '7' }]])('takes a request like %j for one without tokens', (request) => {
+    const bucket = tokenBucket({ capacity: 10 });
+    expect(bucket.admit(request as never, standard, at(0))).toBe('admit');
+    expect(bucket.tokens).toBe(10);
+  });
+
+  it('never holds more than its capacity, whatever comes back', () => {
+    const bucket = tokenBucket({ capacity: 100, refillPerSecond: 10, settle: true });
+    bucket.admit({ tokens: 70 }, standard, at(0));
+    bucket.released?.({ tokens: 70 }, standard, ran(10), 60_000);
+    expect(bucket.tokens).toBe(100);
+    bucket.released?.({ tokens: 70 }, standard, undefined);
+    expect(bucket.tokens).toBe(100);
+  });
+
   it('never admits what is larger than the bucket, and gives no time for it', () => {
     const bucket = tokenBucket({ capacity: 500 });
     expect(bucket.admit({ tokens: 512 }, standard, at(0))).toEqual({
@@ -174,7 +197,7 @@ describe('tokenBucket', () => {
 
   it('refuses wrong options, all of them at once', () => {
     const wrong = { capacity: 0, refillPerSecond: Number.NaN, oversized: 'x', settle: 1, cost: 1, size: 1 };
-    expect(() => tokenBucket(wrong as unknown as TokenBucketOptions)).toThrow(/6 problems/);
+    expect(() => tokenBucket(wrong as unknown as TokenBucketOptions)).toThrow('tokenBucket: 6 problems');
     expect(() => tokenBucket({ capacity: Number.POSITIVE_INFINITY })).toThrow('capacity: expected a number above 0');
   });
 

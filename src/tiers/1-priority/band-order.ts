@@ -25,13 +25,20 @@ function highest(open: readonly PriorityBand[]): PriorityBand {
   return open[0] as PriorityBand;
 }
 
+/** Stands for the oldest request of a band that has none: a band that waits has one where the order needs it. */
+const none = { sequence: 0, enqueuedAtMs: 0 };
+
+function oldestOf({ oldest }: PriorityBand): { readonly sequence: number; readonly enqueuedAtMs: number } {
+  return oldest ?? none;
+}
+
 /** The band of the request with the least `key`; ties by arrival. O(bands). */
 function leastBy(open: readonly PriorityBand[], key: (band: PriorityBand) => number): PriorityBand {
   let least = highest(open);
   let leastKey = key(least);
   for (const band of open) {
     const candidate = key(band);
-    if (candidate < leastKey || (candidate === leastKey && (band.oldest?.sequence ?? 0) < (least.oldest?.sequence ?? 0))) {
+    if (candidate < leastKey || (candidate === leastKey && oldestOf(band).sequence < oldestOf(least).sequence)) {
       least = band;
       leastKey = candidate;
     }
@@ -43,7 +50,7 @@ function leastBy(open: readonly PriorityBand[], key: (band: PriorityBand) => num
 export const strictOrder: BandOrder = { needsOldest: false, choose: highest };
 
 /** The band whose oldest request came first; priorities only decide how far the gate is open. Source: BLIS, dispatch order fifo. */
-export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => leastBy(open, (band) => band.oldest?.sequence ?? 0) };
+export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => leastBy(open, () => 0) };
 
 /**
  * A request is worth one band more for every `promotionMs` that it has waited: the least of `enqueuedAtMs − rank · promotionMs`
@@ -51,12 +58,14 @@ export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => least
  * j · promotionMs after it. 0 is first come, first served; Infinity is strict.
  */
 export function agingOrder(promotionMs: number): BandOrder {
+  // Infinities do not tell the upper bands apart.
+  if (promotionMs === Number.POSITIVE_INFINITY) return strictOrder;
   return {
     needsOldest: true,
     choose(open, all) {
       return leastBy(open, (band) => {
         const rank = all.length - 1 - position(all, band.priority);
-        return (band.oldest?.enqueuedAtMs ?? 0) - (rank === 0 ? 0 : rank * promotionMs);
+        return oldestOf(band).enqueuedAtMs - rank * promotionMs;
       });
     },
   };

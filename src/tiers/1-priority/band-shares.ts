@@ -38,8 +38,8 @@ export class BandShares {
   private largestSinceReview = 1;
   private dispatches = 0;
 
-  /** Takes the shares anew, those of templates too, and what they are parts of. Another unit forgets the credits. */
-  configure(bands: readonly Sharing[], unit: ShareUnit = 'requests'): void {
+  /** Takes the shares anew, those of templates too, and what they are parts of: requests unless said. Another unit forgets the credits. */
+  configure(bands: readonly Sharing[], unit?: ShareUnit): void {
     const before = this.countsTokens;
     this.isUsed = bands.some((band) => band.settings.minShare > 0);
     this.countsTokens = this.isUsed && unit === 'tokens';

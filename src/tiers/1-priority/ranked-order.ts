@@ -9,11 +9,12 @@ export class RankedOrder implements BandOrder {
   readonly needsOldest = false;
   hearsDispatches = true;
   private readonly policy: BandOrderPolicy;
-  /** Undefined until the controller has it. */
-  private guard: PluginGuard | undefined = undefined;
+  private guard: PluginGuard;
 
+  /** Faults go nowhere until `reportTo` says where. */
   constructor(policy: BandOrderPolicy) {
     this.policy = policy;
+    this.guard = new PluginGuard('bandOrder', policy, { pluginFailed() {} });
   }
 
   reportTo(errors: PluginErrorSink): void {
@@ -29,11 +30,11 @@ export class RankedOrder implements BandOrder {
     const order = [...priorities.keys()];
     try {
       const answer: unknown = this.policy.rank(saturation, priorities, ceilings, order);
-      if (answer !== undefined) this.guard?.ignored(answer);
+      this.guard.ignored(answer);
       const first = this.firstOf(order, open);
       if (first !== undefined) return first;
     } catch (error) {
-      this.guard?.failed(error);
+      this.guard.failed(error);
     }
     return highest;
   }
@@ -42,19 +43,19 @@ export class RankedOrder implements BandOrder {
   private firstOf(order: readonly unknown[], open: readonly PriorityBand[]): PriorityBand | undefined {
     const isNamed = (place: unknown): place is number => typeof place === 'number' && open[place] !== undefined;
     const strangers = order.filter((place) => !isNamed(place));
-    for (const stranger of strangers) this.guard?.refused('rank must leave a permutation in the order that it was given', stranger);
+    for (const stranger of strangers) this.guard.refused('rank must leave a permutation in the order that it was given', stranger);
     if (strangers.length > 0) return undefined;
     if (order.length === open.length && new Set(order).size === open.length) return open[order[0] as number];
-    this.guard?.refused('rank must leave each place in the order once', order.join(', '));
+    this.guard.refused('rank must leave each place in the order once', order.join(', '));
     return undefined;
   }
 
   dispatched(priority: number): void {
     try {
       const answer: unknown = this.policy.recordDispatch?.(priority);
-      if (answer !== undefined) this.guard?.ignored(answer);
+      this.guard.ignored(answer);
     } catch (error) {
-      this.guard?.failed(error);
+      this.guard.failed(error);
     }
   }
 }

@@ -68,7 +68,7 @@ export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPoli
       lowest = Math.min(lowest, priorities.at(-1) ?? lowest);
       if (!priorities.some(hasTurns)) begin(priorities);
       const isServed = priorities.map((priority) => Number(!hasTurns(priority)));
-      order.sort((a, b) => (isServed[a] as number) - (isServed[b] as number) || a - b);
+      order.sort((a, b) => (isServed[a] as number) - (isServed[b] as number));
     },
     recordDispatch(priority) {
       if (used.size >= mostCounted) used.clear();

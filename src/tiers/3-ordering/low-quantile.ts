@@ -4,7 +4,7 @@
 const size = 100;
 /** Fewer say nothing. */
 const fewest = 20;
-/** Durations between two looks, because sorting for each would cost more than the request. */
+/** Durations between two looks, because sorting for each would cost more than the request. A divisor of `size`. */
 const reviewEvery = 10;
 
 /** 0 until enough is known. O(1) amortized. */
@@ -12,13 +12,11 @@ export class LowQuantile {
   value = 0;
   private readonly latest: number[] = [];
   private place = 0;
-  private added = 0;
 
   add(durationMs: number): void {
     this.latest[this.place] = durationMs;
     this.place = (this.place + 1) % size;
-    this.added++;
-    if (this.added % reviewEvery !== 0 || this.latest.length < fewest) return;
+    if (this.place % reviewEvery !== 0 || this.latest.length < fewest) return;
     const sorted = [...this.latest].sort((a, b) => a - b);
     this.value = sorted[Math.floor(sorted.length / 10)] as number;
   }

@@ -35,11 +35,11 @@ const codeOptions = object({ ...shape, prefixScore: optional(callable<(item: Ite
 const mostKeys = 4096;
 
 class LatestKeys {
-  private readonly turns = new Map<string, number>();
+  private readonly turns = new Map<string | undefined, number>();
   private turn = 0;
 
-  /** Rises with how lately a request of the key went; 0 for one that is not known. */
-  scoreOf(key: string): number {
+  /** Rises with how lately a request of the key went; 0 for one that is not known, and for none. */
+  scoreOf(key: string | undefined): number {
     return this.turns.get(key) ?? 0;
   }
 
@@ -69,10 +69,7 @@ export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
   if (prefixScore !== undefined) return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score: prefixScore } };
   const latest = new LatestKeys();
   const keyOf = by === 'fairnessId' ? ({ fairnessId }: ItemView) => fairnessId : affinityKeyOf;
-  const score = (item: ItemView): number => {
-    const key = keyOf(item);
-    return key === undefined ? 0 : latest.scoreOf(key);
-  };
+  const score = (item: ItemView): number => latest.scoreOf(keyOf(item));
   const dispatched = (item: ItemView): void => {
     const key = keyOf(item);
     if (key !== undefined) latest.note(key);

@@ -232,6 +232,51 @@ describe('what a band has saved', () => {
     expect(shares.due(both)).toBeUndefined();
   });
 
+  it('counts for nothing before there are shares', () => {
+    const shares = new BandShares();
+    expect([shares.isUsed, shares.countsTokens]).toEqual([false, false]);
+  });
+
+  it('counts for nothing while the band has no share any more', () => {
+    const { shares, high, low, both } = halves();
+    for (let i = 0; i < 2; i++) shares.dispatched(low, both, item());
+    const lost = { ...high, settings: { minShare: 0 } } as unknown as Band;
+    Object.assign(high, { settings: lost.settings });
+    shares.configure(both);
+    expect(shares.due(both)).toBeUndefined();
+  });
+
+  it('is not diminished by what the band got while it had no share', () => {
+    const { shares, high, low, both, configure } = halves();
+    const { settings } = high;
+    Object.assign(high, { settings: { minShare: 0 } });
+    configure();
+    shares.dispatched(high, [], item());
+    Object.assign(high, { settings });
+    configure();
+    for (let i = 0; i < 2; i++) shares.dispatched(low, both, item());
+    expect(shares.due(both)).toBe(high);
+  });
+
+  it('by tokens: an end without a report gives nothing back', () => {
+    const { shares, high, low } = halves('tokens');
+    shares.dispatched(high, [low], item(10));
+    shares.dispatched(low, [], item(10));
+    shares.settled(low, [], item(10), 0);
+    expect(shares.due([low])).toBeUndefined();
+  });
+
+  it('by tokens: is bounded by the largest request of the last thousand or so, not by the last one', () => {
+    const { shares, high, low } = halves('tokens');
+    shares.dispatched(high, [], item(1000));
+    for (let i = 1; i < 1024; i++) shares.dispatched(high, [], item(1));
+    for (let i = 0; i < 2; i++) shares.dispatched(low, [], item(600));
+    for (let i = 0; i < 13; i++) shares.dispatched(high, [low], item(100));
+    expect(shares.due([low])).toBeUndefined();
+    for (let i = 0; i < 8; i++) shares.dispatched(high, [low], item(100));
+    expect(shares.due([low])).toBe(low);
+  });
+
   it('by tokens: an end without a report changes nothing, and a larger report is charged the difference', () => {
     const { shares, high, low, both } = halves('tokens');
     shares.dispatched(low, [], item(10));

@@ -37,9 +37,15 @@ describe('which of the open bands goes', () => {
     expect(choice(order, [band(9, 1, 1000), band(0, 2, 0)])).toBe(9);
   });
 
-  it('aging without end is strict, and the lowest band has an instant all the same', () => {
+  it('bands must know their oldest request, unless the order is strict', () => {
+    const orders = [agingOrder(1000), agingOrder(0), fifoOrder, strictOrder];
+    expect(orders.map(({ needsOldest }) => needsOldest)).toEqual([true, true, true, false]);
+  });
+
+  it('aging without end is strict, also among bands that are not the lowest', () => {
     const order = agingOrder(Number.POSITIVE_INFINITY);
-    expect(choice(order, [band(9, 2, 1e9), band(0, 1, 0)])).toBe(9);
+    expect(choice(order, [band(9, 3, 1e9), band(5, 2, 10), band(0, 1, 0)])).toBe(9);
+    expect(choice(order, [band(5, 2, 10), band(0, 1, 0)], [band(9, 3), band(5, 2), band(0, 1)])).toBe(5);
     expect(choice(order, [band(0, 1, 0)], [band(9, 2), band(0, 1, 0)])).toBe(0);
   });
 });

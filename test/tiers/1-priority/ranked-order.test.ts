@@ -87,6 +87,21 @@ describe('a policy that ranks bands', () => {
   });
 });
 
+it('a policy that ranks bands outside of a controller decides as inside, and its faults go nowhere', () => {
+  const broken = new RankedOrder({
+    type: 'x',
+    rank() {
+      throw new Error('broken');
+    },
+    recordDispatch() {
+      throw new Error('broken');
+    },
+  });
+  expect(broken.choose(open, open, 0.5).priority).toBe(10);
+  expect(() => broken.dispatched(10)).not.toThrow();
+  expect([broken.hearsDispatches, new RankedOrder({ type: 'x', ...ranking(2, 1, 0) }).choose(open, open, 0).priority]).toEqual([true, -5]);
+});
+
 describe('the dispatches that a policy hears of', () => {
   it('are told by their priorities', () => {
     const told: number[] = [];

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { FlowConfigError, FlowController, weightedBands } from '../../../src/index.js';
+import type { BandOrderPolicy } from '../../../src/tiers/1-priority/band-order-policy.js';
 import { Rig } from '../../conformance/support/rig.js';
 import { dial, key, request } from '../../support/flow.js';
 
@@ -87,8 +88,62 @@ describe('weightedBands', () => {
     const wrong = (weights: unknown) => () => weightedBands({ weights: weights as never });
     expect(wrong({ 10: 0 })).toThrow(FlowConfigError);
     expect(wrong({ 10: 0 })).toThrow(/weights\.10|weights\["10"\]/);
-    expect(wrong({ high: 2 })).toThrow(/a priority, which is an integer/);
+    for (const name of ['high', '1.5', '01', '1e3', '9007199254740993', '']) {
+      expect(wrong({ [name]: 2 })).toThrow(/^weightedBands: weights[^:]+: expected a priority, which is an integer/);
+      expect(wrong({ [name]: 2 })).toThrow(`got ${JSON.stringify(name)}`);
+    }
+    expect(wrong({ '-3': 2, 0: 1 })).not.toThrow();
     expect(wrong(7)).toThrow(FlowConfigError);
+  });
+});
+
+describe('a round of weightedBands', () => {
+  /** Lets the band go that the policy puts first. */
+  function dispatch(policy: BandOrderPolicy, priorities: readonly number[]): number {
+    const order = [...priorities.keys()];
+    policy.rank(
+      1,
+      priorities,
+      priorities.map(() => 1),
+      order,
+    );
+    const priority = priorities[order[0] as number] as number;
+    policy.recordDispatch?.(priority);
+    return priority;
+  }
+
+  const dispatches = (policy: BandOrderPolicy, count: number, ...priorities: number[]): number[] =>
+    Array.from({ length: count }, () => dispatch(policy, priorities));
+
+  it('weighs by the lowest band that competed in it, also when that leaves', () => {
+    const policy = weightedBands();
+    expect(dispatches(policy, 6, 2, 1, 0)).toEqual([2, 2, 2, 1, 1, 0]);
+    expect(dispatches(policy, 1, 2, 1, 0)).toEqual([2]);
+    expect(dispatches(policy, 4, 2, 1)).toEqual([2, 2, 1, 1]);
+    // Now a round begins in which the lowest is 1.
+    expect(dispatches(policy, 4, 2, 1)).toEqual([2, 2, 1, 2]);
+  });
+
+  it('puts those that have turns left before the others, both by priority', () => {
+    const policy = weightedBands({ weights: { 3: 1, 2: 5, 1: 1, 0: 5 } });
+    for (const priority of [3, 1]) policy.recordDispatch?.(priority);
+    const order = [0, 1, 2, 3];
+    policy.rank(1, [3, 2, 1, 0], [1, 1, 1, 1], order);
+    expect(order).toEqual([1, 3, 0, 2]);
+  });
+
+  it('ends when more than 1024 priorities were counted in it', () => {
+    const policy = weightedBands({ weights: {} });
+    policy.recordDispatch?.(10);
+    for (let priority = 1001; priority <= 2023; priority++) policy.recordDispatch?.(priority);
+    const order = (): number[] => {
+      const places = [0, 1];
+      policy.rank(1, [10, 0], [1, 1], places);
+      return places;
+    };
+    expect(order()).toEqual([1, 0]);
+    policy.recordDispatch?.(2024);
+    expect(order()).toEqual([0, 1]);
   });
 });
 

@@ -1,42 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { edf, FlowController, shuffleSharded } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
-import { deal, flowHash, requiredHashBits } from '../../../src/tiers/2-fairness/by-cost/dealer.js';
 import { Random } from '../../property/random.js';
 import { dial } from '../../support/flow.js';
 import { byPrompt } from './by-cost/backlogged.js';
 import { FakeBand } from './by-cost/fake-band.js';
-
-describe('the dealer', () => {
-  it.each([
-    [0n, [0, 1, 2]],
-    [1n, [1, 0, 2]],
-    [42n, [6, 4, 0]],
-  ])('deals the hands of the reference (%s)', (hash, hand) => {
-    expect(deal(hash, 9, 3)).toEqual(hand);
-  });
-
-  it('deals different cards, each hand as often as any other', () => {
-    const counts = new Map<string, number>();
-    for (let hash = 0n; hash < 5040n; hash++) {
-      const hand = deal(hash, 10, 4);
-      expect(new Set(hand).size).toBe(4);
-      counts.set(hand.join(), (counts.get(hand.join()) ?? 0) + 1);
-    }
-    expect(counts.size).toBe(5040);
-    expect(new Set(counts.values())).toEqual(new Set([1]));
-  });
-
-  it('hashes as the reference does', () => {
-    expect(flowHash('a', 'b')).toBe(0xd3b1bc1bae71b259n);
-  });
-
-  it('knows how many bits decide a hand', () => {
-    expect(requiredHashBits(1024, 6)).toBe(60);
-    expect(requiredHashBits(512, 8)).toBe(72);
-    expect(requiredHashBits(64, 8)).toBe(48);
-  });
-});
 
 describe('shuffleSharded', () => {
   it('keeps a light tenant from waiting for a heavy one', () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, edf, FlowController, type FlowControllerOptions, roundRobin } from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
-import { LowQuantile } from '../../../src/tiers/3-ordering/low-quantile.js';
 import { Random } from '../../property/random.js';
 import { dial, dropOf, key, leaseOf, makeFlow, request } from '../../support/flow.js';
 
@@ -138,18 +137,6 @@ describe('under overload', () => {
     expect(without).toBeLessThan(0.35);
     // Of two thirds that one server can serve at this load.
     expect(metDeadlines(1.5, { dropInfeasible: true })).toBeGreaterThan(1.5 * without);
-  });
-});
-
-describe('LowQuantile', () => {
-  it('is 0 until enough is known, then the first decile of the latest hundred', () => {
-    const quantile = new LowQuantile();
-    for (let i = 1; i < 20; i++) quantile.add(i);
-    expect(quantile.value).toBe(0);
-    quantile.add(20);
-    expect(quantile.value).toBe(3);
-    for (let i = 0; i < 100; i++) quantile.add(1000 + i);
-    expect(quantile.value).toBe(1010);
   });
 });
 

@@ -130,7 +130,7 @@ describe('prefixOrder', () => {
     [{ by: 'prompt' as never }, 'by'],
     [{ prefixScore: 1 as never }, 'prefixScore'],
   ])('rejects %j', (options, path) => {
-    expect(() => prefixOrder(options)).toThrowError(path);
+    expect(() => prefixOrder(options)).toThrowError(`prefixOrder: ${path}`);
   });
 });
 
@@ -182,7 +182,8 @@ describe('what counts as the beginning of a request', () => {
     expect([score(of('key 1')), score(of('key 0')) > 0, score(of('key 2')) > 0]).toEqual([0, true, true]);
   });
 
-  it.each([[prefixOrder()], [prefixOrder({ prefixScore: () => 1 })]])('leaves the queue in the order of arrival', (policy) => {
+  it.each([[{}], [{ prefixScore: () => 1 }]])('leaves the queue in the order of arrival (%#)', (options) => {
+    const policy = prefixOrder(options);
     const [first, second] = [fakeItem({ sequence: 1 }), fakeItem({ sequence: 2 })];
     expect([policy.arrivalOrder, policy.compare(first, second), policy.compare(second, first)]).toEqual([true, -1, 1]);
   });
