@@ -150,7 +150,7 @@ export class WorkerAdmission {
       return { type: 'refused', reason: 'cancelled', queuedMs: 0 };
     }
     const nowMs = this.clock.now();
-    if (this.running < this.engineRequestLimit && this.waiting.size === 0) {
+    if (this.running < this.engineRequestLimit) {
       this.counts.receivedDirect++;
       this.newestGoesNext = false;
       return { type: 'granted', lease: this.seat(), queuedMs: 0 };
@@ -273,7 +273,7 @@ class Waiter {
     this.resolve = resolve;
     this.signal = signal;
     this.onAbort = onAbort;
-    signal?.addEventListener('abort', onAbort, { once: true });
+    signal?.addEventListener('abort', onAbort);
   }
 
   settle(outcome: WorkerOutcome): void {

@@ -15,6 +15,12 @@ describe('probabilisticAdmitter', () => {
     expect(probabilisticAdmitter({ random: () => 0.097 }).admit({}, sheddable, view)).toBe('admit');
   });
 
+  it('admits at the probability itself: of the numbers from 0 to less than 1, that share is below it', () => {
+    const at = (random: number) => probabilisticAdmitter({ k: 1, power: 1, random: () => random }).admit({}, sheddable, half);
+    const half = admissionView([{ kv: 0.4 }]);
+    expect([at(0.5), at(0.499) === 'admit']).toEqual(['admit', false]);
+  });
+
   it('refuses about that share of many', () => {
     const policy = probabilisticAdmitter({ random: seededRandom(7) });
     const view = admissionView([{ kv: 0.16 }]);

@@ -52,6 +52,12 @@ describe('tenantBudgets', () => {
     expect(refusalOf(policy.admit({}, sheddable, view))).toBeDefined();
   });
 
+  it("lets one request more in than a budget of whole requests with the simulator's counting", () => {
+    const policy = tenantBudgets({ budgets: { alice: 0.3 }, capacity: 10, counting: 'blis' });
+    for (let i = 0; i < 4; i++) expect(policy.admit({}, sheddable, view)).toBe('admit');
+    expect(refusalOf(policy.admit({}, sheddable, view)).reason).toBe('the tenant holds 4 requests, and its budget is 3');
+  });
+
   it('never counts below nothing', () => {
     const policy = tenantBudgets({ budgets: { alice: 0.1 }, capacity: 10 });
     policy.released?.({}, sheddable, undefined);

@@ -42,6 +42,7 @@ describe('tokenBucket', () => {
     const bucket = tokenBucket({ capacity: 100, refillPerSecond: 10 });
     bucket.admit({ tokens: 100 }, standard, at(1000));
     refusalOf(bucket.admit({ tokens: 1 }, standard, at(0)));
+    expect(bucket.tokens).toBe(0);
     refusalOf(bucket.admit({ tokens: 1 }, standard, at(1000)));
     expect(bucket.tokens).toBe(0);
     bucket.admit({ tokens: 1 }, standard, at(1100));

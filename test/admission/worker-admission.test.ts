@@ -241,6 +241,60 @@ describe('WorkerAdmission', () => {
     expect(callers.map(stateOf)).toEqual(['granted', 'granted', 'granted', 'granted']);
   });
 
+  it('tells how each request ended, and after how long', async () => {
+    const { admission, clock } = makeWorker({ requestQueueLimit: 2, maxQueueDelay: 100 });
+    clock.advance(1000);
+    const first = await come(admission);
+    expect(first.outcome).toEqual({ type: 'granted', lease: expect.anything(), queuedMs: 0 });
+    clock.advance(10);
+    const second = await come(admission);
+    clock.advance(20);
+    const third = await come(admission);
+    expect((await come(admission)).outcome).toEqual({ type: 'refused', reason: 'queue-full', queuedMs: 0 });
+    clock.advance(30);
+    third.abort.abort();
+    await turns();
+    expect([third.outcome, admission.stats().cancelled]).toEqual([{ type: 'refused', reason: 'cancelled', queuedMs: 30 }, 1]);
+    const fourth = await come(admission);
+    clock.advance(50);
+    await turns();
+    expect(second.outcome).toEqual({ type: 'refused', reason: 'queue-delay', queuedMs: 100 });
+    leaseOf(first).release();
+    await turns();
+    expect(fourth.outcome).toEqual({ type: 'granted', lease: expect.anything(), queuedMs: 50 });
+    const gone = new AbortController();
+    gone.abort();
+    expect((await come(admission, gone)).outcome).toEqual({ type: 'refused', reason: 'cancelled', queuedMs: 0 });
+  });
+
+  it('tells of a request that was cancelled between its grant and the news of it how long that waited', async () => {
+    const { admission, clock } = makeWorker();
+    const first = await come(admission);
+    clock.advance(5);
+    const second = await come(admission);
+    clock.advance(7);
+    leaseOf(first).release();
+    second.abort.abort();
+    await turns();
+    expect(second.outcome).toEqual({ type: 'refused', reason: 'cancelled', queuedMs: 7 });
+  });
+
+  it('lets a request without a signal in after a wait', async () => {
+    const { admission } = makeWorker();
+    const first = await come(admission);
+    const second = admission.acquire();
+    leaseOf(first).release();
+    expect((await second).type).toBe('granted');
+  });
+
+  it('keeps the limit that a resize does not name', () => {
+    const { admission } = makeWorker({ engineRequestLimit: 2, requestQueueLimit: 8 });
+    admission.resize({ requestQueueLimit: 5 });
+    expect(admission.stats()).toMatchObject({ engineRequestLimit: 2, requestQueueLimit: 5 });
+    admission.resize({ engineRequestLimit: 3 });
+    expect(admission.stats()).toMatchObject({ engineRequestLimit: 3, requestQueueLimit: 5 });
+  });
+
   it('works on the real clock, without a signal', async () => {
     const admission = workerAdmission({ engineRequestLimit: 1, requestQueueLimit: 1, maxQueueDelay: 5 });
     const first = await admission.acquire();
@@ -250,7 +304,7 @@ describe('WorkerAdmission', () => {
 
   it('refuses wrong options and limits', () => {
     const wrong = { engineRequestLimit: 0, requestQueueLimit: -1, maxQueueDelay: 0, adaptiveLifo: 1, clock: {} };
-    expect(() => workerAdmission(wrong as unknown as WorkerAdmissionOptions)).toThrow(/5 problems/);
+    expect(() => workerAdmission(wrong as unknown as WorkerAdmissionOptions)).toThrow('workerAdmission: 5 problems');
     expect(() => makeWorker().admission.resize({ engineRequestLimit: 0.5 })).toThrow('WorkerAdmission.resize: engineRequestLimit');
   });
 

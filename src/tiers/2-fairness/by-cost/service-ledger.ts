@@ -27,8 +27,8 @@ class Node {
   /** Flows or children that are active. */
   active = 0;
   level = 0;
-  /** The parent's level up to which it was given its part. */
-  settledAt: number;
+  /** The parent's level up to which it was given its part; without a meaning while `share` is 0. */
+  settledAt = 0;
   /** Children and accounts right below it. */
   size = 0;
   children: Map<string, Node> | undefined = undefined;
@@ -38,7 +38,6 @@ class Node {
   constructor(name: string, parent: Node | undefined) {
     this.name = name;
     this.parent = parent;
-    this.settledAt = parent === undefined ? 0 : parent.level;
     if (parent !== undefined) parent.size++;
   }
 }
@@ -153,7 +152,6 @@ export class ServiceLedger {
     const path = this.pathOf(fairnessId);
     let parent = this.root;
     for (let level = 1; level < path.length; level++) parent = this.childOf(parent, path.slice(0, level));
-    this.settleUp(parent);
     const account = new Account(fairnessId, parent);
     this.accounts.set(fairnessId, account);
     return account;
@@ -164,7 +162,6 @@ export class ServiceLedger {
     parent.children ??= new Map();
     const known = parent.children.get(name);
     if (known !== undefined) return known;
-    this.settleUp(parent);
     const child = new Node(name, parent);
     child.weight = this.weightOf(path);
     parent.children.set(name, child);
