@@ -26,6 +26,12 @@ export const realClock: Clock = {
   ...(setImmediate !== undefined && { nextTurn: (callback: () => void) => void setImmediate(callback) }),
 };
 
+/** Node's timers keep the process alive; this one must not. Timers of other platforms and clocks are left as they are. */
+export function letProcessEnd(timer: unknown): void {
+  const handle = timer as { unref?: unknown } | null | undefined;
+  if (typeof handle?.unref === 'function') handle.unref();
+}
+
 /**
  * What a field is set to before its first instant, so that V8 stores a reference to the number from then on, which all requests of a rush
  * share. A field that only ever held numbers copies them: sixteen bytes for each request (bench: backlog).

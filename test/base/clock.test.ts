@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { letProcessEnd } from '../../src/base/clock.js';
 import { realClock } from '../../src/index.js';
 
 describe('realClock', () => {
@@ -34,5 +35,18 @@ describe('realClock', () => {
     realClock.setTimeout(() => called++, delayMs);
     vi.advanceTimersByTime(24 * 3600 * 1000);
     expect(called).toBe(0);
+  });
+});
+
+describe('letProcessEnd', () => {
+  it('unreferences a timer of Node', () => {
+    const timer = setTimeout(() => {}, 1000);
+    letProcessEnd(timer);
+    expect(timer.hasRef()).toBe(false);
+    clearTimeout(timer);
+  });
+
+  it.each([[undefined], [null], [7], ['timer'], [{}], [{ unref: 1 }]])('leaves the timer %o of another clock as it is', (timer) => {
+    expect(() => letProcessEnd(timer)).not.toThrow();
   });
 });

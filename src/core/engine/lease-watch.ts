@@ -5,7 +5,7 @@
  *
  * Invariant: the timer is set while a lease runs that was not told of. It keeps no process alive.
  */
-import type { Clock } from '../../base/clock.js';
+import { type Clock, letProcessEnd } from '../../base/clock.js';
 import { warnOperator } from '../../base/faults/tell-operator.js';
 import type { EventHub } from '../event-hub.js';
 import type { Lease } from '../outcome/lease.js';
@@ -44,13 +44,12 @@ export class LeaseWatch {
       this.isSet = false;
       this.onTime();
     }, this.maxLeaseMs - ageMs);
-    const { timer } = this;
-    if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
+    letProcessEnd(this.timer);
   }
 
+  /** For good: another one takes its place, or the controller is closed. */
   stop(): void {
     this.clock.clearTimeout(this.timer);
-    this.isSet = false;
   }
 
   /** Tells of the leases that are due, from the `oldest` on; returns how many there were. O(leases that are held too long). */

@@ -1,7 +1,7 @@
 /** Drops as a few lines for a log: one in a period, however many there were, and none while there are none. */
 
 import { BoundedLabel } from '../../base/bounded-label.js';
-import { type Clock, realClock } from '../../base/clock.js';
+import { type Clock, letProcessEnd, realClock } from '../../base/clock.js';
 import { object } from '../../base/schema/containers.js';
 import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
@@ -71,7 +71,7 @@ export function logDrops(flow: Source, options: LogDropsOptions): { stop(): void
     if (period === undefined) {
       period = new Period(clock.now(), fairnessIds);
       timer = clock.setTimeout(tell, everyMs);
-      letExit(timer);
+      letProcessEnd(timer);
     }
     period.count(outcome);
   });
@@ -133,9 +133,4 @@ function lineOf({ drops, periodMs, isShadow, ...counts }: DropSummary): string {
 
 function plain(name: string): string {
   return /^[\w./@-]+$/.test(name) ? name : JSON.stringify(name);
-}
-
-/** A line that is due keeps no process alive. */
-function letExit(timer: unknown): void {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
 }

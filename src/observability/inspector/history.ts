@@ -3,6 +3,7 @@
  *
  * Invariant: one timer, which does not keep the process; a reading costs what `stats()` costs.
  */
+import { letProcessEnd } from '../../base/clock.js';
 import type { Clock, FlowStats } from '../../index.js';
 import { FlowHistory, spanMs } from './flow-history.js';
 import type { InspectedFlow } from './options.js';
@@ -48,7 +49,7 @@ export class History {
 
   private wait(): void {
     this.timer = this.clock.setTimeout(() => this.turn(), spanMs);
-    if (typeof this.timer === 'object' && this.timer !== null && 'unref' in this.timer) (this.timer as { unref(): void }).unref();
+    letProcessEnd(this.timer);
   }
 
   private turn(): void {

@@ -6,6 +6,7 @@
  * Invariant: `run` settles once and in time, whatever the client does; no more than `mostOutstanding` commands sent since the last answer
  * stand in the client. A connection answers in order: an older command whose reply was lost must not count for ever.
  */
+import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
 import { EngineError, type EngineProblem, problemOf } from './engine-problem.js';
 import { type RedisClient, type ScriptCaller, scriptCaller } from './redis-client.js';
@@ -195,9 +196,4 @@ export class EngineLink {
     const cause = code === 'busy' ? `${mostOutstanding} commands have no answer yet` : 'the engine did not answer the last calls';
     return new EngineError({ code, message: `${where}: not asked, because ${cause}`, keys, cause });
   }
-}
-
-/** Node's timers keep the process alive; those of a lease must not. */
-export function letProcessEnd(timer: unknown): void {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
 }

@@ -5,8 +5,10 @@
  *
  * Invariant: no request waits for an exchange; without the engine every replica is fair by itself. What a flow received is told once.
  */
+
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { letProcessEnd } from '../../base/clock.js';
 import {
   type BandView,
   type Clock,
@@ -18,7 +20,7 @@ import {
   realClock,
   schemas,
 } from '../../index.js';
-import { EngineLink, type LinkFigures, letProcessEnd } from '../engine/engine-link.js';
+import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import { keyName } from '../leases/lease-options.js';
 import { exchangeScript } from './exchange-script.js';

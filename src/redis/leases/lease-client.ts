@@ -4,9 +4,10 @@
  * Invariant: an answer counts only if it names the latest call, and from the moment that call was sent, so that neither the clocks of
  * other machines nor slow, lost, repeated or swapped answers matter.
  */
+import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { Clock } from '../../index.js';
-import { EngineLink, type LinkFigures, letProcessEnd } from '../engine/engine-link.js';
+import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
 import type { RedisClient } from '../engine/redis-client.js';
 import type { CapacityLease, Grant } from './capacity-lease.js';

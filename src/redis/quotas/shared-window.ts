@@ -6,8 +6,9 @@
  * Invariant: no request asks the engine; between two calls the balance is at most a chunk more than what waits here. A quota keeps one
  * call outstanding, and makes none while nothing is taken and nothing waits.
  */
+
+import { letProcessEnd } from '../../base/clock.js';
 import type { QuotaTerms, QuotaWindow } from '../../index.js';
-import { letProcessEnd } from '../engine/engine-link.js';
 import { EngineError } from '../engine/engine-problem.js';
 import { dust, Lot, Lots, Returns } from './lots.js';
 import { OwnPart } from './own-part.js';

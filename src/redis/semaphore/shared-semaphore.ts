@@ -3,8 +3,9 @@
  *
  * Invariant: a permit is renewed until it is released, and is lost only when it was not renewed in time.
  */
+import { letProcessEnd } from '../../base/clock.js';
 import { type Clock, type Duration, realClock, schemas } from '../../index.js';
-import { EngineLink, type LinkFigures, letProcessEnd } from '../engine/engine-link.js';
+import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';

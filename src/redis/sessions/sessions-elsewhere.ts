@@ -4,8 +4,9 @@
  * Invariant: never more than `most`; no session stays longer than this replica's own inactivity after it was last told of, give or take
  * `betweenScansMs`.
  */
+
+import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
-import { letProcessEnd } from '../engine/engine-link.js';
 
 /** Sessions that are over within this time end together, because a scan costs O(sessions). */
 const betweenScansMs = 50;

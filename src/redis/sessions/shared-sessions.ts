@@ -8,8 +8,8 @@
  */
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
+import { letProcessEnd } from '../../base/clock.js';
 import { type Clock, type ResidentSession, realClock, type SessionClaim, type SessionLimit, schemas } from '../../index.js';
-import { letProcessEnd } from '../engine/engine-link.js';
 import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';

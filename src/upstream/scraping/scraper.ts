@@ -5,6 +5,7 @@
  * and nothing is reported any more. A sample's time is that of the request, so that seats taken while it was under way count as unsampled.
  */
 
+import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
 import { readExposition } from './read-exposition.js';
@@ -198,7 +199,7 @@ export class Scraper {
     // Also for a `fetch` that does not heed its signal.
     const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
     const timer = clock.setTimeout(() => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`)), timeoutMs);
-    unref(timer);
+    letProcessEnd(timer);
     target.underWay = controller;
     const answer = new Answer(candidates);
     try {
@@ -248,7 +249,7 @@ export class Scraper {
     const { clock, jitter, random } = this.settings;
     const delayMs = intervalMs * (1 + jitter * (2 * random() - 1));
     target.timer = clock.setTimeout(() => this.due(target), Math.max(target.askedAtMs + delayMs - clock.now(), 0));
-    unref(target.timer);
+    letProcessEnd(target.timer);
   }
 
   /** A function that fails must not make metrics old. */
@@ -285,11 +286,6 @@ export class Scraper {
       lastDurationMs,
     };
   }
-}
-
-/** A timer of the platform must not keep the process alive for this. */
-function unref(timer: unknown): void {
-  if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function') timer.unref();
 }
 
 function withoutQuery(url: string): string {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { EndpointPool, FlowConfigError, FlowController } from '../../../src/index.js';
+import { ManualClock } from '../../../src/testing/index.js';
 import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 afterEach(() => {
@@ -55,6 +56,35 @@ describe('maxLeaseMs', () => {
     expect(told.map(({ lease }) => lease)).toEqual([first, second]);
     expect(flow.stats()).toMatchObject({ inFlight: 2, overdueLeases: 2 });
     expect([first.isReleased, first.signal.aborted]).toEqual([false, false]);
+  });
+
+  it('counts from the dispatch of each lease, with one timer for all', () => {
+    const { flow, clock } = makeFlow({ saturationDetector: dial(0), maxLeaseMs: 1000 });
+    const told = record(flow, 'leaseOverdue');
+    clock.advance(300);
+    runNow(flow, { fairnessId: 'a' });
+    clock.advance(400);
+    runNow(flow, { fairnessId: 'b' });
+    expect(clock.pendingTimers).toBe(1);
+    clock.advance(600);
+    expect(told.map(({ heldMs }) => heldMs)).toEqual([1000]);
+    clock.advance(399);
+    expect(told).toHaveLength(1);
+    clock.advance(1);
+    expect(told.map(({ heldMs }) => heldMs)).toEqual([1000, 1000]);
+    expect(clock.pendingTimers).toBe(0);
+  });
+
+  it('keeps no process alive', () => {
+    let unreferenced = 0;
+    class NodeClock extends ManualClock {
+      override setTimeout(callback: () => void, delayMs: number): unknown {
+        super.setTimeout(callback, delayMs);
+        return { unref: () => unreferenced++ };
+      }
+    }
+    runNow(makeFlow({ clock: new NodeClock(), maxLeaseMs: 1000 }).flow);
+    expect(unreferenced).toBe(1);
   });
 
   it('sets no timer while nothing runs', () => {

@@ -24,6 +24,7 @@ function withKeys(revoked: Set<string>) {
 it('a request that became void while it waited is refused when its turn comes, and the next one goes', async () => {
   const revoked = new Set<string>();
   const { flow, ask, asked } = withKeys(revoked);
+  const errors = record(flow, 'pluginError');
   const first = runNow(flow);
   const [gone, next] = [ask('a'), ask('b')];
   revoked.add('a');
@@ -38,6 +39,7 @@ it('a request that became void while it waited is refused when its turn comes, a
   leaseOf(await next);
   expect(asked).toEqual(['a', 'b']);
   expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 0 });
+  expect(errors).toEqual([]);
   expect(audit(flow).violations).toEqual([]);
 });
 
@@ -68,17 +70,18 @@ it.each([
     () => {
       throw new Error('the key store is down');
     },
+    'the key store is down',
   ],
-  ['answers later', () => Promise.resolve('no') as unknown as string],
-  ['answers with nothing that can be told', () => '' as string],
-])('a function that %s lets the request go, and is reported', async (_, onDispatch) => {
+  ['answers later', () => Promise.resolve('no') as unknown as string, 'onDispatch must return undefined, or a text'],
+  ['answers with nothing that can be told', () => '' as string, 'onDispatch must return undefined, or a text'],
+])('a function that %s lets the request go, and is reported', async (_, onDispatch, message) => {
   const { flow } = makeFlow({ onDispatch });
   const errors = record(flow, 'pluginError');
   const lease = runNow(flow);
   const waiting = flow.enqueue(request, key());
   lease.release();
   leaseOf(await waiting);
-  expect(errors).toMatchObject([{ kind: 'onDispatch', type: 'onDispatch' }]);
+  expect(errors).toMatchObject([{ kind: 'onDispatch', type: 'onDispatch', error: { message: expect.stringContaining(message) } }]);
 });
 
 it('can be set and taken away while requests wait', async () => {
