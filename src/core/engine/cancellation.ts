@@ -65,25 +65,21 @@ export class Cancellation<T extends Abortable<T>> {
       group = new AbortGroup<T>(signal, this.onAbort);
       this.groups.set(signal, group);
     }
-    if (group.isEmpty) {
-      const answer: unknown = signal.addEventListener('abort', group);
-      if (answer !== undefined) this.guard.ignored(answer);
-    }
+    if (group.isEmpty) this.guard.ignored(signal.addEventListener('abort', group));
     group.add(item);
     item.abortGroup = group;
     // Foreign code may have aborted it since the decision.
     if (signal.aborted === true) this.onAbort([item]);
   }
 
+  /** The request must be watched. */
   unwatch(item: T): void {
-    const group = item.abortGroup;
-    if (group === undefined) return;
+    const group = item.abortGroup as AbortGroup<T>;
     item.abortGroup = undefined;
     group.remove(item);
     if (!group.isEmpty) return;
     try {
-      const answer: unknown = group.signal.removeEventListener('abort', group);
-      if (answer !== undefined) this.guard.ignored(answer);
+      this.guard.ignored(group.signal.removeEventListener('abort', group));
     } catch (error) {
       this.guard.failed(error);
     }

@@ -49,9 +49,10 @@ export class InFlightCaps {
 
   /** The account that has no room for the request; undefined when it may go. O(1). */
   obstacle(item: ItemView, band: PriorityBand): CapAccount | undefined {
-    const { cap, account } = this.stateOf(item, band) ?? {};
-    if (cap === undefined || account === undefined) return undefined;
-    return account.requests < cap.maxRequests && account.tokens + item.tokens <= cap.maxTokens ? undefined : account;
+    const state = this.stateOf(item, band);
+    if (state?.account === undefined) return undefined;
+    const { requests, tokens } = state.account;
+    return requests < state.cap.maxRequests && tokens + item.tokens <= state.cap.maxTokens ? undefined : state.account;
   }
 
   /** The cap that applies to the request; undefined when there is none. */

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { FlowController, type FlowFairnessPolicy, roundRobin } from '../../../src/index.js';
-import { countedAbort, dial, dispatchOrder, dropOf, key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
+import { countedAbort, dial, dispatchOrder, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 describe('a signal that aborts while its request waits', () => {
   it('drops the request in the same turn', async () => {
@@ -135,6 +135,17 @@ describe('listeners', () => {
     expect(cancelled).toBe(count);
   });
 
+  it('are one for all requests that share a signal, of which each is dropped when it aborts', () => {
+    const { flow } = makeFlow();
+    const { controller } = countedAbort();
+    const { signal } = controller;
+    runNow(flow);
+    for (let i = 0; i < 4; i++) void flow.enqueue({ ...request, signal }, key());
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    controller.abort();
+    expect([flow.stats().waiting, getEventListeners(signal, 'abort').length]).toEqual([0, 0]);
+  });
+
   it('stay while one request of several that share a signal still waits', () => {
     const { flow, clock } = makeFlow();
     const { signal, live } = countedAbort();
@@ -190,4 +201,46 @@ it('takes signals of other makes, which need only the members that it uses', asy
   expect(dropOf(await waiting).type).toBe('EvictedContextCancelled');
   expect(listeners.size).toBe(0);
   expect(flow).toBeInstanceOf(FlowController);
+});
+
+const failing = () => {
+  throw new Error('broken signal');
+};
+
+it.each([
+  ['cannot be listened to', { addEventListener: failing, removeEventListener: () => {} }],
+  ['cannot be let go of', { addEventListener: () => {}, removeEventListener: failing }],
+  ['answers later that it could not be listened to', { addEventListener: async () => failing(), removeEventListener: () => {} }],
+  ['answers later that it could not be let go of', { addEventListener: () => {}, removeEventListener: async () => failing() }],
+])('a signal that %s is reported once, and its request waits all the same', async (_, methods) => {
+  const { flow } = makeFlow();
+  const errors = record(flow, 'pluginError');
+  const held = runNow(flow);
+  const signal = { aborted: false, ...methods } as unknown as AbortSignal;
+  const waiting = flow.enqueue({ ...request, signal }, key());
+  expect(flow.stats().waiting).toBe(1);
+  held.release();
+  leaseOf(await waiting);
+  await turns();
+  expect(errors).toMatchObject([{ kind: 'signal', type: 'AbortSignal', error: { message: 'broken signal' } }]);
+});
+
+it('a signal that calls a listener it was asked to let go of drops nobody', async () => {
+  let listener: { handleEvent(): void } | undefined;
+  const signal = {
+    aborted: false,
+    addEventListener: (_: string, given: { handleEvent(): void }) => {
+      listener = given;
+    },
+    removeEventListener: () => {},
+  } as unknown as AbortSignal;
+  const { flow } = makeFlow();
+  const errors = record(flow, 'pluginError');
+  const held = runNow(flow);
+  const waiting = [flow.enqueue({ ...request, signal }, key()), flow.enqueue(request, key())];
+  held.release();
+  leaseOf(await waiting[0]);
+  listener?.handleEvent();
+  expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 1, evicted: 0 });
+  expect(errors).toEqual([]);
 });

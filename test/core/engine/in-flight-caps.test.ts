@@ -53,6 +53,13 @@ describe('a flow at its cap', () => {
     sound(flow);
   });
 
+  it('waits in the bands of both templates as well', () => {
+    const { flow } = makeFlow({ ...roomy, defaultBand: { maxInFlightPerFlow: 1 }, defaultNegativeBand: { maxInFlightPerFlow: 1 } });
+    for (const priority of [0, 0, -1, -1]) void ask(flow, key('a', priority));
+    expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 2 });
+    sound(flow);
+  });
+
   it('does not hold back lower bands', () => {
     const { flow } = makeFlow({ ...roomy, bands: [{ priority: 5, maxInFlightPerFlow: 1 }] });
     leaseOf(flow.tryEnqueue(request, key('a', 5)));
@@ -91,6 +98,16 @@ describe('a flow at its cap', () => {
     expect(flow.explain(3)?.text).toContain('waits for its own cap (5,000 of 1,000 tokens running, 1 more wanted)');
     leases.get('a')?.[2]?.release();
     expect(inFlight()).toEqual([1]);
+    sound(flow);
+  });
+
+  it('gives back the tokens of what ends while more of it runs', () => {
+    const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: { requests: 10, tokens: 100 } }] });
+    const leases = keepLeases(flow);
+    for (const tokens of [60, 30, 50]) void ask(flow, key('a'), tokens);
+    expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 1 });
+    leases.get('a')?.[0]?.release();
+    expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 0, inFlightTokens: 80 });
     sound(flow);
   });
 
@@ -238,6 +255,26 @@ describe('`flows` as a function', () => {
     delete plans.a;
     flow.refreshFlow('a');
     expect(flow.stats()).toMatchObject({ inFlight: 4, waiting: 0 });
+    sound(flow);
+  });
+
+  it('lets a flow that the cap of its band holds go under a cap of its own', () => {
+    let own: FlowSettings | undefined;
+    const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: 1 }], flows: () => own });
+    for (let i = 0; i < 3; i++) void ask(flow, key('a'));
+    expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 2 });
+    own = { maxInFlight: 2 };
+    flow.refreshFlow('a');
+    expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 1 });
+    sound(flow);
+  });
+
+  it('may be refreshed for a fairness ID of which nothing runs', () => {
+    const { flow } = makeFlow({ ...roomy, flows: () => ({ maxInFlight: 1 }) });
+    void ask(flow, key('a'));
+    void ask(flow, key('a'));
+    flow.refreshFlow('b');
+    expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 1 });
     sound(flow);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ItemView } from '../../../src/index.js';
+import type { FlowRequest, ItemView } from '../../../src/index.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 
 describe('what the controller keeps of a request', () => {
@@ -53,5 +53,52 @@ describe('what the controller keeps of a request', () => {
     lease.release();
     expect(ended).toEqual([request]);
     expect(item?.request).toBeUndefined();
+  });
+
+  it('is the payload of one that left, while an ordering policy may compare it once more', () => {
+    const seen: unknown[] = [];
+    const ordering = {
+      type: 'cheapest',
+      compare: (a: ItemView, b: ItemView) => {
+        seen.push(a.request, b.request);
+        return (a.request as { cost: number }).cost - (b.request as { cost: number }).cost;
+      },
+    };
+    const { flow } = makeFlow({ bands: [{ priority: 0, ordering }] });
+    const abort = new AbortController();
+    const held = runNow(flow);
+    for (const cost of [5, 3, 4, 2]) void flow.enqueue({ ...request, cost, signal: cost === 2 ? abort.signal : undefined } as never, key());
+    abort.abort();
+    held.release();
+    expect(seen).not.toContain(undefined);
+    expect(flow.stats().pluginErrors).toBe(0);
+  });
+});
+
+describe('the times of a request', () => {
+  async function timesOf(own: Partial<FlowRequest>, options: Parameters<typeof makeFlow>[0] = {}) {
+    const { flow, clock } = makeFlow(options);
+    const items: ItemView[] = [];
+    flow.on('dispatched', ({ item }) => items.push(item));
+    clock.advance(500);
+    leaseOf(await flow.enqueue({ ...request, ...own }, key()));
+    const { enqueuedAtMs, receivedAtMs, ttftDeadlineAtMs } = items[0] as ItemView;
+    return { enqueuedAtMs, receivedAtMs, ttftDeadlineAtMs };
+  }
+
+  const never = Number.POSITIVE_INFINITY;
+
+  it.each([
+    ['nothing', {}, 500, never],
+    ['when it was received', { receivedAtMs: 400 }, 400, never],
+    ['how soon its first token is due', { sloTtftMs: 50 }, 500, 550],
+    ['both', { receivedAtMs: 400, sloTtftMs: 50 }, 400, 450],
+  ])('are counted from its arrival where the host says %s', async (_, own, receivedAtMs, ttftDeadlineAtMs) => {
+    expect(await timesOf(own)).toEqual({ enqueuedAtMs: 500, receivedAtMs, ttftDeadlineAtMs });
+  });
+
+  it('are the same for a request of which more is kept', async () => {
+    const admission = { type: 'hears', admit: () => 'admit' as const, released: () => {} };
+    expect(await timesOf({}, { admission })).toEqual({ enqueuedAtMs: 500, receivedAtMs: 500, ttftDeadlineAtMs: never });
   });
 });
