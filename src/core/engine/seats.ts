@@ -360,7 +360,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   }
 
   unsent(): void {
-    if (!this.isReleased) this.own().isUnsent = true;
+    this.own().isUnsent = true;
   }
 
   endSession(): void {

@@ -13,7 +13,7 @@ import {
   utilizationDetector,
 } from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
-import { dropOf, key, leaseOf, makeFlow, request, runNow, turns } from '../../support/flow.js';
+import { dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 /** A pool of `seats`, all taken by best-effort work. */
 function filled(
@@ -57,6 +57,31 @@ describe('in-flight eviction', () => {
     flow.reconfigure({ saturationDetector: concurrencyDetector({ maxConcurrency: 3 }) });
     void flow.enqueue({ byteSize: 1 }, key('premium', 100));
     expect(evicted(leases)).toEqual([4, 5]);
+  });
+
+  it('is told of by an event for each that is asked to leave', () => {
+    const { flow, leases } = filled(2);
+    const told = record(flow, 'evicted');
+    void flow.enqueue({ byteSize: 1 }, key('premium', 100));
+    expect(told).toEqual([{ lease: leases[1] }]);
+  });
+
+  it('may be switched on while requests run, which are left alone', () => {
+    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 2 }) });
+    const before = runNow(flow, { fairnessId: 'batch', priority: -10 });
+    flow.reconfigure({ eviction: {} });
+    const after = runNow(flow, { fairnessId: 'batch', priority: -10 });
+    void flow.enqueue({ byteSize: 1 }, key('premium', 100));
+    expect([before, after].map(({ isEvictable, isEvicted }) => [isEvictable, isEvicted])).toEqual([
+      [false, false],
+      [true, true],
+    ]);
+  });
+
+  it('may take nothing that is not sheddable, whatever was asked of its lease', () => {
+    const { flow } = makeFlow({ eviction: {} });
+    const lease = runNow(flow);
+    expect([lease.signal.aborted, lease.isEvictable]).toEqual([false, false]);
   });
 
   it('never evicts for an equal, nor anything that is not sheddable', () => {

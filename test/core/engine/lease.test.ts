@@ -8,6 +8,7 @@ import {
   type Lease,
   type Usage,
 } from '../../../src/index.js';
+import type { ManualClock } from '../../../src/testing/index.js';
 import { key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 function servers(...ids: string[]): EndpointPool {
@@ -112,6 +113,16 @@ describe('report', () => {
     expect(lease.usage).toEqual({ promptTokens: 1, completionTokens: 2 });
   });
 
+  it('keeps the cached part of the prompt once it was told, and checks it as the others', () => {
+    const lease = runNow(makeFlow().flow);
+    lease.report({ promptTokens: 100 });
+    expect(lease.usage).toStrictEqual({ promptTokens: 100, completionTokens: 0 });
+    lease.report({ cachedPromptTokens: 64 });
+    lease.report({ completionTokens: 5 });
+    expect(lease.usage).toStrictEqual({ promptTokens: 100, completionTokens: 5, cachedPromptTokens: 64 });
+    expect(() => lease.report({ cachedPromptTokens: -1 })).toThrow('lease.report: cachedPromptTokens: expected a number from 0 up; got -1');
+  });
+
   it('tells the fairness policy what came since the last one, and all of it', () => {
     const heard: [increment: Usage, total: Usage][] = [];
     const fairness: FlowFairnessPolicy = {
@@ -147,6 +158,57 @@ describe('report', () => {
     lease.release();
     lease.report({ promptTokens: 100 });
     expect(lease.usage).toEqual({ promptTokens: 0, completionTokens: 0 });
+  });
+});
+
+describe('the first token of a request', () => {
+  async function heardAfter(act: (lease: Lease, clock: ManualClock) => void): Promise<number[]> {
+    const heard: number[] = [];
+    const ordering = { type: 'hears', compare: () => 0, firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs) };
+    const { flow, clock } = makeFlow({ bands: [{ priority: 0, ordering }] });
+    clock.advance(100);
+    const lease = runNow(flow);
+    clock.advance(30);
+    act(lease, clock);
+    lease.release();
+    return heard;
+  }
+
+  it('is told to the ordering policy when it is reported', async () => {
+    expect(await heardAfter((lease) => lease.report({ completionTokens: 1 }))).toEqual([30]);
+  });
+
+  it('is told once, however often tokens are reported', async () => {
+    const act = (lease: Lease, clock: ManualClock): void => {
+      lease.report({ promptTokens: 10 });
+      clock.advance(10);
+      lease.report({ completionTokens: 1 });
+      clock.advance(10);
+      lease.report({ completionTokens: 2 });
+    };
+    expect(await heardAfter(act)).toEqual([40]);
+  });
+
+  it('is taken for the end of a request that ended without a report', async () => {
+    expect(await heardAfter(() => {})).toEqual([30]);
+  });
+
+  it('has not come of a request that was put back', async () => {
+    const heard: number[] = [];
+    const ordering = { type: 'hears', compare: () => 0, firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs) };
+    const { flow } = makeFlow({ eviction: {}, bands: [{ priority: -1, ordering }] });
+    const lease = runNow(flow, { priority: -1 });
+    void flow.enqueue(request, key('premium', 1));
+    expect(lease.isEvicted).toBe(true);
+    void lease.requeue();
+    expect(heard).toEqual([]);
+  });
+
+  it('is told to nobody where the ordering policy does not listen', () => {
+    const { flow } = makeFlow();
+    const errors = record(flow, 'pluginError');
+    runNow(flow).release();
+    expect(errors).toEqual([]);
   });
 });
 
@@ -244,13 +306,13 @@ describe('bind', () => {
     ['nothing', undefined],
   ])('refuses %s', (_, target) => {
     const { lease } = bound();
-    expect(issueOf(() => lease.bind(target as never))).toMatchObject({ expected: 'an endpoint of the pool' });
+    expect(() => lease.bind(target as never)).toThrow('lease.bind: endpoint: expected an endpoint of the pool; got ');
   });
 
   it('refuses a lease that was released', () => {
     const { pool, lease } = bound();
     lease.release();
-    expect(issueOf(() => lease.bind('b'))).toMatchObject({ got: 'one that was released' });
+    expect(() => lease.bind('b')).toThrow('lease.bind: expected a lease that is held; got one that was released');
     expect(seats(pool)).toEqual({ a: 0, b: 0 });
   });
 
@@ -269,6 +331,19 @@ describe('bind', () => {
     first?.bind('c');
     expect(seats(pool)).toMatchObject({ c: expect.any(Number) });
     expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 4 });
+  });
+
+  it('leaves a request that did not move to lag compensation from its dispatch on', () => {
+    const pool = servers('a');
+    const { flow, clock } = makeFlow({ pool });
+    pool.report('a', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
+    clock.advance(100);
+    runNow(flow);
+    clock.advance(10);
+    pool.report('a', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: 99 });
+    expect(pool.get('a')?.unsampledRequests).toBe(1);
+    pool.report('a', { waitingQueueSize: 1, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: 100 });
+    expect(pool.get('a')?.unsampledRequests).toBe(0);
   });
 
   it('is counted by lag compensation from the moment of the move', () => {

@@ -103,7 +103,7 @@ describe('maxLeaseMs', () => {
     const next = flow.enqueue(request, key('b'));
     clock.advance(1000);
     expect(lost.isReleased).toBe(true);
-    expect(lost.signal.reason).toMatchObject({ name: 'TimeoutError' });
+    expect(lost.signal.reason).toMatchObject({ name: 'TimeoutError', message: 'The lease was held longer than it may be.' });
     expect(told).toMatchObject([{ heldMs: 1000, isTakenBack: true }]);
     expect(leaseOf(await next).fairnessId).toBe('b');
     lost.release();

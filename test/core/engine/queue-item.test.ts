@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FlowRequest, ItemView } from '../../../src/index.js';
+import type { FlowController, FlowRequest, ItemView } from '../../../src/index.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 
 describe('what the controller keeps of a request', () => {
@@ -29,8 +29,12 @@ describe('what the controller keeps of a request', () => {
     expect(items.every((item) => item.request === undefined)).toBe(true);
   });
 
-  it('is nothing after a dispatch that needed no waiting', () => {
+  it.each([
+    ['as it was made', () => {}],
+    ['that was given the same options anew', (flow: FlowController) => flow.reconfigure({})],
+  ])('is nothing after a dispatch that needed no waiting, by a controller %s', (_, act) => {
     const { flow } = makeFlow();
+    act(flow);
     let item: ItemView | undefined;
     flow.on('dispatched', (event) => {
       item = event.item;
