@@ -1,6 +1,7 @@
 /** Reads from a response that passes by what it cost, and keeps the lease informed. */
-import { contentPieces } from '../../base/stream/content-pieces.js';
+import { contentPieces, fieldsOf } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';
+import { TextPieces } from '../../base/stream/text-pieces.js';
 import { type Lease, schemas, type Usage } from '../../index.js';
 import { JsonMember, parseJson } from './json-member.js';
 import { readUsage, usageOfEvent } from './wire-usage.js';
@@ -20,6 +21,9 @@ export interface UsageReaderOptions {
 
 /** Usage objects are small. */
 const longestUsage = 65_536;
+
+/** Characters of a JSON body that came in one piece up to which parsing it whole is cheaper than looking for its usage. */
+const longestParsed = 4096;
 
 const { flag, object, optional, positiveInteger, value } = schemas;
 
@@ -44,8 +48,10 @@ export class UsageReader {
   /** Pieces of content since it told. */
   private countedTokens = 0;
   private reportedTokens = 0;
-  private readonly decoder = new TextDecoder();
+  private readonly text = new TextPieces();
   private body: SseData | JsonMember | undefined = undefined;
+  /** The first piece of a JSON body, while it may be all. */
+  private beginning: string | undefined = undefined;
   private readonly lease: Pick<Lease, 'report'> | undefined;
   private readonly reportEveryTokens: number;
   private readonly longestEvent: number;
@@ -89,26 +95,42 @@ export class UsageReader {
 
   /** The next part of the body, decompressed. */
   push(chunk: Uint8Array | string): void {
-    this.read(typeof chunk === 'string' ? chunk : this.decoder.decode(chunk, { stream: true }));
+    this.read(typeof chunk === 'string' ? chunk : this.text.next(chunk));
   }
 
   /** The body has ended, whole or cut off. */
   end(): void {
-    this.read(this.decoder.decode());
-    if (this.body instanceof SseData) this.body.end();
+    this.read(this.text.end());
+    if (this.beginning !== undefined) this.told(readUsage(usageIn(this.beginning)));
+    else if (this.body instanceof SseData) this.body.end();
     else this.told(readUsage(this.body?.value));
     this.report();
   }
 
   /** The first letter tells a JSON body from a stream of events. */
   private read(text: string): void {
+    if (text === '') return;
     if (this.body === undefined) {
-      const first = text.trimStart();
-      if (first === '') return;
-      this.body = first.startsWith('{')
-        ? new JsonMember('usage', longestUsage)
-        : new SseData(this.longestEvent, (data) => this.event(data));
+      if (this.beginning === undefined) this.begin(text);
+      else this.goOn(this.beginning, text);
+    } else {
+      this.body.push(text);
     }
+  }
+
+  private begin(text: string): void {
+    const first = text.trimStart();
+    if (first === '') return;
+    if (!first.startsWith('{')) this.body = new SseData(this.longestEvent, (data) => this.event(data));
+    else if (text.length > longestParsed) this.body = new JsonMember('usage', longestUsage);
+    else this.beginning = text;
+    this.body?.push(text);
+  }
+
+  private goOn(beginning: string, text: string): void {
+    this.beginning = undefined;
+    this.body = new JsonMember('usage', longestUsage);
+    this.body.push(beginning);
     this.body.push(text);
   }
 
@@ -141,6 +163,17 @@ export class UsageReader {
     this.reportedTokens = this.completionTokens;
     if (usage.promptTokens !== undefined || usage.completionTokens !== undefined) this.lease?.report(usage);
   }
+}
+
+/** What a JSON body that came in one piece says of its usage; undefined when it says nothing. */
+function usageIn(body: string): unknown {
+  if (!body.includes('"usage"')) return undefined;
+  const parsed = parseJson(body);
+  if (parsed !== undefined) return fieldsOf(parsed)?.usage;
+  // One that was cut off, or has something after its end.
+  const member = new JsonMember('usage', longestUsage);
+  member.push(body);
+  return member.value;
 }
 
 /**

@@ -292,3 +292,21 @@ it.each([[{ lease: {} }], [{ lease: 7 }], [{ reportEveryTokens: 0 }], [{ longest
     expect(() => usageReader(options as UsageReaderOptions)).toThrow(/^usageReader: /);
   },
 );
+
+describe('a JSON body that came in one piece', () => {
+  const usage = '{"prompt_tokens":3,"completion_tokens":4}';
+  const told = { promptTokens: 3, completionTokens: 4 };
+
+  it.each<[string, string, Partial<Usage>]>([
+    ['is read', `{"id":"x","usage":${usage}}`, told],
+    ['is read when its end is missing', `{"id":"x","usage":${usage},"choices":[{"text":"a`, told],
+    ['is read when something follows', `{"usage":${usage}} {`, told],
+    ['counts by the last of several', `{"usage":{"prompt_tokens":1},"usage":${usage}}`, told],
+    ['has no usage within a text', `{"text":"\\"usage\\":${usage.replaceAll('"', '\\"')}"}`, {}],
+    ['has no usage of something within it', `{"choices":[{"usage":${usage}}]}`, {}],
+    ['has none where it is no object', '{"usage":[1]}', {}],
+    ['may be longer than what is parsed at once', `{"text":"${'a'.repeat(5000)}","usage":${usage}}`, told],
+  ])('%s', (_, body, expected) => {
+    expect(readAll(body).usage).toEqual(expected);
+  });
+});

@@ -1,0 +1,32 @@
+/**
+ * Text out of UTF-8 in pieces of any size.
+ *
+ * A decoder that remembers half a character costs several times one that does not, to make and to use. Nearly every piece of a stream ends
+ * with a whole character, and those need none of their own.
+ */
+
+const atStart = /* @__PURE__ */ new TextDecoder();
+/** A byte order mark is none in the middle. */
+const inside = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true });
+
+export class TextPieces {
+  private hasBegun = false;
+  /** Set while the last piece ended within a character. */
+  private decoder: InstanceType<typeof TextDecoder> | undefined = undefined;
+
+  next(piece: Uint8Array): string {
+    const { length } = piece;
+    if (length === 0) return '';
+    const isWhole = piece[length - 1]! < 0x80;
+    if (this.decoder === undefined && !isWhole) this.decoder = new TextDecoder('utf-8', { ignoreBOM: this.hasBegun });
+    const decoder = this.decoder ?? (this.hasBegun ? inside : atStart);
+    this.hasBegun = true;
+    if (isWhole) this.decoder = undefined;
+    return decoder.decode(piece, { stream: !isWhole });
+  }
+
+  /** What is left of a character that was cut off. */
+  end(): string {
+    return this.decoder?.decode() ?? '';
+  }
+}
