@@ -131,6 +131,25 @@ describe('a line', () => {
   });
 });
 
+describe('the instant of a line', () => {
+  it.each([0, 5, 999, 1000, 1001, 61_000, 60_999, 1_700_000_000_123])(
+    'is %i ms after the epoch as ISO 8601 has it, whatever came before',
+    (ms) => {
+      let nowMs = 1_000;
+      const lines: string[] = [];
+      const log = lineLog(
+        'text',
+        (line) => lines.push(line),
+        () => new Date(nowMs),
+      );
+      log('info', 'first');
+      nowMs = ms;
+      log('info', 'second');
+      expect(lines[1]).toBe(`${new Date(ms).toISOString()} info second\n`);
+    },
+  );
+});
+
 describe('what changed between two files', () => {
   const before = fileOf(['http://10.0.0.1:8000', 'http://10.0.0.2:8000'], {
     auth: { keys: [{ key: 'sk-1', tenant: 'acme' }] },
