@@ -15,6 +15,16 @@ export interface BodyLimits {
   readonly maxReadingBytes: number;
 }
 
+export interface Receiver {
+  readonly sender: string;
+  /** The limit; that of the configuration when undefined. */
+  readonly mostBytes: number | undefined;
+  /** Gets the body piece by piece as it arrives, and may throw. */
+  readonly take: ((chunk: Buffer) => void) | undefined;
+  done(body: Buffer): void;
+  fail(error: unknown): void;
+}
+
 const unpackers = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
 /** Of `maxReadingBytes`: that many senders have to work together to refuse the others. */
@@ -43,30 +53,38 @@ export class BodyReader {
   }
 
   /**
-   * The whole body; `onChunk` gets it piece by piece as it arrives, and may throw.
-   * @throws ApiError 408 when the client stops sending, 413 when it is too large, 503 when all together are; what the stream throws when
-   * the client leaves
+   * The whole body, of at most `mostBytes`.
+   * @throws (rejects) what `receive` fails with
    */
-  async read(req: IncomingMessage, sender: string, onChunk?: (chunk: Buffer) => void, mostBytes?: number): Promise<Buffer> {
+  read(req: IncomingMessage, sender: string, mostBytes?: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => this.receive(req, { sender, mostBytes, take: undefined, done: resolve, fail: reject }));
+  }
+
+  /**
+   * The whole body, without a promise: most bodies are there as soon as they are asked for. Either `done` or `fail` is called, once.
+   * It fails with ApiError 408 when the client stops sending, 413 when the body is too large, 503 when all together are; with what
+   * `take` throws, and with what the stream fails with when the client leaves.
+   */
+  receive(req: IncomingMessage, { sender, mostBytes, take, done, fail }: Receiver): void {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
     const most = mostBytes ?? maxRequestBytes;
     // A share has room for one body at least.
     const share = Math.max(maxReadingBytes / shares, Math.min(most, maxReadingBytes));
     const chunks: Buffer[] = [];
     let bytes = 0;
-    try {
-      await new Upload(req, this.upload).receive((chunk) => {
-        bytes += chunk.length;
-        const ofSender = this.book(sender, chunk.length);
-        if (bytes > most) throw tooLarge(most);
-        if (ofSender > share || this.readingBytes > maxReadingBytes) throw busy();
-        onChunk?.(chunk);
-        chunks.push(chunk);
-      });
-      return whole(chunks, bytes);
-    } finally {
+    const receive = (chunk: Buffer): void => {
+      bytes += chunk.length;
+      const ofSender = this.book(sender, chunk.length);
+      if (bytes > most) throw tooLarge(most);
+      if (ofSender > share || this.readingBytes > maxReadingBytes) throw busy();
+      take?.(chunk);
+      chunks.push(chunk);
+    };
+    new Upload(req, this.upload).receive(receive, (error) => {
       this.book(sender, -bytes);
-    }
+      if (error === undefined) done(whole(chunks, bytes));
+      else fail(error);
+    });
   }
 
   /**

@@ -1,12 +1,29 @@
 /** One request on its way through the gateway. */
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Classification, WithFlow } from '../adapters/node/index.js';
+import type { Classification, NodeRequest, WithFlow } from '../adapters/node/index.js';
 import type { Drop, Lease } from '../index.js';
 import type { SenderConfig } from './gateway-config.js';
 import type { GenerationBody } from './generation-body.js';
 
-export type GatewayHttpRequest = WithFlow<IncomingMessage>;
+/** Where a request keeps its call: a property costs less than an entry in a WeakMap, to write, to read and to collect. */
+const callKey: unique symbol = Symbol('call');
+
+export interface GatewayHttpRequest extends WithFlow<IncomingMessage> {
+  [callKey]?: Call;
+}
+
+/** The call of a request, as policies and adapters hand the request back; undefined for what a host enqueued by itself. */
+export function knownCallOf(req: NodeRequest | undefined): Call | undefined {
+  return (req as GatewayHttpRequest | undefined)?.[callKey];
+}
+
+/** @throws Error for a request that this gateway has not seen */
+export function callOf(req: NodeRequest): Call {
+  const call = knownCallOf(req);
+  if (call === undefined) throw new Error('a request that this gateway has not seen');
+  return call;
+}
 
 export class Call {
   readonly req: GatewayHttpRequest;
@@ -54,6 +71,7 @@ export class Call {
   constructor(req: GatewayHttpRequest, res: ServerResponse) {
     this.req = req;
     this.res = res;
+    req[callKey] = this;
     this.path = (req.url ?? '/').split('?', 1)[0] ?? '/';
     const given = req.headers['x-request-id'];
     this.id = typeof given === 'string' && /^[\w.:/+=@-]{1,128}$/.test(given) ? given : randomUUID();

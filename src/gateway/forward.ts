@@ -7,23 +7,30 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Agent, Dispatcher } from 'undici';
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
-import type { AdaptiveDetector, Lease, SaturationDetector } from '../index.js';
-import { type UsageReader, usageReader } from '../upstream/index.js';
+import type { AdaptiveDetector, Lease } from '../index.js';
+import { usageReader } from '../upstream/index.js';
 import { ApiError } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import type { Call } from './call.js';
 import { toUpstream } from './forwarded-headers.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
-import { Relay, type Tap, type TokenWatch } from './relay.js';
+import { Relay, type RelayHost, type Tap, type TokenWatch } from './relay.js';
 
-/** The result of an attempt: `answered` also when the answer broke off; `refused` when the server can be avoided and another one asked. */
-export type ForwardResult = { readonly type: 'answered' } | { readonly type: 'refused'; readonly error: ApiError };
+/**
+ * The result of an attempt.
+ * - `answered`: the client has the answer, also one that broke off, or is gone.
+ * - `refused`: the server can be avoided and another one asked.
+ * - `failed`: nothing has been sent, and the client must be told why.
+ */
+export type ForwardResult = { readonly type: 'answered' } | { readonly type: 'refused' | 'failed'; readonly error: ApiError };
 
 export interface ForwardOptions {
   readonly agent: Agent;
   readonly bodies: BodyReader;
   readonly config: GatewayConfig;
+  /** They hear of first tokens, and of servers that were too slow or full. */
+  readonly detectors: readonly AdaptiveDetector[];
   readonly upstream: UpstreamConfig;
   /** Credentials of clients end here. */
   readonly ownsKeys: boolean;
@@ -48,45 +55,130 @@ const answered: ForwardResult = { type: 'answered' };
 class TotalTimeout extends Error {}
 class FirstTokenTimeout extends Error {}
 
-/** @throws ApiError for what the client must be told; nothing has been sent then. */
-export async function forward(call: Call, lease: Lease, options: ForwardOptions): Promise<ForwardResult> {
-  const { config, upstream } = options;
-  const timer = setTimeout(() => lease.abort(new TotalTimeout()), config.timeouts.totalMs);
-  const detectors = config.detectors.filter(isAdaptive);
-  const firstToken = new FirstTokenLimit(lease, options.firstTokenMs);
-  try {
-    if (await exchange(call, lease, options, detectors, firstToken)) return answered;
-    const { id } = options.upstream;
-    return { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${id} is overloaded.`) };
-  } catch (error) {
-    const { signal } = lease;
-    const isTimeout = signal.reason instanceof TotalTimeout;
-    if (signal.reason instanceof FirstTokenTimeout) {
-      for (const detector of detectors) detector.observe({ isDrop: true });
-      options.counters.failed(upstream.id, 'first_token_timeout');
-      return { type: 'refused', error: new ApiError(504, 'first_token_timeout', `${upstream.id} sent no token in time.`) };
+/** Calls `done` once, when the attempt is over. */
+export function forward(call: Call, lease: Lease, options: ForwardOptions, done: (result: ForwardResult) => void): void {
+  new Attempt(call, lease, options, done).start();
+}
+
+/** One attempt at one server. Callbacks rather than promises, because every request passes here (bench: gateway). */
+class Attempt implements RelayHost {
+  private readonly call: Call;
+  private readonly lease: Lease;
+  private readonly options: ForwardOptions;
+  private readonly tell: (result: ForwardResult) => void;
+  private readonly firstToken: FirstTokenLimit;
+  private readonly timer: NodeJS.Timeout;
+  private hasBegun = false;
+
+  constructor(call: Call, lease: Lease, options: ForwardOptions, tell: (result: ForwardResult) => void) {
+    this.call = call;
+    this.lease = lease;
+    this.options = options;
+    this.tell = tell;
+    this.timer = setTimeout(abortOverdue, options.config.timeouts.totalMs, lease);
+    this.firstToken = new FirstTokenLimit(lease, options.firstTokenMs);
+  }
+
+  start(): void {
+    const relay = new Relay(this.call, this);
+    this.lease.onAbort((reason) => relay.abort(reason));
+    if (relay.isSettled) return; // given up before it began
+    try {
+      this.options.agent.dispatch(requestOf(this.call, this.options), relay);
+    } catch (error) {
+      relay.abort(error);
     }
-    if (signal.aborted && !isTimeout) {
+  }
+
+  get idleMs(): number {
+    return this.options.config.timeouts.idleMs;
+  }
+
+  get closesConnection(): boolean {
+    return this.options.closesConnection;
+  }
+
+  begins(): void {
+    this.hasBegun = true;
+  }
+
+  watch(headers: IncomingHttpHeaders): TokenWatch | undefined {
+    return this.firstToken.watch(headers);
+  }
+
+  keeps(status: number, headers: IncomingHttpHeaders, beginning: Buffer): boolean {
+    const { call, lease, options } = this;
+    const body = beginning.toString('utf8');
+    lease.answered({ status, headers, body });
+    if (!lease.isPutOff && !isOverloadRefusal({ status, body })) return false;
+    this.observeDrop();
+    const toldMs = refusalWaitMs(headers);
+    // A quota that hears of the answer rests by itself, and knows for how long.
+    if (!options.isRetry && !lease.isPutOff) options.avoid(toldMs !== undefined || saysOverloaded(beginning), toldMs);
+    call.failure = 'upstream_overloaded';
+    options.counters.refused(options.upstream.id);
+    return options.mayRetry;
+  }
+
+  passes(status: number, headers: IncomingHttpHeaders): Tap | undefined {
+    const { call, lease } = this;
+    this.firstToken.stop();
+    if (status < 400) lease.answered({ status, headers });
+    call.bytes = undefined;
+    call.isPassedOn = true;
+    call.isServed = status < 300;
+    return status < 400 ? tapOf(call, headers, lease, this.options.detectors) : undefined;
+  }
+
+  done(isAnswered: boolean): void {
+    this.stopTimers();
+    const { id } = this.options.upstream;
+    this.tell(isAnswered ? answered : { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${id} is overloaded.`) });
+  }
+
+  fail(error: unknown): void {
+    this.stopTimers();
+    if (!this.hasBegun) this.lease.unsent();
+    this.tell(this.resultOf(error));
+  }
+
+  private resultOf(error: unknown): ForwardResult {
+    const { call, lease, options } = this;
+    const { id } = options.upstream;
+    if (error instanceof FirstTokenTimeout) {
+      this.observeDrop();
+      options.counters.failed(id, 'first_token_timeout');
+      return { type: 'refused', error: new ApiError(504, 'first_token_timeout', `${id} sent no token in time.`) };
+    }
+    const isTimeout = error instanceof TotalTimeout;
+    if (!isTimeout && lease.signal.aborted) {
       call.cutBy = lease.isEvicted ? 'eviction' : 'client';
       return answered; // the client left, or the gate evicts it and answers
     }
-    const failure = isTimeout ? new ApiError(504, 'upstream_timeout', 'The answer took too long.') : failureOf(error, upstream.id);
+    const failure = isTimeout ? new ApiError(504, 'upstream_timeout', 'The answer took too long.') : failureOf(error, id);
     call.failure = failure.code;
-    options.counters.failed(upstream.id, failure.code);
-    if (failure.status === 504) for (const detector of detectors) detector.observe({ isDrop: true });
+    options.counters.failed(id, failure.code);
+    if (failure.status === 504) this.observeDrop();
     const isUnreachable = nothingWasSent(error);
     if (isUnreachable) options.avoid(true);
-    if (!call.res.headersSent) {
-      if (options.mayRetry && isUnreachable) return { type: 'refused', error: failure };
-      throw failure;
-    }
+    if (!call.res.headersSent) return { type: options.mayRetry && isUnreachable ? 'refused' : 'failed', error: failure };
     call.cutBy = failure.status === 504 ? 'timeout' : 'upstream';
     call.res.destroy();
     return answered;
-  } finally {
-    clearTimeout(timer);
-    firstToken.stop();
   }
+
+  private observeDrop(): void {
+    for (const detector of this.options.detectors) detector.observe({ isDrop: true });
+  }
+
+  private stopTimers(): void {
+    clearTimeout(this.timer);
+    this.firstToken.stop();
+  }
+}
+
+function abortOverdue(lease: Lease): void {
+  lease.abort(new TotalTimeout());
 }
 
 /** The time until the first content token, for streams that another server can be asked for. */
@@ -112,55 +204,6 @@ class FirstTokenLimit {
 
 function isIdentity({ 'content-encoding': encoding }: IncomingHttpHeaders): boolean {
   return encoding === undefined || encoding === 'identity';
-}
-
-/** Resolves to true when the client has the answer, to false when it was kept, because another server can be asked. */
-function exchange(
-  call: Call,
-  lease: Lease,
-  options: ForwardOptions,
-  detectors: readonly AdaptiveDetector[],
-  firstToken: FirstTokenLimit,
-): Promise<boolean> {
-  const { agent, config } = options;
-  let hasBegun = false;
-  return new Promise<boolean>((done, fail) => {
-    const relay = new Relay(call, {
-      begins() {
-        hasBegun = true;
-      },
-      signal: lease.signal,
-      idleMs: config.timeouts.idleMs,
-      closesConnection: options.closesConnection,
-      keeps(status, headers, beginning) {
-        const body = beginning.toString('utf8');
-        lease.answered({ status, headers, body });
-        if (!lease.isPutOff && !isOverloadRefusal({ status, body })) return false;
-        for (const detector of detectors) detector.observe({ isDrop: true });
-        const toldMs = refusalWaitMs(headers);
-        // A quota that hears of the answer rests by itself, and knows for how long.
-        if (!options.isRetry && !lease.isPutOff) options.avoid(toldMs !== undefined || saysOverloaded(beginning), toldMs);
-        call.failure = 'upstream_overloaded';
-        options.counters.refused(options.upstream.id);
-        return options.mayRetry;
-      },
-      watch: (headers) => firstToken.watch(headers),
-      passes(status, headers) {
-        firstToken.stop();
-        if (status < 400) lease.answered({ status, headers });
-        call.bytes = undefined;
-        call.isPassedOn = true;
-        call.isServed = status < 300;
-        return status < 400 ? tapOf(call, headers, lease, detectors) : undefined;
-      },
-      done,
-      fail,
-    });
-    agent.dispatch(requestOf(call, options), relay);
-  }).catch((error: unknown) => {
-    if (!hasBegun) lease.unsent();
-    throw error;
-  });
 }
 
 /** The body alone, whatever the status. */
@@ -228,7 +271,7 @@ function locationOf(upstream: UpstreamConfig): Location {
 /** Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them. */
 function tapOf(call: Call, headers: IncomingHttpHeaders, lease: Lease, detectors: readonly AdaptiveDetector[]): Tap | undefined {
   if (call.body === undefined || !isIdentity(headers)) return undefined;
-  const usage: UsageReader = usageReader({ lease, cachedTokens: true });
+  const usage = usageReader({ lease, cachedTokens: true });
   let hasToken = false;
   return {
     push(chunk) {
@@ -242,10 +285,6 @@ function tapOf(call: Call, headers: IncomingHttpHeaders, lease: Lease, detectors
     },
     end: () => usage.end(),
   };
-}
-
-function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
-  return 'observe' in detector && typeof detector.observe === 'function';
 }
 
 function codeOf(error: unknown): string {

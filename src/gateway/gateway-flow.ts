@@ -2,7 +2,7 @@
 
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
 import { type EndpointPicker, FlowController, type FlowControllerOptions, type ItemView, labelFilter, leastLoaded } from '../index.js';
-import type { Call } from './call.js';
+import { callOf } from './call.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { SharedState } from './shared-state.js';
 import type { Upstreams } from './upstreams.js';
@@ -66,15 +66,7 @@ export function sharing(
 }
 
 /** The controller, as the adapter takes it: adds to its requests what the gateway knows of them. */
-export function gateOf(
-  flow: FlowController<GatewayRequest>,
-  callOf: (req: NodeRequest) => Call,
-): AdapterGate<HttpFlowRequest<NodeRequest>> {
-  const enriched = (request: HttpFlowRequest<NodeRequest>): GatewayRequest => {
-    const { targetModel, model, attempts, body } = callOf(request.req);
-    const { inputTokens, maxOutputTokens } = body ?? {};
-    return { ...request, model: targetModel, askedModel: model, refusedBy: attempts, inputTokens, maxOutputTokens };
-  };
+export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFlowRequest<NodeRequest>> {
   return {
     tryEnqueue: (request, key) => (callOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined),
     enqueue(request, key) {
@@ -87,4 +79,29 @@ export function gateOf(
     },
     bandHeadroom: (priority) => flow.bandHeadroom(priority),
   };
+}
+
+/** A request with what the gateway knows of it. Field by field, because a spread costs several times as much (bench: gateway). */
+function enriched(request: HttpFlowRequest<NodeRequest>): GatewayRequest {
+  const { byteSize, signal, tokens, ttlMs, maxWaitMs, sloTtftMs, receivedAtMs } = request;
+  const { affinityKey, sessionId, endpointSubset, req } = request;
+  const { targetModel: model, model: askedModel, attempts: refusedBy, body } = callOf(req);
+  return {
+    byteSize,
+    signal,
+    tokens,
+    ttlMs,
+    maxWaitMs,
+    sloTtftMs,
+    receivedAtMs,
+    affinityKey,
+    sessionId,
+    endpointSubset,
+    req,
+    model,
+    askedModel,
+    refusedBy,
+    inputTokens: body?.inputTokens,
+    maxOutputTokens: body?.maxOutputTokens,
+  } satisfies Record<keyof GatewayRequest, unknown>;
 }

@@ -23,7 +23,7 @@ import { GatewayCounters } from './metrics/gateway-counters.js';
 import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
 import { OperatorPage } from './operator-page.js';
-import { type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
+import { isOperatorPath, type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici } from './optional-peers.js';
 import { nothingAt, RequestHandler } from './request-handler.js';
 import { SharedState } from './shared-state.js';
@@ -147,12 +147,12 @@ class RunningGateway implements Gateway {
     });
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
     this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors, shared });
-    const serve = (req: GatewayHttpRequest, res: ServerResponse): void => void this.serve(new Call(req, res));
+    const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new Call(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
     forPublic(this.server, config.limits.maxConnections);
     if (config.admin.listen === undefined) return;
-    this.adminServer = createServer((req, res) => void this.serveOperator(new Call(req, res)));
+    this.adminServer = createServer((req, res) => this.serveOperator(new Call(req, res)));
     forPublic(this.adminServer, config.limits.maxConnections);
   }
 
@@ -306,22 +306,28 @@ class RunningGateway implements Gateway {
     };
   }
 
-  private async serve(call: Call): Promise<void> {
-    if (this.adminServer !== undefined || !(await this.isOperators(call))) await this.handler.handle(call);
+  private serve(call: Call): void {
+    if (this.adminServer === undefined && this.isOfOperators(call)) void this.answerOperator(call);
+    else this.handler.handle(call);
   }
 
-  private async serveOperator(call: Call): Promise<void> {
-    if (!(await this.isOperators(call))) this.handler.fail(call, nothingAt(call));
+  private serveOperator(call: Call): void {
+    if (this.isOfOperators(call)) void this.answerOperator(call);
+    else this.handler.fail(call, nothingAt(call));
   }
 
-  /** Answers what operators ask. Never rejects. */
-  private async isOperators(call: Call): Promise<boolean> {
+  private isOfOperators({ path }: Call): boolean {
+    return path === this.page?.path || isOperatorPath(path, this.config.demand.path);
+  }
+
+  /** Never rejects. */
+  private async answerOperator(call: Call): Promise<void> {
+    const { path, req, res } = call;
     try {
-      const isOfPage = this.page !== undefined && (await this.page.answer(call.path, call.req, call.res));
-      return isOfPage || (await this.operators(call.path, call.req, call.res));
+      if (path === this.page?.path) await this.page.answer(req, res);
+      else await this.operators(path, req, res);
     } catch (error) {
       this.handler.fail(call, error);
-      return true;
     }
   }
 }

@@ -29,10 +29,16 @@ export interface OperatorState {
   readonly guardsMetrics: boolean;
 }
 
-/** Answers paths of its own, and tells by false that a path is none. */
-export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<boolean>;
+/** Answers the paths that `isOperatorPath` names. */
+export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerResponse) => Promise<void>;
 
 const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+const thresholds = '/busy_threshold';
+
+/** Whether operators ask at the path. Every request of a client pays for this question, and for nothing else of operators. */
+export function isOperatorPath(path: string, demandPath: string): boolean {
+  return readOnly.has(path) || path === demandPath || path === thresholds;
+}
 
 /** @throws (rejects) ApiError */
 export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): OperatorRoutes {
@@ -64,12 +70,9 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
       }
       const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });
       res.writeHead(answer.status, answer.headers).end(answer.body);
-    } else if (path === '/busy_threshold') {
+    } else if (path === thresholds) {
       await moveThresholds(req, res, state(), bodies);
-    } else {
-      return false;
     }
-    return true;
   };
 }
 
@@ -79,7 +82,7 @@ async function moveThresholds(req: IncomingMessage, res: ServerResponse, state: 
   const isAuthorized = hasToken(req.headers, state.adminToken);
   if (isAuthorized) bodies.checkDeclared(req, longestUpdate);
   // Nothing is received from others, who are answered 403.
-  const body = isAuthorized ? (await bodies.read(req, 'operators', undefined, longestUpdate)).toString('utf8') : undefined;
+  const body = isAuthorized ? (await bodies.read(req, 'operators', longestUpdate)).toString('utf8') : undefined;
   const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
   res.writeHead(answer.status, isAuthorized ? answer.headers : { ...answer.headers, ...uploadEnds }).end(answer.body);
 }

@@ -34,8 +34,6 @@ export interface Tap {
 }
 
 export interface RelayHost {
-  /** Ends the exchange when it aborts. */
-  readonly signal: AbortSignal;
   /** The longest time in which the client takes nothing, ms. */
   readonly idleMs: number;
   /** No answer after this one on the same connection. */
@@ -57,7 +55,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   private readonly call: Call;
   private readonly host: RelayHost;
   private controller: Controller | undefined = undefined;
-  private isSettled = false;
+  isSettled = false;
   private status = 0;
   private headers: IncomingHttpHeaders = {};
   /** The beginning of an answer that may be kept; undefined while bytes pass. */
@@ -67,22 +65,26 @@ export class Relay implements Dispatcher.DispatchHandler {
   private watch: TokenWatch | undefined = undefined;
   private tap: Tap | undefined = undefined;
   private hearsDrain = false;
-  private readonly abort = (): void => {
-    const { reason } = this.host.signal;
-    this.failWith(reason);
-    this.breakOff(reason as Error);
-  };
+  private hasIdleLimit = false;
+  /** Bytes of the answer that are to come, as its length says; undefined for one that does not say it. */
+  private leftBytes: number | undefined = undefined;
 
   constructor(call: Call, host: RelayHost) {
     this.call = call;
     this.host = host;
-    host.signal.addEventListener('abort', this.abort);
+  }
+
+  /** Ends the exchange, unless it is over. */
+  abort(reason: unknown): void {
+    if (this.isSettled) return;
+    this.failWith(reason);
+    this.breakOff(reason as Error);
   }
 
   /** Not before there is a connection: the request may have been given up meanwhile. */
   onRequestStart(controller: Controller): void {
     this.controller = controller;
-    if (this.isSettled) this.abort();
+    if (this.isSettled) this.breakOff(new Error('the request was given up'));
     else this.host.begins();
   }
 
@@ -112,8 +114,10 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.beginning !== undefined && !this.isSettled) this.judge();
     if (this.isSettled) return;
     this.tap?.end();
-    this.call.res.end();
-    this.settle();
+    const { res } = this.call;
+    if (!res.writableEnded) res.end();
+    if (res.writableLength > 0) this.limitIdle();
+    this.isSettled = true;
     this.host.done(true);
   }
 
@@ -123,7 +127,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   private failWith(error: unknown): void {
     if (this.isSettled) return;
-    this.settle();
+    this.isSettled = true;
     this.host.fail(error);
   }
 
@@ -135,7 +139,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     const beginning = Buffer.concat(this.beginning ?? [], this.beginningBytes);
     this.beginning = undefined;
     if (this.status >= 400 && this.host.keeps(this.status, this.headers, beginning)) {
-      this.settle();
+      this.isSettled = true;
       this.breakOff(new Error('another server will be asked'));
       this.host.done(false);
       return;
@@ -162,7 +166,8 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.tap = host.passes(status, this.headers);
     // Others travel with their first bytes, in one packet.
     if (isStream(this.headers)) res.flushHeaders();
-    res.setTimeout(host.idleMs, () => res.destroy());
+    const length = this.headers['content-length'];
+    if (length !== undefined) this.leftBytes = Number(length);
   }
 
   private write(controller: Controller, chunk: Buffer): void {
@@ -173,6 +178,13 @@ export class Relay implements Dispatcher.DispatchHandler {
       return;
     }
     this.tap?.push(chunk);
+    if (this.leftBytes !== undefined) this.leftBytes -= chunk.length;
+    if (this.leftBytes === 0) {
+      // The end is told in the same call, which saves a small answer a turn through the socket.
+      res.end(chunk);
+      return;
+    }
+    this.limitIdle();
     if (res.write(chunk)) return;
     controller.pause();
     if (this.hearsDrain) return;
@@ -185,9 +197,12 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.controller?.abort(reason);
   }
 
-  private settle(): void {
-    this.isSettled = true;
-    this.host.signal.removeEventListener('abort', this.abort);
+  /** Gives up a client that takes nothing. An answer that is with the system as soon as it is written needs no timer. */
+  private limitIdle(): void {
+    if (this.hasIdleLimit) return;
+    this.hasIdleLimit = true;
+    const { res } = this.call;
+    res.setTimeout(this.host.idleMs, () => res.destroy());
   }
 }
 

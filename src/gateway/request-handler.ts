@@ -7,17 +7,24 @@
 import type { Agent } from 'undici';
 import { agentIdentity, flowKeyFromHeaders, headerValue, modelNameRewriteHeader, objectiveHeader } from '../adapters/http/index.js';
 import { type Classification, type FlowControlMiddleware, flowControl, type NodeRequest, onResponseEnd } from '../adapters/node/index.js';
-import { type FlowController, tokenEstimator } from '../index.js';
+import {
+  type AdaptiveDetector,
+  type EndpointView,
+  type FlowController,
+  type Lease,
+  type SaturationDetector,
+  tokenEstimator,
+} from '../index.js';
 import { ApiError, sendError, sendJson } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
-import type { Call, GatewayHttpRequest } from './call.js';
+import { type Call, callOf, type GatewayHttpRequest, knownCallOf } from './call.js';
 import { allowOrigin, answerOptions } from './cors.js';
-import { forward } from './forward.js';
+import { type ForwardOptions, type ForwardResult, forward } from './forward.js';
 import type { GatewayConfig } from './gateway-config.js';
 import { gatewayContract } from './gateway-contract.js';
 import { type GatewayRequest, gateOf } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
-import { GenerationBodyReader, withModel } from './generation-body.js';
+import { type GenerationBody, GenerationBodyReader, withModel } from './generation-body.js';
 import { checkMediaType, encodingOf } from './media-types.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
 import type { KnownModels } from './metrics/known-models.js';
@@ -39,6 +46,8 @@ interface Setup {
   readonly agent: Agent;
   readonly senders: Senders;
   readonly limit: FlowControlMiddleware;
+  /** Those that go by what servers answer. */
+  readonly detectors: readonly AdaptiveDetector[];
 }
 
 export interface HandlerParts {
@@ -58,7 +67,6 @@ export class RequestHandler {
   private readonly counters: GatewayCounters;
   private readonly knownModels: KnownModels;
   private readonly isDraining: () => boolean;
-  private readonly calls = new WeakMap<NodeRequest, Call>();
   private readonly gate: ReturnType<typeof gateOf>;
   private readonly models = new ModelsRoute();
   private readonly refusals: RefusalEvidence;
@@ -72,9 +80,9 @@ export class RequestHandler {
     this.knownModels = knownModels;
     this.isDraining = isDraining;
     this.refusals = new RefusalEvidence(upstreams.pool);
-    this.gate = gateOf(flow, (req) => this.callOf(req));
+    this.gate = gateOf(flow);
     flow.on('dropped', ({ request, outcome }) => {
-      const call = this.calls.get(request.req);
+      const call = knownCallOf(request.req);
       if (call === undefined) return;
       if (flow.isShadow && this.upstreams.pool.endpoints.length > 0) {
         call.wouldDrop = outcome;
@@ -92,17 +100,16 @@ export class RequestHandler {
 
   /** Why a request that waited may not go on: its key was taken out of the file meanwhile. Undefined when it may. */
   revocationOf(req: NodeRequest): string | undefined {
-    const { sender } = this.calls.get(req) ?? {};
+    const sender = knownCallOf(req)?.sender;
     const { senders } = this.setup;
     // Who needed no key when the request came has none that could have been taken out.
     if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
     return senders.identify(req.headers)?.tenant === sender.tenant ? undefined : 'its API key was revoked while it waited';
   }
 
-  /** Never rejects. */
-  async handle(call: Call): Promise<void> {
+  /** Never throws. */
+  handle(call: Call): void {
     const { req, res, path } = call;
-    this.calls.set(req, call);
     res.setHeader('x-request-id', call.id);
     try {
       if (!path.startsWith('/v1/')) throw nothingAt(call);
@@ -122,8 +129,8 @@ export class RequestHandler {
       }
       this.identify(call);
       if (!methods.split(', ').includes(req.method ?? '')) throw notAllowed(call, methods);
-      if (req.method === 'POST') await this.enter(call);
-      else await this.answerModels(call);
+      if (req.method === 'POST') this.enter(call);
+      else this.answerModels(call).catch((error: unknown) => this.fail(call, error));
     } catch (error) {
       this.fail(call, error);
     }
@@ -150,19 +157,12 @@ export class RequestHandler {
       body: 'openai',
       bandHeadroom,
       classify: (req) => {
-        const call = this.callOf(req);
+        const call = callOf(req);
         call.classification ??= this.classify(call);
         return call.classification;
       },
-      byteSize: (req) =>
-        this.callOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
+      byteSize: (req) => callOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
     });
-  }
-
-  private callOf(req: NodeRequest): Call {
-    const call = this.calls.get(req);
-    if (call === undefined) throw new Error('a request that this gateway has not seen');
-    return call;
   }
 
   private identify(call: Call): void {
@@ -177,40 +177,65 @@ export class RequestHandler {
   }
 
   /** JSON is received before the gate, so that no upload holds a seat; other bodies are let through when the seat is there. */
-  private async enter(call: Call): Promise<void> {
+  private enter(call: Call): void {
     if (!isSafePath(call.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
     this.bodies.checkDeclared(call.req);
     checkMediaType(call);
-    if (call.isJson) {
-      if (call.awaitsContinue) call.res.writeContinue();
-      await this.readBody(call);
+    if (!call.isJson) {
+      this.knock(call);
+      return;
+    }
+    if (call.awaitsContinue) call.res.writeContinue();
+    this.receive(call);
+  }
+
+  private receive(call: Call): void {
+    const { share } = call;
+    const encoding = encodingOf(call);
+    const reader = new GenerationBodyReader();
+    const take = (chunk: Buffer): void => reader.push(chunk);
+    const fail = (error: unknown): void => this.fail(call, error);
+    const done = (bytes: Buffer): void => {
+      try {
+        this.received(call, bytes, reader.end(bytes));
+      } catch (error) {
+        fail(error);
+      }
+    };
+    const unpack = (packed: Buffer): void => {
+      if (encoding !== undefined) this.bodies.unpack(packed, encoding, share, take).then(done, fail);
+    };
+    const isPacked = encoding !== undefined;
+    this.bodies.receive(call.req, {
+      sender: share,
+      mostBytes: undefined,
+      take: isPacked ? undefined : take,
+      done: isPacked ? unpack : done,
+      fail,
+    });
+  }
+
+  /** @throws ApiError 404 for a model that no server has */
+  private received(call: Call, bytes: Buffer, body: GenerationBody): void {
+    call.body = body;
+    call.model = body.model;
+    const { aliases } = this.setup.config.models;
+    const named = call.modelRewrite ?? call.model;
+    call.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
+    call.bytes = call.targetModel === undefined || call.targetModel === call.model ? bytes : withModel(bytes, body, call.targetModel);
+    if (call.targetModel !== undefined && !this.upstreams.serves(call.targetModel)) {
+      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
     }
     this.knock(call);
   }
 
   /** Also a second time, when a server has refused. */
   private knock(call: Call): void {
-    delete call.req.flow;
+    if (call.req.flow !== undefined) delete call.req.flow;
     this.setup.limit(call.req, call.res, (error) => {
-      if (error === undefined) void this.dispatched(call);
+      if (error === undefined) this.dispatched(call);
       else this.fail(call, error);
     });
-  }
-
-  private async readBody(call: Call): Promise<void> {
-    const reader = new GenerationBodyReader();
-    const encoding = encodingOf(call);
-    const onChunk = (chunk: Buffer): void => reader.push(chunk);
-    const arrived = await this.bodies.read(call.req, call.share, encoding === undefined ? onChunk : undefined);
-    const bytes = encoding === undefined ? arrived : await this.bodies.unpack(arrived, encoding, call.share, onChunk);
-    call.body = reader.end(bytes);
-    call.model = call.body.model;
-    const { aliases } = this.setup.config.models;
-    const named = call.modelRewrite ?? call.model;
-    call.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
-    call.bytes = call.targetModel === undefined || call.targetModel === call.model ? bytes : withModel(bytes, call.body, call.targetModel);
-    if (call.targetModel === undefined || this.upstreams.serves(call.targetModel)) return;
-    throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
   }
 
   private classify({ sender, req, body }: Call): Classification {
@@ -233,8 +258,8 @@ export class RequestHandler {
     };
   }
 
-  private async dispatched(call: Call): Promise<void> {
-    const { config } = this.setup;
+  private dispatched(call: Call): void {
+    const { config, detectors } = this.setup;
     const { lease } = call.req.flow ?? {};
     const { endpoint } = lease ?? {};
     try {
@@ -244,10 +269,11 @@ export class RequestHandler {
       call.queuedMs += call.req.flow?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
       const mayRetry = enabled && call.attempts.length <= max && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes;
-      const result = await forward(call, lease, {
+      const attempt: ForwardOptions = {
         agent: this.setup.agent,
         bodies: this.bodies,
         config,
+        detectors,
         upstream: this.upstreams.configOf(endpoint),
         ownsKeys: this.setup.senders.ownsKeys,
         avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
@@ -256,17 +282,25 @@ export class RequestHandler {
         isRetry: call.attempts.length > 1,
         counters: this.counters,
         closesConnection: this.isDraining(),
-      });
-      if (result.type === 'answered') return;
-      this.log('warn', 'retry', { id: call.id, endpoint: endpoint.id, code: result.error.code });
-      this.counters.retried(endpoint.id);
-      call.failure = undefined;
-      if (lease.isPutOff) call.putOff = lease;
-      else lease.release();
-      this.knock(call);
+      };
+      forward(call, lease, attempt, (result) => this.forwarded(call, lease, endpoint, result));
     } catch (error) {
       this.fail(call, error);
     }
+  }
+
+  private forwarded(call: Call, lease: Lease, endpoint: EndpointView, result: ForwardResult): void {
+    if (result.type === 'answered') return;
+    if (result.type === 'failed') {
+      this.fail(call, result.error);
+      return;
+    }
+    this.log('warn', 'retry', { id: call.id, endpoint: endpoint.id, code: result.error.code });
+    this.counters.retried(endpoint.id);
+    call.failure = undefined;
+    if (lease.isPutOff) call.putOff = lease;
+    else lease.release();
+    this.knock(call);
   }
 
   private async answerModels({ path, res }: Call): Promise<void> {
@@ -289,8 +323,13 @@ export class RequestHandler {
   }
 
   private setUp(config: GatewayConfig, agent: Agent): Setup {
-    return { config, agent, senders: new Senders(config.auth), limit: this.makeLimit(config) };
+    const detectors = config.detectors.filter(isAdaptive);
+    return { config, agent, senders: new Senders(config.auth), limit: this.makeLimit(config), detectors };
   }
+}
+
+function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
+  return 'observe' in detector && typeof detector.observe === 'function';
 }
 
 function decoded(text: string): string {

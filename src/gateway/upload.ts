@@ -55,44 +55,42 @@ export class Upload {
   }
 
   /**
-   * Hands over all that arrives, as it arrives, and resolves at the end: without a promise and a timer for each piece, for who takes
-   * everything at once.
-   * @throws (rejects) as `next` does, and what `take` throws; the rest is not read then
+   * Hands over all that arrives, as it arrives: without a promise for the whole and a timer for each piece, for who takes everything at
+   * once. `done` is called once: at the end, or with the error that `next` would reject with, or that `take` throws; the rest is not read
+   * then.
    */
-  receive(take: (chunk: Buffer) => void): Promise<void> {
+  receive(take: (chunk: Buffer) => void, done: (error?: unknown) => void): void {
     const { req, limits } = this;
     const startedAtMs = performance.now();
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => fail(tooSlow()), limits.idleMs);
-      const settle = (): void => {
-        clearTimeout(timer);
-        req.off('data', receive).off('end', end).off('error', fail).off('close', left);
-      };
-      const fail = (error: unknown): void => {
-        settle();
-        req.pause();
-        reject(error);
-      };
-      const end = (): void => {
-        settle();
-        resolve();
-      };
-      const left = (): void => fail(req.errored ?? new Error('The client left'));
-      const receive = (chunk: Buffer): void => {
-        timer.refresh();
-        this.bytes += chunk.length;
-        this.waitedMs = performance.now() - startedAtMs;
-        try {
-          if (this.isTooSlow()) throw tooSlow();
-          take(chunk);
-        } catch (error) {
-          fail(error);
-        }
-      };
-      if (req.readableEnded) end();
-      else if (req.destroyed) left();
-      else req.on('data', receive).on('end', end).on('error', fail).on('close', left);
-    });
+    const timer = setTimeout(() => fail(tooSlow()), limits.idleMs);
+    const settle = (): void => {
+      clearTimeout(timer);
+      req.off('data', receive).off('end', end).off('error', fail).off('close', left);
+    };
+    const fail = (error: unknown): void => {
+      settle();
+      req.pause();
+      done(error);
+    };
+    const end = (): void => {
+      settle();
+      done();
+    };
+    const left = (): void => fail(req.errored ?? new Error('The client left'));
+    const receive = (chunk: Buffer): void => {
+      timer.refresh();
+      this.bytes += chunk.length;
+      this.waitedMs = performance.now() - startedAtMs;
+      try {
+        if (this.isTooSlow()) throw tooSlow();
+        take(chunk);
+      } catch (error) {
+        fail(error);
+      }
+    };
+    if (req.readableEnded) end();
+    else if (req.destroyed) left();
+    else req.on('data', receive).on('end', end).on('error', fail).on('close', left);
   }
 
   private isTooSlow(): boolean {

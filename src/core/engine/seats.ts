@@ -203,6 +203,7 @@ const noUsage: Usage = { promptTokens: 0, completionTokens: 0 };
 /** Fields that few leases need; apart, so that the others do not carry them (bench: burst). */
 class LeaseExtras {
   controller: AbortController | undefined = undefined;
+  onAbort: ((reason: unknown) => void) | undefined = undefined;
   isEvictable = false;
   isEvicted = false;
   isPutOff = false;
@@ -305,7 +306,17 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   }
 
   abort(reason?: unknown): void {
-    this.controller.abort(reason);
+    const { controller } = this;
+    controller.abort(reason);
+    const { onAbort } = this.own();
+    this.own().onAbort = undefined;
+    onAbort?.(controller.signal.reason);
+  }
+
+  onAbort(listener: (reason: unknown) => void): void {
+    const own = this.own();
+    if (own.controller?.signal.aborted === true) listener(own.controller.signal.reason);
+    else own.onAbort = listener;
   }
 
   /** Asks for the seat; it stays taken until `release`. */

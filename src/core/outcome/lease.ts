@@ -41,6 +41,11 @@ export interface Lease {
    * FlowEvictedError then). Independent of the request's own signal.
    */
   readonly signal: AbortSignal;
+  /**
+   * @internal Calls `listener` once when `signal` aborts, or at once when it has, in place of an earlier listener. For a host that runs every
+   * request itself: making a signal and listening to it costs more than everything else of a lease (bench: gateway).
+   */
+  onAbort(listener: (reason: unknown) => void): void;
   /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
   abort(reason?: unknown): void;
   /**

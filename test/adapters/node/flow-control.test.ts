@@ -35,6 +35,7 @@ function lend(fairnessId = 'a', priority = 0): Lent {
     isPutOff: false,
     signal: controller.signal,
     abort: (reason) => controller.abort(reason),
+    onAbort() {},
     bind() {},
     report() {},
     answered() {},

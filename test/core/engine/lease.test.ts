@@ -41,6 +41,26 @@ describe('a lease', () => {
     expect(lease.usage).toEqual({ promptTokens: 0, completionTokens: 0 });
   });
 
+  it('tells one listener of its end, once, with the reason that its signal has', () => {
+    const lease = runNow(makeFlow().flow);
+    const heard: unknown[] = [];
+    lease.onAbort(() => heard.push('replaced'));
+    lease.onAbort((reason) => heard.push(reason));
+    expect(heard).toEqual([]);
+    lease.abort();
+    lease.abort('again');
+    expect(heard).toEqual([lease.signal.reason]);
+    expect(lease.signal.reason).toMatchObject({ name: 'AbortError' });
+  });
+
+  it('tells a listener that comes after its end at once', () => {
+    const lease = runNow(makeFlow().flow);
+    lease.abort('late');
+    const heard: unknown[] = [];
+    lease.onAbort((reason) => heard.push(reason));
+    expect(heard).toEqual(['late']);
+  });
+
   it('has no endpoint without a pool', () => {
     expect(runNow(makeFlow().flow).endpoint).toBeUndefined();
   });
