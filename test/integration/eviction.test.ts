@@ -1,6 +1,7 @@
 /** What a client sees of a request that is evicted while it runs, over real sockets. */
 import type { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
+import type { ErrorResponseOptions } from '../../src/adapters/http/index.js';
 import type { RequestFlow } from '../../src/adapters/node/index.js';
 import type { Host, Io } from './support/application.js';
 import { rawConnection } from './support/clients.js';
@@ -9,17 +10,25 @@ import { hosts, readBody } from './support/hosts.js';
 import { type Running, start } from './support/start.js';
 import { until } from './support/until.js';
 
+const throwing = (): never => {
+  throw new Error('the host failed');
+};
 const priorities = { batch: -10, premium: 100 } as const;
 
 describe.each(hosts)('$name', (host: Host) => {
   /** One seat unless told. `/batch` runs `batch`, `/premium` is answered at once. */
-  async function evicting(batch: (io: Io) => Promise<void> | void, seats = 1): Promise<Running & { running: RequestFlow[] }> {
+  async function evicting(
+    batch: (io: Io) => Promise<void> | void,
+    seats = 1,
+    more: ErrorResponseOptions = {},
+  ): Promise<Running & { running: RequestFlow[] }> {
     const running: RequestFlow[] = [];
     const started = await start(host, {
       gate: countingGate(seats, { eviction: {} }),
       options: {
         trust: true,
         objectives: priorities,
+        ...more,
       },
       async handler(io) {
         if (io.flow !== undefined) running.push(io.flow);
@@ -46,6 +55,23 @@ describe.each(hosts)('$name', (host: Host) => {
     expect(JSON.parse(await batch.text)).toMatchObject({ code: 'ERR_FLOW_EVICTED', outcome: 'EvictedOther', status: 429 });
     expect(await premium.text).toBe('premium');
     await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
+  });
+
+  it.each<[string, ErrorResponseOptions]>([
+    ['a body that throws', { body: throwing }],
+    ['a body that answers nothing', { body: (() => undefined) as never }],
+    ['a body without a type', { body: () => ({ contentType: undefined as never, body: '' }) }],
+    ['a body of a type that no header can have', { body: () => ({ contentType: 'a\nb', body: '' }) }],
+    ['a contract that throws', { contract: throwing }],
+    ['a contract without a status', { contract: () => ({ status: Number.NaN }) }],
+    ['a contract with a reason that no header can have', { contract: () => ({ status: 429, droppedReason: '\u20ac' }) }],
+  ])('answers in its own words, and ends no process, where the host has %s', async (_what, more) => {
+    const server = await evicting(() => new Promise(() => {}), 1, more);
+    const batch = ask(server, 'batch');
+    await until('batch runs', () => server.running.length === 1);
+    const premium = ask(server, 'premium');
+    expect(await batch.status).toBe(429);
+    expect(await premium.text).toBe('premium');
   });
 
   it('leaves the answer to a handler that heeds the signal', async () => {

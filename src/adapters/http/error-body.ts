@@ -1,5 +1,6 @@
 /** Writes the body of a drop's response. */
 import type { Drop, DropExplanation, DropReason } from '../../index.js';
+import { checkedBody } from './host-answers.js';
 
 /** RFC 9457 problem details, with the members that flow control adds. */
 export interface ProblemDetails {
@@ -27,7 +28,7 @@ export interface FormattedBody {
 export type ErrorBody = 'problem' | 'openai' | ((problem: ProblemDetails, drop: Drop) => FormattedBody);
 
 export function formatBody(problem: ProblemDetails, drop: Drop, format: ErrorBody): FormattedBody {
-  if (typeof format === 'function') return format(problem, drop);
+  if (typeof format === 'function') return checkedBody(format(problem, drop));
   return format === 'openai' ? openaiBody(problem) : { contentType: 'application/problem+json', body: JSON.stringify(problem) };
 }
 

@@ -3,6 +3,7 @@
 import type { DroppedReason } from '../../base/headers/header-names.js';
 import type { Drop, DropExplanation } from '../../index.js';
 import { dynamoContract } from './dynamo-contract.js';
+import { checkedMapping } from './host-answers.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';
 
 /**
@@ -48,7 +49,7 @@ export function mapDrop(
   contract: ErrorContract,
   hasEndpoints: (() => boolean) | undefined,
 ): HttpErrorMapping {
-  if (typeof contract === 'function') return contract(drop);
+  if (typeof contract === 'function') return checkedMapping(contract(drop));
   if (contract === 'dynamo') return dynamo(drop);
   const droppedReason = reasons[cause];
   // The table files shutting down under internal errors, and has no reason for it.

@@ -160,7 +160,7 @@ export class HttpFlowControl<Subject, Req> {
     const { fairnessId, priority } = lease;
     const drop: Drop = { type: 'EvictedOther', reason: 'evicted', fairnessId, priority, queuedMs };
     const evict = (): void => {
-      if (lease.isEvicted) exchange.evict(() => this.answer(drop, exchange));
+      if (lease.isEvicted) exchange.evict(() => this.answerAnyhow(drop, exchange));
     };
     lease.signal.addEventListener('abort', evict, { once: true });
   }
@@ -181,6 +181,15 @@ export class HttpFlowControl<Subject, Req> {
     const response = toHttpResponse(drop, this.options);
     const told = this.headroom === undefined ? response : withHeadroom(response, this.headroom(drop.priority));
     return this.closing(told, exchange, drop.reason === 'shutting-down');
+  }
+
+  /** For where nobody hears an exception. Of a function that fails the host hears when a request is dropped in the queue. */
+  private answerAnyhow(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
+    try {
+      return this.answer(drop, exchange);
+    } catch {
+      return this.closing(toHttpResponse(drop), exchange, false);
+    }
   }
 
   private closing(response: HttpErrorResponse, exchange: Exchange<Req>, isShuttingDown: boolean): HttpErrorResponse {

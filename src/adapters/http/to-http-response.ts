@@ -30,6 +30,7 @@ export interface HttpErrorResponse {
 /**
  * The response to a drop: status by the contract, dropped reason, `retry-after` and `retry-after-ms` where coming back makes sense, the time it waited, body.
  *
+ * @throws FlowConfigError when a function of `options` answers what cannot be sent; what such a function throws
  * @example
  * const outcome = await flow.enqueue(request, key);
  * if (outcome.type !== 'Dispatched') {
@@ -58,7 +59,8 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   };
   if (droppedReason !== undefined) headers[droppedReasonHeader] = droppedReason;
   if (retryAfterSeconds !== undefined && isRetryable(status)) {
-    const draw = random();
+    const drawn = random();
+    const draw = drawn >= 0 && drawn < 1 ? drawn : 0;
     headers['retry-after'] = jittered(retryAfterSeconds, draw);
     headers['retry-after-ms'] = jitteredMs(retryAfterMs, draw);
   }

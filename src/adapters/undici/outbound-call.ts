@@ -143,13 +143,18 @@ export class OutboundCall implements Exchange<Dispatcher.DispatchOptions> {
 
   private respond({ status, headers, body }: HttpErrorResponse): void {
     const { handler, controller, req } = this;
-    this.announce();
-    if (this.isOver) return;
-    this.end(true);
-    if (isStream(req.body)) req.body.destroy();
-    handler.onResponseStart?.(controller, status, { ...headers }, STATUS_CODES[status]);
-    if (req.method !== 'HEAD') handler.onResponseData?.(controller, Buffer.from(body));
-    handler.onResponseEnd?.(controller, {});
+    try {
+      this.announce();
+      if (this.isOver) return;
+      this.end(true);
+      if (isStream(req.body)) req.body.destroy();
+      handler.onResponseStart?.(controller, status, { ...headers }, STATUS_CODES[status]);
+      if (req.method !== 'HEAD') handler.onResponseData?.(controller, Buffer.from(body));
+      handler.onResponseEnd?.(controller, {});
+    } catch (error) {
+      // As undici does: its own retry throws what it wants to repeat, and goes on when it is told.
+      handler.onResponseError?.(controller, error as Error);
+    }
   }
 
   private stopListening(): void {

@@ -244,6 +244,21 @@ describe('other bodies', () => {
     expect((error as RateLimitError).headers?.get('retry-after')).toBe('3');
   });
 
+  it.each([
+    ['contract', { contract: () => ({ status: Number.NaN }) }],
+    ['contract', { contract: () => ({ status: 101 }) }],
+    ['contract', { contract: () => ({ status: 429, droppedReason: 'a\r\nb' }) }],
+    ['body', { body: () => ({ contentType: '', body: '' }) }],
+    ['body', { body: () => ({ contentType: 'text/plain', body: 5 as never }) }],
+  ])('a function of the host that answers what cannot be sent is an error that names it: %s', (path, options) => {
+    expect(() => toHttpResponse(drops.capacity, options)).toThrow(`${path}: expected`);
+  });
+
+  it.each([[Number.NaN], [-1], [1], [undefined as never]])('a random source that answers %s spreads nobody', (draw) => {
+    const answer = (random: () => number) => toHttpResponse(drops.capacity, { random }).headers;
+    expect(answer(() => draw)).toEqual(answer(() => 0));
+  });
+
   it('a function writes its own', () => {
     const response = respond(drops.ttl, {
       body: ({ detail, status }, drop) => ({ contentType: 'text/plain', body: `${status} ${drop.type} ${detail}` }),

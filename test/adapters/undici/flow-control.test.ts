@@ -332,6 +332,18 @@ describe('drops', () => {
     await finish();
   });
 
+  it.each([
+    ['at once', { limits: { maxRequests: 0 } }],
+    ['after it waited', { defaultRequestTtl: '10ms' }],
+  ])('that are answered %s are for a retry in front what an answer of a server is', async (_when, limits) => {
+    const { gate, url, dispatcher, finish } = await busy({ onDrop: 'respond' });
+    gate.flow.reconfigure(limits as object);
+    // Its handler throws out of the end of an answer that it wants to repeat, and expects to be told so.
+    const retry = interceptors.retry({ minTimeout: 1, maxTimeout: 1, maxRetries: 1 });
+    await expect(request(url, { dispatcher: dispatcher.compose(retry) })).rejects.toMatchObject({ code: 'UND_ERR_REQ_RETRY' });
+    await finish();
+  });
+
   it('an exception of classify fails the call', async () => {
     const classify = () => {
       throw new Error('no tenant');
