@@ -142,13 +142,11 @@ export class Backlog implements Budgets {
     if (flow.waiting === 0 && flow.trackedInFlight === 0) this.bands.flows.markIdle(flow, nowMs);
   }
 
-  /** Notes whether the pool has endpoints. A change gives every waiting request a fresh budget: O(waiting · log) then. True for a change. */
-  enterRegime(isPoolEmpty: boolean, nowMs: number): boolean {
-    if (isPoolEmpty === this.isPoolEmpty) return false;
+  /** The pool was emptied or filled: every waiting request gets a fresh budget. O(waiting · log). */
+  enterRegime(isPoolEmpty: boolean, nowMs: number): void {
     this.isPoolEmpty = isPoolEmpty;
     this.regimeBeganAtMs = nowMs;
     this.expiry.restart(nowMs, this.items());
-    return true;
   }
 
   budgetOf(item: QueueItem): number {

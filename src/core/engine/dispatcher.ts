@@ -605,7 +605,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /** Notes whether an endpoint can be had. */
   private noteRegime(): void {
     const isPoolEmpty = this.gate.isPoolEmpty(this.nowMs);
-    if (isPoolEmpty === this.backlog.isPoolEmpty || !this.backlog.enterRegime(isPoolEmpty, this.nowMs)) return;
+    if (isPoolEmpty === this.backlog.isPoolEmpty) return;
+    this.backlog.enterRegime(isPoolEmpty, this.nowMs);
     this.isWorkWanted = true;
     if (this.events.heard.regime) this.events.emit('regime', { isPoolEmpty });
   }

@@ -48,13 +48,17 @@ export class Overflow {
     this.options = options;
   }
 
-  /** Who leaves for the newcomer; undefined when it does not find room even so. O(waiting bands), and O(1) for each that leaves. */
+  /**
+   * Who leaves for the newcomer; undefined when it does not find room even so. Nobody of its own band does with 'displace', where no band
+   * has a crowd. O(waiting bands), and O(1) for each that leaves.
+   */
   displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
-    if (this.options.overflow === 'fair') return this.fairDisplacement(newcomer, limit);
     const { band, byteSize } = newcomer;
-    const isOwn = limit.scope !== 'global' || exceededLimit('band', band, band.settings.limits, byteSize) !== undefined;
-    if (isOwn || !isCovered(this.shortageWithoutBelow(newcomer))) return undefined;
-    return { limit, own: nobody };
+    const own = shortage(band, band.settings.limits, byteSize);
+    const global = this.shortageWithoutBelow(newcomer);
+    const missing: Shortage = { requests: Math.max(own.requests, global.requests), bytes: Math.max(own.bytes, global.bytes) };
+    const victims = isCovered(missing) ? nobody : newestOfMost(newcomer, missing);
+    return victims && { limit, own: victims };
   }
 
   /** The next to leave the lower bands, while one more request of `byteSize` exceeds the global limits. O(waiting bands). */
@@ -71,15 +75,6 @@ export class Overflow {
       if (victim !== undefined) return victim as QueueItem;
     }
     return undefined;
-  }
-
-  private fairDisplacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
-    const { band, byteSize } = newcomer;
-    const own = shortage(band, band.settings.limits, byteSize);
-    const global = this.shortageWithoutBelow(newcomer);
-    const missing: Shortage = { requests: Math.max(own.requests, global.requests), bytes: Math.max(own.bytes, global.bytes) };
-    const victims = isCovered(missing) ? nobody : newestOfMost(newcomer, missing);
-    return victims && { limit, own: victims };
   }
 
   /** What the global limits lack for the newcomer once all have left who may leave the lower bands. */
@@ -108,7 +103,7 @@ function isCovered({ requests, bytes }: Shortage): boolean {
 function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: Shortage): QueueItem[] | undefined {
   const resource: Resource = bytes > 0 ? 'bytes' : 'requests';
   const most = band.crowd?.most(resource);
-  if (band.crowd === undefined || most === undefined || most === flow) return undefined;
+  if (band.crowd === undefined || most === undefined) return undefined;
   const level = levelOf(flow, resource) + (resource === 'bytes' ? byteSize : 1) / flow.weight;
   const victims: QueueItem[] = [];
   const missing = { requests, bytes };

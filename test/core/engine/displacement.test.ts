@@ -45,6 +45,14 @@ describe("overflow: 'displace'", () => {
     expect(dropOf(await askNormal('premium', 10)).reason).toBe('global-max-requests');
   });
 
+  it('lets nobody leave for a request that its own band has no place for', async () => {
+    const { flow, ask } = fullQueue({ bands: [{ priority: 10, limits: { maxRequests: 1 } }] });
+    for (const priority of [-1, -1, 10]) void ask('any', priority);
+    expect(dropOf(await ask('premium', 10)).type).toBe('RejectedCapacity');
+    expect(waitingBands(flow)).toEqual({ 10: 1, [-1]: 2 });
+    expect(audit(flow).violations).toEqual([]);
+  });
+
   it('makes room for bytes with as many victims as it takes, but displaces nobody in vain', async () => {
     const { flow, ask } = fullQueue({ limits: { maxRequests: 10, maxBytes: 100 } });
     void ask('normal', 0, 30);

@@ -61,6 +61,73 @@ describe("overflow: 'fair'", () => {
     expect(waitingOf(flow)).toEqual({ gold: 3, plain: 1 });
   });
 
+  it('gives a newcomer of a heavier flow as much more', async () => {
+    const { flow, ask } = fullQueue({ flows: { gold: { weight: 3 } } });
+    for (const name of ['gold', 'gold', 'plain', 'plain']) void ask(name);
+    void ask('gold');
+    expect(waitingOf(flow)).toEqual({ gold: 3, plain: 1 });
+    expect(dropOf(await ask('gold')).reason).toBe('global-max-requests');
+  });
+
+  it('takes as many of a heavier flow as leave it more than the newcomer has for its weight', () => {
+    const { flow, ask } = fullQueue({ limits: { maxRequests: 100, maxBytes: 100 }, flows: { gold: { weight: 2 } } });
+    for (let i = 0; i < 10; i++) void ask('gold', 0, 10);
+    void ask('polite', 0, 30);
+    expect(waitingOf(flow)).toEqual({ gold: 7, polite: 1 });
+  });
+
+  it('drops nobody only to exchange who has more', async () => {
+    const { flow, ask } = fullQueue();
+    for (const name of ['hog', 'hog', 'other', 'polite']) void ask(name);
+    expect(dropOf(await ask('polite')).reason).toBe('global-max-requests');
+    expect(waitingOf(flow)).toEqual({ hog: 2, other: 1, polite: 1 });
+  });
+
+  it('goes by requests where the bytes just suffice', () => {
+    const { flow, ask } = fullQueue({ limits: { maxRequests: 4, maxBytes: 50 } });
+    for (let i = 0; i < 3; i++) void ask('many', 0, 2);
+    void ask('large', 0, 34);
+    void ask('polite', 0, 10);
+    expect(waitingOf(flow)).toEqual({ many: 2, large: 1, polite: 1 });
+  });
+
+  it('passes over requests without bytes where bytes alone are short', () => {
+    const { flow, ask } = fullQueue({ limits: { maxRequests: 100, maxBytes: 100 } });
+    void ask('hog', 0, 60);
+    void ask('hog', 0, 40);
+    void ask('hog', 0, 0);
+    void ask('polite', 0, 30);
+    expect(waitingOf(flow)).toEqual({ hog: 2, polite: 1 });
+    expect(flow.stats().waitingBytes).toBe(90);
+  });
+
+  it('takes requests without bytes as well where requests are short too', () => {
+    const { flow, ask } = fullQueue({ limits: { maxRequests: 3, maxBytes: 100 } });
+    void ask('hog', 0, 60);
+    void ask('hog', 0, 40);
+    void ask('hog', 0, 0);
+    void ask('polite', 0, 30);
+    expect(waitingOf(flow)).toEqual({ hog: 1, polite: 1 });
+    expect(flow.stats().waitingBytes).toBe(90);
+  });
+
+  it('takes as many requests as are too many once the limit is lowered', () => {
+    const { flow, ask } = fullQueue({ limits: { maxRequests: 6 } });
+    for (let i = 0; i < 6; i++) void ask('hog');
+    flow.reconfigure({ limits: { maxRequests: 4 } });
+    void ask('polite');
+    expect(waitingOf(flow)).toEqual({ hog: 3, polite: 1 });
+  });
+
+  it('lets a request without bytes leave a lower band where requests are short', () => {
+    const { flow, ask } = fullQueue();
+    void ask('empty', -1, 0);
+    for (let i = 0; i < 3; i++) void ask('middle', 0);
+    void ask('premium', 1);
+    expect(waitingOf(flow, -1)).toEqual({});
+    expect(waitingOf(flow, 1)).toEqual({ premium: 1 });
+  });
+
   it.each(['one', 'two'])('counts weights that change while requests wait, here of %s', (lighter) => {
     const { flow, ask } = fullQueue({ limits: { maxRequests: 8 } });
     for (let i = 0; i < 8; i++) void ask(i % 2 === 0 ? 'one' : 'two');

@@ -5,12 +5,13 @@ import {
   concurrencyDetector,
   type EndpointFilter,
   EndpointPool,
+  type EndpointView,
   maxOf,
   type SaturationDetector,
   utilizationDetector,
   withHysteresis,
 } from '../../../src/index.js';
-import { dial, dropOf, key, leaseOf, makeFlow, request, turns } from '../../support/flow.js';
+import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 function pair() {
   const pool = new EndpointPool();
@@ -68,6 +69,45 @@ describe('an endpoint that is marked as overloaded', () => {
   });
 });
 
+describe('why a request has nowhere to go', () => {
+  /** Two servers that a request may go to, and one that it may not. */
+  function waitingFor(change: (pool: EndpointPool) => unknown) {
+    const pool = pair();
+    const onlyA: EndpointFilter = { type: 'only-a', classOf: () => '', keep: (all) => all.filter(({ id }) => id !== 'b') };
+    pool.add('c');
+    const detector: SaturationDetector = { type: 'roomless', saturation: () => 0, filter: () => [] };
+    const { flow } = makeFlow({ pool, endpointFilters: [onlyA], saturationDetector: detector, headroom: 'required' });
+    change(pool);
+    const asked = { ...request };
+    void flow.enqueue(asked, key());
+    return flow.explain(asked)?.text;
+  }
+
+  it.each([
+    ['are full', () => {}, 'full'],
+    ['are ill', (pool: EndpointPool) => [pool.update('a', { state: 'ill' }), pool.update('c', { state: 'ill' })], 'are ill, draining'],
+    ['rejected work', (pool: EndpointPool) => [pool.markOverloaded('a', 1000), pool.markOverloaded('c', 1000)], 'are marked as overloaded'],
+    [
+      'rejected work or are ill',
+      (pool: EndpointPool) => [pool.markOverloaded('a', 1000), pool.update('c', { state: 'ill' })],
+      'are ill, draining',
+    ],
+  ])('is told where its servers %s', (_, change, word) => {
+    expect(waitingFor(change)).toContain(word);
+  });
+});
+
+describe('a marked server that is ill', () => {
+  it("is no overload to a controller in mode 'admission', but a want of servers", async () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const { flow } = makeFlow({ pool, mode: 'admission' });
+    pool.markOverloaded('a', 1000);
+    pool.update('a', { state: 'ill' });
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedNoEndpoints', reason: 'no-endpoints' });
+  });
+});
+
 describe('endpoints without room', () => {
   /** `a` is full, `b` idle: on the whole the pool is not. Requests may go to `a` only. */
   function aIsFull(saturationDetector: SaturationDetector, headroom?: 'preferred' | 'required') {
@@ -97,7 +137,118 @@ describe('endpoints without room', () => {
   });
 });
 
+describe('filters', () => {
+  const serving = (labels: string, part?: string): EndpointFilter => ({
+    type: `serving-${labels}`,
+    classOf: () => part,
+    keep: (endpoints) => endpoints.filter(({ id }) => labels.includes(id)),
+  });
+
+  it('of one class restrict a request of which the others say nothing', () => {
+    const { flow } = makeFlow({ pool: pair(), endpointFilters: [serving('a'), serving('b', 'class')], saturationDetector: dial(0) });
+    for (let i = 0; i < 4; i++) expect(leaseOf(flow.tryEnqueue(request, key())).endpoint?.id).toBe('b');
+  });
+
+  it('that are replaced are asked anew, however few changes the pool has seen', () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const { flow } = makeFlow({ pool, endpointFilters: [serving('nobody', 'class')], saturationDetector: dial(0) });
+    expect(dropOf(flow.tryEnqueue(request, key())).type).toBe('RejectedNoEndpoints');
+    flow.reconfigure({ endpointFilters: [serving('a', 'class')] });
+    expect(leaseOf(flow.tryEnqueue(request, key())).endpoint?.id).toBe('a');
+  });
+});
+
+describe('a filter that fails', () => {
+  const throws = () => {
+    throw new Error('broken filter');
+  };
+  const keepsAll = (all: readonly EndpointView[]) => all;
+
+  it.each([
+    ['throws at the class', { classOf: throws, keep: keepsAll }, 'broken filter'],
+    ['names no class', { classOf: () => 5 as never, keep: keepsAll }, 'classOf must return a text, or undefined; got 5'],
+    ['throws at the endpoints', { classOf: () => '', keep: throws }, 'broken filter'],
+    ['keeps no list', { classOf: () => '', keep: () => 'all' as never }, 'keep must return an array; got all'],
+  ])('because it %s restricts nobody, and is reported', (_, filter, message) => {
+    const { flow } = makeFlow({ pool: pair(), endpointFilters: [{ type: 'broken', ...filter }], saturationDetector: dial(0) });
+    const errors = record(flow, 'pluginError');
+    leaseOf(flow.tryEnqueue(request, key()));
+    expect(errors[0]).toMatchObject({ kind: 'endpointFilter', type: 'broken', error: { message: expect.stringContaining(message) } });
+  });
+
+  it('because it keeps a stranger restricts to those of the pool', () => {
+    const strange: EndpointFilter = { type: 'strange', classOf: () => '', keep: (all) => [{ ...all[0]! }, all[1]!] };
+    const { flow } = makeFlow({ pool: pair(), endpointFilters: [strange], saturationDetector: dial(0) });
+    for (let i = 0; i < 3; i++) expect(leaseOf(flow.tryEnqueue(request, key())).endpoint?.id).toBe('b');
+  });
+});
+
+describe('of several servers', () => {
+  /** A picker that takes the first, and a detector that has room where it is told. */
+  function rooms(roomy: readonly string[], headroom: 'preferred' | 'required') {
+    const pool = pair();
+    const saturationDetector: SaturationDetector = {
+      type: 'rooms',
+      saturation: () => 0,
+      filter: (endpoints) => endpoints.filter(({ id }) => roomy.includes(id)),
+    };
+    const endpointPicker = { type: 'first', pick: (candidates: readonly EndpointView[]) => candidates[0]! };
+    return { pool, ...makeFlow({ pool, headroom, saturationDetector, endpointPicker }) };
+  }
+
+  it.each(['preferred', 'required'] as const)('those with room get the request where headroom is %s', (headroom) => {
+    expect(leaseOf(rooms(['b'], headroom).flow.tryEnqueue(request, key())).endpoint?.id).toBe('b');
+  });
+
+  it('any gets it where none has room and headroom is preferred only', () => {
+    expect(leaseOf(rooms([], 'preferred').flow.tryEnqueue(request, key())).endpoint?.id).toBe('a');
+    expect(rooms([], 'required').flow.tryEnqueue(request, key())).toBeUndefined();
+  });
+
+  it('those that are well get it, also where a filter is asked', () => {
+    const pool = pair();
+    const all: EndpointFilter = { type: 'all', classOf: () => '', keep: (endpoints) => endpoints };
+    const { flow } = makeFlow({ pool, endpointFilters: [all], saturationDetector: dial(0) });
+    pool.update('a', { state: 'ill' });
+    for (let i = 0; i < 3; i++) expect(leaseOf(flow.tryEnqueue(request, key())).endpoint?.id).toBe('b');
+  });
+
+  it('one that the picker makes up gets nothing', () => {
+    const endpointPicker = { type: 'inventive', pick: (candidates: readonly EndpointView[]) => ({ ...candidates[0]! }) };
+    const pool = pair();
+    const { flow } = makeFlow({ pool, endpointPicker, saturationDetector: dial(0) });
+    const errors = record(flow, 'pluginError');
+    const lease = runNow(flow);
+    expect(pool.get(lease.endpoint?.id ?? '')).toBe(lease.endpoint);
+    expect(errors).toMatchObject([{ error: { message: expect.stringContaining('pick must return one of the endpoints it was given') } }]);
+  });
+
+  it('there is nothing to pick where the pool has one', () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    let picks = 0;
+    const endpointPicker = { type: 'counts', pick: (candidates: readonly EndpointView[]) => candidates[picks++]! };
+    const { flow } = makeFlow({ pool, endpointPicker, saturationDetector: dial(0) });
+    runNow(flow);
+    expect(picks).toBe(0);
+  });
+});
+
 describe('a picker that fails', () => {
+  it('is reported as one, also once it was replaced', () => {
+    const broken = { type: 'broken', pick: () => undefined as never };
+    const { flow } = makeFlow({ pool: pair(), endpointPicker: broken, saturationDetector: dial(0) });
+    const errors = record(flow, 'pluginError');
+    runNow(flow);
+    flow.reconfigure({ endpointPicker: { ...broken, type: 'as broken' } });
+    runNow(flow);
+    expect(errors).toMatchObject([
+      { kind: 'endpointPicker', type: 'broken' },
+      { kind: 'endpointPicker', type: 'as broken' },
+    ]);
+  });
+
   it('costs its choice, and not the headroom that is required', () => {
     const roomy: SaturationDetector = {
       type: 'roomy',
