@@ -53,20 +53,15 @@ export const strictOrder: BandOrder = { needsOldest: false, choose: highest };
 export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => leastBy(open, () => 0) };
 
 /**
- * A request is worth one band more for every `promotionMs` that it has waited: the least of `enqueuedAtMs − rank · promotionMs`
- * goes, rank counted upward from the lowest band. A request is overtaken only by requests of the j-th band above that come less than
+ * A request is worth one band more for every `promotionMs` that it has waited: the least of `enqueuedAtMs + place · promotionMs`
+ * goes, place counted downward from the highest band. A request is overtaken only by requests of the j-th band above that come less than
  * j · promotionMs after it. 0 is first come, first served; Infinity is strict.
  */
 export function agingOrder(promotionMs: number): BandOrder {
-  // Infinities do not tell the upper bands apart.
+  // Infinities do not tell the lower bands apart.
   if (promotionMs === Number.POSITIVE_INFINITY) return strictOrder;
   return {
     needsOldest: true,
-    choose(open, all) {
-      return leastBy(open, (band) => {
-        const rank = all.length - 1 - position(all, band.priority);
-        return oldestOf(band).enqueuedAtMs - rank * promotionMs;
-      });
-    },
+    choose: (open, all) => leastBy(open, (band) => oldestOf(band).enqueuedAtMs + position(all, band.priority) * promotionMs),
   };
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { outputPredictor } from '../../../../src/index.js';
-import { AverageTable } from '../../../../src/tiers/2-fairness/by-cost/output-predictor.js';
+import { AverageTable, outputPredictor } from '../../../../src/tiers/2-fairness/by-cost/output-predictor.js';
 import { fakeItem } from '../../../support/fake-item.js';
 
 const of = (fairnessId: string) => fakeItem({ fairnessId });

@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest';
+import { shuffleSharded } from '../../../../src/index.js';
+import type { FlowSelector } from '../../../../src/tiers/2-fairness/fairness-policy.js';
+import type { ItemView } from '../../../../src/tiers/views.js';
+import { byPrompt } from './backlogged.js';
+import { FakeBand, usage } from './fake-band.js';
+
+interface Inside {
+  readonly shards: readonly { readonly name: string; readonly work: number; readonly places: number }[];
+  readonly tree: { shares(): Iterable<{ readonly name: string; readonly received: number; readonly isActive: boolean }> };
+  readonly crowds: Map<unknown, unknown>;
+}
+
+/** Queues all of which are in every hand; `loads` and `charges` are in the order of the hand of tenant a. */
+function make(queues: number, options: Parameters<typeof shuffleSharded>[0] = {}) {
+  const band = new FakeBand(shuffleSharded({ ...byPrompt, queues, handSize: queues, ...options }));
+  const inside = band.selector as unknown as Inside;
+  const handOf = (band.selector as unknown as { handOf(flow: { fairnessId: string }): number[] }).handOf.bind(band.selector);
+  const hand = handOf({ fairnessId: 'a' });
+  return {
+    ...{ band, inside, selector: band.selector },
+    loads: () => hand.map((card) => [inside.shards[card]?.work, inside.shards[card]?.places]),
+    charges: () => {
+      const received = new Map(Array.from(inside.tree.shares(), (share) => [share.name, share.received]));
+      return hand.map((card) => received.get(String(card)) ?? 0);
+    },
+    serveAll: () => {
+      const order: number[] = [];
+      for (let served = band.serve(); served !== undefined; served = band.serve()) order.push(served.item.sequence);
+      return order;
+    },
+  };
+}
+
+describe('queues of a hand', () => {
+  it('take turns while they are equally loaded, also for requests that never wait', () => {
+    const { band, charges, loads } = make(3);
+    for (let i = 0; i < 4; i++) band.pass('a', { tokens: 10 });
+    expect(charges()).toEqual([20, 10, 10]);
+    for (let i = 0; i < 3; i++) band.add('a', { tokens: 5 });
+    expect(loads()).toEqual([
+      [5, 1],
+      [5, 1],
+      [5, 1],
+    ]);
+  });
+
+  it('go in the order of arrival where they have received alike', () => {
+    const { band, serveAll } = make(4);
+    for (let i = 0; i < 12; i++) band.add(`tenant ${i % 5}`, { tokens: 10 });
+    expect(serveAll()).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+  });
+
+  it('are empty when what waited has left, to the last fraction of its work', () => {
+    const { band, loads, inside, selector } = make(1);
+    for (const tokens of [0.1, 0.2, 0.3]) band.add('a', { tokens });
+    expect(loads()[0]?.[1]).toBe(3);
+    for (let i = 0; i < 2; i++) band.cancel('a', 0);
+    expect(loads()[0]?.[0]).toBeCloseTo(0.3);
+    band.cancel('a', 0);
+    expect([loads(), inside.crowds.size, selector.pick(0)]).toEqual([[[0, 0]], 0, undefined]);
+    expect(Array.from(inside.tree.shares(), ({ isActive }) => isActive)).not.toContain(true);
+  });
+
+  it('let others go when a cancelled request stood first', () => {
+    const { band, serveAll } = make(1);
+    for (const name of ['a', 'b', 'c']) band.add(name, { tokens: 10 });
+    band.cancel('a', 0);
+    expect(serveAll()).toEqual([1, 2]);
+  });
+
+  it('put a request that waits once more back into its place', () => {
+    const { band, serveAll } = make(1);
+    for (const name of ['a', 'b', 'c']) band.add(name, { tokens: 10 });
+    const first = band.serve();
+    if (first === undefined) throw new Error('nothing was served');
+    band.requeue(first, usage(0));
+    expect(serveAll()).toEqual([0, 1, 2]);
+  });
+});
+
+describe('a flow that is held back', () => {
+  it('has nothing in the queues, also of what comes meanwhile, until it is let out', () => {
+    const { band, loads, selector, serveAll } = make(2);
+    for (let i = 0; i < 3; i++) band.add('a', { tokens: 10 });
+    band.hold('a');
+    band.add('a', { tokens: 10 });
+    expect([loads(), selector.pick(0)]).toEqual([
+      [
+        [0, 0],
+        [0, 0],
+      ],
+      undefined,
+    ]);
+    band.letOut('a');
+    expect(loads()).toEqual([
+      [20, 2],
+      [20, 2],
+    ]);
+    expect(serveAll()).toEqual([0, 1, 2, 3]);
+  });
+
+  it('does not stand in the way of others', () => {
+    const { band, serveAll } = make(1);
+    for (const name of ['a', 'b', 'a', 'c']) band.add(name, { tokens: 10 });
+    band.hold('a');
+    expect(serveAll()).toEqual([1, 3]);
+    band.letOut('a');
+    expect(serveAll()).toEqual([0, 2]);
+  });
+
+  it('that is let out without having been held back has no second places', () => {
+    const { band, loads, selector } = make(1);
+    band.add('a', { tokens: 10 });
+    selector.flowActivated?.(band.flow('a'));
+    expect(loads()).toEqual([[10, 1]]);
+  });
+});
+
+describe('a request that goes', () => {
+  /** Requests of 40 and of 30 tokens: the first in a queue that received 100, the other behind a small one in a queue that received nothing. */
+  function exchange() {
+    const made = make(2);
+    made.band.pass('a', { tokens: 100 });
+    made.band.add('a', { tokens: 1 });
+    const before = made.loads();
+    for (const tokens of [40, 30]) made.band.add('a', { tokens });
+    return { ...made, before };
+  }
+
+  it('leaves its place to the one whose queue has the turn, and is charged to that queue', () => {
+    const { band, loads, charges, before } = exchange();
+    expect(before).toEqual([
+      [0, 0],
+      [1, 1],
+    ]);
+    expect(loads()).toEqual([
+      [40, 1],
+      [31, 2],
+    ]);
+    expect(band.serve()?.item.tokens).toBe(1);
+    expect(band.serve()?.item.tokens).toBe(40);
+    expect(loads()).toEqual([
+      [30, 1],
+      [0, 0],
+    ]);
+    expect(charges()).toEqual([100, 41]);
+    expect(band.serve()?.item.tokens).toBe(30);
+    expect([loads(), charges()]).toEqual([
+      [
+        [0, 0],
+        [0, 0],
+      ],
+      [130, 41],
+    ]);
+  });
+
+  it('goes from its own place when another flow was picked', () => {
+    const { band, selector, loads, serveAll } = make(1);
+    for (const name of ['a', 'b', 'c']) band.add(name, { tokens: 10 });
+    expect(selector.pick(0)?.fairnessId).toBe('a');
+    dispatch(selector, band, 'b');
+    expect(loads()).toEqual([[20, 2]]);
+    expect(serveAll()).toEqual([0, 2]);
+  });
+
+  it('goes from its own place when the one that was picked has left', () => {
+    const { band, selector, loads, serveAll } = make(2);
+    for (let i = 0; i < 3; i++) band.add('a', { tokens: 10 });
+    expect(selector.pick(0)?.fairnessId).toBe('a');
+    band.cancel('a', 0);
+    dispatch(selector, band, 'a');
+    expect(loads().map(([, places]) => places)).toEqual([1, 0]);
+    expect(serveAll()).toEqual([2]);
+  });
+
+  /** As a controller does that lets a flow go without asking. */
+  function dispatch(selector: FlowSelector, band: FakeBand, fairnessId: string): void {
+    const flow = band.flow(fairnessId);
+    const item = flow.queue.shift() as ItemView;
+    if (flow.waiting === 0) selector.flowDeactivated?.(flow);
+    selector.dispatched?.(flow, item, 0);
+  }
+});
+
+describe('faults of foreign functions', () => {
+  it('are told of at each step, and the books stay in order', () => {
+    const { band, selector, loads } = make(1, {
+      weightOf: () => Number.NaN,
+      cost: () => {
+        throw new Error('broken');
+      },
+    });
+    expect(() => band.add('a', { tokens: 10 })).toThrow('broken');
+    expect(loads()[0]?.[1]).toBe(1);
+    band.hold('a');
+    expect(() => band.letOut('a')).toThrow('broken');
+    const flow = band.flow('a');
+    const item = flow.queue[0] as ItemView;
+    expect(() => selector.dispatched?.(flow, item, 0)).toThrow(/weightOf|broken/);
+    expect(() => band.report({ flow, item }, usage(5))).toThrow('broken');
+    expect(() => band.settle({ flow, item }, usage(5))).toThrow('broken');
+    expect(loads()).toEqual([[0, 0]]);
+  });
+});
+
+describe('figures of service', () => {
+  it('go by the weights of requests, and count those that waited before anybody asked', () => {
+    const { band, selector } = make(1, { weightOf: (fairnessId) => (fairnessId === 'a' ? 3 : 1) });
+    for (const name of ['a', 'b']) for (let i = 0; i < 2; i++) band.add(name, { tokens: 40 });
+    selector.service?.(0);
+    band.serve();
+    const { flows } = selector.service?.(0) ?? { flows: [] };
+    expect(flows.map(({ fairnessId, received, owed }) => [fairnessId, received, owed])).toEqual([
+      ['a', 40, 30],
+      ['b', 0, 10],
+    ]);
+  });
+
+  it('follow what is reported and what it came to', () => {
+    const { band, selector } = make(1);
+    selector.service?.(0);
+    const running = band.pass('a', { tokens: 10 });
+    band.report(running, usage(25));
+    expect(selector.service?.(0)?.flows).toEqual([{ fairnessId: 'a', settled: 0, received: 25, owed: 25 }]);
+    band.settle(running, usage(30));
+    expect(selector.service?.(0)?.flows).toEqual([{ fairnessId: 'a', settled: 30, received: 30, owed: 30 }]);
+  });
+});
