@@ -25,7 +25,7 @@ import { KnownModels } from './metrics/known-models.js';
 import { OperatorPage } from './operator-page.js';
 import { isOperatorPath, type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici } from './optional-peers.js';
-import { nothingAt, RequestHandler } from './request-handler.js';
+import { mostHeaders, nothingAt, RequestHandler } from './request-handler.js';
 import { SharedState } from './shared-state.js';
 import type { UploadLimits } from './upload.js';
 import { listed, Upstreams } from './upstreams.js';
@@ -343,7 +343,7 @@ function isLoopback(host: string): boolean {
 /** Sets limits that a server needs if strangers can reach it. Bodies have timeouts of their own, see `Upload`. */
 function forPublic(server: Server, maxConnections: number): void {
   server.maxConnections = maxConnections;
-  server.maxHeadersCount = 200;
+  server.maxHeadersCount = mostHeaders;
   server.headersTimeout = 15_000;
   server.keepAliveTimeout = 75_000; // longer than most load balancers keep theirs
 }

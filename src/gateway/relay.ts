@@ -61,6 +61,8 @@ export class Relay implements Dispatcher.DispatchHandler {
   /** The beginning of an answer that may be kept; undefined while bytes pass. */
   private beginning: Buffer[] | undefined = undefined;
   private beginningBytes = 0;
+  /** The head of an answer that is no stream passes with its first bytes: until then its end can be told as an error. */
+  private isHeadHeld = false;
   /** While the first content token is awaited. */
   private watch: TokenWatch | undefined = undefined;
   private tap: Tap | undefined = undefined;
@@ -93,11 +95,13 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.status = status;
     this.headers = headers;
     if (status < 400) this.watch = this.host.watch(headers);
-    if (status < 400 && this.watch === undefined) this.pass();
-    else this.beginning = [];
+    if (status >= 400 || this.watch !== undefined) this.beginning = [];
+    else if (isStream(headers)) this.pass();
+    else this.isHeadHeld = true;
   }
 
   onResponseData(controller: Controller, chunk: Buffer): void {
+    if (this.isHeadHeld) this.passHead();
     if (this.isSettled) return;
     if (this.beginning === undefined) {
       this.write(controller, chunk);
@@ -112,6 +116,7 @@ export class Relay implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.beginning !== undefined && !this.isSettled) this.judge();
+    if (this.isHeadHeld) this.passHead();
     if (this.isSettled) return;
     this.tap?.end();
     const { res } = this.call;
@@ -129,6 +134,11 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.isSettled) return;
     this.isSettled = true;
     this.host.fail(error);
+  }
+
+  private passHead(): void {
+    this.isHeadHeld = false;
+    if (!this.isSettled) this.pass();
   }
 
   private hasBegun({ firstTokenAtMs }: TokenWatch): boolean {

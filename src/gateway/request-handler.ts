@@ -15,7 +15,7 @@ import {
   type SaturationDetector,
   tokenEstimator,
 } from '../index.js';
-import { ApiError, sendError, sendJson } from './api-error.js';
+import { ApiError, sendError, sendJson, uploadEnds } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
 import { type Call, callOf, type GatewayHttpRequest, knownCallOf } from './call.js';
 import { allowOrigin, answerOptions } from './cors.js';
@@ -39,6 +39,9 @@ import type { Upstreams } from './upstreams.js';
 const readAheadBytes = 65_536;
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
+
+/** Of one request. */
+export const mostHeaders = 200;
 
 /** The parts that a reload replaces. */
 interface Setup {
@@ -112,6 +115,7 @@ export class RequestHandler {
     const { req, res, path } = call;
     res.setHeader('x-request-id', call.id);
     try {
+      if (req.rawHeaders.length > 2 * mostHeaders) throw tooManyHeaders;
       if (!path.startsWith('/v1/')) throw nothingAt(call);
       onResponseEnd(req, res, (isSent) => {
         // A client that leaves ends its response before flow control hears of it.
@@ -331,6 +335,9 @@ export class RequestHandler {
 function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector {
   return 'observe' in detector && typeof detector.observe === 'function';
 }
+
+/** Node leaves those beyond the limit out and says nothing: the request would be served without its last headers. */
+const tooManyHeaders = new ApiError(431, 'too_many_headers', `A request may have at most ${mostHeaders} headers.`, uploadEnds);
 
 function decoded(text: string): string {
   try {

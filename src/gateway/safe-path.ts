@@ -1,9 +1,12 @@
 /** Which paths may be passed on. */
 
-/**
- * False for a path that a server could take for another one than the gateway did: with segments that lead upwards, written out or
- * percent-encoded, with an encoded slash, backslash or NUL, or with a backslash.
- */
+/** An encoded slash, backslash or control character, encoded once or twice; a backslash, and the mark of a fragment, which no request has. */
+const ambiguous = /%(?:25)*(?:2f|5c|[01][\da-f]|7f)|[\\#]/i;
+
+/** Segments that lead upwards: dots, encoded or not, up to the end of the segment, or to parameters that servers may cut off. */
+const upwards = /\/(?:\.|%(?:25)*2e){1,2}(?:[/;]|%(?:25)*3b|$)/i;
+
+/** False for a path that a server could take for another one than the gateway did. */
 export function isSafePath(path: string): boolean {
-  return !/%2f|%5c|%00|\\|\/(?:\.|%2e){1,2}(?:\/|$)/i.test(path);
+  return !ambiguous.test(path) && !upwards.test(path);
 }

@@ -227,6 +227,14 @@ describe('what is no right request', () => {
     ['/v1/a\\b'],
     ['/v1/a%00'],
     ['/v1/.'],
+    ['/v1/..;/admin'],
+    ['/v1/..;a=b'],
+    ['/v1/%2e.%3B/admin'],
+    ['/v1/%252e%252e/admin'],
+    ['/v1/a%25252fb'],
+    ['/v1/a#../admin'],
+    ['/v1/a%0d%0ab'],
+    ['/v1/a%7F'],
   ])('is told 400 and reaches no server: %s', async (path) => {
     const upstream = await startUpstream();
     const started = await startGateway(fileOf([upstream.url]));
@@ -234,6 +242,28 @@ describe('what is no right request', () => {
     await until('it was told', () => client.received().includes('HTTP/1.1'));
     expect(client.received()).toMatch(/^HTTP\/1\.1 400 [\s\S]*invalid_path/);
     expect(upstream.received).toEqual([]);
+  });
+
+  it.each([['/v1/a..b'], ['/v1/...'], ['/v1/a;b'], ['/v1/caf%C3%A9%20%2E%2E%2E?a=/../%00#'], ['/v1/.hidden']])(
+    'is a right one: %s',
+    async (path) => {
+      const upstream = await startUpstream();
+      const started = await startGateway(fileOf([upstream.url]));
+      stall(started, [json, 'Content-Length: 2'], '{}', path);
+      await until('it came', () => upstream.received.length === 1);
+      expect(upstream.received[0]!.req.url).toBe(path);
+    },
+  );
+
+  it('has more headers than are read, and is told so rather than served without the last of them', async () => {
+    const upstream = await startUpstream();
+    const started = await startGateway(fileOf([upstream.url]));
+    const many = (count: number) => Array.from({ length: count }, (_, index) => `x-${index}: 1`);
+    const told = stall(started, [...many(200), json, 'Content-Length: 2'], '{}');
+    await until('it was told', () => told.received().includes('HTTP/1.1'));
+    expect(told.received()).toMatch(/^HTTP\/1\.1 431 [\s\S]*too_many_headers/);
+    stall(started, [...many(190), json, 'Content-Length: 2'], '{}');
+    await until('it came', () => upstream.received.length === 1);
   });
 
   it.each([
@@ -323,6 +353,19 @@ describe('an answer that cannot be repeated', () => {
     await odd.text();
     await until('the seat is free', () => gateway.flow.stats().inFlight === 0);
     expect((await post(chat)).status).toBe(200);
+  });
+});
+
+describe('an answer that breaks off before its first byte', () => {
+  it.each([
+    ['its length is wrong', 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello'],
+    ['its body is no body', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+    ['its connection ends', 'HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n'],
+  ])('is told as an error, and not by a connection that ends: %s', async (_why, answer) => {
+    const upstream = await startUpstream(({ res }) => void res.socket!.end(answer));
+    const { post, gateway } = await startGateway(fileOf([upstream.url], { retry: { enabled: false } }));
+    expect(await errorOf(await post(chat))).toMatchObject({ status: 502, code: 'upstream_failed' });
+    expect(gateway.flow.stats().inFlight).toBe(0);
   });
 });
 

@@ -131,6 +131,21 @@ describe('a line', () => {
   });
 });
 
+describe('what a client wrote', () => {
+  // Escape, carriage return and line feed, C1, marks of direction, separators of lines, what is not seen, and a lone surrogate.
+  const hostile = 'a\u001b[2J\r\n\u0085\u009b\u061c\u200b\u200e\u202e\u2028\u2029\u2066\u2069\ufeff\ufffa\ud800z';
+
+  it.each(['json', 'text'] as const)('reaches no terminal as more than text in one line: %s', (format) => {
+    const lines: string[] = [];
+    const log = lineLog(format, (line) => lines.push(line));
+    log('info', 'request', { model: hostile, path: `/v1/${hostile}`, tenant: hostile });
+    expect(lines).toHaveLength(1);
+    expect(lines[0]!.slice(0, -1)).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u);
+    expect(lines[0]).toContain('a\\u001b[2J');
+    if (format === 'json') expect(JSON.parse(lines[0]!).model).toBe(hostile);
+  });
+});
+
 describe('the instant of a line', () => {
   it.each([0, 5, 999, 1000, 1001, 61_000, 60_999, 1_700_000_000_123])(
     'is %i ms after the epoch as ISO 8601 has it, whatever came before',
