@@ -67,7 +67,6 @@ export class Relay implements Dispatcher.DispatchHandler {
   private watch: TokenWatch | undefined = undefined;
   private tap: Tap | undefined = undefined;
   private hearsDrain = false;
-  private hasIdleLimit = false;
   /** Bytes of the answer that are to come, as its length says; undefined for one that does not say it. */
   private leftBytes: number | undefined = undefined;
 
@@ -121,7 +120,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.tap?.end();
     const { res } = this.call;
     if (!res.writableEnded) res.end();
-    if (res.writableLength > 0) this.limitIdle();
+    if (res.writableLength > 0) res.setTimeout(this.host.idleMs);
     this.isSettled = true;
     this.host.done(true);
   }
@@ -194,25 +193,21 @@ export class Relay implements Dispatcher.DispatchHandler {
       res.end(chunk);
       return;
     }
-    this.limitIdle();
     if (res.write(chunk)) return;
     controller.pause();
+    // Only while the client takes nothing, because a socket's timeout is set anew at every write. Node destroys the socket at its end.
+    res.setTimeout(this.host.idleMs);
     if (this.hearsDrain) return;
     this.hearsDrain = true;
-    res.on('drain', () => controller.resume());
+    res.on('drain', () => {
+      res.setTimeout(0);
+      controller.resume();
+    });
   }
 
   /** Closes the connection to the server. */
   private breakOff(reason: Error): void {
     this.controller?.abort(reason);
-  }
-
-  /** Gives up a client that takes nothing. An answer that is with the system as soon as it is written needs no timer. */
-  private limitIdle(): void {
-    if (this.hasIdleLimit) return;
-    this.hasIdleLimit = true;
-    const { res } = this.call;
-    res.setTimeout(this.host.idleMs, () => res.destroy());
   }
 }
 

@@ -101,6 +101,23 @@ describe('what passes', () => {
     outgoing.destroy();
   });
 
+  it('is broken off when the client takes nothing for longer than the idle time', async () => {
+    const broken = deferred<void>();
+    const upstream = await startUpstream(({ res }) => {
+      const piece = Buffer.alloc(65_536);
+      const fill = (): void => void (res.destroyed || res.write(piece, fill));
+      res.once('close', broken.resolve);
+      fill();
+    });
+    const { gateway } = await startGateway(fileOf([upstream.url], { timeouts: { idle: '200ms' } }));
+    const outgoing = request(`${gateway.url}/v1/x`, { method: 'POST' });
+    outgoing.on('error', () => {}).on('response', (res) => void res.on('error', () => {}).pause());
+    outgoing.end();
+    await broken.promise;
+    await until('its seat is free', () => gateway.flow.stats().inFlight === 0);
+    outgoing.destroy();
+  });
+
   it('is an upload that is no JSON, unread', async () => {
     const upstream = await startUpstream(({ res, body }) => res.end(String(body.length)));
     const { gateway } = await startGateway(fileOf([upstream.url]));

@@ -24,6 +24,11 @@ export class SseData {
 
   push(text: string): void {
     if (text === '') return;
+    // Nearly every server ends its lines with a line feed alone, which is found several times as fast as one of three ends.
+    if (!this.endedWithReturn && !text.includes('\r')) {
+      this.pushLines(text);
+      return;
+    }
     let start = this.endedWithReturn && text.startsWith('\n') ? 1 : 0;
     this.endedWithReturn = text.endsWith('\r');
     lineEnd.lastIndex = start;
@@ -32,6 +37,16 @@ export class SseData {
       this.rest = '';
       start = match.index + match[0].length;
       lineEnd.lastIndex = start;
+    }
+    this.keep(text.slice(start));
+  }
+
+  private pushLines(text: string): void {
+    let start = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      this.line(this.rest + text.slice(start, end));
+      this.rest = '';
+      start = end + 1;
     }
     this.keep(text.slice(start));
   }

@@ -4,6 +4,7 @@ import { SseData } from '../../base/stream/sse-data.js';
 import { TextPieces } from '../../base/stream/text-pieces.js';
 import { type Lease, schemas, type Usage } from '../../index.js';
 import { JsonMember, parseJson } from './json-member.js';
+import { RepeatedDelta } from './repeated-delta.js';
 import { readUsage, usageOfEvent } from './wire-usage.js';
 
 export interface UsageReaderOptions {
@@ -49,6 +50,7 @@ export class UsageReader {
   private countedTokens = 0;
   private reportedTokens = 0;
   private readonly text = new TextPieces();
+  private readonly repeated = new RepeatedDelta();
   private body: SseData | JsonMember | undefined = undefined;
   /** The first piece of a JSON body, while it may be all. */
   private beginning: string | undefined = undefined;
@@ -137,12 +139,19 @@ export class UsageReader {
   private event(data: string): void {
     // `[DONE]` and other texts that are no object.
     if (!data.startsWith('{')) return;
+    if (this.repeated.has(data)) {
+      this.countedTokens += 1;
+      if (this.completionTokens - this.reportedTokens >= this.reportEveryTokens) this.report();
+      return;
+    }
     const event = parseJson(data);
     const pieces = contentPieces(event);
+    const usage = usageOfEvent(event);
+    if (pieces === 1 && usage === undefined) this.repeated.learn(data, event);
     const isFirst = pieces > 0 && this.firstTokenAtMs === undefined;
     if (isFirst) this.firstTokenAtMs = this.now();
     this.countedTokens += pieces;
-    const hasTold = this.told(usageOfEvent(event));
+    const hasTold = this.told(usage);
     const unreported = this.completionTokens - this.reportedTokens;
     if (isFirst || (hasTold && pieces === 0) || unreported >= this.reportEveryTokens) this.report();
   }

@@ -310,3 +310,36 @@ describe('a JSON body that came in one piece', () => {
     expect(readAll(body).usage).toEqual(expected);
   });
 });
+
+describe('events that differ in the text of their delta alone', () => {
+  const chunk = (content: string, more = ''): string =>
+    `data: {"id":"c","choices":[{"index":0,"delta":{"content":${content}}}]${more}}\n\n`;
+
+  it.each<[string, readonly string[], number]>([
+    ['a text', ['"a b"', '" c"', '"d"', '"😀"'], 4],
+    ['no text', ['"ab"', '""', '"c"', '""'], 2],
+    ['escapes', ['"ab"', '"\\""', '"\\\\"', '"\\u0061"', '"c\\"'], 4],
+    ['a text that stands elsewhere, too', ['"choices"', '""', '"index"', '""'], 2],
+    ['what is no text', ['"ab"', 'null', '["x"]', '1', '"","x":"y"'], 2],
+  ])('count as they do by themselves: %s', (_, contents, completionTokens) => {
+    const together = usageReader();
+    for (const content of contents) together.push(chunk(content));
+    expect(together.usage.completionTokens).toBe(completionTokens);
+    const alone = contents.map((content) => readAll(chunk(content)).usage.completionTokens ?? 0);
+    expect(alone.reduce((sum, tokens) => sum + tokens)).toBe(completionTokens);
+  });
+
+  it('are told of as often as others', () => {
+    const lease = noting();
+    const reader = usageReader({ lease, reportEveryTokens: 3 });
+    for (let index = 0; index < 8; index++) reader.push(chunk(`"token ${index}"`));
+    expect(lease.reports.map(({ completionTokens }) => completionTokens)).toEqual([1, 4, 7]);
+  });
+
+  it('do not hide the usage in one of them', () => {
+    const reader = usageReader();
+    for (let index = 0; index < 3; index++) reader.push(chunk('"ab"'));
+    reader.push(chunk('"ab"', ',"usage":{"prompt_tokens":5,"completion_tokens":9}'));
+    expect(reader.usage).toEqual({ promptTokens: 5, completionTokens: 9 });
+  });
+});

@@ -1,0 +1,45 @@
+/**
+ * Recognises events of a stream that differ from an earlier one in the text of their delta alone, without parsing them: most events of a
+ * generation do, and parsing is most of what reading them costs.
+ *
+ *     {"id":"c1","choices":[{"delta":{"content":" token"}}]}
+ *     └──────────── before ───────────────────┘ text └ after ┘
+ *
+ * Invariant: what `has` accepts is the event that was learnt with another text in it, which is not empty. Where the learnt text stands
+ * several times, or is written with escapes, nothing is learnt.
+ */
+import { fieldsOf } from '../../base/stream/content-pieces.js';
+
+export class RepeatedDelta {
+  private before: string | undefined = undefined;
+  private after = '';
+
+  /** Whether the event is like the one that was learnt last. */
+  has(data: string): boolean {
+    const { before, after } = this;
+    if (before === undefined || !data.startsWith(before) || !data.endsWith(after)) return false;
+    const end = data.length - after.length;
+    // The first quote ends the text, unless an escape comes before it.
+    return end > before.length && data.indexOf('"', before.length) === end && !data.includes('\\', before.length);
+  }
+
+  /** Learns an event that brings one piece of content, and nothing else to read. */
+  learn(data: string, event: unknown): void {
+    this.before = undefined;
+    const text = textOf(event);
+    if (text === undefined) return;
+    const quoted = `"${text}"`;
+    const at = data.indexOf(quoted);
+    if (at < 0 || at !== data.lastIndexOf(quoted)) return;
+    this.before = data.slice(0, at + 1);
+    this.after = data.slice(at + 1 + text.length);
+  }
+}
+
+/** The text that the event brings, in the interfaces whose events repeat. */
+function textOf(event: unknown): string | undefined {
+  const { choices, delta } = fieldsOf(event) ?? {};
+  const choice = Array.isArray(choices) ? fieldsOf(choices[0]) : undefined;
+  const text = fieldsOf(choice?.delta)?.content ?? choice?.text ?? fieldsOf(delta)?.text;
+  return typeof text === 'string' && text !== '' ? text : undefined;
+}
