@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
 import { fcfs, globalStrict } from '../../src/index.js';
-import { BandRegistry } from '../../src/tiers/band-registry.js';
+import { BandRegistry, type BandRegistrySettings } from '../../src/tiers/band-registry.js';
 import type { BandSettings, PriorityBand } from '../../src/tiers/priority-band.js';
+import type { WaitingItem } from '../../src/tiers/waiting-item.js';
 import { Random } from '../property/random.js';
 
 const limits = { maxRequests: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
@@ -18,9 +19,10 @@ const settings: BandSettings = {
 };
 const bandIdleTimeoutMs = 5000;
 
-function makeRegistry(maxBands: number): { bands: BandRegistry; removed: number[] } {
+function makeRegistry(maxBands: number, own: Partial<BandRegistrySettings> = {}) {
   const removed: number[] = [];
-  const options = {
+  const added: number[] = [];
+  const options: BandRegistrySettings = {
     bands: [],
     defaultBand: settings,
     defaultNegativeBand: settings,
@@ -32,14 +34,15 @@ function makeRegistry(maxBands: number): { bands: BandRegistry; removed: number[
     maxFlows: 10,
     flowIdleTimeoutMs: 1000,
     flows: { size: 0, mayCap: false, get: () => undefined },
+    ...own,
   };
   const listener = {
-    bandAdded() {},
+    bandAdded: (band: PriorityBand) => added.push(band.priority),
     bandRemoved: (band: PriorityBand) => removed.push(band.priority),
     flowRemoved() {},
     pluginFailed() {},
   };
-  return { bands: new BandRegistry(options, listener, 0), removed };
+  return { bands: new BandRegistry(options, listener, 0), removed, added, options };
 }
 
 const descending = (priorities: Iterable<number>): number[] => [...priorities].sort((a, b) => b - a);
@@ -101,4 +104,153 @@ it('makes room by the band that is idle longest, and refuses when every band has
   first.waiting = 1;
   (bands.get(3) as PriorityBand).waiting = 1;
   expect(bands.bandOf(4, 30)).toBeUndefined();
+});
+
+/** Settings of a band that lets so many requests wait. */
+function limited(maxRequests: number): BandSettings {
+  return { ...settings, limits: { ...limits, maxRequests } };
+}
+
+it('tells how many more a band lets wait, whether it exists or not', () => {
+  const { bands } = makeRegistry(10, {
+    bands: [
+      { priority: 5, ...limited(3) },
+      { priority: 1, ...settings },
+    ],
+    defaultBand: limited(7),
+    defaultNegativeBand: limited(2),
+  });
+  const band = bands.get(5) as PriorityBand;
+  expect([5, 1, 9, 0, -1].map((priority) => bands.headroomOf(priority))).toEqual([3, undefined, 7, 7, 2]);
+  band.waiting = 1;
+  expect(bands.headroomOf(5)).toBe(2);
+  band.waiting = 4;
+  expect(bands.headroomOf(5)).toBe(0);
+  expect([5, 9, 0, -1].map((priority) => bands.settingsOf(priority).limits.maxRequests)).toEqual([3, 7, 7, 2]);
+});
+
+it('counts arrivals of bands that exist, and the first of one that is made', () => {
+  const { bands, added } = makeRegistry(10);
+  expect(bands.arrived(3, 0)).toBeUndefined();
+  const band = bands.bandOf(3, 0) as PriorityBand;
+  expect([band.arrived, band.isConfigured, added]).toEqual([1, false, [3]]);
+  expect(bands.arrived(3, 10)).toBe(band);
+  expect([band.arrived, band.lastUsedMs]).toEqual([2, 10]);
+  expect(bands.bandOf(3, 20)).toBe(band);
+  expect(band.arrived).toBe(2);
+});
+
+it('looks after what is idle once a second, with the next arrival', () => {
+  const { bands, removed } = makeRegistry(10, { bandIdleTimeoutMs: 0 });
+  bands.bandOf(7, 0);
+  bands.arrived(1, 999);
+  expect(removed).toEqual([]);
+  bands.arrived(1, 1000);
+  expect(removed).toEqual([7]);
+  bands.bandOf(8, 1000);
+  bands.arrived(1, 1999);
+  expect(removed).toEqual([7]);
+  bands.arrived(1, 2000);
+  expect(removed).toEqual([7, 8]);
+});
+
+it('keeps a band that is configured, in use, or has requests running whose end its policy hears of', () => {
+  const { bands, removed } = makeRegistry(10, { bands: [{ priority: 1, ...settings }] });
+  const [waiting, running] = [bands.bandOf(2, 0), bands.bandOf(3, 0)] as [PriorityBand, PriorityBand];
+  waiting.waiting = 1;
+  running.trackedInFlight = 1;
+  bands.tend(1e9);
+  expect(removed).toEqual([]);
+  waiting.waiting = 0;
+  running.trackedInFlight = 0;
+  bands.tend(1e9);
+  expect([removed, bands.all().map(({ priority }) => priority)]).toEqual([[3, 2], [1]]);
+});
+
+it('of bands that are idle equally long the highest makes room', () => {
+  const { bands, removed } = makeRegistry(2);
+  bands.bandOf(1, 0);
+  bands.bandOf(2, 0);
+  bands.bandOf(3, 10);
+  expect(removed).toEqual([2]);
+});
+
+it('tells bands that compete from those of which all requests are parked', () => {
+  const { bands } = makeRegistry(10);
+  const [high, low] = [bands.bandOf(2, 0), bands.bandOf(1, 0)] as [PriorityBand, PriorityBand];
+  for (const band of [high, low]) {
+    band.waiting = 2;
+    bands.activated(band);
+  }
+  expect([bands.highestWaiting, bands.lowestWaiting, bands.allCompeting()]).toEqual([high, low, [high, low]]);
+  high.parked.waiting = 2;
+  bands.noteParked(2);
+  expect([bands.parked, bands.highestWaiting, bands.allCompeting(), bands.allWaiting()]).toEqual([2, low, [low], [high, low]]);
+  low.parked.waiting = 2;
+  bands.noteParked(2);
+  expect([bands.highestWaiting, bands.allCompeting()]).toEqual([undefined, []]);
+  high.parked.waiting = 0;
+  low.parked.waiting = 0;
+  bands.noteParked(-4);
+  expect([bands.parked, bands.highestWaiting, bands.allCompeting()]).toEqual([0, high, [high, low]]);
+});
+
+it('gives a band that is configured no longer the settings of its template, and takes new ones in', () => {
+  const { bands, options, added } = makeRegistry(10, {
+    bands: [
+      { priority: 1, ...limited(3) },
+      { priority: -1, ...limited(4) },
+    ],
+  });
+  const { version } = bands;
+  const [kept, negative] = [bands.get(1), bands.get(-1)] as [PriorityBand, PriorityBand];
+  const next = [
+    { priority: 1, ...limited(5) },
+    { priority: 9, ...limited(6) },
+  ];
+  bands.configure({ ...options, bands: next, defaultNegativeBand: limited(8) }, 50);
+  expect(bands.version).toBeGreaterThan(version);
+  expect(added).toEqual([1, -1, 9]);
+  expect([kept, negative].map(({ isConfigured }) => isConfigured)).toEqual([true, false]);
+  expect([9, 1, -1].map((priority) => bands.get(priority)?.settings.limits.maxRequests)).toEqual([6, 5, 8]);
+});
+
+it.each([
+  ['an order of bands that asks for the oldest', { bandOrder: { needsOldest: true } }, [true, true], false],
+  ['displacement', { overflow: 'displace' }, [false, true], false],
+  ['fair overflow', { overflow: 'fair' }, [false, false], true],
+  ['none of them', {}, [false, false], false],
+] as const)('keeps arrivals and crowds for %s, from the beginning and when it comes later', (_, own, keepsArrivals, keepsCrowd) => {
+  const stateOf = (bands: BandRegistry) => {
+    const [high, low] = [bands.bandOf(1, 0), bands.bandOf(-1, 0)] as [PriorityBand, PriorityBand];
+    const waits = [high, low].map((band) => {
+      const item = { sequence: 1, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
+      band.add(item, bands.flows.flowOf(band, 'a', 0));
+      return [band.newest === item, band.crowd?.most('requests') !== undefined];
+    });
+    return waits;
+  };
+  const expected = keepsArrivals.map((keeps) => [keeps, keepsCrowd]);
+  expect(stateOf(makeRegistry(10, own).bands)).toEqual(expected);
+  const later = makeRegistry(10);
+  for (const priority of [1, -1]) later.bands.bandOf(priority, 0);
+  later.bands.configure({ ...later.options, ...own }, 0);
+  expect(stateOf(later.bands)).toEqual(expected);
+  later.bands.configure(later.options, 0);
+  expect([1, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.crowd])).toEqual([
+    [undefined, undefined],
+    [undefined, undefined],
+  ]);
+});
+
+it('lists every waiting request in the order of arrival, whatever its band', () => {
+  const { bands } = makeRegistry(10);
+  const sequences = [5, 1, 3, 2];
+  for (const [i, sequence] of sequences.entries()) {
+    const band = bands.bandOf(i % 2, 0) as PriorityBand;
+    if (band.waiting === 0) bands.activated(band);
+    const item = { sequence, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
+    band.add(item, bands.flows.flowOf(band, 'a', 0));
+  }
+  expect(bands.waitingItems().map(({ sequence }) => sequence)).toEqual([1, 2, 3, 5]);
 });
