@@ -67,13 +67,20 @@ describe('Retry-After', () => {
   it('is not told where there are no endpoints', async () => {
     const pool = new EndpointPool();
     pool.add('e1');
-    const { flow } = busyFlow({ pool, noEndpointRequestTtl: 50, limits: { maxRequests: 1 } });
+    const { flow, clock } = busyFlow({ pool, noEndpointRequestTtl: 50 });
     pool.update('e1', { state: 'ill' });
     const waiting = flow.enqueue(request, key());
-    const rejected = dropOf(await flow.enqueue(request, key()));
-    await flow.close({ drainMs: 0 });
-    expect(rejected.type).toBe('RejectedNoEndpoints');
-    expect(dropOf(await waiting).retryAfterMs).toBeUndefined();
+    clock.advance(50);
+    expect(dropOf(await waiting)).toMatchObject({ reason: 'no-endpoints', retryAfterMs: undefined });
+  });
+});
+
+describe('the explanation of a drop', () => {
+  it('has the reading that the band was judged by where the time was up', async () => {
+    const { flow, clock } = busyFlow();
+    const waiting = flow.enqueue({ ...request, ttlMs: 100 }, key());
+    clock.advance(100);
+    expect(dropOf(await waiting).explanation.text).toContain('saturation was 1.00, the ceiling 1.00');
   });
 });
 
