@@ -254,3 +254,16 @@ it('lists every waiting request in the order of arrival, whatever its band', () 
   }
   expect(bands.waitingItems().map(({ sequence }) => sequence)).toEqual([1, 2, 3, 5]);
 });
+
+it('guarantees shares as soon as a band, or a template for bands to come, has one', () => {
+  const shared = { ...settings, minShare: 0.3 };
+  expect(makeRegistry(10).bands.shares.isUsed).toBe(false);
+  for (const own of [{ bands: [{ priority: 1, ...shared }] }, { defaultBand: shared }, { defaultNegativeBand: shared }]) {
+    const { bands, options } = makeRegistry(10, own);
+    expect(bands.shares.isUsed).toBe(true);
+    bands.configure({ ...options, bands: [], defaultBand: settings, defaultNegativeBand: settings }, 0);
+    expect(bands.shares.isUsed).toBe(false);
+    bands.configure(options, 0);
+    expect(bands.shares.isUsed).toBe(true);
+  }
+});
