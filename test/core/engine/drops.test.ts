@@ -80,7 +80,7 @@ describe('the explanation of a drop', () => {
     const { flow, clock } = busyFlow();
     const waiting = flow.enqueue({ ...request, ttlMs: 100 }, key());
     clock.advance(100);
-    expect(dropOf(await waiting).explanation.text).toContain('saturation was 1.00, the ceiling 1.00');
+    expect(dropOf(await waiting).explanation?.text).toContain('saturation was 1.00, the ceiling 1.00');
   });
 });
 
