@@ -1,17 +1,26 @@
-// What it costs to know the load of ten servers: CPU time of this process while it asks them, by the platform's fetch and by undici, at the
-// default intervals of a busy gateway and of an idle one. The servers run in a process of their own.
+// What it costs to know the load of ten servers: CPU time of this process while it asks them, by the platform's fetch and by undici as the
+// gateway does, at the default intervals of a busy pool and of an idle one. The servers run in a process of their own. The ways take turns
+// in rounds, so that what else runs on the machine falls on all of them: medians, with the lowest and the highest round.
 //
-//     npm run bench:scraping -- --seconds 10 --servers 10
+//     npm run bench:scraping -- --seconds 10 --servers 10 --rounds 3
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { Agent } from 'undici';
-import { EndpointPool, scrape } from '../dist/endpoints.js';
+import { EndpointPool, scrape, undiciFetch } from '../dist/endpoints.js';
+import { concurrencyDetector, FlowController } from '../dist/index.js';
 import { describeMachine, today } from './lib/machine.mjs';
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '10' }, servers: { type: 'string', default: '10' } } });
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '10' },
+    servers: { type: 'string', default: '10' },
+    rounds: { type: 'string', default: '3' },
+  },
+});
 const seconds = Number(values.seconds);
 const servers = Number(values.servers);
+const rounds = Number(values.rounds);
 
 /** About 40 kB, as a vLLM server with one model shows after some traffic: two gauges that count, and histograms that are passed over. */
 const serverCode = `
@@ -29,18 +38,14 @@ const child = spawn(process.execPath, ['-e', serverCode], { stdio: ['ignore', 'i
 const [{ port, bytes }] = await once(child, 'message');
 const agent = new Agent();
 
-/** As the gateway asks. */
-async function undiciFetch(url, { headers, signal }) {
-  const { statusCode, body } = await agent.request({ origin: new URL(url).origin, path: '/metrics', method: 'GET', headers, signal });
-  const parts = body[Symbol.asyncIterator]();
-  return { ok: statusCode === 200, status: statusCode, body: { getReader: () => ({ read: () => parts.next(), cancel: async () => {} }) } };
-}
-
 const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function measure(name, options) {
+/** A pool with a controller, as in a gateway; `isBusy`: a request runs all the time. */
+async function measure({ isBusy, ...options }) {
   const pool = new EndpointPool();
+  const flow = new FlowController({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 100 }) });
   for (let i = 0; i < servers; i++) pool.add(`server-${i}`, { labels: { address: `127.0.0.1:${port}` } });
+  if (isBusy) await flow.enqueue({ byteSize: 1 }, { fairnessId: 'bench', priority: 0 });
   const scraper = scrape(pool, options);
   await pause(1000);
   const before = scraper.stats.scrapes;
@@ -49,16 +54,29 @@ async function measure(name, options) {
   const { user, system } = process.cpuUsage(cpu);
   const taken = scraper.stats.scrapes - before;
   scraper.stop();
-  const share = (user + system) / (seconds * 1e6);
-  const each = (user + system) / taken / 1000;
-  console.log(
-    `  ${name.padEnd(34)}${(taken / seconds).toFixed(0).padStart(6)} a second${each.toFixed(2).padStart(8)} ms each${(share * 100).toFixed(1).padStart(8)} % of a core`,
-  );
+  return { perSecond: taken / seconds, eachMs: (user + system) / taken / 1000, share: ((user + system) / (seconds * 1e6)) * 100 };
 }
 
-console.log(`${servers} servers, ${(bytes / 1000).toFixed(0)} kB each time, ${seconds} s; ${describeMachine()}; ${today()}`);
-await measure('fetch, every 50 ms', {});
-await measure('undici, every 50 ms', { fetch: undiciFetch });
-await measure('undici, while idle', { fetch: undiciFetch, isIdle: () => true });
-await agent.close();
+const ways = {
+  'fetch, every 50 ms': { isBusy: true },
+  'undici, every 50 ms': { isBusy: true, fetch: undiciFetch(agent) },
+  'undici, while idle': { fetch: undiciFetch(agent) },
+};
+
+const taken = Object.fromEntries(Object.keys(ways).map((name) => [name, []]));
+for (let round = 0; round < rounds; round++) {
+  for (const [name, options] of Object.entries(ways)) taken[name].push(await measure(options));
+}
+
+console.log(`${servers} servers, ${(bytes / 1000).toFixed(0)} kB each time, ${rounds} × ${seconds} s; ${describeMachine()}; ${today()}`);
+for (const [name, figures] of Object.entries(taken)) {
+  const sorted = (field) => figures.map((each) => each[field]).sort((a, b) => a - b);
+  const median = (field) => sorted(field)[Math.floor(figures.length / 2)];
+  const shares = sorted('share');
+  console.log(
+    `  ${name.padEnd(22)}${median('perSecond').toFixed(0).padStart(5)} a second${median('eachMs').toFixed(2).padStart(7)} ms each` +
+      `${median('share').toFixed(2).padStart(8)} % of a core (${shares[0].toFixed(2)}–${shares.at(-1).toFixed(2)})`,
+  );
+}
 child.kill();
+process.exit();

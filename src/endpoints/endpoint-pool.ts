@@ -60,6 +60,7 @@ export interface Seat {
 
 export class Endpoint implements EndpointView {
   metrics: EndpointMetrics | undefined = undefined;
+  reportDueAtMs: number | undefined = undefined;
   inFlightRequests = 0;
   inFlightTokens = 0;
   dispatchedRequests = 0;
@@ -89,6 +90,7 @@ export class Endpoint implements EndpointView {
   /** @internal */
   report(metrics: EndpointMetrics, travelMs: number): void {
     this.metrics = metrics;
+    this.reportDueAtMs = undefined;
     this.endedSinceReport = 0;
     for (const seat of this.unsampled) {
       if (seat.seatedAtMs > metrics.sampledAtMs - travelMs) break;
@@ -110,6 +112,8 @@ export class EndpointPool implements PoolView {
   inFlightTokens = 0;
   private readonly members = new Map<string, Endpoint>();
   private listeners: readonly (() => void)[] = [];
+  /** Of each controller: true while requests wait in it. */
+  private readonly waiting = new Map<() => void, () => boolean>();
   private readonly events = new GuardedEvents<PoolEvents>('added', 'removed', 'updated', 'reported', 'overloaded');
   private changes = 0;
   /** Says which controller is woken first. */
@@ -117,6 +121,8 @@ export class EndpointPool implements PoolView {
   private clock: () => number = () => performance.now();
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
+  /** @internal Called when the first request runs or waits after a rest, in the middle of the operation. */
+  readonly onDemand: Set<() => void> = new Set();
 
   /** Rises with every change of members, labels, weights, states and overload marks; not with metrics and seats, nor when a mark runs out. */
   get version(): number {
@@ -203,6 +209,26 @@ export class EndpointPool implements PoolView {
   }
 
   /**
+   * Says when the next report of a model server comes, for a reporter that asks seldom while nothing runs: until then its metrics do not
+   * age, and detectors count their staleness from there. An instant in the past takes an earlier promise back. The next report ends it.
+   * `atMs`: ms of the controller's clock.
+   * @throws FlowConfigError when `atMs` is not finite.
+   */
+  expectReport(server: string | EndpointView, atMs: number): boolean {
+    if (!Number.isFinite(atMs)) {
+      const issue = { path: 'atMs', expected: 'a finite instant, ms', got: describeValue(atMs) };
+      throw new FlowConfigError(`EndpointPool.expectReport(${idOf(server)})`, [issue]);
+    }
+    const endpoint = this.member(server);
+    if (endpoint === undefined) return false;
+    const isLater = atMs > (endpoint.reportDueAtMs ?? Number.NEGATIVE_INFINITY);
+    endpoint.reportDueAtMs = atMs;
+    // Metrics that are fresh for longer may open a gate.
+    if (isLater) this.changed();
+    return true;
+  }
+
+  /**
    * Marks a model server that rejected work: it gets none for `forMs`. A further mark may extend the time, and never shortens it. The
    * pool sets no timer: the mark lies in the past when it has run out.
    * Source: Dynamo's client, which inhibits a worker whose reply begins with `Server overloaded:`.
@@ -228,13 +254,27 @@ export class EndpointPool implements PoolView {
     return true;
   }
 
-  /** @internal Lets a controller hear of changes, on the controller's clock. */
-  attach(listener: () => void, nowMs: () => number): () => void {
+  /** @internal Lets a controller hear of changes, on the controller's clock. `hasWaiting` is asked when somebody wants to know. */
+  attach(listener: () => void, nowMs: () => number, hasWaiting: () => boolean): () => void {
     this.clock = nowMs;
     this.listeners = [...this.listeners, listener];
+    this.waiting.set(listener, hasWaiting);
     return () => {
       this.listeners = this.listeners.filter((other) => other !== listener);
+      this.waiting.delete(listener);
     };
+  }
+
+  /** @internal No request runs, and none waits in any controller. False without controllers: who knows what the figures are for. */
+  get isIdle(): boolean {
+    if (this.waiting.size === 0 || this.inFlightRequests > 0) return false;
+    for (const hasWaiting of this.waiting.values()) if (hasWaiting()) return false;
+    return true;
+  }
+
+  /** @internal */
+  tellDemand(): void {
+    for (const listener of this.onDemand) listener();
   }
 
   /** @internal The pool of a controller that has none. */
@@ -249,6 +289,7 @@ export class EndpointPool implements PoolView {
     endpoint.inFlightRequests++;
     endpoint.inFlightTokens += tokens;
     endpoint.dispatchedRequests++;
+    if (this.inFlightRequests === 0 && this.onDemand.size > 0) this.tellDemand();
     if (endpoint.metrics !== undefined) endpoint.unsampled.add(seat);
     if (!endpoint.isMember) return;
     this.inFlightRequests++;

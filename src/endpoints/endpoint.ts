@@ -54,6 +54,11 @@ export interface EndpointView {
   readonly overloadedUntilMs: number;
   /** The last report; undefined before the first. */
   readonly metrics: EndpointMetrics | undefined;
+  /**
+   * When the next report comes, ms of the controller's clock, where the reporter told (`expectReport` of the pool); undefined = at the usual
+   * rhythm. Until then `metrics` do not age: a detector counts their staleness from here.
+   */
+  readonly reportDueAtMs?: number | undefined;
   /** Requests dispatched to it and not released. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;

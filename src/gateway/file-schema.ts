@@ -191,7 +191,7 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
       object({
         enabled: optional(flag()),
         interval: optional(positiveDuration('50ms')),
-        idleInterval: optional(positiveDuration('140ms')),
+        idleInterval: optional(positiveDuration('1s')),
         timeout: optional(positiveDuration('1s')),
         path: optional(path),
         stalenessThreshold: optional(positiveDuration('200ms')),

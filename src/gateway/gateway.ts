@@ -134,7 +134,7 @@ class RunningGateway implements Gateway {
     this.blindDetector = new BlindDetector(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
-    this.stopWatching = watchUpstreams(upstreams, config, log, this.blindDetector, this.agent, flow);
+    this.stopWatching = watchUpstreams(upstreams, config, log, this.blindDetector, this.agent);
     flow.on('regime', ({ isPoolEmpty }) => {
       if (isPoolEmpty) log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then refused' });
       else log('info', 'endpoints-back', { available: flow.demand().availableEndpoints });
@@ -211,7 +211,7 @@ class RunningGateway implements Gateway {
     this.upstreams.apply(config.upstreams);
     this.stopWatching();
     this.blindDetector.configure(next, isNewFlow);
-    this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.blindDetector, this.agent, this.flow);
+    this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.blindDetector, this.agent);
     const isShared = this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
     return [...needingRestart(before, config), ...(isShared ? [] : ['sharedState'])];
   }

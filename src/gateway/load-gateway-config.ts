@@ -193,7 +193,7 @@ function resolve(
     scrape: isScraped
       ? {
           intervalMs: scrape?.interval ?? 50,
-          idleIntervalMs: Math.max(scrape?.idleInterval ?? 0.7 * (scrape?.stalenessThreshold ?? 200), scrape?.interval ?? 50),
+          idleIntervalMs: Math.max(scrape?.idleInterval ?? 1_000, scrape?.interval ?? 50),
           timeoutMs: scrape?.timeout ?? 1_000,
           path: scrape?.path ?? '/metrics',
           stalenessThresholdMs: scrape?.stalenessThreshold ?? 200,

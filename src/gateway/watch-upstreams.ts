@@ -1,11 +1,10 @@
 /** Keeps an eye on the servers: their load, where the configuration asks for it, and whether they are well. */
 import type { Agent } from 'undici';
-import type { EndpointView, FlowController } from '../index.js';
-import { type ScrapeError, type ScrapeOptions, type Scraper, scrape } from '../upstream/index.js';
+import type { EndpointView } from '../index.js';
+import { type MetricsFetch, type ScrapeError, type Scraper, scrape, undiciFetch } from '../upstream/index.js';
 import type { GatewayConfig, ScrapeConfig } from './gateway-config.js';
 import type { GatewayLog } from './gateway-log.js';
 import { watchHealth } from './health.js';
-import { metricsFetch } from './metrics-fetch.js';
 import type { Upstreams } from './upstreams.js';
 
 /** Hears whether any server reports its load. */
@@ -23,19 +22,12 @@ export function watchUpstreams(
   log: GatewayLog,
   reports: LoadReports,
   agent: Agent,
-  flow: Pick<FlowController, 'stats' | 'on'>,
 ): () => void {
   const stopHealth = watchHealth(upstreams, config.health, log);
   const asked = upstreams.pool.endpoints.filter((endpoint) => upstreams.configOf(endpoint).profile !== 'none');
   if (upstreams.pool.endpoints.length > 0 && (config.scrape === undefined || asked.length === 0)) reports.none();
   if (config.scrape === undefined) return stopHealth;
-  let isAnyoneWaiting = flow.stats().waiting > 0;
-  const isIdle = (): boolean => !isAnyoneWaiting && upstreams.pool.endpoints.every(({ inFlightRequests }) => inFlightRequests === 0);
-  const scraper = scraperOf(upstreams, config.scrape, log, { fetch: metricsFetch(agent), isIdle });
-  const stopHearing = flow.on('gate', ({ isClosed }) => {
-    isAnyoneWaiting = isClosed;
-    if (isClosed) scraper.wake();
-  });
+  const scraper = scraperOf(upstreams, config.scrape, log, undiciFetch(agent));
   const without = new Set<EndpointView>();
   scraper.on('failed', ({ endpoint, error }) => {
     log('warn', 'scrape-failed', { endpoint: endpoint.id, code: error.code, error: error.message });
@@ -52,7 +44,6 @@ export function watchUpstreams(
   return () => {
     stopHealth();
     stopReported();
-    stopHearing();
     scraper.stop();
   };
 }
@@ -63,15 +54,10 @@ export function answersWithoutMetrics({ code }: ScrapeError): boolean {
 }
 
 /** A scraper of the servers of the file. */
-export function scraperOf(
-  upstreams: Upstreams,
-  { path, ...settings }: ScrapeConfig,
-  log: GatewayLog,
-  own: Pick<ScrapeOptions, 'fetch' | 'isIdle'> = {},
-): Scraper {
+export function scraperOf(upstreams: Upstreams, { path, ...settings }: ScrapeConfig, log: GatewayLog, fetch?: MetricsFetch): Scraper {
   return scrape(upstreams.pool, {
     ...settings,
-    ...own,
+    fetch,
     urlOf: (endpoint) => {
       const { profile, url, labels } = upstreams.configOf(endpoint);
       return profile === 'none' ? undefined : (labels.metricsUrl ?? url + path);

@@ -13,6 +13,7 @@ function poolAt(nowMs = 0): { pool: EndpointPool; clock: ManualClock; woken: () 
   pool.attach(
     () => woken++,
     () => clock.now(),
+    () => false,
   );
   return { pool, clock, woken: () => woken };
 }
@@ -310,4 +311,41 @@ it('now is the controller’s, or the platform’s before there is one', () => {
   const { clock } = makeFlow({ pool });
   clock.advance(77);
   expect(pool.now()).toBe(clock.now());
+});
+
+describe('a report that is expected', () => {
+  it('is told by its instant, until the next report or another word', () => {
+    const { pool } = poolAt(0);
+    const endpoint = pool.add('a');
+    expect(endpoint.reportDueAtMs).toBeUndefined();
+    expect(pool.expectReport('a', 1000)).toBe(true);
+    expect(endpoint.reportDueAtMs).toBe(1000);
+    expect(pool.expectReport(endpoint, 300)).toBe(true);
+    expect(endpoint.reportDueAtMs).toBe(300);
+    pool.report('a', idle);
+    expect(endpoint.reportDueAtMs).toBeUndefined();
+  });
+
+  it('wakes controllers when metrics are fresh for longer, and not when for less', () => {
+    const { pool, woken } = poolAt(0);
+    pool.add('a');
+    const before = woken();
+    pool.expectReport('a', 1000);
+    expect(woken()).toBe(before + 1);
+    pool.expectReport('a', 500);
+    pool.expectReport('a', 500);
+    expect(woken()).toBe(before + 1);
+    pool.expectReport('a', 501);
+    expect(woken()).toBe(before + 2);
+  });
+
+  it('of no member is none, and an instant must be one', () => {
+    const { pool } = poolAt(0);
+    const gone = pool.add('a');
+    pool.remove('a');
+    expect(pool.expectReport('a', 1)).toBe(false);
+    expect(pool.expectReport(gone, 1)).toBe(false);
+    expect(pathsOf(() => pool.expectReport('a', Number.POSITIVE_INFINITY))).toEqual(['atMs']);
+    expect(pathsOf(() => pool.expectReport('a', '5' as never))).toEqual(['atMs']);
+  });
 });

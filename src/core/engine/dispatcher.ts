@@ -119,7 +119,11 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     const { backlog, gate, placement, selector, admission, drops, shutdown } = this;
     this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, shutdown }, options);
     this.configureHooks(options);
-    this.detachFromPool = pool.attach(this.onPoolChange, () => clock.now());
+    this.detachFromPool = pool.attach(
+      this.onPoolChange,
+      () => clock.now(),
+      () => backlog.waiting > 0,
+    );
     this.writer.leave();
   }
 
@@ -245,6 +249,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     const { intake, backlog } = this;
     if (intake.displaces !== undefined) this.displace(item, intake.displaces);
     this.isPollDue ||= backlog.waiting === 0 || intake.wantsWalk;
+    if (backlog.waiting === 0 && this.seats.pool.onDemand.size > 0) this.seats.pool.tellDemand();
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
     if (!this.isGateClosed && intake.park === undefined) this.noteGate(true);
     this.hasTimers = true;

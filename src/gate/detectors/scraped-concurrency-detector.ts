@@ -4,12 +4,13 @@ import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
+import { hasFreshMetrics } from '../../endpoints/freshness.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 export interface ScrapedConcurrencyOptions {
   /** Requests, running and waiting, at which an endpoint of weight 1 is full; from 1 up. @default 100 */
   maxConcurrency?: number | undefined;
-  /** Metrics older than this are stale; ms, or text such as '2s'. @default '2s' */
+  /** Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '2s'. @default '2s' */
   metricsStalenessThreshold?: number | string | undefined;
 }
 
@@ -37,8 +38,8 @@ const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optiona
 export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): SaturationDetector {
   const { maxConcurrency, metricsStalenessThreshold } = parse(options, given, 'scrapedConcurrency');
 
-  function isFresh({ metrics }: EndpointView, nowMs: number): boolean {
-    return metrics !== undefined && nowMs - metrics.sampledAtMs <= metricsStalenessThreshold;
+  function isFresh(endpoint: EndpointView, nowMs: number): boolean {
+    return hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs);
   }
   function seatsOf({ weight }: EndpointView): number {
     return Math.max(1, Math.floor(maxConcurrency * weight));

@@ -5,6 +5,7 @@ import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { atLeastZero, flag, oneOf, positiveDuration, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
+import { hasFreshMetrics } from '../../endpoints/freshness.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 export interface UtilizationDetectorOptions {
@@ -15,7 +16,7 @@ export interface UtilizationDetectorOptions {
   queueDepthThreshold?: number | undefined;
   /** Share of the KV cache in use at which a server is full, above 0 and at most 1. @default 0.8 */
   kvCacheUtilThreshold?: number | undefined;
-  /** Metrics older than this are stale; ms, or text such as '200ms'. @default '200ms' */
+  /** Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '200ms'. @default '200ms' */
   metricsStalenessThreshold?: number | string | undefined;
   /**
    * The load that an endpoint without fresh metrics counts. `saturated`: 1. `ignore`: nothing, also when it is the only one.
@@ -69,7 +70,7 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
   let isReadingOver = true;
 
   function isFresh(endpoint: EndpointView, nowMs: number): boolean {
-    return endpoint.metrics !== undefined && nowMs - endpoint.metrics.sampledAtMs <= metricsStalenessThreshold;
+    return hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs);
   }
   function note(endpoint: EndpointView, nowMs: number): void {
     if (isReadingOver) stale = new Set();

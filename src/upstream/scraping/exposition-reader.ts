@@ -15,7 +15,6 @@ export interface SampleSink {
 
 export const longestLine = 65_536;
 
-const declaration = /#[ \t]+TYPE[ \t]+([^\s]+)/y;
 const label = /[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*"([^"\\\n]*(?:\\.[^"\\\n]*)*)"[ \t]*(?:,|(?=\}))/y;
 const opening = /[ \t]*\{/y;
 const closing = /[ \t]*\}/y;
@@ -25,74 +24,72 @@ const infinity = /^([+-]?)inf(?:inity)?$/i;
 
 const noLabels: ReadonlyMap<string, string> = new Map();
 
+/**
+ * Finds the lines of these metrics, and their declarations, in one pass of compiled code over the text: a quarter of what it costs to look
+ * at each line. To be made once for many answers.
+ */
+export function lineFinder(metrics: Iterable<string>): RegExp {
+  const names = [...new Set(metrics)].map((metric) => metric.replace(/[^\w:]/g, '\\$&'));
+  // Without a name, nothing is found.
+  const name = names.length === 0 ? '(?!)' : names.join('|');
+  return new RegExp(`\\n[ \\t]*(?:(#)[ \\t]+TYPE[ \\t]+)?(${name})(?=[\\s{]|$)`, 'g');
+}
+
 export class ExpositionReader {
   private readonly decoder = new TextDecoder();
-  /** The wanted names by their length: most lines are told apart without comparing a letter. */
-  private readonly wanted = new Map<number, string[]>();
+  private readonly finder: RegExp;
   private readonly sink: SampleSink;
+  /** The line that has no end yet. */
   private rest = '';
   /** Within a line that is too long. */
   private isSkipping = false;
 
-  constructor(metrics: Iterable<string>, sink: SampleSink) {
+  constructor(finder: RegExp, sink: SampleSink) {
+    this.finder = finder;
     this.sink = sink;
-    for (const metric of new Set(metrics)) {
-      const sameLength = this.wanted.get(metric.length);
-      if (sameLength === undefined) this.wanted.set(metric.length, [metric]);
-      else sameLength.push(metric);
-    }
   }
 
   push(chunk: Uint8Array): void {
-    this.read(this.decoder.decode(chunk, { stream: true }));
+    const text = this.decoder.decode(chunk, { stream: true });
+    const end = text.lastIndexOf('\n');
+    if (end === -1) {
+      this.keep(text);
+      return;
+    }
+    const start = this.isSkipping ? text.indexOf('\n') : 0;
+    this.isSkipping = false;
+    const lines = this.rest + text.slice(start, end);
+    this.rest = '';
+    this.read(lines);
+    this.keep(text.slice(end + 1));
   }
 
   /** The last line may lack its end. */
   end(): void {
-    this.read(this.decoder.decode());
-    if (!this.isSkipping) this.line(this.rest, 0, this.rest.length);
+    this.keep(this.decoder.decode());
+    this.read(this.rest);
     this.rest = '';
   }
 
-  private read(text: string): void {
-    let start = 0;
-    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', start)) {
-      if (this.isSkipping) this.isSkipping = false;
-      else if (this.rest === '') this.line(text, start, end);
-      else {
-        const line = this.rest + text.slice(start, end);
-        this.line(line, 0, line.length);
-      }
-      this.rest = '';
-      start = end + 1;
-    }
+  private keep(text: string): void {
     if (this.isSkipping) return;
-    this.isSkipping = this.rest.length + text.length - start > longestLine;
-    this.rest = this.isSkipping ? '' : this.rest + text.slice(start);
+    this.isSkipping = this.rest.length + text.length > longestLine;
+    this.rest = this.isSkipping ? '' : this.rest + text;
   }
 
-  private line(text: string, from: number, end: number): void {
-    if (end - from > longestLine) return;
-    let start = from;
-    while (isBlank(text.charCodeAt(start))) start++;
-    if (text.charCodeAt(start) === 35 /* # */) {
-      this.comment(text, start);
-      return;
+  /** Whole lines. */
+  private read(lines: string): void {
+    const { finder } = this;
+    const text = `\n${lines}`;
+    finder.lastIndex = 0;
+    for (let found = finder.exec(text); found !== null; found = finder.exec(text)) {
+      const metric = found[2] as string;
+      const nameEnd = finder.lastIndex;
+      const lineEnd = endOfLine(text, nameEnd);
+      if (lineEnd - found.index - 1 > longestLine) continue;
+      if (found[1] === undefined) this.readSample(metric, text.slice(nameEnd, lineEnd));
+      else if (text.charCodeAt(nameEnd) !== 123 /* { */) this.sink.declared(metric);
     }
-    let nameEnd = start;
-    while (nameEnd < end && text.charCodeAt(nameEnd) !== 123 /* { */ && !isBlank(text.charCodeAt(nameEnd))) nameEnd++;
-    const metric = this.wantedAt(text, start, nameEnd);
-    if (metric !== undefined) this.readSample(metric, text.slice(nameEnd, end));
-  }
-
-  private comment(text: string, start: number): void {
-    declaration.lastIndex = start;
-    const name = declaration.exec(text)?.[1] ?? '';
-    if (this.wanted.get(name.length)?.includes(name)) this.sink.declared(name);
-  }
-
-  private wantedAt(text: string, start: number, end: number): string | undefined {
-    return this.wanted.get(end - start)?.find((name) => text.startsWith(name, start));
   }
 
   /** `rest`: the line after the name. */
@@ -119,8 +116,9 @@ function readLabels(text: string): { readonly read: ReadonlyMap<string, string>;
   }
 }
 
-function isBlank(code: number): boolean {
-  return code === 32 || code === 9;
+function endOfLine(text: string, from: number): number {
+  const end = text.indexOf('\n', from);
+  return end === -1 ? text.length : end;
 }
 
 function withoutEscapes(text: string): string {

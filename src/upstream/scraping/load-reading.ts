@@ -25,6 +25,12 @@ const mostRanks = 1024;
 /** Value by rank. */
 type ByRank = Map<string, number>;
 
+/** The metrics that a reading wants to hear of. */
+export function metricsOf({ selectors, loraAdapters }: LoadSources): readonly string[] {
+  const named = Object.values(selectors).flatMap((of) => of ?? []);
+  return [...named, ...(loraAdapters === undefined ? [] : [loraAdapters])].map(({ metric }) => metric);
+}
+
 /** One reading; use it once. */
 export class LoadReading implements SampleSink {
   readonly sources: LoadSources;
@@ -41,12 +47,6 @@ export class LoadReading implements SampleSink {
       if (others === undefined) this.selectorsOf.set(selector.metric, [selector]);
       else others.push(selector);
     }
-  }
-
-  /** The metrics that it wants to hear of. */
-  get metrics(): readonly string[] {
-    const { loraAdapters } = this.sources;
-    return [...this.selectorsOf.keys(), ...(loraAdapters === undefined ? [] : [loraAdapters.metric])];
   }
 
   /** True when the server has the metric without which there is no report. */

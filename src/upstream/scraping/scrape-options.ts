@@ -15,10 +15,14 @@ export interface ScrapeOptions {
   intervalMs?: number | undefined;
   /**
    * True while nobody wants anything of the servers: they are asked every `idleIntervalMs` then. Asked at each scrape; what it throws counts
-   * as false. Call `scraper.wake()` when that ends, or the next question comes as late as it would have while idle. @default never idle
+   * as false. Call `scraper.wake()` when that ends, or the next question comes as late as it would have while idle.
+   * @default no request runs, and none waits, in any controller of the pool; never without a controller. The scraper wakes up by itself.
    */
   isIdle?: (() => boolean) | undefined;
-  /** Interval while idle, if it is longer. @default 0.7 × `stalenessThresholdMs`, so that metrics stay fresh */
+  /**
+   * Interval while idle, for all endpoints together; at most `intervalMs` turns the slow rhythm off. Metrics stay fresh until the next
+   * question is due and the detector's threshold has passed, so that a server that dies meanwhile is trusted for so long. @default 1000
+   */
   idleIntervalMs?: number | undefined;
   /** How long an answer may take, to its last byte. @default 1000 */
   timeoutMs?: number | undefined;
@@ -65,7 +69,7 @@ const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<strin
 const scrapeOptions = object({
   intervalMs: optional(aboveZero(), 50),
   isIdle: optional(callable<NonNullable<ScrapeOptions['isIdle']>>()),
-  idleIntervalMs: optional(aboveZero()),
+  idleIntervalMs: optional(aboveZero(), 1000),
   timeoutMs: optional(aboveZero(), 1000),
   concurrency: optional(positiveInteger(), 64),
   jitter: optional(ratio(), 0.1),
@@ -85,11 +89,10 @@ const scrapeOptions = object({
 /** @throws FlowConfigError */
 export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
   const settings = schemas.parse(scrapeOptions, options, 'scrape');
-  const { fetch = globalThis.fetch, profile, intervalMs, stalenessThresholdMs } = settings;
-  const idleIntervalMs = Math.max(settings.idleIntervalMs ?? 0.7 * stalenessThresholdMs, intervalMs);
+  const { fetch = globalThis.fetch, profile } = settings;
   if (typeof fetch !== 'function') {
     throw new FlowConfigError('scrape', [{ path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' }]);
   }
   if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');
-  return { ...settings, fetch, idleIntervalMs };
+  return { ...settings, fetch };
 }

@@ -18,8 +18,8 @@ export function scrape(pool: EndpointPool, options: ScrapeOptions = {}): Scraper
   return new Scraper(pool, settings);
 }
 
-function warn({ intervalMs, isIdle, idleIntervalMs, jitter, stalenessThresholdMs, onWarning }: ScrapeSettings): void {
-  const longestMs = (isIdle === undefined ? intervalMs : idleIntervalMs) * (1 + jitter);
+function warn({ intervalMs, jitter, stalenessThresholdMs, onWarning }: ScrapeSettings): void {
+  const longestMs = intervalMs * (1 + jitter);
   if (onWarning === undefined || longestMs <= stalenessThresholdMs) return;
   const message =
     `up to ${longestMs} ms pass between two scrapes, but metrics are stale after ${stalenessThresholdMs} ms: ` +

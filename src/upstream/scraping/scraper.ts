@@ -1,13 +1,15 @@
 /**
- * Keeps a pool's metrics fresh by asking the servers for them.
+ * Keeps a pool's metrics fresh by asking the servers for them: often while requests run or wait, seldom while none does.
  *
- * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line; after `stop` there is none of these,
- * and nothing is reported any more. A sample's time is that of the request, so that seats taken while it was under way count as unsampled.
+ * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line or in the idle round; after `stop` there
+ * is none of these, and nothing is reported any more. A sample's time is that of the request, so that seats taken while it was under way
+ * count as unsampled. A reading of the idle round tells the pool when the next one comes; the first request takes that promise back.
  */
 
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
+import { IdleRound } from './idle-round.js';
 import { readExposition } from './read-exposition.js';
 import { candidatesFor } from './resolve-sources.js';
 import { ScrapeError, type ScrapeFailure } from './scrape-error.js';
@@ -64,6 +66,7 @@ export class Scraper {
   private readonly targets = new Map<EndpointView, Target>();
   /** Targets that wait for others to be done, first come first served. */
   private readonly line = new Set<Target>();
+  private readonly round: IdleRound;
   private readonly events = new GuardedEvents<ScraperEvents>('failed', 'recovered');
   private readonly detach: readonly (() => void)[];
   private readonly pool: EndpointPool;
@@ -76,7 +79,11 @@ export class Scraper {
   constructor(pool: EndpointPool, settings: ScrapeSettings) {
     this.pool = pool;
     this.settings = settings;
+    this.round = new IdleRound(settings.clock, (target) => this.due(target));
+    const onDemand = (): void => this.wake();
+    pool.onDemand.add(onDemand);
     this.detach = [
+      () => pool.onDemand.delete(onDemand),
       pool.on('added', (endpoint) => this.begin(endpoint)),
       pool.on('removed', (endpoint) => this.end(endpoint)),
       pool.on('updated', (endpoint) => this.begin(endpoint)),
@@ -103,14 +110,17 @@ export class Scraper {
     };
   }
 
-  /** Somebody wants something of the servers again: those that are asked seldom are asked at `intervalMs`. O(targets). */
+  /**
+   * Somebody wants something of the servers again: those that are asked seldom are asked at once, and at `intervalMs` from then on. The
+   * scraper does so by itself when a request runs or waits in a controller of the pool. O(targets) after a rest, else O(1).
+   */
   wake(): void {
-    const { clock, intervalMs } = this.settings;
-    for (const target of this.targets.values()) {
-      if (!target.isAskedSeldom) continue;
-      target.isAskedSeldom = false;
-      clock.clearTimeout(target.timer);
-      this.askAgain(target, intervalMs);
+    if (this.round.isEmpty) return;
+    const nowMs = this.pool.now();
+    for (const target of this.round.dissolve()) {
+      const { endpoint } = target;
+      if ((endpoint.reportDueAtMs ?? nowMs) > nowMs) this.pool.expectReport(endpoint, nowMs);
+      this.askAgain(target, this.settings.intervalMs);
     }
   }
 
@@ -140,6 +150,7 @@ export class Scraper {
     if (target === undefined) return;
     this.targets.delete(endpoint);
     this.line.delete(target);
+    this.round.leave(target);
     this.settings.clock.clearTimeout(target.timer);
     target.underWay?.abort(new ScrapeError('network', 'stopped'));
   }
@@ -171,7 +182,6 @@ export class Scraper {
     const { clock } = this.settings;
     const startedAtMs = clock.now();
     target.askedAtMs = startedAtMs;
-    target.isAskedSeldom = false;
     this.underWay++;
     try {
       await this.ask(target);
@@ -191,7 +201,7 @@ export class Scraper {
   /** One question and its answer, in time or not at all. */
   private async ask(target: Target): Promise<void> {
     const { clock, timeoutMs, fetch, headers, maxResponseBytes } = this.settings;
-    const { url, candidates, endpoint } = target;
+    const { url, endpoint } = target;
     if (url instanceof ScrapeError) throw url;
     const sampledAtMs = this.pool.now();
     const controller = new AbortController();
@@ -201,7 +211,7 @@ export class Scraper {
     const timer = clock.setTimeout(() => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`)), timeoutMs);
     letProcessEnd(timer);
     target.underWay = controller;
-    const answer = new Answer(candidates);
+    const answer = new Answer(target);
     try {
       await Promise.race([readExposition(fetch, url, headers, signal, maxResponseBytes, answer.exposition), aborted]);
     } finally {
@@ -237,25 +247,31 @@ export class Scraper {
 
   private again(target: Target): void {
     const { intervalMs, idleIntervalMs, maxBackoffMs } = this.settings;
-    if (target.failures > 0) {
-      this.askAgain(target, Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs)));
-      return;
-    }
-    target.isAskedSeldom = this.isIdle();
-    this.askAgain(target, target.isAskedSeldom ? idleIntervalMs : intervalMs);
+    if (target.failures > 0) this.askAgain(target, Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs)));
+    else if (idleIntervalMs > intervalMs && this.isIdle()) this.askSeldom(target);
+    else this.askAgain(target, intervalMs);
   }
 
   private askAgain(target: Target, intervalMs: number): void {
-    const { clock, jitter, random } = this.settings;
-    const delayMs = intervalMs * (1 + jitter * (2 * random() - 1));
-    target.timer = clock.setTimeout(() => this.due(target), Math.max(target.askedAtMs + delayMs - clock.now(), 0));
+    const { clock } = this.settings;
+    target.timer = clock.setTimeout(() => this.due(target), Math.max(target.askedAtMs + this.jittered(intervalMs) - clock.now(), 0));
     letProcessEnd(target.timer);
+  }
+
+  private askSeldom(target: Target): void {
+    this.round.join(target, target.askedAtMs + this.jittered(this.settings.idleIntervalMs));
+    this.pool.expectReport(target.endpoint, this.pool.now() + Math.max(this.round.atMs - this.settings.clock.now(), 0));
+  }
+
+  private jittered(intervalMs: number): number {
+    const { jitter, random } = this.settings;
+    return intervalMs * (1 + jitter * (2 * random() - 1));
   }
 
   /** A function that fails must not make metrics old. */
   private isIdle(): boolean {
     try {
-      return this.settings.isIdle?.() === true;
+      return this.settings.isIdle === undefined ? this.pool.isIdle : this.settings.isIdle() === true;
     } catch {
       return false;
     }
@@ -274,7 +290,10 @@ export class Scraper {
 
   private statsOf(target: Target): TargetStats {
     const { endpoint, url, profile, failures, lastError, lastDurationMs } = target;
-    const ageMs = this.pool.now() - (endpoint.metrics?.sampledAtMs ?? Number.NEGATIVE_INFINITY);
+    const freshFromMs = Math.max(
+      endpoint.metrics?.sampledAtMs ?? Number.NEGATIVE_INFINITY,
+      endpoint.reportDueAtMs ?? Number.NEGATIVE_INFINITY,
+    );
     return {
       id: endpoint.id,
       url: typeof url === 'string' ? withoutQuery(url) : undefined,
@@ -282,7 +301,7 @@ export class Scraper {
       isFailing: failures > 0,
       failures,
       lastError,
-      isStale: ageMs > this.settings.stalenessThresholdMs,
+      isStale: this.pool.now() - freshFromMs > this.settings.stalenessThresholdMs,
       lastDurationMs,
     };
   }

@@ -1,7 +1,7 @@
 /** One endpoint as the scraper sees it: where to ask, for what, and what came of it. */
 import type { EndpointView } from '../../index.js';
-import { ExpositionReader } from './exposition-reader.js';
-import { LoadReading, type LoadSources } from './load-reading.js';
+import { ExpositionReader, lineFinder } from './exposition-reader.js';
+import { LoadReading, type LoadSources, metricsOf } from './load-reading.js';
 import { ScrapeError } from './scrape-error.js';
 
 export class Target {
@@ -9,6 +9,8 @@ export class Target {
   /** The fault, when there is no URL to ask. */
   readonly url: string | ScrapeError;
   readonly candidates: readonly LoadSources[];
+  /** Finds what the candidates want to hear of. */
+  readonly finder: RegExp;
   /** The profile of the last good answer. */
   profile: string | undefined = undefined;
   /** Since the last good answer. */
@@ -19,8 +21,6 @@ export class Target {
   /** When it was asked last. */
   askedAtMs = 0;
   timer: unknown = undefined;
-  /** True while its timer is a longer one, because nobody wants anything of the servers. */
-  isAskedSeldom = false;
   /** While a scrape is under way. */
   underWay: AbortController | undefined = undefined;
 
@@ -28,6 +28,7 @@ export class Target {
     this.endpoint = endpoint;
     this.url = url;
     this.candidates = candidates;
+    this.finder = lineFinder(candidates.flatMap(metricsOf));
   }
 
   /** True when the other one asks the same server for the same. */
@@ -41,19 +42,16 @@ export class Answer {
   readonly exposition: ExpositionReader;
   private readonly readings: readonly LoadReading[];
 
-  constructor(candidates: readonly LoadSources[]) {
+  constructor({ candidates, finder }: Pick<Target, 'candidates' | 'finder'>) {
     this.readings = candidates.map((sources) => new LoadReading(sources));
-    this.exposition = new ExpositionReader(
-      this.readings.flatMap(({ metrics }) => metrics),
-      {
-        declared: (metric) => {
-          for (const reading of this.readings) reading.declared(metric);
-        },
-        sample: (metric, labels, value) => {
-          for (const reading of this.readings) reading.sample(metric, labels, value);
-        },
+    this.exposition = new ExpositionReader(finder, {
+      declared: (metric) => {
+        for (const reading of this.readings) reading.declared(metric);
       },
-    );
+      sample: (metric, labels, value) => {
+        for (const reading of this.readings) reading.sample(metric, labels, value);
+      },
+    });
   }
 
   /** @throws ScrapeError when it is none of them. */

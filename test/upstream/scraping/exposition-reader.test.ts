@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ExpositionReader, longestLine, parseValue } from '../../../src/upstream/scraping/exposition-reader.js';
+import { ExpositionReader, lineFinder, longestLine, parseValue } from '../../../src/upstream/scraping/exposition-reader.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 import { vllm } from './expositions.js';
 
@@ -17,7 +17,7 @@ interface Found {
 
 function readAll(chunks: readonly (string | Uint8Array)[], metrics: readonly string[]): Found {
   const found: Found = { samples: [], declared: [] };
-  const reader = new ExpositionReader(metrics, {
+  const reader = new ExpositionReader(lineFinder(metrics), {
     declared: (metric) => found.declared.push(metric),
     sample: (metric, labels, value) => found.samples.push({ metric, labels: Object.fromEntries(labels), value }),
   });

@@ -4,14 +4,14 @@ import type { EndpointView, MetricProfile, MetricSources } from '../../../src/up
 import { metricProfiles } from '../../../src/upstream/index.js';
 import { parseSelector } from '../../../src/upstream/scraping/metric-selector.js';
 import { candidatesFor } from '../../../src/upstream/scraping/resolve-sources.js';
-import { Answer } from '../../../src/upstream/scraping/target.js';
+import { Answer, Target } from '../../../src/upstream/scraping/target.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 import { dynamo, oldVllm, sglang, triton, trtllmServe, vllm } from './expositions.js';
 
 const anywhere = fakeEndpoint('a');
 
 function answer(text: string, profile?: MetricProfile | MetricSources, endpoint: EndpointView = anywhere): Answer {
-  const taken = new Answer(candidatesFor(endpoint, profile));
+  const taken = new Answer(new Target(endpoint, 'http://a/metrics', candidatesFor(endpoint, profile)));
   taken.exposition.push(new TextEncoder().encode(text));
   taken.exposition.end();
   return taken;

@@ -1,56 +1,13 @@
 /** When the scraper asks whom, on a clock that moves only when told to. */
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, FlowConfigError, FlowController } from '../../../src/index.js';
-import { ManualClock } from '../../../src/testing/index.js';
-import {
-  EndpointPool,
-  type MetricsFetch,
-  type MetricsResponse,
-  type ScrapeOptions,
-  type ScrapeWarning,
-  scrape,
-} from '../../../src/upstream/index.js';
+import { FlowConfigError } from '../../../src/index.js';
+import { EndpointPool, type ScrapeOptions, type ScrapeWarning, scrape } from '../../../src/upstream/index.js';
 import { runNow } from '../../support/flow.js';
 import { vllm } from './expositions.js';
+import { makeRig, type Rig, settled } from './scraper-rig.js';
 
-/** Promises settle, the clock stands still. */
-const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
-
-interface Question {
-  readonly atMs: number;
-  readonly url: string;
-  readonly signal: AbortSignal;
-  answer(text?: string): Promise<void>;
-  fail(): Promise<void>;
-}
-
-/** A pool of `count` servers that answer when the test says so. */
-function rig(count: number, options: ScrapeOptions = {}) {
-  const clock = new ManualClock();
-  const pool = new EndpointPool();
-  const flow = new FlowController({ pool, clock, saturationDetector: concurrencyDetector({ maxConcurrency: 100 }) });
-  for (let i = 0; i < count; i++) pool.add(`e${i}`);
-  const questions: Question[] = [];
-  const fetch: MetricsFetch = (url, { signal }) =>
-    new Promise<MetricsResponse>((resolve, reject) => {
-      questions.push({
-        atMs: clock.now(),
-        url,
-        signal,
-        answer: (text = vllm()) => {
-          resolve(new Response(text));
-          return settled();
-        },
-        fail: () => {
-          reject(new Error('refused'));
-          return settled();
-        },
-      });
-    });
-  const scraper = scrape(pool, { clock, fetch, jitter: 0, ...options });
-  const last = (): Question => questions.at(-1)!;
-  return { clock, pool, flow, scraper, questions, last, instants: () => questions.map(({ atMs }) => atMs) };
-}
+/** Always wanted: the quick rhythm. */
+const rig = (count: number, options: ScrapeOptions = {}): Rig => makeRig(count, { isIdle: () => false, ...options });
 
 describe('an endpoint', () => {
   it('is asked at once, and then at every interval from question to question', async () => {
@@ -69,61 +26,6 @@ describe('an endpoint', () => {
     clock.advance(49);
     expect(instants()).toEqual([0]);
     clock.advance(1);
-    expect(instants()).toEqual([0, 50]);
-  });
-
-  it('is asked less often while nobody wants anything of the servers, and never so seldom that its metrics become stale', async () => {
-    const { clock, last, instants } = rig(1, { intervalMs: 50, isIdle: () => true });
-    for (let i = 0; i < 2; i++) {
-      await last().answer();
-      clock.advance(139);
-      clock.advance(1);
-    }
-    expect(instants()).toEqual([0, 140, 280]);
-  });
-
-  it('is asked at its interval again as soon as the scraper is woken', async () => {
-    let isIdle = true;
-    const { clock, scraper, last, instants } = rig(1, { intervalMs: 50, idleIntervalMs: 150, isIdle: () => isIdle });
-    await last().answer();
-    clock.advance(30);
-    isIdle = false;
-    scraper.wake();
-    scraper.wake();
-    clock.advance(20);
-    expect(instants()).toEqual([0, 50]);
-    await last().answer();
-    clock.advance(50);
-    expect(instants()).toEqual([0, 50, 100]);
-  });
-
-  it('is asked at once by a scraper that is woken after its interval has passed', async () => {
-    const { clock, scraper, last, instants } = rig(1, { intervalMs: 50, idleIntervalMs: 150, isIdle: () => true });
-    await last().answer();
-    clock.advance(90);
-    scraper.wake();
-    clock.advance(0);
-    expect(instants()).toEqual([0, 90]);
-  });
-
-  it('that fails is asked again as late as it would be otherwise, and waking changes nothing', async () => {
-    const { clock, scraper, last, instants } = rig(1, { intervalMs: 50, idleIntervalMs: 150, isIdle: () => true });
-    await last().fail();
-    scraper.wake();
-    clock.advance(99);
-    expect(instants()).toEqual([0]);
-    clock.advance(1);
-    expect(instants()).toEqual([0, 100]);
-  });
-
-  it('is asked at its interval when the function that tells of idleness fails', async () => {
-    const { clock, last, instants } = rig(1, {
-      isIdle: () => {
-        throw new Error('no idea');
-      },
-    });
-    await last().answer();
-    clock.advance(50);
     expect(instants()).toEqual([0, 50]);
   });
 

@@ -15,6 +15,7 @@ function poolOfOne(): EndpointPool {
   pool.attach(
     () => {},
     () => clock.now(),
+    () => false,
   );
   pool.add('a');
   return pool;

@@ -2,15 +2,14 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { Agent } from 'undici';
 import { afterAll, describe, expect, it } from 'vitest';
-import { metricsFetch } from '../../src/gateway/metrics-fetch.js';
-import { EndpointPool, type ScrapeError, scrape } from '../../src/upstream/index.js';
-import { vllm } from '../upstream/scraping/expositions.js';
-import { answering, modelServer } from '../upstream/scraping/model-server.js';
+import { EndpointPool, type ScrapeError, scrape, undiciFetch } from '../../../src/upstream/index.js';
+import { vllm } from './expositions.js';
+import { answering, modelServer } from './model-server.js';
 
 const agent = new Agent();
 afterAll(() => agent.destroy());
 
-const options = { fetch: metricsFetch(agent), intervalMs: 5 };
+const options = { fetch: undiciFetch(agent), intervalMs: 5 };
 
 /** The first failure of the only endpoint. */
 function firstFailure(address: string, timeoutMs = 60_000): Promise<ScrapeError> {
@@ -25,7 +24,7 @@ function firstFailure(address: string, timeoutMs = 60_000): Promise<ScrapeError>
   });
 }
 
-describe('scraping by the agent of the gateway', () => {
+describe('scraping by an agent of undici', () => {
   it('reads the load, over one connection that stays open, with the query and the headers that were asked for', async () => {
     const server = await modelServer(vllm());
     const pool = new EndpointPool();
