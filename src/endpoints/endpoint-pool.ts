@@ -209,26 +209,6 @@ export class EndpointPool implements PoolView {
   }
 
   /**
-   * Says when the next report of a model server comes, for a reporter that asks seldom while nothing runs: until then its metrics do not
-   * age, and detectors count their staleness from there. An instant in the past takes an earlier promise back. The next report ends it.
-   * `atMs`: ms of the controller's clock.
-   * @throws FlowConfigError when `atMs` is not finite.
-   */
-  expectReport(server: string | EndpointView, atMs: number): boolean {
-    if (!Number.isFinite(atMs)) {
-      const issue = { path: 'atMs', expected: 'a finite instant, ms', got: describeValue(atMs) };
-      throw new FlowConfigError(`EndpointPool.expectReport(${idOf(server)})`, [issue]);
-    }
-    const endpoint = this.member(server);
-    if (endpoint === undefined) return false;
-    const isLater = atMs > (endpoint.reportDueAtMs ?? Number.NEGATIVE_INFINITY);
-    endpoint.reportDueAtMs = atMs;
-    // Metrics that are fresh for longer may open a gate.
-    if (isLater) this.changed();
-    return true;
-  }
-
-  /**
    * Marks a model server that rejected work: it gets none for `forMs`. A further mark may extend the time, and never shortens it. The
    * pool sets no timer: the mark lies in the past when it has run out.
    * Source: Dynamo's client, which inhibits a worker whose reply begins with `Server overloaded:`.
@@ -275,6 +255,19 @@ export class EndpointPool implements PoolView {
   /** @internal */
   tellDemand(): void {
     for (const listener of this.onDemand) listener();
+  }
+
+  /**
+   * @internal Says when the next report of a model server comes, for a scraper that asks seldom while nothing runs: until then its metrics do
+   * not age. An instant that has come takes an earlier promise back. The next report ends it.
+   */
+  expectReport(server: EndpointView, atMs: number): void {
+    const endpoint = this.member(server);
+    if (endpoint === undefined) return;
+    const isLater = atMs > (endpoint.reportDueAtMs ?? Number.NEGATIVE_INFINITY);
+    endpoint.reportDueAtMs = atMs;
+    // Metrics that are fresh for longer may open a gate.
+    if (isLater) this.changed();
   }
 
   /** @internal The pool of a controller that has none. */

@@ -55,7 +55,7 @@ export interface EndpointView {
   /** The last report; undefined before the first. */
   readonly metrics: EndpointMetrics | undefined;
   /**
-   * When the next report comes, ms of the controller's clock, where the reporter told (`expectReport` of the pool); undefined = at the usual
+   * When the next report comes, ms of the controller's clock, where the scraper asks seldom because nothing runs; undefined = at the usual
    * rhythm. Until then `metrics` do not age: a detector counts their staleness from here.
    */
   readonly reportDueAtMs?: number | undefined;
