@@ -112,8 +112,6 @@ export class EndpointPool implements PoolView {
   inFlightTokens = 0;
   private readonly members = new Map<string, Endpoint>();
   private listeners: readonly (() => void)[] = [];
-  /** Of each controller: true while requests wait in it. */
-  private readonly waiting = new Map<() => void, () => boolean>();
   private readonly events = new GuardedEvents<PoolEvents>('added', 'removed', 'updated', 'reported', 'overloaded');
   private changes = 0;
   /** Says which controller is woken first. */
@@ -121,8 +119,10 @@ export class EndpointPool implements PoolView {
   private clock: () => number = () => performance.now();
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
-  /** @internal Called when the first request runs or waits after a rest, in the middle of the operation. */
-  readonly onDemand: Set<() => void> = new Set();
+  /** @internal Of each controller, by its listener: true while requests wait in it. */
+  readonly waiting: Map<() => void, () => boolean> = new Map();
+  /** @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by the scrapers. */
+  onDemand: (() => void) | undefined = undefined;
 
   /** Rises with every change of members, labels, weights, states and overload marks; not with metrics and seats, nor when a mark runs out. */
   get version(): number {
@@ -245,29 +245,13 @@ export class EndpointPool implements PoolView {
     };
   }
 
-  /** @internal No request runs, and none waits in any controller. False without controllers: who knows what the figures are for. */
-  get isIdle(): boolean {
-    if (this.waiting.size === 0 || this.inFlightRequests > 0) return false;
-    for (const hasWaiting of this.waiting.values()) if (hasWaiting()) return false;
-    return true;
-  }
-
-  /** @internal */
-  tellDemand(): void {
-    for (const listener of this.onDemand) listener();
-  }
-
   /**
    * @internal Says when the next report of a model server comes, for a scraper that asks seldom while nothing runs: until then its metrics do
-   * not age. An instant that has come takes an earlier promise back. The next report ends it.
+   * not age. An instant that has come takes an earlier promise back. The next report ends it. It wakes nobody: nobody waits.
    */
   expectReport(server: EndpointView, atMs: number): void {
     const endpoint = this.member(server);
-    if (endpoint === undefined) return;
-    const isLater = atMs > (endpoint.reportDueAtMs ?? Number.NEGATIVE_INFINITY);
-    endpoint.reportDueAtMs = atMs;
-    // Metrics that are fresh for longer may open a gate.
-    if (isLater) this.changed();
+    if (endpoint !== undefined) endpoint.reportDueAtMs = atMs;
   }
 
   /** @internal The pool of a controller that has none. */
@@ -282,7 +266,7 @@ export class EndpointPool implements PoolView {
     endpoint.inFlightRequests++;
     endpoint.inFlightTokens += tokens;
     endpoint.dispatchedRequests++;
-    if (this.inFlightRequests === 0 && this.onDemand.size > 0) this.tellDemand();
+    if (this.inFlightRequests === 0) this.onDemand?.();
     if (endpoint.metrics !== undefined) endpoint.unsampled.add(seat);
     if (!endpoint.isMember) return;
     this.inFlightRequests++;

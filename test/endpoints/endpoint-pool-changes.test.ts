@@ -326,19 +326,6 @@ describe('a report that is expected', () => {
     expect(endpoint.reportDueAtMs).toBeUndefined();
   });
 
-  it('wakes controllers when metrics are fresh for longer, and not when for less', () => {
-    const { pool, woken } = poolAt(0);
-    const endpoint = pool.add('a');
-    const before = woken();
-    pool.expectReport(endpoint, 1000);
-    expect(woken()).toBe(before + 1);
-    pool.expectReport(endpoint, 500);
-    pool.expectReport(endpoint, 500);
-    expect(woken()).toBe(before + 1);
-    pool.expectReport(endpoint, 501);
-    expect(woken()).toBe(before + 2);
-  });
-
   it('of one that has left changes nothing for its successor', () => {
     const { pool } = poolAt(0);
     const gone = pool.add('a');

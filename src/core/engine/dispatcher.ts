@@ -249,7 +249,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     const { intake, backlog } = this;
     if (intake.displaces !== undefined) this.displace(item, intake.displaces);
     this.isPollDue ||= backlog.waiting === 0 || intake.wantsWalk;
-    if (backlog.waiting === 0 && this.seats.pool.onDemand.size > 0) this.seats.pool.tellDemand();
+    if (backlog.waiting === 0) this.seats.pool.onDemand?.();
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
     if (!this.isGateClosed && intake.park === undefined) this.noteGate(true);
     this.hasTimers = true;

@@ -9,6 +9,7 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
+import { isIdle, whenWanted } from './demand.js';
 import { IdleRound } from './idle-round.js';
 import { readExposition } from './read-exposition.js';
 import { candidatesFor } from './resolve-sources.js';
@@ -80,10 +81,8 @@ export class Scraper {
     this.pool = pool;
     this.settings = settings;
     this.round = new IdleRound(settings.clock, (target) => this.due(target));
-    const onDemand = (): void => this.wake();
-    pool.onDemand.add(onDemand);
     this.detach = [
-      () => pool.onDemand.delete(onDemand),
+      whenWanted(pool, () => this.wake()),
       pool.on('added', (endpoint) => this.begin(endpoint)),
       pool.on('removed', (endpoint) => this.end(endpoint)),
       pool.on('updated', (endpoint) => this.begin(endpoint)),
@@ -271,7 +270,7 @@ export class Scraper {
   /** A function that fails must not make metrics old. */
   private isIdle(): boolean {
     try {
-      return this.settings.isIdle === undefined ? this.pool.isIdle : this.settings.isIdle() === true;
+      return this.settings.isIdle === undefined ? isIdle(this.pool) : this.settings.isIdle() === true;
     } catch {
       return false;
     }

@@ -1,0 +1,25 @@
+/** Whether anybody wants anything of a pool, and when that begins. Invariant: `onDemand` of a pool is set exactly while somebody listens. */
+import type { EndpointPool } from '../../index.js';
+
+const listenersByPool = new WeakMap<EndpointPool, Set<() => void>>();
+
+/** True while no request runs, and none waits in any controller. False without controllers: who knows what the figures are for? */
+export function isIdle({ waiting, inFlightRequests }: EndpointPool): boolean {
+  if (waiting.size === 0 || inFlightRequests > 0) return false;
+  for (const hasWaiting of waiting.values()) if (hasWaiting()) return false;
+  return true;
+}
+
+/** Calls `listener` when the first request runs or waits after a rest, in the middle of the operation. Returns the way to stop. */
+export function whenWanted(pool: EndpointPool, listener: () => void): () => void {
+  const listeners = listenersByPool.get(pool) ?? new Set();
+  listenersByPool.set(pool, listeners);
+  listeners.add(listener);
+  pool.onDemand = () => {
+    for (const each of listeners) each();
+  };
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) pool.onDemand = undefined;
+  };
+}
