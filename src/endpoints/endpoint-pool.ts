@@ -5,6 +5,7 @@
  * added again under the same name starts from zero.
  */
 
+import type { Clock } from '../base/clock.js';
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
 import { object } from '../base/schema/containers.js';
@@ -58,8 +59,16 @@ export interface Seat {
   readonly seatedAtMs: number;
 }
 
+/** @internal A controller as its pool sees it. */
+export interface PoolUser {
+  /** Something has changed. */
+  readonly onPoolChange: () => void;
+  readonly backlog: { readonly waiting: number };
+}
+
 export class Endpoint implements EndpointView {
   metrics: EndpointMetrics | undefined = undefined;
+  /** Written by the scraper. */
   reportDueAtMs: number | undefined = undefined;
   inFlightRequests = 0;
   inFlightTokens = 0;
@@ -90,7 +99,6 @@ export class Endpoint implements EndpointView {
   /** @internal */
   report(metrics: EndpointMetrics, travelMs: number): void {
     this.metrics = metrics;
-    this.reportDueAtMs = undefined;
     this.endedSinceReport = 0;
     for (const seat of this.unsampled) {
       if (seat.seatedAtMs > metrics.sampledAtMs - travelMs) break;
@@ -111,16 +119,15 @@ export class EndpointPool implements PoolView {
   inFlightRequests = 0;
   inFlightTokens = 0;
   private readonly members = new Map<string, Endpoint>();
-  private listeners: readonly (() => void)[] = [];
+  /** @internal The controllers that use it. */
+  controllers: readonly PoolUser[] = [];
   private readonly events = new GuardedEvents<PoolEvents>('added', 'removed', 'updated', 'reported', 'overloaded');
   private changes = 0;
   /** Says which controller is woken first. */
   private wakes = 0;
-  private clock: () => number = () => performance.now();
+  private clock: Pick<Clock, 'now'> = performance;
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
-  /** @internal Of each controller, by its listener: true while requests wait in it. */
-  readonly waiting: Map<() => void, () => boolean> = new Map();
   /** @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by the scrapers. */
   onDemand: (() => void) | undefined = undefined;
 
@@ -131,7 +138,7 @@ export class EndpointPool implements PoolView {
 
   /** The instant on the clock of the controller that was made last, or of the platform before there is one; ms. */
   now(): number {
-    return this.clock();
+    return this.clock.now();
   }
 
   /** The member of that name. */
@@ -234,24 +241,13 @@ export class EndpointPool implements PoolView {
     return true;
   }
 
-  /** @internal Lets a controller hear of changes, on the controller's clock. `hasWaiting` is asked when somebody wants to know. */
-  attach(listener: () => void, nowMs: () => number, hasWaiting: () => boolean): () => void {
-    this.clock = nowMs;
-    this.listeners = [...this.listeners, listener];
-    this.waiting.set(listener, hasWaiting);
+  /** @internal Lets a controller hear of changes, on the controller's clock. */
+  attach(controller: PoolUser, clock: Pick<Clock, 'now'>): () => void {
+    this.clock = clock;
+    this.controllers = [...this.controllers, controller];
     return () => {
-      this.listeners = this.listeners.filter((other) => other !== listener);
-      this.waiting.delete(listener);
+      this.controllers = this.controllers.filter((other) => other !== controller);
     };
-  }
-
-  /**
-   * @internal Says when the next report of a model server comes, for a scraper that asks seldom while nothing runs: until then its metrics do
-   * not age. An instant that has come takes an earlier promise back. The next report ends it. It wakes nobody: nobody waits.
-   */
-  expectReport(server: EndpointView, atMs: number): void {
-    const endpoint = this.member(server);
-    if (endpoint !== undefined) endpoint.reportDueAtMs = atMs;
   }
 
   /** @internal The pool of a controller that has none. */
@@ -266,10 +262,9 @@ export class EndpointPool implements PoolView {
     endpoint.inFlightRequests++;
     endpoint.inFlightTokens += tokens;
     endpoint.dispatchedRequests++;
-    if (this.inFlightRequests === 0) this.onDemand?.();
     if (endpoint.metrics !== undefined) endpoint.unsampled.add(seat);
     if (!endpoint.isMember) return;
-    this.inFlightRequests++;
+    if (this.inFlightRequests++ === 0) this.onDemand?.();
     this.inFlightTokens += tokens;
   }
 
@@ -281,7 +276,7 @@ export class EndpointPool implements PoolView {
     if (!endpoint.isMember) return;
     this.inFlightRequests--;
     this.inFlightTokens -= tokens;
-    if (this.listeners.length > 1 || this.listeners[0] !== except) this.changed(except);
+    if (this.controllers.length > 1 || this.controllers[0]?.onPoolChange !== except) this.changed(except);
   }
 
   private member(server: string | EndpointView): Endpoint | undefined {
@@ -309,11 +304,11 @@ export class EndpointPool implements PoolView {
 
   /** Wakes the controllers, another one first each time: the first to be woken takes the seat that came free. */
   private changed(except?: () => void): void {
-    const { listeners } = this;
-    const first = listeners.length < 2 ? 0 : this.wakes++ % listeners.length;
-    for (let i = 0; i < listeners.length; i++) {
-      const listener = listeners[(first + i) % listeners.length] as () => void;
-      if (listener !== except) listener();
+    const { controllers } = this;
+    const first = this.wakes++;
+    for (let i = 0; i < controllers.length; i++) {
+      const { onPoolChange } = controllers[(first + i) % controllers.length] as PoolUser;
+      if (onPoolChange !== except) onPoolChange();
     }
   }
 }

@@ -10,11 +10,7 @@ function poolAt(nowMs = 0): { pool: EndpointPool; clock: ManualClock; woken: () 
   const pool = new EndpointPool();
   const clock = new ManualClock(nowMs);
   let woken = 0;
-  pool.attach(
-    () => woken++,
-    () => clock.now(),
-    () => false,
-  );
+  pool.attach({ onPoolChange: () => woken++, backlog: { waiting: 0 } }, clock);
   return { pool, clock, woken: () => woken };
 }
 
@@ -311,27 +307,4 @@ it('now is the controller’s, or the platform’s before there is one', () => {
   const { clock } = makeFlow({ pool });
   clock.advance(77);
   expect(pool.now()).toBe(clock.now());
-});
-
-describe('a report that is expected', () => {
-  it('is told by its instant, until the next report or another word', () => {
-    const { pool } = poolAt(0);
-    const endpoint = pool.add('a');
-    expect(endpoint.reportDueAtMs).toBeUndefined();
-    pool.expectReport(endpoint, 1000);
-    expect(endpoint.reportDueAtMs).toBe(1000);
-    pool.expectReport(endpoint, 300);
-    expect(endpoint.reportDueAtMs).toBe(300);
-    pool.report('a', idle);
-    expect(endpoint.reportDueAtMs).toBeUndefined();
-  });
-
-  it('of one that has left changes nothing for its successor', () => {
-    const { pool } = poolAt(0);
-    const gone = pool.add('a');
-    pool.remove('a');
-    const successor = pool.add('a');
-    pool.expectReport(gone, 1000);
-    expect(successor.reportDueAtMs).toBeUndefined();
-  });
 });

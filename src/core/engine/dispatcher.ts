@@ -67,6 +67,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   /** In mode `shadow`, what it would have done. Written by `doorTo`. */
   shadow: { readonly figures: ShadowFigures } | undefined;
+  /** The pool calls it. */
+  readonly onPoolChange = (): void => this.wake();
   /** Undefined while no flow has a cap on what it runs. */
   caps: InFlightCaps | undefined;
 
@@ -92,7 +94,6 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private readonly poller: GatePoller;
   /** Undefined unless leases are traced. */
   private tracer: LeaseTracer | undefined;
-  private readonly onPoolChange = (): void => this.wake();
   private readonly detachFromPool: () => void;
 
   constructor(options: ResolvedOptions, events: EventHub) {
@@ -119,11 +120,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     const { backlog, gate, placement, selector, admission, drops, shutdown } = this;
     this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, shutdown }, options);
     this.configureHooks(options);
-    this.detachFromPool = pool.attach(
-      this.onPoolChange,
-      () => clock.now(),
-      () => backlog.waiting > 0,
-    );
+    this.detachFromPool = pool.attach(this, clock);
     this.writer.leave();
   }
 

@@ -38,9 +38,6 @@ const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optiona
 export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): SaturationDetector {
   const { maxConcurrency, metricsStalenessThreshold } = parse(options, given, 'scrapedConcurrency');
 
-  function isFresh(endpoint: EndpointView, nowMs: number): boolean {
-    return hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs);
-  }
   function seatsOf({ weight }: EndpointView): number {
     return Math.max(1, Math.floor(maxConcurrency * weight));
   }
@@ -57,11 +54,12 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
       let capacity = 0;
       for (const endpoint of endpoints) {
         load += loadOf(endpoint);
-        if (isFresh(endpoint, nowMs)) capacity += seatsOf(endpoint);
+        if (hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs)) capacity += seatsOf(endpoint);
       }
       return capacity === 0 ? 1 : load / capacity;
     },
-    filter: (endpoints, nowMs) => endpoints.filter((endpoint) => isFresh(endpoint, nowMs) && loadOf(endpoint) < seatsOf(endpoint)),
+    filter: (endpoints, nowMs) =>
+      endpoints.filter((endpoint) => hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs) && loadOf(endpoint) < seatsOf(endpoint)),
     seatsOf,
   };
 }

@@ -4,10 +4,8 @@ import type { EndpointPool } from '../../index.js';
 const listenersByPool = new WeakMap<EndpointPool, Set<() => void>>();
 
 /** True while no request runs, and none waits in any controller. False without controllers: who knows what the figures are for? */
-export function isIdle({ waiting, inFlightRequests }: EndpointPool): boolean {
-  if (waiting.size === 0 || inFlightRequests > 0) return false;
-  for (const hasWaiting of waiting.values()) if (hasWaiting()) return false;
-  return true;
+export function isIdle({ controllers, inFlightRequests }: EndpointPool): boolean {
+  return controllers.length > 0 && inFlightRequests === 0 && controllers.every(({ backlog }) => backlog.waiting === 0);
 }
 
 /** Calls `listener` when the first request runs or waits after a rest, in the middle of the operation. Returns the way to stop. */

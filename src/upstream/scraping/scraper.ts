@@ -118,7 +118,7 @@ export class Scraper {
     const nowMs = this.pool.now();
     for (const target of this.round.dissolve()) {
       const { endpoint } = target;
-      if ((endpoint.reportDueAtMs ?? nowMs) > nowMs) this.pool.expectReport(endpoint, nowMs);
+      if ((endpoint.reportDueAtMs ?? nowMs) > nowMs) this.promise(endpoint, nowMs);
       this.askAgain(target, this.settings.intervalMs);
     }
   }
@@ -259,7 +259,13 @@ export class Scraper {
 
   private askSeldom(target: Target): void {
     this.round.join(target, target.askedAtMs + this.jittered(this.settings.idleIntervalMs));
-    this.pool.expectReport(target.endpoint, this.pool.now() + Math.max(this.round.atMs - this.settings.clock.now(), 0));
+    this.promise(target.endpoint, this.pool.now() + Math.max(this.round.atMs - this.settings.clock.now(), 0));
+  }
+
+  /** Until then the metrics of the endpoint do not age. */
+  private promise({ id }: EndpointView, nextReportAtMs: number): void {
+    const endpoint = this.pool.get(id);
+    if (endpoint !== undefined) endpoint.reportDueAtMs = nextReportAtMs;
   }
 
   private jittered(intervalMs: number): number {

@@ -12,11 +12,7 @@ function reported(headers: LoadHeaders, pool = poolOfOne()): unknown {
 function poolOfOne(): EndpointPool {
   const pool = new EndpointPool();
   const clock = new ManualClock(50);
-  pool.attach(
-    () => {},
-    () => clock.now(),
-    () => false,
-  );
+  pool.attach({ onPoolChange: () => {}, backlog: { waiting: 0 } }, clock);
   pool.add('a');
   return pool;
 }
