@@ -4,6 +4,18 @@ export type LogLevel = 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 export type GatewayLog = (level: LogLevel, event: string, fields?: LogFields) => void;
 
+/** A log of the host that fails costs its line: it is called where an exception would end the process. */
+export function contained(log: GatewayLog): GatewayLog {
+  return (level, event, fields) => {
+    try {
+      const answer: unknown = log(level, event, fields);
+      if (answer instanceof Promise) answer.catch(() => {});
+    } catch {
+      // There is no other place to tell it.
+    }
+  };
+}
+
 /** Lines of JSON, or of `key=value` for people. */
 export function lineLog(format: 'json' | 'text', write: (line: string) => void, now: () => Date = () => new Date()): GatewayLog {
   const timeOf = timestamps();

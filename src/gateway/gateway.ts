@@ -18,7 +18,7 @@ import { Call, type GatewayHttpRequest } from './call.js';
 import { logDropsOf } from './drop-lines.js';
 import type { GatewayConfig, ListenAddress } from './gateway-config.js';
 import { createFlow, flowOptions, type GatewayRequest, sharing } from './gateway-flow.js';
-import type { GatewayLog } from './gateway-log.js';
+import { contained, type GatewayLog } from './gateway-log.js';
 import { GatewayCounters } from './metrics/gateway-counters.js';
 import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
@@ -66,7 +66,8 @@ export interface Gateway {
  * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
  * process.once('SIGTERM', () => gateway.close());
  */
-export async function createGateway(config: GatewayConfig, { log = () => {} }: GatewayOptions = {}): Promise<Gateway> {
+export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
+  const log = contained(options.log ?? (() => {}));
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
   const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent => new undici.Agent({ connect: { timeout: timeouts.connectMs } });
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
@@ -198,7 +199,7 @@ class RunningGateway implements Gateway {
     }
     this.config = next;
     if (config.timeouts.connectMs !== before.timeouts.connectMs) {
-      void this.agent.close(); // when its last answer has ended
+      this.agent.close().catch(() => {}); // when its last answer has ended
       this.agent = this.makeAgent(config.timeouts);
     }
     this.bodies.configure(config.limits, uploadLimits(config));

@@ -28,6 +28,9 @@ interface Kept {
   untilMs: number;
 }
 
+/** Characters of one server's list: some ten thousand models. A server that goes on is no reason to run out of memory. */
+const longestList = 4_194_304;
+
 export class ModelsRoute {
   private kept: Kept | undefined = undefined;
 
@@ -78,8 +81,13 @@ async function ask({ url, apiKey }: UpstreamConfig, agent: Agent): Promise<Model
     const path = `${pathname === '/' ? '' : pathname}/v1/models`;
     const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
     const answer = await agent.request({ origin, path, method: 'GET', headers, signal: AbortSignal.timeout(timeoutMs) });
-    const body: unknown = await answer.body.json();
-    const data: unknown = Reflect.get(Object(body), 'data');
+    let text = '';
+    // Leaving the loop destroys the body.
+    for await (const chunk of answer.body.setEncoding('utf8') as AsyncIterable<string>) {
+      text += chunk;
+      if (text.length > longestList) return undefined;
+    }
+    const data: unknown = Reflect.get(Object(JSON.parse(text)), 'data');
     return answer.statusCode === 200 && Array.isArray(data) ? data.flatMap(readModel) : undefined;
   } catch {
     return undefined;

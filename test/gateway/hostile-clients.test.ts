@@ -3,6 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { createGateway, loadGatewayConfig } from '../../src/gateway/index.js';
 import { rawConnection } from '../integration/support/clients.js';
 import { until } from '../integration/support/until.js';
 import { errorOf, fileOf, type Started, startGateway } from './support/gateway.js';
@@ -214,6 +215,48 @@ describe('what is asked often', () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect((await fetch(`${gateway.url}/v1/models/llama`)).status).toBe(200);
     expect(asked).toBe(1);
+  });
+});
+
+describe('what ends no process', () => {
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('the disk is full');
+      },
+    ],
+    ['is async and fails', () => Promise.reject(new Error('the disk is full'))],
+  ])('is a log of the host that %s', async (_how, fail) => {
+    const upstream = await startUpstream();
+    const gateway = await createGateway(loadGatewayConfig(fileOf([upstream.url])), { log: fail as never });
+    onTestFinished(() => gateway.close().then(() => {}));
+    const ask = () =>
+      fetch(`${gateway.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(chat),
+      });
+    expect([(await ask()).status, (await ask()).status]).toEqual([200, 200]);
+    await gateway.close();
+  });
+
+  it('is a server whose list of models has no end: it counts as one that does not answer', async () => {
+    const endless = await startUpstream();
+    let sent = 0;
+    endless.server.removeAllListeners('request');
+    endless.server.on('request', (_req, res) => {
+      res.write('{"data":[');
+      const more = (): void => {
+        if (res.destroyed || sent > 2 ** 26) return;
+        sent += 2 ** 16;
+        res.write('1,'.repeat(2 ** 15), () => setImmediate(more));
+      };
+      more();
+    });
+    const { gateway } = await startGateway(fileOf([endless.url, (await startUpstream()).url]));
+    expect((await fetch(`${gateway.url}/v1/models`)).status).toBe(200);
+    expect(sent).toBeLessThan(2 ** 24);
   });
 });
 
