@@ -29,7 +29,7 @@ describe('the dealer', () => {
     [3, 3],
     [2000, 5],
   ])('deals to the last bit of a hash, from %i cards hands of %i', (deckSize, handSize) => {
-    for (let i = 0; i < 200; i++) {
+    for (let i = 0; i < 30; i++) {
       const hash = flowHash('salt', `tenant ${i}`);
       expect(deal(hash, deckSize, handSize)).toEqual(dealSlowly(hash, deckSize, handSize));
     }
@@ -37,12 +37,12 @@ describe('the dealer', () => {
 
   it('deals different cards, each hand as often as any other', () => {
     const counts = new Map<string, number>();
-    for (let hash = 0n; hash < 720n; hash++) {
-      const hand = deal(hash, 10, 3);
-      expect(new Set(hand).size).toBe(3);
+    for (let hash = 0n; hash < 90n; hash++) {
+      const hand = deal(hash, 10, 2);
+      expect(new Set(hand).size).toBe(2);
       counts.set(hand.join(), (counts.get(hand.join()) ?? 0) + 1);
     }
-    expect(counts.size).toBe(720);
+    expect(counts.size).toBe(90);
     expect(new Set(counts.values())).toEqual(new Set([1]));
   });
 

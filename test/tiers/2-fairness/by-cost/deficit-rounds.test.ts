@@ -288,11 +288,11 @@ describe('a quantum that follows the costs', () => {
   it('never falls below 1, and follows no cost where it was given', () => {
     const small = make();
     small.all('a');
-    for (let i = 0; i < 3000; i++) small.spend(0.25);
+    for (let i = 0; i < 1100; i++) small.spend(0.25);
     expect(quantumOf(small.rounds, () => small.spend(0.25))).toBe(1);
     const fixed = make(10);
     fixed.all('a');
-    for (let i = 0; i < 3000; i++) fixed.spend(20);
+    for (let i = 0; i < 1100; i++) fixed.spend(20);
     quantumOf(fixed.rounds, () => fixed.spend(5));
     expect(quantumOf(fixed.rounds, () => fixed.spend(5))).toBe(10);
   });
