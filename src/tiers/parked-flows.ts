@@ -34,9 +34,10 @@ export class ParkedFlows {
     this.waiting += flow.waiting;
   }
 
+  /** The flow must be parked. */
   unpark(flow: Flow): void {
     this.list.remove(flow);
-    flow.parkedFor?.flows.delete(flow);
+    (flow.parkedFor as Park).flows.delete(flow);
     flow.parkedFor = undefined;
     this.waiting -= flow.waiting;
   }

@@ -44,6 +44,22 @@ describe('EventRate', () => {
     expect(measure(perSecond, 30).perSecond(30_000)).toBeCloseTo(perSecond, 5);
   });
 
+  it('closes a window at its very end, and spreads what it counted over its length', () => {
+    const rate = new EventRate(0);
+    expect(rate.perSecond(10, 1000)).toBe(10);
+    const slow = new EventRate(0);
+    expect(slow.perSecond(10, 2000)).toBe(5);
+    rate.sample(10, 2000);
+    expect(rate.perSecond(10, 2000)).toBeCloseTo(7, 9);
+  });
+
+  it('begins with the first window in which something happened', () => {
+    const rate = new EventRate(0);
+    rate.sample(0, 1000);
+    rate.sample(10, 2000);
+    expect(rate.perSecond(10, 2000)).toBe(10);
+  });
+
   it('follows a change within seconds', () => {
     const rate = measure(100, 10);
     for (let i = 0; i < 50; i++) rate.record(10_000 + i * 100);

@@ -112,12 +112,13 @@ describe('an idle flow', () => {
   it('that got work again is not forgotten', () => {
     const { table, band, removed, busy } = makeTable();
     const flow = busy('a');
-    table.markIdle(flow, 0);
+    const others = [busy('b'), busy('c')];
+    for (const idle of [others[0]!, flow, others[1]!]) table.markIdle(idle, 0);
     expect(flow.isIdle).toBe(true);
     table.markBusy(flow);
     table.markBusy(flow);
     table.collect(5000);
-    expect([removed, flow.isIdle, band.flows.get('a')]).toEqual([[], false, flow]);
+    expect([removed, flow.isIdle, band.flows.get('a')]).toEqual([['b', 'c'], false, flow]);
   });
 
   it('is one of eight, at most, that are forgotten at a time', () => {
@@ -158,17 +159,18 @@ describe('a full table', () => {
   });
 
   it('leaves a fairness ID where it shared as long as something waits there, though there is room again', () => {
-    const { table, band, busy } = makeTable({ maxFlows: 1 });
-    const only = busy('a');
+    const { table, band, settings, busy, removed } = makeTable({ maxFlows: 2 });
+    const others = [busy('a'), busy('c')];
     const shared = busy('b');
     shared.waiting = 1;
-    table.markIdle(only, 0);
+    table.configure({ ...settings, maxFlows: 100 }, [band]);
+    expect(table.flowOf(band, 'b', 0)).toBe(shared);
+    for (const flow of others) table.markIdle(flow, 0);
     table.collect(1000);
+    expect(removed).toEqual(['a', 'c']);
     expect(table.flowOf(band, 'b', 1000)).toBe(shared);
     shared.waiting = 0;
-    table.markIdle(shared, 1000);
-    table.collect(2000);
-    expect(table.flowOf(band, 'b', 2000).name).toBe('b');
+    expect(table.flowOf(band, 'b', 1000).name).toBe('b');
   });
 
   it('lets a fairness ID have a flow of its own once nothing waits where it shared', () => {

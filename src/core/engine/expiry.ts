@@ -104,7 +104,7 @@ export class Expiry {
 
   /** Sets the timer for the earliest deadline. Call it when `isTimerLate`. */
   arm(nowMs: number): void {
-    if (this.timer !== undefined) this.clearTimer();
+    this.clearTimer();
     this.armedForMs = this.noneBeforeMs;
     this.timer = this.clock.setTimeout(
       () => {
