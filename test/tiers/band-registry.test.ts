@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { fcfs, globalStrict } from '../../src/index.js';
 import { BandRegistry, type BandRegistrySettings } from '../../src/tiers/band-registry.js';
+import type { Flow } from '../../src/tiers/flow.js';
 import type { BandSettings, PriorityBand } from '../../src/tiers/priority-band.js';
 import type { WaitingItem } from '../../src/tiers/waiting-item.js';
 import { Random } from '../property/random.js';
@@ -22,6 +23,7 @@ const bandIdleTimeoutMs = 5000;
 function makeRegistry(maxBands: number, own: Partial<BandRegistrySettings> = {}) {
   const removed: number[] = [];
   const added: number[] = [];
+  const removedFlows: string[] = [];
   const options: BandRegistrySettings = {
     bands: [],
     defaultBand: settings,
@@ -39,10 +41,10 @@ function makeRegistry(maxBands: number, own: Partial<BandRegistrySettings> = {})
   const listener = {
     bandAdded: (band: PriorityBand) => added.push(band.priority),
     bandRemoved: (band: PriorityBand) => removed.push(band.priority),
-    flowRemoved() {},
+    flowRemoved: ({ fairnessId }: Flow) => removedFlows.push(fairnessId),
     pluginFailed() {},
   };
-  return { bands: new BandRegistry(options, listener, 0), removed, added, options };
+  return { bands: new BandRegistry(options, listener, 0), removed, added, removedFlows, options };
 }
 
 const descending = (priorities: Iterable<number>): number[] => [...priorities].sort((a, b) => b - a);
@@ -211,7 +213,7 @@ it('gives a band that is configured no longer the settings of its template, and 
   bands.configure({ ...options, bands: next, defaultNegativeBand: limited(8) }, 50);
   expect(bands.version).toBeGreaterThan(version);
   expect(added).toEqual([1, -1, 9]);
-  expect([kept, negative].map(({ isConfigured }) => isConfigured)).toEqual([true, false]);
+  expect([kept, negative, bands.get(9)].map((band) => band?.isConfigured)).toEqual([true, false, true]);
   expect([9, 1, -1].map((priority) => bands.get(priority)?.settings.limits.maxRequests)).toEqual([6, 5, 8]);
 });
 
@@ -222,7 +224,7 @@ it.each([
   ['none of them', {}, [false, false], false],
 ] as const)('keeps arrivals and crowds for %s, from the beginning and when it comes later', (_, own, keepsArrivals, keepsCrowd) => {
   const stateOf = (bands: BandRegistry) => {
-    const [high, low] = [bands.bandOf(1, 0), bands.bandOf(-1, 0)] as [PriorityBand, PriorityBand];
+    const [high, low] = [bands.bandOf(0, 0), bands.bandOf(-1, 0)] as [PriorityBand, PriorityBand];
     const waits = [high, low].map((band) => {
       const item = { sequence: 1, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
       band.add(item, bands.flows.flowOf(band, 'a', 0));
@@ -233,11 +235,11 @@ it.each([
   const expected = keepsArrivals.map((keeps) => [keeps, keepsCrowd]);
   expect(stateOf(makeRegistry(10, own).bands)).toEqual(expected);
   const later = makeRegistry(10);
-  for (const priority of [1, -1]) later.bands.bandOf(priority, 0);
+  for (const priority of [0, -1]) later.bands.bandOf(priority, 0);
   later.bands.configure({ ...later.options, ...own }, 0);
   expect(stateOf(later.bands)).toEqual(expected);
   later.bands.configure(later.options, 0);
-  expect([1, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.crowd])).toEqual([
+  expect([0, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.crowd])).toEqual([
     [undefined, undefined],
     [undefined, undefined],
   ]);
@@ -245,7 +247,7 @@ it.each([
 
 it('lists every waiting request in the order of arrival, whatever its band', () => {
   const { bands } = makeRegistry(10);
-  const sequences = [5, 1, 3, 2];
+  const sequences = [1, 5, 2, 3];
   for (const [i, sequence] of sequences.entries()) {
     const band = bands.bandOf(i % 2, 0) as PriorityBand;
     if (band.waiting === 0) bands.activated(band);
@@ -266,4 +268,39 @@ it('guarantees shares as soon as a band, or a template for bands to come, has on
     bands.configure(options, 0);
     expect(bands.shares.isUsed).toBe(true);
   }
+});
+
+it('adds up the reports that fairness policies ignored, those of bands that are gone too', () => {
+  const { bands } = makeRegistry(2);
+  for (const [priority, count] of [
+    [1, 2],
+    [2, 3],
+  ] as const) {
+    Object.defineProperty(bands.bandOf(priority, priority), 'ignoredReports', { value: count });
+  }
+  expect(bands.ignoredReports).toBe(5);
+  bands.bandOf(3, 10);
+  expect([bands.get(1), bands.ignoredReports]).toEqual([undefined, 5]);
+});
+
+it('forgets the flows of a band with it, and tells of each', () => {
+  const { bands, removedFlows } = makeRegistry(1);
+  const band = bands.bandOf(1, 0) as PriorityBand;
+  bands.flows.flowOf(band, 'a', 0);
+  bands.bandOf(2, 0);
+  expect([removedFlows, bands.flows.size]).toEqual([['a'], 0]);
+});
+
+it('has ceilings computed anew when a band that is not configured gets its first request, or loses its last', () => {
+  const { bands } = makeRegistry(10, { bands: [{ priority: 1, ...settings }] });
+  const risesBy = (priority: number): number[] => {
+    const band = bands.bandOf(priority, 0) as PriorityBand;
+    const { version } = bands;
+    bands.activated(band);
+    const risen = bands.version - version;
+    bands.deactivated(band);
+    return [risen, bands.version - version];
+  };
+  expect(risesBy(1)).toEqual([0, 0]);
+  expect(risesBy(2)).toEqual([1, 2]);
 });

@@ -75,6 +75,12 @@ describe('Retry-After', () => {
   });
 });
 
+it('drops are counted by their kind, and in all', async () => {
+  const { flow } = busyFlow();
+  for (let i = 0; i < 3; i++) dropOf(await flow.enqueue({ byteSize: 1e15 }, key()));
+  expect(flow.stats()).toMatchObject({ rejected: 3, evicted: 0, enqueued: 8 });
+});
+
 describe('the explanation of a drop', () => {
   it('has the reading that the band was judged by where the time was up', async () => {
     const { flow, clock } = busyFlow();
