@@ -1,5 +1,6 @@
 /** The life of a controller whose plugins, requests and listeners are foreign code: every call comes to its end, and the books balance. */
 import { expect } from 'vitest';
+import { EventHub } from '../../src/core/event-hub.js';
 import {
   concurrencyDetector,
   EndpointPool,
@@ -44,7 +45,7 @@ export async function live(
   const running: Lease[] = [];
   const settled: Outcome[] = [];
   flow.on('dispatched', ({ lease }) => running.push(lease));
-  if (listener !== undefined) for (const event of Object.keys(events)) flow.on(event as keyof FlowEvents, listener);
+  if (listener !== undefined) for (const event of Object.keys(new EventHub().heard)) flow.on(event as keyof FlowEvents, listener);
   let calls = 0;
   const enqueue = (more: object = {}): void => {
     const key = { fairnessId: `f${calls % 3}`, priority: [0, 0, 5, -1][calls % 4] as number };
@@ -98,21 +99,3 @@ export async function live(
   expect(waiting).toBe(0);
   if (!isMeddledWith) expect(inFlight).toBe(0);
 }
-
-const events: Record<keyof FlowEvents, true> = {
-  enqueued: true,
-  walked: true,
-  queued: true,
-  dispatched: true,
-  dropped: true,
-  evicted: true,
-  released: true,
-  leaseOverdue: true,
-  leaseLost: true,
-  gate: true,
-  regime: true,
-  pluginError: true,
-  bandAdded: true,
-  bandRemoved: true,
-  flowRemoved: true,
-};

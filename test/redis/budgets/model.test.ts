@@ -1,10 +1,9 @@
 /** The script of the budgets against a token bucket, operation by operation. */
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { budgetText } from '../../../src/redis/budgets/budget-script.js';
-import { Engine, engineKinds } from '../support/engines.js';
 import { withVirtualTime } from '../support/virtual-world.js';
+import { describeWithClient } from '../support/with-engine.js';
 
 const operations = 100_000;
 const batch = 1_000;
@@ -32,19 +31,7 @@ interface Operation {
   readonly expected: readonly string[];
 }
 
-describe.runIf(engineKinds.length > 0)('the script of the budgets', { timeout: 180_000 }, () => {
-  let engine: Engine;
-  let redis: Redis;
-
-  beforeAll(async () => {
-    engine = await Engine.start(engineKinds[0]!);
-    redis = new Redis(engine.port);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await engine.stop();
-  });
-
+describeWithClient('the script of the budgets', { timeout: 180_000 }, (redis) => {
   it(`decides ${operations} random operations as two token buckets do`, async () => {
     const random = seededRandom(11);
     const upTo = (most: number): number => Math.floor(random() * (most + 1));
@@ -73,12 +60,12 @@ describe.runIf(engineKinds.length > 0)('the script of the budgets', { timeout: 1
 
     // Keys expire by the real clock, which runs more slowly here than the virtual one.
     const text = withVirtualTime(budgetText).replace('math.ceil((tat - now) / 1000)', '86400000');
-    const digest = (await redis.script('LOAD', text)) as string;
+    const digest = (await redis().script('LOAD', text)) as string;
     let mismatches = 0;
     let taken = 0;
     for (let done = 0; done < operations; done += batch) {
       const drawn = Array.from({ length: batch }, draw);
-      const pipeline = redis.pipeline();
+      const pipeline = redis().pipeline();
       for (const { args } of drawn) pipeline.evalsha(digest, 2, 'model:a', 'model:b', ...args);
       const replies = (await pipeline.exec()) ?? [];
       for (const [index, { expected }] of drawn.entries()) {

@@ -1,6 +1,6 @@
 /** Four replicas, tenants pinned to some of them, in virtual time on a real engine. */
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Redis } from 'ioredis';
+import { expect, it } from 'vitest';
 import {
   concurrencyDetector,
   deficitRoundRobin,
@@ -11,8 +11,8 @@ import {
   virtualTokenCounter,
 } from '../../../src/index.js';
 import { type SharedFairness, sharedFairness } from '../../../src/redis/index.js';
-import { Engine, engineKinds } from '../support/engines.js';
 import { VirtualWorld } from '../support/virtual-world.js';
+import { describeWithClient } from '../support/with-engine.js';
 
 const tenants: Readonly<Record<string, readonly number[]>> = { a: [0, 1, 2, 3], b: [0, 1], c: [1, 2, 3], d: [0, 3] };
 const serviceMs = 200;
@@ -60,26 +60,14 @@ async function sharesOf(redis: Redis, isExchanged: boolean, isCut = false): Prom
   };
 }
 
-describe.runIf(engineKinds.length > 0)('fairness over four replicas', { timeout: 120_000 }, () => {
-  let engine: Engine;
-  let redis: Redis;
-
-  beforeAll(async () => {
-    engine = await Engine.start(engineKinds[0]!);
-    redis = new Redis(engine.port);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await engine.stop();
-  });
-
+describeWithClient('fairness over four replicas', { timeout: 120_000 }, (redis) => {
   it('is uneven for tenants that are pinned to some, where each replica is fair by itself', async () => {
-    const { shares } = await sharesOf(redis, false);
+    const { shares } = await sharesOf(redis(), false);
     for (const [index, expected] of [0.375, 0.167, 0.291, 0.167].entries()) expect(shares[index]).toBeCloseTo(expected, 2);
   });
 
   it('is even when replicas exchange once a second what flows have received', async () => {
-    const { shares, exchanges } = await sharesOf(redis, true);
+    const { shares, exchanges } = await sharesOf(redis(), true);
     for (const share of shares) expect(Math.abs(share - 0.25)).toBeLessThanOrEqual(0.01);
     // One call for each replica and second.
     expect(exchanges).toBeLessThanOrEqual((4 * lastsMs) / 1_000);
@@ -87,7 +75,7 @@ describe.runIf(engineKinds.length > 0)('fairness over four replicas', { timeout:
   });
 
   it('is local while the engine is away, and nothing stops', async () => {
-    const { shares, exchanges } = await sharesOf(redis, true, true);
+    const { shares, exchanges } = await sharesOf(redis(), true, true);
     expect(exchanges).toBe(0);
     for (const [index, expected] of [0.375, 0.167, 0.291, 0.167].entries()) expect(shares[index]).toBeCloseTo(expected, 2);
   });
@@ -95,7 +83,7 @@ describe.runIf(engineKinds.length > 0)('fairness over four replicas', { timeout:
   it('can be had with every policy that shares by cost, and with no other', () => {
     const band = { priority: 0, waiting: 0, waitingBytes: 0, firstActive: undefined, activeFlows: () => [] };
     const of = (policy: Parameters<typeof sharedFairness>[1]): unknown => {
-      const fairness = sharedFairness(redis, policy, { name: 'x' });
+      const fairness = sharedFairness(redis(), policy, { name: 'x' });
       fairness.close();
       return fairness.createSelector(band);
     };

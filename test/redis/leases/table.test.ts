@@ -1,8 +1,8 @@
 /** The table of what faults cost, on real engines in virtual time: 6 replicas, a limit of 64, load 1.5, 600 s. */
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Engine, engineKinds } from '../support/engines.js';
+import { expect, it } from 'vitest';
+import { engineKinds } from '../support/engines.js';
 import { type Experiment, experiment } from '../support/table.js';
+import { describeWithClient } from '../support/with-engine.js';
 
 /** `held` no longer covers the cap that a replica goes on with when the reply is lost. */
 function withoutStepFive(text: string): string {
@@ -37,27 +37,15 @@ const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] 
   ['with crashes that end their requests', { crashes: 0.01, forgetMs: 0, crashesEndRequests: true }, 0.947],
 ];
 
-describe.runIf(engineKinds.length > 0)('a shared limit in virtual time', { timeout: 120_000 }, () => {
-  let engine: Engine;
-  let redis: Redis;
-
-  beforeAll(async () => {
-    engine = await Engine.start(engineKinds.at(-1)!);
-    redis = new Redis(engine.port);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await engine.stop();
-  });
-
+describeWithClient('a shared limit in virtual time', { timeout: 120_000, kind: engineKinds.at(-1) }, (redis) => {
   it.each(bounded)('is never exceeded, and used, %s', async (_name, plan, least) => {
-    const { mostOver, timeOver, utilization } = await experiment(redis, { seed: 7, ...plan });
+    const { mostOver, timeOver, utilization } = await experiment(redis(), { seed: 7, ...plan });
     expect({ mostOver, timeOver }).toEqual({ mostOver: 0, timeOver: 0 });
     expect(utilization).toBeGreaterThanOrEqual(least);
   });
 
   it('is exceeded for a time by partitions without a drain, by what the silent replicas hold at most', async () => {
-    const { mostOver, timeOver, utilization } = await experiment(redis, { seed: 7, partitions: 0.02 });
+    const { mostOver, timeOver, utilization } = await experiment(redis(), { seed: 7, partitions: 0.02 });
     expect(mostOver).toBeGreaterThan(0);
     expect(mostOver).toBeLessThanOrEqual(20);
     expect(timeOver).toBeLessThan(0.08);
@@ -66,21 +54,21 @@ describe.runIf(engineKinds.length > 0)('a shared limit in virtual time', { timeo
 
   it('is exceeded where crashed replicas leave requests behind that no drain covers, and not where it does', async () => {
     const plan = { seed: 7, crashes: 0.06, forgetMs: 0, lastsMs: 300_000 };
-    expect((await experiment(redis, plan)).mostOver).toBeGreaterThan(0);
-    expect((await experiment(redis, { ...plan, drainMs: 20_000 })).mostOver).toBe(0);
+    expect((await experiment(redis(), plan)).mostOver).toBeGreaterThan(0);
+    expect((await experiment(redis(), { ...plan, drainMs: 20_000 })).mostOver).toBe(0);
   });
 
   it('is exceeded by the control, which does not hold the cap that a replica may go on with', async () => {
-    const { timeOver } = await experiment(redis, { seed: 7, lost: 0.2, edit: withoutStepFive });
+    const { timeOver } = await experiment(redis(), { seed: 7, lost: 0.2, edit: withoutStepFive });
     expect(timeOver).toBeGreaterThan(0.01);
   });
 
   it('is exceeded by the control, whose engine does not learn that a replica is absent', async () => {
-    expect((await experiment(redis, { seed: 7, ...flushedWhileCutOff, edit: withoutMemory })).timeOver).toBeGreaterThan(0.05);
+    expect((await experiment(redis(), { seed: 7, ...flushedWhileCutOff, edit: withoutMemory })).timeOver).toBeGreaterThan(0.05);
   });
 
   it('costs one call for each replica and refresh, however many requests there are', async () => {
-    const { engineCalls } = await experiment(redis, { seed: 7, lastsMs: 120_000 });
+    const { engineCalls } = await experiment(redis(), { seed: 7, lastsMs: 120_000 });
     // 6 replicas for 120 s; the rest is what demand that grows asks for at once.
     expect(engineCalls).toBeLessThan(6 * 120 * 1.25);
   });

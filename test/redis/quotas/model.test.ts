@@ -1,12 +1,11 @@
 /** The script of the quotas against the window of one process, operation by operation. */
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
 import { rounding, type Taking } from '../../../src/gate/quotas/quota-window.js';
 import { quotaText } from '../../../src/redis/quotas/quota-script.js';
-import { Engine, engineKinds } from '../support/engines.js';
 import { withVirtualTime } from '../support/virtual-world.js';
+import { describeWithClient } from '../support/with-engine.js';
 import { withoutExpiry } from './quota-world.js';
 
 const operations = 100_000;
@@ -27,19 +26,7 @@ interface Bought {
   readonly end: number;
 }
 
-describe.runIf(engineKinds.length > 0)('the script of the quotas', { timeout: 180_000 }, () => {
-  let engine: Engine;
-  let redis: Redis;
-
-  beforeAll(async () => {
-    engine = await Engine.start(engineKinds[0]!);
-    redis = new Redis(engine.port);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await engine.stop();
-  });
-
+describeWithClient('the script of the quotas', { timeout: 180_000 }, (redis) => {
   it(`sells, charges and takes back ${operations} times as a window of one process does`, async () => {
     const random = seededRandom(7);
     const upTo = (most: number): number => Math.min(most, Math.floor(random() * (most + 1)));
@@ -79,15 +66,15 @@ describe.runIf(engineKinds.length > 0)('the script of the quotas', { timeout: 18
     }
 
     const text = withVirtualTime(withoutExpiry(quotaText));
-    const digest = (await redis.script('LOAD', text)) as string;
+    const digest = (await redis().script('LOAD', text)) as string;
     // The bucket is there from the beginning, so that its name is known.
-    await redis.hset('model', { e: epoch, t: '0', l: '0', a: String(startMs * 1_000) });
+    await redis().hset('model', { e: epoch, t: '0', l: '0', a: String(startMs * 1_000) });
     const mismatches: unknown[] = [];
     let none = 0;
     let some = 0;
     for (let done = 0; done < operations; done += batch) {
       const drawn = Array.from({ length: batch }, draw);
-      const pipeline = redis.pipeline();
+      const pipeline = redis().pipeline();
       for (const { args } of drawn) pipeline.evalsha(digest, 1, 'model', ...args);
       const replies = (await pipeline.exec()) ?? [];
       for (const [index, { end, sold, level }] of drawn.entries()) {

@@ -1,7 +1,6 @@
 /** One provider's quota and several replicas, in virtual time: what the provider counts never exceeds the quota, and the quota is used. */
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Engine, engineKinds } from '../support/engines.js';
+import { expect, it } from 'vitest';
+import { describeWithClient } from '../support/with-engine.js';
 import { type Findings, mostOver, type Plan, play, type Sent } from './quota-world.js';
 
 const rpm = { unit: 'requests' as const, limit: 600, per: 60_000, burst: 60 };
@@ -25,33 +24,22 @@ function use({ quotas: [quota = rpm], lastsMs }: Plan, { sent }: Findings): numb
   return total / ((quota.burst ?? quota.limit) + (quota.limit / quota.per) * lastsMs);
 }
 
-describe.runIf(engineKinds.length > 0)('a quota that replicas share', { timeout: 180_000 }, () => {
-  let engine: Engine;
-  let redis: Redis;
-  beforeAll(async () => {
-    engine = await Engine.start(engineKinds[0]!);
-    redis = new Redis(engine.port);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await engine.stop();
-  });
-
+describeWithClient('a quota that replicas share', { timeout: 180_000 }, (redis) => {
   it('is one quota for four replicas that ask for half too much, and is used up', async () => {
-    const found = await play(redis, usual);
+    const found = await play(redis(), usual);
     expect(over(usual, found)).toEqual([0, 0]);
     expect(use(usual, found)).toBeGreaterThan(0.95);
   });
 
   it('is four quotas where each replica has it for itself: the control', async () => {
-    const found = await play(redis, { ...usual, isAlone: true });
+    const found = await play(redis(), { ...usual, isAlone: true });
     expect(over(usual, found)[0]).toBeGreaterThan(2 * rpm.burst);
   });
 
   it('holds for twelve replicas, and where a few requests fit at a time', async () => {
     for (const extra of [{ replicas: 12 }, { quotas: [{ ...rpm, limit: 20, burst: 5 }], lastsMs: 300_000 }]) {
       const plan = { ...usual, ...extra };
-      const found = await play(redis, plan);
+      const found = await play(redis(), plan);
       expect(Math.max(...over(plan, found))).toBe(0);
       expect(use(plan, found)).toBeGreaterThan(0.95);
     }
@@ -59,22 +47,22 @@ describe.runIf(engineKinds.length > 0)('a quota that replicas share', { timeout:
 
   it('lets nine of ten requests go at once while there is room, and a hundredth of them wait for more than 10 ms at most', async () => {
     const plan = { ...usual, load: 0.3 };
-    const waits = [...(await play(redis, plan)).waits].sort((a, b) => a - b);
+    const waits = [...(await play(redis(), plan)).waits].sort((a, b) => a - b);
     expect(waits.filter((ms) => ms === 0).length / waits.length).toBeGreaterThan(0.9);
     expect(waits[Math.floor(waits.length * 0.99)]).toBeLessThan(10);
   });
 
   it('gets back what requests reserved and did not use', async () => {
     const plan = { ...usual, quotas: [tpm], load: 2.6, consumes: (random: number) => 0.3 + 0.2 * random };
-    const found = await play(redis, plan);
+    const found = await play(redis(), plan);
     expect(over(plan, found)).toEqual([0]);
     // Of what is reserved four tenths are used: without refunds the quota would be used to that part.
     expect(use(plan, found)).toBeGreaterThan(0.85);
   });
 
   it('is asked for by each replica at most ten times in a refresh, whatever the rate of requests', async () => {
-    const slow = await play(redis, usual);
-    const fast = await play(redis, { ...usual, load: 15, lastsMs: 60_000 });
+    const slow = await play(redis(), usual);
+    const fast = await play(redis(), { ...usual, load: 15, lastsMs: 60_000 });
     const callsPerSecond = ({ engineCalls }: Findings, { lastsMs, replicas, quotas }: Plan): number =>
       engineCalls / (lastsMs / 1_000) / replicas / quotas.length;
     expect(callsPerSecond(slow, usual)).toBeLessThan(10);
@@ -83,7 +71,7 @@ describe.runIf(engineKinds.length > 0)('a quota that replicas share', { timeout:
 
   it('is not exceeded by replies that get lost', async () => {
     const plan = { ...usual, lost: 0.2 };
-    const found = await play(redis, plan);
+    const found = await play(redis(), plan);
     expect(over(plan, found)).toEqual([0, 0]);
     expect(found.sent.length).toBeGreaterThan(300);
   });
@@ -92,7 +80,7 @@ describe.runIf(engineKinds.length > 0)('a quota that replicas share', { timeout:
     for (const load of [0.7, 1.5]) {
       const away = [40_000, 70_000] as const;
       const plan = { ...usual, load, away };
-      const found = await play(redis, plan);
+      const found = await play(redis(), plan);
       expect(over(plan, found)).toEqual([0, 0]);
       const meanwhile = found.sent.filter(({ atMs }) => atMs >= away[0] && atMs < away[1]).length;
       expect(meanwhile).toBeGreaterThan(0.5 * 300 * Math.min(load, 1));
@@ -103,7 +91,7 @@ describe.runIf(engineKinds.length > 0)('a quota that replicas share', { timeout:
   it('is put in again after the engine has lost everything', async () => {
     for (const load of [0.9, 1.5]) {
       const plan = { ...usual, load, flushedAtMs: 50_000 };
-      const found = await play(redis, plan);
+      const found = await play(redis(), plan);
       // Whoever asks first finds an empty bucket, and tells of it with the next call.
       const [requests = 0, spent = 0] = over(plan, found);
       expect(requests).toBeLessThanOrEqual(rpm.burst / 4);

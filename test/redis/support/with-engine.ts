@@ -1,6 +1,7 @@
 /** Runs suites against every engine that is installed. */
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe } from 'vitest';
-import { Engine, engineKinds } from './engines.js';
+import { Engine, type EngineKind, engineKinds } from './engines.js';
 
 /** `engine` is started once for the suite. */
 export function describeWithEngines(name: string, suite: (engine: () => Engine) => void, options: readonly string[] = []): void {
@@ -15,6 +16,27 @@ export function describeWithEngines(name: string, suite: (engine: () => Engine) 
         suite(() => engine);
       });
     }
+  });
+}
+
+/** For suites that one engine is enough for, with a client of it. `timeout`: of each test, ms. */
+export function describeWithClient(
+  name: string,
+  { timeout, kind = engineKinds[0] }: { readonly timeout: number; readonly kind?: EngineKind | undefined },
+  suite: (redis: () => Redis) => void,
+): void {
+  describe.runIf(kind !== undefined)(name, { timeout }, () => {
+    let engine: Engine;
+    let redis: Redis;
+    beforeAll(async () => {
+      engine = await Engine.start(kind!);
+      redis = new Redis(engine.port);
+    });
+    afterAll(async () => {
+      redis.disconnect();
+      await engine.stop();
+    });
+    suite(() => redis);
   });
 }
 
