@@ -78,6 +78,7 @@ describe('deficitRoundRobin', () => {
   });
 
   it('refuses a quantum that pays for nothing', () => {
-    for (const quantum of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) expect(() => make(quantum)).toThrowError('quantum');
+    for (const quantum of [0, -1, Number.NaN, Number.POSITIVE_INFINITY])
+      expect(() => make(quantum)).toThrowError('deficitRoundRobin: quantum');
   });
 });

@@ -25,6 +25,11 @@ function divide(policy: Parameters<typeof hierarchical>[0], names: readonly stri
   return received;
 }
 
+function leavesOf(band: FakeBand): { received: number }[] {
+  const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ members: unknown; received: number }> } };
+  return [...tree.shares()].filter(({ members }) => members === undefined);
+}
+
 describe('hierarchical', () => {
   it('gives an organisation one share, however many keys it has', () => {
     const received = divide(twoLevels, ['acme/1', 'acme/2', 'acme/3', 'globex/1'], 600);
@@ -116,6 +121,8 @@ describe('hierarchical', () => {
       '=a',
       '',
       'a/=',
+      'a/undefined',
+      'undefined',
     ];
     for (const levels of [1, 2, 3, 4]) {
       const band = new FakeBand(
@@ -134,7 +141,7 @@ describe('hierarchical', () => {
     expect([...received.values()]).toEqual([200, 100, 100]);
   });
 
-  it.each([[() => []], [() => 'a/b' as never], [() => [1] as never], [() => JSON.parse('')]])(
+  it.each([[() => []], [() => 'a/b' as never], [() => ['a', 1] as never], [() => JSON.parse('')]])(
     'makes an ID an organisation of its own when its path is none, and tells of it (%#)',
     (pathOf) => {
       const band = new FakeBand(hierarchical({ ...byPrompt, ...twoLevels, pathOf }));
@@ -151,8 +158,43 @@ describe('hierarchical', () => {
       }
       expect(order).toEqual(['a', 'b', 'a', 'b']);
       expect(faults).toBeGreaterThan(0);
+      expect(leavesOf(band)).toHaveLength(2);
     },
   );
+
+  it('tells what a path must be when a function answers none', () => {
+    const band = new FakeBand(hierarchical({ ...byPrompt, pathOf: () => [] }));
+    expect(() => band.pass('a')).toThrowError('pathOf must return an array of one or more names; got []');
+  });
+
+  it('lets those that are deeper than the last level share what is above them', () => {
+    const received = divide(twoLevels, ['acme/x/1', 'acme/x/2', 'globex/y'], 400);
+    expect([...received.values()]).toEqual([100, 100, 200]);
+  });
+
+  it('tells apart the deeper paths of a function, whose names may contain the separator', () => {
+    const paths: Record<string, string[]> = { x: ['a', 'b/c', 'd'], y: ['a', 'b', 'c/d'] };
+    const band = new FakeBand(hierarchical({ ...byPrompt, ...twoLevels, pathOf: (id) => paths[id] as string[] }));
+    for (const name of ['x', 'y']) band.add(name);
+    expect(leavesOf(band)).toHaveLength(2);
+  });
+
+  it('charges what a request is predicted to cost when it goes', () => {
+    const band = new FakeBand(hierarchical());
+    band.pass('a/b/c', { tokens: 10 });
+    expect(leavesOf(band).map(({ received }) => received)).toEqual([10 + 2 * 256]);
+  });
+
+  it('owes by the weights of organisations', () => {
+    const band = new FakeBand(hierarchical({ ...byPrompt, ...twoLevels, weights: { acme: 3 } }));
+    for (const name of ['acme/1', 'globex/1']) band.add(name, { tokens: 40 });
+    band.selector.service?.(0);
+    band.serve();
+    expect(band.selector.service?.(0)?.flows.map(({ received, owed }) => [received, owed])).toEqual([
+      [40, 30],
+      [0, 10],
+    ]);
+  });
 
   it('forgets organisations that are idle', () => {
     const band = new FakeBand(hierarchical(byPrompt), { collects: true });
@@ -172,9 +214,10 @@ describe('hierarchical', () => {
     [{ weights: { acme: 0 } }, 'weights.acme'],
     [{ weights: { acme: 1e-7 } }, 'weights.acme'],
     [{ weights: { acme: Number.POSITIVE_INFINITY } }, 'weights.acme'],
+    [{ levels: [] }, 'levels: expected one to 4 policies; got 0'],
     [{ separator: '' }, 'separator'],
     [{ pathOf: 'a' as never }, 'pathOf'],
   ])('refuses %j', (options, path) => {
-    expect(() => hierarchical(options)).toThrowError(path);
+    expect(() => hierarchical(options)).toThrowError(`hierarchical: ${path}`);
   });
 });

@@ -11,4 +11,8 @@ describe('leastService', () => {
     for (let i = 0; i < 6; i++) band.add('late', { tokens: 100 });
     expect(serveAll(band)).toBe('late late late late a late a late a a');
   });
+
+  it('refuses what is no price', () => {
+    expect(() => leastService({ promptTokenPrice: 0 })).toThrowError('leastService: promptTokenPrice');
+  });
 });

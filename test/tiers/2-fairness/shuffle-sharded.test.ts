@@ -55,16 +55,35 @@ describe('shuffleSharded', () => {
     expect(flow.stats()).toMatchObject({ waiting: 0, pluginErrors: 0 });
   });
 
+  it('charges what a request is predicted to cost when it goes', () => {
+    const band = new FakeBand(shuffleSharded());
+    band.pass('a', { tokens: 10 });
+    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ received: number }> } };
+    expect(Array.from(tree.shares(), ({ received }) => received)).toEqual([10 + 2 * 256]);
+  });
+
+  it('deals by the salt', () => {
+    const queueOf = (salt: string): unknown => {
+      const band = new FakeBand(shuffleSharded({ salt, queues: 1000, handSize: 1 }));
+      band.pass('a');
+      const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ name: string }> } };
+      return Array.from(tree.shares(), ({ name }) => name);
+    };
+    expect(queueOf('secret')).toEqual(queueOf('secret'));
+    expect(queueOf('secret')).not.toEqual(queueOf(''));
+  });
+
   it.each([
     [{ queues: 0 }, 'queues'],
     [{ queues: -100 }, 'queues'],
     [{ queues: 100, handSize: 0 }, 'handSize'],
     [{ queues: 100, handSize: 101 }, 'handSize'],
-    [{ queues: 512, handSize: 8 }, 'handSize'],
+    [{ queues: 3, handSize: 4 }, 'handSize: expected at most 3, the number of queues; got 4'],
+    [{ queues: 512, handSize: 8 }, 'handSize: expected fewer cards: 512 queues and hands of 8 take more than the 60 bits of a hash; got 8'],
     [{ policy: 'round-robin' as 'least-service' }, 'policy'],
     [{ salt: 1 as never }, 'salt'],
   ])('refuses %j', (options, path) => {
-    expect(() => shuffleSharded(options)).toThrowError(path);
+    expect(() => shuffleSharded(options)).toThrowError(`shuffleSharded: ${path}`);
   });
 
   it.each([

@@ -11,4 +11,8 @@ describe('startTimeFairQueueing', () => {
     for (let i = 0; i < 10; i++) band.add('late', { tokens: 100 });
     expect(serveAll(band)).toBe('late a late a late a late a late a late late late late late');
   });
+
+  it('refuses what is no price', () => {
+    expect(() => startTimeFairQueueing({ promptTokenPrice: 0 })).toThrowError('startTimeFairQueueing: promptTokenPrice');
+  });
 });

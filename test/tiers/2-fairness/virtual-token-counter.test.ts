@@ -192,6 +192,13 @@ describe('virtualTokenCounter', () => {
     expect(orders[1]).toBe(orders[0]);
   });
 
+  it('tells what each tenant received and was owed, once it is asked', () => {
+    const band = new FakeBand(virtualTokenCounter(byPrompt));
+    expect(band.selector.service?.(0)?.flows).toEqual([]);
+    band.settle(band.pass('a', { tokens: 30 }), usage(30));
+    expect(band.selector.service?.(0)?.flows).toEqual([{ fairnessId: 'a', settled: 30, received: 30, owed: 30 }]);
+  });
+
   it('settles nothing that another policy dispatched', () => {
     const band = new FakeBand(virtualTokenCounter());
     const other = new FakeBand(virtualTokenCounter());
@@ -215,7 +222,7 @@ describe('bad input', () => {
     [{ lift: 'up' as 'none' }, 'lift'],
     [{ prize: 1 } as never, 'prize'],
   ])('is refused at once: %j', (options, path) => {
-    expect(() => virtualTokenCounter(options)).toThrowError(path);
+    expect(() => virtualTokenCounter(options)).toThrowError(`virtualTokenCounter: ${path}`);
   });
 
   it.each([

@@ -45,7 +45,7 @@ export class Share implements Linked<Share> {
   turn = 0;
   /** The round in which its turn came last. */
   visitedIn = -1;
-  private hashedId = '';
+  private hashedId: string | undefined = undefined;
   private hash = 0;
   readonly name: string;
   readonly siblings: Siblings;

@@ -20,7 +20,7 @@ export class VirtualCounters implements ShareOrder {
   private readonly heap = new ShareHeap();
   /** The largest counter of a share at the moment it was picked. */
   private highest = 0;
-  /** The last share to have left while no other waited. */
+  /** The last share to have left; it counts only while none waits. */
   private lastToLeave: Share | undefined = undefined;
   private readonly lift: Lift;
 
@@ -51,7 +51,7 @@ export class VirtualCounters implements ShareOrder {
 
   deactivate(share: Share): void {
     this.heap.remove(share);
-    if (this.heap.size === 0) this.lastToLeave = share;
+    this.lastToLeave = share;
   }
 
   next(): Share | undefined {
@@ -60,7 +60,7 @@ export class VirtualCounters implements ShareOrder {
 
   pass(share: Share): void {
     this.raise(share);
-    if (this.heap.size === 0) this.lastToLeave = share;
+    this.lastToLeave = share;
   }
 
   charge(share: Share, amount: number): void {

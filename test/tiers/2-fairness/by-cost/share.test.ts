@@ -57,6 +57,15 @@ describe('the flows of a share', () => {
 });
 
 describe('a share', () => {
+  it('begins with nothing, and outside of any order', () => {
+    const siblings = {} as Siblings;
+    const share = new Share('acme', siblings);
+    expect([share.name, share.siblings]).toEqual(['acme', siblings]);
+    expect(share).toMatchObject({ slot: -1, counter: 0, received: 0, unsettled: 0, weight: 1, turn: 0, visitedIn: -1 });
+    expect(share).toMatchObject({ isActive: false, isOrphan: false, isForgotten: false });
+    expect(share.hashOf('')).toBe(textHash('') | 0);
+  });
+
   it('is idle while nothing waits below it, runs below it, is held back below it, or is remembered below it', () => {
     expect(make().isIdle).toBe(true);
     const isIdle = (state: Partial<Share>): boolean => Object.assign(make() as object, state as object as Share).isIdle;
