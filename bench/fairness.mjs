@@ -1,12 +1,20 @@
-// What fairness by cost costs: policies beside round robin, with 1 to 100,000 tenants that keep a request waiting. They take turns in one
-// process, and what counts is the ratio of each round, of CPU time. Then the heap that a waiting tenant takes, beyond what round robin does.
+// What fairness by cost costs: policies beside round robin, with 1 to 100,000 tenants that have requests waiting. Each measurement has a process
+// of its own, because code that serves several policies is slower than code that serves one; what counts is the ratio of each round, of CPU
+// time. Then the heap that a waiting tenant takes, beyond what round robin does.
 //
-//     npm run bench:fairness               about two minutes
+//     npm run bench:fairness               about four minutes
 //     npm run bench:fairness -- 9 50000    rounds, and requests in each
+//
+// Two kinds of traffic:
+//     in turn      a tenant sends again as soon as a request of its goes: everybody always waits, and round robin meets tenants in the order
+//                  in which they lie in memory, for ever
+//     at random    any tenant may send next: queues run empty and fill up again
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { deficitRoundRobin, FlowController, roundRobin, virtualTokenCounter } from '../dist/index.js';
 
-const { positionals } = parseArgs({ allowPositionals: true });
+const { positionals, values } = parseArgs({ allowPositionals: true, options: { child: { type: 'string' } } });
 const [rounds = 7, requests = 50_000] = positionals.map(Number);
 
 /** Flows in no order that memory knows: what it costs that tenants do not go as they came, whatever the policy does (each turn misses the caches). */
@@ -15,14 +23,24 @@ function anyOrder() {
     type: 'any-order',
     createSelector() {
       const flows = [];
+      const places = new Map();
       let state = 1;
       return {
         pick() {
           state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
           return flows[state % flows.length];
         },
-        flowActivated: (flow) => void flows.push(flow),
-        flowDeactivated: (flow) => void flows.splice(flows.indexOf(flow), 1),
+        flowActivated(flow) {
+          places.set(flow, flows.length);
+          flows.push(flow);
+        },
+        flowDeactivated(flow) {
+          const place = places.get(flow);
+          const last = flows.pop();
+          if (last !== flow) flows[place] = last;
+          if (last !== flow) places.set(last, place);
+          places.delete(flow);
+        },
       };
     },
   };
@@ -39,8 +57,11 @@ class Crowd {
   #running;
   #sent = 0;
   #isTaken = false;
+  #state = 1;
+  /** Undefined where the tenant whose request goes sends the next one. */
+  #anybody;
 
-  constructor(fairness, tenants) {
+  constructor(fairness, tenants, traffic) {
     this.#keys = new Map(Array.from({ length: tenants }, (_, i) => [`tenant-${i}`, { fairnessId: `tenant-${i}`, priority: 0 }]));
     const saturationDetector = {
       type: 'one-seat',
@@ -53,16 +74,22 @@ class Crowd {
     this.#flow.on('dispatched', ({ lease }) => {
       this.#running = lease;
     });
+    if (traffic === 'at random') this.#anybody = [...this.#keys.values()];
     for (const key of this.#keys.values()) for (let i = 0; i < 2; i++) this.#send(key);
   }
 
   play(count) {
     for (let i = 0; i < count; i++) {
       const lease = this.#running;
-      this.#send(this.#keys.get(lease.fairnessId));
+      this.#send(this.#anybody === undefined ? this.#keys.get(lease.fairnessId) : this.#draw(this.#anybody));
       lease.report({ promptTokens: lease.tokens, completionTokens: 100 + (i % 7) * 50 });
       lease.release();
     }
+  }
+
+  #draw(keys) {
+    this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
+    return keys[this.#state % keys.length];
   }
 
   #send(key) {
@@ -73,27 +100,42 @@ class Crowd {
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-async function compare(tenants) {
-  const ways = Object.entries(policies).map(([name, make]) => ({ name, crowd: new Crowd(make(), tenants), ns: [] }));
-  for (let round = -1; round < rounds; round++) {
-    for (let i = 0; i < ways.length; i++) {
-      const way = ways[(i + round + ways.length) % ways.length];
+/** In a process of its own: prints ns of CPU time for a request. */
+async function measure({ policy, tenants, traffic }) {
+  const crowd = new Crowd(policies[policy](), tenants, traffic);
+  const play = async (count) => {
+    // Every turn of the event loop dispatches a thousand at most.
+    for (let played = 0; played < count; played += 500) {
+      crowd.play(500);
       await turn();
-      const before = process.cpuUsage();
-      // Every turn of the event loop dispatches a thousand at most.
-      for (let played = 0; played < requests; played += 500) {
-        way.crowd.play(500);
-        await turn();
-      }
-      const { user, system } = process.cpuUsage(before);
-      if (round >= 0) way.ns.push(((user + system) / requests) * 1000);
+    }
+  };
+  await play(Math.max(requests, 2 * tenants));
+  const before = process.cpuUsage();
+  await play(requests);
+  const { user, system } = process.cpuUsage(before);
+  console.log(((user + system) / requests) * 1000);
+}
+
+function measureApart(measurement) {
+  const self = fileURLToPath(import.meta.url);
+  const given = ['--child', JSON.stringify(measurement), String(rounds), String(requests)];
+  return Number(execFileSync(process.execPath, [self, ...given], { encoding: 'utf8' }));
+}
+
+function compare(tenants, traffic) {
+  const names = Object.keys(policies);
+  const ns = Object.fromEntries(names.map((policy) => [policy, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (let i = 0; i < names.length; i++) {
+      const policy = names[(i + round) % names.length];
+      ns[policy].push(measureApart({ policy, tenants, traffic }));
     }
   }
-  const [turns, disorder] = ways;
-  for (const { name, ns } of ways) {
-    const over = (base) => median(ns.map((each, round) => each / base.ns[round])).toFixed(2);
-    const figures = `${median(ns).toFixed(0).padStart(6)} ns  × ${over(turns)} round robin  × ${over(disorder)} any order`;
-    console.log(`${String(tenants).padStart(7)} tenants  ${name.padEnd(20)} ${figures}`);
+  for (const policy of names) {
+    const over = (base) => median(ns[policy].map((each, round) => each / ns[base][round])).toFixed(2);
+    const figures = `${median(ns[policy]).toFixed(0).padStart(6)} ns  × ${over('roundRobin')} round robin  × ${over('anyOrder')} any order`;
+    console.log(`${String(tenants).padStart(7)} tenants  ${traffic.padEnd(10)}  ${policy.padEnd(20)} ${figures}`);
   }
 }
 
@@ -105,21 +147,27 @@ function heapPerTenant(make, tenants) {
   return bytes;
 }
 
+function tellHeap() {
+  if (globalThis.gc === undefined) return;
+  const tenants = 50_000;
+  heapPerTenant(roundRobin, tenants);
+  const base = heapPerTenant(roundRobin, tenants);
+  for (const [name, make] of Object.entries(policies)) {
+    const bytes = heapPerTenant(make, tenants) - base;
+    console.log(`${name.padEnd(20)} ${bytes.toFixed(0).padStart(5)} B for a waiting tenant beyond round robin`);
+  }
+}
+
 function used() {
   for (let i = 0; i < 4; i++) globalThis.gc?.();
   return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
 }
 
-for (const tenants of [1, 1000, 100_000]) await compare(tenants);
-if (globalThis.gc !== undefined) {
-  const tenants = 50_000;
-  heapPerTenant(roundRobin, tenants);
-  const base = heapPerTenant(roundRobin, tenants);
-  for (const [name, make] of Object.entries(policies)) {
-    console.log(
-      `${name.padEnd(20)} ${(heapPerTenant(make, tenants) - base).toFixed(0).padStart(5)} B for a waiting tenant beyond round robin`,
-    );
-  }
+if (values.child !== undefined) {
+  await measure(JSON.parse(values.child));
+} else {
+  for (const tenants of [1, 1000, 100_000]) for (const traffic of ['in turn', 'at random']) compare(tenants, traffic);
+  tellHeap();
 }
 // What waits keeps a timer.
 process.exit();
