@@ -42,8 +42,8 @@ export interface Lease {
    */
   readonly signal: AbortSignal;
   /**
-   * @internal Calls `listener` once when `signal` aborts, or at once when it has, in place of an earlier listener. For a host that runs every
-   * request itself: making a signal and listening to it costs more than everything else of a lease (bench: gateway).
+   * Calls `listener` once when `signal` aborts, with its reason, or at once when it has; it takes the place of an earlier listener. For a
+   * host whose way of a request is hot: making a signal and listening to it costs more than everything else of a lease (bench: gateway).
    */
   onAbort(listener: (reason: unknown) => void): void;
   /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
