@@ -4,7 +4,7 @@ export { expect, vi } from 'vitest';
 
 /** The tests that were collected, in order, with the names of their groups. */
 export const collected = [];
-let groups = [];
+const groups = [];
 
 export function it(name, run) {
   collected.push({ name: [...groups, name].join(' > '), run });
