@@ -43,11 +43,22 @@ const charted = [
 ];
 const chartedBounds = ['denque', 'permit'];
 
-export function writePage({ scenarios: measured, servers }, subjects) {
+/** Figures of bench/gateway, and the heads of their columns. */
+const gatewayColumns = {
+  jsonUs: 'CPU of a JSON request, µs',
+  'eventUs-200': 'CPU of an event, 200 streams, µs',
+  'eventUs-1000': 'CPU of an event, 1,000 streams, µs',
+  aloneUs: 'a request alone, µs',
+  firstEventUs: 'to the first event, µs',
+  'streamBytes-1000': 'memory of an open stream, B',
+};
+const gatewayRatios = { jsonUs: 'JSON ÷ node:http', 'eventUs-200': 'event ÷ node:http' };
+
+export function writePage({ scenarios: measured, servers, gateways = [] }, subjects) {
   // In the order of the report, whenever each was measured.
   const scenarios = known.flatMap(({ name }) => measured.find((scenario) => scenario.name === name) ?? []);
   const parts = {
-    origin: originLines([...scenarios, ...servers]),
+    origin: originLines([...scenarios, ...servers, ...gateways]),
     engine: engineInWords(scenarios),
     targets: targetTable(judgeTargets(scenarios)),
     subjects: subjectTable(subjects),
@@ -57,6 +68,7 @@ export function writePage({ scenarios: measured, servers }, subjects) {
       .join('\n\n'),
     matrix: matrixTable(scenarios.filter(({ name }) => name.startsWith('matrix'))),
     http: serverTable(servers),
+    gateways: gatewayTable(gateways),
   };
   const page = readFileSync(frame, 'utf8').replace(/<!-- (\w+) -->/g, (_, name) => parts[name]);
   writeFileSync(new URL('benchmarks.md', docs), page);
@@ -126,6 +138,15 @@ function serverTable(servers) {
     ['', 'requests/s without', 'requests/s with', 'with ÷ without', 'added at the median, µs', 'added at the 99th percentile, µs'],
     rows,
   );
+}
+
+function gatewayTable(gateways) {
+  const rows = gateways.map(({ name, figures }) => [
+    name === 'headgate' ? '**headgate gateway**' : name,
+    ...Object.keys(gatewayColumns).map((figure) => spread(figures[figure])),
+    ...Object.keys(gatewayRatios).map((figure) => spread(figures[`${figure}-to-node:http`])),
+  ]);
+  return table(['', ...Object.values(gatewayColumns), ...Object.values(gatewayRatios)], rows);
 }
 
 function chartRows(scenarios) {

@@ -13,12 +13,12 @@ export function readResults() {
   }
 }
 
-/** Replaces what was measured anew and keeps the rest; `kind` is `scenarios` or `servers`. */
+/** Replaces what was measured anew and keeps the rest; `kind` is `scenarios`, `servers` or `gateways`. */
 export function mergeResults(kind, measured) {
   const results = readResults();
   const origin = { takenOn: today(), machine: describeMachine() };
   const fresh = new Map(measured.map((entry) => [entry.name, { ...entry, ...origin }]));
-  const kept = results[kind].map((entry) => fresh.get(entry.name) ?? entry);
+  const kept = (results[kind] ?? []).map((entry) => fresh.get(entry.name) ?? entry);
   const known = new Set(kept.map(({ name }) => name));
   const merged = { ...results, [kind]: [...kept, ...[...fresh.values()].filter(({ name }) => !known.has(name))] };
   writeFileSync(file, `${JSON.stringify(merged, roundFigures, 1)}\n`);

@@ -310,7 +310,14 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     controller.abort(reason);
     const { onAbort } = this.own();
     this.own().onAbort = undefined;
-    onAbort?.(controller.signal.reason);
+    try {
+      onAbort?.(controller.signal.reason);
+    } catch (error) {
+      // Whoever aborts, an evictor for instance, has more to do.
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 
   onAbort(listener: (reason: unknown) => void): void {

@@ -42,8 +42,9 @@ export interface Lease {
    */
   readonly signal: AbortSignal;
   /**
-   * Calls `listener` once when `signal` aborts, with its reason, or at once when it has; it takes the place of an earlier listener. For a
-   * host whose way of a request is hot: making a signal and listening to it costs more than everything else of a lease (bench: gateway).
+   * Calls `listener` once with the reason when `signal` aborts, or at once when it has; it replaces an earlier listener. What it
+   * throws is uncaught, as with a listener of the signal. For a host that runs every request itself: making a signal and listening to it
+   * costs more than all the rest of a lease.
    */
   onAbort(listener: (reason: unknown) => void): void;
   /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   concurrencyDetector,
   EndpointPool,
@@ -51,6 +51,20 @@ describe('a lease', () => {
     lease.abort('again');
     expect(heard).toEqual([lease.signal.reason]);
     expect(lease.signal.reason).toMatchObject({ name: 'AbortError' });
+  });
+
+  it('is aborted whatever its listener throws, which is uncaught', () => {
+    const uncaught: (() => void)[] = [];
+    vi.stubGlobal('queueMicrotask', (task: () => void) => uncaught.push(task));
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const lease = runNow(makeFlow().flow);
+    lease.onAbort(() => {
+      throw new Error('a bug of the host');
+    });
+    lease.abort();
+    expect(lease.signal.aborted).toBe(true);
+    expect(uncaught).toHaveLength(1);
+    expect(uncaught[0]).toThrow('a bug of the host');
   });
 
   it('tells a listener that comes after its end at once', () => {
