@@ -82,7 +82,6 @@ class Attempt implements RelayHost {
   start(): void {
     const relay = new Relay(this.call, this);
     this.lease.onAbort((reason) => relay.abort(reason));
-    if (relay.isSettled) return; // given up before it began
     try {
       this.options.agent.dispatch(requestOf(this.call, this.options), relay);
     } catch (error) {

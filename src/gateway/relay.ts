@@ -55,7 +55,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   private readonly call: Call;
   private readonly host: RelayHost;
   private controller: Controller | undefined = undefined;
-  isSettled = false;
+  private isSettled = false;
   private status = 0;
   private headers: IncomingHttpHeaders = {};
   /** The beginning of an answer that may be kept; undefined while bytes pass. */

@@ -306,24 +306,21 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   }
 
   abort(reason?: unknown): void {
-    const { controller } = this;
-    controller.abort(reason);
-    const { onAbort } = this.own();
-    this.own().onAbort = undefined;
-    try {
-      onAbort?.(controller.signal.reason);
-    } catch (error) {
-      // Whoever aborts, an evictor for instance, has more to do.
-      queueMicrotask(() => {
-        throw error;
-      });
-    }
+    this.controller.abort(reason);
+    this.tellAborted();
   }
 
   onAbort(listener: (reason: unknown) => void): void {
     const own = this.own();
-    if (own.controller?.signal.aborted === true) listener(own.controller.signal.reason);
-    else own.onAbort = listener;
+    own.onAbort = listener;
+    if (own.controller?.signal.aborted) this.tellAborted();
+  }
+
+  /** In a microtask, because whoever aborts has more to do: what the listener throws is no matter of its own. */
+  private tellAborted(): void {
+    const { onAbort } = this.own();
+    this.own().onAbort = undefined;
+    if (onAbort !== undefined) queueMicrotask(() => onAbort(this.signal.reason));
   }
 
   /** Asks for the seat; it stays taken until `release`. */

@@ -42,7 +42,7 @@ export interface Lease {
    */
   readonly signal: AbortSignal;
   /**
-   * Calls `listener` once with the reason when `signal` aborts, or at once when it has; it replaces an earlier listener. What it
+   * Calls `listener` once with the reason, in a microtask, when `signal` aborts or has aborted; it replaces an earlier listener. What it
    * throws is uncaught, as with a listener of the signal. For a host that runs every request itself: making a signal and listening to it
    * costs more than all the rest of a lease.
    */

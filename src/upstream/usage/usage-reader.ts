@@ -1,5 +1,5 @@
 /** Reads from a response that passes by what it cost, and keeps the lease informed. */
-import { contentPieces, fieldsOf } from '../../base/stream/content-pieces.js';
+import { contentPieces } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';
 import { TextPieces } from '../../base/stream/text-pieces.js';
 import { type Lease, schemas, type Usage } from '../../index.js';
@@ -22,9 +22,6 @@ export interface UsageReaderOptions {
 
 /** Usage objects are small. */
 const longestUsage = 65_536;
-
-/** Characters of a JSON body that came in one piece up to which parsing it whole is cheaper than looking for its usage. */
-const longestParsed = 4096;
 
 const { flag, object, optional, positiveInteger, value } = schemas;
 
@@ -52,8 +49,6 @@ export class UsageReader {
   private readonly text = new TextPieces();
   private readonly repeated = new RepeatedDelta();
   private body: SseData | JsonMember | undefined = undefined;
-  /** The first piece of a JSON body, while it may be all. */
-  private beginning: string | undefined = undefined;
   private readonly lease: Pick<Lease, 'report'> | undefined;
   private readonly reportEveryTokens: number;
   private readonly longestEvent: number;
@@ -103,36 +98,20 @@ export class UsageReader {
   /** The body has ended, whole or cut off. */
   end(): void {
     this.read(this.text.end());
-    if (this.beginning !== undefined) this.told(readUsage(usageIn(this.beginning)));
-    else if (this.body instanceof SseData) this.body.end();
+    if (this.body instanceof SseData) this.body.end();
     else this.told(readUsage(this.body?.value));
     this.report();
   }
 
   /** The first letter tells a JSON body from a stream of events. */
   private read(text: string): void {
-    if (text === '') return;
     if (this.body === undefined) {
-      if (this.beginning === undefined) this.begin(text);
-      else this.goOn(this.beginning, text);
-    } else {
-      this.body.push(text);
+      const first = text.trimStart();
+      if (first === '') return;
+      this.body = first.startsWith('{')
+        ? new JsonMember('usage', longestUsage)
+        : new SseData(this.longestEvent, (data) => this.event(data));
     }
-  }
-
-  private begin(text: string): void {
-    const first = text.trimStart();
-    if (first === '') return;
-    if (!first.startsWith('{')) this.body = new SseData(this.longestEvent, (data) => this.event(data));
-    else if (text.length > longestParsed) this.body = new JsonMember('usage', longestUsage);
-    else this.beginning = text;
-    this.body?.push(text);
-  }
-
-  private goOn(beginning: string, text: string): void {
-    this.beginning = undefined;
-    this.body = new JsonMember('usage', longestUsage);
-    this.body.push(beginning);
     this.body.push(text);
   }
 
@@ -172,17 +151,6 @@ export class UsageReader {
     this.reportedTokens = this.completionTokens;
     if (usage.promptTokens !== undefined || usage.completionTokens !== undefined) this.lease?.report(usage);
   }
-}
-
-/** What a JSON body that came in one piece says of its usage; undefined when it says nothing. */
-function usageIn(body: string): unknown {
-  if (!body.includes('"usage"')) return undefined;
-  const parsed = parseJson(body);
-  if (parsed !== undefined) return fieldsOf(parsed)?.usage;
-  // One that was cut off, or has something after its end.
-  const member = new JsonMember('usage', longestUsage);
-  member.push(body);
-  return member.value;
 }
 
 /**
