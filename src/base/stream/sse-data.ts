@@ -24,12 +24,11 @@ export class SseData {
 
   push(text: string): void {
     if (text === '') return;
-    let lines = this.endedWithReturn && text.startsWith('\n') ? text.slice(1) : text;
+    let start = this.endedWithReturn && text.startsWith('\n') ? 1 : 0;
     this.endedWithReturn = text.endsWith('\r');
-    // Nearly every server ends its lines with a line feed alone, which is found several times as fast as one of three ends.
-    if (lines.includes('\r')) lines = lines.replace(lineEnd, '\n');
-    let start = 0;
-    for (let end = lines.indexOf('\n'); end >= 0; end = lines.indexOf('\n', start)) {
+    // A line feed alone is found several times as fast as one of three ends.
+    const lines = text.replace(lineEnd, '\n');
+    for (let end = lines.indexOf('\n', start); end >= 0; end = lines.indexOf('\n', start)) {
       this.line(this.rest + lines.slice(start, end));
       this.rest = '';
       start = end + 1;

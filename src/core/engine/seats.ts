@@ -307,20 +307,16 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   abort(reason?: unknown): void {
     this.controller.abort(reason);
-    this.tellAborted();
+    const own = this.own();
+    // Whoever aborts has more to do: what the listener throws is no matter of its own.
+    if (own.onAbort) queueMicrotask(own.onAbort.bind(this, this.signal.reason));
+    own.onAbort = undefined;
   }
 
   onAbort(listener: (reason: unknown) => void): void {
     const own = this.own();
     own.onAbort = listener;
-    if (own.controller?.signal.aborted) this.tellAborted();
-  }
-
-  /** In a microtask, because whoever aborts has more to do: what the listener throws is no matter of its own. */
-  private tellAborted(): void {
-    const { onAbort } = this.own();
-    this.own().onAbort = undefined;
-    if (onAbort !== undefined) queueMicrotask(() => onAbort(this.signal.reason));
+    if (own.controller?.signal.aborted) this.abort();
   }
 
   /** Asks for the seat; it stays taken until `release`. */

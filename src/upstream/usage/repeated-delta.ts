@@ -11,13 +11,14 @@
 import { fieldsOf } from '../../base/stream/content-pieces.js';
 
 export class RepeatedDelta {
-  private before: string | undefined = undefined;
+  /** No event begins with a space. */
+  private before = ' ';
   private after = '';
 
   /** Whether the event is like the one that was learnt last. */
   has(data: string): boolean {
     const { before, after } = this;
-    if (before === undefined || !data.startsWith(before) || !data.endsWith(after)) return false;
+    if (!data.startsWith(before) || !data.endsWith(after)) return false;
     const end = data.length - after.length;
     // The first quote ends the text, unless an escape comes before it.
     return end > before.length && data.indexOf('"', before.length) === end && !data.includes('\\', before.length);
@@ -25,7 +26,7 @@ export class RepeatedDelta {
 
   /** Learns an event that brings one piece of content, and nothing else to read. */
   learn(data: string, event: unknown): void {
-    this.before = undefined;
+    this.before = ' ';
     const text = textOf(event);
     if (text === undefined) return;
     const quoted = `"${text}"`;
@@ -36,10 +37,9 @@ export class RepeatedDelta {
   }
 }
 
-/** The text that the event brings, in the interfaces whose events repeat. */
+/** The text that a chunk of a chat completion brings. */
 function textOf(event: unknown): string | undefined {
-  const { choices, delta } = fieldsOf(event) ?? {};
-  const choice = Array.isArray(choices) ? fieldsOf(choices[0]) : undefined;
-  const text = fieldsOf(choice?.delta)?.content ?? choice?.text ?? fieldsOf(delta)?.text;
-  return typeof text === 'string' && text !== '' ? text : undefined;
+  const choices = fieldsOf(event)?.choices;
+  const text = Array.isArray(choices) ? fieldsOf(fieldsOf(choices[0])?.delta)?.content : undefined;
+  return typeof text === 'string' ? text : undefined;
 }
