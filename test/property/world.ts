@@ -122,7 +122,7 @@ export class World {
       const { waiting, waitingBytes, inFlight, inFlightTokens, state } = host.flow.stats();
       same(`left behind (${state})`, waiting + waitingBytes + inFlight + inFlightTokens, 0);
     }
-    if (this.pool !== undefined) same('controllers on the pool', (Reflect.get(this.pool, 'listeners') as unknown[]).length, 0);
+    if (this.pool !== undefined) same('controllers on the pool', this.pool.controllers.length, 0);
     for (const { subscribers } of this.dials as { subscribers?: number }[]) same('subscribers', subscribers ?? 0, 0);
   }
 

