@@ -1,7 +1,15 @@
 /** What becomes of a request that comes in, where several answers are near. */
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type FlowControllerOptions } from '../../../src/index.js';
-import { dial, dropOf, key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
+import {
+  concurrencyDetector,
+  type EndpointFilter,
+  EndpointPool,
+  type FlowControllerOptions,
+  globalStrict,
+  type SaturationDetector,
+} from '../../../src/index.js';
+import { audit } from '../../../src/testing/index.js';
+import { dial, dropOf, key, leaseOf, makeFlow, request, runNow, turns } from '../../support/flow.js';
 
 /** A controller with an open gate and one server without room: requests wait for the server alone. */
 function openGateFullServer(options: Partial<FlowControllerOptions> = {}) {
@@ -160,5 +168,155 @@ describe('a signal that cannot be asked when its request is put back', () => {
     const again = lease.requeue();
     leaseOf(await premium).release();
     expect(leaseOf(await again).fairnessId).toBe('batch');
+  });
+});
+
+describe('a newcomer behind others', () => {
+  it('is no reason to ask a detector that announces its changes', () => {
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ saturationDetector: detector });
+    const asked = [1, 2, 3].map(() => {
+      void flow.enqueue(request, key());
+      return detector.reads;
+    });
+    expect(asked).toEqual([1, 1, 1]);
+  });
+
+  it('is a reason to ask one that does not', () => {
+    const detector = dial(1);
+    const { flow } = makeFlow({ saturationDetector: detector });
+    void flow.enqueue(request, key('a'));
+    detector.value = 0;
+    void flow.enqueue(request, key('b'));
+    expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 2 });
+  });
+
+  /** An open gate that announces its changes, and a server without room: what waits lets nothing pass in its band. */
+  function servedInTurn(options: Partial<FlowControllerOptions> = {}) {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const asked = { room: 0 };
+    const saturationDetector: SaturationDetector = {
+      ...dial(0, true),
+      filter: () => {
+        asked.room++;
+        return [];
+      },
+    };
+    return { asked, ...makeFlow({ pool, headroom: 'required', holBlocking: 'band', saturationDetector, ...options }) };
+  }
+  const all: EndpointFilter = { type: 'all', classOf: () => 'class', keep: (endpoints) => endpoints };
+
+  it('is no reason to look for room where every request may go to every server, also after new options', () => {
+    const { flow, asked } = servedInTurn();
+    void flow.enqueue(request, key());
+    const before = asked.room;
+    void flow.enqueue(request, key());
+    expect(asked.room).toBe(before);
+    flow.reconfigure({});
+    const after = asked.room;
+    void flow.enqueue(request, key());
+    expect(asked.room).toBe(after);
+  });
+
+  it('is a reason to look for room where it may go elsewhere, unless a band above it waits', () => {
+    const { flow, asked } = servedInTurn({ endpointFilters: [all] });
+    void flow.enqueue(request, key('a', 0));
+    const before = asked.room;
+    void flow.enqueue(request, key('b', 0));
+    expect(asked.room).toBeGreaterThan(before);
+    const after = asked.room;
+    void flow.enqueue(request, key('c', -1));
+    expect(asked.room).toBe(after);
+  });
+
+  it('of a flow that came to its cap a moment ago waits with the others of its flow', async () => {
+    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 2 }), flows: { a: { maxInFlight: 1 } } });
+    const others = [runNow(flow, { fairnessId: 'x' }), runNow(flow, { fairnessId: 'y' })];
+    const waiting = [1, 2].map(() => flow.enqueue(request, key('a')));
+    others[0]?.release();
+    // The gate is closed again, so that nobody has looked at the second one of `a` since the first one went.
+    waiting.push(flow.enqueue(request, key('a')));
+    expect(audit(flow).violations).toEqual([]);
+    others[1]?.release();
+    for (const outcome of waiting) {
+      expect(flow.stats().inFlight).toBeLessThanOrEqual(1);
+      leaseOf(await outcome).release();
+    }
+    expect(audit(flow).violations).toEqual([]);
+  });
+});
+
+describe('a request that goes at once', () => {
+  const unlimited = { maxRequests: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
+
+  it.each<[string, Partial<FlowControllerOptions>]>([
+    [
+      'below the limits of its flow',
+      { defaultBand: { fairness: globalStrict(), flowLimits: { maxRequests: 5, maxBytes: request.byteSize } } },
+    ],
+    [
+      'without limits, beside flows that have settings of their own',
+      { defaultBand: { fairness: globalStrict(), flowLimits: unlimited }, flows: { vip: { weight: 2 } } },
+    ],
+  ])('%s takes no place among the flows', (_, options) => {
+    const { flow } = makeFlow({ saturationDetector: dial(0), ...options });
+    runNow(flow);
+    expect(flow.stats()).toMatchObject({ inFlight: 1, flows: 0 });
+  });
+});
+
+describe('a request that is judged by itself', () => {
+  /** Has no room for anybody before the instant 1000. */
+  function fullUntil1000(ttlMs: number) {
+    const detector: SaturationDetector = {
+      type: 'full',
+      saturation: () => 0,
+      withRoomFor: (endpoints, _, nowMs) => (nowMs < 1000 ? [] : endpoints),
+      waitOf: () => ({ atMs: 1000, notBeforeMs: 1000, missing: 'room' }),
+    };
+    return makeFlow({ saturationDetector: detector, defaultRequestTtl: ttlMs });
+  }
+
+  it('waits where there is room at the very end of its time', async () => {
+    const { flow, clock } = fullUntil1000(1000);
+    void flow.enqueue(request, key());
+    clock.advance(999);
+    await turns();
+    expect(flow.stats()).toMatchObject({ waiting: 1, inFlight: 0 });
+  });
+
+  it('is dropped at once where its time is up before', async () => {
+    const { flow } = fullUntil1000(999);
+    const drop = dropOf(await flow.enqueue(request, key()));
+    expect(drop).toMatchObject({ type: 'RejectedCapacity', reason: 'over-quota', detail: 'room', retryAfterMs: 1000, queuedMs: 0 });
+  });
+
+  it('waits where nobody knows for how long', () => {
+    const detector: SaturationDetector = { type: 'full', saturation: () => 0, withRoomFor: () => [] };
+    const { flow } = makeFlow({ saturationDetector: detector });
+    void flow.enqueue(request, key());
+    expect(flow.stats()).toMatchObject({ waiting: 1, rejected: 0 });
+  });
+});
+
+describe('tryEnqueue from inside an operation', () => {
+  it('refuses a request that cannot be read', () => {
+    const { flow } = makeFlow();
+    const unreadable = {
+      get byteSize(): number {
+        throw new Error('unreadable');
+      },
+    };
+    const names: string[] = [];
+    flow.on('dispatched', () => {
+      try {
+        flow.tryEnqueue(unreadable, key());
+      } catch (error) {
+        names.push((error as Error).name);
+      }
+    });
+    runNow(flow);
+    expect(names).toEqual(['FlowConfigError']);
   });
 });

@@ -327,3 +327,109 @@ describe('a band with a detector of its own', () => {
     expect(announcing.subscribers).toBe(0);
   });
 });
+
+describe('the endpoints of a class', () => {
+  /** One server, and a filter that says how often it was asked which servers it keeps. */
+  function asking() {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const asked: string[] = [];
+    const byFairnessId: EndpointFilter = {
+      type: 'by-fairness-id',
+      classOf: (item) => item.fairnessId,
+      keep: (endpoints, requestClass) => {
+        asked.push(requestClass);
+        return endpoints;
+      },
+    };
+    const { flow } = makeFlow({ pool, endpointFilters: [byFairnessId], saturationDetector: dial(0) });
+    return { pool, asked, send: (fairnessId: string) => runNow(flow, { fairnessId }) };
+  }
+
+  it('are worked out once, until the pool changes', () => {
+    const { pool, asked, send } = asking();
+    for (const id of ['x', 'y', 'x', 'y']) send(id);
+    expect(asked).toEqual(['x', 'y']);
+    pool.add('b');
+    send('x');
+    expect(asked).toEqual(['x', 'y', 'x']);
+  });
+
+  it('are remembered for a thousand classes, and worked out again where there are more', () => {
+    const { asked, send } = asking();
+    for (let i = 0; i < 1000; i++) send(`class-${i}`);
+    send('class-0');
+    expect(asked).toHaveLength(1000);
+    send('class-1000');
+    send('class-0');
+    expect(asked.slice(1000)).toEqual(['class-1000', 'class-0']);
+  });
+
+  it('are all of the pool where the filter does not restrict the request, which is no fault', () => {
+    const silent: EndpointFilter = { type: 'silent', classOf: () => undefined, keep: () => [] };
+    const { flow } = makeFlow({ pool: pair(), endpointFilters: [silent], saturationDetector: dial(0) });
+    const errors = record(flow, 'pluginError');
+    expect([runNow(flow), runNow(flow)].map(({ endpoint }) => endpoint?.id).sort()).toEqual(['a', 'b']);
+    expect(errors).toEqual([]);
+  });
+});
+
+describe('a picker that throws', () => {
+  it('is reported', () => {
+    const pick = () => {
+      throw new Error('broken picker');
+    };
+    const { flow } = makeFlow({ pool: pair(), endpointPicker: { type: 'throwing', pick }, saturationDetector: dial(0) });
+    const errors = record(flow, 'pluginError');
+    runNow(flow);
+    expect(errors).toMatchObject([
+      { kind: 'endpointPicker', type: 'throwing', error: { message: expect.stringContaining('broken picker') } },
+    ]);
+  });
+});
+
+describe('a controller without a pool', () => {
+  it('has one place, which a detector of single requests judges and no filter of servers', () => {
+    const judge: SaturationDetector = {
+      type: 'judge',
+      saturation: () => 0,
+      withRoomFor: (endpoints, { tokens }) => (tokens > 1 ? [] : endpoints),
+      filter: () => [],
+    };
+    const { flow } = makeFlow({ headroom: 'required', saturationDetector: judge });
+    expect(flow.tryEnqueue({ ...request, tokens: 2 }, key())).toBeUndefined();
+    expect(leaseOf(flow.tryEnqueue({ ...request, tokens: 1 }, key())).endpoint).toBeUndefined();
+  });
+});
+
+describe('in shadow mode a request that would wait', () => {
+  /** Two servers behind a closed gate. */
+  function closedGate(endpointFilters: readonly EndpointFilter[] = []) {
+    const pool = pair();
+    const { flow } = makeFlow({ pool, endpointFilters, mode: 'shadow', saturationDetector: dial(1) });
+    return { pool, send: () => leaseOf(flow.tryEnqueue(request, key())).endpoint?.id };
+  }
+
+  it('goes to a server that is well', () => {
+    const { pool, send } = closedGate();
+    pool.update('a', { state: 'ill' });
+    expect([send(), send()]).toEqual(['b', 'b']);
+  });
+
+  it('goes to any server where none is well', () => {
+    const { pool, send } = closedGate();
+    for (const id of ['a', 'b']) pool.update(id, { state: 'ill' });
+    expect([send(), send()].sort()).toEqual(['a', 'b']);
+  });
+
+  it('is asked for its class once', () => {
+    let asked = 0;
+    const classOf = () => {
+      asked++;
+      return 'class';
+    };
+    const onlyB: EndpointFilter = { type: 'only-b', classOf, keep: (endpoints) => endpoints.filter(({ id }) => id === 'b') };
+    const { send } = closedGate([onlyB]);
+    expect([send(), send(), asked]).toEqual(['b', 'b', 2]);
+  });
+});
