@@ -90,8 +90,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
     isBusy,
     update(change) {
       const moved = parse(updateSchema(), change, 'busyThresholdDetector.update');
-      const given = Object.entries(moved).filter(([, threshold]) => threshold !== undefined);
-      const next = Object.entries({ ...thresholds, ...Object.fromEntries(given) }).filter(([, threshold]) => threshold !== null);
+      const next = Object.entries({ ...thresholds, ...moved }).filter(([, threshold]) => threshold !== null);
       thresholds = Object.freeze(Object.fromEntries(next));
       for (const listener of [...listeners]) listener();
     },

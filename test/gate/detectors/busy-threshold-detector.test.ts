@@ -66,7 +66,9 @@ describe('busyThresholdDetector', () => {
     expect(() => busyThresholdDetector({ activePrefillTokensThresholdFrac: -1 })).toThrow('activePrefillTokensThresholdFrac');
     const detector = busyThresholdDetector({ activeDecodeBlocksThreshold: 0.5 });
     const wrong = { activeDecodeBlocksThreshold: 0.9, activePrefillTokensThreshold: -1, activePrefillTokensThresholdFrac: Number.NaN };
-    expect(() => detector.update(wrong)).toThrow(/activePrefillTokensThreshold: expected an integer from 0 up, or null; got -1.*Frac/s);
+    expect(() => detector.update(wrong)).toThrow(
+      /^busyThresholdDetector\.update: .*activePrefillTokensThreshold: expected an integer from 0 up, or null; got -1.*Frac/s,
+    );
     expect(() => detector.update({ activeDecodeBlocks: 1 } as object)).toThrow('activeDecodeBlocksThreshold');
     expect(detector.thresholds).toEqual({ activeDecodeBlocksThreshold: 0.5 });
   });

@@ -14,8 +14,14 @@ function server(waitingQueueSize: number, kvCacheUsage: number, sampledAtMs = 0,
   return fakeEndpoint(id, { metrics: { waitingQueueSize, kvCacheUsage, runningRequests: 0, sampledAtMs }, unsampledRequests });
 }
 
+/** The same server with twice the weight. */
+function heavy(endpoint: EndpointView): EndpointView {
+  return { ...endpoint, weight: 2 };
+}
+
 describe('the roofline', () => {
   it('is 1 where one request waits in each server, unless told otherwise', () => {
+    expect(utilizationDetector()).toMatchObject({ type: 'utilization-detector', needsPool: true });
     expect(utilizationDetector().saturation(poolOf(server(1, 0)), 0)).toBe(1);
   });
 
@@ -31,6 +37,8 @@ describe('the roofline', () => {
     ['counts a server without metrics as full', {}, [fakeEndpoint('new'), server(0, 0)], 0.5],
     ['is 1 for an empty pool', {}, [], 1],
     ['counts what was sent since the sample as waiting', {}, [server(1, 0, 0, 3)], 0.8],
+    ['lets a server of twice the weight have twice the queue', {}, [heavy(server(5, 0))], 0.5],
+    ['counts a server of twice the weight twice', {}, [heavy(server(0, 0.8)), server(0, 0.2)], 0.75],
     ['does not when lag compensation is off', { lagCompensation: false }, [server(1, 0, 0, 3)], 0.2],
   ])('%s', (_, options, endpoints, expected) => {
     expect(atFive(options).saturation(poolOf(...endpoints), 0)).toBeCloseTo(expected, 12);
@@ -60,6 +68,13 @@ describe('the filter', () => {
   it.each<[string, UtilizationDetectorOptions, EndpointView[], string[]]>([
     ['strictly below both thresholds', {}, [server(4, 0.79), server(5, 0), server(0, 0.8)], ['w4k0.79']],
     ['strictly below the thresholds and their headroom', { headroom: 0.5 }, [server(7, 0), server(8, 0), server(0, 1.3)], ['w7k0']],
+    [
+      'below the threshold of the cache and its headroom',
+      { kvCacheUtilThreshold: 0.6, headroom: 0.5 },
+      [server(0, 0.95), server(0, 0.85)],
+      ['w0k0.85'],
+    ],
+    ['below the threshold of their weight', {}, [heavy(server(9, 0)), heavy(server(10, 0)), server(8, 0)], ['w9k0']],
     ['fresh', {}, [server(0, 0.1, -500), server(1, 0)], ['w1k0']],
     ['below the threshold with what was sent since the sample', {}, [server(2, 0, 0, 3), server(2, 0.1, 0, 2)], ['w2k0.1']],
   ])('keeps servers that are %s', (_, options, endpoints, expected) => {
@@ -81,7 +96,9 @@ it.each([
   [{ headroom: -1 }],
   [{ lagCompensation: 1 }],
 ])('refuses %o', (options) => {
-  expect(() => utilizationDetector(options as UtilizationDetectorOptions)).toThrow(FlowConfigError);
+  const make = (): unknown => utilizationDetector(options as UtilizationDetectorOptions);
+  expect(make).toThrow(FlowConfigError);
+  expect(make).toThrow(/^utilizationDetector: /);
 });
 
 describe('between two samples', () => {

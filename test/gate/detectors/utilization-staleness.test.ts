@@ -42,6 +42,27 @@ describe('stalenessPolicy', () => {
     expect(read()).toBe(0);
   });
 
+  it('counts an endpoint that never reported as full, where the last known figures count', () => {
+    const lastKnown = utilizationDetector({ stalenessPolicy: 'last-known', kvCacheUtilThreshold: 1 });
+    expect(lastKnown.saturation(poolOf(undefined), 0)).toBe(1);
+    expect(lastKnown.saturation(poolOf(undefined, 0.5), 0)).toBe(0.75);
+  });
+
+  it('says to which endpoints it is blind, and counts those it was asked about as stale', () => {
+    const blindTo = (stalenessPolicy: 'saturated' | 'last-known' | 'ignore', nowMs: number): unknown[] => {
+      const detector = utilizationDetector({ stalenessPolicy });
+      const blind = poolOf(0.5, undefined).endpoints.map((endpoint) => detector.isBlindTo?.(endpoint, nowMs));
+      return [...blind, detector.staleEndpoints];
+    };
+    expect([blindTo('saturated', 0), blindTo('saturated', 1000)]).toEqual([
+      [false, true, 1],
+      [true, true, 2],
+    ]);
+    // The last figures are as good as none are bad; and what is left out of the mean is still sent to.
+    expect(blindTo('last-known', 1000)).toEqual([false, true, 2]);
+    expect(blindTo('ignore', 1000)).toEqual([undefined, undefined, 0]);
+  });
+
   it('reads a pool of stale endpoints as full, or as empty', () => {
     expect(saturated.saturation(poolOf(undefined, undefined), 0)).toBe(1);
     expect(ignore.saturation(poolOf(undefined, undefined), 0)).toBe(0);

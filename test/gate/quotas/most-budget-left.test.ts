@@ -23,7 +23,7 @@ describe('mostBudgetLeft', () => {
 
   it('picks the less loaded of those with equally much left, and the first of those that are loaded alike', () => {
     expect([picked([0.5, 2], [0.5, 1]), picked([0.5, 1], [0.5, 2]), picked([0.5, 1], [0.5, 1])]).toEqual(['k1', 'k0', 'k0']);
-    expect(picked([0.5, 0], [0.6, 9])).toBe('k1');
+    expect([picked([0.5, 0], [0.6, 9]), picked([0.6, 9], [0.5, 0])]).toEqual(['k1', 'k0']);
   });
 
   it('asks for the very request, at the instant of the pick', () => {
@@ -40,8 +40,8 @@ describe('mostBudgetLeft in a file', () => {
     const asked: string[] = [];
     const make = () =>
       mostBudgetLeftPlugin.create(detector === undefined ? {} : { detector }, {
-        resolve: (_kind, name) => {
-          asked.push(name);
+        resolve: (kind, name) => {
+          asked.push(`${kind} ${name}`);
           return found as never;
         },
       });
@@ -52,7 +52,7 @@ describe('mostBudgetLeft in a file', () => {
     const detector = quotaDetector({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 1 }] }] });
     const [named, unnamed] = [create('keys', detector), create(undefined, detector)];
     expect([named.make().type, unnamed.make().type]).toEqual(Array(2).fill('most-budget-left-picker'));
-    expect([named.asked, unnamed.asked]).toEqual([['keys'], ['quota-detector']]);
+    expect([named.asked, unnamed.asked]).toEqual([['saturationDetector keys'], ['saturationDetector quota-detector']]);
   });
 
   it('says that another detector knows no budgets', () => {

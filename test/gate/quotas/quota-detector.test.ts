@@ -623,9 +623,6 @@ describe('options', () => {
     [{ groups: [{ quotas: [{ unit: 'requests', limit: 0 }] }] }, 'groups[0].quotas[0].limit'],
     [{ groups: [{ quotas: [{ unit: 'requests', limit: 1, per: 'soon' }] }] }, 'groups[0].quotas[0].per'],
     [{ groups: [{ quotas: [{ unit: 'requests', limit: 1, window: 'fixed', burst: 2 }] }] }, 'groups[0].quotas[0].burst'],
-    [{ groups: [{ by: 'label' }] }, 'groups[0].label'],
-    [{ groups: [{ by: 'endpoint', label: 'x' }] }, 'groups[0].label'],
-    [{ groups: [{ is: 'x' }] }, 'groups[0].is'],
     [{ output: 'most' }, 'output'],
     [{ cooldwon: 3 }, 'cooldwon'],
   ])('that cannot be right are told: %j', (options, path) => {
@@ -637,5 +634,22 @@ describe('options', () => {
     }
     expect(caught).toBeInstanceOf(FlowConfigError);
     expect((caught as FlowConfigError).issues.map((issue) => issue.path)).toEqual([path]);
+  });
+
+  it.each<[QuotaDetectorOptions, string]>([
+    [
+      { groups: [{ quotas: [{ unit: 'requests', limit: 1, window: 'fixed', burst: 2 }] }] },
+      'groups[0].quotas[0].burst: expected no burst, because only a gcra window has one; got one of a fixed window',
+    ],
+    [{ groups: [{ by: 'label' }] }, 'groups[0].label: expected the name of the label that the group is by; got none'],
+    [{ groups: [{ by: 'endpoint', label: 'x' }] }, 'groups[0].label: expected no label, because the group is by none; got "x"'],
+    [{ groups: [{ is: 'x' }] }, 'groups[0].is: expected nothing, because the group is the whole pool; got "x"'],
+  ])('of a group that contradict each other are told: %j', (options, told) => {
+    expect(() => quotaDetector(options)).toThrow(`quotaDetector: ${told}`);
+  });
+
+  it('may name one endpoint, or one value of a label', () => {
+    expect(quotaDetector({ groups: [{ by: 'endpoint', is: 'k1' }] }).type).toBe('quota-detector');
+    expect(quotaDetector({ groups: [{ by: 'label', label: 'account', is: 'A' }] }).type).toBe('quota-detector');
   });
 });

@@ -131,6 +131,20 @@ describe.each([
   });
 });
 
+describe.each([
+  ['gcra', (most: number): QuotaWindow => new GcraWindow(most, perMs, most)],
+  ['fixed', (most: number): QuotaWindow => new FixedWindow(most, perMs)],
+  ['sliding', (most: number): QuotaWindow => new SlidingWindow(most, perMs)],
+])('the balance of a %s window', (_kind, make) => {
+  it('may miss an amount by a billionth of the limit, and by no more', () => {
+    const window = make(1e9);
+    window.take(1, 0);
+    expect(window.roomAtMs(1e9, 0)).toBe(0);
+    window.take(1, 0);
+    expect(window.roomAtMs(1e9, 0)).toBeGreaterThan(0);
+  });
+});
+
 describe('over any history', () => {
   it('a gcra window admits at most burst + rate · span, whatever is given back', () => {
     fc.assert(
@@ -292,6 +306,15 @@ describe('a gcra window', () => {
     expect(window.used(300)).toBe(1);
   });
 
+  it('leaks what is missing of a taking after what was taken before that', () => {
+    const window = make();
+    const [first, second] = [window.take(4, 0), window.take(4, 0)];
+    window.settle(first, 6, 0);
+    // Six have leaked: four of the first and two of the second, of which two are left to give back.
+    window.settle(second, 0, 600);
+    expect(window.used(600)).toBe(2);
+  });
+
   it('takes now what is missing of a taking that is settled for more', () => {
     const window = make();
     const taking = window.take(2, 0);
@@ -318,6 +341,29 @@ describe('a sliding window', () => {
     expect(window.freeAtMs(500)).toBe(1400);
     expect([999, 1000, 1399, 1400].map((atMs) => window.used(atMs))).toEqual([8, 5, 5, 0]);
     expect([window.freeAtMs(1500), window.roomAtMs(limit, 1500)]).toEqual([1500, 1500]);
+  });
+
+  it('gives takings free one by one, however close together they are, while they are few', () => {
+    const window = new SlidingWindow(limit, perMs);
+    window.take(3, 0);
+    window.take(5, 1);
+    expect([999, 1000, 1001].map((atMs) => window.used(atMs))).toEqual([8, 5, 0]);
+  });
+
+  it('gives nothing back of what is free in the very instant of the settlement', () => {
+    const window = new SlidingWindow(limit, perMs);
+    const taking = window.take(5, 0);
+    window.take(4, 500);
+    window.settle(taking, 0, 1000);
+    expect(window.used(1000)).toBe(4);
+  });
+
+  it('counts nothing once all is free, however sums are rounded', () => {
+    const window = new SlidingWindow(limit, perMs);
+    // 0.7 + 0.1 − 0.7 − 0.1 is less than 0.
+    window.take(0.7, 0);
+    window.take(0.1, 10);
+    expect(window.used(1010)).toBe(0);
   });
 
   it('pays a debt of one limit in each length, beside what is taken meanwhile', () => {

@@ -48,8 +48,7 @@ describe('a session', () => {
     const table = make();
     const session = begun(table, 's');
     table.began(session, a, 10);
-    table.ended(session, 0, true);
-    expect(table.nextEndAtMs).toBe(Number.POSITIVE_INFINITY);
+    expect([table.ended(session, 0, true), table.nextEndAtMs]).toEqual([false, Number.POSITIVE_INFINITY]);
     table.ended(session, 50, true);
     expect(table.nextEndAtMs).toBe(1050);
   });
@@ -58,11 +57,9 @@ describe('a session', () => {
     const table = make();
     const [idle, busy] = [begun(table, 'idle'), begun(table, 'busy')];
     table.ended(idle, 0, true);
-    table.end(idle);
-    table.end(busy);
+    expect([table.end(idle), table.end(busy)]).toEqual([true, false]);
     expect([table.get('idle'), table.get('busy')]).toEqual([undefined, busy]);
-    table.ended(busy, 0, true);
-    expect(table.size).toBe(0);
+    expect([table.ended(busy, 0, true), table.size]).toEqual([true, 0]);
   });
 
   it('that was told to end lives on when it takes another turn', () => {
@@ -91,8 +88,28 @@ describe('a session', () => {
     table.ended(old, 0, true);
     table.end(old);
     const young = begun(table, 's', 70);
-    table.end(old);
+    expect(table.end(old)).toBe(false);
     expect([table.get('s'), table.tokensAt(a)]).toEqual([young, 70]);
+  });
+});
+
+describe('a session of which another replica tells', () => {
+  it('is resident there until it ends, or has a turn here', () => {
+    const table = make();
+    const [ending, coming] = [new Session('ending', undefined), new Session('coming', undefined)];
+    for (const session of [ending, coming]) table.adopt(session, a.id, 10);
+    expect([table.size, table.idleSize, table.elsewhereSize, table.tokens]).toEqual([2, 0, 2, 20]);
+    expect([table.end(ending), table.elsewhereSize, table.tokens]).toEqual([true, 1, 10]);
+    table.began(coming, a, 10);
+    expect([table.size, table.elsewhereSize]).toEqual([1, 0]);
+  });
+
+  it('was served there, and stays when nothing of its turn here is sent', () => {
+    const table = make();
+    const session = new Session('s', undefined);
+    table.adopt(session, a.id, 10);
+    table.began(session, b, 10);
+    expect([table.ended(session, 0, false), table.get('s')]).toEqual([false, session]);
   });
 });
 
@@ -113,7 +130,7 @@ describe('what an endpoint holds', () => {
     const table = make();
     const session = begun(table, 's', 100);
     table.settleAt(b.id, session, 120);
-    expect([table.tokensAt(a), table.tokensAt(b)]).toEqual([0, 120]);
+    expect([table.tokensAt(a), table.tokensAt(b), table.tokens]).toEqual([0, 120, 120]);
   });
 
   it('does not grow for a session that is gone', () => {
@@ -122,7 +139,7 @@ describe('what an endpoint holds', () => {
     table.ended(session, 0, true);
     table.end(session);
     table.grew(session, 500);
-    expect(table.tokensAt(a)).toBe(0);
+    expect([table.tokensAt(a), table.tokens]).toEqual([0, 0]);
   });
 
   it('is one token at least for each session, so that those of unknown size are bounded too', () => {
@@ -138,12 +155,12 @@ describe('what an endpoint holds', () => {
     const [first, second] = [begun(table, 'first', 60, prefix), begun(table, 'second', 70, { ...prefix, tokens: 40 })];
     begun(table, 'other', 30, { id: 'other', tokens: 20 });
     // 10 + 30 beside the prefix of 50, and 10 beside the one of 20.
-    expect(table.tokensAt(a)).toBe(10 + 30 + 50 + 10 + 20);
+    expect([table.tokensAt(a), table.tokens]).toEqual([120, 10 + 30 + 50 + 10 + 20]);
     for (const session of [first, second]) table.ended(session, 0, true);
     table.end(first);
     expect(table.tokensAt(a)).toBe(30 + 50 + 30);
     table.end(second);
-    expect(table.tokensAt(a)).toBe(30);
+    expect([table.tokensAt(a), table.tokens]).toEqual([30, 30]);
   });
 
   it('is foretold for a session that may come', () => {

@@ -12,6 +12,7 @@ function limitsOf(options: Partial<Gradient2Options>, ...latencies: readonly num
 
 describe('gradient2', () => {
   it('goes a fifth of the way to the limit and its queue', () => {
+    expect(gradient2({ maxLimit: 1000 }).type).toBe('gradient2-detector');
     // 20 → 20.8 → 21.6 → 22.4; used is the whole number.
     expect(limitsOf({}, 100, 100, 100)).toEqual([20, 21, 22]);
     expect(limitsOf({ smoothing: 1 }, 100, 100)).toEqual([24, 28]);
@@ -46,6 +47,23 @@ describe('gradient2', () => {
     expect(feed.play({ ttftMs: 200 })).toBe(100);
   });
 
+  it('averages evenly over ten windows, and then by how far the long run goes back', () => {
+    const options = { initialLimit: 100, smoothing: 1, queueSize: 0 };
+    const ten = Array.from({ length: 10 }, () => 100);
+    // 200 moves the long run of 600 windows by a third, and 400 that of 3 windows half of the way, to 250.
+    expect(limitsOf(options, ...ten, 200).at(-1)).toBe(75);
+    expect(limitsOf({ ...options, longWindows: 3 }, ...ten, 400).at(-1)).toBe(93);
+  });
+
+  it('forgets nothing of a past that was twice as slow and no more', () => {
+    // The mean of 300, 100 and 500 is 300: 1.5 · 300 / 500.
+    expect(limitsOf({ initialLimit: 100, smoothing: 1, queueSize: 0 }, 300, 100, 500)).toEqual([100, 100, 90]);
+  });
+
+  it('takes latencies of nothing for fast', () => {
+    expect(limitsOf({ smoothing: 1 }, 0, 0)).toEqual([24, 28]);
+  });
+
   it('does not fall below 20 unless told to', () => {
     const slower = Array.from({ length: 30 }, (_, i) => 100 * 2 ** i);
     expect(limitsOf({}, ...slower).at(-1)).toBe(20);
@@ -57,6 +75,20 @@ describe('gradient2', () => {
     const feed = new WindowFeed(gradient2({ maxLimit: 1000, initialLimit: 100, smoothing: 1, queueSize: 0 }));
     expect(feed.play({ ttftMs: 100, drops: 1 })).toBe(50);
     expect(feed.play({ ttftMs: 100, drops: 10, peak: 26 })).toBe(25);
+  });
+
+  it('learns nothing of latencies from a window of drops alone', () => {
+    const feed = new WindowFeed(gradient2({ maxLimit: 1000, initialLimit: 100, smoothing: 1, queueSize: 0 }));
+    expect([100, 100].map((ttftMs) => feed.play({ ttftMs }))).toEqual([100, 100]);
+    expect(feed.play({ ttftMs: 0, drops: 10 })).toBe(50);
+    // The mean of 100, 100 and 400 is 200: 1.5 · 200 / 400.
+    expect(feed.play({ ttftMs: 400 })).toBe(37);
+  });
+
+  it('stays where it is while less than half of it is in use, unless something is dropped', () => {
+    const playedAt = (peak: number, drops = 0): number =>
+      new WindowFeed(gradient2({ maxLimit: 1000, initialLimit: 100, smoothing: 1, maxFactor: 50 })).play({ ttftMs: 100, peak, drops });
+    expect([playedAt(50), playedAt(49), playedAt(10), playedAt(10, 1)]).toEqual([104, 100, 100, 54]);
   });
 
   it('stays within a factor of what is in use, the less the more is in use', () => {
@@ -89,6 +121,7 @@ describe('gradient2', () => {
     'refuses %o',
     (options) => {
       expect(() => gradient2(options as Gradient2Options)).toThrow(FlowConfigError);
+      expect(() => gradient2(options as Gradient2Options)).toThrow(/^gradient2: /);
     },
   );
 });
