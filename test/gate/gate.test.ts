@@ -436,6 +436,19 @@ describe('ceilings', () => {
     expect(asked).toBe(2);
   });
 
+  it('that are constant are not computed anew for the requests that wait in a band without settings', () => {
+    let asked = 0;
+    const detector = dial(1, true);
+    const { flow } = makeFlow({
+      saturationDetector: detector,
+      usageLimitPolicy: { type: 'constant', constant: true, computeLimits: () => asked++ },
+    });
+    for (let i = 0; i < 20; i++) void flow.enqueue(request, key('a', 5));
+    const before = asked;
+    detector.turnTo(0);
+    expect([flow.stats().waiting, asked - before <= 2]).toEqual([0, true]);
+  });
+
   it('may follow the dispatches, of which the policy is told; its failure there is reported', () => {
     const told: number[] = [];
     const { flow } = makeFlow({
