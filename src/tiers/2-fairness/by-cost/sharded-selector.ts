@@ -200,8 +200,11 @@ export class ShardedSelector implements FlowSelector {
     shard.work += work;
     shard.places++;
     const leaf = this.tree.leaf(shard.name);
+    const { arrival } = leaf;
     leaf.arrival = shard.line.peek()?.sequence ?? item.sequence;
     if (shard.places === 1) this.tree.activate(leaf, true);
+    // A request that waits once more may stand before those that were there.
+    else if (leaf.arrival !== arrival) this.tree.renew(leaf);
   }
 
   /** Takes the request's place away. */

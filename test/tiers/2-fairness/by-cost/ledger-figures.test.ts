@@ -71,6 +71,22 @@ describe('the window of a ledger', () => {
     expect(books(ledger, 6 * minuteMs)).toEqual({});
   });
 
+  it('keeps in sight who received something in it, though it was owed nothing', () => {
+    const ledger = new ServiceLedger(0);
+    ledger.activated(flow('b'), 1);
+    ledger.corrected('a', 5, minuteMs);
+    expect(books(ledger, 5.5 * minuteMs)).toEqual({ a: [5, 0], b: [0, 5] });
+    expect(books(ledger, 6 * minuteMs)).toEqual({ b: [0, 0] });
+  });
+
+  it('keeps in sight who came in this minute, though nothing was charged', () => {
+    const ledger = new ServiceLedger(0);
+    const a = flow('a');
+    ledger.activated(a, 1);
+    ledger.deactivated(a);
+    expect([books(ledger, minuteMs - 1), books(ledger, minuteMs)]).toEqual([{ a: [0, 0] }, {}]);
+  });
+
   it('forgets a name above fairness IDs with the last of these, and not before', () => {
     const { ledger, asked } = layered();
     const held = flow('acme/search/2');
@@ -141,6 +157,19 @@ describe('a cost', () => {
     ledger.deactivated(flow('unknown'));
     ledger.dispatched('a', 10, 0, true);
     expect(books(ledger)).toEqual({ a: [10, 10], b: [1, 1] });
+    ledger.corrected('b', 4, 0);
+    expect(books(ledger)).toEqual({ a: [10, 14], b: [5, 1] });
+  });
+
+  it('of one that has left goes by the weight with which it came first', () => {
+    const ledger = new ServiceLedger(0);
+    const [first, second] = [flow('a'), flow('a')];
+    ledger.activated(flow('b'), 1);
+    ledger.activated(first, 1);
+    ledger.activated(second, 3);
+    for (const each of [first, second]) ledger.deactivated(each);
+    ledger.dispatched('a', 40, 0, true);
+    expect(books(ledger)).toEqual({ b: [0, 20], a: [40, 20] });
   });
 
   it('is divided exactly when those of odd weights have come and gone', () => {
@@ -183,6 +212,17 @@ describe('a correction', () => {
 });
 
 describe('fairness by a ledger', () => {
+  it('is that of what was received for each unit owed', () => {
+    const ledger = new ServiceLedger(0);
+    ledger.activated(flow('a'), 1);
+    ledger.activated(flow('b'), 3);
+    ledger.dispatched('a', 40, 0, true);
+    ledger.dispatched('b', 80, 0, true);
+    expect(books(ledger)).toEqual({ a: [40, 30], b: [80, 90] });
+    // Ratios 12/9 and 8/9.
+    expect(ledger.figures(0).fairnessIndex).toBeCloseTo(25 / 26);
+  });
+
   it('takes what was more than given back for nothing received, and leaves out those that were owed nothing', () => {
     const ledger = new ServiceLedger(0);
     for (const each of [flow('a'), flow('b')]) ledger.activated(each, 1);
@@ -255,5 +295,43 @@ describe('fairness IDs beyond the first thousand', () => {
     ledger.deactivated(t0);
     ledger.dispatched('s1', 7, 0, true);
     expect([ledger.figures(0).others, ledger.figures(0).flows.length]).toEqual([{ settled: 0, received: 7, owed: 57 }, 1000]);
+  });
+
+  it('are told apart again as the silent are forgotten, and their account keeps to the window', () => {
+    const ledger = new ServiceLedger(0);
+    for (let i = 0; i < 1000; i++) ledger.dispatched(`t${i}`, 1, 0, false);
+    ledger.dispatched('stray', 7, 0, false);
+    expect(ledger.figures(minuteMs)).toMatchObject({ others: { settled: 0, received: 7, owed: 7 } });
+    const { flows, others } = ledger.figures(5 * minuteMs);
+    expect([flows, others]).toEqual([[], { settled: 0, received: 0, owed: 0 }]);
+    ledger.dispatched('stray', 3, 5 * minuteMs, false);
+    expect(books(ledger, 5 * minuteMs)).toEqual({ stray: [3, 3] });
+  });
+
+  it('go on being owed by the account they came into, though there is room by now', () => {
+    const ledger = new ServiceLedger(0);
+    for (let i = 0; i < 1000; i++) ledger.dispatched(`t${i}`, 1, 0, false);
+    const [stray, late] = [flow('stray'), flow('late')];
+    ledger.activated(stray, 3);
+    ledger.figures(5 * minuteMs);
+    ledger.activated(late, 1);
+    ledger.dispatched('late', 40, 5 * minuteMs, true);
+    expect([books(ledger, 5 * minuteMs), ledger.figures(5 * minuteMs).others.owed]).toEqual([{ late: [40, 10] }, 30]);
+    ledger.deactivated(stray);
+    ledger.dispatched('late', 40, 5 * minuteMs, true);
+    expect([books(ledger, 5 * minuteMs), ledger.figures(5 * minuteMs).others.owed]).toEqual([{ late: [80, 50] }, 30]);
+  });
+
+  it('share among them by odd weights, and are owed nothing once the last has left', () => {
+    const ledger = new ServiceLedger(0);
+    for (let i = 0; i < 1000; i++) ledger.dispatched(`t${i}`, 1, 0, false);
+    const strays = [0.1, 0.2, 0.3].map((weight, i) => ({ weight, flow: flow(`s${i}`) }));
+    for (const stray of strays) ledger.activated(stray.flow, stray.weight);
+    for (const stray of strays) ledger.deactivated(stray.flow);
+    const t0 = flow('t0');
+    ledger.activated(t0, 1);
+    ledger.dispatched('t0', 100, 0, true);
+    expect(ledger.figures(0).others.owed).toBe(0);
+    expect(books(ledger).t0).toEqual([101, 101]);
   });
 });

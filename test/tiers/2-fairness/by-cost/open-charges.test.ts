@@ -1,13 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ItemView } from '../../../../src/index.js';
-import { OpenCharges } from '../../../../src/tiers/2-fairness/by-cost/open-charges.js';
+import { type Charge, OpenCharges } from '../../../../src/tiers/2-fairness/by-cost/open-charges.js';
 import { ShareTree } from '../../../../src/tiers/2-fairness/by-cost/share-tree.js';
 import { VirtualCounters } from '../../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
 import { fakeItem } from '../../../support/fake-item.js';
 
 const leaf = new ShareTree([() => new VirtualCounters('floor')]).leaf('acme');
 const work = { promptTokens: 10, cachedPromptTokens: 2, completionTokens: 5, seatMs: 0 };
+
+function slotsOf(open: OpenCharges): readonly unknown[] {
+  return (open as unknown as { slots: readonly unknown[] }).slots;
+}
 
 /** Sequences of which many fall on the same slot. */
 const step = fc.record({
@@ -74,5 +78,34 @@ describe('open charges', () => {
       predictedCompletion: 5,
       dispatchedAtMs: 8,
     });
+  });
+
+  it('stand in a table that is half empty at least, and grows no sooner', () => {
+    const open = new OpenCharges();
+    const { length: atFirst } = slotsOf(open);
+    for (let i = 0; i < 8; i++) open.add(fakeItem({ sequence: i }), leaf, 1, '', work, 0);
+    const { length: whenHalfFull } = slotsOf(open);
+    const items = Array.from({ length: 30 }, (_, i) => fakeItem({ sequence: 16 * i }));
+    for (const item of items) open.add(item, leaf, 1, '', work, 0);
+    expect([atFirst, whenHalfFull, slotsOf(open).length]).toEqual([16, 16, 128]);
+    expect(items.every((item) => open.get(item)?.item === item)).toBe(true);
+  });
+
+  it('are moved nearer when one of the same slot ends, whichever it is', () => {
+    for (let ended = 0; ended < 6; ended++) {
+      const open = new OpenCharges();
+      const items = [14, 30, 15, 31, 46, 0].map((sequence) => fakeItem({ sequence }));
+      for (const item of items) open.add(item, leaf, 1, '', work, 0);
+      open.remove(open.get(items[ended] as ItemView) as Charge);
+      expect(items.map((item) => open.get(item)?.item)).toEqual(items.map((item, i) => (i === ended ? undefined : item)));
+    }
+  });
+
+  it('keep the records of those that ended for others, a thousand or so of them', () => {
+    const open = new OpenCharges();
+    const charges = Array.from({ length: 1030 }, (_, sequence) => open.add(fakeItem({ sequence }), leaf, 1, '', work, 0));
+    for (const charge of charges) open.remove(charge);
+    const again = Array.from({ length: 1030 }, (_, sequence) => open.add(fakeItem({ sequence }), leaf, 1, '', work, 0));
+    expect(again.filter((charge) => charges.includes(charge))).toHaveLength(1024);
   });
 });

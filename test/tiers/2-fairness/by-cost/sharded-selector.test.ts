@@ -7,29 +7,41 @@ import { FakeBand, usage } from './fake-band.js';
 
 interface Inside {
   readonly shards: readonly { readonly name: string; readonly work: number; readonly places: number }[];
-  readonly tree: { shares(): Iterable<{ readonly name: string; readonly received: number; readonly isActive: boolean }> };
+  readonly tree: {
+    shares(): Iterable<{ readonly name: string; readonly received: number; readonly counter: number; readonly isActive: boolean }>;
+  };
   readonly crowds: Map<unknown, unknown>;
 }
 
-/** Queues all of which are in every hand; `loads` and `charges` are in the order of the hand of tenant a. */
+/** Queues all of which are in every hand; `loads`, `charges` and `counters` are in the order of the hand of tenant a. */
 function make(queues: number, options: Parameters<typeof shuffleSharded>[0] = {}) {
   const band = new FakeBand(shuffleSharded({ ...byPrompt, queues, handSize: queues, ...options }));
   const inside = band.selector as unknown as Inside;
   const handOf = (band.selector as unknown as { handOf(flow: { fairnessId: string }): number[] }).handOf.bind(band.selector);
   const hand = handOf({ fairnessId: 'a' });
+  const figures = (figure: 'received' | 'counter'): number[] => {
+    const known = new Map(Array.from(inside.tree.shares(), (share) => [share.name, share[figure]]));
+    return hand.map((card) => known.get(String(card)) ?? 0);
+  };
   return {
     ...{ band, inside, selector: band.selector },
     loads: () => hand.map((card) => [inside.shards[card]?.work, inside.shards[card]?.places]),
-    charges: () => {
-      const received = new Map(Array.from(inside.tree.shares(), (share) => [share.name, share.received]));
-      return hand.map((card) => received.get(String(card)) ?? 0);
-    },
+    charges: () => figures('received'),
+    counters: () => figures('counter'),
     serveAll: () => {
       const order: number[] = [];
       for (let served = band.serve(); served !== undefined; served = band.serve()) order.push(served.item.sequence);
       return order;
     },
   };
+}
+
+/** As a controller does that lets a flow go without asking. */
+function dispatch(selector: FlowSelector, band: FakeBand, fairnessId: string): void {
+  const flow = band.flow(fairnessId);
+  const item = flow.queue.shift() as ItemView;
+  if (flow.waiting === 0) selector.flowDeactivated?.(flow);
+  selector.dispatched?.(flow, item, 0);
 }
 
 describe('queues of a hand', () => {
@@ -69,6 +81,26 @@ describe('queues of a hand', () => {
     expect(serveAll()).toEqual([1, 2]);
   });
 
+  it('stand among equals by the request that is first in them now', () => {
+    const { band, loads, serveAll } = make(2);
+    for (const name of ['a', 'b', 'c', 'd']) band.add(name, { tokens: 10 });
+    band.cancel('a', 0);
+    // What came last stands behind the one that left, and the other two in the other queue.
+    expect(loads().map(([, places]) => places)).toEqual([1, 2]);
+    expect(serveAll()).toEqual([1, 3, 2]);
+  });
+
+  it('stand among equals by a request that was put back in front, too', () => {
+    const { band, loads, serveAll } = make(2);
+    for (const name of ['a', 'b', 'c', 'd']) band.add(name, { tokens: 10 });
+    const first = band.serve();
+    if (first === undefined) throw new Error('nothing was served');
+    expect(loads().map(([, places]) => places)).toEqual([1, 2]);
+    band.requeue(first, usage(0));
+    expect(loads().map(([, places]) => places)).toEqual([2, 2]);
+    expect(serveAll()).toEqual([0, 1, 2, 3]);
+  });
+
   it('put a request that waits once more back into its place', () => {
     const { band, serveAll } = make(1);
     for (const name of ['a', 'b', 'c']) band.add(name, { tokens: 10 });
@@ -76,6 +108,45 @@ describe('queues of a hand', () => {
     if (first === undefined) throw new Error('nothing was served');
     band.requeue(first, usage(0));
     expect(serveAll()).toEqual([0, 1, 2]);
+  });
+});
+
+describe('a queue that is behind', () => {
+  /** The second queue has received 110, when it was picked at 100; the first one 20. */
+  function behind() {
+    const made = make(2);
+    for (const tokens of [10, 100]) made.band.add('a', { tokens });
+    made.serveAll();
+    for (let i = 0; i < 2; i++) made.band.add('a', { tokens: 10 });
+    made.serveAll();
+    expect(made.counters()).toEqual([20, 110]);
+    return made;
+  }
+
+  it('is lifted when something comes to wait in it', () => {
+    const { band, counters } = behind();
+    band.add('a', { tokens: 5 });
+    expect(counters()).toEqual([100, 110]);
+  });
+
+  it('is lifted by a request that never waits', () => {
+    const { band, counters } = behind();
+    band.pass('a', { tokens: 5 });
+    expect(counters()).toEqual([105, 110]);
+  });
+
+  it('is not lifted by its last request, which had waited', () => {
+    const { band, counters } = make(2);
+    for (let i = 0; i < 2; i++) band.add('a', { tokens: 100 });
+    const [first] = [band.serve(), band.serve()];
+    if (first === undefined) throw new Error('nothing was served');
+    band.add('a', { tokens: 10 });
+    band.serve();
+    for (let i = 0; i < 2; i++) band.add('a', { tokens: 10 });
+    expect(counters()).toEqual([110, 100]);
+    band.settle(first, usage(40));
+    band.serve();
+    expect(counters()).toEqual([60, 100]);
   });
 });
 
@@ -98,6 +169,17 @@ describe('a flow that is held back', () => {
       [20, 2],
     ]);
     expect(serveAll()).toEqual([0, 1, 2, 3]);
+    band.add('a', { tokens: 10 });
+    expect(serveAll()).toEqual([4]);
+  });
+
+  it('stands in the queues with what comes after it was let out', () => {
+    const { band, loads } = make(1);
+    band.add('a', { tokens: 10 });
+    band.hold('a');
+    band.letOut('a');
+    band.add('a', { tokens: 5 });
+    expect(loads()).toEqual([[15, 2]]);
   });
 
   it('does not stand in the way of others', () => {
@@ -107,6 +189,32 @@ describe('a flow that is held back', () => {
     expect(serveAll()).toEqual([1, 3]);
     band.letOut('a');
     expect(serveAll()).toEqual([0, 2]);
+  });
+
+  it('is forgotten with its last request, and begins anew with the next', () => {
+    const { band, loads, inside, serveAll } = make(1);
+    for (let i = 0; i < 2; i++) band.add('a', { tokens: 10 });
+    band.hold('a');
+    for (let i = 0; i < 2; i++) band.cancel('a', 0);
+    expect([loads(), inside.crowds.size]).toEqual([[[0, 0]], 0]);
+    band.add('a', { tokens: 10 });
+    expect([loads(), serveAll()]).toEqual([[[10, 1]], [2]]);
+  });
+
+  it('may let a request go without a turn, which is charged as one that never waited', () => {
+    const { band, selector, charges, inside, loads, serveAll } = make(1);
+    selector.service?.(0);
+    for (let i = 0; i < 2; i++) band.add('a', { tokens: 10 });
+    band.add('b', { tokens: 30 });
+    band.hold('a');
+    dispatch(selector, band, 'a');
+    expect([charges(), loads(), inside.crowds.size]).toEqual([[10], [[30, 1]], 2]);
+    expect(selector.service?.(0)?.flows.map(({ fairnessId, received, owed }) => [fairnessId, received, owed])).toEqual([
+      ['a', 10, 10],
+      ['b', 0, 0],
+    ]);
+    band.letOut('a');
+    expect([loads(), serveAll()]).toEqual([[[40, 2]], [1, 2]]);
   });
 
   it('that is let out without having been held back has no second places', () => {
@@ -155,6 +263,34 @@ describe('a request that goes', () => {
     ]);
   });
 
+  it('leaves the work of both queues as it is without it, also where others stand in them', () => {
+    const { band, loads } = exchange();
+    for (const tokens of [20, 7]) band.add('b', { tokens });
+    expect(loads()).toEqual([
+      [47, 2],
+      [51, 3],
+    ]);
+    expect(band.serve()?.item.tokens).toBe(1);
+    expect(band.serve()?.item.tokens).toBe(40);
+    expect(loads()).toEqual([
+      [37, 2],
+      [20, 1],
+    ]);
+  });
+
+  it('may leave once it has taken the place of another', () => {
+    const { band, loads, serveAll } = exchange();
+    for (let i = 0; i < 2; i++) band.serve();
+    band.cancel('a', 0);
+    expect([loads(), serveAll()]).toEqual([
+      [
+        [0, 0],
+        [0, 0],
+      ],
+      [],
+    ]);
+  });
+
   it('goes from its own place when another flow was picked', () => {
     const { band, selector, loads, serveAll } = make(1);
     for (const name of ['a', 'b', 'c']) band.add(name, { tokens: 10 });
@@ -173,14 +309,6 @@ describe('a request that goes', () => {
     expect(loads().map(([, places]) => places)).toEqual([1, 0]);
     expect(serveAll()).toEqual([2]);
   });
-
-  /** As a controller does that lets a flow go without asking. */
-  function dispatch(selector: FlowSelector, band: FakeBand, fairnessId: string): void {
-    const flow = band.flow(fairnessId);
-    const item = flow.queue.shift() as ItemView;
-    if (flow.waiting === 0) selector.flowDeactivated?.(flow);
-    selector.dispatched?.(flow, item, 0);
-  }
 });
 
 describe('faults of foreign functions', () => {
@@ -217,6 +345,39 @@ describe('figures of service', () => {
     ]);
   });
 
+  it('go by the weight of the flow where no request says more', () => {
+    const band = new FakeBand(shuffleSharded({ ...byPrompt, queues: 1, handSize: 1, weightOf: () => 9 }), { weights: { empty: 3 } });
+    const { selector } = band;
+    selector.service?.(0);
+    selector.flowActivated?.(band.flow('empty'));
+    band.add('b', { tokens: 120 });
+    band.serve();
+    const { flows } = selector.service?.(0) ?? { flows: [] };
+    expect(flows.map(({ fairnessId, owed }) => [fairnessId, owed])).toEqual([
+      ['empty', 30],
+      ['b', 90],
+    ]);
+  });
+
+  it('count one that left no longer', () => {
+    const { band, selector } = make(1);
+    selector.service?.(0);
+    for (const name of ['a', 'b', 'b']) band.add(name, { tokens: 40 });
+    band.cancel('a', 0);
+    band.serve();
+    expect(selector.service?.(0)?.flows.map(({ received, owed }) => [received, owed])).toEqual([
+      [0, 0],
+      [40, 40],
+    ]);
+  });
+
+  it('know the reports that were ignored', () => {
+    const { band, selector } = make(1);
+    const running = band.pass('a', { tokens: 10 });
+    for (const cost of [25, 20]) band.report(running, usage(cost));
+    expect((selector as unknown as { ignoredReports: number }).ignoredReports).toBe(1);
+  });
+
   it('follow what is reported and what it came to', () => {
     const { band, selector } = make(1);
     selector.service?.(0);
@@ -225,5 +386,7 @@ describe('figures of service', () => {
     expect(selector.service?.(0)?.flows).toEqual([{ fairnessId: 'a', settled: 0, received: 25, owed: 25 }]);
     band.settle(running, usage(30));
     expect(selector.service?.(0)?.flows).toEqual([{ fairnessId: 'a', settled: 30, received: 30, owed: 30 }]);
+    band.settle(band.pass('a', { tokens: 10 }), usage(5));
+    expect(selector.service?.(0)?.flows).toEqual([{ fairnessId: 'a', settled: 35, received: 35, owed: 35 }]);
   });
 });
