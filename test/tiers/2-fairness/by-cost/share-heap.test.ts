@@ -151,18 +151,42 @@ describe('a heap of shares', () => {
     }
   });
 
+  it('follows a change of the tie alone', () => {
+    for (let which = 0; which < 40; which++) {
+      for (const tie of [-1, 2000]) {
+        const { model, shares } = filled(40, 3);
+        const share = shares[which] as Share;
+        model.update(share, model.entries.get(share)?.[0] as number, tie);
+        expect(model.drained()).toEqual(model.sorted());
+      }
+    }
+  });
+
+  /** Shares whose keys stand at the places 0, 1, 2, … because none is less than its parent's. */
+  function placed(...keys: number[]): { model: Model; shares: Share[] } {
+    const model = new Model();
+    const shares = makeShares(keys.length);
+    for (const [i, key] of keys.entries()) model.push(shares[i] as Share, key, i);
+    return { model, shares };
+  }
+
   it('lets a share rise that takes the place of one removed below another parent', () => {
-    const { heap } = new Model();
-    const shares = makeShares(10);
-    // Places 1 to 4 stand below the first; 5 to 8 below place 1, whose keys are large, and 9 below place 2, whose keys are small.
-    for (const [i, key] of [0, 100, 10, 1, 1, 101, 102, 103, 104, 11].entries()) heap.push(shares[i] as Share, key, i);
-    heap.remove(shares[8] as Share);
-    const order = Array.from({ length: 9 }, () => {
-      const first = heap.first as Share;
-      heap.remove(first);
-      return shares.indexOf(first);
-    });
-    expect(order).toEqual([0, 3, 4, 2, 9, 1, 5, 6, 7]);
+    const { model, shares } = placed(0, 100, 10, 200, 201, 101, 102, 103, 104, 11, 12, 13);
+    model.remove(shares[5] as Share);
+    expect(model.drained()).toEqual(model.sorted());
+  });
+
+  it('lets nothing rise past a first whose key has changed', () => {
+    const coming = placed(0, 3, 10, 11, 12, 4, 5, 6);
+    coming.model.update(coming.shares[0] as Share, 9, 0);
+    const [late, ...later] = makeShares(11).slice(8) as [Share, Share, Share];
+    coming.model.push(late, 2, 50);
+    for (const [i, share] of later.entries()) coming.model.push(share, 20 + i, 60 + i);
+    expect(coming.model.drained()).toEqual(coming.model.sorted());
+    const leaving = placed(0, 3, 7, 10, 11, 4, 5, 6, 6.5, 8);
+    leaving.model.update(leaving.shares[0] as Share, 9, 0);
+    leaving.model.remove(leaving.shares[1] as Share);
+    expect(leaving.model.drained()).toEqual(leaving.model.sorted());
   });
 
   it('takes a share in where it belongs while the first has changed', () => {
