@@ -8,6 +8,7 @@ import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ApiError, uploadEnds } from './api-error.js';
 import type { ContentEncoding } from './media-types.js';
+import { ScanTurns } from './scan-turns.js';
 import { Upload, type UploadLimits } from './upload.js';
 
 export interface BodyLimits {
@@ -19,8 +20,8 @@ export interface Receiver {
   readonly sender: string;
   /** The limit; that of the configuration when undefined. */
   readonly mostBytes: number | undefined;
-  /** Gets the body piece by piece as it arrives, and may throw. */
-  readonly take: ((chunk: Buffer) => void) | undefined;
+  /** Looks at the body piece by piece as it arrives, and may throw. */
+  readonly look: ((chunk: Buffer) => void) | undefined;
   done(body: Buffer): void;
   fail(error: unknown): void;
 }
@@ -34,6 +35,7 @@ export class BodyReader {
   /** Of all bodies that are not whole yet. What is whole counts against the limits of flow control. */
   private readingBytes = 0;
   private readonly bytesBySender = new Map<string, number>();
+  private readonly turns = new ScanTurns();
   private limits: BodyLimits;
   private upload: UploadLimits;
 
@@ -57,34 +59,33 @@ export class BodyReader {
    * @throws (rejects) what `receive` fails with
    */
   read(req: IncomingMessage, sender: string, mostBytes?: number): Promise<Buffer> {
-    return new Promise((resolve, reject) => this.receive(req, { sender, mostBytes, take: undefined, done: resolve, fail: reject }));
+    return new Promise((resolve, reject) => this.receive(req, { sender, mostBytes, look: undefined, done: resolve, fail: reject }));
   }
 
   /**
    * The whole body, without a promise: most bodies are there as soon as they are asked for. Either `done` or `fail` is called, once.
    * It fails with ApiError 408 when the client stops sending, 413 when the body is too large, 503 when all together are; with what
-   * `take` throws, and with what the stream fails with when the client leaves.
+   * `look` throws, and with what the stream fails with when the client leaves.
    */
-  receive(req: IncomingMessage, { sender, mostBytes, take, done, fail }: Receiver): void {
+  receive(req: IncomingMessage, { sender, mostBytes, look, done, fail }: Receiver): void {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
     const most = mostBytes ?? maxRequestBytes;
-    // A share has room for one body at least.
-    const share = Math.max(maxReadingBytes / shares, Math.min(most, maxReadingBytes));
+    const share = this.shareFor(most);
     const chunks: Buffer[] = [];
     let bytes = 0;
-    const receive = (chunk: Buffer): void => {
+    const arrived = (chunk: Buffer): void => {
       bytes += chunk.length;
       const ofSender = this.book(sender, chunk.length);
       if (bytes > most) throw tooLarge(most);
       if (ofSender > share || this.readingBytes > maxReadingBytes) throw busy();
-      take?.(chunk);
       chunks.push(chunk);
     };
-    new Upload(req, this.upload).receive(receive, (error) => {
+    const finish = (error: unknown): void => {
       this.book(sender, -bytes);
       if (error === undefined) done(whole(chunks, bytes));
       else fail(error);
-    });
+    };
+    new Upload(req, this.upload).receive({ arrived, look, done: finish }, this.turns);
   }
 
   /**
@@ -92,19 +93,24 @@ export class BodyReader {
    * from a thousand times its size.
    * @throws ApiError 400 for what is not packed so, 413, 503
    */
-  async unpack(packed: Buffer, encoding: ContentEncoding, sender: string, onChunk: (chunk: Buffer) => void): Promise<Buffer> {
+  async unpack(packed: Buffer, encoding: ContentEncoding, sender: string, look: (chunk: Buffer) => void): Promise<Buffer> {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
+    const share = this.shareFor(maxRequestBytes);
     const chunks: Buffer[] = [];
     let bytes = 0;
+    // Both are held until the end; the limits are for what was not known before.
+    const held = packed.length;
+    this.book(sender, held);
     const stream = unpackers[encoding]();
     stream.end(packed);
     try {
       for await (const chunk of stream as AsyncIterable<Buffer>) {
         bytes += chunk.length;
-        this.book(sender, chunk.length);
+        const ofSender = this.book(sender, chunk.length);
         if (bytes > maxRequestBytes) throw tooLarge(maxRequestBytes);
-        if (this.readingBytes > maxReadingBytes) throw busy();
-        onChunk(chunk);
+        if (ofSender - held > share || this.readingBytes - held > maxReadingBytes) throw busy();
+        if (!this.turns.spend(chunk.length)) await new Promise<void>((go) => this.turns.wait(chunk.length, go));
+        look(chunk);
         chunks.push(chunk);
       }
       return whole(chunks, bytes);
@@ -113,7 +119,7 @@ export class BodyReader {
       throw new ApiError(400, 'invalid_encoding', `The body is not packed by ${encoding}, or is cut short.`);
     } finally {
       stream.destroy();
-      this.book(sender, -bytes);
+      this.book(sender, -bytes - held);
     }
   }
 
@@ -127,6 +133,12 @@ export class BodyReader {
       if (bytes > most) throw tooLarge(most);
       yield chunk;
     }
+  }
+
+  /** What one sender may have in work. A share has room for one body at least. */
+  private shareFor(mostBytes: number): number {
+    const { maxReadingBytes } = this.limits;
+    return Math.max(maxReadingBytes / shares, Math.min(mostBytes, maxReadingBytes));
   }
 
   /** Returns what is being received from the sender. */

@@ -24,6 +24,9 @@ const prefixBytes = 1024;
 /** As it stands in the body, quotes included. */
 const longestModel = 512;
 
+/** More than `JsonScanner` takes for a number: what is longer is text. */
+const longestNumber = 401;
+
 /** Every interface has its own name for the limit. The largest counts: which of them a server heeds is not known. */
 const outputLimits = ['max_tokens', 'max_completion_tokens', 'max_output_tokens'] as const;
 /** How many answers are generated. */
@@ -51,7 +54,7 @@ export class GenerationBodyReader {
     const model = readModel(textOf('model', longestModel + 1));
     const prompt = prompts.find((name) => spans.has(name));
     const begin = prompt === undefined ? undefined : textOf(prompt, prefixBytes);
-    const countOf = (name: string): number | undefined => readCount(name, textOf(name, bytes.length));
+    const countOf = (name: string): number | undefined => readCount(name, textOf(name, longestNumber));
     return {
       model,
       modelSpan: spans.get('model'),

@@ -76,7 +76,7 @@ export class JsonScanner {
         this.takeEscaped(byte);
         return;
       case 'scalar':
-        if (!scalar.test(this.text)) throw fault();
+        if (!isScalar(this.text)) throw fault();
         this.closeValue(at);
     }
     if (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) return;
@@ -166,8 +166,11 @@ export class JsonScanner {
   private takeScalar(bytes: Buffer, from: number): number {
     let at = from;
     while (at < bytes.length && isScalarByte(bytes[at]!)) at += 1;
+    if (at === from) return at;
     if (this.text.length + at - from > longestScalar) throw fault();
-    this.text += bytes.toString('latin1', from, at);
+    // A native call costs more than a few characters.
+    if (at - from > 8) this.text += bytes.toString('latin1', from, at);
+    else for (let i = from; i < at; i++) this.text += String.fromCharCode(bytes[i]!);
     return at;
   }
 
@@ -224,6 +227,11 @@ function isScalarByte(byte: number): boolean {
   return (
     (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x45 || byte === 0x2b || byte === 0x2d || byte === 0x2e
   );
+}
+
+/** Lists of single digits are the dearest body there is, byte for byte: one digit needs no expression. */
+function isScalar(text: string): boolean {
+  return text.length === 1 ? text >= '0' && text <= '9' : scalar.test(text);
 }
 
 function fault(): JsonFault {

@@ -197,7 +197,7 @@ export class RequestHandler {
     const { share } = call;
     const encoding = encodingOf(call);
     const reader = new GenerationBodyReader();
-    const take = (chunk: Buffer): void => reader.push(chunk);
+    const look = (chunk: Buffer): void => reader.push(chunk);
     const fail = (error: unknown): void => this.fail(call, error);
     const done = (bytes: Buffer): void => {
       try {
@@ -207,13 +207,13 @@ export class RequestHandler {
       }
     };
     const unpack = (packed: Buffer): void => {
-      if (encoding !== undefined) this.bodies.unpack(packed, encoding, share, take).then(done, fail);
+      if (encoding !== undefined) this.bodies.unpack(packed, encoding, share, look).then(done, fail);
     };
     const isPacked = encoding !== undefined;
     this.bodies.receive(call.req, {
       sender: share,
       mostBytes: undefined,
-      take: isPacked ? undefined : take,
+      look: isPacked ? undefined : look,
       done: isPacked ? unpack : done,
       fail,
     });

@@ -4,11 +4,21 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { ApiError, uploadEnds } from './api-error.js';
+import type { ScanTurns } from './scan-turns.js';
 
 export interface UploadLimits {
   /** The longest silence, ms; also how long an upload may be slower than `minBytesPerSecond` at its beginning. */
   readonly idleMs: number;
   readonly minBytesPerSecond: number;
+}
+
+/** What `receive` hands the pieces of a body to. */
+export interface PieceReceiver {
+  /** Called for each piece when it arrives; may throw. */
+  arrived(chunk: Buffer): void;
+  /** Called for each piece that has arrived, in order, perhaps in a later turn; may throw. */
+  readonly look: ((chunk: Buffer) => void) | undefined;
+  done(error?: unknown): void;
 }
 
 export class Upload {
@@ -56,14 +66,17 @@ export class Upload {
 
   /**
    * Hands over all that arrives, as it arrives: without a promise for the whole and a timer for each piece, for who takes everything at
-   * once. `done` is called once: at the end, or with the error that `next` would reject with, or that `take` throws; the rest is not read
-   * then.
+   * once. Pieces are looked at when `turns` allows it; while one waits, no more is read. `done` is called once: at the end, or with the
+   * error that `next` would reject with, or that the receiver throws; the rest is not read then.
    */
-  receive(take: (chunk: Buffer) => void, done: (error?: unknown) => void): void {
+  receive({ arrived, look, done }: PieceReceiver, turns: ScanTurns): void {
     const { req, limits } = this;
-    const startedAtMs = performance.now();
-    const timer = setTimeout(() => fail(tooSlow()), limits.idleMs);
+    let startedAtMs = performance.now();
+    let isOver = false;
+    let waitsForTurn = false;
+    const timer = setTimeout(() => (waitsForTurn ? timer.refresh() : fail(tooSlow())), limits.idleMs);
     const settle = (): void => {
+      isOver = true;
       clearTimeout(timer);
       req.off('data', receive).off('end', end).off('error', fail).off('close', left);
     };
@@ -72,21 +85,46 @@ export class Upload {
       req.pause();
       done(error);
     };
+    // Node may tell of the end, and then of the close, of a stream that is paused because its last piece waits.
     const end = (): void => {
+      if (waitsForTurn) return;
       settle();
       done();
     };
-    const left = (): void => fail(req.errored ?? new Error('The client left'));
+    const left = (): void => {
+      if (!waitsForTurn || !req.readableEnded) fail(req.errored ?? new Error('The client left'));
+    };
     const receive = (chunk: Buffer): void => {
       timer.refresh();
       this.bytes += chunk.length;
       this.waitedMs = performance.now() - startedAtMs;
       try {
         if (this.isTooSlow()) throw tooSlow();
-        take(chunk);
+        arrived(chunk);
+        if (look === undefined || turns.spend(chunk.length)) look?.(chunk);
+        else waitForTurn(chunk, look);
       } catch (error) {
         fail(error);
       }
+    };
+    const waitForTurn = (chunk: Buffer, lookAt: (chunk: Buffer) => void): void => {
+      const sinceMs = performance.now();
+      waitsForTurn = true;
+      req.pause();
+      turns.wait(chunk.length, () => {
+        if (isOver) return;
+        waitsForTurn = false;
+        startedAtMs += performance.now() - sinceMs;
+        timer.refresh();
+        try {
+          lookAt(chunk);
+        } catch (error) {
+          fail(error);
+          return;
+        }
+        if (req.readableEnded) end();
+        else req.resume();
+      });
     };
     if (req.readableEnded) end();
     else if (req.destroyed) left();

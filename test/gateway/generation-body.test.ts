@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { type GenerationBody, GenerationBodyReader, withModel } from '../../src/gateway/generation-body.js';
 
 function read(text: string): GenerationBody {
@@ -33,6 +33,15 @@ describe('what is kept of a body', () => {
     expect(read(prompt('a')).prefixKey).toBe(read(prompt('b')).prefixKey);
     expect(read(prompt('a')).prefixKey).not.toBe(read('{"prompt":"another"}').prefixKey);
     expect(read('{}').prefixKey).toBeUndefined();
+  });
+
+  it.each(['model', 'stream', 'max_tokens', 'n', 'prompt'])('is not made text of at length: %s', (name) => {
+    const bytes = Buffer.from(`{"${name}":["${'é'.repeat(1e5)}"]}`);
+    const reader = new GenerationBodyReader();
+    reader.push(bytes);
+    const decode = vi.spyOn(bytes, 'toString');
+    reader.end(bytes);
+    for (const [, start = 0, end = bytes.length] of decode.mock.calls) expect(end - start).toBeLessThanOrEqual(1_024);
   });
 
   it('is no model that would have to be kept at length', () => {
