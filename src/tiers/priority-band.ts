@@ -51,7 +51,7 @@ export class PriorityBand implements PickedBand {
   waiting = 0;
   waitingBytes = 0;
   waitingTokens = 0;
-  /** The band dispatches while saturation is below it. SerialHost by the gate. */
+  /** The band dispatches while saturation is below it. Written by the gate. */
   ceiling = 1;
   /** When a request last came or left; idle bands are collected by it. */
   lastUsedMs: number;
@@ -165,16 +165,22 @@ export class PriorityBand implements PickedBand {
   }
 
   trackArrivals(isTracked: boolean): void {
-    if (isTracked === (this.arrivals !== undefined)) return;
-    this.arrivals = isTracked ? new FifoQueue<WaitingItem>() : undefined;
-    if (isTracked) for (const item of this.waitingItems()) this.arrivals?.push(item);
+    if (!isTracked) {
+      this.arrivals = undefined;
+      return;
+    }
+    if (this.arrivals !== undefined) return;
+    this.arrivals = new FifoQueue<WaitingItem>();
+    for (const item of this.waitingItems()) this.arrivals.push(item);
   }
 
   /** Counts anew who has most waiting, or no longer: call it after a change of settings too. O(waiting · log). */
   trackCrowd(isTracked: boolean): void {
+    this.crowd = undefined;
+    if (!isTracked) return;
     const isInOrder = this.sharedQueue === undefined && this.isInArrivalOrder;
-    this.crowd = isTracked ? new Crowd(isInOrder ? (flow) => flow.queue : undefined) : undefined;
-    if (isTracked) for (const item of this.waitingItems()) this.crowd?.added(item, item.flow as Flow);
+    this.crowd = new Crowd(isInOrder ? (flow) => flow.queue : undefined);
+    for (const item of this.waitingItems()) this.crowd.added(item, item.flow as Flow);
   }
 
   /** `park`: what its flow waits for beside its turn. */

@@ -47,6 +47,7 @@ describe('a call that cannot be right', () => {
   it.each(wrong)('with %s: tryEnqueue throws the same', (_, badRequest, badKey) => {
     const { flow } = makeFlow();
     expect(() => flow.tryEnqueue(badRequest as FlowRequest, badKey as FlowKey)).toThrow(FlowConfigError);
+    expect(() => flow.tryEnqueue(badRequest as FlowRequest, badKey as FlowKey)).toThrow(/^tryEnqueue: /);
     expect(flow.stats().enqueued).toBe(0);
   });
 

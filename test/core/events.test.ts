@@ -121,6 +121,46 @@ describe('events', () => {
   });
 });
 
+describe('the time that the controller takes', () => {
+  /** A detector that announces its changes, and takes 7 ms for each reading. */
+  function slow() {
+    const inner = dial(1, true);
+    const detector = {
+      ...inner,
+      saturation(): number {
+        clock.advance(7);
+        return inner.value;
+      },
+    };
+    const { flow, clock } = makeFlow({ saturationDetector: detector, defaultRequestTtl: 0 });
+    clock.advance(1000);
+    return { flow, inner };
+  }
+
+  it('is told of one call of enqueue in sixteen, with what became of the request', () => {
+    const { flow, inner } = slow();
+    const told = record(flow, 'enqueued');
+    inner.value = 0;
+    runNow(flow, { fairnessId: 'first', priority: 2 });
+    expect(told).toEqual([{ fairnessId: 'first', priority: 2, outcome: 'Dispatched', durationMs: 7 }]);
+    inner.value = 1;
+    for (let i = 1; i < 16; i++) void flow.enqueue(request, key());
+    expect(told).toHaveLength(1);
+    void flow.enqueue(request, key('seventeenth', 3));
+    expect(told.slice(1)).toEqual([{ fairnessId: 'seventeenth', priority: 3, outcome: undefined, durationMs: 7 }]);
+  });
+
+  it('is told of one walk over the queues in sixteen', () => {
+    const { flow, inner } = slow();
+    void flow.enqueue(request, key());
+    const told = record(flow, 'walked');
+    for (let i = 0; i < 16; i++) inner.turnTo(1);
+    expect(told).toEqual([{ durationMs: 7 }]);
+    inner.turnTo(1);
+    expect(told).toEqual([{ durationMs: 7 }, { durationMs: 7 }]);
+  });
+});
+
 describe('a listener that fails', () => {
   it('is reported, and neither the next listener nor the request feels it', async () => {
     const { flow } = makeFlow();

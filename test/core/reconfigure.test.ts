@@ -59,6 +59,25 @@ describe('reconfigure', () => {
   });
 });
 
+describe('a closed controller', () => {
+  it('takes new options, and does nothing with them', async () => {
+    const { flow, clock } = makeFlow();
+    await flow.close();
+    const detector = dial(0, true);
+    flow.reconfigure({ saturationDetector: detector, maxLeaseMs: 1000 });
+    expect([detector.subscribers, detector.reads, clock.pendingTimers]).toEqual([0, 0, 0]);
+  });
+
+  it('is closed as often as it is asked to', async () => {
+    const { flow } = makeFlow();
+    let goodbyes = 0;
+    flow.reconfigure({ saturationDetector: { type: 'farewell', saturation: () => 0, subscribe: () => () => goodbyes++ } });
+    await Promise.all([flow.close(), flow.close({ drainMs: 10 })]);
+    await flow.close({ drainMs: 10 });
+    expect([flow.stats().state, goodbyes]).toEqual(['closed', 1]);
+  });
+});
+
 describe('a new detector', () => {
   it('is subscribed to, and the old one left', () => {
     const [before, after] = [dial(1, true), dial(1, true)];

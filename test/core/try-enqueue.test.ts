@@ -42,6 +42,18 @@ describe('tryEnqueue', () => {
     expect(flow.stats().waiting).toBe(1);
   });
 
+  it('leaves a seat that came free unnoticed to the newcomer, and not to what waits in lower bands', () => {
+    const detector = dial(1);
+    const { flow } = makeFlow({
+      saturationDetector: { ...detector, saturation: ({ inFlightRequests }) => inFlightRequests / detector.value },
+    });
+    runNow(flow);
+    void flow.enqueue(request, key('low', -1));
+    detector.value = 2;
+    expect(leaseOf(flow.tryEnqueue(request, key('high', 1))).fairnessId).toBe('high');
+    expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 1 });
+  });
+
   it('looks at the gate anew, so that those who wait go first', () => {
     const detector = dial(1);
     const { flow } = makeFlow({ saturationDetector: detector, bands: [{ priority: 0, fairness: roundRobin() }] });

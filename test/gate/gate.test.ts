@@ -166,6 +166,18 @@ describe('a detector that fails', () => {
     expect(passes({ saturationDetector: () => Number.NaN, usageLimitPolicy, gate: { failValue: 0.5 } })).toBe(false);
   });
 
+  it('is asked again by timer from a reading of the statistics on', () => {
+    const detector = dial(1, true);
+    const { flow, clock } = makeFlow({ saturationDetector: detector, defaultRequestTtl: 0 });
+    flow.on('pluginError', () => {});
+    const waiting = flow.enqueue(request, key());
+    detector.value = Number.NaN;
+    flow.stats();
+    detector.value = 0;
+    clock.advance(1000);
+    return expect(waiting).resolves.toMatchObject({ type: 'Dispatched' });
+  });
+
   it('is asked again by timer, although it announces its changes', () => {
     const detector = dial(Number.NaN, true);
     const { flow, clock } = makeFlow({ saturationDetector: detector });

@@ -4,6 +4,7 @@ import type { EndpointView, SaturationDetector } from '../../src/index.js';
 import { fakeItem } from '../support/fake-item.js';
 import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
 import { fakeSeat } from '../support/fake-seat.js';
+import { quota, quotaFigures, sessionFigures } from '../support/told-figures.js';
 
 const [a, b, c] = ['a', 'b', 'c'].map((id, index) => fakeEndpoint(id, { inFlightRequests: index + 1, inFlightTokens: 10 })) as [
   EndpointView,
@@ -29,21 +30,6 @@ function guard(hooks: Record<string, unknown>, settings = { closeAt: 1, openAt: 
 const throwing = (): never => {
   throw new Error('broken');
 };
-
-const quota = {
-  group: 'key',
-  unit: 'requests',
-  limit: 10,
-  perMs: 60_000,
-  used: 1,
-  reserved: 2,
-  resetsInMs: 5,
-  waitMs: 0,
-  restsForMs: 0,
-  isLearnt: false,
-};
-const quotaFigures = { quotas: [quota], unreported: 1, ignoredReports: 2, ignoredFigures: 3, refusals: 4 };
-const sessionFigures = { resident: 3, idle: 1, maxSessions: Number.POSITIVE_INFINITY, waiting: 2, tokens: 100, expired: 4 };
 
 /** Every question about single endpoints or requests: how it is asked, an answer that is right, and what stands in for a wrong one. */
 const questions: readonly [hook: string, ask: (guarded: GuardedDetector) => unknown, right: unknown, fallback: unknown, rule: string][] = [

@@ -1,21 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { readQuotas, readSessions, sumOfQuotas, sumOfSessions } from '../../src/gate/told-figures.js';
-import type { QuotaFigure, QuotaFigures } from '../../src/index.js';
-
-const quota: QuotaFigure = {
-  group: 'key',
-  unit: 'requests',
-  limit: 10,
-  perMs: 60_000,
-  used: 1,
-  reserved: 2,
-  resetsInMs: 5,
-  waitMs: 0,
-  restsForMs: 0,
-  isLearnt: false,
-};
-const quotas: QuotaFigures = { quotas: [quota], unreported: 1, ignoredReports: 2, ignoredFigures: 3, refusals: 4 };
-const sessions = { resident: 3, idle: 1, maxSessions: Number.POSITIVE_INFINITY, waiting: 2, tokens: 100, expired: 4 };
+import { quota, quotaFigures as quotas, sessionFigures as sessions } from '../support/told-figures.js';
 
 describe('figures of quotas', () => {
   it('are copied, so that nothing that happens to the answer later reaches a reader', () => {

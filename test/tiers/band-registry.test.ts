@@ -1,23 +1,13 @@
 import { expect, it } from 'vitest';
-import { fcfs, globalStrict } from '../../src/index.js';
+import { globalStrict } from '../../src/index.js';
 import { BandRegistry, type BandRegistrySettings } from '../../src/tiers/band-registry.js';
 import type { Flow } from '../../src/tiers/flow.js';
 import type { BandSettings, PriorityBand } from '../../src/tiers/priority-band.js';
 import type { WaitingItem } from '../../src/tiers/waiting-item.js';
 import { Random } from '../property/random.js';
+import { bandSettings } from '../support/bands.js';
 
-const limits = { maxRequests: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
-const settings: BandSettings = {
-  limits,
-  flowLimits: limits,
-  requestTtlMs: 60_000,
-  fairness: globalStrict(),
-  ordering: fcfs(),
-  holdsFlows: false,
-  parksFlows: false,
-  maxInFlightPerFlow: undefined,
-  minShare: 0,
-};
+const settings: BandSettings = { ...bandSettings, fairness: globalStrict() };
 const bandIdleTimeoutMs = 5000;
 
 function makeRegistry(maxBands: number, own: Partial<BandRegistrySettings> = {}) {
@@ -110,7 +100,7 @@ it('makes room by the band that is idle longest, and refuses when every band has
 
 /** Settings of a band that lets so many requests wait. */
 function limited(maxRequests: number): BandSettings {
-  return { ...settings, limits: { ...limits, maxRequests } };
+  return { ...settings, limits: { ...settings.limits, maxRequests } };
 }
 
 it('tells how many more a band lets wait, whether it exists or not', () => {

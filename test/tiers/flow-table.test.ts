@@ -1,25 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { fcfs, roundRobin } from '../../src/index.js';
 import type { Flow, FlowProfile } from '../../src/tiers/flow.js';
 import { FlowTable, type FlowTableSettings } from '../../src/tiers/flow-table.js';
-import { type BandSettings, PriorityBand } from '../../src/tiers/priority-band.js';
-
-const limits = { maxRequests: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
-const bandSettings: BandSettings = {
-  limits,
-  flowLimits: limits,
-  requestTtlMs: 60_000,
-  fairness: roundRobin(),
-  ordering: fcfs(),
-  holdsFlows: false,
-  parksFlows: false,
-  maxInFlightPerFlow: undefined,
-  minShare: 0,
-};
-
-function bandOf(priority: number): PriorityBand {
-  return new PriorityBand(priority, true, bandSettings, { pluginFailed: () => {} }, 0);
-}
+import { makeBand } from '../support/bands.js';
 
 function profile(weight: number): FlowProfile {
   return { weight, limits: undefined, maxInFlight: undefined };
@@ -34,7 +16,7 @@ function makeTable(own: Partial<FlowTableSettings> = {}) {
     ...own,
   };
   const table = new FlowTable(settings, (flow) => removed.push(flow.name));
-  const band = bandOf(0);
+  const { band } = makeBand();
   /** A flow that has work from its first instant on. */
   const busy = (name: string, nowMs = 0): Flow => {
     const flow = table.flowOf(band, name, nowMs);
@@ -47,7 +29,7 @@ function makeTable(own: Partial<FlowTableSettings> = {}) {
 describe('a flow', () => {
   it('is made once for each fairness ID, band and class', () => {
     const { table, band } = makeTable();
-    const other = bandOf(1);
+    const { band: other } = makeBand({}, 1);
     const flow = table.flowOf(band, 'a', 0);
     expect(table.flowOf(band, 'a', 5)).toBe(flow);
     const classes = [table.flowOf(band, 'a', 0, 'm'), table.flowOf(band, 'a', 0, 'n'), table.flowOf(other, 'a', 0)];
@@ -75,12 +57,12 @@ describe('a flow', () => {
   it.each([false, true])('takes its new weight alone when it is refreshed, in every band; by class: %s', (queuesByClass) => {
     let weight = 2;
     const { table, band } = makeTable({ flows: { size: 1, mayCap: false, get: () => profile(weight) } });
-    const other = bandOf(1);
+    const { band: other } = makeBand({}, 1);
     const requestClass = queuesByClass ? 'm' : undefined;
     const own = [table.flowOf(band, 'a', 0, requestClass), table.flowOf(other, 'a', 0, requestClass)];
     const stranger = table.flowOf(band, 'b', 0, requestClass);
     weight = 5;
-    table.refresh('a', [band, other, bandOf(2)], queuesByClass);
+    table.refresh('a', [band, other, makeBand({}, 2).band], queuesByClass);
     expect([...own.map((flow) => flow.weight), stranger.weight]).toEqual([5, 5, 2]);
   });
 });
@@ -201,7 +183,7 @@ it('a name of 256 characters has a flow of its own, a longer one shares', () => 
 
 it('a band that goes takes its flows with it, busy or idle, and leaves those of others', () => {
   const { table, band, removed, busy } = makeTable();
-  const other = bandOf(1);
+  const { band: other } = makeBand({}, 1);
   busy('a');
   table.flowOf(band, 'b', 0);
   table.flowOf(other, 'c', 0);

@@ -184,12 +184,21 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   /**
    * For a shadow: takes the request in, now or after the operation that is running. Tells `decided` the outcome, undefined where the
-   * request waits, and `settle` the outcome of one that waited.
+   * request waits, and `settle` the outcome of one that waited; calls `failed` for a call that cannot be right.
    */
-  watch(request: FlowRequest, key: FlowKey, decided: (item: QueueItem, outcome: Outcome | undefined) => void, settle: Settle): void {
+  watch(
+    request: FlowRequest,
+    key: FlowKey,
+    decided: (item: QueueItem, outcome: Outcome | undefined) => void,
+    settle: Settle,
+    failed: () => void,
+  ): void {
     this.writer.perform(() => {
       const item = this.read(request, key);
-      if (item === undefined) return;
+      if (item === undefined) {
+        failed();
+        return;
+      }
       const outcome = this.outcomeNow(item);
       if (outcome === undefined) this.wait(item, settle);
       decided(item, outcome);
@@ -245,8 +254,10 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private wait(item: QueueItem, settle: Settle): void {
     const { intake, backlog } = this;
     if (intake.displaces !== undefined) this.displace(item, intake.displaces);
-    this.isPollDue ||= backlog.waiting === 0 || intake.wantsWalk;
-    if (backlog.waiting === 0) this.seats.pool.onDemand?.();
+    if (backlog.waiting === 0) {
+      this.isPollDue = true;
+      this.seats.pool.onDemand?.();
+    }
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
     if (!this.isGateClosed && intake.park === undefined) this.noteGate(true);
     this.hasTimers = true;
@@ -522,9 +533,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       settle(drop);
       return;
     }
-    this.isPollDue = true;
     this.isWorkWanted = true;
-    if (!this.isGateClosed) this.noteGate(true);
     this.hasTimers = true;
     this.backlog.add(item, settle, this.nowMs);
     this.reviewParked(item.flow as Flow);
@@ -656,7 +665,6 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   private lookAgain(): void {
     if (!this.clock.tellsTurns) this.renewBudget();
-    this.isPollDue = true;
     this.wake();
   }
 
@@ -727,7 +735,6 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (this.state === 'closed') return;
     this.options = options;
     this.poller.stop();
-    this.isPollDue = true;
     this.gate.configure(options);
     this.placement.configure(options);
     this.backlog.unparkAll();

@@ -67,16 +67,18 @@ export class Shadow implements LeaseOwner {
   }
 
   enqueue(request: FlowRequest, key: FlowKey): Promise<Outcome> {
-    if (!isRightCall(request, key)) return Promise.reject(argumentError('enqueue', request, key));
-    return new Promise((resolve) => this.admit(request, key, resolve));
+    return new Promise((resolve, reject) => this.admit(request, key, resolve, () => reject(argumentError('enqueue', request, key))));
   }
 
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
     if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
     if (this.dispatcher.isBusy) return undefined;
     let outcome: Outcome | undefined;
-    this.admit(request, key, (answer) => {
+    const resolve = (answer: Outcome): void => {
       outcome = answer;
+    };
+    this.admit(request, key, resolve, () => {
+      throw argumentError('tryEnqueue', request, key);
     });
     return outcome;
   }
@@ -138,7 +140,8 @@ export class Shadow implements LeaseOwner {
 
   // What the engine says.
 
-  private admit(request: FlowRequest, key: FlowKey, resolve: Settle): void {
+  /** `failed` is called for a call that cannot be right. */
+  private admit(request: FlowRequest, key: FlowKey, resolve: Settle, failed: () => void): void {
     let lease: ShadowLease | undefined;
     let item: QueueItem | undefined;
     this.dispatcher.watch(
@@ -149,6 +152,7 @@ export class Shadow implements LeaseOwner {
         lease = this.pass(read, request, outcome, resolve);
       },
       (outcome) => this.settled(item as QueueItem, lease, outcome),
+      failed,
     );
   }
 

@@ -36,6 +36,7 @@ describe('what a server answered', () => {
     const lease = runNow(flow);
     clock.advance(40);
     lease.answered(new Response(null, { headers: { 'x-ratelimit-remaining-requests': '3' } }));
+    expect(lease.isPutOff).toBe(false);
     lease.report({ promptTokens: 12 });
     lease.release();
     const seat = detector.heard[0]?.[2] as SeatView;

@@ -1,7 +1,8 @@
 /** Much that becomes free at once does not hold up the event loop. */
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, FlowController, globalStrict } from '../../../src/index.js';
-import { dial, key, makeFlow, request, turns } from '../../support/flow.js';
+import { TurnClock } from '../../support/clocks.js';
+import { dial, key, makeFlow, record, request, turns } from '../../support/flow.js';
 
 describe('when much becomes free at once', () => {
   async function open(count: number, maxDispatchesPerTurn?: number) {
@@ -59,6 +60,83 @@ describe('when much becomes free at once', () => {
     const { flow, clock } = await open(10, 4);
     await flow.close();
     expect(flow.stats()).toMatchObject({ dispatched: 4, evicted: 6, waiting: 0 });
+    expect(clock.pendingTimers).toBe(0);
+  });
+});
+
+describe('the budget of a turn', () => {
+  it('begins anew with each operation, on a clock that tells no turns', async () => {
+    const { flow } = makeFlow({ maxDispatchesPerTurn: 2 });
+    const told = record(flow, 'dispatched');
+    for (let i = 0; i < 10; i++) void flow.enqueue(request, key());
+    for (let i = 0; i < 9; i++) told[i]?.lease.release();
+    expect(flow.stats()).toMatchObject({ dispatched: 10, waiting: 0 });
+  });
+
+  it('begins anew when nobody waits any more, on a clock that tells no turns', () => {
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn: 1 });
+    const abort = new AbortController();
+    void flow.enqueue(request, key());
+    void flow.enqueue({ ...request, signal: abort.signal }, key());
+    detector.turnTo(0);
+    abort.abort();
+    detector.turnTo(1);
+    void flow.enqueue(request, key());
+    expect(flow.stats()).toMatchObject({ dispatched: 1, waiting: 1 });
+    detector.turnTo(0);
+    expect(flow.stats()).toMatchObject({ dispatched: 2, waiting: 0 });
+  });
+
+  it('ends with the turn, on a clock that tells of turns, and neither with what waits nor with a timer', () => {
+    const detector = dial(1, true);
+    const clock = new TurnClock();
+    const { flow } = makeFlow({ clock, saturationDetector: detector, maxDispatchesPerTurn: 2 });
+    const waits = (count: number): void => {
+      detector.turnTo(1);
+      for (let i = 0; i < count; i++) void flow.enqueue(request, key());
+      detector.turnTo(0);
+    };
+    waits(2);
+    expect(flow.stats()).toMatchObject({ dispatched: 2, waiting: 0 });
+    waits(5);
+    expect(flow.stats()).toMatchObject({ dispatched: 2, waiting: 5 });
+    clock.advance(1000);
+    expect(flow.stats()).toMatchObject({ dispatched: 2, waiting: 5 });
+    const perTurn = [0, 0, 0].map(() => {
+      clock.endTurn();
+      return flow.stats().dispatched;
+    });
+    expect(perTurn).toEqual([4, 6, 7]);
+  });
+
+  it('is no reason to look at the gate when a turn ends that did not spend it', () => {
+    const detector = dial(1, true);
+    const clock = new TurnClock();
+    const { flow } = makeFlow({ clock, saturationDetector: detector });
+    void flow.enqueue(request, key());
+    detector.turnTo(0);
+    detector.turnTo(1);
+    void flow.enqueue(request, key());
+    const { reads } = detector;
+    expect(clock.endTurn()).toBeGreaterThan(0);
+    expect(detector.reads).toBe(reads);
+  });
+});
+
+describe('timers', () => {
+  it('outlast a request that goes in the same turn, and are gone with the turn when nobody waits', () => {
+    const detector = dial(1, true);
+    const clock = new TurnClock();
+    const { flow } = makeFlow({ clock, saturationDetector: detector, defaultRequestTtl: 1000 });
+    for (let i = 0; i < 3; i++) {
+      detector.turnTo(1);
+      void flow.enqueue(request, key());
+      detector.turnTo(0);
+      expect(flow.stats()).toMatchObject({ waiting: 0, dispatched: i + 1 });
+      expect(clock.pendingTimers).toBe(1);
+    }
+    clock.endTurn();
     expect(clock.pendingTimers).toBe(0);
   });
 });

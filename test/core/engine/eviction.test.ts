@@ -103,6 +103,25 @@ describe('in-flight eviction', () => {
     expect(evicted(leases)).toEqual([0, 1]);
   });
 
+  it('writes off a victim that does not leave so long after it was asked, whenever that was', () => {
+    const { flow, clock, leases } = filled(2, { eviction: { timeoutMs: 1000 }, defaultRequestTtl: 0 });
+    clock.advance(5000);
+    void flow.enqueue({ byteSize: 1 }, key('premium', 100));
+    clock.advance(1000);
+    expect(evicted(leases)).toEqual([0, 1]);
+  });
+
+  it('evicts nobody for a pool that has no endpoint', () => {
+    const pool = new EndpointPool();
+    pool.add('server');
+    const { flow, leases } = filled(2, { pool });
+    pool.update('server', { state: 'draining' });
+    void flow.enqueue({ byteSize: 1 }, key('premium', 100));
+    expect([evicted(leases), flow.stats().waiting]).toEqual([[], 1]);
+    pool.update('server', { state: 'ready' });
+    expect(evicted(leases)).toEqual([1]);
+  });
+
   it('gives a freed seat time to show in the reports', async () => {
     const pool = new EndpointPool();
     pool.add('server');

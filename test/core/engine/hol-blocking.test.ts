@@ -8,6 +8,7 @@ import {
   edf,
   type FairnessPolicy,
   type FlowControllerOptions,
+  type FlowFairnessPolicy,
   type FlowRequest,
   type FlowView,
   globalStrict,
@@ -81,13 +82,14 @@ describe('a request that may go only to some endpoints', () => {
     const { send, pool, order } = twoModels();
     pool.remove('a0');
     pool.remove('b0');
-    void send('1', 'a');
+    const unserved = send('1', 'a');
     void send('2', 'b');
     await turns();
     expect(order).toEqual([]);
     pool.add('b1', { labels: { model: 'b' } });
     await turns();
     expect(order).toEqual(['1:EvictedNoEndpoints', '2']);
+    expect(dropOf(await unserved).reason).toBe('no-endpoints');
   });
 
   it('is not restricted by a filter that throws, and the fault is reported', async () => {
@@ -270,6 +272,21 @@ describe('behind a request that has nowhere to go', () => {
     ]);
     flow.reconfigure({ holBlocking: 'band' });
     expect(flowsOf()).toEqual([['x', 2]]);
+  });
+
+  it("settings that are read anew reach every class of a flow, with holBlocking 'none'", async () => {
+    let weight = 1;
+    const waiting = new Set<FlowView>();
+    const fairness: FlowFairnessPolicy = {
+      type: 'watching',
+      createSelector: (band) => ({ pick: () => band.firstActive, flowActivated: (each) => void waiting.add(each) }),
+    };
+    const { send, flow } = twoModels({ holBlocking: 'none', flows: () => ({ weight }), defaultBand: { fairness } });
+    for (const model of ['a', 'b', 'a', 'b']) void send('any', model, 'x');
+    expect([...waiting].map((each) => each.weight)).toEqual([1, 1]);
+    weight = 3;
+    flow.refreshFlow('x');
+    expect([...waiting].map((each) => each.weight)).toEqual([3, 3]);
   });
 
   it('a victim is filtered anew when it is put back after the filters were replaced', async () => {

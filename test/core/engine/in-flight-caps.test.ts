@@ -53,6 +53,14 @@ describe('a flow at its cap', () => {
     sound(flow);
   });
 
+  it('does not wait for the gate, and closes none', () => {
+    const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: 1 }] });
+    const gate = record(flow, 'gate');
+    for (let i = 0; i < 3; i++) void ask(flow, key('a'));
+    expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 2, isGateClosed: false });
+    expect(gate).toEqual([]);
+  });
+
   it('waits in the bands of both templates as well', () => {
     const { flow } = makeFlow({ ...roomy, defaultBand: { maxInFlightPerFlow: 1 }, defaultNegativeBand: { maxInFlightPerFlow: 1 } });
     for (const priority of [0, 0, -1, -1]) void ask(flow, key('a', priority));

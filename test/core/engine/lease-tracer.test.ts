@@ -4,8 +4,8 @@ import { LeaseTracer } from '../../../src/core/engine/lease-tracer.js';
 import { QueueItem } from '../../../src/core/engine/queue-item.js';
 import type { SeatLease } from '../../../src/core/engine/seats.js';
 import { EventHub } from '../../../src/core/event-hub.js';
-import type { FlowEvents } from '../../../src/index.js';
-import { request } from '../../support/flow.js';
+import { FlowConfigError, type FlowController, type FlowEvents, type FlowRequest, type Lease } from '../../../src/index.js';
+import { dial, key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 function itemAt(enqueuedAtMs: number): QueueItem {
   return new QueueItem(request, undefined, 'tenant', 3, 10, 0, 0, enqueuedAtMs, 1000);
@@ -79,4 +79,110 @@ it('a stack that the platform does not give is no fault', () => {
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
+});
+
+/** Runs `test` where the test says which lease is lost, in place of the garbage collector. */
+async function whereLost(test: (lose: (lease: Lease) => void) => Promise<void>): Promise<void> {
+  const onLost = new Map<unknown, () => void>();
+  class Registry<T> {
+    private readonly tell: (held: T) => void;
+
+    constructor(tell: (held: T) => void) {
+      this.tell = tell;
+    }
+
+    register(handle: object, held: T): void {
+      onLost.set(handle, () => this.tell(held));
+    }
+  }
+  const { FinalizationRegistry: before } = globalThis;
+  Object.assign(globalThis, { FinalizationRegistry: Registry });
+  try {
+    await test((lease) => onLost.get(lease)?.());
+  } finally {
+    Object.assign(globalThis, { FinalizationRegistry: before });
+  }
+}
+
+/** What callers get of a request, and the lease behind it, which events tell. */
+async function granted(flow: FlowController): Promise<{ handle: Lease; lease: Lease | undefined }> {
+  const told = record(flow, 'dispatched');
+  const handle = leaseOf(await flow.enqueue(request, key('careless')));
+  return { handle, lease: told[0]?.lease };
+}
+
+it('a controller tells of a lease that was lost, and leaves it its seat', () =>
+  whereLost(async (lose) => {
+    const { flow, clock } = makeFlow({ traceLeases: true });
+    const told = record(flow, 'leaseLost');
+    const { handle, lease } = await granted(flow);
+    clock.advance(40);
+    lose(handle);
+    expect(told).toMatchObject([{ fairnessId: 'careless', heldMs: 40 }]);
+    expect([lease?.isReleased, flow.stats().inFlight]).toEqual([false, 1]);
+  }));
+
+it('a controller takes the seat of a lost lease back where that is asked for', () =>
+  whereLost(async (lose) => {
+    const { flow } = makeFlow({ traceLeases: true, overdueLeases: 'release' });
+    const told = record(flow, 'leaseLost');
+    const { handle, lease } = await granted(flow);
+    lose(handle);
+    expect([told.length, lease?.isReleased, flow.stats().inFlight]).toEqual([1, true, 0]);
+  }));
+
+it('a lease that was released is no loss', () =>
+  whereLost(async (lose) => {
+    const { flow } = makeFlow({ traceLeases: true, overdueLeases: 'release' });
+    const told = record(flow, 'leaseLost');
+    const { handle } = await granted(flow);
+    handle.release();
+    lose(handle);
+    expect(told).toEqual([]);
+    expect(flow.stats()).toMatchObject({ inFlight: 0, released: 1 });
+  }));
+
+it('tracing begins with the leases after it was asked for, and ends with those before it was taken away', () =>
+  whereLost(async (lose) => {
+    const { flow } = makeFlow({ traceLeases: false, saturationDetector: dial(0) });
+    const told = record(flow, 'leaseLost');
+    const untraced = await granted(flow);
+    expect(untraced.handle).toBe(untraced.lease);
+    flow.reconfigure({ traceLeases: true });
+    const traced = await granted(flow);
+    expect(traced.handle).not.toBe(traced.lease);
+    flow.reconfigure({ traceLeases: false });
+    expect(runNow(flow)).not.toBe(traced.handle);
+    lose(untraced.handle);
+    lose(traced.handle);
+    expect(told).toHaveLength(1);
+  }));
+
+it('where a lease came from is known through a change of other options', () =>
+  whereLost(async (lose) => {
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ traceLeases: true, saturationDetector: detector });
+    const told = record(flow, 'leaseLost');
+    const waitsForLong = async (): Promise<Lease> => leaseOf(await flow.enqueue(request, key()));
+    const waiting = waitsForLong();
+    flow.reconfigure({ limits: { maxRequests: 5 } });
+    detector.turnTo(0);
+    lose(await waiting);
+    expect(told[0]?.origin).toContain('waitsForLong');
+  }));
+
+it('where the platform does not tell what is lost, leases are not traced', async () => {
+  const { FinalizationRegistry: before } = globalThis;
+  Object.assign(globalThis, { FinalizationRegistry: undefined });
+  try {
+    const { handle, lease } = await granted(makeFlow({ traceLeases: true }).flow);
+    expect(handle).toBe(lease);
+  } finally {
+    Object.assign(globalThis, { FinalizationRegistry: before });
+  }
+});
+
+it('a call that cannot be right is told as ever where leases are traced', async () => {
+  const { flow } = makeFlow({ traceLeases: true });
+  await expect(flow.enqueue({} as FlowRequest, key())).rejects.toThrow(FlowConfigError);
 });

@@ -11,6 +11,7 @@ import {
   utilizationDetector,
   withHysteresis,
 } from '../../../src/index.js';
+import { BlockedClock } from '../../support/clocks.js';
 import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 function pair() {
@@ -48,6 +49,40 @@ describe('an endpoint that is marked as overloaded', () => {
     clock.advance(1);
     await turns();
     expect(endpoint).toBe('b');
+  });
+
+  it('comes back on time, whenever it was marked', async () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(0, true), defaultRequestTtl: 0, noEndpointRequestTtl: 0 });
+    clock.advance(5000);
+    pool.markOverloaded('a', 1000);
+    const outcome = flow.enqueue(request, key());
+    clock.advance(1000);
+    expect((await outcome).queuedMs).toBe(1000);
+  });
+
+  it('is capacity again for the first that comes when the time is up', async () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const { flow, clock } = makeFlow({ pool, limits: { maxRequests: 0 } });
+    pool.markOverloaded('a', 1000);
+    expect(dropOf(await flow.enqueue(request, key())).type).toBe('RejectedNoEndpoints');
+    clock.advance(1000);
+    expect(dropOf(await flow.enqueue(request, key())).type).toBe('RejectedCapacity');
+  });
+
+  it('lets those who waited for it go when somebody comes, though the timer is late', async () => {
+    const pool = new EndpointPool();
+    pool.add('a');
+    const clock = new BlockedClock();
+    const { flow } = makeFlow({ pool, clock, saturationDetector: dial(0, true) });
+    pool.markOverloaded('a', 1000);
+    const first = flow.enqueue(request, key());
+    clock.block(1000);
+    void flow.enqueue(request, key('b', -1));
+    expect(await first).toMatchObject({ type: 'Dispatched', queuedMs: 1000 });
+    expect(flow.stats().waiting).toBe(0);
   });
 
   it('comes back at once when the mark is cleared', async () => {

@@ -5,6 +5,8 @@ import {
   EndpointPool,
   type FlowController,
   type FlowFairnessPolicy,
+  type FlowKey,
+  type FlowRequest,
   type Outcome,
   type SaturationDetector,
 } from '../../../src/index.js';
@@ -47,6 +49,101 @@ describe('a call from inside a listener', () => {
     expect(held.isReleased).toBe(true);
     for (let i = 0; i < 20; i++) void flow.enqueue(request, key());
     expect(flow.stats()).toMatchObject({ inFlight: 0, released: 21, waiting: 0 });
+  });
+
+  it('may report what another request consumed, of which its policy hears afterwards', () => {
+    const log: string[] = [];
+    const fairness: FlowFairnessPolicy = {
+      type: 'hears',
+      createSelector: (band) => ({
+        pick: () => band.firstActive,
+        consumed: (_flow, { completionTokens }) => void log.push(`consumed ${completionTokens}`),
+      }),
+    };
+    const { flow } = makeFlow({ bands: [{ priority: 0, fairness }], saturationDetector: dial(0) });
+    const other = runNow(flow);
+    flow.on('dispatched', () => {
+      other.report({ completionTokens: 5 });
+      log.push('reported');
+    });
+    runNow(flow);
+    expect(log).toEqual(['reported', 'consumed 5']);
+  });
+
+  it('may release another lease, whose seat is free afterwards', () => {
+    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 2 }) });
+    const log: unknown[] = [];
+    const other = runNow(flow);
+    flow.on('released', () => log.push('released'));
+    flow.on('dispatched', ({ item }) => {
+      if (item.fairnessId !== 'second') return;
+      other.release();
+      log.push(other.isReleased, flow.stats().inFlight);
+    });
+    runNow(flow, key('second'));
+    expect(log).toEqual([true, 2, 'released']);
+    expect(flow.stats()).toMatchObject({ inFlight: 1, released: 1 });
+  });
+
+  it('may abort a request whose turn comes in the same operation: it goes', async () => {
+    const { flow } = makeFlow();
+    const abort = new AbortController();
+    const held = runNow(flow);
+    const waiting = flow.enqueue({ ...request, signal: abort.signal }, key());
+    flow.on('released', () => abort.abort());
+    held.release();
+    leaseOf(await waiting);
+    expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 0, dispatched: 2, evicted: 0 });
+  });
+
+  it('is answered with an error where it cannot be right', async () => {
+    const { flow } = makeFlow();
+    const answers: Promise<unknown>[] = [];
+    const ask = (wrong: FlowRequest, to: FlowKey): void => {
+      answers.push(flow.enqueue(wrong, to).catch((error: unknown) => String(error)));
+      try {
+        flow.tryEnqueue(wrong, to);
+      } catch (error) {
+        answers.push(Promise.resolve(String(error)));
+      }
+    };
+    let isReadable = true;
+    const fickle = {
+      get byteSize(): number {
+        if (!isReadable) throw new Error('no size any more');
+        return 1;
+      },
+    };
+    flow.on('dispatched', () => {
+      ask({ byteSize: -1 }, key());
+      ask(request, null as unknown as FlowKey);
+      answers.push(flow.enqueue(fickle, key()).catch((error: unknown) => String(error)));
+      isReadable = false;
+    });
+    runNow(flow);
+    expect(await Promise.all(answers)).toEqual([
+      expect.stringContaining('enqueue: request.byteSize: expected an integer from 0 up'),
+      expect.stringContaining('tryEnqueue: request.byteSize: expected an integer from 0 up'),
+      expect.stringContaining('enqueue: key: expected an object with a fairnessId'),
+      expect.stringContaining('tryEnqueue: key: expected an object with a fairnessId'),
+      expect.stringContaining('enqueue: request: expected properties that can be read'),
+    ]);
+    expect(flow.stats().enqueued).toBe(1);
+  });
+
+  it('reads the figures as they are, and asks no detector', () => {
+    const detector = dial(0);
+    const { flow } = makeFlow({ saturationDetector: detector });
+    const seen: unknown[] = [];
+    flow.on('dispatched', () => {
+      const before = detector.reads;
+      detector.value = 0.5;
+      seen.push(flow.stats().saturation, detector.reads - before);
+    });
+    const { reads } = detector;
+    runNow(flow);
+    expect(seen).toEqual([0, 0]);
+    expect(detector.reads - reads).toBe(1);
   });
 
   it('may abort a request while another is evicted', () => {
@@ -189,6 +286,25 @@ describe('a plugin that calls back, although it must not', () => {
     expect(outcomes.every(({ type }) => type === 'EvictedTTL' || type === 'Dispatched')).toBe(true);
     const { enqueued, dispatched, evicted, waiting } = flow.stats();
     expect([enqueued, dispatched + evicted, waiting]).toEqual([42, 42, 0]);
+  });
+
+  it('from a fairness policy that hears of a report gets its answer when the report is done', async () => {
+    const log: string[] = [];
+    const fairness: FlowFairnessPolicy = {
+      type: 'meddling',
+      createSelector: (band) => ({
+        pick: () => band.firstActive,
+        consumed: () => {
+          void flow.enqueue(request, key('inner'));
+          log.push('consumed');
+        },
+      }),
+    };
+    const { flow } = makeFlow({ bands: [{ priority: 0, fairness }], saturationDetector: dial(0) });
+    const lease = runNow(flow);
+    flow.on('dispatched', ({ item }) => log.push(item.fairnessId));
+    lease.report({ completionTokens: 1 });
+    expect(log).toEqual(['consumed', 'inner']);
   });
 
   it('from a detector gets every answer', async () => {

@@ -5,6 +5,7 @@ import {
   FlowConfigError,
   type FlowController,
   type FlowControllerOptions,
+  type FlowRequest,
   type Lease,
   labelFilter,
   type Outcome,
@@ -25,6 +26,17 @@ function figures(flow: FlowController): NonNullable<ReturnType<FlowController['s
   const { shadow: told } = flow.stats();
   if (told === undefined) throw new Error('expected figures of shadow mode');
   return told;
+}
+
+/** A request that answers so many questions for its size, and throws then. */
+function readableFor(times: number): FlowRequest {
+  let left = times;
+  return {
+    get byteSize(): number {
+      if (left-- === 0) throw new Error('no size any more');
+      return 10;
+    },
+  };
 }
 
 describe('in shadow mode', () => {
@@ -188,6 +200,14 @@ describe('in shadow mode', () => {
     await expect(flow.enqueue({} as never, key())).rejects.toThrow(FlowConfigError);
     expect(() => flow.tryEnqueue({ byteSize: -1 }, key())).toThrow(FlowConfigError);
     expect(flow.stats().enqueued).toBe(0);
+  });
+
+  it('a request that cannot be read a second time is an error, and nobody waits for its outcome', async () => {
+    const { flow } = shadow();
+    await expect(flow.enqueue(readableFor(0), key())).rejects.toThrow(/^enqueue: request: expected properties/);
+    for (const reads of [0, 1]) expect(() => flow.tryEnqueue(readableFor(reads), key())).toThrow(/^tryEnqueue: request: expected/);
+    expect(flow.stats()).toMatchObject({ enqueued: 0, shadow: { passed: 0, running: 0 } });
+    passed(flow);
   });
 
   it('run works as ever', async () => {

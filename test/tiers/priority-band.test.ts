@@ -1,0 +1,301 @@
+/** One band by itself: which request is next, what its policies hear, and what becomes of both when its settings change. */
+import { describe, expect, it } from 'vitest';
+import {
+  type BandView,
+  type FlowFairnessPolicy,
+  type FlowSelector,
+  fcfs,
+  globalStrict,
+  type ItemView,
+  type OrderingPolicy,
+} from '../../src/index.js';
+import type { Flow } from '../../src/tiers/flow.js';
+import type { PriorityBand } from '../../src/tiers/priority-band.js';
+import { addTo, bandSettings, flowOf, makeBand } from '../support/bands.js';
+import { fakeItem } from '../support/fake-item.js';
+
+const usage = { promptTokens: 1, completionTokens: 2 };
+
+/** The highest sequence first. */
+const newestFirst: OrderingPolicy = { type: 'newest-first', compare: (a, b) => b.sequence - a.sequence };
+
+/** Takes flows in turn, hears what `selector` hears, and counts its selectors. */
+function watching(selector: Partial<FlowSelector> = {}): FlowFairnessPolicy & { made: number } {
+  const policy = {
+    type: 'watching',
+    made: 0,
+    createSelector: (band: BandView): FlowSelector => {
+      policy.made++;
+      return { pick: () => band.firstActive, ...selector };
+    },
+  };
+  return policy;
+}
+
+/** Dispatches until nothing is left that may go. */
+function drained(band: PriorityBand): number[] {
+  const order: number[] = [];
+  for (let item = band.next(0); item !== undefined; item = band.next(0)) {
+    order.push(item.sequence);
+    band.take(item, 0);
+  }
+  return order;
+}
+
+describe('the request that goes next', () => {
+  it('is none while nothing waits, and no policy is asked', () => {
+    let asked = 0;
+    const { band } = makeBand({ fairness: watching({ pick: () => void asked++ }) });
+    expect([band.next(0), makeBand({ fairness: globalStrict() }).band.next(0), asked]).toEqual([undefined, undefined, 0]);
+  });
+
+  it('is that of the flow that is active longest, in turn, where the policy picks none', () => {
+    const { band } = makeBand({ fairness: watching({ pick: () => undefined }) });
+    for (const [sequence, who] of ['a', 'a', 'b', 'c'].entries()) addTo(band, who, sequence);
+    expect(drained(band)).toEqual([0, 2, 3, 1]);
+  });
+
+  it.each<[string, (band: PriorityBand, other: Flow) => unknown]>([
+    ['of another band', () => flowOf(makeBand().band, 'a')],
+    ['of which requests wait in another band', () => addTo(makeBand().band, 'a', 5).flow],
+    ['that is parked', (band, other) => band.park(other, { flows: new Set() })],
+    ['that is held back', (band, other) => band.hold(other)],
+    ['of which nothing waits', (band) => flowOf(band, 'idle')],
+  ])('is never that of a flow %s', (_, wrong) => {
+    let picked: unknown;
+    const { band, faults } = makeBand({ fairness: watching({ pick: () => picked as Flow }), holdsFlows: true, parksFlows: true });
+    addTo(band, 'a', 0);
+    const other = addTo(band, 'b', 1).flow as Flow;
+    picked = wrong(band, other) ?? other;
+    expect(band.next(0)?.sequence).toBe(0);
+    expect(faults).toEqual([expect.stringContaining('fairness watching: TypeError: pick must return an active flow of this band')]);
+  });
+
+  it('counts as ready where its flow is neither held back nor parked', () => {
+    const { band } = makeBand({ holdsFlows: true, parksFlows: true });
+    for (const [sequence, who] of ['a', 'b', 'b', 'c', 'c', 'c'].entries()) addTo(band, who, sequence);
+    expect(band.ready).toBe(6);
+    band.hold(flowOf(band, 'b'));
+    band.park(flowOf(band, 'c'), { flows: new Set() });
+    expect([band.ready, band.waitingFlows().map(({ name }) => name)]).toEqual([1, ['a', 'b', 'c']]);
+  });
+});
+
+describe('the oldest and the newest request', () => {
+  it('are known as long as arrivals are tracked', () => {
+    const { band } = makeBand();
+    const items = [0, 1, 2].map((sequence) => addTo(band, `${sequence}`, sequence));
+    expect([band.oldest, band.newest]).toEqual([undefined, undefined]);
+    band.trackArrivals(true);
+    expect([band.oldest, band.newest]).toEqual([items[0], items[2]]);
+    addTo(band, 'a', 3);
+    band.trackArrivals(true);
+    expect([band.oldest?.sequence, band.newest?.sequence]).toEqual([0, 3]);
+    band.trackArrivals(false);
+    expect([band.oldest, band.newest]).toEqual([undefined, undefined]);
+  });
+});
+
+describe('the flow with most waiting', () => {
+  it('is known as long as the crowd is tracked', () => {
+    const { band } = makeBand();
+    for (const [sequence, who] of ['a', 'b', 'b'].entries()) addTo(band, who, sequence);
+    expect(band.crowd).toBeUndefined();
+    band.trackCrowd(true);
+    expect(band.crowd?.most('requests')?.name).toBe('b');
+    for (let i = 0; i < 3; i++) band.take(band.next(0) as Exclude<ReturnType<PriorityBand['next']>, undefined>, 0);
+    expect(band.crowd?.most('requests')).toBeUndefined();
+    band.trackCrowd(false);
+    expect(band.crowd).toBeUndefined();
+  });
+
+  it.each([
+    ['in their own queues', {}],
+    ['in one queue', { fairness: globalStrict() }],
+  ])('gives its requests newest first, those that wait %s', (_, settings) => {
+    const { band } = makeBand(settings);
+    for (let sequence = 0; sequence < 3; sequence++) addTo(band, 'a', sequence);
+    band.trackCrowd(true);
+    expect([...(band.crowd?.newestFirst(flowOf(band, 'a')) ?? [])].map(({ sequence }) => sequence)).toEqual([2, 1, 0]);
+  });
+});
+
+it('rates are averages over windows of a second, each of which is closed by a sample', () => {
+  const { band } = makeBand();
+  band.arrived = 10;
+  band.dispatched = 20;
+  band.sampleRates(1000);
+  expect([band.arrivedPerSecond(2000), band.dispatchedPerSecond(2000)]).toEqual([7, 14]);
+});
+
+describe('a flow that is held back', () => {
+  const holding = { holdsFlows: true, fairness: globalStrict() };
+
+  it('retries before one of its class that came later, which gives the retry back', () => {
+    const { band } = makeBand(holding);
+    const [late, early] = [addTo(band, 'late', 5, { requestClass: 'm' }), addTo(band, 'early', 9, { requestClass: 'm' })];
+    band.hold(late.flow as Flow);
+    const [held] = band.held.all();
+    if (held === undefined) throw new Error('no class is held back');
+    expect(band.wantsRetry(held, 0)).toBe(true);
+    band.retryOne(held, 0);
+    expect(band.wantsRetry(held, 0)).toBe(false);
+    band.hold(early.flow as Flow);
+    expect(band.wantsRetry(held, 0)).toBe(false);
+    const first = addTo(band, 'first', 1, { requestClass: 'm' });
+    band.hold(first.flow as Flow);
+    expect(band.wantsRetry(held, 0)).toBe(true);
+    band.retryOne(held, 0);
+    expect(drained(band)).toEqual([1, 5]);
+  });
+
+  it('has had its retry as soon as one of its requests goes', () => {
+    const { band } = makeBand(holding);
+    for (let sequence = 0; sequence < 3; sequence++) addTo(band, 'a', sequence, { requestClass: 'm' });
+    const flow = flowOf(band, 'a');
+    band.hold(flow);
+    band.retryOne(flow.heldIn as NonNullable<typeof flow.heldIn>, 0);
+    expect(flow.retriesFor).toBeDefined();
+    band.take(band.next(0) as NonNullable<ReturnType<typeof band.next>>, 0);
+    expect([flow.retriesFor, band.held.all()]).toEqual([undefined, []]);
+  });
+
+  it('has had its retry when the last of its requests leaves', () => {
+    const { band } = makeBand(holding);
+    const item = addTo(band, 'a', 0, { requestClass: 'm' });
+    const flow = flowOf(band, 'a');
+    band.hold(flow);
+    band.retryOne(flow.heldIn as NonNullable<typeof flow.heldIn>, 0);
+    item.isWaiting = false;
+    band.discard(item, 0);
+    expect([flow.retriesFor, band.held.all(), band.waiting]).toEqual([undefined, [], 0]);
+  });
+});
+
+describe('policies', () => {
+  it('that do not tell flows apart hear nothing of requests whose ends an ordering policy wants to hear', () => {
+    const { band, faults } = makeBand({ fairness: globalStrict(), ordering: { ...fcfs(), firstToken() {} } });
+    const item = addTo(band, 'a', 0);
+    const flow = item.flow as Flow;
+    expect([band.hearsDispatches, band.hearsSettlements, band.hearsFirstTokens]).toEqual([true, true, true]);
+    band.dispatchedUnqueued(item, flow, 0);
+    band.consumed(flow, usage, 0, item, usage);
+    band.settled(flow, usage, 0, 0, item, 'released');
+    expect([faults, band.lead(flow), band.service(0), band.keepsAccount]).toEqual([[], undefined, undefined, false]);
+  });
+
+  it('that keep account of what flows received say so', () => {
+    const received = { service: () => [] } as unknown as Partial<FlowSelector>;
+    expect(
+      [makeBand({ fairness: watching(received) }).band, makeBand({ fairness: watching() }).band].map((band) => band.keepsAccount),
+    ).toEqual([true, false]);
+  });
+
+  it.each([
+    ['yes', 'ordering late: TypeError: isInfeasible must return true or false; got '],
+    [undefined, 'ordering late: TypeError: isInfeasible must return true or false; got undefined'],
+  ])('that answer %j when asked whether a request comes too late drop nothing', (answer, fault) => {
+    const ordering = { ...newestFirst, type: 'late', isInfeasible: () => answer as unknown as boolean };
+    const { band, faults } = makeBand({ ordering });
+    expect([band.dropsInfeasible, band.isInfeasible(fakeItem(), 0)]).toEqual([true, false]);
+    expect(faults).toEqual([expect.stringContaining(fault)]);
+  });
+
+  it('that fail at a first token are reported, at once or later', async () => {
+    const failing = (answer: () => unknown) => makeBand({ ordering: { ...newestFirst, firstToken: answer as () => void } });
+    const thrown = failing(() => {
+      throw new Error('now');
+    });
+    thrown.band.firstToken(fakeItem(), 5);
+    expect(thrown.faults).toEqual(['ordering newest-first: Error: now']);
+    const rejected = failing(() => Promise.reject(new Error('later')));
+    rejected.band.firstToken(fakeItem(), 5);
+    await new Promise(setImmediate);
+    expect(rejected.faults).toEqual(['ordering newest-first: Error: later']);
+  });
+});
+
+describe('other settings', () => {
+  it('line up what waits by another order, under the same selector', () => {
+    const fairness = watching();
+    const { band } = makeBand({ fairness });
+    for (let sequence = 0; sequence < 3; sequence++) addTo(band, 'a', sequence);
+    band.configure({ ...bandSettings, fairness, ordering: newestFirst });
+    expect([fairness.made, drained(band)]).toEqual([1, [2, 1, 0]]);
+  });
+
+  it('without another policy change no order, and make nothing anew', () => {
+    const fairness = watching();
+    const { band } = makeBand({ fairness });
+    addTo(band, 'a', 0);
+    const { queue } = flowOf(band, 'a');
+    band.configure({ ...bandSettings, fairness, requestTtlMs: 5 });
+    expect([fairness.made, flowOf(band, 'a').queue === queue]).toEqual([1, true]);
+  });
+
+  it.each([true, false])('after which flows queue apart, or together, keep the order: %s', (isApart) => {
+    const before = { ...bandSettings, fairness: globalStrict(), holdsFlows: !isApart };
+    const { band } = makeBand(before);
+    for (const [sequence, who] of ['b', 'a', 'b'].entries()) addTo(band, who, sequence);
+    band.configure({ ...before, holdsFlows: isApart });
+    expect(band.sharesQueue).toBe(!isApart);
+    expect(flowOf(band, 'a').queue !== undefined).toBe(isApart);
+    expect(drained(band)).toEqual([0, 1, 2]);
+  });
+
+  it('let held flows go, which take their turn again', () => {
+    const { band } = makeBand({ holdsFlows: true });
+    for (const [sequence, who] of ['a', 'b'].entries()) addTo(band, who, sequence);
+    band.hold(flowOf(band, 'a'));
+    band.configure({ ...bandSettings, holdsFlows: true });
+    expect([band.held.all(), band.held.waiting, drained(band)]).toEqual([[], 0, [1, 0]]);
+  });
+});
+
+describe('requests that are filed anew', () => {
+  function refiled(selector: Partial<FlowSelector> = {}, isCrowdTracked = false) {
+    const { band } = makeBand({ fairness: watching(selector) });
+    for (const [sequence, who] of ['a', 'a', 'b'].entries()) addTo(band, who, sequence);
+    band.trackCrowd(isCrowdTracked);
+    const emptied: string[] = [];
+    band.refile(
+      ({ sequence }) => flowOf(band, sequence === 1 ? 'c' : 'd'),
+      ({ name }) => emptied.push(name),
+    );
+    return { band, emptied };
+  }
+
+  it('leave their flows, all of which are emptied before the first is filled', () => {
+    const { band, emptied } = refiled();
+    expect(emptied).toEqual(['a', 'b']);
+    expect([...band.flows.values()].map(({ name, waiting, waitingBytes }) => [name, waiting, waitingBytes])).toEqual([
+      ['a', 0, 0],
+      ['b', 0, 0],
+      ['d', 2, 2],
+      ['c', 1, 1],
+    ]);
+    expect([band.waiting, drained(band)]).toEqual([3, [0, 2, 1]]);
+  });
+
+  it('are told to the selector, as gone from where they were and come where they are', () => {
+    const told: unknown[] = [];
+    const tell =
+      (news: string) =>
+      ({ fairnessId }: { readonly fairnessId: string }, item: ItemView): void =>
+        void told.push([news, fairnessId, item.sequence]);
+    refiled({ itemRemoved: tell('removed'), itemAdded: tell('added') });
+    expect(told.slice(3)).toEqual([
+      ['removed', 'a', 0],
+      ['removed', 'a', 1],
+      ['removed', 'b', 2],
+      ['added', 'd', 0],
+      ['added', 'c', 1],
+      ['added', 'd', 2],
+    ]);
+  });
+
+  it('make the crowd anew, where there is one', () => {
+    expect(refiled({}, true).band.crowd?.most('requests')?.name).toBe('d');
+    expect(refiled({}, false).band.crowd).toBeUndefined();
+  });
+});
