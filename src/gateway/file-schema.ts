@@ -1,7 +1,7 @@
 /** The sections of a gateway file and their defaults. `plugins` and `flowControl` are read by `headgate/config`. */
 import { type Schema, schemas } from '../index.js';
 import { type MetricProfile, metricProfiles } from '../upstream/index.js';
-import { type SecretSources, secret } from './secrets.js';
+import { type SecretSources, secret, section } from './secrets.js';
 
 /** The sender of requests; `objective` names a priority. */
 export interface FileSender {
@@ -170,9 +170,11 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
   const aSecret = secret(sources);
   return object({
     listen: address,
-    admin: optional(object({ host: optional(text()), port: optional(port), token: optional(aSecret) })),
-    inspector: optional(object({ path: optional(path), password: optional(aSecret), fairnessIds: optional(oneOf('shown', 'hidden')) })),
-    demand: optional(object({ path: optional(path), token: optional(aSecret) })),
+    admin: optional(section(object({ host: optional(text()), port: optional(port), token: optional(aSecret) }))),
+    inspector: optional(
+      section(object({ path: optional(path), password: optional(aSecret), fairnessIds: optional(oneOf('shown', 'hidden')) })),
+    ),
+    demand: optional(section(object({ path: optional(path), token: optional(aSecret) }))),
     openTelemetry: optional(
       object({ metrics: optional(flag()), traces: optional(flag()), pool: optional(text()), fairnessIds: optional(flag()) }),
     ),
@@ -228,10 +230,12 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
       }),
     ),
     auth: optional(
-      object({
-        keys: optional(list(object({ key: aSecret, ...sender }))),
-        anonymous: optional(object(sender)),
-      }),
+      section(
+        object({
+          keys: optional(section(list(section(object({ key: aSecret, ...sender }))))),
+          anonymous: optional(object(sender)),
+        }),
+      ),
     ),
     objectives: optional(record(integer())),
     models: optional(object({ aliases: optional(record(text('the name of a model'))), list: optional(list(text('the name of a model'))) })),

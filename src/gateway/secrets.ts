@@ -10,12 +10,32 @@ export interface SecretSources {
 
 const expected = 'a secret as text, { env: NAME } or { file: PATH }';
 
+/**
+ * A section with secrets in it: when something else stands in its place, such as the secret itself, messages say of what kind that is, and
+ * not what it is.
+ */
+export function section<T>(schema: Schema<T>): Schema<T> {
+  return {
+    shape: schema.shape,
+    read: (given, report) =>
+      schema.read(given, (wanted, path = [], got = path.length === 0 ? kindOf(given) : undefined) => report(wanted, path, got)),
+  };
+}
+
+function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  if (typeof value === 'string') return 'text';
+  if (Array.isArray(value)) return 'an array';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
 /** The secret itself. Messages never contain it. */
 export function secret({ env, readFile, onMissing }: SecretSources): Schema<string> {
   return schemas.element((candidate, report) => {
     const [source, found] = find(candidate);
     if (source === undefined) {
-      report(expected, [], typeof candidate === 'string' ? 'empty text' : undefined);
+      report(expected, [], candidate === '' ? 'empty text' : kindOf(candidate));
       return undefined;
     }
     if (found !== undefined && found.trim() !== '') return found.trim();

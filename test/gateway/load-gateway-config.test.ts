@@ -115,6 +115,33 @@ flowControl: { maxBytes: 10GB }
     expect(issuesOf({ ...file, auth: { keys: [{ key: { env: 'a', file: 'b' }, tenant: 'sk' }] } })[0]).toContain('a secret as text');
   });
 
+  it.each<[string, object]>([
+    ['a key that is a number', { auth: { keys: [{ key: 31415926, tenant: 'a' }] } }],
+    ['a key in a list', { auth: { keys: [{ key: ['sk-31415926'], tenant: 'a' }] } }],
+    ['a key in a map', { auth: { keys: [{ key: { 'sk-31415926': null }, tenant: 'a' }] } }],
+    ['a key in place of a sender', { auth: { keys: ['sk-31415926'] } }],
+    ['keys in a map', { auth: { keys: { 'sk-31415926': { tenant: 'a' } } } }],
+    ['a key in place of them all', { auth: 'sk-31415926' }],
+    ['a token that is a number', { admin: { token: 31415926 } }],
+    ['a token in place of its section', { admin: 'sk-31415926', demand: 'sk-31415926' }],
+    ['a password that is a number', { inspector: { password: 31415926 } }],
+    ['a password in place of its section', { inspector: 'sk-31415926' }],
+    ['a key of a server that is a number', { upstreams: [{ id: 'a', url: 'http://a', apiKey: 31415926 }] }],
+    ['a password in a URL', { upstreams: [{ id: 'a', url: 'http://me:31415926@a' }] }],
+    ['a password in a URL of another protocol', { upstreams: [{ id: 'a', url: 'ftp://me:p@31415926@a/' }] }],
+    ['a password in a URL without a protocol', { upstreams: [{ id: 'a', url: 'me:31415926@a' }] }],
+    ['a name alone in a URL', { upstreams: [{ id: 'a', url: 'http://sk-31415926@a' }] }],
+    ['a key in the query of a URL', { upstreams: [{ id: 'a', url: 'http://a/?key=sk-31415926' }] }],
+    ['a password in a URL in place of a server', { upstreams: ['http://me:31415926@a'] }],
+    ['a password in a URL in place of all servers', { upstreams: 'http://me:31415926@a?31415926' }],
+    ['a password in a URL in place of its section', { sharedState: 'redis://me:31415926@a' }],
+    ['a password in a URL that is an address', { listen: 'http://me:31415926@a' }],
+  ])('never shows in its faults %s', (_what, wrong) => {
+    const issues = issuesOf({ listen: { port: 1 }, upstreams: [], ...wrong });
+    expect(issues.length).toBeGreaterThan(0);
+    expect(issues.join('\n')).not.toContain('31415926');
+  });
+
   it('reads plugins inside others, so that all detectors are known', () => {
     const config = loadGatewayConfig(`
 listen: { port: 1 }

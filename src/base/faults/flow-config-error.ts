@@ -35,7 +35,7 @@ function describeIssue({ path, expected, got }: ConfigIssue): string {
   return `${path === '' ? '' : `${path}: `}expected ${expected}; got ${got}`;
 }
 
-/** A value as an error message shows it: short, with its type. Never throws. */
+/** A value as an error message shows it: short, with its type, and without what URLs keep secret. Never throws. */
 export function describeValue(value: unknown): string {
   try {
     return describe(value);
@@ -47,9 +47,18 @@ export function describeValue(value: unknown): string {
 function describe(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
-  if (typeof value === 'string') return `${JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)} (string)`;
+  if (typeof value === 'string') return `${JSON.stringify(shortened(withoutSecrets(value)))} (string)`;
   if (typeof value === 'function') return `a function`;
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value === 'object') return `an object with keys ${Object.keys(value).slice(0, 8).join(', ') || '(none)'}`;
   return `${String(value)} (${typeof value})`;
+}
+
+function shortened(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
+}
+
+/** Names, passwords and queries of URLs may be keys. */
+function withoutSecrets(text: string): string {
+  return text.replace(/^(\S*?:\/\/|(?=\S*:))\S*@/, '$1***@').replace(/(:\/\/[^?]*\?).*/, '$1***');
 }
