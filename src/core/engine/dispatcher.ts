@@ -119,6 +119,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.drops = new Drops(this.gate, this.admission, events);
     const { backlog, gate, placement, selector, admission, drops, shutdown } = this;
     this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, shutdown }, options);
+    this.reportFaultsOf(options);
     this.configureHooks(options);
     this.detachFromPool = pool.attach(this, clock);
     this.writer.leave();
@@ -734,6 +735,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private apply(options: ResolvedOptions): void {
     if (this.state === 'closed') return;
     this.options = options;
+    this.reportFaultsOf(options);
     this.poller.stop();
     this.gate.configure(options);
     this.placement.configure(options);
@@ -749,11 +751,15 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.isWorkWanted = true;
   }
 
+  /** Before anything asks them. */
+  private reportFaultsOf({ flows, bandOrder }: ResolvedOptions): void {
+    flows.reportTo(this.events);
+    bandOrder.reportTo?.(this.events);
+  }
+
   /** What is undefined unless it is asked for. Nothing is parked at that moment. O(in flight) where flows have caps. */
   private configureHooks(options: ResolvedOptions): void {
     this.revalidation = options.onDispatch && new Revalidation(options.onDispatch, this.events);
-    options.flows.reportTo(this.events);
-    options.bandOrder.reportTo?.(this.events);
     this.accountsBands = this.backlog.bands.shares.isUsed || options.bandOrder.hearsDispatches === true;
     this.caps = hasCaps(options) ? new InFlightCaps(options, this.seats.running) : undefined;
     this.intake.caps = this.caps;

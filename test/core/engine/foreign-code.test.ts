@@ -98,6 +98,8 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   'admission refusal of another policy': (act) => ({ admission: { type: 'x', admit: () => ({ reason: 'no', policy: act() as never }) } }),
   'admission refusal of a cause': (act) => ({ admission: { type: 'x', admit: () => ({ reason: 'no', cause: act() as never }) } }),
   'admission released': (act) => ({ admission: { type: 'x', admit: () => 'admit', released: act as never } }),
+  onDispatch: (act) => ({ onDispatch: act as never }),
+  flows: (act) => ({ flows: act as never, bands: [{ priority: 0, maxInFlightPerFlow: 1 }] }),
   'eviction filter accepts': (act) => ({ eviction: { filter: { type: 'x', accepts: act as never } } }),
   'eviction ordering compare': (act) => ({
     eviction: { filter: { type: 'x', accepts: () => true }, ordering: { type: 'x', compare: act as never } },
