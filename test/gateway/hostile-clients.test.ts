@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createGateway, loadGatewayConfig } from '../../src/gateway/index.js';
+import { createGateway, type Gateway, loadGatewayConfig } from '../../src/gateway/index.js';
 import { rawConnection } from '../integration/support/clients.js';
 import { until } from '../integration/support/until.js';
 import { errorOf, fileOf, type Started, startGateway } from './support/gateway.js';
@@ -195,11 +195,23 @@ describe('a request that makes servers refuse', () => {
     expect(leftMs).toBeLessThanOrEqual(120_000);
   });
 
+  const startFull = () => startUpstream(({ res }) => res.writeHead(503).end('{"message":"Server overloaded: full"}'));
+  const marked = ({ pool }: Gateway) => pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > pool.now()).map(({ id }) => id);
+
+  it('has the first server avoided that refuses it, and not the second: that may be the fault of the request', async () => {
+    const servers = [await startFull(), await startFull(), await startUpstream()];
+    const { post, gateway } = await startGateway(fileOf(servers.map(({ url }) => url)));
+    expect((await post(chat)).status).toBe(503);
+    expect(servers.map(({ received }) => received.length)).toEqual([1, 1, 0]);
+    expect(marked(gateway)).toEqual(['u0']);
+  });
+
   it('never takes the last server', async () => {
-    const full = () => startUpstream(({ res }) => res.writeHead(503).end('{"message":"Server overloaded: full"}'));
-    const { post, gateway } = await startGateway(fileOf([(await full()).url, (await full()).url]));
+    const { post, gateway } = await startGateway(fileOf([(await startFull()).url, (await startFull()).url]));
+    const atOnce: number[] = [];
+    onTestFinished(gateway.pool.on('overloaded', () => atOnce.push(marked(gateway).length)));
     for (let i = 0; i < 5; i++) expect((await post(chat)).status).toBe(503);
-    expect(gateway.pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > gateway.pool.now())).toHaveLength(1);
+    expect(new Set(atOnce)).toEqual(new Set([1]));
   });
 });
 
