@@ -14,6 +14,8 @@ const suites = [
   'test/adapters/fastify',
   'test/adapters/hono/flow-control.test.ts',
   'test/adapters/undici/flow-control.test.ts',
+  'test/gateway/hostile-clients.test.ts',
+  'test/gateway/proxy.test.ts',
   'test/observability/prometheus',
   'test/observability/opentelemetry',
   'test/config',

@@ -1,5 +1,7 @@
 /** Nothing that one client sends stops the others. */
-import { connect, type Socket } from 'node:net';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Server } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -421,6 +423,24 @@ describe('an answer that breaks off before its first byte', () => {
     const { post, gateway } = await startGateway(fileOf([upstream.url], { retry: { enabled: false } }));
     expect(await errorOf(await post(chat))).toMatchObject({ status: 502, code: 'upstream_failed' });
     expect(gateway.flow.stats().inFlight).toBe(0);
+  });
+});
+
+describe('a listener that the public reaches', () => {
+  it('has the limits that Node leaves open, and that of operators has them too', async () => {
+    const servers = new Map<number, Server>();
+    const note = (message: unknown): void => {
+      const { server } = message as { server: Server };
+      servers.set((server.address() as AddressInfo).port, server);
+    };
+    subscribe('http.server.request.start', note);
+    onTestFinished(() => void unsubscribe('http.server.request.start', note));
+    const { gateway } = await startGateway(fileOf([(await startUpstream()).url], { admin: { port: 0 }, limits: { maxConnections: 7 } }));
+    for (const url of [`${gateway.url}/v1/models`, `${gateway.adminUrl}/healthz`]) {
+      await fetch(url);
+      const limits = { maxConnections: 7, headersTimeout: 15_000, maxHeadersCount: 200, keepAliveTimeout: 75_000 };
+      expect(servers.get(Number(new URL(url).port))).toMatchObject(limits);
+    }
   });
 });
 
