@@ -47,18 +47,15 @@ export function describeValue(value: unknown): string {
 function describe(value: unknown): string {
   if (value === undefined) return 'nothing';
   if (value === null) return 'null';
-  if (typeof value === 'string') return `${JSON.stringify(shortened(withoutSecrets(value)))} (string)`;
+  if (typeof value === 'string') return `${JSON.stringify(shown(value))} (string)`;
   if (typeof value === 'function') return `a function`;
   if (Array.isArray(value)) return `an array of ${value.length}`;
   if (typeof value === 'object') return `an object with keys ${Object.keys(value).slice(0, 8).join(', ') || '(none)'}`;
   return `${String(value)} (${typeof value})`;
 }
 
-function shortened(text: string): string {
-  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
-}
-
 /** Names, passwords and queries of URLs may be keys. */
-function withoutSecrets(text: string): string {
-  return text.replace(/^(\S*?:\/\/|(?=\S*:))\S*@/, '$1***@').replace(/(:\/\/[^?]*\?).*/, '$1***');
+function shown(value: string): string {
+  const text = value.replace(/\S*:\S*@.*|\/\S*\?.*/, '***');
+  return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
