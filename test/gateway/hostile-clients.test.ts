@@ -198,7 +198,8 @@ describe('a request that makes servers refuse', () => {
   });
 
   const startFull = () => startUpstream(({ res }) => res.writeHead(503).end('{"message":"Server overloaded: full"}'));
-  const marked = ({ pool }: Gateway) => pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > pool.now()).map(({ id }) => id);
+  const marked = ({ pool }: Gateway) =>
+    pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > pool.now()).map(({ id }) => id);
 
   it('has the first server avoided that refuses it, and not the second: that may be the fault of the request', async () => {
     const servers = [await startFull(), await startFull(), await startUpstream()];
