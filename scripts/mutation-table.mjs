@@ -1,8 +1,9 @@
 // Writes what mutation testing found into the table of docs/contributing/mutation.md: one row for each file, from the reports named (the
 // last one, test-results/mutation.json, when none is). Several reports of one file add up: a mutant counts as noticed when tests of one
 // of them noticed it. Reports of what a file was before it changed say nothing. Rows of files that no report has stay as they are; files
-// never measured say so.
+// never measured say so, and files of types alone, in which there is nothing to change.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { transformSync } from 'esbuild';
 import stryker from '../stryker.config.mjs';
 
 const page = 'docs/contributing/mutation.md';
@@ -25,6 +26,16 @@ for (const path of reports.sort((a, b) => statSync(a).mtimeMs - statSync(b).mtim
   }
 }
 
+/** True when nothing of the file is left to run. */
+function hasOnlyTypes(file) {
+  return transformSync(readFileSync(file, 'utf8'), { loader: 'ts', legalComments: 'none' }).code.trim() === '';
+}
+
+function rowWithoutReport(file) {
+  if (hasOnlyTypes(file)) return `| \`${file}\` | nothing to change | | | |`;
+  return before.get(file) ?? `| \`${file}\` | not measured | | | |`;
+}
+
 function rowOf(file, { noticed, date }) {
   const left = [...noticed.values()].filter((isNoticed) => !isNoticed).length;
   if (noticed.size === 0) return `| \`${file}\` | nothing to change | | | ${date} |`;
@@ -40,6 +51,6 @@ const files = folders.flatMap((folder) => readdirSync(folder, { recursive: true 
 const rows = files
   .filter((file) => file.endsWith('.ts'))
   .sort()
-  .map((file) => (found.has(file) ? rowOf(file, found.get(file)) : (before.get(file) ?? `| \`${file}\` | not measured | | | |`)));
+  .map((file) => (found.has(file) ? rowOf(file, found.get(file)) : rowWithoutReport(file)));
 const table = ['| file | score, % | mutants | left | measured |', '|---|---|---|---|---|', ...rows].join('\n');
 writeFileSync(page, `${text.slice(0, from)}${begin}\n\n${table}\n\n${text.slice(to)}`);

@@ -101,6 +101,10 @@ describe('tenantBudgets', () => {
     expect(policy.held('alice')).toBe(1);
   });
 
+  it('refuses a capacity of 0, which nobody could have a part of', () => {
+    for (const capacity of [0, -1]) expect(() => tenantBudgets({ budgets: {}, capacity })).toThrow(/^tenantBudgets: capacity: expected/);
+  });
+
   it('refuses wrong options, and an inner policy that is none', () => {
     expect(() => tenantBudgets({ budgets: { alice: 1.5, bob: Number.NaN }, capacity: 0 })).toThrow('tenantBudgets: 3 problems');
     expect(() => tenantBudgets({ budgets: {}, capacity: 1 }, {} as never)).toThrow(/^tenantBudgets: [\s\S]*inner\.admit/);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AdmissionPolicy, EndpointPool } from '../../src/index.js';
-import { dropOf, key, leaseOf, makeFlow, request, runNow, turns } from '../support/flow.js';
+import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../support/flow.js';
 
 /** Counts what it admitted and got back; refuses fairness IDs that begin with "no". */
 function counting(): AdmissionPolicy & { admitted: number; ended: string[] } {
@@ -20,6 +20,23 @@ function counting(): AdmissionPolicy & { admitted: number; ended: string[] } {
 }
 
 describe('an admission policy', () => {
+  it('that hears of ends keeps the payloads of those alone whom it admitted', async () => {
+    const detector = dial(1, true);
+    const { flow } = makeFlow({ saturationDetector: detector });
+    const dispatched = record(flow, 'dispatched');
+    void flow.enqueue(request, key('before'));
+    flow.reconfigure({ admission: counting() });
+    const own = { byteSize: 1 };
+    void flow.enqueue(own, key('after'));
+    detector.turnTo(0);
+    expect(dispatched.map(({ item }) => [item.fairnessId, item.request])).toEqual([
+      ['before', undefined],
+      ['after', own],
+    ]);
+    for (const { lease } of dispatched) lease.release();
+    expect(dispatched.map(({ item }) => item.request)).toEqual([undefined, undefined]);
+  });
+
   it('refuses before anything is queued, and its words are in the drop', async () => {
     const { flow } = makeFlow({ admission: counting() });
     runNow(flow);

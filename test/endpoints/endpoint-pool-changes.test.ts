@@ -130,6 +130,18 @@ describe('an overload mark', () => {
     expect(endpoint.overloadedUntilMs).toBe(150);
   });
 
+  it('stays until its time is up, whatever the servers report meanwhile', () => {
+    const { pool, clock } = poolAt();
+    const [marked] = [pool.add('a'), pool.add('b')];
+    const { flow } = makeFlow({ pool, clock, saturationDetector: () => 0 });
+    pool.markOverloaded('a', 100);
+    for (const id of ['a', 'b']) pool.report(id, idle);
+    expect(marked.overloadedUntilMs).toBe(100);
+    expect([runNow(flow), runNow(flow)].map(({ endpoint }) => endpoint?.id)).toEqual(['b', 'b']);
+    clock.advance(100);
+    expect(runNow(flow).endpoint?.id).toBe('a');
+  });
+
   it('can be taken off', () => {
     const { pool, woken } = poolAt();
     const endpoint = pool.add('a');

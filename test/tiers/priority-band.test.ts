@@ -77,7 +77,7 @@ describe('the request that goes next', () => {
     expect(band.ready).toBe(6);
     band.hold(flowOf(band, 'b'));
     band.park(flowOf(band, 'c'), { flows: new Set() });
-    expect([band.ready, band.waitingFlows().map(({ name }) => name)]).toEqual([1, ['a', 'b', 'c']]);
+    expect([band.ready, band.activeCount, band.waitingFlows().map(({ name }) => name)]).toEqual([1, 1, ['a', 'b', 'c']]);
   });
 });
 
@@ -184,11 +184,26 @@ describe('policies', () => {
     expect([faults, band.lead(flow), band.service(0), band.keepsAccount]).toEqual([[], undefined, undefined, false]);
   });
 
-  it('that keep account of what flows received say so', () => {
-    const received = { service: () => [] } as unknown as Partial<FlowSelector>;
-    expect(
-      [makeBand({ fairness: watching(received) }).band, makeBand({ fairness: watching() }).band].map((band) => band.keepsAccount),
-    ).toEqual([true, false]);
+  it('that keep account of what flows received are asked for it', () => {
+    const share = { settled: 1, received: 2, owed: 3 };
+    const figures = { windowMs: 9, fairnessIndex: 0.5, flows: [{ fairnessId: 'a', ...share }], others: share };
+    const telling = { ...watching({ lead: () => 5, service: () => figures, ignoredReports: 7 }), fairnessIndex: 0.25 };
+    const { band, faults } = makeBand({ fairness: telling });
+    const flow = addTo(band, 'a', 0).flow as Flow;
+    expect([band.keepsAccount, band.lead(flow), band.service(0), band.fairnessIndex]).toEqual([true, 5, figures, 0.25]);
+    expect(band.ignoredReports).toBe(7);
+    // Those of the policy before stay in the count.
+    band.configure({ ...bandSettings, fairness: { ...telling } });
+    expect([band.ignoredReports, faults]).toEqual([14, []]);
+    const silent = makeBand({ fairness: watching() }).band;
+    expect([silent.keepsAccount, silent.lead(flow), silent.service(0), silent.fairnessIndex, silent.ignoredReports]).toEqual([
+      ...[false, undefined, undefined, undefined, 0],
+    ]);
+  });
+
+  it('that hear of nothing but picks are not told of requests that never waited', () => {
+    const { band } = makeBand({ fairness: watching() });
+    expect([band.hearsDispatches, band.hearsSettlements, band.hearsFirstTokens]).toEqual([false, false, false]);
   });
 
   it.each([
@@ -239,7 +254,8 @@ describe('other settings', () => {
     for (const [sequence, who] of ['b', 'a', 'b'].entries()) addTo(band, who, sequence);
     band.configure({ ...before, holdsFlows: isApart });
     expect(band.sharesQueue).toBe(!isApart);
-    expect(flowOf(band, 'a').queue !== undefined).toBe(isApart);
+    const { queue } = flowOf(band, 'a');
+    expect([queue !== undefined, band.queueOf(flowOf(band, 'a'))?.members().length]).toEqual([isApart, isApart ? 1 : 3]);
     expect(drained(band)).toEqual([0, 1, 2]);
   });
 
@@ -292,6 +308,16 @@ describe('requests that are filed anew', () => {
       ['added', 'c', 1],
       ['added', 'd', 2],
     ]);
+  });
+
+  it('stay in the one queue of a band whose policy tells no flows apart', () => {
+    const { band } = makeBand({ fairness: globalStrict() });
+    for (const [sequence, who] of ['a', 'b'].entries()) addTo(band, who, sequence);
+    band.refile(
+      () => flowOf(band, 'c'),
+      () => {},
+    );
+    expect([band.activeCount, flowOf(band, 'c').waiting, drained(band)]).toEqual([1, 2, [0, 1]]);
   });
 
   it('make the crowd anew, where there is one', () => {

@@ -21,6 +21,7 @@ import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
 import { argumentError } from '../check-arguments.js';
 import type { EventHub } from '../event-hub.js';
 import { queuedEvent } from '../events.js';
@@ -270,7 +271,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /** Evicts requests of its own band, then of lower bands, until the request fits in. Intake knows that it will. */
   private displace(item: QueueItem, { own, limit }: Displacement): void {
     const { overflow } = this.intake;
-    for (const victim of own) if (victim.isWaiting) this.evict(victim, 'EvictedOther', 'displaced', { limit });
+    for (const victim of own) this.evict(victim, 'EvictedOther', 'displaced', { limit });
     for (;;) {
       const victim = overflow.nextBelow(item.priority, item.byteSize);
       if (victim === undefined) break;
@@ -332,9 +333,9 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   /** Lets a parked flow back once its first request is below its cap. */
   private reviewParked(flow: Flow): void {
-    const { head, parkedFor, band } = flow;
-    if (parkedFor === undefined || head === undefined) return;
-    const account = this.caps?.obstacle(head, band);
+    const { parkedFor } = flow;
+    if (parkedFor === undefined) return;
+    const account = this.caps?.obstacle(flow.head as WaitingItem, flow.band);
     if (account === parkedFor) return;
     this.backlog.unpark(flow);
     // Where many share the flow, the next one may wait for something else.

@@ -89,13 +89,14 @@ describe('the budget of a turn', () => {
   });
 
   it('ends with the turn, on a clock that tells of turns, and neither with what waits nor with a timer', () => {
-    const detector = dial(1, true);
+    const detector = dial(1);
     const clock = new TurnClock();
-    const { flow } = makeFlow({ clock, saturationDetector: detector, maxDispatchesPerTurn: 2 });
+    const { flow } = makeFlow({ clock, saturationDetector: detector, maxDispatchesPerTurn: 2, gate: { recheckIntervalMs: 10 } });
     const waits = (count: number): void => {
-      detector.turnTo(1);
+      detector.value = 1;
       for (let i = 0; i < count; i++) void flow.enqueue(request, key());
-      detector.turnTo(0);
+      detector.value = 0;
+      flow.reconfigure({});
     };
     waits(2);
     expect(flow.stats()).toMatchObject({ dispatched: 2, waiting: 0 });

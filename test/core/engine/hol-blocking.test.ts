@@ -92,6 +92,23 @@ describe('a request that may go only to some endpoints', () => {
     expect(dropOf(await unserved).reason).toBe('no-endpoints');
   });
 
+  it('leaves its turn to the next of its band, and not to a lower one, when its last endpoint is gone', async () => {
+    const gate = dial(1, true);
+    const { send, pool, order } = twoModels({
+      saturationDetector: Object.assign(gate, {
+        filter: (endpoints: readonly EndpointView[]) => endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
+      }),
+      headroom: 'required',
+    });
+    void send('high', 'a', 'x', 5);
+    void send('next', 'b', 'x', 5);
+    void send('low', 'b', 'x', 0);
+    pool.remove('a0');
+    gate.turnTo(0);
+    await turns();
+    expect(order).toEqual(['high:EvictedNoEndpoints', 'next']);
+  });
+
   it('is not restricted by a filter that throws, and the fault is reported', async () => {
     const { send, flow } = twoModels({
       endpointFilters: [

@@ -61,6 +61,14 @@ describe('a flow at its cap', () => {
     expect(gate).toEqual([]);
   });
 
+  it('is nothing to read anew where nobody has a cap', () => {
+    const { flow } = makeFlow({ flows: { a: { weight: 2 } } });
+    for (let i = 0; i < 2; i++) void ask(flow, key('a'));
+    flow.refreshFlow('a');
+    expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 1 });
+    sound(flow);
+  });
+
   it('waits in the bands of both templates as well', () => {
     const { flow } = makeFlow({ ...roomy, defaultBand: { maxInFlightPerFlow: 1 }, defaultNegativeBand: { maxInFlightPerFlow: 1 } });
     for (const priority of [0, 0, -1, -1]) void ask(flow, key('a', priority));

@@ -1,6 +1,7 @@
 /** Requests that go back: victims of eviction, and those that their server put off. */
 import { describe, expect, it } from 'vitest';
 import { EndpointPool, type FlowController, type FlowControllerOptions, type FlowFairnessPolicy, type Lease } from '../../../src/index.js';
+import { audit } from '../../../src/testing/index.js';
 import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 /** A sheddable request that was asked to leave for a premium one. */
@@ -116,6 +117,7 @@ describe('a request that goes back', () => {
     flow.reconfigure({ flows: { a: { maxInFlight: { requests: 1 } } } });
     void putBack(leases[0]);
     expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 1, isGateClosed: false });
+    expect(audit(flow).violations).toEqual([]);
     level.value = 1;
     void flow.enqueue(request, key('b'));
     expect(flow.stats()).toMatchObject({ waiting: 2, isGateClosed: true });

@@ -43,6 +43,18 @@ it('a request that became void while it waited is refused when its turn comes, a
   expect(audit(flow).violations).toEqual([]);
 });
 
+it('a request that became void leaves its turn to the next of its band, and not to a lower one', async () => {
+  const { flow, ask } = withKeys(new Set(['a']));
+  const first = runNow(flow);
+  const low = flow.enqueue({ ...request, apiKey: 'c' } as Keyed, key('c', -1));
+  const [gone, next] = [ask('a'), ask('b')];
+  first.release();
+  expect([dropOf(await gone).reason, leaseOf(await next).fairnessId]).toEqual(['revoked', 'b']);
+  expect(flow.stats()).toMatchObject({ inFlight: 1, waiting: 1 });
+  leaseOf(await next).release();
+  leaseOf(await low);
+});
+
 it('a request that goes without waiting is not asked about', () => {
   const { flow, ask, asked } = withKeys(new Set(['a']));
   void ask('a');

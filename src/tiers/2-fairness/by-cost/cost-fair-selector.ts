@@ -148,8 +148,8 @@ export class CostFairSelector implements FlowSelector {
   }
 
   private lookAtFirst(leaf: Share): void {
-    const arrival = leaf.firstFlow?.head?.sequence;
-    if (arrival === undefined || arrival === leaf.arrival) return;
+    const arrival = leaf.firstFlow?.head?.sequence ?? leaf.arrival;
+    if (arrival === leaf.arrival) return;
     leaf.arrival = arrival;
     this.tree.renew(leaf);
   }

@@ -31,7 +31,7 @@ export function deal(hash: bigint, deckSize: number, handSize: number): number[]
   const hand: number[] = [];
   let rest = hash;
   // What is left of the hash after a card or two is exact as a number, which is ten times faster.
-  let exact = rest <= mostExact ? Number(rest) : undefined;
+  let exact: number | undefined;
   for (let i = 0; i < handSize; i++) {
     let card: number;
     if (exact === undefined) {
@@ -45,7 +45,7 @@ export function deal(hash: bigint, deckSize: number, handSize: number): number[]
     }
     remainders.push(card);
     // The remainder counts the cards that are left: it is shifted past those that were dealt.
-    for (let j = i; j > 0; j--) if (card >= (remainders[j - 1] as number)) card++;
+    for (let j = i - 1; j >= 0; j--) if (card >= (remainders[j] as number)) card++;
     hand.push(card);
   }
   return hand;

@@ -29,7 +29,7 @@ export class DeficitRounds implements ShareOrder {
   private quantum: number;
   private round = 0;
   private places = 0;
-  /** The place of the share whose turn it was last in this round. */
+  /** The place of the share whose turn it was last. A round begins with a turn, so that it is one of this round. */
   private cursor = -1;
   private current = new LinkedList<Share>();
   private upcoming = new LinkedList<Share>();
@@ -104,8 +104,8 @@ export class DeficitRounds implements ShareOrder {
     // Those in the lists are looked at when their turn comes.
     if (!share.isActive || share.list !== undefined) return;
     this.sittingOut.remove(share);
-    const rounds = share.counter < this.level ? 0 : this.roundsUntil(share.counter);
-    this.sittingOut.push(share, this.round + Math.max(rounds, share.turn >= this.cursor ? 0 : 1), share.turn);
+    const soonest = share.turn >= this.cursor ? 0 : 1;
+    this.sittingOut.push(share, this.round + Math.max(this.roundsUntil(share.counter), soonest), share.turn);
   }
 
   lower(amount: number): void {
@@ -136,10 +136,9 @@ export class DeficitRounds implements ShareOrder {
     this.round += rounds;
     this.level += rounds * this.quantum;
     this.floor = Math.max(this.floor, this.level - this.quantum);
-    this.cursor = -1;
   }
 
-  /** Rounds until the level is above `counter`. */
+  /** Rounds until the level is above `counter`; 0 and less where it is already. */
   private roundsUntil(counter: number): number {
     return Math.floor((counter - this.level) / this.quantum) + 1;
   }

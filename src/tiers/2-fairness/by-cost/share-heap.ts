@@ -186,6 +186,6 @@ export class ShareHeap {
 }
 
 function resized<A extends Float64Array | Int32Array>(from: A, to: A): A {
-  to.set(from.length > to.length ? from.subarray(0, to.length) : from);
+  to.set(from.subarray(0, to.length));
   return to;
 }

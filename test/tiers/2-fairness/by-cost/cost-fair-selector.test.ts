@@ -119,6 +119,15 @@ describe('a flow that is held back', () => {
     expect([held.heldFlows, held.isForgotten]).toEqual([0, true]);
   });
 
+  it('lets others come as they do when nobody is held back', () => {
+    const { band, leaf } = make();
+    for (const name of ['a', 'b', 'b', 'b']) band.add(name, { tokens: 10 });
+    band.hold('a');
+    for (let i = 0; i < 3; i++) band.serve();
+    band.add('late', { tokens: 5 });
+    expect([leaf('late').counter, leaf('late').heldFlows, leaf('a').heldFlows]).toEqual([20, 0, 1]);
+  });
+
   it('counts once, and not as one that is back when it never went', () => {
     const { band, leaf, selector } = make();
     band.add('a', { tokens: 10 });
@@ -167,6 +176,20 @@ describe('figures of service', () => {
       ['a', 40, 30],
       ['b', 0, 10],
       ['c', 0, 0],
+    ]);
+  });
+
+  it('know a flow whose first request is not shown by its own weight', () => {
+    const { band, selector } = make({ weightOf: () => 3 });
+    selector.service(0);
+    const hidden = new FakeFlow('hidden', 5);
+    selector.flowActivated?.(hidden);
+    expect(selector.pick(0)).toBe(hidden);
+    for (let i = 0; i < 2; i++) band.add('a', { tokens: 80 });
+    selector.dispatched?.(band.flow('a'), band.flow('a').head as ItemView, 0);
+    expect(selector.service(0)?.flows.map(({ fairnessId, owed }) => [fairnessId, owed])).toEqual([
+      ['hidden', 50],
+      ['a', 30],
     ]);
   });
 

@@ -79,6 +79,10 @@ describe('a round', () => {
     expect([spend(1e12), spend(1e12 + 25)]).toEqual(['a', 'b']);
     expect(serve(3, 10)).toBe('aaa');
     expect(rounds.floor).toBe(1e12 + 20);
+    // Once more, in a later round.
+    expect([spend(1e6), spend(1e6)]).toEqual(['b', 'a']);
+    expect(rounds.next()).toBeDefined();
+    expect(rounds.floor).toBeLessThan(1e12 + 1e6 + 100);
   });
 });
 
@@ -283,6 +287,19 @@ describe('a quantum that follows the costs', () => {
       if (rounds.floor > before) quanta.push(rounds.floor - before);
     }
     expect([...new Set(quanta.slice(2))]).toEqual([64, 32, 24]);
+  });
+
+  it('is looked at with every 1024th dispatch, when small ones came for as long', () => {
+    const { rounds, all, spend } = make();
+    const [a] = all('a') as [Share];
+    expect([spend(64), quantumOf(rounds, () => rounds.next())]).toEqual(['a', 1]);
+    let dispatches = 1;
+    for (let quantum = 64; quantum === 64; quantum = quantumOf(rounds, () => rounds.next())) {
+      rounds.charge(a, 1);
+      rounds.correct(a, quantum - 1);
+      dispatches++;
+    }
+    expect(dispatches).toBe(2048);
   });
 
   it('never falls below 1, and follows no cost where it was given', () => {
