@@ -8,6 +8,7 @@
 import type { Clock } from '../base/clock.js';
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { GuardedEvents, type ListenerErrors } from '../base/faults/guarded-events.js';
+import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import { object } from '../base/schema/containers.js';
 import { element, optional, type Schema } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
@@ -53,10 +54,19 @@ export interface PoolEvents extends ListenerErrors {
   overloaded: EndpointView;
 }
 
-/** @internal A seat as the pool books it. */
-export interface Seat {
-  /** When it was taken at this endpoint. */
-  readonly seatedAtMs: number;
+/**
+ * @internal A seat that the endpoint's metrics do not know of yet. It is linked, and knows nothing of its request: a Set of leases would keep
+ * requests from the short collections of the heap long after their end (`test/structural/garbage.test.ts`).
+ */
+export class UnsampledSeat implements Linked<UnsampledSeat> {
+  previous: UnsampledSeat | undefined = undefined;
+  next: UnsampledSeat | undefined = undefined;
+  isUnsampled = true;
+  readonly takenAtMs: number;
+
+  constructor(takenAtMs: number) {
+    this.takenAtMs = takenAtMs;
+  }
 }
 
 /** @internal A controller as its pool sees it. */
@@ -78,7 +88,7 @@ export class Endpoint implements EndpointView {
   state: EndpointState = 'ready';
   overloadedUntilMs = 0;
   /** @internal Seats newer than the metrics, oldest first; kept only for endpoints that report. */
-  readonly unsampled: Set<Seat> = new Set();
+  readonly unsampled: LinkedList<UnsampledSeat> = new LinkedList();
   readonly id: string;
   labels: Readonly<Record<string, string>>;
   weight: number;
@@ -100,10 +110,16 @@ export class Endpoint implements EndpointView {
   report(metrics: EndpointMetrics, travelMs: number): void {
     this.metrics = metrics;
     this.endedSinceReport = 0;
-    for (const seat of this.unsampled) {
-      if (seat.seatedAtMs > metrics.sampledAtMs - travelMs) break;
-      this.unsampled.delete(seat);
+    for (let seat = this.unsampled.first; seat !== undefined; seat = this.unsampled.first) {
+      if (seat.takenAtMs > metrics.sampledAtMs - travelMs) break;
+      this.seen(seat);
     }
+  }
+
+  /** @internal */
+  seen(seat: UnsampledSeat): void {
+    seat.isUnsampled = false;
+    this.unsampled.remove(seat);
   }
 }
 
@@ -257,22 +273,28 @@ export class EndpointPool implements PoolView {
     return pool;
   }
 
-  /** @internal Takes a seat. */
-  book(endpoint: Endpoint, seat: Seat, tokens: number): void {
+  /** @internal Takes a seat. Returns what `unbook` wants to have of it. */
+  book(endpoint: Endpoint, tokens: number, nowMs: number): UnsampledSeat | undefined {
     endpoint.inFlightRequests++;
     endpoint.inFlightTokens += tokens;
     endpoint.dispatchedRequests++;
-    if (endpoint.metrics !== undefined) endpoint.unsampled.add(seat);
-    if (!endpoint.isMember) return;
+    let seat: UnsampledSeat | undefined;
+    if (endpoint.metrics !== undefined) {
+      seat = new UnsampledSeat(nowMs);
+      endpoint.unsampled.push(seat);
+    }
+    if (!endpoint.isMember) return seat;
     if (this.inFlightRequests++ === 0) this.onDemand?.();
     this.inFlightTokens += tokens;
+    return seat;
   }
 
   /** @internal Gives a seat back, and wakes every controller that may wait for it, `except` the one that knows. */
-  unbook(endpoint: Endpoint, seat: Seat, tokens: number, except?: () => void): void {
+  unbook(endpoint: Endpoint, seat: UnsampledSeat | undefined, tokens: number, except?: () => void): void {
     endpoint.inFlightRequests--;
     endpoint.inFlightTokens -= tokens;
-    if (endpoint.metrics !== undefined && !endpoint.unsampled.delete(seat)) endpoint.endedSinceReport++;
+    if (seat?.isUnsampled === true) endpoint.seen(seat);
+    else if (endpoint.metrics !== undefined) endpoint.endedSinceReport++;
     if (!endpoint.isMember) return;
     this.inFlightRequests--;
     this.inFlightTokens -= tokens;

@@ -5,6 +5,7 @@
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
+import { type Linked, LinkedList } from '../base/queues/linked-list.js';
 import type { PriorityBand } from '../tiers/priority-band.js';
 import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-policy.js';
 import { Reclamation, type ReclamationSettings } from './reclamation.js';
@@ -33,14 +34,36 @@ export interface Gauge {
   readonly reserve: Reserve | undefined;
 }
 
-export class InFlightEvictor<L extends InFlightView> {
+/** A request that may be evicted, in the list of those of its priority; its links are cleared when it leaves (see `UnsampledSeat`). */
+export class Candidate<L> implements Linked<Candidate<L>> {
+  previous: Candidate<L> | undefined = undefined;
+  next: Candidate<L> | undefined = undefined;
+  readonly lease: L;
+  readonly peers: LinkedList<Candidate<L>>;
+
+  constructor(lease: L, peers: LinkedList<Candidate<L>>) {
+    this.lease = lease;
+    this.peers = peers;
+  }
+}
+
+/** What the evictor notes on a lease. */
+interface Tracked<L> extends InFlightView {
+  /** Written by the evictor alone; undefined while the request may not be evicted, or not any more. */
+  candidacy: Candidate<L> | undefined;
+}
+
+/** With more priorities, those without a request are forgotten. */
+const mostPriorities = 64;
+
+export class InFlightEvictor<L extends Tracked<L>> {
   private settings: EvictorSettings;
   private filter: PluginGuard;
   private ordering: PluginGuard;
   private readonly errors: PluginErrorSink;
   private readonly reclamation: Reclamation<L>;
   /** Those that may be evicted, by priority, in the order of their dispatch. */
-  private readonly evictable = new Map<number, Set<L>>();
+  private readonly evictable = new Map<number, LinkedList<Candidate<L>>>();
 
   constructor(settings: EvictorSettings, errors: PluginErrorSink) {
     this.settings = settings;
@@ -73,9 +96,14 @@ export class InFlightEvictor<L extends InFlightView> {
   /** A request was dispatched. Returns whether it may be evicted. */
   track(lease: L): boolean {
     if (!this.accepts(lease)) return false;
-    const peers = this.evictable.get(lease.priority);
-    if (peers === undefined) this.evictable.set(lease.priority, new Set([lease]));
-    else peers.add(lease);
+    let peers = this.evictable.get(lease.priority);
+    if (peers === undefined) {
+      if (this.evictable.size >= mostPriorities) this.forgetEmpty();
+      peers = new LinkedList();
+      this.evictable.set(lease.priority, peers);
+    }
+    lease.candidacy = new Candidate(lease, peers);
+    peers.push(lease.candidacy);
     return true;
   }
 
@@ -103,7 +131,10 @@ export class InFlightEvictor<L extends InFlightView> {
   }
 
   private decide(band: PriorityBand, saturation: number, reserve: Reserve | undefined, inFlight: number, nowMs: number): L[] {
-    const candidates = [...this.evictable].flatMap(([priority, leases]) => (priority < band.priority ? [...leases] : []));
+    const candidates: L[] = [];
+    for (const [priority, peers] of this.evictable) {
+      if (priority < band.priority) for (const { lease } of peers) candidates.push(lease);
+    }
     const size = this.reclamation.size({ inFlight, evictable: candidates.length, saturation, ceiling: band.ceiling });
     if (size === 0) return [];
     // Newest first, so that a stable sort leaves ties to the newest.
@@ -121,13 +152,20 @@ export class InFlightEvictor<L extends InFlightView> {
 
   private lowestPriority(): number | undefined {
     let lowest: number | undefined;
-    for (const priority of this.evictable.keys()) if (lowest === undefined || priority < lowest) lowest = priority;
+    for (const [priority, { size }] of this.evictable) if (size > 0 && (lowest === undefined || priority < lowest)) lowest = priority;
     return lowest;
   }
 
+  private forgetEmpty(): void {
+    for (const [priority, { size }] of this.evictable) if (size === 0) this.evictable.delete(priority);
+  }
+
   private forget(lease: L): void {
-    const peers = this.evictable.get(lease.priority);
-    if (peers?.delete(lease) && peers.size === 0) this.evictable.delete(lease.priority);
+    const { candidacy } = lease;
+    if (candidacy === undefined) return;
+    const { peers } = candidacy;
+    lease.candidacy = undefined;
+    peers.remove(candidacy);
   }
 
   private accepts(lease: L): boolean {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type EvictorSettings, type Gauge, InFlightEvictor } from '../../src/eviction/in-flight-evictor.js';
+import { type Candidate, type EvictorSettings, type Gauge, InFlightEvictor } from '../../src/eviction/in-flight-evictor.js';
 import { priorityThenTime, sheddableOnly } from '../../src/index.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
 
@@ -10,11 +10,12 @@ interface Running {
   readonly tokens: number;
   readonly usage: { readonly promptTokens: number; readonly completionTokens: number };
   readonly endpoint: undefined;
+  candidacy: Candidate<Running> | undefined;
 }
 
 function running(priority: number, dispatchedAtMs = 0): Running {
   const usage = { promptTokens: 0, completionTokens: 0 };
-  return { fairnessId: 'batch', priority, dispatchedAtMs, tokens: 0, usage, endpoint: undefined };
+  return { fairnessId: 'batch', priority, dispatchedAtMs, tokens: 0, usage, endpoint: undefined, candidacy: undefined };
 }
 
 function band(priority: number, ceiling = 1): PriorityBand {
@@ -164,6 +165,19 @@ describe('victims', () => {
     expect(evictor.victims([band(5)], gauge(2), 1, 10)).toEqual([late]);
     evictor.untrack(late, 11);
     expect(evictor.victims([band(5)], gauge(2), 1, 11)).toEqual([]);
+  });
+
+  it('are remembered by priority, also beyond a hundred priorities that came and went', () => {
+    const { evictor, track } = make();
+    const kept = running(-2);
+    track(kept);
+    for (let priority = -3; priority > -200; priority--) {
+      const brief = running(priority);
+      track(brief);
+      evictor.untrack(brief, 0);
+    }
+    expect((Reflect.get(evictor, 'evictable') as Map<number, unknown>).size).toBeLessThanOrEqual(64);
+    expect(evictor.victims([band(5)], gauge(9), 1, 0)).toEqual([kept]);
   });
 
   it('are as many as the changed settings allow', () => {

@@ -143,7 +143,7 @@ export class HttpFlowControl<Subject, Req> {
     const { lease, queuedMs } = outcome;
     lifetime.lease = lease;
     if (lease.isEvictable) this.watch(lease, queuedMs, exchange);
-    if (this.uploads !== undefined && exchange.upload !== undefined && exchange.bodyBytes(1) > 0) this.watchUpload(lifetime, this.uploads);
+    if (this.uploads !== undefined && isBodyComing(exchange)) this.watchUpload(lifetime, this.uploads);
     exchange.proceed();
     const context = this.context === undefined ? undefined : new LeasedContext(lease, hints);
     return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context) };
@@ -199,6 +199,10 @@ export class HttpFlowControl<Subject, Req> {
 }
 
 const gone: Verdict = { type: 'gone' };
+
+function isBodyComing<Req>(exchange: Exchange<Req>): boolean {
+  return exchange.upload !== undefined && exchange.bodyBytes(1) > 0 && exchange.upload().type !== 'over';
+}
 
 function withHeadroom(response: HttpErrorResponse, headroom: number | undefined): HttpErrorResponse {
   return { ...response, headers: { ...response.headers, ...bandHeadroomHeaders(headroom) } };

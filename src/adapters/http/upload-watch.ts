@@ -2,8 +2,12 @@
  * Ends requests that hold a seat while their client does not send the body. All uploads are looked at together, by one timer that runs only
  * while there are some: an upload costs an entry, and a response that begins or ends takes it out.
  *
+ * Entries are linked, and not held in a Set: a Set that members come into and leave for ever makes a new table every few members, and each
+ * table that was left behind keeps the next one, and all requests of its time, from the short collections of the heap (bench: gateway).
+ *
  * Only time in which the client was to send counts: not while data lies unread, and not once the response has begun.
  */
+import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { Clock } from '../../index.js';
 
 /** How far the body of a request has come. */
@@ -21,15 +25,23 @@ export interface UploadLimits {
   readonly minBytesPerSecond: number;
 }
 
-interface Upload {
+class Upload implements Linked<Upload> {
+  previous: Upload | undefined = undefined;
+  next: Upload | undefined = undefined;
+  isWatched = true;
+  /** What had come at the last look. */
+  bytes: number = Number.NaN;
+  silentMs = 0;
+  /** Time in which the client was to send, and what it sent in it. */
+  waitedMs = 0;
+  firstBytes: number | undefined = undefined;
   readonly look: () => UploadState;
   readonly end: () => void;
-  /** What had come at the last look. */
-  bytes: number;
-  silentMs: number;
-  /** Time in which the client was to send, and what it sent in it. */
-  waitedMs: number;
-  firstBytes: number | undefined;
+
+  constructor(look: () => UploadState, end: () => void) {
+    this.look = look;
+    this.end = end;
+  }
 }
 
 /** Stops watching. */
@@ -38,7 +50,7 @@ export type StopWatching = () => void;
 const longestPeriodMs = 1000;
 
 export class UploadWatch {
-  private readonly uploads = new Set<Upload>();
+  private readonly uploads = new LinkedList<Upload>();
   private readonly limits: UploadLimits;
   private readonly clock: Clock;
   private readonly periodMs: number;
@@ -53,14 +65,15 @@ export class UploadWatch {
 
   /** `end` is called at most once, when the client is too slow. */
   add(look: () => UploadState, end: () => void): StopWatching {
-    const upload: Upload = { look, end, bytes: Number.NaN, silentMs: 0, waitedMs: 0, firstBytes: undefined };
-    this.uploads.add(upload);
-    if (this.uploads.size === 1) this.await();
+    const upload = new Upload(look, end);
+    this.uploads.push(upload);
+    if (this.timer === undefined) this.await();
     return () => this.remove(upload);
   }
 
   private remove(upload: Upload): void {
-    this.uploads.delete(upload);
+    if (!upload.isWatched) return;
+    this.take(upload);
     if (this.uploads.size > 0) return;
     this.clock.clearTimeout(this.timer);
     this.timer = undefined;
@@ -74,16 +87,24 @@ export class UploadWatch {
   private look(): void {
     // A loop that was busy is no fault of the clients.
     const spentMs = Math.min(this.clock.now() - this.lookedAtMs, 2 * this.periodMs);
-    for (const upload of this.uploads) {
+    this.timer = undefined;
+    // What is ended may take others with it.
+    for (const upload of [...this.uploads]) {
+      if (!upload.isWatched) continue;
       const state = upload.look();
-      if (state.type === 'over') this.uploads.delete(upload);
+      if (state.type === 'over') this.take(upload);
       else if (state.type === 'unread') upload.silentMs = 0;
       else if (this.isTooSlow(upload, state.bytes, spentMs)) {
-        this.uploads.delete(upload);
+        this.take(upload);
         upload.end();
       }
     }
-    if (this.uploads.size > 0) this.await();
+    if (this.uploads.size > 0 && this.timer === undefined) this.await();
+  }
+
+  private take(upload: Upload): void {
+    upload.isWatched = false;
+    this.uploads.remove(upload);
   }
 
   private isTooSlow(upload: Upload, bytes: number, spentMs: number): boolean {

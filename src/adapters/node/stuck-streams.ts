@@ -5,18 +5,35 @@
  * which makes Node say `close`.
  */
 import type { ServerHttp2Stream } from 'node:http2';
+import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 
 const intervalMs = 1_000;
-/** Open streams, and whether each was stuck when last looked at. */
-const openStreams = new Map<ServerHttp2Stream, boolean>();
+
+/** Linked, so that streams that are over leave with the short collections of the heap (`test/structural/garbage.test.ts`). */
+class OpenStream implements Linked<OpenStream> {
+  previous: OpenStream | undefined = undefined;
+  next: OpenStream | undefined = undefined;
+  /** When it was last looked at. */
+  wasStuck = false;
+  readonly stream: ServerHttp2Stream;
+
+  constructor(stream: ServerHttp2Stream) {
+    this.stream = stream;
+  }
+}
+
+const openStreams = new LinkedList<OpenStream>();
+const known = new WeakSet<ServerHttp2Stream>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
 /** Watches the stream until it closes. O(1), and O(open streams) once a second. */
 export function destroyIfStuck(stream: ServerHttp2Stream): void {
-  if (openStreams.has(stream)) return;
-  openStreams.set(stream, false);
+  if (known.has(stream)) return;
+  const open = new OpenStream(stream);
+  known.add(stream);
+  openStreams.push(open);
   stream.once('close', () => {
-    openStreams.delete(stream);
+    openStreams.remove(open);
     if (openStreams.size > 0) return;
     clearInterval(timer);
     timer = undefined;
@@ -25,9 +42,10 @@ export function destroyIfStuck(stream: ServerHttp2Stream): void {
 }
 
 function look(): void {
-  for (const [stream, wasStuck] of openStreams) {
-    const isStuck = stream.closed && !stream.writableFinished;
-    if (isStuck && wasStuck) stream.destroy();
-    else openStreams.set(stream, isStuck);
+  for (const open of openStreams) {
+    const { stream, wasStuck } = open;
+    open.wasStuck = stream.closed && !stream.writableFinished;
+    // Its `close` comes in a later turn.
+    if (open.wasStuck && wasStuck) stream.destroy();
   }
 }

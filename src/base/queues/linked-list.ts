@@ -4,7 +4,7 @@
  *     first ⇄ … ⇄ last        a member is in one list at a time; its links belong to that list
  */
 
-/** What a member must carry. SerialHost by the list alone. */
+/** What a member must carry. Written by the list alone. */
 export interface Linked<T> {
   previous: T | undefined;
   next: T | undefined;

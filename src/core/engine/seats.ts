@@ -12,8 +12,8 @@ import { neverUnboxed } from '../../base/clock.js';
 import { describeValue, FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import type { Endpoint, EndpointPool } from '../../endpoints/endpoint-pool.js';
-import { InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
+import type { Endpoint, EndpointPool, UnsampledSeat } from '../../endpoints/endpoint-pool.js';
+import { type Candidate, InFlightEvictor, type ReclaimFigures } from '../../eviction/in-flight-evictor.js';
 import type { Gate } from '../../gate/gate.js';
 import { checkAnswer, type SeatView, type ServerAnswer } from '../../gate/server-answer.js';
 import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
@@ -109,7 +109,7 @@ export class Seats {
     this.inFlightTokens += tokens;
     this.running.push(lease);
     (item.band as PriorityBand).dispatched++;
-    this.pool.book(endpoint, lease, tokens);
+    lease.booking = this.pool.book(endpoint, tokens, nowMs);
     if (flow !== undefined) {
       flow.trackedInFlight++;
       flow.band.trackedInFlight++;
@@ -135,7 +135,7 @@ export class Seats {
       if (isUnreported) flow.band.firstToken(item, nowMs - lease.dispatchedAtMs);
     }
     if (this.gate.hearsReleases) this.gate.released(seat, lease, nowMs);
-    this.pool.unbook(seat, lease, item.tokens, this.onPoolChange);
+    this.pool.unbook(seat, lease.booking, item.tokens, this.onPoolChange);
     if (this.evictor !== undefined) this.evictor.untrack(lease, nowMs);
   }
 
@@ -145,13 +145,13 @@ export class Seats {
    */
   move(lease: SeatLease, to: string | EndpointView, nowMs: number): void {
     const endpoint = destination(this.pool, lease, to);
-    const from = lease.seat;
+    const { seat: from, booking } = lease;
     if (endpoint === from) return;
-    lease.moveTo(endpoint, nowMs);
-    this.pool.book(endpoint, lease, lease.tokens);
+    lease.seat = endpoint;
+    lease.booking = this.pool.book(endpoint, lease.tokens, nowMs);
     this.gate.seatTaken(endpoint, lease, nowMs);
     this.gate.released(from, lease, nowMs);
-    this.pool.unbook(from, lease, lease.tokens);
+    this.pool.unbook(from, booking, lease.tokens);
   }
 
   /** Asks running requests to leave for the bands that wait, highest first. */
@@ -206,10 +206,10 @@ class LeaseExtras {
   onAbort: ((reason: unknown) => void) | undefined = undefined;
   isEvictable = false;
   isEvicted = false;
+  candidacy: Candidate<SeatLease> | undefined = undefined;
   isPutOff = false;
   isUnsent = false;
   isOverdue = false;
-  movedAtMs: number | undefined = undefined;
 }
 
 /** A lease with the bookkeeping behind it. */
@@ -224,6 +224,8 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   readonly flow: Flow | undefined;
   /** The endpoint where the seat is booked. */
   seat: Endpoint;
+  /** @internal How the endpoint's metrics learn of it; undefined where there are none. */
+  booking: UnsampledSeat | undefined;
   readonly dispatchedAtMs: number;
   private readonly owner: LeaseOwner;
   private extras: LeaseExtras | undefined;
@@ -236,6 +238,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     this.item = item;
     this.flow = flow;
     this.seat = seat;
+    this.booking = undefined;
     this.dispatchedAtMs = neverUnboxed;
     this.dispatchedAtMs = dispatchedAtMs;
     this.owner = owner;
@@ -258,17 +261,20 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.item.band as PriorityBand;
   }
 
-  /** When the seat was taken at its endpoint. */
-  get seatedAtMs(): number {
-    return this.extras?.movedAtMs ?? this.dispatchedAtMs;
-  }
-
   get isEvictable(): boolean {
     return this.extras?.isEvictable === true;
   }
 
   get isEvicted(): boolean {
     return this.extras?.isEvicted === true;
+  }
+
+  get candidacy(): Candidate<SeatLease> | undefined {
+    return this.extras?.candidacy;
+  }
+
+  set candidacy(candidacy: Candidate<SeatLease> | undefined) {
+    this.own().candidacy = candidacy;
   }
 
   get isPutOff(): boolean {
@@ -290,11 +296,6 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   /** Notes that the seat may be asked for. */
   allowEviction(): void {
     this.own().isEvictable = true;
-  }
-
-  moveTo(seat: Endpoint, nowMs: number): void {
-    this.seat = seat;
-    this.own().movedAtMs = nowMs;
   }
 
   get endpoint(): EndpointView | undefined {

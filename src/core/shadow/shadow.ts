@@ -118,7 +118,7 @@ export class Shadow implements LeaseOwner {
       this.count(lease.seat, -1);
       this.count(endpoint, 1);
     } else lease.inner?.bind(endpoint);
-    lease.moveTo(endpoint, this.clock.now());
+    lease.seat = endpoint;
   }
 
   consumed(lease: ShadowLease): void {

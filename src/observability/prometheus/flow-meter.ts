@@ -51,8 +51,8 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   readonly victims: Victims;
   private readonly flow: ObservedFlow<R>;
   private readonly models: ModelLabels<R>;
-  /** The rows that waiting requests are counted in, where models are named. */
-  private readonly rowsOfItems = new Map<ItemView, QueueRow>();
+  /** The rows that waiting requests are counted in, where models are named. Weak: see `UnsampledSeat`. */
+  private readonly rowsOfItems = new WeakMap<ItemView, QueueRow>();
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];
   private readonly stops: readonly (() => void)[];
