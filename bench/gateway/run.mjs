@@ -16,32 +16,30 @@ import { firstMessage, subjects } from './subjects.mjs';
 
 const reference = 'node:http';
 
-function extentOf(isQuick) {
-  return isQuick
-    ? { json: { requests: 1000, atOnce: 50 }, singles: 100, streams: [{ open: 50, events: 20, everyMs: 20 }] }
-    : {
-        json: { requests: 6000, atOnce: 50 },
-        singles: 500,
-        streams: [
+/**
+ * What is measured one after the other. All proxies take their turn within a phase, round by round, so that what the machine does meanwhile hits
+ * them alike; and each turn begins with work that is not measured, because a process that stood still has cold caches and closed connections.
+ */
+function phasesOf(isQuick) {
+  const [json, singles, streams] = isQuick
+    ? [1000, 100, [{ open: 50, events: 20, everyMs: 20 }]]
+    : [
+        3000,
+        250,
+        [
           { open: 1, events: 200, everyMs: 5 },
           { open: 200, events: 60, everyMs: 40 },
           { open: 1000, events: 10, everyMs: 400 },
         ],
-      };
-}
-
-async function look(probe, extent) {
-  const figures = {
-    jsonUs: await probe.json(extent.json),
-    aloneUs: await probe.alone(extent.singles),
-    firstEventUs: await probe.firstEvent(extent.singles / 5),
-  };
-  for (const streams of extent.streams) {
-    const { cpuUs, bytes } = await probe.streams(streams);
-    figures[`eventUs-${streams.open}`] = cpuUs;
-    figures[`streamBytes-${streams.open}`] = bytes;
-  }
-  return figures;
+      ];
+  return [
+    async (probe) => ({ jsonUs: await probe.json({ requests: json, atOnce: 50 }) }),
+    async (probe) => ({ aloneUs: await probe.alone(singles), firstEventUs: await probe.firstEvent(singles / 5) }),
+    ...streams.map((extent) => async (probe) => {
+      const { cpuUs, bytes } = await probe.streams(extent);
+      return { [`eventUs-${extent.open}`]: cpuUs, [`streamBytes-${extent.open}`]: bytes };
+    }),
+  ];
 }
 
 async function compare(chosen, { rounds, quick }) {
@@ -49,12 +47,17 @@ async function compare(chosen, { rounds, quick }) {
   const running = [];
   try {
     const port = await firstMessage(model, 'the model server');
-    for (const subject of chosen) running.push({ headers: {}, ...(await subject.start(port)), name: subject.name, rounds: [] });
+    for (const subject of chosen) running.push({ headers: {}, ...(await subject.start(port)), name: subject.name });
     const probes = running.map((one) => new Probe(one));
-    for (const probe of probes) await probe.json({ requests: quick ? 500 : 3000, atOnce: 50 });
-    for (let round = 0; round < rounds; round++) {
-      const turns = round % 2 === 0 ? probes : probes.toReversed();
-      for (const probe of turns) probe.one.rounds.push(await look(probe, extentOf(quick)));
+    for (const one of running) one.rounds = Array.from({ length: rounds }, () => ({}));
+    for (const probe of probes) await probe.json({ requests: quick ? 500 : 6000, atOnce: 50 });
+    for (const measure of phasesOf(quick)) {
+      for (let round = 0; round < rounds; round++) {
+        for (const probe of round % 2 === 0 ? probes : probes.toReversed()) {
+          await probe.json({ requests: 500, atOnce: 50 });
+          Object.assign(probe.one.rounds[round], await measure(probe));
+        }
+      }
     }
     for (const probe of probes) await probe.close();
     return running;
