@@ -82,8 +82,15 @@ export class BodyReader {
     };
     const finish = (error: unknown): void => {
       this.book(sender, -bytes);
-      if (error === undefined) done(whole(chunks, bytes));
-      else fail(error);
+      let body: Buffer;
+      try {
+        if (error !== undefined) throw error;
+        body = whole(chunks, bytes);
+      } catch (reason) {
+        fail(reason);
+        return;
+      }
+      done(body);
     };
     new Upload(req, this.upload).receive({ arrived, look, done: finish }, this.turns);
   }

@@ -123,6 +123,23 @@ describe('bodies that arrive together', () => {
   });
 });
 
+describe('a body for which there is no memory', () => {
+  it('fails by itself, and those that wait for their turn go on', async () => {
+    const reader = new BodyReader({ maxRequestBytes: mebi, maxReadingBytes: 256 * mebi }, upload);
+    const allocate = vi.spyOn(Buffer, 'allocUnsafeSlow').mockImplementationOnce(() => {
+      throw new RangeError('Array buffer allocation failed');
+    });
+    const bodies = Array.from({ length: 9 }, () => {
+      const req = request();
+      req.end(Buffer.alloc(piece));
+      return startReading(reader, req, () => {}).then(String, String);
+    });
+    const results = await Promise.all(bodies);
+    allocate.mockRestore();
+    expect(results.filter((result) => result === 'RangeError: Array buffer allocation failed')).toHaveLength(1);
+  });
+});
+
 describe('the share of a sender', () => {
   it('bounds what its bodies unpack to, and leaves the others theirs', async () => {
     const reader = new BodyReader({ maxRequestBytes: mebi, maxReadingBytes: 8 * mebi }, upload);
