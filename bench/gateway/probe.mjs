@@ -1,22 +1,18 @@
 // What a proxy costs: CPU time from the kernel's books, latency and memory seen from outside.
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { Pool } from 'undici';
 import { quantile } from '../lib/measure.mjs';
 
 const path = '/v1/chat/completions';
-/** The kernel counts CPU time in hundredths of a second. */
-const tickUs = 10_000;
-
-/** Microseconds of CPU time that the processes have used, in user and kernel mode. */
+/** Microseconds of CPU time that the threads of the processes have had, as the scheduler counts them. */
 function cpuUs(pids) {
-  let ticks = 0;
+  let ns = 0;
   for (const pid of pids) {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
-      .replace(/^.*\) /, '')
-      .split(' ');
-    ticks += Number(fields[11]) + Number(fields[12]);
+    for (const thread of readdirSync(`/proc/${pid}/task`)) {
+      ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'utf8').split(' ')[0]);
+    }
   }
-  return ticks * tickUs;
+  return ns / 1000;
 }
 
 function residentBytes(pids) {
@@ -48,7 +44,14 @@ async function timesOf(count, work) {
 export class Probe {
   constructor(one) {
     this.one = one;
-    this.pool = new Pool(`http://127.0.0.1:${one.port}`, { connections: null, bodyTimeout: 0, headersTimeout: 60_000 });
+    this.pool = undefined;
+  }
+
+  /** Opens new connections, because those of the last turn may be closed by now, and warms up the process, which stood still. */
+  async begin(requests) {
+    await this.close();
+    this.pool = new Pool(`http://127.0.0.1:${this.one.port}`, { connections: null, bodyTimeout: 0, headersTimeout: 60_000 });
+    await this.json({ requests, atOnce: 50 });
   }
 
   /** CPU time of a small JSON request, µs. */
@@ -106,7 +109,7 @@ export class Probe {
     return ask(this.pool, this.one, JSON.stringify({ model: 'm', messages, stream: true, metadata: { events, everyMs } }));
   }
 
-  close() {
-    return this.pool.destroy();
+  async close() {
+    await this.pool?.destroy();
   }
 }

@@ -18,7 +18,7 @@ const reference = 'node:http';
 
 /**
  * What is measured one after the other. All proxies take their turn within a phase, round by round, so that what the machine does meanwhile hits
- * them alike; and each turn begins with work that is not measured, because a process that stood still has cold caches and closed connections.
+ * them alike. The first round of a phase is not measured, because code that is new to it is not compiled yet.
  */
 function phasesOf(isQuick) {
   const [json, singles, streams] = isQuick
@@ -27,9 +27,9 @@ function phasesOf(isQuick) {
         3000,
         250,
         [
-          { open: 1, events: 200, everyMs: 5 },
-          { open: 200, events: 60, everyMs: 40 },
-          { open: 1000, events: 10, everyMs: 400 },
+          { open: 1, events: 400, everyMs: 5 },
+          { open: 200, events: 250, everyMs: 20 },
+          { open: 1000, events: 40, everyMs: 100 },
         ],
       ];
   return [
@@ -42,6 +42,20 @@ function phasesOf(isQuick) {
   ];
 }
 
+async function turn(probe, measure) {
+  await probe.begin(500);
+  return measure(probe);
+}
+
+/** Says which proxy it was that failed. */
+async function named({ one }, work) {
+  try {
+    return await work();
+  } catch (error) {
+    throw new Error(`${one.name}: ${error.message}`, { cause: error });
+  }
+}
+
 async function compare(chosen, { rounds, quick }) {
   const model = fork(fileURLToPath(new URL('model-server.mjs', import.meta.url)));
   const running = [];
@@ -50,12 +64,12 @@ async function compare(chosen, { rounds, quick }) {
     for (const subject of chosen) running.push({ headers: {}, ...(await subject.start(port)), name: subject.name });
     const probes = running.map((one) => new Probe(one));
     for (const one of running) one.rounds = Array.from({ length: rounds }, () => ({}));
-    for (const probe of probes) await probe.json({ requests: quick ? 500 : 6000, atOnce: 50 });
+    for (const probe of probes) await named(probe, () => probe.begin(quick ? 500 : 6000));
     for (const measure of phasesOf(quick)) {
+      for (const probe of probes) await named(probe, () => turn(probe, measure));
       for (let round = 0; round < rounds; round++) {
         for (const probe of round % 2 === 0 ? probes : probes.toReversed()) {
-          await probe.json({ requests: 500, atOnce: 50 });
-          Object.assign(probe.one.rounds[round], await measure(probe));
+          Object.assign(probe.one.rounds[round], await named(probe, () => turn(probe, measure)));
         }
       }
     }
