@@ -22,6 +22,11 @@ export class SseData {
     this.onData = onData;
   }
 
+  /** True when the next text begins an event. */
+  get isBetweenEvents(): boolean {
+    return this.rest === '' && this.data === undefined && !this.isTooLong && !this.endedWithReturn;
+  }
+
   push(text: string): void {
     if (text === '') return;
     let start = this.endedWithReturn && text.startsWith('\n') ? 1 : 0;

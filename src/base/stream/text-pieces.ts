@@ -14,6 +14,11 @@ export class TextPieces {
   /** Set while the last piece ended within a character. */
   private decoder: InstanceType<typeof TextDecoder> | undefined = undefined;
 
+  /** False while a character is cut off. */
+  get isWhole(): boolean {
+    return this.decoder === undefined;
+  }
+
   next(piece: Uint8Array): string {
     const { length } = piece;
     if (length === 0) return '';

@@ -10,10 +10,17 @@
  */
 import { fieldsOf } from '../../base/stream/content-pieces.js';
 
+const nothing = new Uint8Array(0);
+const utf8 = /* @__PURE__ */ new TextEncoder();
+const [quote, escape, feed, carriageReturn] = [34, 92, 10, 13];
+
 export class RepeatedDelta {
   /** No event begins with a space. */
   private before = ' ';
   private after = '';
+  /** Both as bytes of a stream, once an event was like the one that was learnt. */
+  private head = nothing;
+  private tail = nothing;
 
   /** Whether the event is like the one that was learnt last. */
   has(data: string): boolean {
@@ -21,12 +28,32 @@ export class RepeatedDelta {
     if (!data.startsWith(before) || !data.endsWith(after)) return false;
     const end = data.length - after.length;
     // The first quote ends the text, unless an escape comes before it.
-    return end > before.length && data.indexOf('"', before.length) === end && !data.includes('\\', before.length);
+    const isLike = end > before.length && data.indexOf('"', before.length) === end && !data.includes('\\', before.length);
+    if (isLike && this.head === nothing) {
+      this.head = utf8.encode(`data: ${before}`);
+      this.tail = utf8.encode(`${after}\n\n`);
+    }
+    return isLike;
+  }
+
+  /** Whether a piece of the stream is such an event and nothing else, from `data: ` to the empty line; it needs no decoding then. */
+  isPiece(piece: Uint8Array): boolean {
+    const { head, tail } = this;
+    const end = piece.length - tail.length;
+    if (head === nothing || end <= head.length) return false;
+    for (let i = 0; i < head.length; i++) if (piece[i] !== head[i]) return false;
+    for (let i = 0; i < tail.length; i++) if (piece[end + i] !== tail[i]) return false;
+    for (let i = head.length; i < end; i++) {
+      const byte = piece[i];
+      if (byte === quote || byte === escape || byte === feed || byte === carriageReturn) return false;
+    }
+    return true;
   }
 
   /** Learns an event that brings one piece of content, and nothing else to read. */
   learn(data: string, event: unknown): void {
     this.before = ' ';
+    this.head = nothing;
     const text = textOf(event);
     if (text === undefined) return;
     const quoted = `"${text}"`;

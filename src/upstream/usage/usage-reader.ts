@@ -92,7 +92,9 @@ export class UsageReader {
 
   /** The next part of the body, decompressed. */
   push(chunk: Uint8Array | string): void {
-    this.read(typeof chunk === 'string' ? chunk : this.text.next(chunk));
+    if (typeof chunk === 'string') this.read(chunk);
+    else if (this.isRepeated(chunk)) this.countPiece();
+    else this.read(this.text.next(chunk));
   }
 
   /** The body has ended, whole or cut off. */
@@ -115,12 +117,23 @@ export class UsageReader {
     this.body.push(text);
   }
 
+  /** Most pieces of a stream are one event that brings one more piece of content. */
+  private isRepeated(chunk: Uint8Array): boolean {
+    const { body, longestEvent } = this;
+    if (!(body instanceof SseData) || chunk.length > longestEvent) return false;
+    return this.repeated.isPiece(chunk) && body.isBetweenEvents && this.text.isWhole;
+  }
+
+  private countPiece(): void {
+    this.countedTokens += 1;
+    if (this.completionTokens - this.reportedTokens >= this.reportEveryTokens) this.report();
+  }
+
   private event(data: string): void {
     // `[DONE]` and other texts that are no object.
     if (!data.startsWith('{')) return;
     if (this.repeated.has(data)) {
-      this.countedTokens += 1;
-      if (this.completionTokens - this.reportedTokens >= this.reportEveryTokens) this.report();
+      this.countPiece();
       return;
     }
     const event = parseJson(data);

@@ -336,6 +336,58 @@ describe('events that differ in the text of their delta alone', () => {
     expect(lease.reports.map(({ completionTokens }) => completionTokens)).toEqual([1, 4, 7]);
   });
 
+  it('count alike as bytes and as text, however they are cut and whatever stands between them', () => {
+    const contents = ['"ab"', '"ab"', '"c d"', '"😀"', '""', '"\\n"', '"x\\"y"', '"\r"', '"a\nb"', 'null', '"c\\"', '"","x":"y"'];
+    const between = [': ping\n\n', 'event: x\n', 'data: [DONE]\n\n', '\n', 'data: "ab\n', '\r', '\r\n'];
+    const pieces = fc.array(
+      fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...contents).map((content) => chunk(content)) }, fc.constantFrom(...between)),
+      { maxLength: 30 },
+    );
+    const cut = fc.array(fc.integer({ min: 1, max: 90 }), { maxLength: 4 });
+    fc.assert(
+      fc.property(pieces, cut, fc.boolean(), (texts, sizes, isCut) => {
+        const [ofBytes, ofText] = [noting(), noting()];
+        const read = usageReader({ lease: ofBytes, reportEveryTokens: 2 });
+        const reference = usageReader({ lease: ofText, reportEveryTokens: 2 });
+        let left = bytes(texts.join(''));
+        const events = isCut ? sizes : texts.map((text) => bytes(text).length);
+        for (const size of [...events, left.length]) {
+          read.push(left.subarray(0, size));
+          left = left.subarray(size);
+        }
+        for (const text of texts) reference.push(text);
+        read.end();
+        reference.end();
+        expect([read.usage, ofBytes.reports]).toEqual([reference.usage, ofText.reports]);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('are one event each when they are counted without decoding', () => {
+    const reader = usageReader();
+    const two = bytes(chunk('"ab"') + chunk('"cd"'));
+    for (let index = 0; index < 3; index++) reader.push(bytes(chunk('"ab"')));
+    reader.push(two);
+    expect(reader.usage.completionTokens).toBe(5);
+    // The beginning of a line is held: what follows belongs to it.
+    reader.push(bytes('da'));
+    reader.push(bytes(chunk('"ab"')));
+    expect(reader.usage.completionTokens).toBe(5);
+    reader.push(bytes('é').subarray(0, 1));
+    reader.push(bytes(chunk('"ab"')));
+    expect(reader.usage.completionTokens).toBe(5);
+    reader.push(bytes(chunk('"ab"')));
+    expect(reader.usage.completionTokens).toBe(6);
+  });
+
+  it('of more than the longest are passed over, whichever way they come', () => {
+    const reader = usageReader({ longestEvent: 90 });
+    for (let index = 0; index < 3; index++) reader.push(bytes(chunk('"ab"')));
+    reader.push(bytes(chunk(`"${'long '.repeat(20)}"`)));
+    expect(reader.usage.completionTokens).toBe(3);
+  });
+
   it('do not hide the usage in one of them', () => {
     const reader = usageReader();
     for (let index = 0; index < 3; index++) reader.push(chunk('"ab"'));
