@@ -10,9 +10,12 @@
  */
 import { fieldsOf } from '../../base/stream/content-pieces.js';
 
-const nothing = new Uint8Array(0);
+const nothing = /* @__PURE__ */ new Uint8Array(0);
 const utf8 = /* @__PURE__ */ new TextEncoder();
-const [quote, escape, feed, carriageReturn] = [34, 92, 10, 13];
+const quote = 34;
+const backslash = 92;
+const lineFeed = 10;
+const carriageReturn = 13;
 
 export class RepeatedDelta {
   /** No event begins with a space. */
@@ -45,7 +48,7 @@ export class RepeatedDelta {
     for (let i = 0; i < tail.length; i++) if (piece[end + i] !== tail[i]) return false;
     for (let i = head.length; i < end; i++) {
       const byte = piece[i];
-      if (byte === quote || byte === escape || byte === feed || byte === carriageReturn) return false;
+      if (byte === quote || byte === backslash || byte === lineFeed || byte === carriageReturn) return false;
     }
     return true;
   }
