@@ -54,8 +54,13 @@ function describe(value: unknown): string {
   return `${String(value)} (${typeof value})`;
 }
 
-/** Names, passwords and queries of URLs may be keys. */
+/** Of URLs: a word with a name or a password, or with a query. Linear in the length, because clients may send what is described. */
+const secret = /^[^:]*:[^@]*@|^[^/]*\/[^?]*\?/;
+
+/** Nothing is shown from a word on that may hold a key. */
 function shown(value: string): string {
-  const text = value.replace(/\S*:\S*@.*|\/\S*\?.*/, '***');
+  const words = value.slice(0, 4096).split(/(?<=\s)/);
+  const at = words.findIndex((word) => secret.test(word));
+  const text = at < 0 ? value : `${words.slice(0, at).join('')}***`;
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
 }
