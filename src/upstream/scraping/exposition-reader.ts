@@ -21,6 +21,8 @@ const closing = /[ \t]*\}/y;
 const ending = /^[ \t]*([^\s#]+)(?:[ \t]+-?\d+(?:\.\d+)?)?[ \t\r]*(?:#.*)?$/;
 const decimal = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
 const infinity = /^([+-]?)inf(?:inity)?$/i;
+/** Longer text is no number that anybody means; `decimal` would go back over it digit by digit. */
+const longestNumber = 400;
 
 const noLabels: ReadonlyMap<string, string> = new Map();
 
@@ -128,7 +130,7 @@ function withoutEscapes(text: string): string {
 
 /** Undefined when the text is no number as Prometheus writes it. */
 export function parseValue(text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
+  if (text === undefined || text.length > longestNumber) return undefined;
   if (decimal.test(text)) return Number(text);
   if (/^nan$/i.test(text)) return Number.NaN;
   const sign = infinity.exec(text)?.[1];

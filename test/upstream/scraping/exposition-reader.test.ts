@@ -98,6 +98,12 @@ describe('a value', () => {
   it.each([[''], ['e5'], ['.'], ['--1'], ['1e'], ['Infinit'], ['1,5'], [undefined]])('%j is none', (text) => {
     expect(parseValue(text)).toBeUndefined();
   });
+
+  it('no text of many digits is one, and none is gone over again and again', () => {
+    expect(parseValue('1'.repeat(400))).toBeGreaterThan(1e300);
+    expect(parseValue('1'.repeat(401))).toBeUndefined();
+    expect(parseValue(`${'1'.repeat(1_000_000)}x`)).toBeUndefined();
+  });
 });
 
 it('a declaration tells that a metric exists, also without samples', () => {
