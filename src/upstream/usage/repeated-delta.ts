@@ -11,7 +11,6 @@
 import { fieldsOf } from '../../base/stream/content-pieces.js';
 
 const nothing = /* @__PURE__ */ new Uint8Array(0);
-const utf8 = /* @__PURE__ */ new TextEncoder();
 const quote = 34;
 const backslash = 92;
 const lineFeed = 10;
@@ -33,6 +32,7 @@ export class RepeatedDelta {
     // The first quote ends the text, unless an escape comes before it.
     const isLike = end > before.length && data.indexOf('"', before.length) === end && !data.includes('\\', before.length);
     if (isLike && this.head === nothing) {
+      const utf8 = new TextEncoder();
       this.head = utf8.encode(`data: ${before}`);
       this.tail = utf8.encode(`${after}\n\n`);
     }

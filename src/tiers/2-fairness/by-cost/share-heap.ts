@@ -32,7 +32,7 @@ export class ShareHeap {
 
   get first(): Share | undefined {
     if (this.isFirstStale) this.sinkFirst();
-    return this.shares.length === 0 ? undefined : this.shares[this.slots[0] as number];
+    return this.shares[this.slots[0] as number];
   }
 
   /** The least key; NaN without shares. */
@@ -86,12 +86,10 @@ export class ShareHeap {
     const last = this.shares.length - 1;
     const lastSlot = this.slots[last] as number;
     share.slot = -1;
-    if (place !== last) {
-      const key = this.keys[last] as number;
-      const parent = (place - 1) >> 2;
-      if (place > 0 && this.isBefore(key, lastSlot, parent)) this.rise(place, lastSlot, key);
-      else this.sink(place, lastSlot, key, last);
-    }
+    const key = this.keys[last] as number;
+    const parent = (place - 1) >> 2;
+    if (place > 0 && this.isBefore(key, lastSlot, parent)) this.rise(place, lastSlot, key);
+    else this.sink(place, lastSlot, key, last);
     this.freeSlot(slot);
     if (last > fewest && last * 4 < this.keys.length) this.resize(this.keys.length / 2);
   }
