@@ -54,10 +54,7 @@ export interface PoolEvents extends ListenerErrors {
   overloaded: EndpointView;
 }
 
-/**
- * @internal A seat that the endpoint's metrics do not know of yet. It is linked, and knows nothing of its request: a Set of leases would keep
- * requests from the short collections of the heap long after their end (`test/structural/garbage.test.ts`).
- */
+/** @internal A seat that the endpoint's metrics do not know of yet. */
 export class UnsampledSeat implements Linked<UnsampledSeat> {
   previous: UnsampledSeat | undefined = undefined;
   next: UnsampledSeat | undefined = undefined;
@@ -116,7 +113,7 @@ export class Endpoint implements EndpointView {
     }
   }
 
-  /** @internal */
+  /** @internal The metrics know of the seat by now, or it was given back before. */
   seen(seat: UnsampledSeat): void {
     seat.isUnsampled = false;
     this.unsampled.remove(seat);

@@ -34,7 +34,7 @@ export interface Gauge {
   readonly reserve: Reserve | undefined;
 }
 
-/** A request that may be evicted, in the list of those of its priority; its links are cleared when it leaves (see `UnsampledSeat`). */
+/** A request that may be evicted, in the list of those of its priority. */
 export class Candidate<L> implements Linked<Candidate<L>> {
   previous: Candidate<L> | undefined = undefined;
   next: Candidate<L> | undefined = undefined;

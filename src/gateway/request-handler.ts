@@ -206,17 +206,12 @@ export class RequestHandler {
         fail(error);
       }
     };
-    const unpack = (packed: Buffer): void => {
-      if (encoding !== undefined) this.bodies.unpack(packed, encoding, share, look).then(done, fail);
-    };
-    const isPacked = encoding !== undefined;
-    this.bodies.receive(call.req, {
-      sender: share,
-      mostBytes: undefined,
-      look: isPacked ? undefined : look,
-      done: isPacked ? unpack : done,
-      fail,
-    });
+    const from = { sender: share, mostBytes: undefined, fail };
+    if (encoding === undefined) this.bodies.receive(call.req, { ...from, look, done });
+    else {
+      const unpack = (packed: Buffer): unknown => this.bodies.unpack(packed, encoding, share, look).then(done, fail);
+      this.bodies.receive(call.req, { ...from, look: undefined, done: unpack });
+    }
   }
 
   /** @throws ApiError 404 for a model that no server has */

@@ -180,6 +180,15 @@ describe('victims', () => {
     expect(evictor.victims([band(5)], gauge(9), 1, 0)).toEqual([kept]);
   });
 
+  it('are those of the evictor that saw their dispatch: another one loses nobody by their end', () => {
+    const [before, now] = [make(), make()];
+    const [old, own] = [running(-1), running(-1)];
+    before.track(old);
+    now.track(own);
+    expect(now.evictor.untrack(old, 0)).toBe(false);
+    expect(now.evictor.victims([band(5)], gauge(9), 2, 0)).toEqual([own]);
+  });
+
   it('are as many as the changed settings allow', () => {
     const { evictor, track, defaults } = make({ maxPerDecision: 1 });
     track(running(-1), running(-1), running(-1));

@@ -2,7 +2,10 @@
  * Measures, in a process of its own with --expose-gc, how many bytes of each request outlive short collections of the heap after the request has
  * ended: they wait for a collection of everything, and every request pays for that. Prints JSON. Not a test: see garbage.test.ts.
  */
+import { EventEmitter } from 'node:events';
+import type { ServerHttp2Stream } from 'node:http2';
 import { UploadWatch } from '../../src/adapters/http/upload-watch.js';
+import { destroyIfStuck } from '../../src/adapters/node/stuck-streams.js';
 import { concurrencyDetector, EndpointPool, FlowController, type FlowControllerOptions, type Lease } from '../../src/index.js';
 
 const requests = 20_000;
@@ -80,21 +83,31 @@ function uploads(): Promise<number> {
   });
 }
 
+/** Of HTTP/2: all that the watch of them looks at. */
+function streams(): Promise<number> {
+  return outliving(() => {
+    const stream = Object.assign(new EventEmitter(), { closed: false, writableFinished: false, request: payload() });
+    destroyIfStuck(stream as unknown as ServerHttp2Stream);
+    return () => stream.emit('close');
+  });
+}
+
 const stillClock = { now: () => 0, setTimeout: () => 1, clearTimeout: () => {} };
 
 /** The control: a register that makes a new table every few members. */
 function inSet(): Promise<number> {
   const register = new Set<unknown>();
   return outliving(() => {
-    const request = payload();
-    register.add(request);
-    return () => register.delete(request);
+    const entry = { request: payload() };
+    register.add(entry);
+    return () => register.delete(entry);
   });
 }
 
 const figures = {
   inSet: await inSet(),
   uploads: await uploads(),
+  streams: await streams(),
   passing: await passing({}),
   evictable: await passing({ eviction: {} }, { fairnessId: 'a', priority: -1 }),
   reporting: await passing({ pool: reporting() }),

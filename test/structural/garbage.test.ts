@@ -5,7 +5,7 @@ import { runProbe } from './run-probe.js';
 const least = 40;
 
 describe('a request that has ended', () => {
-  let outliving: Record<'inSet' | 'uploads' | 'passing' | 'evictable' | 'reporting' | 'waiting', number>;
+  let outliving: Record<'inSet' | 'uploads' | 'streams' | 'passing' | 'evictable' | 'reporting' | 'waiting', number>;
 
   beforeAll(async () => {
     outliving = await runProbe(new URL('garbage-probe.ts', import.meta.url));
@@ -17,6 +17,7 @@ describe('a request that has ended', () => {
     ['could be evicted', 'evictable'],
     ['went to a server that reports', 'reporting'],
     ['was uploading', 'uploads'],
+    ['came by HTTP/2', 'streams'],
   ] as const)('and %s leaves with a short collection of the heap', (_, kind) => {
     expect(outliving[kind]).toBeLessThan(least);
   });

@@ -2,9 +2,6 @@
  * Ends requests that hold a seat while their client does not send the body. All uploads are looked at together, by one timer that runs only
  * while there are some: an upload costs an entry, and a response that begins or ends takes it out.
  *
- * Entries are linked, and not held in a Set: a Set that members come into and leave for ever makes a new table every few members, and each
- * table that was left behind keeps the next one, and all requests of its time, from the short collections of the heap (bench: gateway).
- *
  * Only time in which the client was to send counts: not while data lies unread, and not once the response has begun.
  */
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';

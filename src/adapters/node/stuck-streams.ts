@@ -9,7 +9,6 @@ import { type Linked, LinkedList } from '../../base/queues/linked-list.js';
 
 const intervalMs = 1_000;
 
-/** Linked, so that streams that are over leave with the short collections of the heap (`test/structural/garbage.test.ts`). */
 class OpenStream implements Linked<OpenStream> {
   previous: OpenStream | undefined = undefined;
   next: OpenStream | undefined = undefined;

@@ -51,7 +51,7 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   readonly victims: Victims;
   private readonly flow: ObservedFlow<R>;
   private readonly models: ModelLabels<R>;
-  /** The rows that waiting requests are counted in, where models are named. Weak: see `UnsampledSeat`. */
+  /** The rows that waiting requests are counted in, where models are named. Weak, because a Map would keep requests as `LinkedList` says. */
   private readonly rowsOfItems = new WeakMap<ItemView, QueueRow>();
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];

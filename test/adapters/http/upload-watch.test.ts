@@ -26,6 +26,27 @@ function watch(limits: { idleMs?: number; minBytesPerSecond?: number } = {}) {
 }
 
 describe('an upload', () => {
+  it('may begin, and others may be over, while one is ended: there is one timer, and none at the end', () => {
+    const clock = new ManualClock();
+    const uploads = new UploadWatch({ idleMs: 1000, minBytesPerSecond: 1 }, clock);
+    const coming = (): UploadState => ({ type: 'coming', bytes: 0 });
+    const ended: string[] = [];
+    const stops: (() => void)[] = [];
+    const other = uploads.add(coming, () => ended.push('other'));
+    other();
+    uploads.add(coming, () => {
+      ended.push('first');
+      stops[0]?.();
+      stops.push(uploads.add(coming, () => ended.push('late')));
+    });
+    stops.push(uploads.add(coming, () => ended.push('taken along')));
+    for (let ms = 0; ms < 1500 && ended.length === 0; ms += 250) clock.advance(250);
+    expect([ended, clock.pendingTimers]).toEqual([['first'], 1]);
+    stops[1]?.();
+    stops[1]?.();
+    expect(clock.pendingTimers).toBe(0);
+  });
+
   it('that is silent for as long as it may is ended, and not before', () => {
     const { add, ended, pass } = watch();
     add('idle');
