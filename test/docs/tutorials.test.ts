@@ -51,9 +51,7 @@ describe('a first protected route', () => {
   it('serves the polite tenant last without flow control, and long before the end with it', async () => {
     const [model, gateway] = [await freePort(), await freePort()];
     // On other ports; the answers' order is what counts. Servers end with the process of the test.
-    // The second tenant comes half a second later, so that the forty have arrived on a slow machine as well.
-    const load = (code: string): string =>
-      code.replaceAll('8000', String(model)).replaceAll('8080', String(gateway)).replace('(resolve, 100)', '(resolve, 500)');
+    const load = (code: string): string => code.replaceAll('8000', String(model)).replaceAll('8080', String(gateway));
     const files = filesOf('first-protected-route');
     const run = folder('first-route', [...files, { name: 'load-2.mjs', code: files.at(-1)?.code ?? '' }], load);
     await run('model-server.mjs');

@@ -57,9 +57,12 @@ function describe(value: unknown): string {
 /** Of URLs: a word with a name or a password, or with a query. Linear in the length, because clients may send what is described. */
 const secret = /^[^:]*:[^@]*@|^[^/]*\/[^?]*\?/;
 
+/** What may be shown, and the rest of its last word: what tells that a word holds a key may stand far behind. */
+const beginning = /^.{0,80}\S*/s;
+
 /** Nothing is shown from a word on that may hold a key. */
 function shown(value: string): string {
-  const words = value.slice(0, 4096).split(/(?<=\s)/);
+  const words = beginning.exec(value)?.[0].split(/(?<=\s)/) ?? [];
   const at = words.findIndex((word) => secret.test(word));
   const text = at < 0 ? value : `${words.slice(0, at).join('')}***`;
   return text.length > 80 ? `${text.slice(0, 77)}...` : text;
