@@ -1,8 +1,8 @@
 import { defineConfig, mergeConfig } from 'vitest/config';
 import { common } from './vitest.common.js';
 
-// Layers whose tests have clocks of their own, and touch no process, port or global: their files share a worker's modules, which saves most of
-// the time that importing takes.
+// Folders whose tests leave nothing behind in their process: their files share a worker's modules, which saves most of the time that importing
+// takes.
 const shared = [
   'base',
   'tiers',
@@ -16,7 +16,17 @@ const shared = [
   'testing',
   'contract',
   'conformance',
-].map((layer) => `test/${layer}/**/*.test.ts`);
+  'upstream',
+  'adapters',
+  'fetch',
+  'client',
+  'observability',
+  'simulator',
+  'theory',
+  'property',
+  'docs',
+  'site',
+].map((folder) => `test/${folder}/**/*.test.ts`);
 const elsewhere = ['test/package/**', 'test/programs/**'];
 
 // The package test has its own configuration: it builds and installs, which a watch run should not do.
@@ -25,11 +35,11 @@ export default mergeConfig(
   defineConfig({
     test: {
       projects: [
-        { extends: true, test: { name: 'layers', include: shared, isolate: false } },
+        { extends: true, test: { name: 'together', include: shared, isolate: false } },
         {
           extends: true,
           test: {
-            name: 'others',
+            name: 'apart',
             include: ['test/**/*.test.ts'],
             exclude: [...elsewhere, ...shared],
             typecheck: {

@@ -32,9 +32,15 @@ const types: Record<string, string> = {
   '.json': 'application/json',
 };
 
-export async function serveSite(): Promise<{ url: string; close: () => Promise<void> }> {
+/** `scripts` are served as well, by their addresses: the browser keeps what it has compiled. */
+export async function serveSite(scripts: Readonly<Record<string, string>> = {}): Promise<{ url: string; close: () => Promise<void> }> {
   const server = http.createServer((req, res) => {
     const { pathname } = new URL(req.url ?? '/', 'http://site');
+    const script = scripts[pathname];
+    if (script !== undefined) {
+      res.writeHead(200, { 'content-type': 'text/javascript', 'cache-control': 'max-age=3600' }).end(script);
+      return;
+    }
     const file = fileOf(decodeURIComponent(pathname));
     if (!file.startsWith(dist) || !existsSync(file)) return void res.writeHead(404).end();
     res.writeHead(200, { 'content-type': types[extname(file)] ?? 'application/octet-stream' }).end(readFileSync(file));
