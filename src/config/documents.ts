@@ -31,7 +31,7 @@ function readDocument(value: unknown, index: number, problems: Problems): Config
     problems.add({ path: `document ${index + 1}`, expected, got: schemas.describeValue(value) });
     return undefined;
   }
-  const body = withoutNulls(value);
+  const body = withoutNulls(value, ({ path, ...issue }) => problems.add({ ...issue, path: `document ${index + 1}: ${path}` }));
   const { kind } = body;
   if (typeof kind !== 'string' || kind === '') {
     problems.add({ path: `document ${index + 1}: kind`, expected: 'text that is not empty', got: schemas.describeValue(kind) });

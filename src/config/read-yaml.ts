@@ -1,8 +1,9 @@
 /**
- * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, and aliases that cannot be
- * resolved, are issues with line and column; nothing that a file can hold makes it throw, recurse without end, or fill memory.
+ * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, aliases that cannot be
+ * resolved, and more than 100 levels of nesting are issues with line and column; nothing that a file can hold makes it throw, recurse
+ * without end, or fill memory. The parser of the package needs no stack, what comes after it does: depth is checked between the two.
  */
-import { type Document, isAlias, isNode, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { type ConfigIssue, schemas } from '../index.js';
 
 /** Takes one thing that is wrong. */
@@ -15,14 +16,24 @@ export interface YamlDocument {
   readonly at: string;
 }
 
+/** Far more than any file needs, and far less than the stack holds. */
+const maxLevels = 100;
+const expectedLevels = `at most ${maxLevels} levels of nesting`;
+
 /** The value of each document. Empty documents (a trailing `---`) and documents with issues are left out. */
 export function readYaml(text: string, report: IssueSink): YamlDocument[] {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, merge: true, prettyErrors: false });
+  const tokens = [...new Parser(lines.addNewLine).parse(text)];
   const at = (offset: number): string => {
     const { line, col } = lines.linePos(offset);
     return `line ${line}, column ${col}`;
   };
+  const shallow = tokens.filter((token) => {
+    const deep = token.type === 'document' ? firstBelow(token.value, 1) : undefined;
+    if (deep !== undefined) report({ path: at(deep.offset), expected: expectedLevels, got: 'more' });
+    return deep === undefined;
+  });
+  const documents = new Composer({ lineCounter: lines, merge: true, prettyErrors: false }).compose(shallow);
   return [...documents].flatMap((document) => {
     // The first error of a document: the ones that follow are mostly its echo.
     const [error] = document.errors;
@@ -58,10 +69,21 @@ export function readOneObject(source: string | object, report: IssueSink): Recor
   if (!isRight) return undefined;
   if (isRecord(first?.value)) {
     const expected = 'a value that does not contain itself';
-    const value = withoutNulls(first.value, (path, cycle) => note({ path, expected, got: schemas.describeValue(cycle) }));
+    const value = withoutNulls(first.value, note, (path, cycle) => note({ path, expected, got: schemas.describeValue(cycle) }));
     return isRight ? value : undefined;
   }
   report({ path: '', expected: 'one object', got: first === undefined ? 'an empty text' : schemas.describeValue(first.value) });
+  return undefined;
+}
+
+/** The first list or map that lies too deep. */
+function firstBelow(token: CST.Token | null | undefined, level: number): CST.Token | undefined {
+  if (token == null || !('items' in token)) return undefined;
+  if (level > maxLevels) return token;
+  for (const { key, value } of token.items) {
+    const found = firstBelow(key, level + 1) ?? firstBelow(value, level + 1);
+    if (found !== undefined) return found;
+  }
   return undefined;
 }
 
@@ -89,36 +111,61 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+interface Copy {
+  readonly value: unknown;
+  /** The levels of lists and maps in it; 0 for a leaf. */
+  readonly levels: number;
+}
+
 /**
  * A copy without the keys that have no value: they are as good as absent, as in Kubernetes. A value that contains itself, which only a
- * parsed source can hold, is left as it is, and told to `onCycle` with its path. O(size).
+ * parsed source can hold, is left as it is, and told to `onCycle` with its path. One that lies too deep is reported, once: aliases can
+ * make a value deeper than its text. O(size).
  */
 export function withoutNulls(
   source: Record<string, unknown>,
+  report: IssueSink,
   onCycle: (path: string, value: unknown) => void = () => {},
 ): Record<string, unknown> {
   const above = new Set<unknown>();
-  const copies = new Map<unknown, unknown>();
+  const copies = new Map<unknown, Copy>();
+  let isTooDeep = false;
 
-  function copyOf(value: unknown, path: string): unknown {
-    if (!isRecord(value) && !Array.isArray(value)) return value;
+  function copyOf(value: unknown, path: string): Copy {
+    if (!isRecord(value) && !Array.isArray(value)) return { value, levels: 0 };
     if (above.has(value)) {
       onCycle(path, value);
-      return value;
+      return { value, levels: 0 };
     }
-    if (copies.has(value)) return copies.get(value);
+    const known = copies.get(value);
+    if (above.size + (known?.levels ?? 1) > maxLevels) {
+      if (!isTooDeep) report({ path, expected: expectedLevels, got: 'more' });
+      isTooDeep = true;
+      return { value: undefined, levels: 0 };
+    }
+    if (known !== undefined) return known;
     above.add(value);
-    const copy = Array.isArray(value)
-      ? value.map((entry, index) => copyOf(entry, schemas.joinPath(path, [index])))
-      : copyOfRecord(value, path);
+    const copy = Array.isArray(value) ? copyOfList(value, path) : copyOfRecord(value, path);
     above.delete(value);
     copies.set(value, copy);
     return copy;
   }
-  function copyOfRecord(record: Record<string, unknown>, path: string): Record<string, unknown> {
+  function copyOfList(entries: readonly unknown[], path: string): Copy {
+    const parts = entries.map((entry, index) => copyOf(entry, schemas.joinPath(path, [index])));
+    return { value: parts.map((part) => part.value), levels: levelsOver(parts) };
+  }
+  function copyOfRecord(record: Record<string, unknown>, path: string): Copy {
     const given = Object.entries(record).filter(([, value]) => value !== null);
-    return Object.fromEntries(given.map(([key, value]) => [key, copyOf(value, schemas.joinPath(path, [key]))]));
+    const parts = given.map(([key, value]) => [key, copyOf(value, schemas.joinPath(path, [key]))] as const);
+    return {
+      value: Object.fromEntries(parts.map(([key, part]) => [key, part.value])),
+      levels: levelsOver(parts.map(([, part]) => part)),
+    };
   }
 
-  return copyOf(source, '') as Record<string, unknown>;
+  return copyOf(source, '').value as Record<string, unknown>;
+}
+
+function levelsOver(parts: readonly Copy[]): number {
+  return parts.reduce((most, { levels }) => Math.max(most, levels), 0) + 1;
 }

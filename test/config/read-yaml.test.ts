@@ -4,6 +4,7 @@ import { loadBlisPolicy, loadConfig } from '../../src/config/index.js';
 import { checkSource } from '../../src/gateway/cli/check-source.js';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { FlowConfigError } from '../../src/index.js';
+import { loadScenario } from '../../src/simulator/index.js';
 import { cpuMsOf } from '../support/cpu-time.js';
 
 const server = 'upstreams: [{ id: a, url: "http://a" }]\n';
@@ -74,6 +75,32 @@ describe.each(loaders)('%s', (name, start, problems) => {
     expect(spentMs).toBeLessThan(4000);
   });
 
+  it('tells where lists and maps nest too deep, however deep', () => {
+    for (const levels of [100, 1_600, 1_750, 20_000]) {
+      const deep = [
+        [`${'{ a: '.repeat(levels)}1${' }'.repeat(levels)}`, 5 * 99],
+        [`${'['.repeat(levels)}${']'.repeat(levels)}`, 99],
+        ['['.repeat(levels), 99],
+      ] as const;
+      for (const [value, offset] of deep) {
+        const expected = `line ${line}, column ${9 + offset}: expected at most 100 levels of nesting; got more`;
+        expect(problems(`${start}listen: ${value}\n`)).toEqual([expected]);
+      }
+      expect(problems(`${start}listen:\n  ${'- '.repeat(levels)}x\n`)).toEqual([
+        `line ${line + 1}, column ${3 + 2 * 99}: expected at most 100 levels of nesting; got more`,
+      ]);
+    }
+    const most = problems(`${start}listen: ${'['.repeat(99)}${']'.repeat(99)}\n`);
+    expect(most.filter((problem) => problem.includes('levels'))).toEqual([]);
+  });
+
+  it('tells where aliases nest too deep', () => {
+    const nested = (inner: string): string => `${'['.repeat(60)}${inner}${']'.repeat(60)}`;
+    const text = `${start}first: &a ${nested('x')}\nsecond: ${nested('*a')}\n`;
+    const found = problems(text).filter((problem) => problem.includes('levels'));
+    expect(found).toEqual([expect.stringMatching(/second(\[0\]){60}: expected at most 100 levels of nesting; got more$/)]);
+  });
+
   it('tells where a key comes twice', () => {
     expect(problems(`${start}listen: { port: 1 }\nlisten: { port: 2 }\n`)).toEqual([
       `line ${line + 1}, column 1: expected valid YAML; got Map keys must be unique`,
@@ -115,6 +142,14 @@ it('takes aliases and merge keys where they can be meant', () => {
   ]);
 });
 
+it('tells where a scenario nests too deep', () => {
+  for (const levels of [100, 1_650, 20_000]) {
+    expect(issuesOf(() => loadScenario(`servers: ${'['.repeat(levels)}${']'.repeat(levels)}\n`))).toEqual([
+      'line 1, column 109: expected at most 100 levels of nesting; got more',
+    ]);
+  }
+});
+
 describe('what was parsed elsewhere', () => {
   const upstreams: unknown[] = [];
   upstreams.push(upstreams);
@@ -136,6 +171,28 @@ describe('what was parsed elsewhere', () => {
     expect(issuesOf(() => loadConfig({ ...document, flowControl: listen }))[0]).toMatch(
       /^EndpointPickerConfig: flowControl\.host: expected one of/,
     );
+  });
+
+  it('may not nest deeper than 100 levels', () => {
+    const nested = (levels: number): object => (levels === 1 ? [] : [nested(levels - 1)]);
+    let deep: object = {};
+    for (let level = 0; level < 100_000; level++) deep = { deep };
+    const expected = 'expected at most 100 levels of nesting; got more';
+    const path = `deep${'.deep'.repeat(98)}`;
+    expect(issuesOf(() => loadGatewayConfig({ listen: deep, upstreams: [] }))).toEqual([`listen.${path}: ${expected}`]);
+    expect(issuesOf(() => loadBlisPolicy({ admission: deep }))).toEqual([`admission.${path}: ${expected}`]);
+    expect(issuesOf(() => loadScenario({ arrivals: deep }))).toEqual([`arrivals.${path}: ${expected}`]);
+    const document = { kind: 'EndpointPickerConfig', apiVersion: 'llm-d.ai/v1alpha1' };
+    expect(issuesOf(() => loadConfig({ ...document, metadata: deep }))).toEqual([`document 1: metadata.${path}: ${expected}`]);
+    expect(issuesOf(() => loadConfig({ ...document, metadata: { labels: nested(98) } }))).toEqual([]);
+    const shared = nested(60);
+    const twice = { first: shared, second: nested(1), third: { shared, below: [[[[[[[[[[[shared]]]]]]]]]]] } };
+    expect(issuesOf(() => loadConfig({ ...document, metadata: twice }))).toEqual([]);
+    const doubled = nested(40);
+    let bottom: unknown[] = doubled as unknown[];
+    while (bottom.length > 0) bottom = bottom[0] as unknown[];
+    bottom.push(shared);
+    expect(issuesOf(() => loadConfig({ ...document, metadata: { shared, doubled } }))).toHaveLength(1);
   });
 
   it('may contain the same thing twice', () => {
