@@ -1,5 +1,6 @@
 /** How a plugin gets a type name, so that configuration files can ask for it. */
 import { FlowConfigError } from '../base/faults/flow-config-error.js';
+import { noteOrigin } from '../base/plugin-origin.js';
 import { object } from '../base/schema/containers.js';
 import { callable, type Schema, value } from '../base/schema/element.js';
 import { below, parse, validate } from '../base/schema/parse.js';
@@ -76,9 +77,28 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
     create(parameters, references = noReferences) {
       const verdict = validate(schema, parameters ?? {}, 'parameters');
       if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);
-      return parse(product, createInside(definition, verdict.value, references), `${type}: create must return ${nounOf(kind)}`);
+      const named = new NamedPlugins(references);
+      const made = parse(product, createInside(definition, verdict.value, named), `${type}: create must return ${nounOf(kind)}`);
+      noteOrigin(made, { definition, parameters: verdict.value, references: named.found });
+      return made;
     },
   };
+}
+
+/** References that remember what was found. */
+class NamedPlugins implements PluginReferences {
+  readonly found: object[] = [];
+  private readonly references: PluginReferences;
+
+  constructor(references: PluginReferences) {
+    this.references = references;
+  }
+
+  resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K] {
+    const plugin = this.references.resolve(kind, name);
+    this.found.push(plugin);
+    return plugin;
+  }
 }
 
 /** The plugin; problems that its factory reports get paths below `parameters`. */

@@ -10,6 +10,7 @@ import { position } from './1-priority/band-position.js';
 import { BandShares, type ShareUnit } from './1-priority/band-shares.js';
 import type { Flow } from './flow.js';
 import { FlowTable, type FlowTableSettings } from './flow-table.js';
+import { KeptPolicies } from './kept-policies.js';
 import { type BandSettings, PriorityBand } from './priority-band.js';
 import type { WaitingItem } from './waiting-item.js';
 
@@ -176,22 +177,32 @@ export class BandRegistry {
     }
   }
 
-  /** Takes new settings. A band that is configured no longer keeps its requests, under the template, until it is idle. */
-  configure(settings: BandRegistrySettings, nowMs: number): void {
+  /**
+   * Takes new settings. A band that is configured no longer keeps its requests, under the template, until it is idle. Policies that files
+   * ask for as before are kept.
+   */
+  configure(given: BandRegistrySettings, nowMs: number): void {
+    const policies = new KeptPolicies();
+    const settings = this.keepTemplates(given, policies);
     this.settings = settings;
     this.flows.configure(settings, this.ordered);
     const configured = new Map(settings.bands.map((band) => [band.priority, band]));
     for (const band of this.ordered) {
       const own = configured.get(band.priority);
       band.isConfigured = own !== undefined;
-      band.configure(own ?? this.templateFor(band.priority));
+      band.configure(policies.of(own ?? this.templateFor(band.priority), band.settings));
       band.trackArrivals(this.needsArrivals(band.priority));
       band.trackCrowd(settings.overflow === 'fair');
       configured.delete(band.priority);
     }
-    for (const own of configured.values()) this.add(own.priority, true, own, nowMs);
+    for (const own of configured.values()) this.add(own.priority, true, policies.of(own, undefined), nowMs);
     this.version++;
     this.configureShares(settings);
+  }
+
+  private keepTemplates(given: BandRegistrySettings, policies: KeptPolicies): BandRegistrySettings {
+    const defaultBand = policies.of(given.defaultBand, this.settings.defaultBand);
+    return { ...given, defaultBand, defaultNegativeBand: policies.of(given.defaultNegativeBand, this.settings.defaultNegativeBand) };
   }
 
   /** Of those idle equally long, the highest. */
