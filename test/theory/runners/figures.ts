@@ -15,19 +15,47 @@ interface LiftCase {
   readonly counters: Readonly<Record<string, number>>;
 }
 
+/** What may be said of a flow: the words, and what they do with a number in them. */
+type Phrase = readonly [words: RegExp, act: (play: LiftPlay, share: Share, amount: number) => void];
+
+const phrases: readonly Phrase[] = [
+  [/^(?:charged|consumed) (\d+)$/, ({ order }, share, amount) => order.charge(share, amount)],
+  [/^(?:settled|corrected) ([+-]?\d+)$/, ({ order }, share, amount) => order.correct(share, amount)],
+  [/^refunded (\d+)$/, ({ order }, share, amount) => order.correct(share, -amount)],
+  [/^(?:arrives|returns|queued)$/, (play, share) => play.activate(share, true)],
+  // A state that is stated is entered as it is: nobody is lifted on the way to it.
+  [
+    /^queued at (\d+)$/,
+    (play, share, amount) => {
+      share.counter = amount;
+      play.activate(share, false);
+    },
+  ],
+  [
+    /^(?:idle|in flight only) at (\d+)$/,
+    (_, share, amount) => {
+      share.counter = amount;
+    },
+  ],
+  [/^(?:queue emptied|leaves)$/, (play, share) => play.deactivate(share)],
+];
+
 /** Does what the sentences of a case say, with the order that lifts as the paper does. */
 class LiftPlay {
-  private readonly order = new VirtualCounters('vtc');
+  readonly order = new VirtualCounters('vtc');
   private readonly shares = new Map<string, Share>();
 
+  /** `A queued at 300, charged 20, C arrives (nothing queued)`: a part without a name goes on about the flow before it. */
   play(step: string): void {
-    let name = '';
-    for (const part of step.replace(/\(nothing queued\)/, '').split(/,\s*/)) {
-      const match = /^(?:([A-Z])(?:\((\d+)\))? )?(.*?)\s*$/.exec(part);
-      name = match?.[1] ?? name;
+    if (step.endsWith(' (nothing queued)')) expect(this.order.size).toBe(0);
+    let name: string | undefined;
+    for (const part of step.replace(/ \(nothing queued\)$/, '').split(/,\s*/)) {
+      const [, subject = name, counter, words = ''] = /^(?:([A-Z]\w*)(?:\((\d+)\))? )?(.*)$/.exec(part) ?? [];
+      if (subject === undefined) throw new Error(`nobody knows whom "${step}" speaks of`);
+      name = subject;
       const share = this.share(name);
-      if (match?.[2] !== undefined) share.counter = Number(match[2]);
-      this.say(share, match?.[3] ?? '');
+      if (counter !== undefined) share.counter = Number(counter);
+      this.say(share, words);
     }
   }
 
@@ -36,23 +64,22 @@ class LiftPlay {
   }
 
   private say(share: Share, words: string): void {
-    const amount = Number(/\d+/.exec(words)?.[0] ?? 0);
-    if (words.startsWith('charged')) this.order.charge(share, amount);
-    else if (words === 'queue emptied') this.deactivate(share);
-    else if (words === 'arrives') this.activate(share);
-    else if (words.startsWith('queued')) {
-      if (amount > 0) share.counter = amount;
-      this.activate(share);
-    } else if (/^(idle|in flight only) at/.test(words)) share.counter = amount;
-    else throw new Error(`nobody knows the step "${words}"`);
+    for (const [pattern, act] of phrases) {
+      const match = pattern.exec(words);
+      if (match === null) continue;
+      act(this, share, Number(match[1]));
+      return;
+    }
+    throw new Error(`nobody knows the step "${words}"`);
   }
 
-  private activate(share: Share): void {
-    this.order.activate(share, true);
+  activate(share: Share, isNew: boolean): void {
+    if (share.isActive) return;
+    this.order.activate(share, isNew);
     share.isActive = true;
   }
 
-  private deactivate(share: Share): void {
+  deactivate(share: Share): void {
     share.isActive = false;
     this.order.deactivate(share);
   }

@@ -14,6 +14,8 @@ export interface Setup {
   readonly costs?: readonly number[];
   /** Whether predictions are charged at dispatch; otherwise nothing is. */
   readonly isCharged?: boolean;
+  /** Whether the policy knows the weights. */
+  readonly knowsWeights?: boolean;
 }
 
 export interface Spread {
@@ -34,10 +36,12 @@ interface Slot extends Running {
 }
 
 export function spreadOf(policy: FlowFairnessPolicy, setup: Setup): Spread {
-  const { weights, slots, seed, estimate, dispatches = 6000, costs = [1, 2, 5, 10, 50, 100], isCharged = true } = setup;
+  const { weights, slots, seed, estimate, dispatches = 6000, costs = [1, 2, 5, 10, 50, 100] } = setup;
+  const { isCharged = true, knowsWeights = true } = setup;
   const random = new Random(seed);
   const names = weights.map((_, i) => `f${i}`);
-  const band = new FakeBand(policy, { weights: Object.fromEntries(weights.map((weight, i) => [`f${i}`, weight])) });
+  const told = Object.fromEntries(weights.map((weight, i) => [`f${i}`, knowsWeights ? weight : 1]));
+  const band = new FakeBand(policy, { weights: told });
   const known = new Map<number, number>();
   const send = (name: string): void => {
     const cost = random.pick(costs);
