@@ -17,7 +17,7 @@ const app = express();
 app.use('/v1', flowControl(flow, { trust: true, objectives: { premium: 100 }, body: 'openai' }));
 app.use(express.json());
 app.post('/v1/completions', async (req, res) => {
-  await delay(50, undefined, { signal: req.flow?.signal });
+  await delay(200, undefined, { signal: req.flow?.signal });
   res.json({ text: `answer to ${req.body.prompt}` });
 });
 
@@ -42,17 +42,17 @@ async function complete(prompt, objective = 'standard') {
   console.log(`  ${response.status} after ${queuedMs} ms in the queue${advice}`);
 }
 
-/** @param {number} waiting */
-async function untilWaiting(waiting) {
-  while (flow.stats().waiting !== waiting) await delay(1);
+/** @param {number} requests */
+async function untilArrived(requests) {
+  while (flow.stats().enqueued < requests) await delay(1);
 }
 
 console.log('One seat and three places to wait; the premium request comes last but one, and one too many:');
 const all = [complete('standard 1')];
-while (flow.stats().inFlight === 0) await delay(1);
+await untilArrived(1);
 for (const [i, objective] of ['standard', 'standard', 'premium', 'standard'].entries()) {
   all.push(complete(`${objective} ${i + 2}`, objective));
-  if (i < 3) await untilWaiting(i + 1);
+  await untilArrived(i + 2);
 }
 await Promise.all(all);
 

@@ -30,7 +30,7 @@ app.register((v1, _options, done) => {
     }),
   );
   v1.post('/v1/completions', async (request) => {
-    await delay(20, undefined, { signal: request.flow?.signal });
+    await delay(50, undefined, { signal: request.flow?.signal });
     const { prompt } = /** @type {{ prompt: string }} */ (request.body);
     return { text: `answer to ${prompt}`, queuedMs: request.flow?.queuedMs };
   });
@@ -55,9 +55,9 @@ async function complete(tenant, i) {
 
 console.log('One seat. Batch sends six requests at once, chat two a moment later:');
 const all = Array.from({ length: 6 }, (_, i) => complete('batch', i + 1));
-while (flow.stats().waiting < 5) await delay(1);
+while (flow.stats().enqueued < 6) await delay(1);
 all.push(complete('chat', 1), complete('chat', 2));
-while (flow.stats().waiting < 6) await delay(1);
+while (flow.stats().enqueued < 8) await delay(1);
 console.log(`  meanwhile ${(await app.inject('/health')).body}`);
 await Promise.all(all);
 

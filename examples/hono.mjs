@@ -42,11 +42,12 @@ function report(what) {
  * @param {(signal?: AbortSignal) => Promise<Response>} get
  */
 async function play(get) {
+  const { enqueued } = flow.stats();
   const [first, second] = [get(), get()];
-  while (flow.stats().waiting < 1) await delay(1);
+  while (flow.stats().enqueued < enqueued + 2) await delay(1);
   const client = new AbortController();
   const third = get(client.signal).catch(() => {});
-  while (flow.stats().waiting < 2) await delay(1);
+  while (flow.stats().enqueued < enqueued + 3) await delay(1);
   client.abort();
   await third;
   while (flow.stats().waiting > 1) await delay(1);

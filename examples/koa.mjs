@@ -77,16 +77,16 @@ async function read(name, signal = new AbortController().signal) {
 console.log('One seat. Alice reads a stream, and bob waits for its end; carol hangs up while she waits:');
 const carol = new AbortController();
 const readers = [read('alice')];
-while (flow.stats().inFlight === 0) await delay(1);
+while (flow.stats().enqueued < 1) await delay(1);
 readers.push(read('bob'), read('carol', carol.signal));
-while (flow.stats().waiting < 2) await delay(1);
+while (flow.stats().enqueued < 3) await delay(1);
 carol.abort();
 await Promise.all(readers);
 
 console.log('Dave hangs up in the middle of his stream:');
 const dave = new AbortController();
 const reader = read('dave', dave.signal);
-while (flow.stats().inFlight === 0) await delay(1);
+while (flow.stats().enqueued < 4) await delay(1);
 dave.abort();
 await reader;
 while (flow.stats().inFlight > 0) await delay(1);

@@ -11,7 +11,7 @@ let running = 0;
 const modelServer = createServer(async (req, res) => {
   running += 1;
   console.log(`  model server: ${req.url}, ${running} running`);
-  await delay(20);
+  await delay(50);
   running -= 1;
   res.end(JSON.stringify({ usage: { completion_tokens: 128 } }));
 }).listen(0);
@@ -30,7 +30,7 @@ const dispatcher = agent.compose(flowControl(flow, { classify }));
 
 console.log('Six batch calls, then one for a person, which overtakes those that wait; a seventh batch call does not fit:');
 const calls = Array.from({ length: 6 }, (_, i) => request(`${url}/batch/${i + 1}`, { dispatcher }).then(({ body }) => body.json()));
-while (flow.stats().waiting < 4) await delay(1);
+while (flow.stats().enqueued < 6) await delay(1);
 calls.push(fetch(`${url}/chat`, { dispatcher }).then((response) => response.json()));
 await request(`${url}/batch/7`, { dispatcher }).catch((error) => {
   console.log(`  ${error.code}, ${error.status}: ${error.message} Retry-After: ${error.headers['retry-after']} s`);
