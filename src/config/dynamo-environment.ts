@@ -2,7 +2,7 @@
  * What Dynamo's environment variables for request rejection mean, as options of headgate. Nothing here reads `process.env`: a host
  * passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports an error.
  */
-import { type BusyThresholds, busyThresholdDetector, type ConfigIssue, FlowConfigError } from '../index.js';
+import { type BusyThresholds, busyThresholdDetector, type ConfigIssue, FlowConfigError, schemas } from '../index.js';
 
 /** The environment, as `process.env` has it. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -48,6 +48,11 @@ const thresholdVariables: Readonly<Record<keyof BusyThresholds, string>> = {
 const modeVariable = 'DYN_ADMISSION_CONTROL';
 const subject = 'dynamoEnvironment';
 
+const optionsSchema = schemas.object({
+  release: schemas.optional(schemas.oneOf('backend-gate', 'tcp-channel'), 'backend-gate'),
+  automaticLimit: schemas.optional(schemas.atLeastZero()),
+});
+
 /**
  * The options that these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (the text `None` switches one off),
  * `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`, `DYN_TCP_WORK_QUEUE_SIZE`,
@@ -56,13 +61,13 @@ const subject = 'dynamoEnvironment';
  *
  * Differs from Dynamo: a queue limit of 0 or 1 is that limit, where `tcp-channel` holds 2.
  * Source: Dynamo, request rejection.
- * @throws FlowConfigError for an unknown mode, a threshold out of range, and a threshold beside the mode `none`.
+ * @throws FlowConfigError for an unknown mode, a threshold out of range, a threshold beside the mode `none`, and options that are wrong.
  * @example
  * const { thresholds, worker } = dynamoEnvironment(process.env);
  * const saturationDetector = busyThresholdDetector(thresholds);
  */
 export function dynamoEnvironment(env: Environment, options: DynamoEnvironmentOptions = {}): DynamoSettings {
-  const { release = 'backend-gate', automaticLimit } = options;
+  const { release, automaticLimit } = schemas.parse(optionsSchema, options, subject);
   const worker = release === 'tcp-channel' ? tcpChannel(env) : backendGate(env, automaticLimit);
   return { ...admissionControl(env), worker };
 }

@@ -1,10 +1,11 @@
 /** From configuration files to what a FlowController is made with. */
-import { defaultRegistry, type FlowControllerOptions, type PluginRegistry } from '../index.js';
+import { defaultRegistry, type FlowControllerOptions, type PluginRegistry, schemas } from '../index.js';
 import { type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';
 import type { ConfigDefaults } from './flow-control-section.js';
 import { readObjectives } from './inference-objectives.js';
 import { Problems } from './problems.js';
+import { registryOption } from './read-yaml.js';
 
 export interface LoadConfigOptions {
   /** Plugin types that files may name. @default defaultRegistry() */
@@ -28,17 +29,20 @@ export interface LoadedConfig {
   readonly warnings: readonly string[];
 }
 
+const optionsSchema = schemas.object({
+  registry: registryOption,
+  defaults: schemas.optional(schemas.oneOf('llm-d', 'headgate'), 'llm-d'),
+});
+
 /**
  * Reads one EndpointPickerConfig and any number of InferenceObjective documents.
- * @throws FlowConfigError that lists every problem of every document
+ * @throws FlowConfigError that lists every problem of every document, or those of the options
  * @example
  * const { options, objectives, enabled, warnings } = loadConfig(await readFile('gateway.yaml', 'utf8'));
  * const flow = new FlowController({ ...options, pool });
  */
-export function loadConfig(
-  source: ConfigSource,
-  { registry = defaultRegistry(), defaults = 'llm-d' }: LoadConfigOptions = {},
-): LoadedConfig {
+export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}): LoadedConfig {
+  const { registry = defaultRegistry(), defaults } = schemas.parse(optionsSchema, options, 'loadConfig');
   const problems = new Problems();
   const documents = readDocuments(source, problems);
   const configs = documents.filter(({ kind }) => kind === 'EndpointPickerConfig');

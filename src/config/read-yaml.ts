@@ -4,10 +4,15 @@
  * without end, or fill memory. The parser of the package needs no stack, what comes after it does: depth is checked between the two.
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
-import { type ConfigIssue, schemas } from '../index.js';
+import { type ConfigIssue, type PluginRegistry, type Schema, schemas } from '../index.js';
 
 /** Takes one thing that is wrong. */
 export type IssueSink = (issue: ConfigIssue) => void;
+
+/** The option `registry` of all that read files with this reader. */
+export const registryOption: Schema<PluginRegistry | undefined> = schemas.optional(
+  schemas.objectWith<PluginRegistry>('a PluginRegistry, such as defaultRegistry()', 'kindOf', 'types', 'create', 'add'),
+);
 
 /** One document of a text. */
 export interface YamlDocument {

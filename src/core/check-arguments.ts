@@ -8,7 +8,7 @@ function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-export function isSpan(value: unknown): boolean {
+export function isSpan(value: unknown): value is number {
   return typeof value === 'number' && value >= 0;
 }
 

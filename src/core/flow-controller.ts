@@ -1,7 +1,10 @@
 /** What hosts hold: the controller's public face. Every decision is made in the Dispatcher. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
+import { object } from '../base/schema/containers.js';
+import { optional, value } from '../base/schema/element.js';
+import { validate } from '../base/schema/parse.js';
 import type { ItemView } from '../tiers/views.js';
-import { checkRun } from './check-arguments.js';
+import { checkRun, isSpan } from './check-arguments.js';
 import { Dispatcher } from './engine/dispatcher.js';
 import { EventHub } from './event-hub.js';
 import type { FlowEvents } from './events.js';
@@ -26,6 +29,8 @@ export interface CloseOptions {
   /** How long waiting requests may still be dispatched, ms. @default 0 */
   drainMs?: number | undefined;
 }
+
+const closeOptions = object({ drainMs: optional(value('milliseconds from 0 up', isSpan), 0) });
 
 export interface RunOptions {
   /** What becomes of a request that is evicted while it runs. @default 'drop' */
@@ -154,16 +159,13 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   /**
    * Stops admission, lets waiting requests go for `drainMs` more, then evicts the rest. Resolves when nothing waits; leases in flight
    * stay valid. Idempotent: a later call can only shorten the time.
-   * @throws (rejects) FlowConfigError when `drainMs` is no number from 0 up
+   * @throws (rejects) FlowConfigError when `drainMs` is no number from 0 up, and for an unknown option
    */
   close(options: CloseOptions = {}): Promise<void> {
-    const { drainMs = 0 } = options;
-    if (!(typeof drainMs === 'number' && drainMs >= 0)) {
-      const issue = { path: 'drainMs', expected: 'milliseconds from 0 up', got: describeValue(drainMs) };
-      return Promise.reject(new FlowConfigError('close', [issue]));
-    }
+    const verdict = validate(closeOptions, options);
+    if (!verdict.ok) return Promise.reject(new FlowConfigError('close', verdict.issues));
     if (this.door instanceof Shadow) this.door.endWithCallers();
-    return this.dispatcher.close(drainMs);
+    return this.dispatcher.close(verdict.value.drainMs);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -194,7 +196,10 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return this.dispatcher.look((nowMs) => takeDemand(this.dispatcher, nowMs));
   }
 
-  /** What `snapshot` shows, of the largest flows and the longest waits only: at a cost that does not grow with what waits. */
+  /**
+   * What `snapshot` shows, of the largest flows and the longest waits only: at a cost that does not grow with what waits.
+   * @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones
+   */
   overview(bounds: OverviewBounds = {}): ControllerOverview {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();

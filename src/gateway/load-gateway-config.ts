@@ -1,7 +1,7 @@
 /** From a gateway file to what a gateway is made with, or to everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../config/index.js';
-import { readOneObject } from '../config/read-yaml.js';
+import { readOneObject, registryOption } from '../config/read-yaml.js';
 import {
   type ConfigIssue,
   defaultRegistry,
@@ -24,6 +24,15 @@ export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
   readonly registry?: PluginRegistry | undefined;
 }
 
+const { callable, objectWith, optional } = schemas;
+
+const optionsSchema = schemas.object({
+  registry: registryOption,
+  env: optional(objectWith<SecretSources['env']>('an object of variables, such as process.env')),
+  readFile: optional(callable<SecretSources['readFile']>()),
+  onMissing: optional(callable<NonNullable<SecretSources['onMissing']>>()),
+});
+
 /**
  * Reads a gateway file, YAML text or what was parsed of it.
  * @throws FlowConfigError that lists every problem
@@ -33,17 +42,18 @@ export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
 export function loadGatewayConfig(source: string | object, options: LoadGatewayConfigOptions = {}): GatewayConfig {
   const warnings: string[] = [];
   const issues: ConfigIssue[] = [];
-  const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry = defaultRegistry(), onMissing } = options;
+  const given = schemas.parse(optionsSchema, options, 'loadGatewayConfig');
+  const { env = process.env, readFile = (path) => readFileSync(path, 'utf8'), registry, onMissing } = given;
   const parsed = readOneObject(source, (issue) => issues.push(issue));
   if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
-  if (options.registry === undefined) {
+  if (registry === undefined) {
     for (const { path, name } of modulesOf(parsed.plugins)) {
       issues.push({ path, expected: 'plugins whose module was imported: give the option registry what importPlugins returns', got: name });
     }
   }
   const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), parsed);
   if (!verdict.ok) issues.push(...verdict.issues);
-  const flow = readFlow(parsed, registry, issues, warnings);
+  const flow = readFlow(parsed, registry ?? defaultRegistry(), issues, warnings);
   if (!verdict.ok) throw new FlowConfigError('gateway file', issues);
   const file = verdict.value;
   checkNames(file, issues);

@@ -1,8 +1,8 @@
 /** Modules with plugins of your own: those that a file names under `plugins`, and those of `--import`. Their code runs in this process. */
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { readOneObject } from '../config/read-yaml.js';
-import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginDefinition, type PluginRegistry } from '../index.js';
+import { readOneObject, registryOption } from '../config/read-yaml.js';
+import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginDefinition, type PluginRegistry, schemas } from '../index.js';
 
 export interface ImportPluginsOptions {
   /** The folder that relative paths of the file begin at. @default the working directory */
@@ -13,6 +13,12 @@ export interface ImportPluginsOptions {
   readonly registry?: PluginRegistry | undefined;
 }
 
+const optionsSchema = schemas.object({
+  from: schemas.optional(schemas.text('a folder')),
+  modules: schemas.optional(schemas.list(schemas.text('a module')), []),
+  registry: registryOption,
+});
+
 /**
  * Imports the modules that a gateway file names (`plugins: ./policies.mjs`, or such an entry of the list), and adds what they export as
  * `default` or `plugins`: one or several of what `definePlugin` returns. A module is imported once in the life of a process.
@@ -22,7 +28,7 @@ export interface ImportPluginsOptions {
  * const gateway = await createGateway(loadGatewayConfig(source, { registry }));
  */
 export async function importPlugins(source: string | object, options: ImportPluginsOptions = {}): Promise<PluginRegistry> {
-  const { from = process.cwd(), modules = [], registry = defaultRegistry() } = options;
+  const { from = process.cwd(), modules, registry = defaultRegistry() } = schemas.parse(optionsSchema, options, 'importPlugins');
   const issues: ConfigIssue[] = [];
   let grown = registry;
   for (const { path, name, needsPlugins } of [...modules.map(asked), ...modulesOf(readOneObject(source, () => {})?.plugins)]) {

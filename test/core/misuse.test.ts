@@ -12,7 +12,7 @@ import {
   utilizationDetector,
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
-import { key, makeFlow, request } from '../support/flow.js';
+import { key, makeFlow, request, runNow } from '../support/flow.js';
 
 const saturationDetector = concurrencyDetector({ maxConcurrency: 1 });
 
@@ -319,5 +319,26 @@ describe('an error of a plugin that nobody listens for', () => {
     pool.add('b');
     flow.tryEnqueue(request, key());
     expect(lines).toEqual([expect.stringContaining('Error: no entry'), expect.stringContaining('Error: no log')]);
+  });
+});
+
+describe('options of methods off the way of a request', () => {
+  it('close tells an unknown option, and does not close', async () => {
+    const { flow } = makeFlow();
+    await expect(flow.close({ drianMs: 5 } as never)).rejects.toThrow(
+      /^close: drianMs: expected .*did you mean.*drainMs.*; got an unknown key/,
+    );
+    await expect(flow.close({ drainMs: '5s' } as never)).rejects.toThrow(
+      'close: drainMs: expected milliseconds from 0 up; got "5s" (string)',
+    );
+    await expect(flow.close(5 as never)).rejects.toThrow('close: expected an object; got 5 (number)');
+    expect(runNow(flow).isReleased).toBe(false);
+  });
+
+  it('overview tells bounds that are wrong', () => {
+    const { flow } = makeFlow();
+    expect(() => flow.overview({ flow: 5 } as never)).toThrow(/^overview: flow: expected .*did you mean.*flows.*; got an unknown key/);
+    expect(() => flow.overview({ bands: -1 })).toThrow('overview: bands: expected a number from 0 up; got -1 (number)');
+    expect(flow.overview({ bands: 0, flows: Number.POSITIVE_INFINITY, slowest: undefined }).bands).toEqual([]);
   });
 });

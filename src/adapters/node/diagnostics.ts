@@ -1,6 +1,6 @@
 /** The controller's events on `node:diagnostics_channel`, for tools that find them by name. */
 import { type Channel, channel } from 'node:diagnostics_channel';
-import type { FlowController, FlowEvents, FlowRequest } from '../../index.js';
+import { type FlowController, type FlowEvents, type FlowRequest, schemas } from '../../index.js';
 
 type ObservedFlow<R extends FlowRequest> = Pick<FlowController<R>, 'on'>;
 
@@ -28,12 +28,14 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
 /**
  * Publishes every event on the channel `headgate:<event>`, such as `headgate:dropped`. While nobody subscribes to a channel an event
  * costs its payload and one question.
+ * @throws FlowConfigError for something else than a FlowController
  *
  * @example
  * publishDiagnostics(flow);
  * diagnosticsChannel.subscribe('headgate:dropped', ({ outcome }) => log.warn(outcome.reason));
  */
 export function publishDiagnostics<R extends FlowRequest>(flow: ObservedFlow<R>): { stop(): void } {
+  schemas.parse(schemas.objectWith<ObservedFlow<R>>('a FlowController', 'on'), flow, 'publishDiagnostics');
   const stops = Object.keys(events).map((event) => publish(flow, event as keyof FlowEvents, channel(`headgate:${event}`)));
   return {
     stop() {

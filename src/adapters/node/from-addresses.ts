@@ -1,6 +1,6 @@
 /** Who may be believed, by the address of the connection. */
 import { BlockList, isIP } from 'node:net';
-import { FlowConfigError } from '../../index.js';
+import { FlowConfigError, schemas } from '../../index.js';
 
 /** What has an address: a request of node:http, of Express and of Fastify's `req.raw`. */
 interface Connected {
@@ -16,6 +16,7 @@ interface Connected {
  * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });
  */
 export function fromAddresses(ranges: readonly string[]): (request: Connected) => boolean {
+  schemas.parse(schemas.list(schemas.anything(), 'a list of addresses and ranges'), ranges, 'fromAddresses');
   const list = new BlockList();
   for (const [index, range] of ranges.entries()) add(list, range, index);
   return ({ socket }) => {

@@ -3,6 +3,9 @@
  * waiting requests as with a thousand.
  */
 
+import { object } from '../../base/schema/containers.js';
+import { optional, type Schema, value } from '../../base/schema/element.js';
+import { parse } from '../../base/schema/parse.js';
 import type { QuotaFigures } from '../../gate/quota-figure.js';
 import type { SessionFigures } from '../../gate/session-figures.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -106,12 +109,28 @@ export interface ControllerOverview {
 /** Members of one queue that are looked at to find a place or the next in line. */
 const mostMembers = 1_000;
 
-export function takeOverview(
-  dispatcher: Dispatcher,
-  { bands: bandCount = 32, flows = 8, tenants = 12, slowest = 6, standings = 24, endpoints = 64, examined = 4_000 }: OverviewBounds,
-  pluginErrors: number,
-  nowMs: number,
-): ControllerOverview {
+// @__NO_SIDE_EFFECTS__
+function bound(otherwise: number): Schema<number> {
+  return optional(value('a number from 0 up', isBound), otherwise);
+}
+
+function isBound(given: unknown): given is number {
+  return typeof given === 'number' && given >= 0;
+}
+
+const boundsSchema = object({
+  bands: bound(32),
+  flows: bound(8),
+  tenants: bound(12),
+  slowest: bound(6),
+  standings: bound(24),
+  endpoints: bound(64),
+  examined: bound(4_000),
+});
+
+/** @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones */
+export function takeOverview(dispatcher: Dispatcher, given: OverviewBounds, pluginErrors: number, nowMs: number): ControllerOverview {
+  const { bands: bandCount, flows, tenants, slowest, standings, endpoints, examined } = parse(boundsSchema, given, 'overview');
   const { bands: demands, ...demand } = takeDemand(dispatcher, nowMs);
   const inFlight = countInFlight(dispatcher.seats);
   const all = dispatcher.backlog.bands.all();

@@ -1,6 +1,6 @@
 /** From a scenario file to what a simulation is made with, or to everything that is wrong with it, each with line and column. */
 import { loadConfig } from '../../config/index.js';
-import { readOneObject } from '../../config/read-yaml.js';
+import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
   type ConfigIssue,
   defaultRegistry,
@@ -49,6 +49,13 @@ export interface Scenario {
 const flowSections = ['plugins', 'saturationDetector', 'flowControl'] as const;
 const heading = 'EndpointPickerConfig: ';
 
+const optionsSchema = schemas.object({
+  readFile: schemas.optional(schemas.callable<(path: string) => string>()),
+  registry: registryOption,
+  rows: schemas.optional(schemas.value('rows of a trace', (given): given is readonly TraceRow[] => Array.isArray(given))),
+  skipBadLines: schemas.optional(schemas.flag()),
+});
+
 /**
  * Reads a scenario, YAML text or what was parsed of it.
  * @throws FlowConfigError that lists every problem
@@ -57,6 +64,7 @@ const heading = 'EndpointPickerConfig: ';
  * console.log(simulate(options).all.ttft.p99Ms);
  */
 export function loadScenario(source: string | object, options: LoadScenarioOptions = {}): Scenario {
+  schemas.parse(optionsSchema, options, 'loadScenario');
   const issues: ConfigIssue[] = [];
   const warnings: string[] = [];
   const parsed = readOneObject(source, (issue) => issues.push(issue));

@@ -48,3 +48,7 @@ describe('publishDiagnostics', () => {
     expect(messages.map(([, { item }]) => (item as { fairnessId: string }).fairnessId)).toEqual(['seen']);
   });
 });
+
+it.each([{}, undefined, 'flow'])('needs a controller, not %j', (flow) => {
+  expect(() => publishDiagnostics(flow as never)).toThrow('publishDiagnostics: expected a FlowController; got ');
+});
