@@ -130,8 +130,9 @@ export class Seats {
     if (flow !== undefined) {
       flow.trackedInFlight--;
       flow.band.trackedInFlight--;
-      flow.band.settled(flow, lease.usage, nowMs, item.tokens, item, ending);
-      const isUnreported = flow.band.hearsFirstTokens && ending === 'released' && lease.usage.completionTokens === 0;
+      const how = ending === 'released' ? lease.ending : ending;
+      flow.band.settled(flow, lease.usage, nowMs, item.tokens, item, how);
+      const isUnreported = flow.band.hearsFirstTokens && how === 'released' && lease.usage.completionTokens === 0;
       if (isUnreported) flow.band.firstToken(item, nowMs - lease.dispatchedAtMs);
     }
     if (this.gate.hearsReleases) this.gate.released(seat, lease, nowMs);
@@ -287,6 +288,15 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   get isReported(): boolean {
     return this.usage !== noUsage;
+  }
+
+  /** How it ends where it does not wait once more. One that was held too long was not called off by its caller. */
+  get ending(): Ending {
+    const { extras } = this;
+    if (extras === undefined) return 'released';
+    if (extras.isUnsent) return 'unsent';
+    const isAborted = extras.isEvicted || extras.controller?.signal.aborted === true;
+    return isAborted && !extras.isOverdue ? 'aborted' : 'released';
   }
 
   get isOverdue(): boolean {

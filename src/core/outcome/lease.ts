@@ -68,7 +68,8 @@ export interface Lease {
   answered(answer: ServerAnswer): void;
   /**
    * Tells that nothing of the request has reached a server: the connection was refused, or the caller left before it was sent. At
-   * `release` quotas then give everything back that they had reserved. Ignored after `release`.
+   * `release` quotas then give everything back that they had reserved, and policies that share by cost charge it no tokens. Ignored after
+   * `release`.
    */
   unsent(): void;
   /**

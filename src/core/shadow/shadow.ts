@@ -225,6 +225,7 @@ export class Shadow implements LeaseOwner {
     this.ending.delete(lease);
     if (lease.isApart && lease.isReported) inner?.report(lease.usage);
     if (lease.isUnsent) inner?.unsent();
+    if (lease.ending === 'aborted') inner?.abort();
     inner?.release();
   }
 

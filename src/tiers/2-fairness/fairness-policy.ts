@@ -57,8 +57,11 @@ export interface FlowSelector<R = unknown> {
   flowRemoved?(flow: FlowView<R>): void;
 }
 
-/** How a dispatched request ended: it gave its seat back, or it was evicted and waits once more. */
-export type Ending = 'released' | 'requeued';
+/**
+ * How a dispatched request ended: it gave its seat back; it did so after it was called off (`lease.abort`, an eviction); it did so, and
+ * nothing of it had reached a server (`lease.unsent`); or it was evicted or put off, and waits once more.
+ */
+export type Ending = 'released' | 'aborted' | 'unsent' | 'requeued';
 
 /** A policy that tells flows apart, one selector for each band. */
 export interface FlowFairnessPolicy<R = unknown> {

@@ -25,7 +25,10 @@ export interface OrderingPolicy<R = unknown> {
    * dispatched. Must not be true for one that might. A request that finds room when it arrives is not asked about.
    */
   isInfeasible?(item: ItemView<R>, nowMs: number): boolean;
-  /** A dispatched request was reported to have its first completion token, or was released without a report, so long after its dispatch. */
+  /**
+   * A dispatched request was reported to have its first completion token, so long after its dispatch; or it was released without a report,
+   * and was neither called off nor unsent.
+   */
   firstToken?(item: ItemView<R>, afterMs: number): void;
 }
 

@@ -215,6 +215,11 @@ describe('the first token of a request', () => {
     expect(await heardAfter(() => {})).toEqual([30]);
   });
 
+  it('has not come of a request that was called off, nor of one that reached no server', async () => {
+    expect(await heardAfter((lease) => lease.abort())).toEqual([]);
+    expect(await heardAfter((lease) => lease.unsent())).toEqual([]);
+  });
+
   it('has not come of a request that was put back', async () => {
     const heard: number[] = [];
     const ordering = { type: 'hears', compare: () => 0, firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs) };

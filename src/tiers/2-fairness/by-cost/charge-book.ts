@@ -52,6 +52,7 @@ export class ChargeBook {
   consumed(item: ItemView, total: Usage, nowMs: number): number {
     const charge = this.open.get(item);
     if (charge === undefined) return 0;
+    charge.isReported = true;
     if (!this.takes(charge, total)) this.ignoredReports++;
     if (this.mode === 'settle') return 0;
     const cost = this.priceOf(charge, nowMs);
@@ -65,7 +66,7 @@ export class ChargeBook {
     const { meter } = this;
     // Its last report was counted when it came.
     this.takes(charge, usage);
-    const amount = this.correct(charge, ending === 'requeued' ? this.priceOfAttempt(charge, nowMs) : this.priceOfEnd(charge, nowMs));
+    const amount = this.correct(charge, this.costOf(charge, nowMs, ending));
     this.settledCost += charge.charged;
     this.openCost -= charge.charged;
     const leaf = charge.leaf as Share;
@@ -119,10 +120,20 @@ export class ChargeBook {
     return this.meter.price(false);
   }
 
-  /** Where nothing was reported, what was predicted stands. */
+  /** What it cost in the end. One that was called off has cost its prompt at least: a server may have read it. */
+  private costOf(charge: Charge, nowMs: number, ending: Ending): number {
+    if (ending === 'requeued' || ending === 'unsent') return this.priceOfAttempt(charge, nowMs);
+    return ending === 'aborted' ? this.priceOf(charge, nowMs) : this.priceOfEnd(charge, nowMs);
+  }
+
+  /** Where nothing was reported, what was predicted stands; a report of 0 is a report. */
   private priceOfEnd(charge: Charge, nowMs: number): number {
     if (charge.promptTokens > 0 || charge.completionTokens > 0) return this.priceOf(charge, nowMs);
     const { work } = this.meter;
+    if (charge.isReported && charge.cachedPromptTokens === 0) {
+      this.writeReported(charge, nowMs);
+      return this.meter.price(false);
+    }
     work.promptTokens = charge.predictedPrompt;
     work.cachedPromptTokens = charge.predictedCached;
     work.completionTokens = charge.predictedCompletion;
@@ -130,13 +141,17 @@ export class ChargeBook {
     return this.meter.price(false);
   }
 
-  /** A request that waits once more has cost what was reported, and no more. */
+  /** A request that waits once more, or never reached a server, has cost what was reported, and no more. */
   private priceOfAttempt(charge: Charge, nowMs: number): number {
+    this.writeReported(charge, nowMs);
+    return this.meter.priceOfAttempt();
+  }
+
+  private writeReported(charge: Charge, nowMs: number): void {
     const { work } = this.meter;
     work.promptTokens = charge.promptTokens;
     work.cachedPromptTokens = charge.cachedPromptTokens;
     work.completionTokens = charge.completionTokens;
     work.seatMs = nowMs - charge.dispatchedAtMs;
-    return this.meter.priceOfAttempt();
   }
 }

@@ -88,7 +88,7 @@ export class CostMeter {
     return this.countsRequests ? 1 : Math.min(work.seatMs / 1000, mostCost);
   }
 
-  /** What was consumed by a request that will run once more: a request counts once. */
+  /** What was consumed by a request that will run once more, or never ran: where requests are counted, it is none. */
   priceOfAttempt(): number {
     return this.countsRequests ? 0 : this.price(false);
   }

@@ -25,6 +25,8 @@ export class Charge {
   weight = 1;
   model = '';
   charged = 0;
+  /** True once the host has reported anything, be it 0. */
+  isReported = false;
   /** What was reported so far; prompts of which nothing was reported are believed to be as predicted. */
   promptTokens = 0;
   cachedPromptTokens = 0;
@@ -57,6 +59,7 @@ export class OpenCharges {
     charge.weight = weight;
     charge.model = model;
     charge.charged = 0;
+    charge.isReported = false;
     charge.promptTokens = 0;
     charge.cachedPromptTokens = 0;
     charge.completionTokens = 0;

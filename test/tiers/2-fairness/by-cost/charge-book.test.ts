@@ -125,7 +125,60 @@ describe('an end', () => {
   });
 
   it.each([
+    ['released', 48, 0],
+    ['aborted', 8, 0],
+    ['unsent', 0, 0],
+    ['requeued', 0, 0],
+  ] as const)('that is %s without a report leaves the prompt, all or nothing', (ending, cost, open) => {
+    for (const mode of ['predict', 'stream', 'settle'] as const) {
+      const { go, end, figures } = make(mode, { workOf: () => ({ promptTokens: 12, cachedPromptTokens: 4 }) });
+      go(2);
+      end({}, ending);
+      expect(figures()).toEqual([open, cost, cost, cost / 2]);
+    }
+  });
+
+  it.each(['released', 'aborted'] as const)('that is %s after a report of an answer charges that answer', (ending) => {
+    const { go, report, end, figures } = make('predict');
+    go();
+    report({ promptTokens: 10, completionTokens: 3 });
+    end({ promptTokens: 10, completionTokens: 3 }, ending);
+    expect(figures()[1]).toBe(16);
+  });
+
+  it('after a report of 0 charges nothing, and one request where requests are counted', () => {
+    for (const [cost, charged] of [
+      ['tokens', 0],
+      ['requests', 1],
+      [(work: { promptTokens: number }) => 1 + work.promptTokens, 1],
+    ] as const) {
+      const { go, report, end, figures } = make('predict', { cost });
+      go();
+      report({});
+      end({});
+      expect(figures()[1]).toBe(charged);
+    }
+    const cached = make('predict');
+    cached.go();
+    cached.report({ cachedPromptTokens: 4 });
+    cached.end({ cachedPromptTokens: 4 });
+    expect(cached.figures()[1]).toBe(50);
+  });
+
+  it('without a report charges what was predicted, also with the record of one that had reported 0', () => {
+    const { go, report, end, figures } = make('predict');
+    go();
+    report({});
+    end({});
+    go();
+    end({});
+    expect(figures()[1]).toBe(50);
+  });
+
+  it.each([
     ['released', 8, 3],
+    ['aborted', 20, 10],
+    ['unsent', 20, 10],
     ['requeued', 20, 10],
   ] as const)('that is %s teaches the meter, or does not', (ending, tokens, seconds) => {
     const { meter, item, leaf, go, end } = make('predict', { cost: () => 1 });

@@ -35,6 +35,18 @@ describe('in a controller, a request is charged once', () => {
     ],
     ['that is broken off', (lease: Lease) => lease.report({ promptTokens: 10 }), 10],
     ['of which nothing is known', () => {}, 10 + 2 * 256],
+    ['that reached no server', (lease: Lease) => lease.unsent(), 0],
+    ['that consumed nothing', (lease: Lease) => lease.report({ promptTokens: 0, completionTokens: 0 }), 0],
+    ['whose client left before its first token', (lease: Lease) => lease.abort(), 10],
+    [
+      'whose client left after its first tokens',
+      (lease: Lease) => {
+        lease.report({ completionTokens: 4 });
+        lease.abort();
+      },
+      18,
+    ],
+    ['whose signal nobody used', (lease: Lease) => void lease.signal, 10 + 2 * 256],
   ])('%s', (_, run, cost) => {
     const fairness = watched(virtualTokenCounter());
     const { flow } = makeFlow({ bands: [{ priority: 0, fairness }] });
@@ -78,6 +90,46 @@ describe('in a controller, a request is charged once', () => {
     lease.report({ promptTokens: 10, completionTokens: 10 });
     lease.release();
     expect(fairness.books[0]).toMatchObject({ settledCost: 37, openCost: 0, openCharges: 0 });
+  });
+
+  it('that is evicted before its first token, and does not wait again: its prompt', async () => {
+    const fairness = watched(virtualTokenCounter());
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+      eviction: {},
+      bands: [{ priority: 10 }, { priority: -10, fairness }],
+    });
+    const victim = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a', -10)));
+    const urgent = flow.enqueue({ byteSize: 1 }, key('b', 10));
+    victim.release();
+    expect(fairness.books[0]).toMatchObject({ settledCost: 10, openCost: 0, openCharges: 0 });
+    leaseOf(await urgent).release();
+  });
+
+  it('that was held too long: what it was predicted to cost, for nobody called it off', () => {
+    const fairness = watched(virtualTokenCounter());
+    const { flow, clock } = makeFlow({ maxLeaseMs: 1000, overdueLeases: 'release', bands: [{ priority: 0, fairness }] });
+    flow.on('leaseOverdue', () => {});
+    leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a')));
+    clock.advance(5000);
+    expect(fairness.books[0]).toMatchObject({ settledCost: 10 + 2 * 256, openCharges: 0 });
+  });
+
+  it('in shadow mode, where it was called off after it had gone ahead of its turn: its prompt', () => {
+    const fairness = watched(virtualTokenCounter());
+    const { flow, clock } = makeFlow({
+      mode: 'shadow',
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+      bands: [{ priority: 0, fairness }],
+    });
+    const first = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a')));
+    const second = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a')));
+    second.abort();
+    first.report({ promptTokens: 1 });
+    first.release();
+    second.release();
+    clock.advance(10_000);
+    expect(fairness.books[0]).toMatchObject({ settledCost: 11, openCharges: 0 });
   });
 
   it('that outlives the policy which let it go: the new one does not settle what it never charged', () => {

@@ -58,6 +58,7 @@ describe('open charges', () => {
     const open = new OpenCharges();
     const first = open.add(fakeItem({ sequence: 1 }), leaf, 3, 'large', work, 5);
     first.charged = 40;
+    first.isReported = true;
     first.promptTokens = 11;
     first.cachedPromptTokens = 4;
     first.completionTokens = 9;
@@ -70,6 +71,7 @@ describe('open charges', () => {
       weight: 1,
       model: '',
       charged: 0,
+      isReported: false,
       promptTokens: 0,
       cachedPromptTokens: 0,
       completionTokens: 0,
