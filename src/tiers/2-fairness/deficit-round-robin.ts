@@ -2,16 +2,19 @@
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { aboveZero } from '../../base/schema/types.js';
+import { number } from '../../base/schema/types.js';
 import { costFairPolicy } from './by-cost/cost-fair-policy.js';
-import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
+import { type CostOptions, type CostParameters, costCodeShape, costShape, mostCost } from './by-cost/cost-options.js';
 import { DeficitRounds } from './by-cost/deficit-rounds.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
 const type = 'deficit-round-robin-fairness-policy';
 
+/** Smaller quanta, and larger ones, could not be told from none and from infinity beside costs of up to 2^53. */
+const quantumRange = { from: 1e-6, to: mostCost };
+
 export interface DeficitRoundRobinParameters extends CostParameters {
-  /** Cost per weight that a flow may use in a round, above 0. @default the largest cost of late */
+  /** Cost per weight that a flow may use in a round, from 1e-6 to 2^53. @default the largest cost of late */
   quantum?: number | undefined;
 }
 
@@ -20,8 +23,8 @@ export interface DeficitRoundRobinOptions extends CostOptions {
   quantum?: number | undefined;
 }
 
-const fileParameters = object({ ...costShape, quantum: optional(aboveZero()) });
-const codeOptions = object({ ...costCodeShape, quantum: optional(aboveZero()) });
+const fileParameters = object({ ...costShape, quantum: optional(number(quantumRange)) });
+const codeOptions = object({ ...costCodeShape, quantum: optional(number(quantumRange)) });
 
 /**
  * Shares a band by tokens in rounds: a flow may use one quantum per weight in each, goes on until it is used up, and sits out rounds until

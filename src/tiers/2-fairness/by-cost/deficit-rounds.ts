@@ -9,6 +9,7 @@
  *     sitting out: by the round in which they are paid up, then by their place in the rounds
  *
  * A share that owes k quanta enters `sittingOut` once, whatever k is, and a round in which everybody sits out is not walked through.
+ * Where the level is too large for a double to hold a quantum more, a round raises it by the least step of a double.
  *
  * Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of `turn`, the
  * shares' places in the rounds.
@@ -22,12 +23,21 @@ import { ShareHeap } from './share-heap.js';
 /** Dispatches between two looks at the largest cost, at least. */
 const fewestBetweenReviews = 1024;
 
+/** Counters stay below so many quanta where costs allow: a quantum is then 2^8 steps of a double, or more. */
+const mostQuanta = 2 ** 44;
+
+/** Doubles count up to it one by one. */
+const mostRounds = 2 ** 52;
+
 export class DeficitRounds implements ShareOrder {
   /** Where a share begins that comes in this round. */
   floor = 0;
   private level: number;
   private quantum: number;
+  /** Of this round; `sittingOut` is ordered by it. */
   private round = 0;
+  /** Times that the level rose: tells rounds apart, where `round` begins anew when it has grown large. */
+  private rises = 0;
   private places = 0;
   /** The place of the share whose turn it was last. A round begins with a turn, so that it is one of this round. */
   private cursor = -1;
@@ -54,11 +64,11 @@ export class DeficitRounds implements ShareOrder {
   }
 
   get excess(): number {
-    return this.floor > rebaseAbove ? this.floor : 0;
+    return this.floor > Math.min(rebaseAbove, this.quantum * mostQuanta) ? this.floor : 0;
   }
 
   activate(share: Share, isNew: boolean): void {
-    if (isNew && share.visitedIn === this.round) {
+    if (isNew && share.visitedIn === this.rises) {
       // Its turn is over for this round: what it did not use is lost, and it keeps its place before those whose turn comes yet.
       if (share.counter < this.level) share.counter = this.level;
       share.turn = this.cursor;
@@ -82,7 +92,7 @@ export class DeficitRounds implements ShareOrder {
         continue;
       }
       this.cursor = share.turn;
-      share.visitedIn = this.round;
+      share.visitedIn = this.rises;
       if (share.counter < this.level) return share;
       this.takeOut(share);
       this.lineUp(share);
@@ -132,10 +142,20 @@ export class DeficitRounds implements ShareOrder {
     return true;
   }
 
+  /** The level always rises: otherwise those whose counters are at it would never have their turn, and `next` would not end. */
   private riseBy(rounds: number): void {
+    const { level } = this;
+    this.rises++;
     this.round += rounds;
-    this.level += rounds * this.quantum;
+    this.level = Math.max(level + rounds * this.quantum, level * (1 + Number.EPSILON));
     this.floor = Math.max(this.floor, this.level - this.quantum);
+    if (this.round > mostRounds) this.renumber();
+  }
+
+  /** Counts rounds from this one on, so that the next has another number. O(shares that sit out), once in 2^52 rounds. */
+  private renumber(): void {
+    this.sittingOut.lower(this.round);
+    this.round = 0;
   }
 
   /** Rounds until the level is above `counter`; 0 and less where it is already. */

@@ -43,7 +43,7 @@ export class Share implements Linked<Share> {
   list: LinkedList<Share> | undefined = undefined;
   /** Its place in the rounds, where there are rounds. */
   turn = 0;
-  /** The round in which its turn came last. */
+  /** The round in which its turn came last, by the number of those before it. */
   visitedIn = -1;
   private hashedId: string | undefined = undefined;
   private hash = 0;

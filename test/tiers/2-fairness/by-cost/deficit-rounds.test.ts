@@ -1,7 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { DeficitRounds } from '../../../../src/tiers/2-fairness/by-cost/deficit-rounds.js';
 import { Share, type Siblings } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import { rebaseAbove } from '../../../../src/tiers/2-fairness/by-cost/share-group.js';
+import { watchRounds } from './watch-rounds.js';
 
 /** Rounds, and shares that come and go in them. */
 function make(quantum?: number) {
@@ -252,6 +253,49 @@ describe('counters that have grown large', () => {
     for (const each of shares) each.counter -= 10;
     rounds.lower(10);
     expect([rounds.floor, serve(5, 5)]).toEqual([0, 'abbaa']);
+  });
+});
+
+describe('a quantum that is small beside what is owed', () => {
+  afterEach(() => void vi.restoreAllMocks());
+
+  it.each([
+    [1e-9, 1e9],
+    [1e-14, 999.3],
+    [1e-300, 1000],
+  ])('lets every round begin above the one before: %d beside costs of %d', (quantum, cost) => {
+    watchRounds(64);
+    const { rounds, all, spend, serve } = make(quantum);
+    all('a', 'b');
+    expect([spend(cost), spend(cost), rounds.next()?.name]).toEqual(['a', 'b', 'a']);
+    expect(rounds.floor).toBeGreaterThanOrEqual(cost * (1 - 1e-15));
+    expect(rounds.floor).toBeLessThan(cost * (1 + 1e-15));
+    expect(serve(6, cost)).toBe('ababab');
+  });
+
+  it('has shares sit out single rounds, after more rounds than a double can count', () => {
+    watchRounds(200);
+    const quantum = 2 ** -30;
+    const { rounds, all, spend, serve } = make(quantum);
+    const shares = all('a', 'b');
+    expect([spend(2 ** 40), spend(2 ** 40), rounds.next()?.name]).toEqual(['a', 'b', 'a']);
+    const { floor } = rounds;
+    for (const share of shares) share.counter -= floor;
+    rounds.lower(floor);
+    serve(2, 0);
+    for (const share of shares) share.counter = 0;
+    expect(spend(4.5 * quantum)).toBe('a');
+    const order = serve(12, quantum / 2);
+    expect(order.indexOf('a')).toBeGreaterThan(2);
+    expect(order).toContain('a');
+  });
+
+  it('has its counters lowered sooner, so that a quantum stays more than a step of a double', () => {
+    const { rounds } = make(2 ** -20);
+    rounds.floor = 2 ** 24;
+    expect(rounds.excess).toBe(0);
+    rounds.floor = 2 ** 24 + 1;
+    expect(rounds.excess).toBe(2 ** 24 + 1);
   });
 });
 
