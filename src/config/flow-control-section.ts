@@ -212,7 +212,7 @@ function warnOfDefaults(section: Section, problems: Problems, at: string): void 
   }
 }
 
-/** Bands that together may hold more than the queue can fill it, so that a higher band is refused, unless others leave for it. */
+/** Bands that together may hold more than the queue can fill it, so that a higher band is rejected, unless others are evicted for it. */
 function warnOfSums(section: Section, problems: Problems, at: string): void {
   if (section.overflow === 'fair') return;
   const bands = (section.priorityBands ?? []).filter(({ priority }) => section.overflow === 'reject' || priority >= 0);
@@ -221,7 +221,7 @@ function warnOfSums(section: Section, problems: Problems, at: string): void {
     const sum = limits.reduce((total, limit) => total + limit, 0);
     if (limits.length < 2 || !section[name] || sum === Infinity || sum <= section[name]) continue;
     const together = `the ${name} of the bands add up to ${sum}, more than the global ${section[name]}`;
-    problems.warn(at, `flowControl: ${together}: lower bands can fill the queue, and higher ones are refused then (overflow: fair)`);
+    problems.warn(at, `flowControl: ${together}: lower bands can fill the queue, and higher ones are rejected then (overflow: fair)`);
   }
 }
 

@@ -1,4 +1,4 @@
-/** Limits of bands that add up to more than that of all: lower bands can then fill the queue, and a full queue refuses higher ones. */
+/** Limits of bands that add up to more than that of all: lower bands can then fill the queue, and a full queue rejects higher ones. */
 import { realClock } from '../base/clock.js';
 import { warnOperator } from '../base/faults/tell-operator.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
@@ -14,7 +14,7 @@ export function warnOfLimitSums({ bands = [] }: Partial<FlowControllerOptions<ne
     if (own.length < 2 || sum === Number.POSITIVE_INFINITY || sum <= all) continue;
     const together = `limits.${name} of the bands add up to ${sum}, more than the ${all} of all`;
     warnOperator(
-      `${together}: lower bands can fill the queue, and higher ones are refused then. Write overflow: 'fair' to let these pass.`,
+      `${together}: lower bands can fill the queue, and higher ones are rejected then. Write overflow: 'fair' to let these pass.`,
     );
   }
 }

@@ -111,10 +111,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /**
    * `queue`: what may not go now waits. `admission`: nothing waits; what the admission policy admits goes at once, whatever the gate
    * says, and limits and TTLs do not matter. `shadow`: everything is decided, counted and explained as in `queue`, and nothing is held
-   * or refused: callers get their lease at once, `stats().shadow` says what would have been. @default 'queue'
+   * or dropped: callers get their lease at once, `stats().shadow` says what would have been. @default 'queue'
    */
   mode?: 'queue' | 'admission' | 'shadow' | undefined;
-  /** Refuses requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
+  /** Rejects requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
   admission?: AdmissionPolicy<R> | undefined;
   /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default no request is evicted */
   eviction?: EvictionOptions | undefined;
@@ -126,7 +126,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   overflow?: 'reject' | 'displace' | 'fair' | undefined;
   /**
-   * Asked at once when the turn of a request that waited comes: a text refuses what has become void meanwhile, such as a revoked key, and
+   * Asked at once when the turn of a request that waited comes: a text drops what has become void meanwhile, such as a revoked key, and
    * tells the client why. Requests that go without waiting are not asked about. Where it throws or answers nonsense, the request goes.
    * @default every request that waited may run
    */

@@ -137,7 +137,7 @@ class RunningGateway implements Gateway {
     );
     this.stopWatching = watchUpstreams(upstreams, config, log, this.blindDetector, this.agent);
     flow.on('regime', ({ isPoolEmpty }) => {
-      if (isPoolEmpty) log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then refused' });
+      if (isPoolEmpty) log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then dropped' });
       else log('info', 'endpoints-back', { available: flow.demand().availableEndpoints });
     });
     this.drops = logDropsOf(flow, config, log);

@@ -53,11 +53,6 @@ export class Upstreams {
     );
   }
 
-  /** Whether the model of a request decides where it may go. */
-  get routesByModel(): boolean {
-    return this.pool.endpoints.some(({ labels }) => labels.model !== undefined);
-  }
-
   private put(upstream: UpstreamConfig): void {
     const { id, url, weight } = upstream;
     const labels = { address: new URL(url).host, ...upstream.labels };

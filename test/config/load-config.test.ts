@@ -261,7 +261,7 @@ describe('limits', () => {
     };
     const warning =
       'EndpointPickerConfig: flowControl: the maxRequests of the bands add up to 120, more than the global 100: ' +
-      'lower bands can fill the queue, and higher ones are refused then (overflow: fair)';
+      'lower bands can fill the queue, and higher ones are rejected then (overflow: fair)';
     expect(load(section).warnings).toEqual([warning]);
     expect(load({ ...section, overflow: 'fair' }).warnings).toEqual([]);
     expect(load({ ...section, overflow: 'displace' }).warnings).toEqual([]);

@@ -245,7 +245,7 @@ describe('limits of bands that add up to more than that of all', () => {
     const flow = new FlowController({ saturationDetector, limits, bands });
     const warning =
       'headgate: limits.maxRequests of the bands add up to 120, more than the 100 of all: lower bands can fill the queue, ' +
-      "and higher ones are refused then. Write overflow: 'fair' to let these pass.";
+      "and higher ones are rejected then. Write overflow: 'fair' to let these pass.";
     expect(lines).toEqual([warning]);
     flow.reconfigure({ defaultRequestTtl: '1m' });
     expect(lines).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** The gateway in shadow mode, from a file: nothing is held or refused, everything is told as it would be, and a reload turns it on for real. */
+/** The gateway in shadow mode, from a file: nothing is held or dropped, everything is told as it would be, and a reload turns it on for real. */
 import { expect, it } from 'vitest';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { until } from '../integration/support/until.js';

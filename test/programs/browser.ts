@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 
-/** Where scripts/test-observability.mjs found or installed Chromium; undefined when it could not. */
+/** Where scripts/install-programs.mjs found or installed Chromium; undefined when it could not. */
 export const chromiumPath: string | undefined = process.env.HEADGATE_CHROMIUM;
 
 export function announceMissingBrowser(): void {

@@ -152,7 +152,7 @@ describe('a contract suite', () => {
     [
       'an admission without an answer',
       () => admissionPolicyContract(() => ({ type, admit: () => undefined as never })),
-      /admits, or refuses/,
+      /admits, or rejects/,
     ],
     [
       'a filter of victims that answers no truth',

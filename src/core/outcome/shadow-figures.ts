@@ -12,7 +12,7 @@ export interface ShadowDrops {
 export interface ShadowFigures {
   /** Requests that were let through. */
   readonly passed: number;
-  /** Requests that were refused in earnest, because the pool has no endpoint that serves them. */
+  /** Requests that were rejected in earnest, because the pool has no endpoint that serves them. */
   readonly refused: number;
   /** Leases that callers hold now. */
   readonly running: number;

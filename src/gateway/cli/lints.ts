@@ -195,7 +195,7 @@ function labelLints({ upstreams, models }: GatewayConfig, text: string): string[
   const served = new Set(withModel.flatMap((upstream) => (upstream.labels.model ?? '').split(',').map((name) => name.trim())));
   const lost = withModel.length < upstreams.length ? [] : Object.entries(models.aliases).filter(([, target]) => !served.has(target));
   return [
-    ...(upstreams.length === 0 ? ['there are no upstreams: every request waits, and is then refused'] : []),
+    ...(upstreams.length === 0 ? ['there are no upstreams: every request waits, and is then dropped'] : []),
     ...unused.map((label) => `label-filter looks at the label "${label}", which no upstream has`),
     ...(withModel.length > 0 && withModel.length < upstreams.length
       ? ['some upstreams have the label "model" and others have not: those without get requests for every model']

@@ -1,8 +1,8 @@
 /**
- * How many requests of each flow were let go and refused in the last minute, counted as they go, whether somebody looks or not.
+ * How many requests of each flow were dispatched and dropped in the last minute, counted as they go, whether somebody looks or not.
  *
  *     served   [3, 5, 4, …]   one number for each span of five seconds, in a ring; `current` is being filled
- *     refused  [0, 0, 9, …]
+ *     refused  [0, 0, 9, …]   drops of any kind
  *
  * Invariant: at most `mostFlows` flows are kept apart; those that come later wait until another one had nothing for a minute.
  */

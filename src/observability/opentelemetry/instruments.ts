@@ -185,7 +185,7 @@ export const pluginErrors: Instrument = {
 
 export const shadow: Instrument = {
   name: 'flow_control.shadow',
-  description: '1 in shadow mode: nothing is held or refused, and every other metric is what would have been. Absent otherwise.',
+  description: '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
   unit: '1',
 };
 

@@ -408,7 +408,7 @@ export const families: readonly Family<FlowReadings>[] = [
   {
     name: 'flow_control_shadow',
     type: 'gauge',
-    help: '1 in shadow mode: nothing is held or refused, and every other metric is what would have been. Absent otherwise.',
+    help: '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
     labels: ['inference_pool'],
     aggregator: 'max',
     samples: ({ figures: { stats }, pool }) => one(pool, stats.shadow && 1),

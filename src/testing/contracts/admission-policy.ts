@@ -48,7 +48,7 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
   return [
     typeCase(make),
     {
-      name: 'admits, or refuses with a reason, whatever the request carries',
+      name: 'admits, or rejects with a reason, whatever the request carries',
       run() {
         for (const answer of live(make(), 1)) expectThat(answer === 'admit' || isRefusal(answer), `it answers ${JSON.stringify(answer)}`);
       },

@@ -36,7 +36,7 @@ export function showShadow({ shadow }: InspectorFrame): void {
   const evicted = wouldHaveBeenEvicted === 0 ? '' : `, ${count(wouldHaveBeenEvicted)} would have been evicted while they ran`;
   const dropped = `${count(wouldHaveBeenDropped)} would have been dropped`;
   const told = `Of ${count(passed)} requests ${count(wouldHaveWaited)} would have waited, ${dropped}${evicted}.`;
-  write(notice, `Shadow mode: nothing is held or refused, and this page shows what would be. ${told}`);
+  write(notice, `Shadow mode: nothing is held or dropped, and this page shows what would be. ${told}`);
 }
 
 /** One word for each state, here and at the gate. */
