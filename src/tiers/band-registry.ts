@@ -67,9 +67,9 @@ export class BandRegistry {
     this.shares.configure([...this.ordered, { settings: defaultBand }, { settings: defaultNegativeBand }], minShareUnit);
   }
 
-  /** Reports of usage that fairness policies ignored, in bands that are gone too. O(bands). */
+  /** Reports of usage that fairness policies and shares ignored, in bands that are gone too. O(bands). */
   get ignoredReports(): number {
-    return this.ordered.reduce((sum, band) => sum + band.ignoredReports, this.ignoredBefore);
+    return this.ordered.reduce((sum, band) => sum + band.ignoredReports, this.ignoredBefore + this.shares.ignoredReports);
   }
 
   get size(): number {

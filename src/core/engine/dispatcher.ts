@@ -511,7 +511,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     const { flow, item } = lease;
     this.seats.giveBack(lease, this.nowMs, ending);
     const { shares } = this.backlog.bands;
-    if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allCompeting(), item, totalTokens(lease.usage));
+    if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allCompeting(), item, consumedTokens(lease, ending));
     if (flow !== undefined) this.backlog.rest(flow, this.nowMs);
     if (this.caps !== undefined) for (const parked of this.caps.givenBack(item)) this.reviewParked(parked);
     if (item.request !== undefined) {
@@ -786,6 +786,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 }
 
-function totalTokens({ promptTokens, completionTokens }: Usage): number {
-  return promptTokens + completionTokens;
+/** Undefined where nothing was reported of a request that may have run. */
+function consumedTokens({ usage, isReported, isUnsent }: SeatLease, ending: Ending): number | undefined {
+  return isReported || isUnsent || ending === 'requeued' ? usage.promptTokens + usage.completionTokens : undefined;
 }

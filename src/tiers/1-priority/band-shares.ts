@@ -12,6 +12,8 @@ export interface Sharing {
 
 /** In units of the largest cost: more would let a band burst after its ceiling was closed; less would lose what is earned by the dispatch that pays. */
 const mostCredit = 2;
+/** More tokens than that are no report. */
+const mostTokens = 2 ** 53;
 /** Shares add up in binary. */
 const rounding = 1e-9;
 /** Dispatches between two looks at the largest cost. */
@@ -24,6 +26,9 @@ const reviewEvery = 1024;
  * band that is due goes first. Requests cost 1 each, and a band is due when its credit pays for one. What they cost in tokens is known only
  * when one is chosen: a band is due then as soon as it has any credit, and pays afterwards.
  *
+ * The credit of a band is 0 while nothing of it waits. By tokens it keeps what it owes: a band that empties with each request would be due
+ * again at once otherwise, without ever having paid.
+ *
  * Over any dispatches of cost N in all during which band i keeps requests waiting it is served at least `minShare · N − (2 + minShare · b) · e`,
  * b being the bands with a share and e the largest cost of a request.
  */
@@ -33,6 +38,8 @@ export class BandShares {
   isUsed = false;
   /** True when shares are parts of tokens, and what a request cost is put right at its end. */
   countsTokens = false;
+  /** Reports above 2^53 in bands whose fairness policy keeps no account, and so does not count them. */
+  ignoredReports = 0;
   /** The largest cost of late. */
   private largest = 1;
   private largestSinceReview = 1;
@@ -67,16 +74,20 @@ export class BandShares {
     this.charge(served, waiting, cost);
   }
 
-  /** A request ended that had consumed this many tokens, 0 where nothing was reported. Call it where `countsTokens`. */
-  settled(served: PriorityBand, waiting: readonly PriorityBand[], item: ItemView, tokens: number): void {
-    if (tokens === 0) return;
+  /** A request ended that had consumed this many tokens; undefined where nothing is known of it. Call it where `countsTokens`. */
+  settled(served: PriorityBand, waiting: readonly PriorityBand[], item: ItemView, tokens: number | undefined): void {
+    if (tokens === undefined) return;
+    if (tokens > mostTokens) {
+      if (!served.keepsAccount) this.ignoredReports++;
+      return;
+    }
     this.noteCost(tokens);
     this.charge(served, waiting, tokens - tokensOf(item));
   }
 
-  /** The band has nothing waiting any more: what it had saved is gone. */
+  /** The band has nothing waiting any more: what it had saved is gone, and by count what it owes. */
   emptied(band: PriorityBand): void {
-    if (this.isUsed && (this.credits.get(band) ?? 0) > 0) this.credits.delete(band);
+    if (this.isUsed && (!this.countsTokens || (this.credits.get(band) ?? 0) > 0)) this.credits.delete(band);
   }
 
   removed(band: PriorityBand): void {
@@ -88,7 +99,9 @@ export class BandShares {
       const { minShare } = band.settings;
       if (minShare > 0) this.credits.set(band, this.bounded((this.credits.get(band) ?? 0) + minShare * cost));
     }
-    if (served.settings.minShare > 0) this.credits.set(served, this.bounded((this.credits.get(served) ?? 0) - cost));
+    if (served.settings.minShare === 0) return;
+    this.credits.set(served, this.bounded((this.credits.get(served) ?? 0) - cost));
+    if (served.waiting === 0) this.emptied(served);
   }
 
   /** What a band received while others were idle is not held against it for long. */

@@ -10,6 +10,8 @@ interface FakeBand {
   readonly priority: number;
   readonly settings: { readonly minShare: number };
   backlog: number;
+  readonly waiting: number;
+  keepsAccount: boolean;
 }
 
 /** Serves one request after the other under strict priority and shares; tells who went, and checks nothing. */
@@ -29,7 +31,15 @@ function serve(shares: BandShares, bands: readonly FakeBand[], tokens = 0): Fake
 }
 
 function make(minShares: readonly number[], unit?: 'tokens'): { bands: FakeBand[]; shares: BandShares } {
-  const bands = minShares.map((minShare, i) => ({ priority: 100 - i, settings: { minShare }, backlog: 0 }));
+  const bands = minShares.map((minShare, i) => ({
+    priority: 100 - i,
+    settings: { minShare },
+    backlog: 0,
+    keepsAccount: false,
+    get waiting() {
+      return this.backlog;
+    },
+  }));
   const shares = new BandShares();
   shares.configure(bands as unknown as PriorityBand[], unit);
   return { bands, shares };
@@ -185,6 +195,7 @@ describe('what a band has saved', () => {
   /** A high band and a low one, each with half of everything. */
   function halves(unit?: 'tokens') {
     const { bands, shares } = make([0.5, 0.5], unit);
+    for (const band of bands) band.backlog = 1e6;
     const [high, low] = bands as unknown as [Band, Band];
     return { shares, high, low, both: [high, low], configure: (next?: 'tokens') => shares.configure([high, low], next) };
   }
@@ -197,20 +208,62 @@ describe('what a band has saved', () => {
     expect(shares.due([low])).toBeUndefined();
   });
 
-  it('is gone once nothing of it waits, or it is removed; what it owes only when it is removed', () => {
+  it('is gone once nothing of it waits, or it is removed, and so is what it owes', () => {
     const { shares, high, low, both } = halves();
     for (let i = 0; i < 2; i++) shares.dispatched(low, both, item());
     shares.emptied(high);
     expect(shares.due(both)).toBeUndefined();
-    // The low band owes: as it has emptied, it still does.
+    // The low band owes 1 until it is empty.
     shares.emptied(low);
-    for (let i = 0; i < 2; i++) shares.dispatched(high, both, item());
-    expect(shares.due([low])).toBeUndefined();
     shares.dispatched(high, both, item());
+    expect(shares.due([low])).toBeUndefined();
     shares.dispatched(high, both, item());
     expect(shares.due([low])).toBe(low);
     shares.removed(low);
     expect(shares.due([low])).toBeUndefined();
+  });
+
+  it('is 0 after its last request, or one that never waited', () => {
+    const { shares, high, low } = halves();
+    (low as unknown as FakeBand).backlog = 0;
+    for (let i = 0; i < 3; i++) shares.dispatched(low, [high], item());
+    (low as unknown as FakeBand).backlog = 1;
+    shares.emptied(high);
+    for (let i = 0; i < 2; i++) shares.dispatched(high, [low], item());
+    expect(shares.due([low])).toBe(low);
+  });
+
+  it('by tokens: what it owes stays when nothing of it waits, and what it is given back does not', () => {
+    const { shares, high, low } = halves('tokens');
+    (low as unknown as FakeBand).backlog = 0;
+    shares.dispatched(low, [high], item(100));
+    shares.emptied(low);
+    shares.dispatched(high, [low], item(100));
+    expect(shares.due([low])).toBeUndefined();
+    shares.settled(low, [], item(1000), 100);
+    expect(shares.due([low])).toBeUndefined();
+    shares.dispatched(high, [low], item(10));
+    expect(shares.due([low])).toBe(low);
+  });
+
+  it('by tokens: a total above 2^53 changes nothing, and is counted where the fairness policy does not', () => {
+    for (const keepsAccount of [false, true]) {
+      const { shares, high, low, both } = halves('tokens');
+      Object.assign(low, { keepsAccount });
+      shares.dispatched(low, [], item(10));
+      shares.settled(low, both, item(10), 2 ** 54);
+      expect([shares.due(both), shares.ignoredReports]).toEqual([undefined, keepsAccount ? 0 : 1]);
+      shares.dispatched(high, both, item(40));
+      expect(shares.due([low])).toBe(low);
+    }
+  });
+
+  it('by tokens: a request that consumed nothing gives back what it was booked with', () => {
+    const { shares, high, low } = halves('tokens');
+    shares.dispatched(low, [], item(10));
+    shares.settled(low, [], item(10), 0);
+    shares.dispatched(high, [low], item(2));
+    expect(shares.due([low])).toBe(low);
   });
 
   it('outlives new shares, and is forgotten with another unit, or while there are no shares', () => {
@@ -262,7 +315,7 @@ describe('what a band has saved', () => {
     const { shares, high, low } = halves('tokens');
     shares.dispatched(high, [low], item(10));
     shares.dispatched(low, [], item(10));
-    shares.settled(low, [], item(10), 0);
+    shares.settled(low, [], item(10), undefined);
     expect(shares.due([low])).toBeUndefined();
   });
 
@@ -280,7 +333,7 @@ describe('what a band has saved', () => {
   it('by tokens: an end without a report changes nothing, and a larger report is charged the difference', () => {
     const { shares, high, low, both } = halves('tokens');
     shares.dispatched(low, [], item(10));
-    shares.settled(low, both, item(10), 0);
+    shares.settled(low, both, item(10), undefined);
     expect(shares.due(both)).toBeUndefined();
     shares.settled(low, both, item(10), 30);
     expect(shares.due(both)).toBe(high);
@@ -297,5 +350,64 @@ describe('what a band has saved', () => {
     for (let i = 0; i < 3; i++) shares.dispatched(low, [], item(50));
     for (let i = 0; i < 3; i++) shares.dispatched(high, [low], item(50));
     expect(shares.due([low])).toBe(isDue ? low : undefined);
+  });
+});
+
+describe('in a controller, a guaranteed share of tokens', () => {
+  /** Which band each of the next requests is of, one at a time, while both wait; `act` ends each. */
+  async function orderOf(act: (lease: Lease, index: number) => void, requests: number): Promise<{ order: string; ignored: number }> {
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+      bands: [{ priority: 10 }, { priority: 0, minShare: 0.25 }],
+      minShareUnit: 'tokens',
+    });
+    const running: Lease[] = [leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a', 10)))];
+    flow.on('dispatched', ({ lease }) => running.push(lease));
+    for (let i = 0; i < requests; i++) for (const priority of [10, 0]) void flow.enqueue({ byteSize: 1, tokens: 10 }, key('a', priority));
+    let order = '';
+    for (let i = 0; i < requests; i++) {
+      const lease = running.pop() as Lease;
+      order += lease.priority === 10 ? 'h' : 'l';
+      act(lease, i);
+      lease.release();
+    }
+    await turns();
+    return { order, ignored: flow.stats().ignoredReports };
+  }
+
+  it.each([10, 0])('outlives a report that cannot be, of a request of priority %i', async (priority) => {
+    let told = false;
+    const { order, ignored } = await orderOf((lease) => {
+      const isBogus = !told && lease.priority === priority;
+      told ||= isBogus;
+      lease.report({ promptTokens: isBogus ? 2 ** 60 : 10 });
+    }, 400);
+    const part = order.split('l').length / order.length;
+    expect(part).toBeGreaterThan(0.23);
+    expect(part).toBeLessThan(0.27);
+    expect(ignored).toBe(1);
+  });
+
+  it('is not used up by a request that was evicted, consumed nothing and waits once more', () => {
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+      bands: [{ priority: 10 }, { priority: -1, minShare: 0.25 }],
+      minShareUnit: 'tokens',
+      eviction: {},
+    });
+    const running: Lease[] = [];
+    const order: number[] = [];
+    flow.on('dispatched', ({ lease }) => {
+      running.push(lease);
+      order.push(lease.priority);
+    });
+    void flow.enqueue({ byteSize: 1, tokens: 100 }, key('a', -1));
+    const [victim] = running.splice(0) as [Lease];
+    for (let i = 0; i < 20; i++) void flow.enqueue({ byteSize: 1, tokens: 100 }, key('b', 10));
+    expect(victim.isEvicted).toBe(true);
+    order.length = 0;
+    void victim.requeue();
+    for (let i = 0; i < 4; i++) (running.pop() as Lease).release();
+    expect(order.indexOf(-1)).toBe(1);
   });
 });
