@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { hierarchical } from '../../../src/index.js';
 import { Random } from '../../property/random.js';
 import { byPrompt } from './by-cost/backlogged.js';
-import { FakeBand, usage } from './by-cost/fake-band.js';
+import { FakeBand, serveAll, usage } from './by-cost/fake-band.js';
 
 const twoLevels = { levels: ['virtual-token-counter', 'virtual-token-counter'] as ('virtual-token-counter' | 'deficit-round-robin')[] };
 
@@ -194,6 +194,26 @@ describe('hierarchical', () => {
       [40, 30],
       [0, 10],
     ]);
+  });
+
+  it.each([
+    ['another key of its organisation', 'o/2', { ...twoLevels }],
+    ['another ID of its key', 'o/2', { ...twoLevels, pathOf: (id: string) => [id.slice(0, 1), 'key'] }],
+  ])('keeps the standing of a flow that is held back when %s comes', (_, other, options) => {
+    const served = (comes: boolean): string => {
+      const band = new FakeBand(hierarchical({ ...byPrompt, ...options }));
+      for (let i = 0; i < 3; i++) band.add('o/1', { tokens: 100 });
+      band.hold('o/1');
+      for (let i = 0; i < 10; i++) band.add('p/1', { tokens: 100 });
+      for (let i = 0; i < 6; i++) band.serve();
+      if (comes) band.add(other, { tokens: 100 });
+      band.letOut('o/1');
+      return serveAll(band)
+        .replaceAll(/o.[12]/g, 'o')
+        .replaceAll(/p.1/g, 'p');
+    };
+    expect(served(false)).toBe('o o o p p p p');
+    expect(served(true)).toBe('o o o o p p p p');
   });
 
   it('forgets organisations that are idle', () => {

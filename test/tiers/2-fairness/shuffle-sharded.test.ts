@@ -4,7 +4,7 @@ import { ManualClock } from '../../../src/testing/index.js';
 import { Random } from '../../property/random.js';
 import { dial } from '../../support/flow.js';
 import { byPrompt } from './by-cost/backlogged.js';
-import { FakeBand } from './by-cost/fake-band.js';
+import { FakeBand, serveAll } from './by-cost/fake-band.js';
 
 describe('shuffleSharded', () => {
   it('keeps a light tenant from waiting for a heavy one', () => {
@@ -34,6 +34,34 @@ describe('shuffleSharded', () => {
     for (const tokens of [40, 30, 20, 10, 5]) band.add('a', { tokens });
     const { shards } = band.selector as unknown as { shards: { work: number }[] };
     expect(shards.map(({ work }) => work).sort((a, b) => a - b)).toEqual([15, 20, 30, 40]);
+  });
+
+  it('keeps the standing of a flow that is held back, and lifts one that was parked as any that returns', () => {
+    for (const isParked of [false, true]) {
+      const band = new FakeBand(shuffleSharded({ ...byPrompt, handSize: 1 }));
+      for (let i = 0; i < 3; i++) band.add('o', { tokens: 100 });
+      band.selector.flowDeactivated?.(band.flow('o'), isParked);
+      for (let i = 0; i < 10; i++) band.add('p', { tokens: 100 });
+      for (let i = 0; i < 6; i++) {
+        expect(band.selector.pick(0)?.fairnessId).toBe('p');
+        band.serve();
+      }
+      band.selector.flowActivated?.(band.flow('o'));
+      expect(serveAll(band)).toBe(isParked ? 'o o p o p p p' : 'o o o p p p p');
+    }
+  });
+
+  it('keeps nothing for what is cancelled while it is held back', () => {
+    const band = new FakeBand(shuffleSharded({ ...byPrompt, handSize: 1 }));
+    for (let i = 0; i < 2; i++) band.add('o', { tokens: 100 });
+    band.hold('o');
+    const { tree, held } = band.selector as unknown as { tree: { shares(): Iterable<{ heldFlows: number }> }; held: Map<unknown, unknown> };
+    const heldIn = (): number[] => Array.from(tree.shares(), ({ heldFlows }) => heldFlows);
+    expect([heldIn(), held.size]).toEqual([[2], 2]);
+    band.cancel('o', 0);
+    expect([heldIn(), held.size]).toEqual([[1], 1]);
+    band.cancel('o', 0);
+    expect([heldIn(), held.size]).toEqual([[], 0]);
   });
 
   it('leaves the order inside a flow to the ordering policy, also where its requests stand in several queues', async () => {

@@ -65,7 +65,7 @@ export class CostFairSelector implements FlowSelector {
     const leaf = this.leafOf(flow);
     this.leaving = undefined;
     const isBack = this.held.size > 0 && this.held.delete(flow);
-    if (isBack) leaf.heldFlows--;
+    if (isBack) this.tree.letOut(leaf);
     if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
     if (!leaf.addFlow(flow)) return;
     leaf.arrival = flow.head?.sequence ?? leaf.arrival;
@@ -76,7 +76,7 @@ export class CostFairSelector implements FlowSelector {
     const leaf = this.leafOf(flow);
     if (flow.waiting > 0 && !isParked) {
       this.held.add(flow);
-      leaf.heldFlows++;
+      this.tree.hold(leaf);
     }
     this.ledger?.deactivated(flow);
     if (!leaf.isActive || !leaf.removeFlow(flow)) return;
@@ -87,7 +87,7 @@ export class CostFairSelector implements FlowSelector {
   itemRemoved(flow: FlowView): void {
     const leaf = this.leafOf(flow);
     this.leaving = undefined;
-    if (flow.waiting === 0 && this.held.delete(flow)) leaf.heldFlows--;
+    if (flow.waiting === 0 && this.held.delete(flow)) this.tree.letOut(leaf);
     if (!leaf.isActive) this.tree.review(leaf);
     else this.lookAtFirst(leaf);
   }

@@ -8,7 +8,8 @@
  * A place is the right of its flow to go: which of the flow's requests goes is up to the ordering policy, and two requests of a flow
  * exchange their places when the one goes that stands in another queue.
  *
- * Invariant: every waiting request of a flow that is not held back has one living place; a queue's leaf is active while it has any.
+ * Invariant: every waiting request of a flow that is not held back has one living place; a queue's leaf is active while it has any. Those
+ * of a flow that is held back return to their queues, which keep their counters as long.
  */
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
@@ -69,6 +70,8 @@ export class ShardedSelector implements FlowSelector {
   private readonly shards: Shard[];
   private readonly crowds = new Map<FlowView, Crowd>();
   private readonly places = new Map<ItemView, Place>();
+  /** The queues of requests that are held back. */
+  private readonly held = new Map<ItemView, Shard>();
   /** Requests placed so far: where the look through a hand begins, so that equally loaded queues take turns. */
   private placed = 0;
   private picked: Place | undefined = undefined;
@@ -109,12 +112,15 @@ export class ShardedSelector implements FlowSelector {
     this.meter.throwFault();
   }
 
-  flowDeactivated(flow: FlowView): void {
+  flowDeactivated(flow: FlowView, isParked = false): void {
     this.ledger?.deactivated(flow);
     const crowd = this.crowds.get(flow);
     if (crowd === undefined || flow.waiting === 0) return;
     crowd.isHeld = true;
-    for (const item of crowd.items) this.leave(item);
+    for (const item of crowd.items) {
+      if (!isParked) this.hold(item);
+      this.leave(item);
+    }
   }
 
   itemAdded(flow: FlowView, item: ItemView): void {
@@ -192,7 +198,8 @@ export class ShardedSelector implements FlowSelector {
   }
 
   private place(flow: FlowView, item: ItemView, { hand }: Crowd): void {
-    const shard = this.leastLoaded(hand);
+    const kept = this.held.size > 0 ? this.letOut(item) : undefined;
+    const shard = kept ?? this.leastLoaded(hand);
     const work = this.meter.predict(item, this.meter.modelOf(item), textHash(item.fairnessId));
     const place = new Place(flow, item, work, shard);
     this.places.set(item, place);
@@ -202,9 +209,25 @@ export class ShardedSelector implements FlowSelector {
     const leaf = this.tree.leaf(shard.name);
     const { arrival } = leaf;
     leaf.arrival = shard.line.peek()?.sequence ?? item.sequence;
-    if (shard.places === 1) this.tree.activate(leaf, true);
+    if (shard.places === 1) this.tree.activate(leaf, kept === undefined);
     // A request that waits once more may stand before those that were there.
     else if (leaf.arrival !== arrival) this.tree.renew(leaf);
+  }
+
+  private hold(item: ItemView): void {
+    const shard = this.places.get(item)?.shard;
+    if (shard === undefined) return;
+    this.held.set(item, shard);
+    this.tree.hold(this.tree.leaf(shard.name));
+  }
+
+  /** The queue in which the request was held back, if it was. */
+  private letOut(item: ItemView): Shard | undefined {
+    const shard = this.held.get(item);
+    if (shard === undefined) return undefined;
+    this.held.delete(item);
+    this.tree.letOut(this.tree.leaf(shard.name));
+    return shard;
   }
 
   /** Takes the request's place away. */
@@ -241,6 +264,8 @@ export class ShardedSelector implements FlowSelector {
   }
 
   private forgetItem(flow: FlowView, item: ItemView): void {
+    const shard = this.held.size > 0 ? this.letOut(item) : undefined;
+    if (shard !== undefined) this.tree.review(this.tree.leaf(shard.name));
     const crowd = this.crowds.get(flow);
     if (crowd === undefined) return;
     crowd.items.delete(item);

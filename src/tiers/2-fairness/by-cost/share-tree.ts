@@ -6,7 +6,8 @@
  *
  * A request is picked from the root down, and charged from the leaf up: the same cost at each level, divided by the level's weight.
  *
- * Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that are open below it.
+ * Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that are open below it, `heldFlows` what
+ * is held back below it.
  */
 import type { Share, ShareOrder, Siblings } from './share.js';
 import { Orphans, ShareGroup } from './share-group.js';
@@ -54,12 +55,15 @@ export class ShareTree {
     return share;
   }
 
-  /** Something can be picked from the leaf. `isNew`: nothing waited in it. */
+  /**
+   * Something can be picked from the leaf. `isNew`: it was not held back. Then the shares in which nothing is held back begin where those
+   * that return begin; the others have been waiting all the time.
+   */
   activate(leaf: Share, isNew: boolean): void {
     for (let share: Share | undefined = leaf; share !== undefined && !share.isActive; share = share.siblings.owner) {
       share.siblings.wake(share);
       share.arrival = leaf.arrival;
-      share.siblings.order.activate(share, isNew);
+      share.siblings.order.activate(share, isNew && share.heldFlows === 0);
       share.isActive = true;
     }
   }
@@ -73,6 +77,15 @@ export class ShareTree {
     }
   }
 
+  /** Something that waits in the leaf is held back: the shares on its path keep their counters until `letOut`. */
+  hold(leaf: Share): void {
+    for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.heldFlows++;
+  }
+
+  letOut(leaf: Share): void {
+    for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.heldFlows--;
+  }
+
   /** A request of the leaf goes, at `cost`; `hasWaited` is false for one that found nothing in its way. `settle` must follow. */
   charge(leaf: Share, cost: number, weight: number, hasWaited: boolean): void {
     let divisor = weight;
@@ -80,7 +93,7 @@ export class ShareTree {
       const { siblings } = share;
       if (!share.isActive) {
         siblings.wake(share);
-        if (!hasWaited) siblings.order.pass(share);
+        if (!hasWaited && share.heldFlows === 0) siblings.order.pass(share);
       }
       if (share.members !== undefined) share.arrival = share.members.order.next()?.arrival ?? share.arrival;
       share.unsettled++;

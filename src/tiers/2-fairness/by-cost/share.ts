@@ -33,7 +33,7 @@ export class Share implements Linked<Share> {
   moreFlows: FlowView[] | undefined = undefined;
   /** Its members; undefined for a leaf. */
   members: Siblings | undefined = undefined;
-  /** Waiting flows that are held back; they cannot be picked, and keep their place. */
+  /** Waiting flows below it that are held back; they cannot be picked, and keep their place. In a shard, requests. */
   heldFlows = 0;
   /** Divides what is charged to it; leaves have it from their flows. */
   weight = 1;

@@ -115,6 +115,35 @@ describe('a charge', () => {
   });
 });
 
+describe('a share below which something is held back', () => {
+  it('has been waiting all the time: neither another request that comes nor one that goes at once lifts it', () => {
+    for (const comes of [true, false]) {
+      const { tree, come, at, counters } = make(3);
+      const held = come('a/x/held');
+      tree.hold(held);
+      tree.deactivate(held);
+      const waiting = come('b/z/1');
+      for (let i = 0; i < 3; i++) tree.charge(waiting, 10, 1, true);
+      if (comes) come('a/x/other');
+      else tree.charge(at('a/x/other'), 5, 1, false);
+      expect(counters()).toMatchObject({ a: comes ? 0 : 5, x: comes ? 0 : 5, b: 30 });
+      expect([held, held.siblings.owner, held.siblings.owner?.siblings.owner].map((share) => share?.heldFlows)).toEqual([1, 1, 1]);
+    }
+  });
+
+  it('is lifted as any other once nothing is held back', () => {
+    const { tree, come, counters } = make(2);
+    const held = come('a/held');
+    tree.hold(held);
+    tree.deactivate(held);
+    tree.letOut(held);
+    const waiting = come('b/1');
+    for (let i = 0; i < 3; i++) tree.charge(waiting, 10, 1, true);
+    come('a/other');
+    expect(counters()).toMatchObject({ a: 20, b: 30 });
+  });
+});
+
 describe('another request in front', () => {
   it('changes the place of a leaf among equals', () => {
     const { tree, come } = make(1);
