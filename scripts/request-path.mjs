@@ -1,4 +1,5 @@
 // Prints how many files, functions and calls one request takes through the library: one that passes through, and one that waits once.
+// First with globalStrict(), which does nothing of its own: the way through the controller itself. Then with the default fairness policy.
 // With --list also which functions, in the order of their files. Counted by V8's precise coverage, so that inlining hides nothing.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
@@ -60,27 +61,33 @@ function summary(functions) {
 }
 
 await compile();
-const { FlowController, concurrencyDetector, globalStrict } = await import(pathToFileURL(join(out, 'index.js')).href);
+const { FlowController, concurrencyDetector, globalStrict, roundRobin } = await import(pathToFileURL(join(out, 'index.js')).href);
 const request = { byteSize: 0 };
 const key = { fairnessId: 'tenant', priority: 0 };
 
 /** Resolves when the turn of the event loop is over: what a rush shares has been given back. */
 const nextTurn = () => new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
 
-// The way through the controller itself: what a fairness policy adds is its own.
-const bands = [{ priority: 0, fairness: globalStrict() }];
-const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), bands });
-const passThrough = async () => {
-  const { lease } = await flow.enqueue(request, key);
-  lease.release();
-};
-/** `first` holds the only seat; the request that is counted waits for it. */
-const waitOnce = async (first) => {
-  const waiting = flow.enqueue(request, key);
-  first.release();
-  const { lease } = await waiting;
-  lease.release();
-};
+/** Both ways of a request through a controller with this fairness policy. */
+async function pathsWith(fairness) {
+  const bands = [{ priority: 0, fairness }];
+  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), bands });
+  const passThrough = async () => {
+    const { lease } = await flow.enqueue(request, key);
+    lease.release();
+  };
+  /** `first` holds the only seat; the request that is counted waits for it. */
+  const waitOnce = async (first) => {
+    const waiting = flow.enqueue(request, key);
+    first.release();
+    const { lease } = await waiting;
+    lease.release();
+  };
+  const passing = await measure(passThrough);
+  const waiting = await measure(waitOnce, async () => (await flow.enqueue(request, key)).lease);
+  await flow.close();
+  return [passing, waiting];
+}
 
 const session = new Session();
 session.connect();
@@ -105,11 +112,14 @@ async function measure(run, prepare = async () => undefined) {
   return shortest;
 }
 
+const [passing, waiting] = await pathsWith(globalStrict());
+const [passingInTurn, waitingInTurn] = await pathsWith(roundRobin());
 const paths = {
-  'passes through': await measure(passThrough),
-  'waits once': await measure(waitOnce, async () => (await flow.enqueue(request, key)).lease),
+  'passes through': passing,
+  'waits once': waiting,
+  'passes through, with roundRobin()': passingInTurn,
+  'waits once, with roundRobin()': waitingInTurn,
 };
-await flow.close();
 rmSync(out, { recursive: true, force: true });
 
 if (values.json)

@@ -20,7 +20,7 @@ export interface SloClasses {
 
 const defaults: Readonly<Record<string, number>> = { critical: 4, standard: 3, batch: -1, sheddable: -2, background: -3 };
 
-/** Of empty and unknown classes; overriding `standard` does not move it. */
+/** The priority of empty and unknown classes; overriding `standard` does not move it. */
 const otherwise = 3;
 
 const optionsSchema = object({ overrides: optional(record(integer({ from: -100, to: 100 })), {}) });

@@ -110,7 +110,7 @@ function parsed(text: string): BodyFacts {
   }
 }
 
-/** Without making the bytes. */
+/** The length of the text in UTF-8, counted without encoding it. */
 function utf8Bytes(text: string): number {
   let bytes = text.length;
   for (let at = 0; at < text.length; at++) {

@@ -25,7 +25,7 @@ interface GateSettings extends GuardedDetectorSettings {
   readonly recheckIntervalMs: number;
 }
 
-/** What the gate is configured by. */
+/** The options that the gate reads. */
 export interface GateOptions {
   readonly gate: GateSettings;
   /** Judges the bands that have no detector of their own. */
@@ -42,7 +42,7 @@ interface DetectedBand {
 
 /** Detectors of single bands; a band without one of its own is judged by the shared detector. */
 interface OwnDetectors {
-  /** Without the shared one. */
+  /** Every band's own detector; the shared detector is not in it. */
   readonly all: readonly GuardedDetector[];
   readonly byPriority: ReadonlyMap<number, GuardedDetector>;
   readonly ofTemplate: GuardedDetector;
@@ -62,7 +62,7 @@ export class Gate {
   judgesRequests = false;
   /** When the first of the requests for which there was no room, since it was last set to Infinity, will have some. */
   roomAtMs: number = Number.POSITIVE_INFINITY;
-  /** What bands leave free for those above; undefined unless running requests may be evicted. */
+  /** The seats that bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
   private ceilingsVersion = -1;
   /** True when the ceilings depend on the priorities alone. */
@@ -70,7 +70,7 @@ export class Gate {
   /** True when the usage-limit policy may open a band though the saturation stays where it is. */
   private mayReopen = false;
   private readonly pool: PoolView;
-  /** The same; undefined for the one endpoint of a controller without a pool, which can always be had. */
+  /** The pool, where it tells which endpoints can be had; undefined without one: its single endpoint always can. */
   private readonly members: AvailablePool | undefined;
   private readonly bands: BandRegistry;
   private readonly errors: PluginErrorSink;
@@ -115,7 +115,7 @@ export class Gate {
     return this.detectorOf(band).saturation;
   }
 
-  /** The same; undefined when the detector failed. */
+  /** The last reading that a band is judged by; undefined when its detector failed. */
   measured(band: PriorityBand): number | undefined {
     const detector = this.detectorOf(band);
     return detector.isFailing ? undefined : detector.saturation;
@@ -225,7 +225,7 @@ export class Gate {
     return roomy;
   }
 
-  /** What the request waits for; undefined when its detector does not judge single requests, or does not say. */
+  /** The room that the request waits for; undefined when its detector does not judge single requests, or does not say. */
   waitOf(endpoints: readonly EndpointView[], item: WaitingItem, band: PriorityBand | undefined, nowMs: number): RequestWait | undefined {
     if (endpoints.length === 0) return undefined;
     return (band === undefined ? this.shared : this.detectorOf(band)).waitOf(endpoints, item, nowMs);

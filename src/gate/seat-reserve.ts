@@ -30,7 +30,7 @@ export class SeatReserve {
     this.evictions.push({ priority, credit, atMs: nowMs });
   }
 
-  /** What evictions of the past no longer justify is free again. Cost: those that end. */
+  /** Frees the part of the reserve whose evictions are over. Cost: O(evictions that end). */
   refresh(nowMs: number): void {
     const { evictions, windowMs } = this;
     let ended = 0;

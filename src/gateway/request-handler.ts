@@ -40,7 +40,7 @@ const readAheadBytes = 65_536;
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 
-/** Of one request. */
+/** A request with more headers is rejected. */
 export const mostHeaders = 200;
 
 /** The parts that a reload replaces. */

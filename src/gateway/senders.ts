@@ -33,7 +33,7 @@ export class Senders {
     return this.known.length > 0;
   }
 
-  /** Without a known key. */
+  /** True for the sender of requests without a known key. */
   isAnonymous(sender: SenderConfig): boolean {
     return sender === this.anonymous;
   }

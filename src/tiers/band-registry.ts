@@ -38,7 +38,7 @@ export interface BandRegistryListener extends PluginErrorSink {
 export class BandRegistry {
   /** Rises whenever the set of bands that the ceilings are computed for may have changed. */
   version = 0;
-  /** A field of its own, because an array that may be empty is slow to ask for its first member (bench: try). */
+  /** The highest band with waiting requests. A field, because the first member of an array that may be empty is slow to read (bench: try). */
   highestWaiting: PriorityBand | undefined = undefined;
   /** Requests that wait in parked flows, in all bands. Written by Backlog. */
   parked = 0;
@@ -205,7 +205,7 @@ export class BandRegistry {
     return { ...given, defaultBand, defaultNegativeBand: policies.of(given.defaultNegativeBand, this.settings.defaultNegativeBand) };
   }
 
-  /** Of those idle equally long, the highest. */
+  /** The band that has been idle longest; of several, the highest. */
   private longestIdle(): PriorityBand | undefined {
     let longest: PriorityBand | undefined;
     for (const band of this.ordered) {

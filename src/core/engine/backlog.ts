@@ -90,7 +90,7 @@ export class Backlog implements Budgets {
     }
   }
 
-  /** Has somebody else hear of the end of a waiting request; returns who would have heard. */
+  /** Replaces the callback that gets the outcome; returns the old one. */
   redirect(item: QueueItem, settle: Settle): Settle {
     const before = item.settle as Settle;
     item.settle = settle;
@@ -103,7 +103,7 @@ export class Backlog implements Budgets {
     item.settle = undefined;
     band.take(item, nowMs);
     this.left(item, band, 0);
-    if (!band.hearsSettlements) this.rest(item.flow as Flow, nowMs);
+    if (!band.hearsSettlements) this.markIdle(item.flow as Flow, nowMs);
     return settle;
   }
 
@@ -116,7 +116,7 @@ export class Backlog implements Budgets {
     const parkedBefore = parked.waiting;
     band.discard(item, nowMs);
     this.left(item, band, parked.waiting - parkedBefore);
-    this.rest(item.flow as Flow, nowMs);
+    this.markIdle(item.flow as Flow, nowMs);
     return settle;
   }
 
@@ -131,14 +131,14 @@ export class Backlog implements Budgets {
     this.bands.noteParked(-flow.waiting);
   }
 
-  /** Before other options apply: what is parked is judged anew by them. */
+  /** Unparks every flow before new options apply, so that they decide anew. */
   unparkAll(): void {
     if (this.bands.parked === 0) return;
     for (const band of this.bands.allWaiting()) for (const flow of [...band.parked.flows()]) this.unpark(flow);
   }
 
   /** Marks the flow idle when nothing of it waits or is tracked in flight. */
-  rest(flow: Flow, nowMs: number): void {
+  markIdle(flow: Flow, nowMs: number): void {
     if (flow.waiting === 0 && flow.trackedInFlight === 0) this.bands.flows.markIdle(flow, nowMs);
   }
 
@@ -174,7 +174,7 @@ export class Backlog implements Budgets {
         if (flow.isIdle) this.bands.flows.markBusy(flow);
         return flow;
       };
-      band.refile(flowOf, (flow) => this.rest(flow, nowMs));
+      band.refile(flowOf, (flow) => this.markIdle(flow, nowMs));
     }
   }
 }

@@ -58,7 +58,7 @@ export class CalendarQueue {
     return this.compare(first, late) < 0 ? first : late;
   }
 
-  /** True when a new one would be smaller, once nothing waits. */
+  /** True when an empty queue is worth replacing, because a new one takes less memory. */
   get hasGrown(): boolean {
     return this.buckets.size > fewBuckets;
   }

@@ -58,7 +58,7 @@ export class Cancellation<T extends Abortable<T>> {
     this.onAbort = onAbort;
   }
 
-  /** @throws whatever the signal throws; the request is not watched then, or it is watched and was not asked whether it is aborted */
+  /** @throws whatever the signal throws; the request is then not watched, or watched with `signal.aborted` not looked at */
   watch(item: T, signal: AbortSignal): void {
     let group = this.groups.get(signal);
     if (group === undefined) {

@@ -3,7 +3,7 @@
 import type { Limits } from '../options.js';
 import type { LimitHit } from '../outcome/limit-hit.js';
 
-/** What waits in the whole controller, in one band or in one flow. */
+/** Requests that wait in the whole controller, in one band or in one flow. */
 export interface Occupancy {
   readonly waiting: number;
   readonly waitingBytes: number;

@@ -1,5 +1,5 @@
 /**
- * The walk: priority band → flow → request → gate → dispatch.
+ * The walk: priority band → gate → flow → request → endpoint → dispatch.
  *
  *     intake ── may it come in? ──► backlog ── what waits ──► walk ── seats ── what runs
  *
@@ -43,7 +43,7 @@ import { type SeatLease, Seats, type SeatsOwner } from './seats.js';
 import { Shutdown } from './shutdown.js';
 import { type SerialHost, SingleWriter } from './single-writer.js';
 
-/** One operation in so many is timed, because timing all would cost as much as half a dispatch. */
+/** Times one operation in sixteen: timing all costs half a dispatch. */
 const timedOneIn = 16;
 
 let capturedSettle: Settle;
@@ -277,7 +277,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       if (victim === undefined) break;
       this.evict(victim, 'EvictedOther', 'displaced');
     }
-    // A flow that a victim left idle may have had the newcomer's idle flow collected.
+    // Evicting may have idled a flow, and the flow table may then have collected the newcomer's flow: look it up again.
     item.flow = undefined;
   }
 
@@ -288,7 +288,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (flow.isIdle) this.backlog.bands.flows.markBusy(flow);
     band.dispatchedUnqueued(item, flow, this.nowMs);
     if (band.hearsSettlements) return this.grant(item, band, flow, endpoint);
-    this.backlog.rest(flow, this.nowMs);
+    this.backlog.markIdle(flow, this.nowMs);
     return this.grant(item, band, undefined, endpoint);
   }
 
@@ -512,7 +512,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.seats.giveBack(lease, this.nowMs, ending);
     const { shares } = this.backlog.bands;
     if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allCompeting(), item, consumedTokens(lease, ending));
-    if (flow !== undefined) this.backlog.rest(flow, this.nowMs);
+    if (flow !== undefined) this.backlog.markIdle(flow, this.nowMs);
     if (this.caps !== undefined) for (const parked of this.caps.givenBack(item)) this.reviewParked(parked);
     if (item.request !== undefined) {
       if (item.admittedBy !== undefined) this.admission.ended(item, lease.usage, this.nowMs);
@@ -752,13 +752,13 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.isWorkWanted = true;
   }
 
-  /** Before anything asks them. */
+  /** Connects the host's functions to plugin errors. Call it before the first lookup. */
   private reportFaultsOf({ flows, bandOrder }: ResolvedOptions): void {
     flows.reportTo(this.events);
     bandOrder.reportTo?.(this.events);
   }
 
-  /** What is undefined unless it is asked for. Nothing is parked at that moment. O(in flight) where flows have caps. */
+  /** Creates the optional parts that the options ask for. No flow may be parked. O(in flight) where flows have caps. */
   private configureHooks(options: ResolvedOptions): void {
     this.revalidation = options.onDispatch && new Revalidation(options.onDispatch, this.events);
     this.accountsBands = this.backlog.bands.shares.isUsed || options.bandOrder.hearsDispatches === true;

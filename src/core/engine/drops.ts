@@ -8,7 +8,7 @@ import { DropOutcome } from '../outcome/drop-outcome.js';
 import type { Drop, DropReason, DropType } from '../outcome/outcome.js';
 import type { QueueItem } from './queue-item.js';
 
-/** What a drop tells beside its reason. */
+/** The details of a drop beside its reason. */
 export type DropDetails = Pick<Drop, 'limit' | 'policy' | 'detail' | 'retryAfterMs'>;
 
 const noDetails: DropDetails = {};
@@ -52,7 +52,7 @@ export class Drops {
   }
 }
 
-/** What the drop of a request tells that has no room in its time. */
+/** Details for a request that the quotas cannot serve before its deadline. */
 export function overQuota({ atMs, missing }: RequestWait, nowMs: number): DropDetails {
   return { detail: missing, retryAfterMs: Math.max(atMs - nowMs, 0) };
 }

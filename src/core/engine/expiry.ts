@@ -8,7 +8,7 @@ import type { Clock, CoarseClock } from '../../base/clock.js';
 import { CalendarQueue } from './calendar-queue.js';
 import type { QueueItem } from './queue-item.js';
 
-/** Who knows the budgets. A method, because a closure for each controller would tie optimized code to one of them (bench: burst). */
+/** The owner of the budgets. A method, because a closure for each controller would tie optimized code to one of them (bench: burst). */
 export interface Budgets {
   /** How long the request may wait, ms; what is said of those that were added changes with `restart` alone. */
   budgetOf(item: QueueItem): number;
@@ -23,7 +23,7 @@ export class Expiry {
   private armedForMs = Number.POSITIVE_INFINITY;
   /** No deadline is earlier. */
   private noneBeforeMs = Number.POSITIVE_INFINITY;
-  /** Budgets run from here for requests that waited before. */
+  /** The instant at which the regime began, ms: budgets of requests that waited before it run from there. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
   private readonly clock: Clock;
   /** Tells how exact the beginnings of waits are. */

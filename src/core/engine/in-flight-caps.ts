@@ -15,7 +15,7 @@ import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { ResolvedOptions } from '../options.js';
 
-/** What one fairness ID runs, in one band or in all. */
+/** The requests and tokens that one fairness ID runs, in one band or in all. */
 export class CapAccount implements Park {
   requests = 0;
   tokens = 0;
@@ -74,7 +74,7 @@ export class InFlightCaps {
     book(ofBand, fairnessId, tokens);
   }
 
-  /** A request ended. The flows that were parked for its end, which may go now or not. */
+  /** Books the end of a request; returns the flows that were parked until then. They may still be at their cap. */
   givenBack({ fairnessId, priority, tokens }: Capped): readonly Flow[] {
     const ofBand = this.ofBands.get(priority);
     const parked = unbook(this.ofAllBands, fairnessId, tokens);

@@ -204,10 +204,10 @@ export class Intake {
   /** True when a request that waits already goes before this one, so that the gate need not be asked. */
   private othersGoFirst(item: QueueItem, band: PriorityBand, isPaused: boolean, nowMs: number): boolean {
     const { backlog, selector, gate } = this.parts;
-    // In a pause, held flows have not retried yet.
+    // While the budget of this turn is spent, held flows have not retried yet: any band may go first.
     const highest = isPaused ? backlog.bands.highestWaiting : selector.highestReady;
     if (highest !== undefined && highest.priority >= item.priority) {
-      // Where every change announces itself, the gate is as closed as it was (bench: burst).
+      // A gate that is not polled opens by a change that starts a walk itself: here it is still closed (bench: burst).
       this.wantsWalk = !selector.isPlain || gate.recheckMs < Number.POSITIVE_INFINITY || this.mayGoAhead(item, highest);
       return true;
     }

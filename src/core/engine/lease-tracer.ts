@@ -34,7 +34,7 @@ export class LeaseTracer {
     this.origins.set(item, this.originOf(before));
   }
 
-  /** What the host gets in place of the lease. */
+  /** The lease that the host gets in place of the real one. */
   handle(lease: SeatLease): Lease {
     const { handles, registry } = this;
     const handle: Lease = new Proxy(lease, {

@@ -1,5 +1,5 @@
 /**
- * Who leaves a full queue for a newcomer. It decides, and changes nothing: the dispatcher evicts.
+ * Chooses the requests that leave a full queue for a newcomer. It decides, and changes nothing: the dispatcher evicts.
  *
  *     'displace'   the newest of the lowest sheddable bands
  *     'fair'       the newest of lower bands; then, in the newcomer's own band, the newest of the flow with most waiting for its weight
@@ -23,7 +23,7 @@ interface Newcomer {
   readonly flow: Flow;
 }
 
-/** What is missing; 0 and less: nothing. */
+/** The room that is missing; 0 and less: none. */
 type Shortage = Record<Resource, number>;
 
 /** Those of the newcomer's own band who leave. Lower bands lose as many more as the global limits demand. */
@@ -49,8 +49,8 @@ export class Overflow {
   }
 
   /**
-   * Who leaves for the newcomer; undefined when it does not find room even so. Nobody of its own band does with 'displace', where no band
-   * has a crowd. O(waiting bands), and O(1) for each that leaves.
+   * Chooses the requests that leave for the newcomer; undefined when even that makes too little room. With 'displace' none of its own band
+   * leaves, because no band has a crowd. O(waiting bands), and O(1) for each that leaves.
    */
   displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
     const { band, byteSize } = newcomer;
@@ -77,7 +77,7 @@ export class Overflow {
     return undefined;
   }
 
-  /** What the global limits lack for the newcomer once all have left who may leave the lower bands. */
+  /** The room that the global limits lack for the newcomer once all have left who may leave the lower bands. */
   private shortageWithoutBelow({ band, byteSize }: Newcomer): Shortage {
     const { waiting, waitingBytes, bands } = this.backlog;
     const rest = { waiting, waitingBytes };

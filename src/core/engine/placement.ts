@@ -85,7 +85,7 @@ export class Placement {
     return this.candidates(requestClass, band, nowMs, item).length > 0;
   }
 
-  /** What the request waits for where it has somewhere to go but no room there; undefined when single requests are not judged. */
+  /** The room that the request waits for where it has somewhere to go but no room there; undefined when single requests are not judged. */
   waitOf(item: QueueItem, nowMs: number): RequestWait | undefined {
     return this.gate.judgesRequests ? this.gate.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs) : undefined;
   }
@@ -136,7 +136,7 @@ export class Placement {
     return undefined;
   }
 
-  /** For a picker that failed: it costs its choice, not the headroom. */
+  /** Fallback for a picker that failed; the detector's filter still applies. */
   private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
     return this.member(fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs));

@@ -181,7 +181,7 @@ export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: s
   return endpoint;
 }
 
-/** Who gave a lease: the dispatcher, or a shadow before it. */
+/** The giver of a lease: the dispatcher, or a shadow before it. */
 export interface LeaseOwner {
   release(lease: SeatLease): void;
   bind(lease: SeatLease, endpoint: string | EndpointView): void;
@@ -319,7 +319,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   abort(reason?: unknown): void {
     this.controller.abort(reason);
     const own = this.own();
-    // Whoever aborts has more to do: what the listener throws is no matter of its own.
+    // Runs the listener later, so that its exception cannot stop the caller.
     if (own.onAbort) queueMicrotask(own.onAbort.bind(this, this.signal.reason));
     own.onAbort = undefined;
   }

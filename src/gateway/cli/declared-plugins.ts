@@ -6,7 +6,7 @@ export interface DeclaredPlugin {
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** Of a file without faults. */
+/** The plugins that a file without faults declares. */
 export function declaredPlugins(text: string): DeclaredPlugin[] {
   return readYaml(text, () => {}).flatMap(({ value }) => {
     const plugins: unknown = Reflect.get(Object(value), 'plugins');

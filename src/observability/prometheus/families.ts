@@ -28,7 +28,7 @@ function staleEndpoints({ detectors, poolIfNamed }: FlowReadings): Sample[] {
   return Array.from(counts, ([detector, value]) => ({ labels: { detector, ...poolIfNamed }, value }));
 }
 
-/** Of the detectors that judge stages apart; where several do, the fullest reading of a stage. */
+/** The saturation of each stage, from detectors that judge stages apart; where several do, the fullest reading. */
 function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
   const fullest = new Map<string, number>();
   for (const detector of detectors) {
@@ -40,7 +40,7 @@ function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
   return Array.from(fullest, ([stage, value]) => ({ labels: { stage, ...pool }, value }));
 }
 
-/** Of every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and one for the day. */
+/** One sample for every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and one for the day. */
 function quotas({ figures, pool }: FlowReadings, read: (quota: QuotaFigure) => number): Sample[] {
   return distinctQuotas(figures.quotas?.quotas ?? []).map((quota) => {
     const { group, unit, perMs } = quota;
@@ -48,7 +48,7 @@ function quotas({ figures, pool }: FlowReadings, read: (quota: QuotaFigure) => n
   });
 }
 
-/** Of every band that has a limit. */
+/** The part of its limit that each band uses, where it has one. */
 function ofBands({ figures, pool }: FlowReadings, used: 'waiting' | 'waitingBytes', max: 'maxRequests' | 'maxBytes'): Sample[] {
   return figures.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, utilization(band[used], band.limits[max])));
 }

@@ -59,7 +59,7 @@ const larger = 0.3;
 const smaller = 0.05;
 /** The part of a burst that may lie unused in all replicas together. */
 const mostAhead = 0.25;
-/** Of a refresh: a replica that got less than it asked for asks again after this at the earliest. */
+/** A replica that got less than it asked for asks again after this part of a refresh at the earliest. */
 const pollPart = 0.1;
 /** Demand that is not met doubles what is bought, up to so many chunks; the burst bounds it too. */
 const mostChunks = 2 ** 20;
@@ -97,7 +97,7 @@ export class SharedWindow implements QuotaWindow {
   private own: OwnPart | undefined = undefined;
   private isCalling = false;
   private isQueued = false;
-  /** Of the last call; never rejects. */
+  /** Resolves when the last call is over; never rejects. */
   private sending: Promise<void> = Promise.resolve();
   private isRetired = false;
   private notBeforeMs: number = Number.NEGATIVE_INFINITY;

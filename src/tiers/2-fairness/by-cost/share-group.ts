@@ -31,7 +31,7 @@ export class Orphans {
     this.shares.delete(share);
   }
 
-  /** One that is too many. */
+  /** The longest forgotten share while there are more than `most`; undefined otherwise. */
   get surplus(): Share | undefined {
     if (this.shares.size <= this.most) return undefined;
     for (const share of this.shares) return share;
