@@ -48,6 +48,8 @@ export class ShareGroup implements Siblings {
   private readonly shares = new Map<string, Share>();
   private readonly debtors = new ShareHeap();
   private readonly orphans: Orphans;
+  /** Taken off every counter so far. */
+  private lowered = 0;
 
   constructor(order: ShareOrder, owner: Share | undefined, orphans: Orphans) {
     this.order = order;
@@ -63,6 +65,8 @@ export class ShareGroup implements Siblings {
     let share = this.shares.get(name);
     if (share === undefined) {
       share = new Share(name, this);
+      // Where no floor lifts it, it is as far behind as if nothing had been taken off.
+      if (Number.isNaN(this.order.floor)) share.counter = 0 - this.lowered;
       this.shares.set(name, share);
     }
     return share;
@@ -110,6 +114,7 @@ export class ShareGroup implements Siblings {
   }
 
   private lower(amount: number): void {
+    this.lowered += amount;
     for (const share of this.shares.values()) share.counter -= amount;
     this.order.lower(amount);
     this.debtors.lower(amount);

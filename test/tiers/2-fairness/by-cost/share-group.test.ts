@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { leastService, virtualTokenCounter } from '../../../../src/index.js';
 import { Share } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import { Orphans, rebaseAbove, ShareGroup } from '../../../../src/tiers/2-fairness/by-cost/share-group.js';
 import { type Lift, VirtualCounters } from '../../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
+import { byPrompt } from './backlogged.js';
+import { FakeBand, serveAll } from './fake-band.js';
 
 /** A group whose floor the test moves. */
 function make(lift: Lift = 'floor', most = 2) {
@@ -158,6 +161,33 @@ describe('counters that have grown large', () => {
     floorTo(20);
     group.tidy();
     expect(names()).toEqual(['waiting']);
+  });
+
+  it.each([
+    ['leastService', () => leastService(byPrompt)],
+    ['virtualTokenCounter without a lift', () => virtualTokenCounter({ ...byPrompt, lift: 'none' })],
+    ['virtualTokenCounter as the paper lifts', () => virtualTokenCounter({ ...byPrompt, lift: 'vtc' })],
+  ])('leave the order as it was, also for a flow that is new (%s)', (_, make) => {
+    const orders = [rebaseAbove / 2, rebaseAbove * 2].map((much) => {
+      const band = new FakeBand(make());
+      for (const tokens of [much, 100, 100, 100]) band.add('a', { tokens });
+      for (let i = 0; i < 2; i++) band.serve();
+      for (const name of ['new', 'newer']) for (let i = 0; i < 3; i++) band.add(name, { tokens: 100 });
+      return serveAll(band);
+    });
+    expect(orders[1]).toBe(orders[0]);
+  });
+
+  it('let a share that is new begin as far behind the others as before, each time', () => {
+    const { group, order, floorTo, share } = make('none');
+    const a = share('a', rebaseAbove + 10);
+    for (let times = 1; times <= 3; times++) {
+      floorTo(rebaseAbove + 10);
+      group.tidy();
+      expect([a.counter, group.of(`new ${times}`).counter]).toEqual([0, -times * (rebaseAbove + 10)]);
+      a.counter += rebaseAbove + 10;
+    }
+    expect(order.excess).toBe(0);
   });
 
   it('stay as they are before', () => {
