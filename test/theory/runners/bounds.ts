@@ -57,23 +57,32 @@ function known<T>(table: Readonly<Record<string, T>>, word: string, words: strin
   return entry;
 }
 
+interface Words {
+  readonly names: readonly string[];
+  readonly charging: string;
+  readonly quantum: number | undefined;
+  readonly isControl: boolean;
+}
+
 /** Reads `NAME[/NAME…] [charging] [estimate] [Q=quantum] [(control)]`. */
-function read(words: string): { names: readonly string[]; charging: string; quantum: number | undefined; isControl: boolean } {
+function read(words: string): Words {
   const name = String.raw`(?:least service|\w+)`;
-  const pattern = new RegExp(String.raw`^(${name}(?:/${name})*)(?: ([a-z-]+))?(?: estimates?)?(?: Q=([\d.]+))?( \(control\))?$`);
+  const charging = String.raw`(?: ([a-z-]+))?(?: estimates?)?`;
+  const pattern = new RegExp(String.raw`^(${name}(?:/${name})*)${charging}(?: Q=([\d.]+))?( \(control\))?$`);
   const match = pattern.exec(words);
   if (match === null) throw new Error(`nobody can read the policy "${words}"`);
-  const [, names = '', charging = 'exact', quantum, control] = match;
+  const [, names = '', word = 'exact', quantum, control] = match;
   return {
     names: names.split('/'),
-    charging,
+    charging: word,
     quantum: quantum === undefined ? undefined : Number(quantum),
     isControl: control !== undefined,
   };
 }
 
 export function bounds({ rows }: { readonly rows: readonly Row[] }): void {
-  it.each(rows)('$policy, weights $w, $K slots: within $bound', ({ w: weights, K: slots, policy: words, range, bound }) => {
+  it.each(rows)('$policy, weights $w, $K slots: within $bound', (row) => {
+    const { w: weights, K: slots, policy: words, range, bound } = row;
     const { names, charging, quantum, isControl } = read(words);
     const { charge, estimate } = known(chargings, charging, words);
     const options = quantum === undefined ? { charge } : { charge, quantum };
@@ -86,7 +95,7 @@ export function bounds({ rows }: { readonly rows: readonly Row[] }): void {
         expect(worst).toBeLessThanOrEqual(bound + 1e-6);
         continue;
       }
-      // A control keeps no bound, neither the row's nor that of counters by cost, and comes as far apart as it did there.
+      // A control keeps no bound, the row's or that of counters by cost, and comes as far apart as it did there.
       expect(worst).toBeGreaterThan(bound ?? Math.max(...spreads.map((spread) => spread.bound)));
       expect(worst).toBeGreaterThan(range / 2);
     }

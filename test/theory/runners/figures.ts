@@ -45,7 +45,7 @@ class LiftPlay {
   readonly order = new VirtualCounters('vtc');
   private readonly shares = new Map<string, Share>();
 
-  /** `A queued at 300, charged 20, C arrives (nothing queued)`: a part without a name goes on about the flow before it. */
+  /** `A queued at 300, charged 20, C arrives`: a part without a name goes on about the flow before it. */
   play(step: string): void {
     if (step.endsWith(' (nothing queued)')) expect(this.order.size).toBe(0);
     let name: string | undefined;

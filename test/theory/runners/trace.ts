@@ -176,7 +176,9 @@ const schedulers: Readonly<Record<string, Scheduler>> = {
 function schedulerOf(name: string): Scheduler {
   const words = name.toLowerCase().match(/[a-z]+|\d+/g) ?? [];
   const [first, most] = words;
-  if (first === 'rpm' && words.length === 2) return { fairness: globalStrict, admission: () => perMinute(Number(most)) };
+  if (first === 'rpm' && words.length === 2) {
+    return { fairness: globalStrict, admission: () => perMinute(Number(most)) };
+  }
   const scheduler = schedulers[words.join(' ')];
   if (scheduler === undefined) throw new Error(`nobody knows the scheduler ${name}`);
   return scheduler;
@@ -237,13 +239,15 @@ export function weighted(paper: Paper, all: Readonly<Record<string, never>>): vo
     return result;
   };
 
-  it.each(paper.table_real)('$scheduler serves as much and as evenly as in the table', ({ scheduler, avgDiff, throughput, served }) => {
+  it.each(paper.table_real)('$scheduler serves as much and as evenly as in the table', (row) => {
+    const { scheduler, avgDiff, throughput, served } = row;
     const { all: total, serviceDifference } = resultOf(scheduler);
     expect(isNear(total.tokensPerSecond, throughput, 0.03), `${total.tokensPerSecond} tokens/s`).toBe(true);
     // What rejected requests asked for is counted otherwise there.
     if (schedulerOf(scheduler).admission !== undefined) return;
     expect(total.completed).toBe(served);
-    expect(isNear(serviceDifference?.mean as number, avgDiff, 0.15), `mean difference ${serviceDifference?.mean}`).toBe(true);
+    const { mean } = serviceDifference as { mean: number };
+    expect(isNear(mean, avgDiff, 0.15), `mean difference ${mean}`).toBe(true);
   });
 
   // Closer figures are a matter of the seed: the largest difference is that of one tick.
