@@ -121,11 +121,11 @@ export class CostFairSelector implements FlowSelector {
   }
 
   charge(flow: FlowView, cost: number): void {
-    this.tree.correct(this.leafOf(flow), cost, flow.weight);
+    this.tree.correct(this.leafOf(flow), cost, this.weightOf(flow));
   }
 
   lead(flow: FlowView): number {
-    return this.tree.lead(this.leafOf(flow), flow.weight);
+    return this.tree.lead(this.leafOf(flow), this.weightOf(flow));
   }
 
   service(nowMs: number): ServiceFigures {
@@ -143,8 +143,13 @@ export class CostFairSelector implements FlowSelector {
   }
 
   private enterLedger(ledger: ServiceLedger, flow: FlowView): void {
-    const { head } = flow;
-    ledger.activated(flow, head === undefined ? flow.weight : this.meter.weightOf(flow.fairnessId, head, flow.weight));
+    ledger.activated(flow, this.weightOf(flow));
+  }
+
+  /** By its first request, which is the one that its weight matters to. */
+  private weightOf(flow: FlowView): number {
+    const { head, weight } = flow;
+    return head === undefined ? weight : this.meter.weightOf(flow.fairnessId, head, weight);
   }
 
   private lookAtFirst(leaf: Share): void {

@@ -150,6 +150,26 @@ describe('what a flow received', () => {
     expect([selector.lead(a), selector.received(b)]).toEqual([10, 0]);
   });
 
+  it('counts by the weight that `weightOf` gives, as by one of the configuration', () => {
+    const seen = [make({}, { prem: 4 }), make({ weightOf: (id) => (id === 'prem' ? 4 : 1) })].map(({ band, selector, order }) => {
+      for (let i = 0; i < 12; i++) for (const name of ['prem', 'std']) band.add(name, { tokens: 100 });
+      // Served elsewhere exactly by their weights.
+      selector.charge(band.flow('prem'), 400);
+      selector.charge(band.flow('std'), 100);
+      const even = ['prem', 'std'].map((name) => selector.lead(band.flow(name)));
+      selector.charge(band.flow('prem'), 400);
+      return [even, selector.lead(band.flow('prem')), order(10)];
+    });
+    expect(seen[0]?.slice(0, 2)).toEqual([[0, 0], 400]);
+    expect(seen[1]).toEqual(seen[0]);
+  });
+
+  it('counts by the weight of its flow while nothing of it waits', () => {
+    const { band, selector, leaf } = make({ weightOf: () => 4 }, { a: 2 });
+    selector.charge(band.flow('a'), 100);
+    expect(leaf('a').counter).toBe(50);
+  });
+
   it('is forgotten with the flow, once it makes no difference', () => {
     const { band, names, leaf } = make();
     band.settle(band.pass('a', { tokens: 10 }), usage(10));
