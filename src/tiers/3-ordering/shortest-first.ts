@@ -25,6 +25,8 @@ export interface ShortestFirstParameters {
 export interface ShortestFirstOptions extends ShortestFirstParameters {
   /** Predicts answers, such as the one that the fairness policy learns with. @default prompts alone count */
   predictor?: OutputPredictor | undefined;
+  /** The model whose answers the predictor is asked for, as the fairness policy has it. @default one for all */
+  modelOf?: ((item: ItemView) => string | undefined) | undefined;
   /** Seconds of work of a request, above 0; replaces the figures above. @default by its tokens */
   secondsOf?: ((item: ItemView) => number) | undefined;
   /** What a request's waiting costs beside others of its length, above 0: its work counts divided by it. @default 1 */
@@ -41,6 +43,7 @@ const fileParameters = object(shape);
 const codeOptions = object({
   ...shape,
   predictor: optional(objectWith<OutputPredictor>('a predictor, such as outputPredictor()', 'predict', 'observe')),
+  modelOf: optional(callable<(item: ItemView) => string | undefined>()),
   secondsOf: optional(callable<(item: ItemView) => number>()),
   weightOf: optional(callable<(item: ItemView) => number>()),
 });
@@ -48,6 +51,11 @@ const codeOptions = object({
 function positive(name: string, figure: number): number {
   if (figure > 0 && figure < Number.POSITIVE_INFINITY) return figure;
   throw new RangeError(`${name} must return a number above 0; got ${String(figure)}`);
+}
+
+function modelName(model: unknown): string {
+  if (typeof model === 'string' || model === undefined) return model ?? '';
+  throw new RangeError(`modelOf must return text or undefined; got ${String(model)}`);
 }
 
 /**
@@ -59,13 +67,17 @@ function positive(name: string, figure: number): number {
  */
 export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolicy {
   const settings = parse(codeOptions, options, 'shortestFirst');
-  const { aging, promptTokensPerSecond, completionTokensPerSecond, predictor, secondsOf, weightOf } = settings;
+  const { aging, promptTokensPerSecond, completionTokensPerSecond, predictor, modelOf, secondsOf, weightOf } = settings;
   /** Work by weight. A request that has left is still compared for a while, when its payload is gone. */
   const known = new WeakMap<ItemView, number>();
   const promptSeconds = ({ tokens }: ItemView): number => tokens / promptTokensPerSecond;
+  const answerSeconds = (item: ItemView): number => {
+    if (predictor === undefined) return 0;
+    const model = modelOf === undefined ? '' : modelName(modelOf(item));
+    return positive('predictor.predict', predictor.predict(item, model)) / completionTokensPerSecond;
+  };
   const predict = (item: ItemView): number => {
-    const output = predictor === undefined ? 0 : positive('predictor.predict', predictor.predict(item, '')) / completionTokensPerSecond;
-    const seconds = secondsOf === undefined ? promptSeconds(item) + output : positive('secondsOf', secondsOf(item));
+    const seconds = secondsOf === undefined ? promptSeconds(item) + answerSeconds(item) : positive('secondsOf', secondsOf(item));
     return weightOf === undefined ? seconds : seconds / positive('weightOf', weightOf(item));
   };
   const isForeign = predictor !== undefined || secondsOf !== undefined || weightOf !== undefined;
@@ -79,7 +91,8 @@ export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolic
     known.set(item, work);
     return work;
   };
-  const keyOf = (item: ItemView): number => workOf(item) + item.enqueuedAtMs / 1000 / aging;
+  // Two keys of Infinity could not be compared.
+  const keyOf = (item: ItemView): number => Math.min(workOf(item) + item.enqueuedAtMs / 1000 / aging, Number.MAX_VALUE);
   return { type, compare: (a, b) => keyOf(a) - keyOf(b) };
 }
 

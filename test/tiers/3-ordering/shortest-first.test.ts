@@ -67,6 +67,25 @@ describe('shortestFirst', () => {
     expect(compare(next, chatty)).toBeGreaterThan(0);
   });
 
+  it('asks for the answers of the model, where it is told', () => {
+    const predictor = outputPredictor();
+    for (let i = 0; i < 5; i++) predictor.observe('a', 'thinks', 4000);
+    const modelOf = ({ byteSize }: { byteSize: number }): string | undefined => (byteSize > 1 ? 'thinks' : undefined);
+    const { compare } = shortestFirst({ predictor, modelOf });
+    const long = fakeItem({ fairnessId: 'a', tokens: 10, byteSize: 2, sequence: 0 });
+    const short = fakeItem({ fairnessId: 'a', tokens: 5000, byteSize: 1, sequence: 1 });
+    expect(compare(short, long)).toBeLessThan(0);
+    expect(shortestFirst({ predictor }).compare(short, long)).toBeGreaterThan(0);
+  });
+
+  it.each([{ secondsOf: () => 1e300, weightOf: () => 1e-300 }, { aging: 1e-309 }])(
+    'lets what is too long to tell apart go by arrival (%#)',
+    (options) => {
+      const { compare } = shortestFirst(options);
+      expect(compare(fakeItem({ sequence: 0, enqueuedAtMs: 5000 }), fakeItem({ sequence: 1, enqueuedAtMs: 6000 }))).toBe(0);
+    },
+  );
+
   it('divides work by weight', () => {
     const { compare } = shortestFirst({ weightOf: ({ byteSize }) => byteSize });
     const light = fakeItem({ tokens: 1000, byteSize: 1, sequence: 0 });
@@ -78,6 +97,7 @@ describe('shortestFirst', () => {
     [{ secondsOf: () => Number.NaN }, 'secondsOf'],
     [{ secondsOf: () => 0 }, 'secondsOf'],
     [{ weightOf: () => -1 }, 'weightOf'],
+    [{ predictor: outputPredictor(), modelOf: () => 7 as never }, 'modelOf'],
     [{ predictor: { predict: () => Number.POSITIVE_INFINITY, observe: () => {} } }, 'predictor.predict'],
   ])('tells of a function that fails once for each request, and goes by the prompt (%#)', (options, name) => {
     const { compare } = shortestFirst(options);
@@ -95,6 +115,7 @@ describe('shortestFirst', () => {
     [{ completionTokensPerSecond: Number.POSITIVE_INFINITY }, 'completionTokensPerSecond'],
     [{ secondsOf: 1 as never }, 'secondsOf'],
     [{ predictor: {} as never }, 'predictor'],
+    [{ modelOf: 'gpt' as never }, 'modelOf'],
   ])('refuses %j', (options, path) => {
     expect(() => shortestFirst(options)).toThrowError(path);
   });
