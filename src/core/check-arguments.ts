@@ -12,7 +12,7 @@ export function isSpan(value: unknown): value is number {
   return typeof value === 'number' && value >= 0;
 }
 
-/** What is wrong with a call that Intake did not take. */
+/** Describes a call that Intake did not take. */
 export function argumentError(method: string, request: FlowRequest, key: FlowKey): FlowConfigError {
   try {
     return describeWrong(method, request, key);

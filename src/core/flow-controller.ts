@@ -1,4 +1,4 @@
-/** What hosts hold: the controller's public face. Every decision is made in the Dispatcher. */
+/** The controller's public face, which hosts hold. Every decision is made in the Dispatcher. */
 import { describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import { object } from '../base/schema/containers.js';
 import { optional, value } from '../base/schema/element.js';
@@ -33,7 +33,7 @@ export interface CloseOptions {
 const closeOptions = object({ drainMs: optional(value('milliseconds from 0 up', isSpan), 0) });
 
 export interface RunOptions {
-  /** What becomes of a request that is evicted while it runs. @default 'drop' */
+  /** The end of a request that is evicted while it runs. @default 'drop' */
   onEvicted?: 'drop' | 'requeue' | undefined;
 }
 
@@ -53,7 +53,7 @@ type RequestTest<R> = { test(request: R): boolean }['test'];
 export class FlowController<R extends FlowRequest = FlowRequest> implements FlowGate<R> {
   private readonly events = new EventHub();
   private readonly dispatcher: Dispatcher;
-  /** What callers come to: the dispatcher itself, except in mode `shadow`. */
+  /** Takes the calls of hosts: the dispatcher itself, except in mode `shadow`. */
   private door: Dispatcher | Shadow;
   private given: FlowControllerOptions<R>;
   private options: ResolvedOptions;
@@ -190,14 +190,18 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return this.isShadow ? undefined : this.dispatcher.backlog.bands.headroomOf(priority);
   }
 
-  /** What is asked for and what is served, waiting requests included: the signal for autoscalers. O(bands), and one reading of the detector. */
+  /**
+   * Demand and service, waiting requests included: the signal for autoscalers. O(bands), and one reading of the
+   * detector.
+   */
   demand(): FlowDemand {
     this.dispatcher.measure();
     return this.dispatcher.look((nowMs) => takeDemand(this.dispatcher, nowMs));
   }
 
   /**
-   * What `snapshot` shows, of the largest flows and the longest waits only: at a cost that does not grow with what waits.
+   * Shows what `snapshot` shows, of the largest flows and the longest waits only: at a cost that does not grow with
+   * what waits.
    * @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones
    */
   overview(bounds: OverviewBounds = {}): ControllerOverview {

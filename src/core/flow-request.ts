@@ -1,4 +1,4 @@
-/** What a host hands to `enqueue`: the request and the flow it belongs to. */
+/** The arguments of `enqueue`: the request and the flow it belongs to. */
 
 /** The part of a host's request that flow control reads. Hosts may pass more: policies see the whole object. */
 export interface FlowRequest {
@@ -20,7 +20,7 @@ export interface FlowRequest {
 
 /** Names the flow of a request. */
 export interface FlowKey {
-  /** Who shares: a tenant, a session, a program. Not empty. */
+  /** The one who shares: a tenant, a session, a program. Not empty. */
   readonly fairnessId: string;
   /** Any safe integer; higher goes first, negative is sheddable. @default 0 */
   readonly priority?: number | undefined;

@@ -26,7 +26,9 @@ export interface LimitOptions {
   maxBytes?: Quantity | undefined;
 }
 
-/** What may run at a time: requests, or requests and tokens booked for them (`FlowRequest.tokens`). From 1 up. */
+/**
+ * A limit on what runs at a time: requests, or requests and tokens booked for them (`FlowRequest.tokens`). From 1 up.
+ */
 export type InFlightOptions = Quantity | { requests?: Quantity | undefined; tokens?: Quantity | undefined };
 
 /** The settings of a priority band; also the template of bands that are made on first use. */
@@ -39,8 +41,9 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
    */
   flowLimits?: LimitOptions | undefined;
   /**
-   * What each flow of the band may run at a time. A flow at its cap waits while others pass; it goes on when one of its own requests
-   * ends. A request larger than the cap in tokens runs alone. No effect in mode `admission`. @default unlimited
+   * Limits what each flow of the band runs at a time. A flow at its cap waits while others pass; it goes on when one of
+   * its own requests ends. A request larger than the cap in tokens runs alone. No effect in mode `admission`.
+   * @default unlimited
    */
   maxInFlightPerFlow?: InFlightOptions | undefined;
   /** @default `defaultRequestTtl`; 0 or Infinity: for ever */
@@ -64,7 +67,7 @@ export interface FlowSettings {
   weight?: number | undefined;
   /** @default the band's `flowLimits` */
   limits?: LimitOptions | undefined;
-  /** What it may run at a time, in all bands together. @default the `maxInFlightPerFlow` of each band */
+  /** Limits what it runs at a time, in all bands together. @default the `maxInFlightPerFlow` of each band */
   maxInFlight?: InFlightOptions | undefined;
 }
 
@@ -140,8 +143,8 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** Waiting that is worth one band, for `bandOrder: 'aging'`. @default '60s' */
   bandPromotion?: Duration | undefined;
   /**
-   * What `minShare` of bands is a part of: all dispatches, or all tokens: those that the request is booked with when it goes, put right
-   * when it ends by what `lease.report` told. @default 'requests'
+   * The whole that `minShare` of bands is a part of: all dispatches, or all tokens: those that the request is booked
+   * with when it goes, put right when it ends by what `lease.report` told. @default 'requests'
    */
   minShareUnit?: 'requests' | 'tokens' | undefined;
   /**
@@ -199,8 +202,8 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   maxLeaseMs?: number | undefined;
   /**
-   * What becomes of a lease that is held longer than `maxLeaseMs`, or was lost. `release`: its signal aborts and its seat is free, also if
-   * the work goes on. @default 'warn'
+   * The end of a lease that is held longer than `maxLeaseMs`, or was lost. `release`: its signal aborts and its seat is
+   * free, also if the work goes on. @default 'warn'
    */
   overdueLeases?: 'warn' | 'release' | undefined;
   /**

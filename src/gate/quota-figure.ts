@@ -1,8 +1,8 @@
-/** What a detector tells of quotas, for pages and exporters. */
+/** The figures of quotas that a detector tells, for pages and exporters. */
 
 /** One quota of one group, at one instant. */
 export interface QuotaFigure {
-  /** Who shares it: an endpoint, an account, a model family, or the pool. */
+  /** The group that shares it: an endpoint, an account, a model family, or the pool. */
   readonly group: string;
   readonly unit: 'requests' | 'inputTokens' | 'outputTokens' | 'tokens' | 'cost';
   /** Units in `perMs`. */

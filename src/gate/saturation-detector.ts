@@ -14,7 +14,7 @@ export interface RequestWait {
   readonly atMs: number;
   /** Not before this instant, whatever happens; a request whose time is up before is dropped at once. */
   readonly notBeforeMs: number;
-  /** What is missing, to complete "waits for …". */
+  /** The room that is missing, to complete "waits for …". */
   readonly missing: string;
 }
 

@@ -1,4 +1,4 @@
-/** What a host tells of a running request: what its server answered, and the seat that it holds. */
+/** Reports of a host about a running request: the answer of its server, and the seat that it holds. */
 import { type ConfigIssue, describeValue, FlowConfigError } from '../base/faults/flow-config-error.js';
 import type { HeaderSource } from '../base/headers/header-source.js';
 import type { ItemView, Usage } from '../tiers/views.js';
@@ -17,7 +17,7 @@ export interface ServerAnswer {
 export interface SeatView<R = unknown> {
   /** Its `request` may be gone by the time of an answer: note at `dispatched` what is needed later. */
   readonly item: ItemView<R>;
-  /** What the host reported so far; zeros before the first report. */
+  /** The usage that the host reported so far; zeros before the first report. */
   readonly usage: Usage;
   /** True once the host reported what the request consumed. */
   readonly isReported: boolean;

@@ -1,4 +1,4 @@
-/** What a detector tells of the sessions that it limits, for pages and exporters. */
+/** The figures of sessions that a detector limits, for pages and exporters. */
 export interface SessionFigures {
   /** Sessions that are resident, idle ones too. */
   readonly resident: number;

@@ -1,5 +1,5 @@
 /**
- * What detectors tell of quotas and sessions, as pages and exporters may read it.
+ * The figures of quotas and sessions that detectors tell, as pages and exporters may read it.
  *
  * Invariant: every figure that leaves here is a number, whatever a detector answered.
  */

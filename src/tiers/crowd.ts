@@ -10,7 +10,7 @@
 import { FifoQueue } from '../base/queues/fifo-queue.js';
 import type { ItemQueue, Queued } from '../base/queues/item-queue.js';
 
-/** What a limit counts. */
+/** The unit of a limit. */
 export type Resource = 'requests' | 'bytes';
 
 /** A flow, as far as it is compared. */
@@ -20,7 +20,7 @@ export interface Crowding {
   readonly weight: number;
 }
 
-/** What waits of the flow, for its weight. */
+/** Waiting requests or bytes of the flow, divided by its weight. */
 export function levelOf(flow: Crowding, resource: Resource): number {
   return (resource === 'bytes' ? flow.waitingBytes : flow.waiting) / flow.weight;
 }
@@ -51,7 +51,7 @@ class MemberHeap<F extends Crowding, T extends Queued> {
     this.rise(member, this.members.length);
   }
 
-  /** What waits of the member changed. */
+  /** Moves a member whose waiting requests changed. */
   changed(member: Member<F, T>): void {
     this.rise(member, member.place[this.resource]);
     this.sink(member, member.place[this.resource]);

@@ -7,18 +7,18 @@ import type { PriorityBand } from './priority-band.js';
 import type { FlowView } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
 
-/** What may run at a time; Infinity = unlimited. */
+/** A limit on what runs at a time; Infinity = unlimited. */
 export interface InFlightCap {
   readonly maxRequests: number;
   readonly maxTokens: number;
 }
 
-/** What the configuration gives to one fairness ID. */
+/** The configuration of one fairness ID. */
 export interface FlowProfile {
   readonly weight: number;
   /** Undefined: the band's limits for flows. */
   readonly limits: { readonly maxRequests: number; readonly maxBytes: number } | undefined;
-  /** What it may run in all bands together. Undefined: the band's cap, for each band. */
+  /** Its cap in all bands together. Undefined: the band's cap, for each band. */
   readonly maxInFlight: InFlightCap | undefined;
 }
 
@@ -49,7 +49,7 @@ export class Flow implements FlowView, Linked<Flow> {
   /** The class that it is held in, and the class that it retries for once it is released: owned by HeldFlows. */
   heldIn: HeldClass | undefined = undefined;
   retriesFor: HeldClass | undefined = undefined;
-  /** What it waits for beside its turn: owned by ParkedFlows. */
+  /** The condition that it waits for while it is parked; owned by ParkedFlows. */
   parkedFor: Park | undefined = undefined;
   /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
   readonly name: string;

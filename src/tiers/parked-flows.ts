@@ -8,7 +8,7 @@
 import { LinkedList } from '../base/queues/linked-list.js';
 import type { Flow } from './flow.js';
 
-/** What a parked flow waits for. */
+/** The condition that a parked flow waits for. */
 export interface Park {
   /** The flows that wait for it: owned by ParkedFlows. */
   readonly flows: Set<Flow>;

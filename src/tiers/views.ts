@@ -5,7 +5,7 @@
 
 /** One request as ordering, fairness and picking policies see it. Instants are in ms of the controller's clock. */
 export interface ItemView<R = unknown> {
-  /** What the host passed to `enqueue`. */
+  /** The request that the host passed to `enqueue`. */
   readonly request: R;
   readonly fairnessId: string;
   readonly priority: number;
@@ -48,7 +48,7 @@ export interface BandView<R = unknown> {
   activeFlows(): Iterable<FlowView<R>>;
 }
 
-/** What a request consumed, as far as the host reported it. */
+/** The tokens that a request consumed, as far as the host reported it. */
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;

@@ -12,7 +12,7 @@ import type { GatePoller } from '../engine/gate-poller.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { SingleWriter } from '../engine/single-writer.js';
 
-/** What was counted, from the requests up and not from the controller's totals. */
+/** Counts, taken from the requests up and not from the controller's totals. */
 export interface AuditFigures {
   readonly waiting: number;
   readonly waitingBytes: number;

@@ -12,7 +12,7 @@ import type { Dispatcher } from '../engine/dispatcher.js';
 import type { Limits, ResolvedOptions } from '../options.js';
 import { type FlowStats, takeStats } from './snapshot.js';
 
-/** What waits somewhere. */
+/** Waiting requests of one place: a band, or one fairness ID in it. */
 export interface WaitingFigures {
   readonly waiting: number;
   readonly waitingBytes: number;
@@ -29,22 +29,26 @@ export interface BandFigures extends WaitingFigures {
   /** Infinity = unlimited. */
   readonly limits: Limits;
   /**
-   * What waits of one fairness ID; undefined when nothing does. O(1). Only where requests of one fairness ID queue by class
-   * (`holBlocking: 'none'` with endpoint filters) does the first question to a band cost O(flows that wait).
+   * Waiting requests of one fairness ID; undefined when there are none. O(1). Only where requests of one fairness ID
+   * queue by class (`holBlocking: 'none'` with endpoint filters) does the first question to a band cost O(flows that
+   * wait).
    */
   waitingOf(fairnessId: string): WaitingFigures | undefined;
   /** Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. Costs what is taken. */
   waitingIds(): Iterable<string>;
   /**
-   * What fairness IDs received and were owed, counted from the first time that somebody asks; undefined where the fairness policy does not
-   * share by cost. O(fairness IDs that were served lately), at most 1,000.
+   * Cost that fairness IDs received and were owed, counted from the first time that somebody asks; undefined where the
+   * fairness policy does not share by cost. O(fairness IDs that were served lately), at most 1,000.
    */
   service(): ServiceFigures | undefined;
   /** Cost that a fairness ID which waits has received beyond those that go next; undefined where nothing waits or nobody keeps account. O(1). */
   leadOf(fairnessId: string): number | undefined;
 }
 
-/** What exporters read. Taken in O(bands + in flight + what detectors tell of quotas and sessions), with one reading of the detector. */
+/**
+ * The figures that exporters read. Taken in O(bands + in flight + what detectors tell of quotas and sessions), with one
+ * reading of the detector.
+ */
 export interface ControllerFigures {
   readonly stats: FlowStats;
   readonly limits: Limits;

@@ -31,7 +31,7 @@ export interface FlowStanding {
   /** Leases not yet released. */
   readonly inFlight: number;
   readonly inFlightTokens: number;
-  /** What it may run at a time, Infinity = unlimited, and how much of that it runs; undefined without a cap. */
+  /** Its cap on what it runs at a time, Infinity = unlimited, and how much of that it runs; undefined without a cap. */
   readonly cap: FlowCap | undefined;
 }
 

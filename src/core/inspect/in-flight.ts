@@ -1,5 +1,5 @@
 /**
- * What runs, by flow. Counted when somebody reads, from the leases themselves, so that no request pays for it.
+ * Running requests, by flow. Counted when somebody reads, from the leases themselves, so that no request pays for it.
  *
  * Invariant: the figures of all flows add up to `inFlight` and `inFlightTokens` of the controller.
  */

@@ -1,9 +1,9 @@
-/** Who received how much of a band lately, and how much they were owed: the largest tenants, and the rest as one. */
+/** Service in a band lately, received and owed: the largest tenants, and the rest as one. */
 import type { FlowService, ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import { Top } from './top.js';
 
-/** What one fairness ID received, under a policy that shares by cost. */
+/** The service of one fairness ID, under a policy that shares by cost. */
 export interface TenantOverview extends FlowService {
   /** Its part of all that was received and owed in the window, 0 … 1. */
   readonly receivedShare: number;

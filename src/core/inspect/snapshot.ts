@@ -36,7 +36,9 @@ export interface FlowStats {
   readonly overdueLeases: number;
   /** Running requests that were asked to leave for a more important one. */
   readonly evictedInFlight: number;
-  /** What eviction is after and what it has coming, in units of saturation; undefined without eviction. */
+  /**
+   * The room that eviction is after, and the room that is coming, in units of saturation; undefined without eviction.
+   */
   readonly reclaim: ReclaimFigures | undefined;
   readonly bands: number;
   readonly flows: number;
@@ -64,7 +66,7 @@ export interface FlowSnapshot {
   readonly inFlightTokens: number;
   /** True while it waits for the end of one of its own requests, because it is at its cap. */
   readonly isAtCap: boolean;
-  /** What it may run at a time, Infinity = unlimited, and how much of that it runs; undefined without a cap. */
+  /** Its cap on what it runs at a time, Infinity = unlimited, and how much of that it runs; undefined without a cap. */
   readonly cap: FlowCap | undefined;
 }
 
@@ -93,7 +95,10 @@ export interface BandSnapshot {
   readonly flows: number;
   /** Flows with waiting requests, longest active first; those held back for want of an endpoint, and those at their cap, last. */
   readonly activeFlows: readonly FlowSnapshot[];
-  /** What fairness IDs received and were owed lately, counted from the first time that somebody asks; undefined where the fairness policy does not share by cost. */
+  /**
+   * Cost that fairness IDs received and were owed lately, counted from the first time that somebody asks; undefined
+   * where the fairness policy does not share by cost.
+   */
   readonly service: ServiceFigures | undefined;
 }
 

@@ -1,10 +1,14 @@
-/** What a drop means to a client: its cause, a status, a sentence. Error contracts and `FlowControlError` both start from here. */
+/**
+ * Explains a drop to a client: its cause, a status, a sentence. Error contracts and `FlowControlError` both start from
+ * here.
+ */
 import type { LimitHit } from './limit-hit.js';
 import type { Drop } from './outcome.js';
 
 /**
- * What lies behind a drop, whichever way it came about.
- * - `saturated`: no room: a limit on waiting requests was reached, an admission policy refused, a higher priority took the place.
+ * The cause of a drop, whichever way it came about.
+ * - `saturated`: no room: a limit on waiting requests was reached, an admission policy rejected it, a higher priority
+ * took the place.
  * - `overloaded`: an admission policy found every worker busy.
  * - `no-endpoints`: there is no model server.
  * - `ttl-expired`: it waited as long as it may.
@@ -85,7 +89,7 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
  */
 export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
   const cause = causeOf(drop);
-  // What a quota tells is no estimate: whoever comes back sooner comes back in vain.
+  // A quota tells no estimate: a client that comes back sooner comes back in vain.
   const most = drop.reason === 'over-quota' ? Number.POSITIVE_INFINITY : maxRetryAfterSeconds;
   const estimateMs = Math.ceil(drop.retryAfterMs ?? 0);
   const hasToWait = cause !== 'cancelled' && cause !== 'revoked';

@@ -1,4 +1,4 @@
-/** What decided over a request that was dropped. */
+/** Explains the decision to drop a request. */
 import { type Explanation, inSeconds } from './explanation.js';
 import type { LimitHit } from './limit-hit.js';
 import type { Drop } from './outcome.js';

@@ -1,8 +1,11 @@
-/** What decided over a request: one readable sentence, and the same as data. Sentences name figures and policies, never a fairness ID. */
+/**
+ * The decision over a request: one readable sentence, and the same as data. Sentences name figures and policies, never
+ * a fairness ID.
+ */
 import type { LimitHit } from './limit-hit.js';
 
 /**
- * Who decided.
+ * The part that decided.
  * - `admission`: an admission policy; `policy` names it.
  * - `limit`: a limit on what may wait, or on the number of bands.
  * - `priority`: tier 1: a higher band goes first, or took the place.
@@ -14,7 +17,7 @@ import type { LimitHit } from './limit-hit.js';
  * - `pool`: there is no endpoint that it may go to.
  * - `ttl`: its time was up.
  * - `client`: the client left.
- * - `host`: its `onDispatch` refused what had become void.
+ * - `host`: its `onDispatch` dropped what had become void.
  * - `controller`: it is closing.
  */
 export type DecidedBy =

@@ -42,7 +42,7 @@ export class FlowControlError extends Error {
     Object.defineProperty(this, brand, { value: true });
   }
 
-  /** What Hono asks an error for. */
+  /** Hono calls this on an error. */
   getResponse(): Response {
     return new Response(this.message, { status: this.status, headers: this.headers });
   }

@@ -24,7 +24,7 @@ export class FlowEvictedError extends Error {
     Object.defineProperty(this, brand, { value: true });
   }
 
-  /** What Hono asks an error for. */
+  /** Hono calls this on an error. */
   getResponse(): Response {
     return new Response(this.message, { status: this.status, headers: this.headers });
   }

@@ -14,7 +14,7 @@ declare global {
   }
 }
 
-/** What a dispatched request holds. Give it back with `release()`, or let `using` do it. */
+/** The hold of a dispatched request on its seat. Give it back with `release()`, or let `using` do it. */
 export interface Lease {
   readonly fairnessId: string;
   readonly priority: number;
@@ -24,7 +24,7 @@ export interface Lease {
   readonly tokens: number;
   /** The endpoint chosen at dispatch or by `bind`; undefined for a controller without a pool. */
   readonly endpoint: EndpointView | undefined;
-  /** What the request consumed so far, as far as the host reported it. */
+  /** The tokens that the request consumed so far, as far as the host reported it. */
   readonly usage: Usage;
   readonly isReleased: boolean;
   /** True when the controller may ask for the seat, for a waiting request of higher priority. */

@@ -4,6 +4,6 @@ export interface LimitHit {
   readonly resource: 'requests' | 'bytes';
   /** The configured limit. */
   readonly max: number;
-  /** What was occupied when the request came. */
+  /** The part that was occupied when the request came. */
   readonly used: number;
 }

@@ -71,7 +71,10 @@ export interface Drop {
   readonly detail?: string | undefined;
   /** When the requests ahead should be gone, judged by the band's recent rate; absent when nothing was measured. */
   readonly retryAfterMs?: number | undefined;
-  /** What decided, in a sentence and as data. On every drop of a controller; worked out when read, and not copied with the outcome. */
+  /**
+   * The decision, in a sentence and as data. On every drop of a controller; worked out when read, and not copied with
+   * the outcome.
+   */
   readonly explanation?: Explanation | undefined;
 }
 

@@ -8,7 +8,10 @@ export interface ShadowDrops {
   readonly requests: number;
 }
 
-/** What shadow mode would have done since it was switched on. Every other figure of the controller is what would have been, too. */
+/**
+ * Counts what shadow mode would have done since it was switched on. Every other figure of the controller is what would
+ * have been, too.
+ */
 export interface ShadowFigures {
   /** Requests that were let through. */
   readonly passed: number;

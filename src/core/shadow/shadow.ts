@@ -24,7 +24,7 @@ import type { Lease } from '../outcome/lease.js';
 import type { Drop, Outcome } from '../outcome/outcome.js';
 import type { ShadowDrops, ShadowFigures } from '../outcome/shadow-figures.js';
 
-/** What a caller holds. It is never evicted and never put off. Its fields are written by Shadow. */
+/** The lease that a caller holds. It is never evicted and never put off. Its fields are written by Shadow. */
 class ShadowLease extends SeatLease {
   /** The engine's lease, once it gave one. */
   inner: Lease | undefined = undefined;
@@ -43,7 +43,7 @@ export class Shadow implements LeaseOwner {
   private readonly drops = new Map<string, ShadowDrops & { requests: number }>();
   /** True once it ends: nothing is counted or put off any more. */
   private isOver = false;
-  /** What waits in the engine for nobody. */
+  /** Requests that wait in the engine while their callers go on. */
   private readonly held = new Set<QueueItem>();
   /** Callers' requests at endpoints that the engine did not choose. */
   private readonly extra = new Map<Endpoint, number>();
@@ -52,7 +52,7 @@ export class Shadow implements LeaseOwner {
   private readonly dispatcher: Dispatcher;
   private readonly clock: Clock;
 
-  /** What waits in earnest is let through at once, except where there is no endpoint to send it to. */
+  /** Lets requests that wait in earnest through at once, except where there is no endpoint to send it to. */
   constructor(dispatcher: Dispatcher, clock: Clock) {
     this.dispatcher = dispatcher;
     this.clock = clock;
@@ -101,7 +101,7 @@ export class Shadow implements LeaseOwner {
     return { passed, refused, running, wouldHaveWaited: waited, wouldHaveBeenEvicted: evicted, wouldHaveBeenDropped };
   }
 
-  // What callers do with their leases.
+  // Calls of callers on their leases.
 
   release(lease: ShadowLease): void {
     this.running--;
@@ -138,7 +138,7 @@ export class Shadow implements LeaseOwner {
     return this.enqueue(request, item);
   }
 
-  // What the engine says.
+  // Answers of the engine.
 
   /** `failed` is called for a call that cannot be right. */
   private admit(request: FlowRequest, key: FlowKey, resolve: Settle, failed: () => void): void {
@@ -251,7 +251,10 @@ export class Shadow implements LeaseOwner {
   }
 }
 
-/** What callers come to: the dispatcher, or in mode `shadow` a shadow before it. `before`: what they came to so far. */
+/**
+ * Chooses what takes the calls of hosts: the dispatcher, or in mode `shadow` a shadow before it. `before`: what took
+ * them so far.
+ */
 export function doorTo(
   dispatcher: Dispatcher,
   before: Dispatcher | Shadow,

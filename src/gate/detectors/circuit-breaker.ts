@@ -36,7 +36,7 @@ export interface CircuitBreakerOptions {
   probes?: number | undefined;
 }
 
-/** What is known of an endpoint. */
+/** The state of the circuit of an endpoint. */
 export type CircuitState = 'closed' | 'open' | 'half-open';
 
 export interface CircuitBreaker extends SaturationDetector {

@@ -26,10 +26,10 @@ const options = /* @__PURE__ */ object(shape);
 const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optional(positiveDuration('1s')) });
 
 /**
- * What the servers of the pool report to have running and waiting, with what this controller has sent them since, over the capacity of
- * those whose metrics are fresh. Several gateways before one pool agree about it, because all of them read the same reports. A stale
- * endpoint keeps its last load and gives no capacity; a pool without fresh metrics is full. O(endpoints).
- * `filter` keeps endpoints with fresh metrics that are below their own capacity.
+ * The load that the servers of the pool report, running and waiting, with what this controller has sent them since,
+ * over the capacity of those whose metrics are fresh. Several gateways before one pool agree about it, because all of
+ * them read the same reports. A stale endpoint keeps its last load and gives no capacity; a pool without fresh metrics
+ * is full. O(endpoints). `filter` keeps endpoints with fresh metrics that are below their own capacity.
  *
  * Differs from llm-d-router: own dispatches count until a report holds them, not for a fixed second.
  * Source: llm-d-router, scraped-concurrency-detector.

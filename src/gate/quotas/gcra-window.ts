@@ -63,7 +63,7 @@ export class GcraWindow implements QuotaWindow {
     return nowMs + (this.used(nowMs) * this.perMs) / this.limit;
   }
 
-  /** What of the taking has not leaked. */
+  /** The part of the taking that has not leaked. */
   private left({ amount, end }: GcraTaking): number {
     return Math.max(Math.min(amount, end - this.leaked), 0);
   }

@@ -86,7 +86,7 @@ export class GroupTable {
   }
 }
 
-/** Who the endpoint is in a group of this kind; undefined when it belongs to none. */
+/** The name that the endpoint goes by in a group of this kind; undefined when it belongs to none. */
 function memberOf({ by, label = '' }: ResolvedGroup, { id, labels }: EndpointView): string | undefined {
   if (by === 'pool') return '';
   return by === 'endpoint' ? id : labels[label];

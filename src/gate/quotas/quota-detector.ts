@@ -45,11 +45,11 @@ export interface QuotaDetector extends SaturationDetector {
   end(): void;
 }
 
-/** What a running request holds at one endpoint. */
+/** A running request's holds on the quotas of one endpoint. */
 class Reservation {
   /** The status that its server answered; undefined before. */
   status: number | undefined = undefined;
-  /** What it held where it went before it was moved here. */
+  /** Its holds at the endpoint that it went to before. */
   previous: Reservation | undefined;
   readonly endpoint: EndpointView;
   readonly groups: readonly QuotaGroup[];
@@ -65,7 +65,7 @@ class Reservation {
     this.dispatchedAtMs = nowMs;
   }
 
-  /** What an answer tells is for the first group that learns; a refusal is for the first of all where none does. */
+  /** The group that an answer tells of: the first that learns; for a refusal the first of all where none does. */
   get teller(): QuotaGroup | undefined {
     return this.groups.find(({ learns }) => learns) ?? this.groups[0];
   }
@@ -222,7 +222,7 @@ class Quotas implements QuotaDetector {
     }
   }
 
-  /** What repeats is counted, and written once. */
+  /** Counts figures that are ignored, and writes of the first. */
   private ignoreFigures({ name }: QuotaGroup, { ignored, firstIgnored = '' }: Told): void {
     if (this.counts.ignoredFigures === 0) {
       const example = JSON.stringify(firstIgnored.slice(0, longestExample));

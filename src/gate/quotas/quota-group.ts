@@ -21,7 +21,7 @@ const longestProbeMs = 10_000;
 /** Doubling ends here: 2^20 of any cooldown is beyond every maximum. */
 const mostDoublings = 20;
 
-/** What of a quota one running request holds. */
+/** The part of a quota that one running request holds. */
 export interface Hold {
   readonly quota: Quota;
   readonly taking: Taking;
@@ -31,7 +31,7 @@ export class Quota {
   readonly unit: QuotaUnit;
   readonly isLearnt: boolean;
   readonly window: QuotaWindow;
-  /** What running requests hold: estimates that are not settled. */
+  /** The amount that running requests hold: estimates that are not settled. */
   reserved = 0;
   /** Holds that are not settled. */
   private holds = 0;
@@ -69,7 +69,7 @@ export class Quota {
   /** Ends a hold: `amount` is what it really was. */
   settle({ taking }: Hold, amount: number, nowMs: number): void {
     this.holds--;
-    // What rounding leaves of sums ends with the last hold: a group that is not used has to be forgotten some day.
+    // The last hold ends what rounding left in the sum, so that an unused group can be forgotten.
     this.reserved = this.holds === 0 ? 0 : Math.max(this.reserved - taking.amount, 0);
     this.window.settle(taking, amount, nowMs);
   }
@@ -109,7 +109,7 @@ export interface GroupRoom {
   readonly atMs: number;
   /** Not before this instant, also when everything that is under way comes back. */
   readonly earliestMs: number;
-  /** What is missing, for a sentence: `1,200 input tokens of account A`. */
+  /** The amount that is missing, for a sentence: `1,200 input tokens of account A`. */
   readonly missing: string;
 }
 
@@ -168,7 +168,8 @@ export class QuotaGroup {
       }
       // The span of a limit that only answers told is a guess, by which nobody is dropped.
       if (isLearnt && window.isGuessing === true) continue;
-      // What other processes may still give back of a shared limit is not known here; of requests they give back none.
+      // Nobody here knows how much of a shared limit other processes may still give back; of requests they give back
+      // none.
       if (window.isShared === true && unit !== 'requests') continue;
       // Requests come back only when they were never sent, which cannot be counted on; tokens do so all the time.
       earliestMs = Math.max(earliestMs, window.roomAtMs(amount, nowMs, unit === 'requests' ? 0 : reserved));

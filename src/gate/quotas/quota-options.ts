@@ -8,7 +8,7 @@ import type { QuotaUnit } from './told-quotas.js';
 
 /** A limit of a provider: so many units in so much time. */
 export interface QuotaOptions {
-  /** What is counted. `tokens`: input and output together. `cost`: by `prices`, or what `estimate` says. */
+  /** The thing that is counted. `tokens`: input and output together. `cost`: by `prices`, or what `estimate` says. */
   unit: QuotaUnit;
   /** Units in `per`, above 0. */
   limit: number;
@@ -23,7 +23,7 @@ export interface QuotaOptions {
   window?: WindowKind | undefined;
 }
 
-/** Who shares quotas. Without further keys: the whole pool. */
+/** A group that shares quotas. Without further keys: the whole pool. */
 export interface QuotaGroupOptions {
   /** The name in figures and sentences. @default what the group is by, and of whom */
   name?: string | undefined;
@@ -57,9 +57,9 @@ export interface QuotaParameters {
   /** @default one group for each endpoint, with what answers tell */
   groups?: QuotaGroupOptions[] | undefined;
   /**
-   * What is reserved for the answer. `max-tokens`: what the request allows itself (`maxOutputTokens`), which no answer exceeds. `average`:
-   * what answers of the model to the tenant were long lately, at most `maxOutputTokens`. Each falls back to the other, then to
-   * `defaultOutputTokens`. @default 'max-tokens'
+   * The tokens reserved for the answer. `max-tokens`: as many as the request allows itself (`maxOutputTokens`), which
+   * no answer exceeds. `average`: the average length of the model's last answers to this tenant, at most
+   * `maxOutputTokens`. Each falls back to the other, then to `defaultOutputTokens`. @default 'max-tokens'
    */
   output?: 'max-tokens' | 'average' | undefined;
   /** Reserved for an answer of which nothing is known, tokens. @default 1024 */
@@ -78,7 +78,7 @@ export interface QuotaParameters {
   maxCooldown?: number | string | undefined;
 }
 
-/** What a request is expected to consume. What is left out is estimated. */
+/** The expected consumption of a request. Figures that are left out are estimated. */
 export interface QuotaEstimate {
   inputTokens?: number | undefined;
   outputTokens?: number | undefined;
@@ -87,7 +87,10 @@ export interface QuotaEstimate {
 }
 
 export interface QuotaDetectorOptions<R = unknown> extends QuotaParameters {
-  /** What a request is expected to consume. @default by its fields `tokens`, `inputTokens`, `maxOutputTokens` and `model` */
+  /**
+   * Tells the expected consumption of a request. @default by its fields `tokens`, `inputTokens`, `maxOutputTokens` and
+   * `model`
+   */
   estimate?: ((item: ItemView<R>) => QuotaEstimate) | undefined;
   /** Numbers from 0 to less than 1, for the jitter of cooldowns. @default Math.random */
   random?: (() => number) | undefined;

@@ -17,12 +17,12 @@ export interface Taking {
 
 export interface QuotaWindow {
   readonly kind: WindowKind;
-  /** What may be taken in `perMs`. */
+  /** The amount that may be taken in `perMs`. */
   limit: number;
   /** What may be taken at once. A request that is larger runs when all of it is there. */
   burst: number;
   perMs: number;
-  /** What is taken and not free again; beyond `burst` while in debt. */
+  /** The amount that is taken and not free again; beyond `burst` while in debt. */
   used(nowMs: number): number;
   /**
    * The earliest instant from `nowMs` on at which `amount` fits, if nothing else is taken; Infinity when never. `returning` may come back

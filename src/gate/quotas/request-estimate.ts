@@ -1,5 +1,5 @@
 /**
- * What a request will probably consume, before anybody has run it, and what answers have taught about it.
+ * Estimates what a request will consume, before anybody has run it, and learns from answers.
  *
  * Invariant: an estimate is a finite number from 0 up, whatever the request says of itself.
  */
@@ -8,12 +8,12 @@ import type { ItemView, Usage } from '../../tiers/views.js';
 import type { QuotaEstimate, ResolvedQuotaOptions } from './quota-options.js';
 import type { QuotaUnit } from './told-quotas.js';
 
-/** What one request takes of each unit. */
+/** The amount of each unit that one request takes. */
 export type Amounts = Readonly<Record<QuotaUnit, number>>;
 
 /** Pairs of model and tenant that are remembered; beyond that all are forgotten and learnt anew. */
 const mostAverages = 10_000;
-/** What the last answer weighs in the average. */
+/** The weight of the last answer in the average. */
 const newest = 0.2;
 
 export class RequestEstimate {
@@ -36,7 +36,7 @@ export class RequestEstimate {
     return { requests: 1, inputTokens, outputTokens, tokens, cost: sound(given.cost) ?? this.costOf(inputTokens, outputTokens) };
   }
 
-  /** What was consumed by a request that reported; undefined for figures that cannot be right. */
+  /** The amounts that a reported request consumed; undefined for figures that cannot be right. */
   actual({ promptTokens, completionTokens }: Usage): Amounts | undefined {
     if (sound(promptTokens) === undefined || sound(completionTokens) === undefined) return undefined;
     return {

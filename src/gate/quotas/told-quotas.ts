@@ -1,5 +1,5 @@
 /**
- * What the headers of an answer tell of quotas, and how long a refusal wants its caller to wait.
+ * Reads what the headers of an answer tell of quotas, and how long a refusal wants its caller to wait.
  *
  *     x-ratelimit-{limit,remaining,reset}-{requests,tokens}                       spans: `1s`, `6m0s`, `59.5s`           OpenAI and many more
  *     anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{…}        instants of RFC 3339                   Anthropic
@@ -12,10 +12,10 @@ import { type HeaderSource, headerValue } from '../../base/headers/header-source
 import { parseDuration } from '../../base/schema/duration.js';
 import { isPuttingOff, type ServerAnswer } from '../server-answer.js';
 
-/** What a quota counts. */
+/** The unit of a quota. */
 export type QuotaUnit = 'requests' | 'inputTokens' | 'outputTokens' | 'tokens' | 'cost';
 
-/** What an answer tells of one quota; what it does not tell is undefined. */
+/** An answer's figures of one quota; those that it does not tell are undefined. */
 export interface ToldQuota {
   readonly unit: QuotaUnit;
   readonly limit: number | undefined;

@@ -98,7 +98,7 @@ function isPrefix(given: unknown): given is SharedPrefix {
   return typeof id === 'string' && typeof tokens === 'number' && tokens >= 0 && tokens < Number.POSITIVE_INFINITY;
 }
 
-/** What a seat counts for. */
+/** The session that a seat counts for, and its endpoint. */
 interface Turn {
   readonly session: Session;
   endpoint: EndpointView;

@@ -49,7 +49,7 @@ function ownTokens({ prefix }: Session, context: number): number {
   return Math.max(context - (prefix?.tokens ?? 0), 1);
 }
 
-/** What the sessions of one endpoint hold. */
+/** The context that the sessions of one endpoint hold. */
 class Holdings {
   tokens = 0;
   sessions = 0;
@@ -95,7 +95,7 @@ const none = /* @__PURE__ */ new Holdings();
 export class SessionTable {
   /** Sessions that ended because their inactivity lease was over. */
   expired = 0;
-  /** What all endpoints hold together. */
+  /** Tokens that all endpoints hold together. */
   tokens = 0;
   /** Sessions that are resident because other replicas told of them. */
   elsewhereSize = 0;
@@ -131,7 +131,9 @@ export class SessionTable {
     return this.holdings.get(id)?.tokens ?? 0;
   }
 
-  /** What the endpoint would hold if the session were there, with so many tokens at least. It is not there yet. */
+  /**
+   * Tokens that the endpoint would hold if the session were there, with so many tokens at least. It is not there yet.
+   */
   tokensWith({ id }: EndpointView, session: Session, tokens: number): number {
     const context = Math.max(session.tokens, tokens);
     return (this.holdings.get(id) ?? none).sumWith(session, context);

@@ -2,7 +2,7 @@
 import type { PriorityBand } from '../priority-band.js';
 import type { ItemView } from '../views.js';
 
-/** What shares are parts of. */
+/** The unit that shares are counted in. */
 export type ShareUnit = 'requests' | 'tokens';
 
 /** A band, or the template of bands that are made later. */
@@ -104,7 +104,7 @@ export class BandShares {
     if (served.waiting === 0) this.emptied(served);
   }
 
-  /** What a band received while others were idle is not held against it for long. */
+  /** Forgives a band soon what it received while others were idle. */
   private bounded(credit: number): number {
     return Math.max(Math.min(credit, mostCredit * this.largest), -this.largest);
   }

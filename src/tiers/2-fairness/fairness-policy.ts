@@ -45,9 +45,11 @@ export interface FlowSelector<R = unknown> {
    * not on the request path.
    */
   lead?(flow: FlowView<R>): number | undefined;
-  /** What the band's fairness IDs received and were owed, counted from the first call on. Not on the request path. */
+  /**
+   * Cost that the band's fairness IDs received and were owed, counted from the first call on. Not on the request path.
+   */
   service?(nowMs: number): ServiceFigures | undefined;
-  /** What the flow has been charged so far, in the policy's unit of cost. Not on the request path. */
+  /** The charges of the flow so far, in the policy's unit of cost. Not on the request path. */
   received?(flow: FlowView<R>): number;
   /** The flow received so much elsewhere, in another replica: charges it as if it had been here. Called between decisions. */
   charge?(flow: FlowView<R>, cost: number): void;

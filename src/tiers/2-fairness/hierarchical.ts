@@ -19,7 +19,7 @@ const mostLevels = 4;
 interface Levels {
   /** How the members of each level share, from the top; one to four entries. @default three times 'virtual-token-counter' */
   levels?: Sharing[] | undefined;
-  /** What stands between the names of a fairness ID. @default '/' */
+  /** The text between the names of a fairness ID. @default '/' */
   separator?: string | undefined;
   /**
    * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 up. Those of the last level are the weights of

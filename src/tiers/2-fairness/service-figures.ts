@@ -1,4 +1,7 @@
-/** What a band's fairness policy has given to whom, and what it owed them: for pages and exporters, never for a decision. */
+/**
+ * Figures of the service that a band's fairness policy gave and owed to each fairness ID: for pages and exporters,
+ * never for a decision.
+ */
 
 /** One fairness ID of a band. Costs are in the policy's unit. */
 export interface FlowService {
@@ -8,8 +11,8 @@ export interface FlowService {
   /** Cost that its requests were charged in the window, predictions and their corrections included. */
   readonly received: number;
   /**
-   * What it would have been charged in the window, had every cost been divided by weight among the fairness IDs that waited at that
-   * moment. A request that found nothing in its way is owed what it got.
+   * The cost that it would have been charged in the window, had every cost been divided by weight among the fairness
+   * IDs that waited at that moment. A request that found nothing in its way is owed what it got.
    */
   readonly owed: number;
 }

@@ -16,7 +16,10 @@ export interface EdfParameters {
    * @default false
    */
   dropInfeasible?: boolean | undefined;
-  /** What a first token takes at least, for `dropInfeasible`, such as '200ms'. @default learnt: a tenth of the latest took less */
+  /**
+   * The time that a first token takes at least, for `dropInfeasible`, such as '200ms'. @default learnt: a tenth of the
+   * latest took less
+   */
   firstTokenAfter?: number | string | undefined;
   /** The deadline of requests without one, after their arrival, such as '5m'. @default none: they go last, and may starve */
   maxWait?: number | string | undefined;

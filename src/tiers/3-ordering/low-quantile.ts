@@ -1,4 +1,4 @@
-/** What nearly everything takes at least: the first decile of the latest durations. */
+/** The time that nearly everything takes at least: the first decile of the latest durations. */
 
 /** Durations that are remembered. */
 const size = 100;

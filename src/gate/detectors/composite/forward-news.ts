@@ -1,4 +1,6 @@
-/** What a composite hears of seats and answers goes to the detectors inside: to each, also after one of them failed. */
+/**
+ * Passes what a composite hears of seats and answers to the detectors inside: to each, also after one of them failed.
+ */
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
 

@@ -1,4 +1,7 @@
-/** What detectors inside a composite say of single requests, as one answer: a request goes where all that judge an endpoint have room for it. */
+/**
+ * Makes one answer of what the detectors inside a composite say of single requests: a request goes where all that judge
+ * an endpoint have room for it.
+ */
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { RequestWait, SaturationDetector } from '../../saturation-detector.js';
 import { sumOfQuotas, sumOfSessions } from '../../told-figures.js';

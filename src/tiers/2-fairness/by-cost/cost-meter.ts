@@ -14,7 +14,7 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 const window = 5;
 
 export class CostMeter {
-  /** What costs are put on; written anew for each. */
+  /** The work that is priced; written anew for each request. */
   readonly work: Writable<Work> = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, seatMs: 0 };
   /** Undefined where costs are in one of the known units. */
   private readonly foreignCost: CostFunction | undefined;
@@ -80,7 +80,7 @@ export class CostMeter {
     return this.price(true);
   }
 
-  /** What `work` costs. */
+  /** The cost of `work`. */
   price(isPrediction: boolean): number {
     const { work } = this;
     if (this.foreignCost !== undefined) return this.foreignPrice(this.foreignCost, isPrediction);
@@ -88,7 +88,7 @@ export class CostMeter {
     return this.countsRequests ? 1 : Math.min(work.seatMs / 1000, mostCost);
   }
 
-  /** What was consumed by a request that will run once more, or never ran: where requests are counted, it is none. */
+  /** The cost of a request that will run once more, or never ran; where requests are counted, it counts as none. */
   priceOfAttempt(): number {
     return this.countsRequests ? 0 : this.price(false);
   }
@@ -153,7 +153,7 @@ export class CostMeter {
     this.guard(() => predictor.observe(fairnessId, model, completionTokens));
   }
 
-  /** What a foreign function returns; undefined when it throws. */
+  /** The answer of a foreign function; undefined when it throws. */
   guard<T>(call: () => T): T | undefined {
     try {
       return call();

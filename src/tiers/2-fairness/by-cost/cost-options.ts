@@ -1,10 +1,10 @@
-/** What a request costs: its work, and the options by which the policies that share by cost put a price on it. */
+/** The cost of a request: its work, and the options by which the policies that share by cost put a price on it. */
 import { callable, objectWith, optional, type Schema, value } from '../../../base/schema/element.js';
 import { aboveZero, oneOf } from '../../../base/schema/types.js';
 import type { ItemView } from '../../views.js';
 import type { OutputPredictor } from './output-predictor.js';
 
-/** What a request asks of a server: predicted, or as far as it is known. Figures from 0 up. */
+/** The work that a request asks of a server: predicted, or as far as it is known. Figures from 0 up. */
 export interface Work {
   readonly promptTokens: number;
   /** The part of the prompt that the server had cached. */
@@ -43,7 +43,7 @@ export interface CostOptions extends Omit<CostParameters, 'cost'> {
   /** Predicts the length of answers. @default a moving average for each fairness ID and model */
   predictor?: OutputPredictor | undefined;
   /**
-   * What the host knows of a request's work before it runs; what it leaves out is predicted.
+   * Tells the host's knowledge of a request's work before it runs; figures that are left out are predicted.
    * @default `tokens` of the request as promptTokens
    */
   workOf?: ((item: ItemView) => Partial<Omit<Work, 'seatMs'>>) | undefined;
@@ -56,14 +56,14 @@ export interface CostOptions extends Omit<CostParameters, 'cost'> {
 /** Smaller weights would turn a request into a debt for ever. */
 export const leastWeight = 1e-6;
 
-/** What costs, weights and predictions come to at most. */
+/** The largest cost, weight and prediction. */
 export const mostCost: number = 2 ** 53;
 
 const costUnits = ['tokens', 'requests', 'seat-seconds'] as const;
 
 type ShapeOf<O> = { readonly [K in keyof O]-?: Schema<O[K]> };
 
-/** What files may say. */
+/** The options that files may have. */
 export const costShape: ShapeOf<CostParameters> = {
   cost: optional(oneOf(...costUnits)),
   promptTokenPrice: optional(aboveZero()),

@@ -30,7 +30,7 @@ export function deal(hash: bigint, deckSize: number, handSize: number): number[]
   const remainders: number[] = [];
   const hand: number[] = [];
   let rest = hash;
-  // What is left of the hash after a card or two is exact as a number, which is ten times faster.
+  // After a card or two the rest of the hash is exact as a number, which is ten times faster.
   let exact: number | undefined;
   for (let i = 0; i < handSize; i++) {
     let card: number;

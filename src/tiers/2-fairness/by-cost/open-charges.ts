@@ -16,7 +16,7 @@ const fewest = 16;
 /** Records kept for later. */
 const mostSpare = 1024;
 
-/** What one request was charged so far, and why. */
+/** The charge of one request so far, and its reasons. */
 export class Charge {
   /** Undefined once it is settled, as is the leaf: its record may serve another request. */
   item: ItemView | undefined = undefined;
@@ -27,7 +27,7 @@ export class Charge {
   charged = 0;
   /** True once the host has reported anything, be it 0. */
   isReported = false;
-  /** What was reported so far; prompts of which nothing was reported are believed to be as predicted. */
+  /** The usage reported so far; prompts of which nothing was reported are believed to be as predicted. */
   promptTokens = 0;
   cachedPromptTokens = 0;
   completionTokens = 0;

@@ -1,5 +1,6 @@
 /**
- * Who received how much, and how much was owed: every cost is owed, by weight, to those that wait when it is charged.
+ * Counts how much each fairness ID received, and how much it was owed: every cost is owed, by weight, to those that
+ * wait when it is charged.
  *
  *     root ── account 'globex'              level: what one unit of weight among a node's children has been owed so far.
  *        └─ 'acme' ── account 'acme/key'    A cost raises the root's level; those below take their part when they are looked at.
@@ -42,7 +43,7 @@ class Node {
   }
 }
 
-/** What one fairness ID received, and what it had at the beginning of each of the last minutes. */
+/** The cost that one fairness ID received, and its state at the beginning of each of the last minutes. */
 class Account extends Node {
   received = 0;
   owed = 0;
@@ -113,7 +114,7 @@ export class ServiceLedger {
     if (wasLast) this.rest(account);
   }
 
-  /** What a running request was charged is corrected; `amount` may be negative. */
+  /** Corrects the charge of a running request; `amount` may be negative. */
   corrected(fairnessId: string, amount: number, nowMs: number): void {
     if (amount === 0) return;
     this.tick(nowMs);

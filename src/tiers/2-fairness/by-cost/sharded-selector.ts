@@ -26,7 +26,7 @@ import type { ShareTree } from './share-tree.js';
 
 /** One of the fixed number. */
 class Shard {
-  /** What its waiting requests are predicted to cost. */
+  /** The predicted cost of its waiting requests. */
   work = 0;
   places = 0;
   readonly line = new FifoQueue<Place>();
@@ -54,7 +54,7 @@ class Place implements Queued {
   }
 }
 
-/** What a flow has waiting; forgotten when that is nothing. */
+/** The waiting requests of a flow; forgotten when there are none. */
 class Crowd {
   isHeld = false;
   readonly items = new Set<ItemView>();

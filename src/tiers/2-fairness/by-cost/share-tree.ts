@@ -117,7 +117,7 @@ export class ShareTree {
     leaf.siblings.order.correct(leaf, 0);
   }
 
-  /** What the leaf, or the share above it that is furthest ahead of its siblings, has received beyond those that go next. */
+  /** The lead of the leaf, or of the share above it that is furthest ahead of its siblings, over those that go next. */
   lead(leaf: Share, weight: number): number {
     let lead = (leaf.counter - leaf.siblings.order.mark) * weight;
     for (let share = leaf.siblings.owner; share !== undefined; share = share.siblings.owner) {

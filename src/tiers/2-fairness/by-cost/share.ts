@@ -128,7 +128,7 @@ export interface ShareOrder {
   pass(share: Share): void;
   /** A request of the share goes. */
   charge(share: Share, amount: number): void;
-  /** What a running request was charged is corrected, or the share's `arrival` has changed. */
+  /** Corrects the charge of a running request, or the share's `arrival` has changed. */
   correct(share: Share, amount: number): void;
   /** A number that may be taken off all counters, once they have grown beyond what keeps them exact; 0 before. */
   readonly excess: number;
