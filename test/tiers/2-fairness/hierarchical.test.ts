@@ -216,6 +216,42 @@ describe('hierarchical', () => {
     expect(served(true)).toBe('o o o o p p p p');
   });
 
+  it.each([[['least-service', 'virtual-token-counter']], [['least-service', 'virtual-token-counter', 'virtual-token-counter']]] as const)(
+    'remembers what an organisation received as long as the controller has its flow (%s)',
+    (levels) => {
+      const band = new FakeBand(hierarchical({ ...byPrompt, levels: [...levels] }));
+      const { tree } = band.selector as unknown as { tree: { shares(): Iterable<unknown> } };
+      band.settle(band.pass('o/x/1', { tokens: 1000 }), usage(1000));
+      // It was evicted, and cancelled while it waited once more: nothing was consumed.
+      band.add('o/x/1', { tokens: 50 });
+      const evicted = band.serve();
+      if (evicted === undefined) throw new Error('nothing was served');
+      band.requeue(evicted, usage(0));
+      band.cancel('o/x/1', 0);
+      for (const name of ['o/x/1', 'p/y/1']) for (let i = 0; i < 3; i++) band.add(name, { tokens: 100 });
+      expect(serveAll(band)).toBe('p/y/1 p/y/1 p/y/1 o/x/1 o/x/1 o/x/1');
+      expect([...tree.shares()].length).toBeGreaterThan(0);
+    },
+  );
+
+  it('forgets what organisations received, without a floor, once the controller has forgotten their flows', () => {
+    const band = new FakeBand(hierarchical({ ...byPrompt, levels: ['least-service', 'virtual-token-counter'] }));
+    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ name: string }> } };
+    const names = (): string[] => Array.from(tree.shares(), ({ name }) => name);
+    for (const [name, tokens] of [
+      ['o/1', 10],
+      ['o/2', 10],
+      ['o/2', 10],
+      ['o/2', 10],
+    ] as const) {
+      band.settle(band.pass(name, { tokens }), usage(tokens));
+    }
+    expect(names()).toEqual(['=o', '=1', '=2']);
+    // The one is not ahead of its sibling; the other is, and nothing more comes that it could be ahead of.
+    band.collect(band.flow('o/1'), true);
+    expect(names()).toEqual(['=o', '=2']);
+  });
+
   it('forgets organisations that are idle', () => {
     const band = new FakeBand(hierarchical(byPrompt), { collects: true });
     for (let i = 0; i < 5000; i++) {

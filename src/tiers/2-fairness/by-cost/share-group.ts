@@ -5,8 +5,8 @@
  *
  * A share that returns is lifted to the floor, and the floor never falls: an idle share at or below it begins alike whether it was kept or not.
  *
- * Invariant: an idle share is in `debtors` while its counter is above the floor, and otherwise forgotten; where the order has no floor, it is
- * kept until the controller forgets its flow.
+ * Invariant: an idle share is in `debtors` while its counter is above the floor, and otherwise forgotten; where the order has no floor, or
+ * that of a share above has none, it is kept until the controller forgets its flow.
  */
 import { Share, type ShareOrder, type Siblings } from './share.js';
 import { ShareHeap } from './share-heap.js';
@@ -45,6 +45,7 @@ export const rebaseAbove: number = 2 ** 40;
 export class ShareGroup implements Siblings {
   readonly order: ShareOrder;
   readonly owner: Share | undefined;
+  readonly keepsFlows: boolean;
   private readonly shares = new Map<string, Share>();
   private readonly debtors = new ShareHeap();
   private readonly orphans: Orphans;
@@ -54,6 +55,7 @@ export class ShareGroup implements Siblings {
   constructor(order: ShareOrder, owner: Share | undefined, orphans: Orphans) {
     this.order = order;
     this.owner = owner;
+    this.keepsFlows = owner !== undefined && (owner.siblings.keepsFlows || Number.isNaN(owner.siblings.order.floor));
     this.orphans = orphans;
   }
 
@@ -86,9 +88,9 @@ export class ShareGroup implements Siblings {
   rest(share: Share): void {
     if (share.slot >= 0) this.debtors.remove(share);
     const { floor } = this.order;
-    if (Number.isNaN(floor) ? share.isOrphan : share.counter <= floor) {
-      this.forget(share);
-    } else if (!Number.isNaN(floor)) {
+    if (share.counter <= floor || Number.isNaN(floor)) {
+      this.letGo(share);
+    } else {
       this.debtors.push(share, share.counter, share.arrival);
       if (share.isOrphan) this.orphans.add(share);
     }
@@ -102,7 +104,10 @@ export class ShareGroup implements Siblings {
 
   tidy(): void {
     const { order, debtors } = this;
-    for (let { first } = debtors; first !== undefined && first.counter <= order.floor; { first } = debtors) this.forget(first);
+    for (let { first } = debtors; first !== undefined && first.counter <= order.floor; { first } = debtors) {
+      debtors.remove(first);
+      this.letGo(first);
+    }
     const { excess } = order;
     if (excess !== 0) this.lower(excess);
   }
@@ -111,6 +116,11 @@ export class ShareGroup implements Siblings {
     this.wake(share);
     this.shares.delete(share.name);
     share.isForgotten = true;
+  }
+
+  /** What an idle share received makes no difference to its siblings any more, or always will. */
+  private letGo(share: Share): void {
+    if (share.isOrphan || !(this.keepsFlows || Number.isNaN(this.order.floor))) this.forget(share);
   }
 
   private lower(amount: number): void {

@@ -141,6 +141,8 @@ export interface Siblings {
   readonly order: ShareOrder;
   /** The share that these divide among them; undefined at the root. */
   readonly owner: Share | undefined;
+  /** True below an order without a floor: a share above is remembered as long as the controller has a flow below it, so members are kept. */
+  readonly keepsFlows: boolean;
   readonly size: number;
   /** The share of a name, made when missing. */
   of(name: string): Share;
