@@ -14,12 +14,12 @@ const type = 'deficit-round-robin-fairness-policy';
 const quantumRange = { from: 1e-6, to: mostCost };
 
 export interface DeficitRoundRobinParameters extends CostParameters {
-  /** Cost per weight that a flow may use in a round, from 1e-6 to 2^53. @default the largest cost of late */
+  /** Cost per weight that a flow may use in a round, from 1e-6 to 2^53. @default the largest cost of late, by weights above 1 */
   quantum?: number | undefined;
 }
 
 export interface DeficitRoundRobinOptions extends CostOptions {
-  /** As in DeficitRoundRobinParameters. @default the largest cost of late */
+  /** As in DeficitRoundRobinParameters. @default the largest cost of late, by weights above 1 */
   quantum?: number | undefined;
 }
 

@@ -82,6 +82,26 @@ describe('deficitRoundRobin', () => {
     }
   });
 
+  it('finds a quantum by itself that a flow of a small weight does not enlarge, nor many of a large one', () => {
+    for (const [weights, apart] of [
+      [{ light: 0.001 }, 200],
+      [{ light: 1e-6 }, 200],
+      [{ a: 100, b: 100, light: 100 }, 200],
+    ] as const) {
+      const band = new FakeBand(make(), { weights });
+      for (const name of ['a', 'b', 'light']) for (let i = 0; i < 3000; i++) band.add(name, { tokens: 100 });
+      const received: Record<string, number> = { a: 0, b: 0, light: 0 };
+      let most = 0;
+      for (let i = 0; i < 4000; i++) {
+        const name = band.serve()?.flow.fairnessId ?? '-';
+        received[name] = (received[name] ?? 0) + 100;
+        if (i > 100) most = Math.max(most, Math.abs((received.a as number) - (received.b as number)));
+      }
+      expect(most).toBeLessThanOrEqual(apart);
+      expect(received.light).toBeGreaterThan(0);
+    }
+  });
+
   it.each([0, -1, 9e-7, 2 ** 53 + 2, 1.7e308, Number.NaN, Number.POSITIVE_INFINITY])('refuses a quantum of %d', (quantum) => {
     expect(() => make(quantum)).toThrowError('deficitRoundRobin: quantum: expected a number from 0.000001 to 9007199254740992');
   });

@@ -48,7 +48,10 @@ export class DeficitRounds implements ShareOrder {
   private largest = 1;
   private chargesUntilReview = fewestBetweenReviews;
 
-  /** Without a quantum it follows the largest cost per weight, so that a pick is O(1). */
+  /**
+   * Without a quantum it follows the largest cost per weight, so that a pick is O(1). The weight counts from 1 up: shares that weigh less
+   * sit out rounds instead, in O(log shares), because everybody would have the turns that they need.
+   */
   constructor(quantum?: number) {
     this.isAdaptive = quantum === undefined;
     this.quantum = quantum ?? 1;
@@ -104,8 +107,8 @@ export class DeficitRounds implements ShareOrder {
     if (this.size === 0 && share.counter >= this.level) this.riseBy(this.roundsUntil(share.counter));
   }
 
-  charge(share: Share, amount: number): void {
-    if (this.isAdaptive) this.noteCost(amount);
+  charge(share: Share, amount: number, cost: number = amount): void {
+    if (this.isAdaptive) this.noteCost(Math.min(amount, cost));
     share.counter += amount;
   }
 

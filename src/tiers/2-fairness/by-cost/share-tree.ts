@@ -97,7 +97,7 @@ export class ShareTree {
       }
       if (share.members !== undefined) share.arrival = share.members.order.next()?.arrival ?? share.arrival;
       share.unsettled++;
-      siblings.order.charge(share, cost / divisor);
+      siblings.order.charge(share, cost / divisor, cost);
       siblings.tidy();
       divisor = siblings.owner?.weight ?? 1;
     }

@@ -126,8 +126,8 @@ export interface ShareOrder {
   next(): Share | undefined;
   /** A request went that never waited: lifts the share, as if it had waited for no time. `charge` follows. */
   pass(share: Share): void;
-  /** A request of the share goes. */
-  charge(share: Share, amount: number): void;
+  /** A request of the share goes. `cost`: what `amount` was before it was divided by the weight. */
+  charge(share: Share, amount: number, cost?: number): void;
   /** Corrects the charge of a running request, or the share's `arrival` has changed. */
   correct(share: Share, amount: number): void;
   /** A number that may be taken off all counters, once they have grown beyond what keeps them exact; 0 before. */
