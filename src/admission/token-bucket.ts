@@ -101,7 +101,7 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
     },
     released(request, key, usage, nowMs) {
       const booked = checked(costOf(request, key));
-      // What came back before the end fills the bucket first: a later charge must find it.
+      // Tokens that came back before the end fill the bucket first: a later charge must find it.
       if (nowMs !== undefined) refill(nowMs);
       if (usage === undefined) tokens = Math.min(capacity, tokens + booked);
       else if (settle !== false && totalTokens(usage) > 0) tokens = Math.min(capacity, tokens + booked - checked(actualCost(usage)));

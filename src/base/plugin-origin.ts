@@ -1,11 +1,11 @@
 /**
- * What plugins of configuration files were made of: two of one definition, with equal parameters and the same plugins behind their
- * references, do the same. A controller keeps the one that it has then, with what it has learnt.
+ * The origin of plugins of configuration files: two of one definition, with equal parameters and the same plugins
+ * behind their references, do the same. A controller keeps the one that it has then, with what it has learnt.
  */
 
 /** How one plugin was made. */
 export interface PluginOrigin {
-  /** What made it; compared by identity. */
+  /** The definition that made it; compared by identity. */
   readonly definition: object;
   /** As its schema read them, defaults filled in. */
   readonly parameters: unknown;

@@ -28,9 +28,12 @@ export interface BatchDispatcherOptions extends RetryPolicy {
   initial?: number | undefined;
   /** The most in flight, whatever is told, an integer from 1 up. @default 64 */
   max?: number | undefined;
-  /** What a window of answers adds to the window, above 0. @default 1 */
+  /** The growth of the window with each window of answers, above 0. @default 1 */
   increase?: number | undefined;
-  /** What a refusal leaves of the window, above 0 and below 1. Refusals of requests that were sent together count once. @default 0.5 */
+  /**
+   * The part of the window that a refusal leaves, above 0 and below 1. Refusals of requests that were sent together
+   * count once. @default 0.5
+   */
   decrease?: number | undefined;
   /** How long nothing is sent after the gateway told of no headroom, while nothing is in flight; ms above 0. @default 1000 */
   probeMs?: number | undefined;
@@ -45,7 +48,7 @@ export interface BatchDispatcher {
   readonly fetch: Fetch;
   /** Requests that may be in flight as far as answers taught it. */
   readonly window: number;
-  /** What the gateway told last of its band; undefined when its last answer told nothing. */
+  /** The room that the gateway told last of its band; undefined when its last answer told nothing. */
   readonly headroom: number | undefined;
   readonly inFlight: number;
   /** Requests that wait for their turn here. */
@@ -141,7 +144,7 @@ class Dispatcher implements BatchDispatcher {
     }
   }
 
-  /** What an answer tells. Returns the pause after a refusal that may be sent again. */
+  /** Learns from an answer. Returns the pause after a refusal that may be sent again. */
   private learn(response: Response, attempt: number, decreases: number): number | undefined {
     const { max, increase, decrease, probeMs, clock } = this.settings;
     const { status, headers } = response;

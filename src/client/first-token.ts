@@ -57,7 +57,7 @@ export async function fetchToFirstToken(
   }
 }
 
-/** What was read, and then the rest, no faster than it is asked for. */
+/** The part that was read, and then the rest, no faster than it is asked for. */
 function joined(chunks: Uint8Array[], reader: ReadableStreamDefaultReader<Uint8Array>): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {

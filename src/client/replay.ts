@@ -1,4 +1,4 @@
-/** What a request is made of, so that it can be sent again. */
+/** The parts of a request, so that it can be sent again. */
 
 /** The input to send while the request may be needed again: a `Request` gives its body only once. */
 export function replayableInput<I extends string | URL | Request>(input: I, init: RequestInit | undefined): I | Request {

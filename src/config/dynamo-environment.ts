@@ -1,6 +1,7 @@
 /**
- * What Dynamo's environment variables for request rejection mean, as options of headgate. Nothing here reads `process.env`: a host
- * passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports an error.
+ * Reads Dynamo's environment variables for request rejection as options of headgate. Nothing here reads `process.env`:
+ * a host passes it. A variable that Dynamo ignores (empty, no number) is ignored here too, except where Dynamo reports
+ * an error.
  */
 import { type BusyThresholds, busyThresholdDetector, type ConfigIssue, FlowConfigError, schemas } from '../index.js';
 
@@ -14,7 +15,7 @@ export interface DynamoEnvironmentOptions {
    * @default 'backend-gate'
    */
   release?: 'backend-gate' | 'tcp-channel' | undefined;
-  /** What `automaticConcurrencyLimit` says of the engine; counts where no limit is set. `backend-gate` only. */
+  /** The answer of `automaticConcurrencyLimit` for the engine; counts where no limit is set. `backend-gate` only. */
   automaticLimit?: number | undefined;
 }
 

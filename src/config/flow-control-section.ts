@@ -13,8 +13,8 @@ const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
 const limitNames = ['maxRequests', 'maxBytes'] as const;
 
 /**
- * What a file that is silent means. `llm-d`: as the reference has it, flows are mere labels, and a full queue rejects. `headgate`: flows
- * take turns, and a full queue drops from the flow with most waiting.
+ * The meaning of a file that is silent. `llm-d`: as the reference has it, flows are mere labels, and a full queue
+ * rejects. `headgate`: flows take turns, and a full queue drops from the flow with most waiting.
  */
 export type ConfigDefaults = 'llm-d' | 'headgate';
 

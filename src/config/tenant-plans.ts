@@ -1,5 +1,5 @@
 /**
- * What a file says of single flows: settings under their names, or tenants with plans that several of them share.
+ * Reads the settings of single flows: settings under their names, or tenants with plans that several of them share.
  *
  *     plans:   { free: { maxInFlight: 4 }, team: { weight: 4, maxInFlight: { requests: 32, tokens: 200k } } }
  *     tenants: { acme: team, '*': free }                               '*': the plan of every tenant that has no other

@@ -1,6 +1,6 @@
 /**
- * What of a pool can be had now: its members without those that are ill, draining or marked as overloaded. They are no capacity, and
- * what runs on them takes none of it. Each controller has one, and judges its pool by it.
+ * The part of a pool that can be had now: its members without those that are ill, draining or marked as overloaded.
+ * They are no capacity, and what runs on them takes none of it. Each controller has one, and judges its pool by it.
  *
  * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that can be had at that instant; it is another array whenever
  * members, labels, weights, states or marks have changed.

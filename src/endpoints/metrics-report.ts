@@ -5,7 +5,9 @@ import { parse } from '../base/schema/parse.js';
 import { number } from '../base/schema/types.js';
 import type { EndpointMetrics, RankLoad } from './endpoint.js';
 
-/** What a report says of one rank: a figure that is left out stays as last reported, null says that it is not known any more. */
+/**
+ * The report of one rank: a figure that is left out stays as last reported, null says that it is not known any more.
+ */
 export type RankReport = { readonly [K in keyof RankLoad]: RankLoad[K] | null };
 
 /** A report without a sample time was sampled now. */

@@ -87,7 +87,7 @@ export class FetchCall {
     return isReplayable(this.body);
   }
 
-  /** What to give to fetch, for this URL and with these headers beside the caller's. */
+  /** The options for fetch, for this URL and with these headers beside the caller's. */
   request(url: string | URL, more: Readonly<Record<string, string>>, signal: AbortSignal): [string | URL | Request, RequestInit] {
     const headers = new Headers(this.headers);
     for (const [name, value] of Object.entries(more)) headers.set(name, value);

@@ -11,7 +11,10 @@ export interface ContextStorage<T> {
   getStore(): T | undefined;
 }
 
-/** What a host leaves in `context`: the flow, and when calls should stop. The option `context` of the adapters leaves a whole one. */
+/**
+ * The notes that a host leaves in `context`: the flow, and when calls should stop. The option `context` of the adapters
+ * leaves a whole one.
+ */
 export interface CallContext extends Partial<Classification> {
   readonly signal?: AbortSignal | undefined;
 }

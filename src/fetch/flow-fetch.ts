@@ -28,7 +28,7 @@ export interface FetchRequest extends HttpFlowRequest<FetchCall> {
   readonly maxOutputTokens?: number | undefined;
 }
 
-/** What happened to requests since the fetch was made. */
+/** Counts of what happened to requests since the fetch was made. */
 export interface FetchCounts {
   /** Answers that nobody read or cancelled, and whose seat came back when they were collected. A caller forgets them; see the docs. */
   readonly unread: number;

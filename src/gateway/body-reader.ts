@@ -142,7 +142,7 @@ export class BodyReader {
     }
   }
 
-  /** What one sender may have in work. A share has room for one body at least. */
+  /** Bytes that one sender may have in work. A share has room for one body at least. */
   private shareFor(mostBytes: number): number {
     const { maxReadingBytes } = this.limits;
     return Math.max(maxReadingBytes / shares, Math.min(mostBytes, maxReadingBytes));

@@ -63,7 +63,7 @@ export class Call {
   isPassedOn = false;
   /** And it is a success. */
   isServed = false;
-  /** Who ended an answer that had begun. */
+  /** The one that ended an answer that had begun. */
   cutBy: 'client' | 'upstream' | 'timeout' | 'eviction' | undefined = undefined;
   /** The code of the failure, for the log. */
   failure: string | undefined = undefined;

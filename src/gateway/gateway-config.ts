@@ -146,7 +146,7 @@ export interface GatewayConfig {
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
   /** Whether answers say how many requests more may wait in the band of theirs. */
   readonly bandHeadroom: boolean;
-  /** What this gateway shares with its replicas; undefined: every limit is its own. */
+  /** The state that this gateway shares with its replicas; undefined: every limit is its own. */
   readonly sharedState: SharedStateConfig | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;

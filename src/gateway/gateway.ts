@@ -43,7 +43,7 @@ export interface Gateway {
   readonly adminUrl: string;
   readonly flow: FlowController<GatewayRequest>;
   readonly pool: EndpointPool;
-  /** What this replica holds of shared limits now; empty without `sharedState`. */
+  /** The part of shared limits that this replica holds now; empty without `sharedState`. */
   readonly shares: readonly LeaseStatus[];
   /**
    * Puts another configuration into force: limits, policies, servers, keys. Nothing that waits or runs is dropped.

@@ -9,7 +9,7 @@ export interface ImportPluginsOptions {
   readonly from?: string | undefined;
   /** Modules besides those of the file; they need not have plugins. @default none */
   readonly modules?: readonly string[] | undefined;
-  /** What the plugins are added to. @default defaultRegistry() */
+  /** The registry that the plugins are added to. @default defaultRegistry() */
   readonly registry?: PluginRegistry | undefined;
 }
 

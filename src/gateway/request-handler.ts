@@ -105,7 +105,7 @@ export class RequestHandler {
   revocationOf(req: NodeRequest): string | undefined {
     const sender = knownCallOf(req)?.sender;
     const { senders } = this.setup;
-    // Who needed no key when the request came has none that could have been taken out.
+    // A sender that needed no key when the request came has none that could have been taken out.
     if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
     return senders.identify(req.headers)?.tenant === sender.tenant ? undefined : 'its API key was revoked while it waited';
   }

@@ -21,8 +21,8 @@ export interface SharedStateConfig {
   /** Of the engine: `redis://…` or `rediss://…`. May hold a password. */
   readonly url: string;
   /**
-   * What is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint of weight 1. Undefined: nothing,
-   * because only quotas are shared.
+   * The thing that is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint
+   * of weight 1. Undefined: nothing, because only quotas are shared.
    */
   readonly limits: 'maxConcurrency' | 'maxTokens' | 'endpointConcurrency' | undefined;
   readonly limit: number;
@@ -31,7 +31,7 @@ export interface SharedStateConfig {
   readonly leases: LeaseOptions & { readonly leaseDuration: number };
 }
 
-/** What replicas share. */
+/** The state that replicas share. */
 export class SharedState {
   /** Undefined where no limit is shared. */
   readonly detector: LeasedDetector | undefined;
@@ -67,7 +67,7 @@ export class SharedState {
     for (const detector of detectors) if (hasQuotas(detector)) detector.drawFrom(this.quotas);
   }
 
-  /** What this replica holds, for pages. */
+  /** The holdings of this replica, for pages. */
   get held(): { readonly leases: readonly LeaseStatus[]; readonly quotas: SharedQuotas | undefined } {
     const { detector, quotas } = this;
     return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };

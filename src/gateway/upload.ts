@@ -12,7 +12,7 @@ export interface UploadLimits {
   readonly minBytesPerSecond: number;
 }
 
-/** What `receive` hands the pieces of a body to. */
+/** The receiver of the pieces of a body. */
 export interface PieceReceiver {
   /** Called for each piece when it arrives; may throw. */
   arrived(chunk: Buffer): void;

@@ -92,7 +92,7 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
     if (control.context !== undefined) instance.addHook('preValidation', enterAgainHook);
     done();
   }
-  // What fastify-plugin would do: the hook is for the instance that registers the plugin, not for a child of it.
+  // As fastify-plugin does it: the hook is for the instance that registers the plugin, not for a child of it.
   return Object.assign(flowControlPlugin, {
     [Symbol.for('skip-override')]: true,
     [Symbol.for('fastify.display-name')]: 'headgate',

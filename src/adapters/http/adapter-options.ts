@@ -31,7 +31,10 @@ export interface HttpFlowRequest<Req> extends FlowRequest, PlacementHints {
 /** Which flow a request belongs to, and what flow control should know of it. */
 export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'maxWaitMs' | 'sloTtftMs'>, PlacementHints {}
 
-/** What a request leaves for the calls that it causes: its flow, where its session or its key sends it, and when they should stop. */
+/**
+ * The notes of a request for the calls that it causes: its flow, where its session or its key sends it, and when they
+ * should stop.
+ */
 export interface RequestContext extends PlacementHints {
   readonly fairnessId: string;
   readonly priority: number;
@@ -142,7 +145,7 @@ export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, opti
   }
 }
 
-/** What `classify` must return, where it did not. */
+/** Says what `classify` must return, where it did not. */
 export function wrongClassification(got: string): FlowConfigError {
   const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
   return new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]);

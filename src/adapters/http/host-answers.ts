@@ -1,6 +1,6 @@
 /**
- * What functions of the host answer about a drop, checked before it is sent: platforms throw at a status or a header that they cannot
- * write, some of them where nobody listens.
+ * Checks what functions of the host answer about a drop before it is sent: platforms throw at a status or a header that
+ * they cannot write, some of them where nobody listens.
  */
 import { FlowConfigError, schemas } from '../../index.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';

@@ -1,4 +1,4 @@
-/** What the option `context` holds while a request runs. Invariant: it makes no signal that nobody asks for. */
+/** The content of the option `context` while a request runs. Invariant: it makes no signal that nobody asks for. */
 import type { Lease } from '../../index.js';
 import type { PlacementHints, RequestContext } from './adapter-options.js';
 

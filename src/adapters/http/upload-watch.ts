@@ -26,7 +26,7 @@ class Upload implements Linked<Upload> {
   previous: Upload | undefined = undefined;
   next: Upload | undefined = undefined;
   isWatched = true;
-  /** What had come at the last look. */
+  /** Bytes that had come at the last look. */
   bytes: number = Number.NaN;
   silentMs = 0;
   /** Time in which the client was to send, and what it sent in it. */
@@ -85,7 +85,7 @@ export class UploadWatch {
     // A loop that was busy is no fault of the clients.
     const spentMs = Math.min(this.clock.now() - this.lookedAtMs, 2 * this.periodMs);
     this.timer = undefined;
-    // What is ended may take others with it.
+    // Ending one may end others.
     for (const upload of [...this.uploads]) {
       if (!upload.isWatched) continue;
       const state = upload.look();

@@ -1,8 +1,8 @@
-/** Who may be believed, by the address of the connection. */
+/** Decides by the address of the connection whether its sender is believed. */
 import { BlockList, isIP } from 'node:net';
 import { FlowConfigError, schemas } from '../../index.js';
 
-/** What has an address: a request of node:http, of Express and of Fastify's `req.raw`. */
+/** A request with an address: one of node:http, of Express and of Fastify's `req.raw`. */
 interface Connected {
   readonly socket: { readonly remoteAddress?: string | undefined };
 }

@@ -1,6 +1,6 @@
 /** Where waiting requests stand in line, the contract of both queues. */
 
-/** What a queue must know of its members. */
+/** A member, as far as a queue must know it. */
 export interface Queued {
   /** False once the member was cancelled, expired or displaced. */
   readonly isWaiting: boolean;

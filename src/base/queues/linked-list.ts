@@ -8,7 +8,7 @@
  * (`test/structural/garbage.test.ts`). The links of a member that has left are cleared.
  */
 
-/** What a member must carry. Written by the list alone. */
+/** The links of a member. Written by the list alone. */
 export interface Linked<T> {
   previous: T | undefined;
   next: T | undefined;

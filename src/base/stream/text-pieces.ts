@@ -30,7 +30,7 @@ export class TextPieces {
     return decoder.decode(piece, { stream: !isWhole });
   }
 
-  /** What is left of a character that was cut off. */
+  /** The text for a character that was cut off. */
   end(): string {
     return this.decoder?.decode() ?? '';
   }

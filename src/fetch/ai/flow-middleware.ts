@@ -38,7 +38,7 @@ export interface FlowMiddlewareOptions extends ErrorResponseOptions {
   idleTimeout?: Duration | undefined;
 }
 
-/** What `wrapLanguageModel` takes, and the counts of the calls. */
+/** The middleware for `wrapLanguageModel`, and the counts of the calls. */
 export interface FlowMiddleware {
   readonly specificationVersion: 'v4';
   /** Streams that nobody read or cancelled, and whose seat came back when they were collected. */

@@ -1,6 +1,6 @@
 /** The part of the AI SDK's language models, specification 4, that the middleware uses. Structural: nothing of the SDK is imported. */
 
-/** What a call asks for. */
+/** The options of a call. */
 export interface CallParams {
   readonly prompt: unknown;
   readonly maxOutputTokens?: number | undefined;
@@ -38,7 +38,7 @@ export interface Model {
   readonly modelId: string;
 }
 
-/** What the call consumed; what the provider does not tell is left out. */
+/** The consumption of the call; figures that the provider does not tell are left out. */
 export function usageOf({ inputTokens, outputTokens }: ModelUsage): {
   promptTokens?: number;
   completionTokens?: number;

@@ -23,7 +23,7 @@ export interface CheckArguments {
   readonly modules: readonly string[];
 }
 
-/** What `headgate simulate` was asked for. */
+/** The arguments of `headgate simulate`. */
 export interface SimulateArguments {
   readonly file: string | undefined;
   readonly compare: readonly string[];

@@ -1,6 +1,6 @@
 /**
- * What the command says on standard error: in the format of the file as soon as the file says it, so that every line can be read by the same
- * program, start-up, warnings of Node and the last words before a crash included.
+ * Writes the log of the command on standard error: in the format of the file as soon as the file says it, so that every
+ * line can be read by the same program, start-up, warnings of Node and the last words before a crash included.
  */
 import { format as formatted } from 'node:util';
 import { readYaml } from '../../config/read-yaml.js';
@@ -74,7 +74,7 @@ export class CommandLog {
   }
 }
 
-/** What is no text of YAML, and what says nothing, is logged as text. */
+/** The format that the file asks for; text where it says nothing or is no YAML. */
 function formatOf(source: string): LogFormat {
   const [file] = readYaml(source, () => {});
   const log: unknown = Reflect.get(Object(file?.value), 'log');

@@ -85,7 +85,10 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
   ];
 }
 
-/** What holds for all replicas together, and what each has for itself. Not the URL, which may hold a password. */
+/**
+ * The settings that hold for all replicas together, and those that each has for itself. Not the URL, which may hold a
+ * password.
+ */
 function sharedBy({ sharedState }: GatewayConfig): string {
   if (sharedState === undefined) return 'nothing: every limit is that of one replica';
   const { limits, limit, leases, quotas } = sharedState;

@@ -129,10 +129,10 @@ const perReplica: Readonly<Record<string, string>> = {
   'session-limit-detector': 'its sessions are counted',
 };
 
-/** What code can share, and files cannot. */
+/** State that code can share, and files cannot. */
 const inCode: Readonly<Record<string, string>> = { 'session-limit-detector': '; in code sharedSessions() shares them' };
 
-/** What each replica has for itself of quotas. */
+/** Quotas that each replica has for itself. */
 function quotaLints({ quotas }: NonNullable<GatewayConfig['sharedState']>, text: string): string[] {
   const declared = declaredPlugins(text).filter(({ type }) => type === 'quota-detector');
   if (declared.length === 0) return [];

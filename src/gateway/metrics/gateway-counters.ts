@@ -1,4 +1,4 @@
-/** What the gateway counts of its own: answers, servers, tokens. Plain numbers, a few increments for each request. */
+/** The counters of the gateway itself: answers, servers, tokens. Plain numbers, a few increments for each request. */
 import type { Call } from '../call.js';
 import { Counts } from './counts.js';
 
@@ -65,7 +65,7 @@ export class GatewayCounters {
   }
 }
 
-/** Who made the answer. */
+/** The source of the answer. */
 function sourceOf({ drop, failure, req, isPassedOn }: Call): 'upstream' | 'flow_control' | 'gateway' {
   if (isPassedOn) return 'upstream';
   const isEvicted = failure === undefined && req.flow?.lease.isEvicted === true;

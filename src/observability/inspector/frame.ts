@@ -77,7 +77,7 @@ export interface FrameWait {
   readonly why: string;
 }
 
-/** What `view=json` answers, and what each server-sent event carries. Rates are per second, times in ms. */
+/** The answer of `view=json`, and the content of each server-sent event. Rates are per second, times in ms. */
 export interface InspectorFrame {
   readonly atMs: number;
   readonly intervalMs: number;

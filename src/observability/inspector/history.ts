@@ -8,7 +8,7 @@ import type { Clock, FlowStats } from '../../index.js';
 import { FlowHistory, spanMs } from './flow-history.js';
 import type { InspectedFlow } from './options.js';
 
-/** What happened in a span, and how things stood at its end. */
+/** Counts of a span, and the state at its end. */
 export interface HistorySpan {
   readonly dispatched: number;
   readonly rejected: number;

@@ -6,7 +6,7 @@ import type { InspectorRequest } from './options.js';
 export interface BasicLoginOptions {
   /** Of any name; the password alone decides. At least one character. */
   readonly password: string;
-  /** What the browser shows. @default 'headgate' */
+  /** The name that the browser shows. @default 'headgate' */
   readonly realm?: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** What `inspector` can be told, and the checks of it. */
+/** The options of `inspector`, and their checks. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import {
   type Clock,
@@ -59,8 +59,8 @@ export interface InspectorOptions {
   /** Of each, how much a frame shows; the rest is counted. @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 12 standings, 64 endpoints */
   bounds?: OverviewBounds | undefined;
   /**
-   * What this replica holds of limits that it shares with others, asked for each frame: `() => ({ leases: shared.status, quotas })`, of
-   * `headgate/redis`. @default nothing is shown
+   * Tells the part of shared limits that this replica holds, asked for each frame: `() => ({ leases: shared.status,
+   * quotas })`, of `headgate/redis`. @default nothing is shown
    */
   shared?: (() => InspectedShares) | undefined;
   /** @default the platform's monotonic clock */

@@ -30,7 +30,7 @@ export interface InspectedEngine {
   readonly problem?: { readonly message: string } | undefined;
 }
 
-/** What a replica shares with others. */
+/** The state that a replica shares with others. */
 export interface InspectedShares {
   readonly leases: readonly InspectedLease[];
   /** The quotas that are bought ahead: `sharedQuotas`. */

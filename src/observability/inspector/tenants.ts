@@ -24,7 +24,9 @@ export interface FrameTenant {
   readonly cap: FrameCap | null;
 }
 
-/** What a tenant may run at a time, and what counts towards it; a cap of its own counts what it runs in all bands. Null: unlimited. */
+/**
+ * The cap of a tenant, and what counts towards it; a cap of its own counts what it runs in all bands. Null: unlimited.
+ */
 export interface FrameCap {
   readonly requests: number;
   readonly maxRequests: number | null;

@@ -1,4 +1,4 @@
-/** What waits in a band by fairness ID, as a bounded label tells them apart. */
+/** Waiting requests of a band by fairness ID, as a bounded label tells them apart. */
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { ControllerFigures } from '../../index.js';
 

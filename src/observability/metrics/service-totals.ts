@@ -8,7 +8,7 @@ import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import type { BandFigures } from './labelled-flows.js';
 
 interface BandTotals {
-  /** What each fairness ID had when it was last read; `otherLabel` for those that the band does not tell apart. */
+  /** The totals of each fairness ID when it was last read; `otherLabel` for those that the band does not tell apart. */
   seen: Map<string, number>;
   readonly totals: Map<string, number>;
 }

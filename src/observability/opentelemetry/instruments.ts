@@ -220,7 +220,7 @@ export const attributes = {
   /** `requests` or `bytes`. */
   resource: 'flow_control.resource',
   pool: 'flow_control.pool',
-  /** Who shares a quota. */
+  /** The group that shares a quota. */
   quotaGroup: 'flow_control.quota.group',
   quotaUnit: 'flow_control.quota.unit',
   /** The span of a quota, seconds. */

@@ -11,7 +11,7 @@ import type { Figure } from './lasting-rows.js';
 
 const { attributes } = instruments;
 
-/** What figures are told with. */
+/** The attributes that figures are told with. */
 export interface Readings {
   readonly constant: Attributes;
   /** Undefined: fairness IDs are not told. */

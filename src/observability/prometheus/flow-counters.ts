@@ -29,7 +29,7 @@ const noOutcomes: OutcomeCounts = {
 /** Priorities that clients may bring up beside the configured ones. */
 const mostPriorities = 100;
 
-/** What waits under one set of labels. */
+/** Waiting requests under one set of labels. */
 export interface QueueRow {
   readonly labels: Labels;
   requests: number;
@@ -93,7 +93,7 @@ export class FlowCounters {
   private lastCell = this.otherPriorities;
   private readonly most: number;
   private readonly maxSeries: number;
-  /** What there is in all cells together. */
+  /** The numbers of series and rows in all cells together. */
   private series = 0;
   private enqueueSeries = 0;
   private rowCount = 0;
@@ -153,7 +153,7 @@ export class FlowCounters {
     for (const { flows } of this.allCells()) for (const { enqueueDurations } of flows.values()) yield* enqueueDurations.values();
   }
 
-  /** What waits of every flow that was heard of, by models. */
+  /** Waiting requests of every flow that was heard of, by models. */
   *rows(): Iterable<QueueRow> {
     for (const { flows } of this.allCells()) for (const { rows } of flows.values()) yield* rows.values();
   }

@@ -16,7 +16,7 @@ import type { PrometheusMetricsOptions } from './options.js';
 import type { Labels, Sample } from './scraped-metric.js';
 import { Victims } from './victims.js';
 
-/** What metrics are made from. */
+/** The readings that metrics are made from. */
 export interface FlowReadings {
   /** On metrics that have the label in any case. */
   readonly pool: Labels;
@@ -33,7 +33,7 @@ export interface FlowReadings {
   serviceRows(): Iterable<Sample>;
   /** How far fairness IDs that wait, and have a label, are ahead of those that go next. */
   lagRows(): Iterable<Sample>;
-  /** What runs, by flow as the labels tell flows apart. */
+  /** Running requests, by flow as the labels tell flows apart. */
   inFlightRows(): Iterable<InFlightRow>;
 }
 

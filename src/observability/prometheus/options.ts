@@ -1,4 +1,4 @@
-/** What `prometheusMetrics` can be told, and the checks of it. */
+/** The options of `prometheusMetrics`, and their checks. */
 import { type FlowRequest, type SaturationDetector, schemas } from '../../index.js';
 import type { MetricsRegister } from './scraped-metric.js';
 

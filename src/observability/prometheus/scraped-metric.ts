@@ -17,7 +17,7 @@ export interface Sample {
   readonly metricName?: string;
 }
 
-/** What a registry needs of a metric. */
+/** A metric, as far as a registry needs it. */
 export interface RegisteredMetric {
   get(): Promise<unknown>;
   reset(): void;
@@ -30,7 +30,7 @@ export interface MetricsRegister {
   getSingleMetric(name: string): unknown;
 }
 
-/** What a metric is, and where its samples come from. `S` is who reports it. */
+/** One kind of metric, and where its samples come from. `S` is the one who reports it. */
 export interface Family<S> {
   /** Without the prefix. */
   readonly name: string;
@@ -84,8 +84,9 @@ class ScrapedMetric<S> implements RegisteredMetric {
   }
 
   /**
-   * What prom-client prints from, where it knows this method; otherwise it takes `get`. The samples are those of this moment; what is long to
-   * print waits for a turn of the event loop of its own, so that a scrape does not stop everything else.
+   * prom-client prints from this where it knows the method; otherwise it takes `get`. The samples are those of this
+   * moment; what is long to print waits for a turn of the event loop of its own, so that a scrape does not stop
+   * everything else.
    */
   async getForPromString(): Promise<object> {
     const samples = this.samples();

@@ -1,4 +1,4 @@
-/** What a replica holds of shared limits, in a registry of prom-client. */
+/** Metrics of the part of shared limits that a replica holds, in a registry of prom-client. */
 import type { Observation } from '../metrics/observed-flow.js';
 import { expose, type Family, type MetricsRegister, type Sample } from './scraped-metric.js';
 
@@ -21,7 +21,7 @@ export interface ObservedLease {
   readonly engine: ObservedEngine;
 }
 
-/** What quotas that replicas share tell: `sharedQuotas()` of `headgate/redis`. */
+/** Metrics of quotas that replicas share: `sharedQuotas()` of `headgate/redis`. */
 export interface ObservedQuotas {
   readonly name: string;
   readonly status: readonly ObservedQuota[];

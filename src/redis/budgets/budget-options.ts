@@ -1,19 +1,19 @@
-/** What shared budgets can be told, and the checks of it. */
+/** The options of shared budgets, and their checks. */
 import { type AdmissionKey, type Clock, type Duration, realClock, type Schema, schemas, type Usage } from '../../index.js';
 import { keyName } from '../leases/lease-options.js';
 
-/** What a request costs: an estimate at admission, without usage, and the actual cost at its end. */
+/** The cost of a request: an estimate at admission, without usage, and the actual cost at its end. */
 export type BudgetCost<R = unknown> = (request: R, key: AdmissionKey, usage: Usage | undefined) => number;
 
 /** One rate: so much for each span of time, with a burst. */
 export interface SharedBudget<R = unknown> {
   /** Names the rate in keys and messages: `rpm`, `tpm`, `eur`. */
   readonly name: string;
-  /** What may be spent in each `per`, above 0. */
+  /** The amount that may be spent in each `per`, above 0. */
   readonly limit: number;
   /** @default '1m' */
   readonly per?: Duration | undefined;
-  /** What may be spent at once, above 0. @default `limit` */
+  /** The amount that may be spent at once, above 0. @default `limit` */
   readonly burst?: number | undefined;
   /** `requests`: 1 each; `tokens`: the request's `tokens`, then what it reported; or a function. @default 'requests' */
   readonly cost?: 'requests' | 'tokens' | BudgetCost<R> | undefined;
@@ -26,7 +26,7 @@ export interface SharedBudgetsOptions<R = unknown> {
   readonly budgets: readonly SharedBudget<R>[];
   /** Opens the names of keys. @default 'headgate' */
   readonly prefix?: string | undefined;
-  /** Who pays. @default the fairness ID */
+  /** Names the payer. @default the fairness ID */
   readonly payer?: ((request: R, key: AdmissionKey) => string) | undefined;
   /** Whether keys hold a hash of who pays, and not the name. @default false */
   readonly hashKeys?: boolean | undefined;
@@ -146,7 +146,7 @@ export function partOf(fallback: BudgetSettings['fallback'], replicas: () => num
   return fallback === 'full' ? 1 : 1 / Math.max(1, replicas());
 }
 
-/** What `amount` takes of the rate, µs; rounded so that nothing is given away. */
+/** The span of the rate that `amount` takes, µs; rounded so that nothing is given away. */
 export function spanOf({ limit, periodUs }: Rate, amount: number): number {
   const span = (amount * periodUs) / limit;
   // A sum of rounding errors is not a microsecond.

@@ -15,12 +15,12 @@ import { LocalRates } from './local-rate.js';
 import { BudgetEngine } from './shared-budgets.js';
 
 export interface SharedBudgetAdmissionOptions<R = unknown> extends SharedBudgetsOptions<R> {
-  /** What a replica buys at once of a limit, as seconds of its rate. @default 1 / (2 · replicas) */
+  /** The part of a limit that a replica buys at once, as seconds of its rate. @default 1 / (2 · replicas) */
   readonly chunkSeconds?: number | undefined;
 }
 
 export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
-  /** What this replica has bought and not used, of each budget; undefined for a payer that is not known here. */
+  /** Units that this replica has bought and not used, of each budget; undefined for a payer that is not known here. */
   balance(payer: string): Readonly<Record<string, number>> | undefined;
   readonly engine: LinkFigures;
   onProblem(listener: (problem: EngineProblem) => void): () => void;
@@ -28,7 +28,7 @@ export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
   close(): Promise<void>;
 }
 
-/** What one payer has here. */
+/** The budgets of one payer here. */
 interface Account {
   readonly balances: number[];
   isBuying: boolean;

@@ -34,7 +34,7 @@ export interface BudgetTicket {
   refund(): Promise<void>;
 }
 
-/** What is left of each budget, by its name. */
+/** The rest of each budget, by its name. */
 export type BudgetBalance = Readonly<Record<string, number>>;
 
 /** The part of a controller that `guard` needs. */
@@ -45,7 +45,7 @@ export interface GuardedFlow<R extends FlowRequest> extends FlowGate<R> {
 export interface SharedBudgets<R = unknown> {
   /** Takes the estimate of a request from all budgets, or from none. One round trip, or at most `callTimeout`. Never rejects. */
   take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal>;
-  /** What is left for a payer; undefined while the engine is away. */
+  /** The rest of the budgets of a payer; undefined while the engine is away. */
   peek(payer: string): Promise<BudgetBalance | undefined>;
   /** The gate with the budgets in front: refused requests are `RejectedCapacity` by policy `shared-budgets`; the others settle at release. */
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q>;
@@ -97,7 +97,7 @@ export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedB
     const settle = async (actual: readonly number[]): Promise<void> => {
       if (!isOpen) return;
       isOpen = false;
-      // What was used here without the engine is charged later, unless a whole burst has passed since.
+      // Units that were used here without the engine are charged later, unless a whole burst has passed since.
       const isOld = (periodUs: number): boolean => localAtMs !== undefined && (settings.clock.now() - localAtMs) * 1_000 > periodUs;
       const differences = actual.map((amount, index) => {
         const { periodUs } = settings.rates[index] as BudgetSettings['rates'][number];

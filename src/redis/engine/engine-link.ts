@@ -61,7 +61,7 @@ export class EngineLink {
   private problem: EngineProblem | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
-  /** What the client last said of its connection, since the last answer. */
+  /** The last words of the client about its connection, since the last answer. */
   private connectionError: unknown = undefined;
   private readonly settings: LinkSettings;
   private readonly caller: ScriptCaller;

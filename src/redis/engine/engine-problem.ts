@@ -1,4 +1,4 @@
-/** What went wrong with a call of the engine, in words that help: what happened, and what to do about it. */
+/** Explains a failed call of the engine in words that help: what happened, and what to do about it. */
 
 /**
  * - `unreachable`, `timeout`: no connection, or no answer in time; `breaker-open`, `busy`: not asked, because it did not answer before.

@@ -1,4 +1,4 @@
-/** Who hears of problems: each kind once, until the engine has answered again. */
+/** Listeners for problems. They hear each kind once, until the engine has answered again. */
 import type { EngineProblem } from './engine-problem.js';
 
 export class ProblemListeners {

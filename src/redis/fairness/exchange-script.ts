@@ -1,5 +1,5 @@
 /**
- * What flows have received over all replicas.
+ * The cost that flows have received over all replicas.
  *
  *     KEYS  hash flow → cost, sorted set flow → last heard of, ms; both in one slot
  *     ARGV  how long a flow is remembered, ms; number of flows; then for each flow its name and the cost to add, in thousandths

@@ -67,9 +67,9 @@ const optionsSchema = object({
 
 /** The account of one flow with the others, in thousandths of cost. */
 interface Account {
-  /** What was received here and told. */
+  /** The cost that was received here and told. */
   told: number;
-  /** What all replicas had received by the last answer; undefined before the first. */
+  /** The cost that all replicas had received by the last answer; undefined before the first. */
   total: number | undefined;
 }
 

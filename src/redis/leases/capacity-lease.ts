@@ -1,5 +1,5 @@
 /**
- * What one replica may use of one shared limit, by the last answer that it got.
+ * The part of one shared limit that one replica may use, by the last answer that it got.
  *
  *     answered ── grant ──► send time + lease ── no answer ──► fallback: safe share, 0, or a limit of its own
  *
@@ -9,14 +9,14 @@
 /** The limit of a replica that gets no answers: its safe share, 0, or a limit that it was given. */
 export type LeaseFallback = 'safe' | 'closed' | number;
 
-/** What a replica has to say of its demand when it calls. */
+/** The demand that a replica tells when it calls. */
 export interface LeaseDemand {
   readonly inFlight: number;
   /** In flight and waiting. */
   readonly wants: number;
 }
 
-/** What the engine answered. */
+/** The answer of the engine. */
 export interface Grant {
   readonly sequence: number;
   readonly grant: number;
@@ -42,7 +42,7 @@ export class CapacityLease {
   maxShare: number = Number.POSITIVE_INFINITY;
   /** The last answer; undefined before the first. */
   last: Grant | undefined = undefined;
-  /** What the last call told of the demand. */
+  /** The demand that the last call told. */
   toldWants = 0;
   /** The sequence number of the last call that was answered. */
   acknowledged = 0;
@@ -81,7 +81,7 @@ export class CapacityLease {
     return this.answeredSentAtMs + this.leaseMs;
   }
 
-  /** What it falls back to with `safe`. */
+  /** The limit that it falls back to with `safe`. */
   get safeShare(): number {
     if (this.last !== undefined) return this.last.safe;
     return this.isEngineAway ? this.firstShare : 0;

@@ -1,4 +1,4 @@
-/** What a replica tells of its leases. */
+/** The events of the leases of a replica. */
 import type { EngineProblem } from '../engine/engine-problem.js';
 import type { Grant } from './capacity-lease.js';
 

@@ -1,4 +1,4 @@
-/** What the leases of a pool can be told, and the checks of it. */
+/** The options of the leases of a pool, and their checks. */
 import { type Clock, type Duration, FlowConfigError, realClock, type Schema, schemas } from '../../index.js';
 import type { LeaseFallback } from './capacity-lease.js';
 import type { LeaseClientSettings } from './lease-client.js';

@@ -10,7 +10,7 @@ export interface LeaseStatus {
   readonly unit: 'requests' | 'tokens';
   /** Of all replicas together, as this one was told. */
   readonly limit: number;
-  /** What this replica may have in flight now. */
+  /** The limit on what this replica has in flight now. */
   readonly cap: number;
   /** The last answer's: what it was granted, its fair part, its safe share, replicas, and what all replicas hold. */
   readonly granted: number;

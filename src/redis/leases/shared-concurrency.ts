@@ -25,7 +25,7 @@ export interface WaitingFlow {
   stats(): { readonly waiting: number };
 }
 
-/** What is common to the detectors that hold leases. */
+/** The common part of the detectors that hold leases. */
 export interface LeasedDetector extends SaturationDetector {
   /** Its leases now: one, or one for each endpoint. */
   readonly status: readonly LeaseStatus[];
@@ -39,7 +39,7 @@ export interface LeasedDetector extends SaturationDetector {
 
 /** A detector whose limit is what this replica was granted. */
 export interface SharedConcurrency extends LeasedDetector {
-  /** What this replica may have in flight now. */
+  /** The limit on what this replica has in flight now. */
   readonly limit: number;
   /** Sets the limit of all replicas together; while they disagree, the smallest is in force. @throws FlowConfigError */
   setLimit(limit: number): void;

@@ -1,5 +1,5 @@
 /**
- * What a replica has bought of one quota and not used: lots, the oldest first.
+ * The part of one quota that a replica has bought and not used: lots, the oldest first.
  *
  * Invariant: `balance` is the sum of the lots; each unit was bought once, and is drawn or given back once.
  */
@@ -12,7 +12,7 @@ export class Lot {
   epoch: string;
   /** Its end on the scale of all that the bucket ever sold. */
   end: string;
-  /** Who sold it while the engine was away. */
+  /** The own part that sold it while the engine was away, and its sale. */
   readonly own: { readonly part: OwnPart; readonly taking: OwnTaking } | undefined;
 
   constructor(amount: number, epoch: string, end: string, own?: Lot['own']) {

@@ -6,7 +6,7 @@
  */
 import type { QuotaTerms, QuotaWindow } from '../../index.js';
 
-/** What one sale took. */
+/** The amount that one sale took. */
 export interface OwnTaking {
   amount: number;
 }
@@ -48,7 +48,7 @@ export class OwnPart {
     return this.window?.roomAtMs(amount, nowMs) ?? nowMs;
   }
 
-  /** What all replicas have used, if each took as much as this one. */
+  /** The amount that all replicas have used, if each took as much as this one. */
   usedByAll(nowMs: number): number {
     return this.window === undefined || this.part === 0 ? 0 : this.window.used(nowMs) / this.part;
   }

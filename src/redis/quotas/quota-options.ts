@@ -1,4 +1,4 @@
-/** What shared quotas can be told, and the checks of it. */
+/** The options of shared quotas, and their checks. */
 import { type Clock, type Duration, realClock, schemas } from '../../index.js';
 import { partOf, replicaCount } from '../budgets/budget-options.js';
 import { keyName } from '../leases/lease-options.js';

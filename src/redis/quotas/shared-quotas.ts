@@ -14,7 +14,7 @@ import { type QuotaSettings, quotaSettings, type SharedQuotasOptions } from './q
 import { quotaScript } from './quota-script.js';
 import { type Purchase, type Sale, SharedWindow } from './shared-window.js';
 
-/** What a replica has of one quota. */
+/** The part of one quota that a replica has. */
 export interface SharedQuotaStatus {
   /** The quota: its group, its unit and its span. */
   readonly key: string;

@@ -14,7 +14,7 @@ import { dust, Lot, Lots, Returns } from './lots.js';
 import { OwnPart } from './own-part.js';
 import type { QuotaSettings } from './quota-options.js';
 
-/** What the script answered. */
+/** The answer of the script. */
 export interface Sale {
   readonly epoch: string;
   readonly end: string;
@@ -22,7 +22,7 @@ export interface Sale {
   readonly level: number;
 }
 
-/** What the script is asked. */
+/** The arguments of the script. */
 export interface Purchase {
   /** Units per µs. */
   readonly rate: number;
@@ -37,7 +37,7 @@ export interface Purchase {
 /** Sends a purchase. Rejects with an EngineError. `onLate` hears an answer that came after the time limit. */
 export type Market = (key: string, purchase: Purchase, onLate: (sale: Sale) => void) => Promise<Sale>;
 
-/** What of a lot a running request took. */
+/** The part of a lot that a running request took. */
 interface Part {
   readonly lot: Lot;
   amount: number;
@@ -54,7 +54,10 @@ class SharedTaking {
   }
 }
 
-/** What a request weighs in the typical amount, when it is larger and when it is smaller than that: six of seven are smaller. */
+/**
+ * The weight of a request in the typical amount, when it is larger and when it is smaller than that: six of seven are
+ * smaller.
+ */
 const larger = 0.3;
 const smaller = 0.05;
 /** The part of a burst that may lie unused in all replicas together. */
@@ -214,7 +217,9 @@ export class SharedWindow implements QuotaWindow {
     return Math.max(1, this.settings.replicas());
   }
 
-  /** What is bought ahead: half a refresh of this replica's part, or two requests; of a small burst, a part. */
+  /**
+   * The amount that is bought ahead: half a refresh of this replica's part, or two requests; of a small burst, a part.
+   */
   private chunk(): number {
     const ofRate = (this.limit / this.perMs) * (this.settings.refreshMs / (2 * this.replicas()));
     return Math.min(Math.max(ofRate, 2 * this.typical), (this.burst * mostAhead) / this.replicas());
@@ -323,7 +328,7 @@ export class SharedWindow implements QuotaWindow {
     const part = this.settings.ownPart();
     this.own ??= new OwnPart(this.terms, part, this.levelAt(nowMs), nowMs);
     const { own } = this;
-    // What was sent may have been given back: twice would be too much.
+    // A purchase that was sent may have been given back: twice would be too much.
     if (isUnsent) for (const [lot, amount] of back) this.returns.add(lot, amount, nowMs);
     if (charge > 0) own.take(charge, nowMs);
     this.credit = undefined;

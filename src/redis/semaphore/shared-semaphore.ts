@@ -18,7 +18,10 @@ export interface SharedSemaphoreOptions {
   readonly limit: number;
   /** How long a permit lasts without renewal; it is renewed at a third of that. @default '30s' */
   readonly ttl?: Duration | undefined;
-  /** What `acquire` answers while the engine is away: a permit that it does not know (`open`), or none. @default 'closed' */
+  /**
+   * The answer of `acquire` while the engine is away: a permit that it does not know (`open`), or none.
+   * @default 'closed'
+   */
   readonly fallback?: 'open' | 'closed' | undefined;
   /** @default 'headgate' */
   readonly prefix?: string | undefined;

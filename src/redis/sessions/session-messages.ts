@@ -1,5 +1,5 @@
 /**
- * What replicas say of their sessions, as text.
+ * Messages of replicas about their sessions, as text.
  *
  * Invariant: whatever is read is bounded: names, numbers, and how many sessions one message tells of. Spans are told and no instants,
  * because clocks differ.

@@ -105,7 +105,7 @@ export function sharedSessions(
   const { name, prefix, hashKeys, clock, maxElsewhere } = parse(optionsSchema, options, 'sharedSessions');
   const self = newReplicaId();
   const channel = `${prefix}:{${name}}:sessions`;
-  /** What was last told of a session. */
+  /** The last message about a session. */
   const told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
   /**
    * Sessions that ended and were not told yet. Those that take their places here are told first, or replicas in which others wait would give

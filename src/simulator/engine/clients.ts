@@ -1,4 +1,4 @@
-/** What clients do beside sending: they lose patience, and they try again after a drop, within a budget. */
+/** Clients do more than send: they lose patience, and they try again after a drop, within a budget. */
 import { type RetryBudget, retryBudget } from '../../client/index.js';
 import { type Drop, explainDrop } from '../../index.js';
 import { type Sampler, samplerOf } from '../random/distributions.js';

@@ -1,4 +1,4 @@
-/** What a simulation found. Plain data: the same scenario and seed give the same text as JSON, on every engine. */
+/** The result of a simulation. Plain data: the same scenario and seed give the same text as JSON, on every engine. */
 import type { GroupFigures } from '../measures/group.js';
 import type { RequestRecord } from '../measures/request-record.js';
 import type { ServiceDifference } from '../measures/service-difference.js';

@@ -1,4 +1,7 @@
-/** What a simulation is made with, and its defaults. The same shape stands in scenario files, where `flow` is the gateway's own sections. */
+/**
+ * The options of a simulation, and their defaults. The same shape stands in scenario files, where `flow` is the
+ * gateway's own sections.
+ */
 import { type Duration, FlowConfigError, type FlowControllerOptions, type Schema, schemas } from '../../index.js';
 import type { ServiceDifferenceOptions } from '../measures/service-difference.js';
 import type { SimRequest } from '../requests/sim-request.js';
@@ -38,7 +41,7 @@ export interface ScenarioBody {
   readonly reports?: LoadReports | undefined;
   /** When the gateway tells its policies what a request consumed: at its end, or with every token. @default 'end' */
   readonly usageReports?: 'end' | 'stream' | undefined;
-  /** What becomes of a running request that is evicted before its first token. @default 'requeue' */
+  /** The end of a running request that is evicted before its first token. @default 'requeue' */
   readonly onEvicted?: 'requeue' | 'drop' | undefined;
   /** Keep a record of each request. Memory grows with them. @default false, or true with `serviceDifference` */
   readonly keepRequests?: boolean | undefined;

@@ -42,11 +42,11 @@ export class Simulation implements ServerHost, TrafficHost {
   private decisions: Decision[] = [];
   private readonly byLease = new Map<object, SimRequest>();
   private readonly mayEvict: boolean;
-  /** What runs, by arrival; kept where servers may die. */
+  /** Running requests, by arrival; kept where servers may die. */
   private readonly running: Set<SimRequest> | undefined;
   private readonly streamsUsage: boolean;
   private readonly dropped = new Map<string, number>();
-  /** What keeps the run going: arrivals and thoughts to come, and requests that have not ended. */
+  /** The number of reasons to go on: arrivals and thoughts to come, and requests that have not ended. */
   private open = 0;
   private endedAtMs = 0;
   private isOver = false;
@@ -109,7 +109,7 @@ export class Simulation implements ServerHost, TrafficHost {
     while (this.clock.now() < untilMs && this.step());
   }
 
-  /** What was found so far; of the whole run once `step` has returned false. */
+  /** The result so far; of the whole run once `step` has returned false. */
   result(): SimulationResult {
     const { name, seed, durationMs, warmUpMs } = this.options;
     const stats = this.flow.stats();

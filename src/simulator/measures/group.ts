@@ -1,4 +1,4 @@
-/** What happened to the requests of one tenant, of one class, or of all. */
+/** Measures of the requests of one tenant, of one class, or of all. */
 import type { Ending, SimRequest } from '../requests/sim-request.js';
 import { TimeAverage } from '../servers/time-average.js';
 import type { SloSpec } from '../traffic/traffic-spec.js';

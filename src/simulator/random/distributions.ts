@@ -56,7 +56,7 @@ export function distribution(figure: Schema<number> = atLeastZero()): Schema<Dis
   });
 }
 
-/** What draws from a distribution with these random numbers. */
+/** A function that draws from a distribution with these random numbers. */
 export function samplerOf(given: Distribution, random: Random): Sampler {
   if (typeof given === 'number') return () => given;
   switch (given.type) {

@@ -66,7 +66,7 @@ export const serverSpec: Schema<ServerSpec> = element((given, report) => {
   return undefined;
 });
 
-/** What makes a server of that kind. */
+/** The factory of servers of that kind. */
 export function factoryOf(spec: ServerSpec): ServerFactory {
   switch (spec.model) {
     case 'slots':

@@ -18,7 +18,7 @@ export interface ServerHost {
   roomMade(): void;
 }
 
-/** What a server reports when it is scraped. */
+/** The report of a server when it is scraped. */
 export interface ServerLoad {
   readonly waitingQueueSize: number;
   readonly runningRequests: number;
@@ -50,8 +50,8 @@ export interface SimServer {
   /** True while the server would begin with one more request now: what a gateway inside the server would know. */
   hasRoom(): boolean;
   /**
-   * What it begins from now on takes `factor` times as long as its model says; 1 is its own pace. A server without this cannot be one of
-   * `slowdowns`.
+   * Work that it begins from now on takes `factor` times as long as its model says; 1 is its own pace. A server without
+   * this cannot be one of `slowdowns`.
    */
   slowDown?(factor: number): void;
   load(): ServerLoad;

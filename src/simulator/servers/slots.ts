@@ -1,6 +1,7 @@
 /**
  * A server of K slots: the M/M/c, M/D/1 and M/G/c of textbooks, and any service that takes a time of its own.
- * What finds no slot waits in the server, in the order of its arrival. The answer comes in one piece, so that its first token is its end.
+ * A request that finds no slot waits in the server, in the order of its arrival. The answer comes in one piece, so that
+ * its first token is its end.
  */
 import type { SimEvent } from '../clock/virtual-clock.js';
 import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';

@@ -59,7 +59,7 @@ interface Equation {
   readonly weight: number;
 }
 
-/** What went on at the server of an answer while it was written, on average over the servers. */
+/** The work at the server of an answer while it was written, on average over the servers. */
 function equationOf(answer: Answer, answers: readonly Answer[], servers: number): Equation {
   const lengthMs = answer.toMs - answer.fromMs;
   let batchMs = 0;

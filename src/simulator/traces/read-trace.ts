@@ -11,7 +11,7 @@ export interface ReadTraceOptions {
 
 export interface ReadTrace {
   readonly rows: readonly TraceRow[];
-  /** Whose columns they are. */
+  /** The format that the columns are of. */
   readonly format: string;
   /** Lines that were left out because they are wrong. */
   readonly skippedLines: number;

@@ -10,7 +10,7 @@ export interface ScenarioFromTraceOptions extends CalibrateOptions {
 }
 
 /**
- * What `loadScenario` takes. Sections can be replaced: `{ ...scenarioFromTrace(rows), flowControl: { … } }`.
+ * A source for `loadScenario`. Sections can be replaced: `{ ...scenarioFromTrace(rows), flowControl: { … } }`.
  * @throws FlowConfigError when too few rows have the times that a calibration needs
  */
 export function scenarioFromTrace(rows: readonly TraceRow[], options: ScenarioFromTraceOptions = {}): Record<string, unknown> {

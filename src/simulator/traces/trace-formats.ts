@@ -1,6 +1,6 @@
 /** The columns that recorded traffic comes with, by who recorded it. Names are compared without case, blanks and underscores. */
 
-/** What a column holds. */
+/** The content of a column. */
 export type TraceColumn =
   | 'arrivalMs'
   | 'arrivalSeconds'

@@ -10,7 +10,7 @@ export interface TraceRow {
   readonly outputTokens?: number | undefined;
   /** On servers of slots: how long it takes, ms. */
   readonly serviceMs?: number | undefined;
-  /** What was measured, for calibration and comparison, ms. */
+  /** Measured times, for calibration and comparison, ms. */
   readonly ttftMs?: number | undefined;
   readonly totalMs?: number | undefined;
 }

@@ -31,7 +31,7 @@ export type Arrivals =
   /** Requests as they were recorded. `speed` 2 is twice as fast. */
   | { readonly type: 'trace'; readonly rows: readonly TraceRow[]; readonly speed?: number | undefined };
 
-/** What counts as a good answer; all that are given must hold. */
+/** The conditions of a good answer; all that are given must hold. */
 export interface SloSpec {
   /** Longest time to the first token, ms. */
   readonly ttft?: number | undefined;
@@ -41,7 +41,7 @@ export interface SloSpec {
   readonly total?: number | undefined;
 }
 
-/** What clients do. */
+/** The behaviour of clients. */
 export interface ClientSpec {
   /** They leave when there is no first token by then, ms. @default never */
   readonly patience?: Distribution | undefined;
@@ -49,7 +49,7 @@ export interface ClientSpec {
   readonly deadline?: Distribution | undefined;
   /** False: nobody notices that they left, and the work is done for nothing. @default true */
   readonly tellsGateway?: boolean | undefined;
-  /** What they do after a drop. @default nothing */
+  /** Their behaviour after a drop. @default nothing */
   readonly retries?: RetrySpec | undefined;
 }
 
@@ -84,7 +84,10 @@ export interface TrafficSpec {
   readonly serviceTime?: Distribution | undefined;
   /** Slots that one request takes, on servers of slots. @default 1 */
   readonly seats?: Distribution | undefined;
-  /** What the gateway believes a request holds: its prompt, its seats, or all its tokens. @default prompt, or seats where they are given */
+  /**
+   * The size of a request as the gateway believes it: its prompt, its seats, or all its tokens. @default prompt, or
+   * seats where they are given
+   */
   readonly tokens?: 'prompt' | 'seats' | 'total' | undefined;
   /** Bytes of a body. @default four for each prompt token */
   readonly bytes?: number | undefined;

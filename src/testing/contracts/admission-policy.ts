@@ -1,4 +1,4 @@
-/** What every admission policy must keep. */
+/** The contract of every admission policy. */
 import type { AdmissionPolicy, AdmissionView, Usage } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';

@@ -1,4 +1,4 @@
-/** What every band selection policy must keep. */
+/** The contract of every band selection policy. */
 import type { BandOrderPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';

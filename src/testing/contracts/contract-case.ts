@@ -1,4 +1,6 @@
-/** What a contract suite is made of, and how its cases say what they expect. No test framework: a case that fails throws. */
+/**
+ * The parts of a contract suite, and how its cases say what they expect. No test framework: a case that fails throws.
+ */
 
 /** One promise of a contract. */
 export interface ContractCase {

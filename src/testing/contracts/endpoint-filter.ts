@@ -1,4 +1,4 @@
-/** What every endpoint filter must keep. */
+/** The contract of every endpoint filter. */
 import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { sabotaged, serveAll, survive } from './play.js';

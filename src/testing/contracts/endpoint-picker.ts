@@ -1,4 +1,4 @@
-/** What every endpoint picker must keep. */
+/** The contract of every endpoint picker. */
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
 import { type ContractCase, expectThat, typeCase } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll, survive } from './play.js';

@@ -1,4 +1,4 @@
-/** What eviction filters and orderings must keep. */
+/** The contracts of eviction filters and orderings. */
 import { concurrencyDetector, type EvictionFilter, type EvictionOrdering, type InFlightView, type Lease } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makePlay, sabotaged, survive } from './play.js';

@@ -1,4 +1,4 @@
-/** What every fairness policy must keep, looked at from outside: through a controller that uses it. */
+/** The contract of every fairness policy, looked at from outside: through a controller that uses it. */
 import { type FairnessPolicy, globalStrict, type Lease } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll, survive, Valve } from './play.js';

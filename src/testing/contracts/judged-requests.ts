@@ -1,4 +1,7 @@
-/** What a saturation detector must keep that judges single requests: room for each, waits, and the figures of quotas and sessions. */
+/**
+ * The contract of a saturation detector that judges single requests: room for each, waits, and the figures of quotas
+ * and sessions.
+ */
 import type { EndpointView, ItemView, SaturationDetector, SeatView, Usage } from '../../index.js';
 import { type ContractCase, expectSame, expectThat } from './contract-case.js';
 import { Random } from './random.js';

@@ -1,4 +1,7 @@
-/** What a method of a plugin may do although no contract allows it: a table of answers and of exceptions, for suites that try all of them. */
+/**
+ * Things that a method of a plugin may do although no contract allows them: a table of answers and of exceptions, for
+ * suites that try all of them.
+ */
 
 /** One way to break every contract. */
 export interface Misdeed {

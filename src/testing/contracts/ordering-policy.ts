@@ -1,4 +1,4 @@
-/** What every ordering policy must keep. */
+/** The contract of every ordering policy. */
 import { globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectNoFaults, makePlay, sabotaged, serveAll, survive, Valve } from './play.js';

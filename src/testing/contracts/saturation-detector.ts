@@ -1,4 +1,4 @@
-/** What every saturation detector must keep. */
+/** The contract of every saturation detector. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { judgedRequestCases } from './judged-requests.js';

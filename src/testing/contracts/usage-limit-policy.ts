@@ -1,4 +1,4 @@
-/** What every usage-limit policy must keep. */
+/** The contract of every usage-limit policy. */
 import type { UsageLimitPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';

@@ -10,8 +10,8 @@ const type = 'prefix-ordering-policy';
 
 export interface PrefixOrderParameters {
   /**
-   * The mark of requests with a common beginning: the text in `request.affinityKey`, or their fairness ID. @default
-   * 'affinityKey'
+   * The mark of requests with a common beginning: the text in `request.affinityKey`, or their fairness ID.
+   * @default 'affinityKey'
    */
   by?: 'affinityKey' | 'fairnessId' | undefined;
   /** How many requests may pass the one that has waited longest in its flow; an integer from 0 up. @default 8 */

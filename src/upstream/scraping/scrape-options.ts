@@ -1,4 +1,4 @@
-/** What `scrape` takes, and what it becomes. */
+/** The options of `scrape`, as given and as resolved. */
 import { type Clock, type EndpointView, FlowConfigError, realClock, type Schema, schemas } from '../../index.js';
 import type { MetricsFetch } from './read-exposition.js';
 import { type ProfileOption, resolveChoice } from './resolve-sources.js';

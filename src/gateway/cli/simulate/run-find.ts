@@ -85,7 +85,7 @@ function told(
   return `${lines}\n${soThat} holds for ${path} from ${lowest}, to ${highest}.${now === undefined ? '' : ` The scenario has ${String(now)}.`}\n`;
 }
 
-/** What may stand in parentheses. */
+/** The words that may stand in parentheses. */
 function groupsOf({ classes, tenants }: SimulationResult): string[] {
   return [...Object.keys(classes), ...Object.keys(tenants)];
 }

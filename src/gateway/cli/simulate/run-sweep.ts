@@ -37,7 +37,7 @@ export function runSweep(scenario: NamedScenario, sweeps: readonly string[], see
   return 0;
 }
 
-/** What a line tells: first tokens of each class, and what the whole run came to. */
+/** The measures of a line: first tokens of each class, and what the whole run came to. */
 function measuresFor(results: readonly SimulationResult[]): string[] {
   const classes = [...new Set(results.flatMap((result) => Object.keys(result.classes)))];
   const some = ['goodput', 'dropped', 'tokensPerSecond', 'utilization'];
