@@ -6,15 +6,17 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { runners } from './runners/index.js';
 import { type Deviation, deviationOf, isListed } from './support/deviations.js';
+import { Fields } from './support/fields.js';
 import { play } from './support/play.js';
 import { Tally, type Verdict } from './support/tally.js';
 import { folderName, isOwnFolder, readVectorFiles, type Vector } from './support/vectors.js';
 
 const tally = new Tally();
+const fields = new Fields();
 
 /** The vector does what it expects, or its deviation is right about what happens in its place. */
 async function judge(vector: Vector, deviation: Deviation | undefined): Promise<Verdict> {
-  const result = await play(vector);
+  const result = await play(fields.watch(vector));
   if (result.type === 'same') return deviation === undefined ? 'passed' : 'stale';
   if (deviation === undefined) throw result.why;
   if (result.type === 'not played') throw result.why;
@@ -44,6 +46,10 @@ for (const file of readVectorFiles()) {
 /** Vectors that somebody brought along may be better served than the list says; that is reported, and no failure. */
 it.runIf(isOwnFolder)('deviations.json lists nothing that passes', () => {
   expect(tally.staleIds()).toEqual([]);
+});
+
+it.runIf(isOwnFolder)('reads every field of every kind, in one vector at least', () => {
+  expect(fields.unread()).toEqual([]);
 });
 
 afterAll(() => {

@@ -52,6 +52,7 @@ interface Overload extends About {
 interface Step extends Nullable<RankLoad>, Nullable<BusyThresholds> {
   op: string;
   dpRank?: number;
+  startRank?: number;
   size?: number;
   totalKvBlocks?: number;
   accepted?: boolean;
@@ -91,10 +92,11 @@ function playSequence(vector: Vector<{ config: Nullable<BusyThresholds>; steps: 
     } else if (op === 'totalBlocks') workers.reportRank('0', dpRank, known({ totalBlocks }));
     else if (op === 'runtimeConfig') {
       // Capacities that the engine does not name are not known any more.
+      const { startRank = 0, size = 0 } = step;
       const rank = { totalBlocks: step.totalKvBlocks ?? null, maxNumBatchedTokens: maxNumBatchedTokens ?? null };
       workers.report(
         '0',
-        Array.from({ length: step.size ?? 0 }, () => rank),
+        Array.from({ length: startRank + size }, (_, each) => (each < startRank ? {} : rank)),
       );
     } else if (op === 'thresholds') {
       const { activeDecodeBlocksThreshold, activePrefillTokensThreshold, activePrefillTokensThresholdFrac } = step;

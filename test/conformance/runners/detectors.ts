@@ -129,9 +129,14 @@ interface ScrapedEndpoint {
 /** `detector.scraped`: its staleness threshold is longer than the other detectors' metrics are old. */
 const staleMs = 60_000;
 
-/** What was dispatched of late went to the first endpoint. */
+/** What was dispatched of late went to the first endpoint. The gate shows a detector only endpoints that can be had. */
 function scrapedPool(endpoints: readonly ScrapedEndpoint[], ownRecent: number): PoolView {
-  const metrics = endpoints.map(({ running, waiting, stale }) => ({ metrics: { running, waiting, ageMs: stale ? staleMs : 0 } }));
+  const candidates = endpoints.filter(({ candidate }) => candidate);
+  const ageOf = ({ stale }: ScrapedEndpoint): number => (stale ? staleMs : 0);
+  const metrics = candidates.map((each) => {
+    const { running, waiting } = each;
+    return { metrics: { running, waiting, ageMs: ageOf(each) } };
+  });
   const pool = poolOf(metrics);
   const own = pool.endpoints.map((endpoint, index) => ({ ...endpoint, unsampledRequests: index === 0 ? ownRecent : 0 }));
   return { ...pool, endpoints: own };

@@ -7,8 +7,10 @@ const noSweep = 'a request expires at its deadline: there is no sweep, and no in
 const noInbox = 'a request is queued or rejected in the turn in which it comes: there is no inbox between caller and queue';
 const noLog = 'headgate does not log; the figure is there to be read';
 const ownBodies = 'bodies are problem details or OpenAI errors, or come from a function of the host';
+const noServers = 'no vector waits for the end of a request, so that no server is needed';
 const noHandles = 'no caller holds a queue handle, so none can be wrong';
 const ownWords = 'messages are written anew';
+const otherHeader = 'a header that must make no difference';
 
 export const notCompared: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'detector.staleGauge': { 'expect.logsWithinInterval': noLog },
@@ -23,6 +25,17 @@ export const notCompared: Readonly<Record<string, Readonly<Record<string, string
     'expect.enqueueChannelBufferSize': noInbox,
   },
   'loader.featureGate': { 'expect.expiryCleanupIntervalMs': noSweep, 'expect.enqueueChannelBufferSize': noInbox },
+  'admission.probabilistic': { 'input.endpoints[].metrics.ageMs': 'reports do not grow stale for this policy' },
+  'cluster-scenario': {
+    'input.requests[].inputTokens': noServers,
+    'input.requests[].outputTokens': noServers,
+  },
+  'detector.saturation': { 'input.endpoints[].metadata': 'what says nothing is as good as absent' },
+  'headers.agentIdentity': { 'input.headers.session_id': otherHeader, 'input.headers.x-unrelated': otherHeader },
+  'ordering.sloDeadline': { 'input.headers.x-some-header': otherHeader },
+  'http-rejection': { 'input.cases[].body': ownBodies },
+  'slo-attainment': { 'input.injectedByClass.batch': 'a class without a target does not count' },
+  'threshold-scaling': { 'input.cases[].stored': 'nothing is stored but the threshold itself' },
   'queue.removeError': { 'expect.error': noHandles },
   'errors.evictResponse': { 'expect.body': ownBodies },
   'gateway-queue': { 'input.recommendedOrder': 'the advice of whoever wrote the vector; what headgate does is checked' },

@@ -67,7 +67,7 @@ interface Words {
 /** Reads `NAME[/NAME…] [charging] [estimate] [Q=quantum] [(control)]`. */
 function read(words: string): Words {
   const name = String.raw`(?:least service|\w+)`;
-  const charging = String.raw`(?: ([a-z-]+))?(?: estimates?)?`;
+  const charging = '(?: ([a-z-]+))?(?: estimates?)?';
   const pattern = new RegExp(String.raw`^(${name}(?:/${name})*)${charging}(?: Q=([\d.]+))?( \(control\))?$`);
   const match = pattern.exec(words);
   if (match === null) throw new Error(`nobody can read the policy "${words}"`);
