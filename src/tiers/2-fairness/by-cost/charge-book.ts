@@ -114,7 +114,7 @@ export class ChargeBook {
     const { work } = this.meter;
     const isPromptKnown = charge.promptTokens > 0;
     work.promptTokens = isPromptKnown ? charge.promptTokens : charge.predictedPrompt;
-    work.cachedPromptTokens = isPromptKnown ? charge.cachedPromptTokens : charge.predictedCached;
+    work.cachedPromptTokens = isPromptKnown ? cachedOf(charge) : charge.predictedCached;
     work.completionTokens = charge.completionTokens;
     work.seatMs = nowMs - charge.dispatchedAtMs;
     return this.meter.price(false);
@@ -130,7 +130,7 @@ export class ChargeBook {
   private priceOfEnd(charge: Charge, nowMs: number): number {
     if (charge.promptTokens > 0 || charge.completionTokens > 0) return this.priceOf(charge, nowMs);
     const { work } = this.meter;
-    if (charge.isReported && charge.cachedPromptTokens === 0) {
+    if (charge.isReported && charge.cachedPromptTokens <= 0) {
       this.writeReported(charge, nowMs);
       return this.meter.price(false);
     }
@@ -150,8 +150,13 @@ export class ChargeBook {
   private writeReported(charge: Charge, nowMs: number): void {
     const { work } = this.meter;
     work.promptTokens = charge.promptTokens;
-    work.cachedPromptTokens = charge.cachedPromptTokens;
+    work.cachedPromptTokens = cachedOf(charge);
     work.completionTokens = charge.completionTokens;
     work.seatMs = nowMs - charge.dispatchedAtMs;
   }
+}
+
+/** Of the prompt that was reported; where that is not told, what was predicted stands. */
+function cachedOf({ cachedPromptTokens, predictedCached, promptTokens }: Charge): number {
+  return cachedPromptTokens >= 0 ? cachedPromptTokens : Math.min(predictedCached, promptTokens);
 }

@@ -29,7 +29,8 @@ export class Charge {
   isReported = false;
   /** The usage reported so far; prompts of which nothing was reported are believed to be as predicted. */
   promptTokens = 0;
-  cachedPromptTokens = 0;
+  /** -1 until it was reported: until then it is believed to be as predicted. */
+  cachedPromptTokens = -1;
   completionTokens = 0;
   predictedPrompt = 0;
   predictedCached = 0;
@@ -61,7 +62,7 @@ export class OpenCharges {
     charge.charged = 0;
     charge.isReported = false;
     charge.promptTokens = 0;
-    charge.cachedPromptTokens = 0;
+    charge.cachedPromptTokens = -1;
     charge.completionTokens = 0;
     charge.predictedPrompt = predicted.promptTokens;
     charge.predictedCached = predicted.cachedPromptTokens;

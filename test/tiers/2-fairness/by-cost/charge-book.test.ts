@@ -125,6 +125,40 @@ describe('an end', () => {
   });
 
   it.each([
+    ['released', 120],
+    ['aborted', 120],
+    ['requeued', 120],
+  ] as const)('that is %s believes what was cached until that is reported', (ending, cost) => {
+    const options = { workOf: () => ({ promptTokens: 1000, cachedPromptTokens: 900, completionTokens: 10 }) };
+    for (const mode of ['predict', 'stream', 'settle'] as const) {
+      const silent = make(mode, options);
+      silent.go();
+      silent.report({ promptTokens: 1000, completionTokens: 5 });
+      silent.end({ promptTokens: 1000, completionTokens: 10 }, ending);
+      expect(silent.figures()[1]).toBe(cost);
+      const told = make(mode, options);
+      told.go();
+      told.report({ promptTokens: 1000, completionTokens: 10, cachedPromptTokens: 0 });
+      told.end({ promptTokens: 1000, completionTokens: 10, cachedPromptTokens: 0 }, ending);
+      expect(told.figures()[1]).toBe(1020);
+    }
+  });
+
+  it('believes no more cached than the prompt that was reported', () => {
+    const seen: number[] = [];
+    const { go, end } = make('settle', {
+      workOf: () => ({ promptTokens: 1000, cachedPromptTokens: 900 }),
+      cost: ({ cachedPromptTokens }) => {
+        seen.push(cachedPromptTokens);
+        return 1;
+      },
+    });
+    go();
+    end({ promptTokens: 60 });
+    expect(seen.at(-1)).toBe(60);
+  });
+
+  it.each([
     ['released', 48, 0],
     ['aborted', 8, 0],
     ['unsent', 0, 0],

@@ -73,7 +73,7 @@ describe('open charges', () => {
       charged: 0,
       isReported: false,
       promptTokens: 0,
-      cachedPromptTokens: 0,
+      cachedPromptTokens: -1,
       completionTokens: 0,
       predictedPrompt: 7,
       predictedCached: 2,
