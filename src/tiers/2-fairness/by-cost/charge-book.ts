@@ -53,7 +53,10 @@ export class ChargeBook {
     const charge = this.open.get(item);
     if (charge === undefined) return 0;
     charge.isReported = true;
-    if (!this.takes(charge, total)) this.ignoredReports++;
+    const ignored = this.take(charge, total);
+    // A figure that a later report leaves out stands in its total once more.
+    if (ignored > 0 && ignored !== charge.ignoredTokens) this.ignoredReports++;
+    charge.ignoredTokens = ignored;
     if (this.mode === 'settle') return 0;
     const cost = this.priceOf(charge, nowMs);
     return this.mode === 'stream' || cost > charge.charged ? this.correct(charge, cost) : 0;
@@ -65,7 +68,7 @@ export class ChargeBook {
     if (charge === undefined) return 0;
     const { meter } = this;
     // Its last report was counted when it came.
-    this.takes(charge, usage);
+    this.take(charge, usage);
     const amount = this.correct(charge, this.costOf(charge, nowMs, ending));
     this.settledCost += charge.charged;
     this.openCost -= charge.charged;
@@ -79,15 +82,16 @@ export class ChargeBook {
     return amount;
   }
 
-  /** Takes the figures that went forward. False when one went backwards or is too large: it is ignored. */
-  private takes(charge: Charge, { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage): boolean {
-    const takesPrompt = promptTokens >= charge.promptTokens && promptTokens <= mostCost;
-    const takesCompletion = completionTokens >= charge.completionTokens && completionTokens <= mostCost;
-    const takesCached = cachedPromptTokens >= charge.cachedPromptTokens && cachedPromptTokens <= mostCost;
-    if (takesPrompt) charge.promptTokens = promptTokens;
-    if (takesCompletion) charge.completionTokens = completionTokens;
-    if (takesCached) charge.cachedPromptTokens = cachedPromptTokens;
-    return takesPrompt && takesCompletion && takesCached;
+  /** Takes the figures that went forward. Those that went backwards or are too large are ignored; returns their sum, and 1 for each. */
+  private take(charge: Charge, { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage): number {
+    let ignored = 0;
+    if (promptTokens >= charge.promptTokens && promptTokens <= mostCost) charge.promptTokens = promptTokens;
+    else ignored += promptTokens + 1;
+    if (completionTokens >= charge.completionTokens && completionTokens <= mostCost) charge.completionTokens = completionTokens;
+    else ignored += completionTokens + 1;
+    if (cachedPromptTokens >= charge.cachedPromptTokens && cachedPromptTokens <= mostCost) charge.cachedPromptTokens = cachedPromptTokens;
+    else ignored += cachedPromptTokens + 1;
+    return ignored;
   }
 
   private correct(charge: Charge, cost: number): number {

@@ -84,7 +84,7 @@ export class CostMeter {
   price(isPrediction: boolean): number {
     const { work } = this;
     if (this.foreignCost !== undefined) return this.foreignPrice(this.foreignCost, isPrediction);
-    if (this.countsTokens) return this.tokenPrice(work);
+    if (this.countsTokens) return this.tokenPrice(work) || (isPrediction ? 1 : 0);
     return this.countsRequests ? 1 : Math.min(work.seatMs / 1000, mostCost);
   }
 
@@ -134,6 +134,10 @@ export class CostMeter {
     const { promptTokens = item.tokens, cachedPromptTokens = 0, completionTokens } = this.guard(() => workOf(item)) ?? {};
     if (!isTokens(promptTokens) || !isTokens(cachedPromptTokens) || !isTokens(completionTokens ?? 0)) {
       this.blame('workOf', 'numbers of tokens from 0 to 2^53', `${promptTokens}, ${cachedPromptTokens}, ${completionTokens}`);
+      return false;
+    }
+    if (promptTokens === 0 && completionTokens === 0 && this.foreignCost === undefined) {
+      this.blame('workOf', 'a prompt or an answer of more than 0 tokens', '0, 0');
       return false;
     }
     work.promptTokens = promptTokens;

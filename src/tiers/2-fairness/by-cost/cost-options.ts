@@ -43,7 +43,8 @@ export interface CostOptions extends Omit<CostParameters, 'cost'> {
   /** Predicts the length of answers. @default a moving average for each fairness ID and model */
   predictor?: OutputPredictor | undefined;
   /**
-   * Tells the host's knowledge of a request's work before it runs; figures that are left out are predicted.
+   * Tells the host's knowledge of a request's work before it runs; figures that are left out are predicted. A prompt and an answer of 0
+   * are an error, unless `cost` is a function.
    * @default `tokens` of the request as promptTokens
    */
   workOf?: ((item: ItemView) => Partial<Omit<Work, 'seatMs'>>) | undefined;

@@ -32,6 +32,8 @@ export class Charge {
   /** -1 until it was reported: until then it is believed to be as predicted. */
   cachedPromptTokens = -1;
   completionTokens = 0;
+  /** The sum of the figures that the last report had and that were ignored: the next one may repeat them. */
+  ignoredTokens = 0;
   predictedPrompt = 0;
   predictedCached = 0;
   predictedCompletion = 0;
@@ -64,6 +66,7 @@ export class OpenCharges {
     charge.promptTokens = 0;
     charge.cachedPromptTokens = -1;
     charge.completionTokens = 0;
+    charge.ignoredTokens = 0;
     charge.predictedPrompt = predicted.promptTokens;
     charge.predictedCached = predicted.cachedPromptTokens;
     charge.predictedCompletion = predicted.completionTokens;

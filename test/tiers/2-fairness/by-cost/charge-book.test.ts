@@ -74,6 +74,23 @@ describe('a report', () => {
     expect([report(usage), book.ignoredReports, figures()]).toEqual([0, 1, before]);
   });
 
+  it('that cannot be is counted once, however many follow that leave its figure out', () => {
+    const { book, go, report } = make('predict');
+    go();
+    // A lease keeps the figures that a report leaves out.
+    report({ promptTokens: 2 ** 60 });
+    for (const completionTokens of [5, 6]) report({ promptTokens: 2 ** 60, completionTokens });
+    expect(book.ignoredReports).toBe(1);
+    report({ promptTokens: 10, completionTokens: 6 });
+    report({ promptTokens: 10, completionTokens: 4 });
+    report({ promptTokens: 10, completionTokens: 5 });
+    report({ promptTokens: 0, completionTokens: 5 });
+    expect(book.ignoredReports).toBe(4);
+    report({ promptTokens: 10, completionTokens: 7 });
+    report({ promptTokens: 0, completionTokens: 7 });
+    expect(book.ignoredReports).toBe(5);
+  });
+
   it('may be 2^53, and keep what was cached when that is not told', () => {
     const { book, go, report, figures } = make('stream');
     go();

@@ -147,6 +147,15 @@ describe('what the host knows of the work', () => {
     },
   );
 
+  it('that is nothing at all is a fault, and predicted; where all of a prompt was cached it costs 1', () => {
+    const nothing = make({ workOf: () => ({ promptTokens: 0, completionTokens: 0 }) });
+    expect([nothing.predict(), nothing.fault()]).toEqual([522, expect.stringContaining('workOf must return a prompt or an answer')]);
+    const cached = make({ workOf: () => ({ promptTokens: 10, cachedPromptTokens: 10, completionTokens: 0 }) });
+    expect([cached.predict(), cached.fault(), cached.price(10, 0, 10)]).toEqual([1, 'none', 0]);
+    const priced = make({ workOf: () => ({ promptTokens: 0, completionTokens: 0 }), cost: () => 7 });
+    expect([priced.predict(), priced.fault()]).toEqual([7, 'none']);
+  });
+
   it('is nothing when the function throws, which is told', () => {
     const { predict, fault } = make({ workOf: () => JSON.parse('{') });
     expect([predict(), fault()]).toEqual([522, expect.stringContaining('JSON')]);

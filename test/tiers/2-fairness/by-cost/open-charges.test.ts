@@ -59,6 +59,7 @@ describe('open charges', () => {
     const first = open.add(fakeItem({ sequence: 1 }), leaf, 3, 'large', work, 5);
     first.charged = 40;
     first.isReported = true;
+    first.ignoredTokens = 3;
     first.promptTokens = 11;
     first.cachedPromptTokens = 4;
     first.completionTokens = 9;
@@ -75,6 +76,7 @@ describe('open charges', () => {
       promptTokens: 0,
       cachedPromptTokens: -1,
       completionTokens: 0,
+      ignoredTokens: 0,
       predictedPrompt: 7,
       predictedCached: 2,
       predictedCompletion: 5,
