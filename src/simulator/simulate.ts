@@ -12,7 +12,8 @@ export interface SimulateHooks {
 const eventsPerReport = 50_000;
 
 /**
- * What the controller would do with this traffic and these servers. In one go, without a timer: a million requests take seconds.
+ * Finds what the controller would do with this traffic and these servers. In one go, without a timer: a million
+ * requests take seconds.
  * @throws FlowConfigError that lists everything that is wrong
  * @example
  * const result = simulate({

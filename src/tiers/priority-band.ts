@@ -41,7 +41,7 @@ export interface BandSettings {
   readonly holdsFlows: boolean;
   /** True when single flows may be parked, so that each needs a queue of its own. */
   readonly parksFlows: boolean;
-  /** What each flow may run at a time in this band. */
+  /** The cap on what each flow runs at a time in this band. */
   readonly maxInFlightPerFlow: InFlightCap | undefined;
   /** Part of all dispatches guaranteed to the band while it waits. */
   readonly minShare: number;
@@ -261,7 +261,7 @@ export class PriorityBand implements PickedBand {
     this.selector?.consumed(flow, usage, nowMs, item, total);
   }
 
-  /** What the flow has received beyond those that go next, where the fairness policy keeps account of it. */
+  /** The cost that the flow has received beyond those that go next, where the fairness policy keeps account of it. */
   lead(flow: Flow): number | undefined {
     return this.selector?.lead(flow);
   }
@@ -270,7 +270,7 @@ export class PriorityBand implements PickedBand {
     return this.selector?.keepsAccount === true;
   }
 
-  /** What fairness IDs received and were owed, where the fairness policy keeps account of it. */
+  /** The cost that fairness IDs received and were owed, where the fairness policy keeps account of it. */
   service(nowMs: number): ServiceFigures | undefined {
     return this.selector?.service(nowMs);
   }

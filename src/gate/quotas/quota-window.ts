@@ -19,7 +19,7 @@ export interface QuotaWindow {
   readonly kind: WindowKind;
   /** The amount that may be taken in `perMs`. */
   limit: number;
-  /** What may be taken at once. A request that is larger runs when all of it is there. */
+  /** The amount that may be taken at once. A request that is larger runs when all of it is there. */
   burst: number;
   perMs: number;
   /** The amount that is taken and not free again; beyond `burst` while in debt. */
@@ -59,7 +59,7 @@ export interface QuotaTerms {
   /** Units in `perMs`. */
   readonly limit: number;
   readonly perMs: number;
-  /** What may be taken at once. */
+  /** The amount that may be taken at once. */
   readonly burst: number;
   /** Calls when there may be room where there was none. */
   readonly onRoom: () => void;

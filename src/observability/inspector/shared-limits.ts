@@ -45,7 +45,7 @@ export interface FrameLease {
   readonly name: string;
   readonly unit: 'requests' | 'tokens';
   readonly state: LeaseState;
-  /** What this replica may have in flight, what it has, and what the others hold. */
+  /** The limit on what this replica has in flight, what it has, and what the others hold. */
   readonly cap: number;
   readonly inFlight: number;
   readonly others: number;

@@ -102,7 +102,7 @@ function guardedCount(given: () => unknown): () => number {
       const count = given();
       if (typeof count === 'number' && count >= 1 && count < Number.POSITIVE_INFINITY) last = count;
     } catch {
-      // What it told before holds.
+      // Its last answer holds.
     }
     return last;
   };

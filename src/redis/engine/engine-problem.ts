@@ -28,11 +28,11 @@ export type EngineProblemCode =
 /** A call that did not do its work. */
 export interface EngineProblem {
   readonly code: EngineProblemCode;
-  /** What happened, where, and what to do. */
+  /** Says what happened, where, and what to do. */
   readonly message: string;
   /** The keys of the call. */
   readonly keys: readonly string[];
-  /** What the client or the server said. */
+  /** The words of the client or the server. */
   readonly cause: string;
 }
 
