@@ -5,7 +5,7 @@ import { parse } from '../../base/schema/parse.js';
 import { number, oneOf, text } from '../../base/schema/types.js';
 import { CostFairSelector, type LeafOf } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';
-import { type CostOptions, type CostParameters, costCodeShape, costShape, leastWeight } from './by-cost/cost-options.js';
+import { type CostOptions, type CostParameters, costCodeShape, costShape, leastWeight, mostCost } from './by-cost/cost-options.js';
 import { ServiceLedger } from './by-cost/service-ledger.js';
 import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
@@ -22,8 +22,8 @@ interface Levels {
   /** The text between the names of a fairness ID. @default '/' */
   separator?: string | undefined;
   /**
-   * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 up. Those of the last level are the weights of
-   * flows, or `weightOf`.
+   * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 to 2^53. Those of the last level are the weights
+   * of flows, or `weightOf`; here they are an error.
    * @default 1
    */
   weights?: Record<string, number> | undefined;
@@ -43,16 +43,32 @@ const threeLevels: Sharing[] = ['virtual-token-counter', 'virtual-token-counter'
 const levelShape = {
   levels: optional(list<Sharing>(oneOf(...sharings)), threeLevels),
   separator: optional(text(), '/'),
-  weights: optional(record(number({ from: leastWeight })), {}),
+  weights: optional(record(number({ from: leastWeight, to: mostCost })), {}),
 };
 
-function countLevels({ levels }: { readonly levels: readonly Sharing[] }, report: Report): void {
-  if (!Array.isArray(levels) || (levels.length >= 1 && levels.length <= mostLevels)) return;
-  report(`one to ${mostLevels} policies`, ['levels'], String(levels.length));
+interface GivenLevels {
+  readonly levels: readonly Sharing[];
+  readonly separator: string;
+  readonly weights: Readonly<Record<string, number>>;
+  readonly pathOf?: PathOf | undefined;
 }
 
-const fileParameters = object({ ...costShape, ...levelShape }, countLevels);
-const codeOptions = object({ ...costCodeShape, ...levelShape, pathOf: optional(callable<PathOf>()) }, countLevels);
+/** `pathOf` may return names with the separator in them: with it, no path is known to be too long. */
+function levelsFit({ levels, separator, weights, pathOf }: GivenLevels, report: Report): void {
+  if (!Array.isArray(levels)) return;
+  if (levels.length < 1 || levels.length > mostLevels) {
+    report(`one to ${mostLevels} policies`, ['levels'], String(levels.length));
+    return;
+  }
+  if (pathOf !== undefined || typeof separator !== 'string' || typeof weights !== 'object') return;
+  for (const path of Object.keys(weights)) {
+    if (path.split(separator).length < levels.length) continue;
+    report(`a path above the last of ${levels.length} levels, which has the weights of flows`, ['weights', path]);
+  }
+}
+
+const fileParameters = object({ ...costShape, ...levelShape }, levelsFit);
+const codeOptions = object({ ...costCodeShape, ...levelShape, pathOf: optional(callable<PathOf>()) }, levelsFit);
 
 /**
  * Names for every level, so that no two fairness IDs have the same: those that are given begin with `=`, and those that a short path

@@ -2,7 +2,7 @@
 import { object } from '../../base/schema/containers.js';
 import { optional, type Report, value } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { oneOf, positiveInteger } from '../../base/schema/types.js';
+import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
 import { mostHashBits, requiredHashBits } from './by-cost/dealer.js';
@@ -13,8 +13,11 @@ import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.j
 
 const type = 'shuffle-sharded-fairness-policy';
 
+/** Queues are made beforehand, for each band. */
+const mostQueues = 65_536;
+
 interface Sharding {
-  /** Queues of each band. @default 64 */
+  /** Queues of each band, at most 65,536. @default 64 */
   queues?: number | undefined;
   /** Queues that a tenant may use, at most `queues`; `handSize` · log2 `queues` must not exceed 60. @default 8 */
   handSize?: number | undefined;
@@ -28,7 +31,7 @@ export interface ShuffleShardedParameters extends CostParameters, Sharding {}
 export interface ShuffleShardedOptions extends CostOptions, Sharding {}
 
 const shardingShape = {
-  queues: optional(positiveInteger(), 64),
+  queues: optional(integer({ from: 1, to: mostQueues }), 64),
   handSize: optional(positiveInteger(), 8),
   policy: optional(oneOf(...sharings), 'start-time-fair-queueing'),
   salt: optional(

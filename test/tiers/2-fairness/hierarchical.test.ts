@@ -167,6 +167,12 @@ describe('hierarchical', () => {
     expect(() => band.pass('a')).toThrowError('pathOf must return an array of one or more names; got []');
   });
 
+  it('takes a weight for a path whose names contain the separator, where a function makes the paths', () => {
+    const pathOf = (fairnessId: string): string[] => [fairnessId === 'x' ? 'a/b' : 'a', fairnessId];
+    const received = divide({ ...twoLevels, pathOf, weights: { 'a/b': 3 } }, ['x', 'y'], 400);
+    expect([...received.values()]).toEqual([300, 100]);
+  });
+
   it('lets those that are deeper than the last level share what is above them', () => {
     const received = divide(twoLevels, ['acme/x/1', 'acme/x/2', 'globex/y'], 400);
     expect([...received.values()]).toEqual([100, 100, 200]);
@@ -270,6 +276,11 @@ describe('hierarchical', () => {
     [{ weights: { acme: 0 } }, 'weights.acme'],
     [{ weights: { acme: 1e-7 } }, 'weights.acme'],
     [{ weights: { acme: Number.POSITIVE_INFINITY } }, 'weights.acme'],
+    [{ weights: { acme: 1.7e308 } }, 'weights.acme'],
+    [{ weights: 3 as never }, 'weights'],
+    [{ weights: { 'a/b/c': 2 } }, 'weights["a/b/c"]: expected a path above the last of 3 levels, which has the weights of flows'],
+    [{ weights: { 'a-b': 2 }, separator: '-', levels: twoLevels.levels }, 'weights.a-b'],
+    [{ weights: { a: 2 }, levels: ['least-service' as const] }, 'weights.a'],
     [{ levels: [] }, 'levels: expected one to 4 policies; got 0'],
     [{ separator: '' }, 'separator'],
     [{ pathOf: 'a' as never }, 'pathOf'],

@@ -103,6 +103,8 @@ describe('shuffleSharded', () => {
 
   it.each([
     [{ queues: 0 }, 'queues'],
+    [{ queues: 65_537, handSize: 1 }, 'queues: expected an integer from 1 to 65536'],
+    [{ queues: 1e9, handSize: 1 }, 'queues: expected an integer from 1 to 65536'],
     [{ queues: -100 }, 'queues'],
     [{ queues: 100, handSize: 0 }, 'handSize'],
     [{ queues: 100, handSize: 101 }, 'handSize'],
