@@ -57,6 +57,6 @@ export class AvailablePool implements PoolView {
 }
 
 /** False for one that is ill, draining or marked as overloaded. */
-function isAvailable({ state, overloadedUntilMs }: EndpointView, nowMs: number): boolean {
+export function isAvailable({ state, overloadedUntilMs }: EndpointView, nowMs: number): boolean {
   return (state === undefined || state === 'ready') && overloadedUntilMs <= nowMs;
 }

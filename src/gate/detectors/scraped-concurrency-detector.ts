@@ -3,6 +3,7 @@ import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import { isAvailable } from '../../endpoints/available-pool.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { hasFreshMetrics } from '../../endpoints/freshness.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
@@ -28,8 +29,8 @@ const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optiona
 /**
  * The load that the servers of the pool report, running and waiting, with what this controller has sent them since,
  * over the capacity of those whose metrics are fresh. Several gateways before one pool agree about it, because all of
- * them read the same reports. A stale endpoint keeps its last load and gives no capacity; a pool without fresh metrics
- * is full. O(endpoints). `filter` keeps endpoints with fresh metrics that are below their own capacity.
+ * them read the same reports. A stale endpoint keeps its last load and gives no capacity, and so does one that is shown
+ * although it cannot be had; a pool without fresh metrics is full. O(endpoints). `filter` keeps endpoints with fresh metrics that are below their own capacity.
  *
  * Differs from llm-d-router: own dispatches count until a report holds them, not for a fixed second.
  * Source: llm-d-router, scraped-concurrency-detector.
@@ -46,6 +47,10 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
     return metrics === undefined ? inFlightRequests : metrics.runningRequests + metrics.waitingQueueSize + unsampledRequests;
   }
 
+  function givesCapacity(endpoint: EndpointView, nowMs: number): boolean {
+    return isAvailable(endpoint, nowMs) && hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs);
+  }
+
   return {
     type,
     needsPool: true,
@@ -54,12 +59,12 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
       let capacity = 0;
       for (const endpoint of endpoints) {
         load += loadOf(endpoint);
-        if (hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs)) capacity += seatsOf(endpoint);
+        if (givesCapacity(endpoint, nowMs)) capacity += seatsOf(endpoint);
       }
       return capacity === 0 ? 1 : load / capacity;
     },
     filter: (endpoints, nowMs) =>
-      endpoints.filter((endpoint) => hasFreshMetrics(endpoint, metricsStalenessThreshold, nowMs) && loadOf(endpoint) < seatsOf(endpoint)),
+      endpoints.filter((endpoint) => givesCapacity(endpoint, nowMs) && loadOf(endpoint) < seatsOf(endpoint)),
     seatsOf,
   };
 }

@@ -129,16 +129,19 @@ interface ScrapedEndpoint {
 /** `detector.scraped`: its staleness threshold is longer than the other detectors' metrics are old. */
 const staleMs = 60_000;
 
-/** What was dispatched of late went to the first endpoint. The gate shows a detector only endpoints that can be had. */
+/** What was dispatched of late went to the first endpoint. One that is no candidate is draining. */
 function scrapedPool(endpoints: readonly ScrapedEndpoint[], ownRecent: number): PoolView {
-  const candidates = endpoints.filter(({ candidate }) => candidate);
   const ageOf = ({ stale }: ScrapedEndpoint): number => (stale ? staleMs : 0);
-  const metrics = candidates.map((each) => {
+  const metrics = endpoints.map((each) => {
     const { running, waiting } = each;
     return { metrics: { running, waiting, ageMs: ageOf(each) } };
   });
   const pool = poolOf(metrics);
-  const own = pool.endpoints.map((endpoint, index) => ({ ...endpoint, unsampledRequests: index === 0 ? ownRecent : 0 }));
+  const own = pool.endpoints.map((endpoint, index) => ({
+    ...endpoint,
+    unsampledRequests: index === 0 ? ownRecent : 0,
+    state: endpoints[index]?.candidate === false ? ('draining' as const) : undefined,
+  }));
   return { ...pool, endpoints: own };
 }
 

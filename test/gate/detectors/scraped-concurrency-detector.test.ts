@@ -31,6 +31,16 @@ describe('scrapedConcurrency', () => {
     expect(scrapedConcurrency({ maxConcurrency: 5, metricsStalenessThreshold: '3s' }).saturation(pool, nowMs)).toBe(0.5);
   });
 
+  it('counts the load of a server that it is shown although it cannot be had, and drops its capacity', () => {
+    const draining = { ...server('b', 3, 0), state: 'draining' as const };
+    const marked = { ...server('b', 3, 0), overloadedUntilMs: nowMs + 1 };
+    for (const away of [draining, marked]) {
+      const detector = scrapedConcurrency({ maxConcurrency: 5 });
+      expect(detector.saturation(poolView(server('a', 2, 0), away), nowMs)).toBe(1);
+      expect(detector.filter?.([server('a', 2, 0), away], nowMs)?.map(({ id }) => id)).toEqual(['a']);
+    }
+  });
+
   it('counts what was sent to a server that never reported', () => {
     const silent = endpointView('b', { inFlightRequests: 2 });
     expect(scrapedConcurrency({ maxConcurrency: 4 }).saturation(poolView(server('a', 1, 0), silent), nowMs)).toBe(0.75);
