@@ -14,7 +14,9 @@ const sharedEntries: Plugin = {
       return name === undefined ? undefined : { path: `./${name}.${extension}`, external: true };
     });
     // tinyqueue is ESM only: `import` takes the dependency, `require` gets a copy inside the bundle.
-    build.onResolve({ filter: /^tinyqueue$/ }, ({ path }) => (extension === 'cjs' ? undefined : { path, external: true }));
+    build.onResolve({ filter: /^tinyqueue$/ }, ({ path }) =>
+      extension === 'cjs' ? undefined : { path, external: true },
+    );
   },
 };
 

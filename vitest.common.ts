@@ -16,7 +16,9 @@ export const common = defineConfig({
         replacement: fileURLToPath(new URL(path, import.meta.url)),
       })),
       // Another line of undici than the one that is installed: see scripts/node-matrix.mjs.
-      ...(process.env.HEADGATE_UNDICI === undefined ? [] : [{ find: /^undici$/, replacement: process.env.HEADGATE_UNDICI }]),
+      ...(process.env.HEADGATE_UNDICI === undefined
+        ? []
+        : [{ find: /^undici$/, replacement: process.env.HEADGATE_UNDICI }]),
     ],
   },
   test: {

@@ -1,8 +1,8 @@
 import { defineConfig, mergeConfig } from 'vitest/config';
 import { common } from './vitest.common.js';
 
-// Folders whose tests leave nothing behind in their process: their files share a worker's modules, which saves most of the time that importing
-// takes.
+// Folders whose tests leave nothing behind in their process: their files share a worker's modules, which saves most of
+// the time that importing takes.
 const shared = [
   'base',
   'tiers',

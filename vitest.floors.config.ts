@@ -1,4 +1,5 @@
-// The tests of what uses peers, with each peer at the lowest version that the package allows. Run by scripts/test-floors.mjs, which installs them.
+// The tests of what uses peers, with each peer at the lowest version that the package allows. Run by
+// scripts/test-floors.mjs, which installs them.
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig, mergeConfig } from 'vitest/config';
@@ -18,6 +19,10 @@ export default mergeConfig(
         .filter((name) => installed.includes(name.split('/')[0] as string))
         .map((name) => ({ find: new RegExp(`^${name}(?=/|$)`), replacement: join(folder, 'node_modules', name) })),
     },
-    test: { include: ['test/**/*.test.ts'], typecheck: { enabled: false }, outputFile: { json: './test-results/floors.json' } },
+    test: {
+      include: ['test/**/*.test.ts'],
+      typecheck: { enabled: false },
+      outputFile: { json: './test-results/floors.json' },
+    },
   }),
 );

@@ -1,5 +1,5 @@
-// Puts headgate beside its peers in a benchmark harness: jobs in, results out, everything that is on by default stays on.
-// Needs `npm run build` first.
+// Puts headgate beside its peers in a benchmark harness: jobs in, results out, everything that is on by default stays
+// on. Needs `npm run build` first.
 import { concurrencyDetector, FlowController, globalStrict, roundRobin } from '../dist/index.js';
 
 const unlimited = { maxRequests: Infinity, maxBytes: Infinity };
@@ -33,7 +33,8 @@ export default {
   kind: 'subject',
   caps: { priority: true, abort: true, keys: true },
   /**
-   * @param {{ concurrency: number, priorities?: unknown, keyed?: unknown, abort?: unknown }} shape what the scenario will use; every
+   * @param {{ concurrency: number, priorities?: unknown, keyed?: unknown, abort?: unknown }} shape what the scenario
+   * will use; every
    *   feature is there whether it is asked for or not
    */
   create({ concurrency, keyed }) {
@@ -50,11 +51,13 @@ export default {
        * Runs `job` when it is its turn.
        * @template T
        * @param {() => T | PromiseLike<T>} job
-       * @param {{ priority?: number, key?: unknown, signal?: AbortSignal, byteSize?: number }} [options] higher priority goes first
+       * @param {{ priority?: number, key?: unknown, signal?: AbortSignal, byteSize?: number }} [options] higher
+       * priority goes first
        * @returns {Promise<T>} the job's own result
        */
       submit(job, { priority = 0, key, signal, byteSize = 0 } = {}) {
-        const flowKey = key === undefined && priority === 0 ? unkeyed : { fairnessId: String(key ?? 'default-flow'), priority };
+        const flowKey =
+          key === undefined && priority === 0 ? unkeyed : { fairnessId: String(key ?? 'default-flow'), priority };
         const request = byteSize === 0 && signal === undefined ? plain : { byteSize, signal };
         return run(flow.enqueue(request, flowKey), job, signal);
       },

@@ -1,6 +1,7 @@
-// What fairness by cost costs: policies beside round robin, with 1 to 100,000 tenants that have requests waiting. Each measurement has a process
-// of its own, because code that serves several policies is slower than code that serves one; what counts is the ratio of each round, of CPU
-// time. Then the heap that a waiting tenant takes, beyond what round robin does.
+// What fairness by cost costs: policies beside round robin, with 1 to 100,000 tenants that have requests waiting. Each
+// measurement has a process of its own, because code that serves several policies is slower than code that serves one;
+// what counts is the ratio of each round, of CPU time. Then the heap that a waiting tenant takes, beyond what round
+// robin does.
 //
 //     npm run bench:fairness               about four minutes
 //     npm run bench:fairness -- 9 50000    rounds, and requests in each
@@ -17,7 +18,10 @@ import { deficitRoundRobin, FlowController, roundRobin, virtualTokenCounter } fr
 const { positionals, values } = parseArgs({ allowPositionals: true, options: { child: { type: 'string' } } });
 const [rounds = 7, requests = 50_000] = positionals.map(Number);
 
-/** Flows in no order that memory knows: what it costs that tenants do not go as they came, whatever the policy does (each turn misses the caches). */
+/**
+ * Flows in no order that memory knows: what it costs that tenants do not go as they came, whatever the policy does
+ * (each turn misses the caches).
+ */
 function anyOrder() {
   return {
     type: 'any-order',
@@ -62,7 +66,9 @@ class Crowd {
   #anybody;
 
   constructor(fairness, tenants, traffic) {
-    this.#keys = new Map(Array.from({ length: tenants }, (_, i) => [`tenant-${i}`, { fairnessId: `tenant-${i}`, priority: 0 }]));
+    this.#keys = new Map(
+      Array.from({ length: tenants }, (_, i) => [`tenant-${i}`, { fairnessId: `tenant-${i}`, priority: 0 }]),
+    );
     const saturationDetector = {
       type: 'one-seat',
       saturation: () => (this.#isTaken ? 1 : 0),
@@ -70,7 +76,13 @@ class Crowd {
       released: () => (this.#isTaken = false),
     };
     const bands = [{ priority: 0, limits: unlimited, fairness }];
-    this.#flow = new FlowController({ saturationDetector, limits: unlimited, defaultRequestTtl: 0, maxFlows: 2 * tenants, bands });
+    this.#flow = new FlowController({
+      saturationDetector,
+      limits: unlimited,
+      defaultRequestTtl: 0,
+      maxFlows: 2 * tenants,
+      bands,
+    });
     this.#flow.on('dispatched', ({ lease }) => {
       this.#running = lease;
     });

@@ -1,4 +1,5 @@
-// Installs the peers when they are missing or older than the lock file: `node install.mjs [folder]`, this one by default.
+// Installs the peers when they are missing or older than the lock file: `node install.mjs [folder]`, this one by
+// default.
 import { spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +10,9 @@ const mtime = (path) => statSync(new URL(path, base), { throwIfNoEntry: false })
 // npm writes this file last.
 if (mtime('node_modules/.package-lock.json') < Math.max(mtime('package-lock.json'), mtime('package.json'))) {
   const folder = fileURLToPath(base);
-  const { status } = spawnSync('npm', ['ci', '--prefix', folder, '--loglevel=error'], { cwd: folder, stdio: 'inherit' });
+  const { status } = spawnSync('npm', ['ci', '--prefix', folder, '--loglevel=error'], {
+    cwd: folder,
+    stdio: 'inherit',
+  });
   process.exitCode = status ?? 1;
 }

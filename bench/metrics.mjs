@@ -1,5 +1,6 @@
-// What metrics cost: a burst without them, with them, and after they were stopped. The ways take turns in one process, in another order each
-// round, and each is compared with `off` of its own round: what others do on the machine falls on all of them alike.
+// What metrics cost: a burst without them, with them, and after they were stopped. The ways take turns in one process,
+// in another order each round, and each is compared with `off` of its own round: what others do on the machine falls on
+// all of them alike.
 //
 //     npm run bench:metrics -- --rounds 200 --jobs 10000
 import { parseArgs } from 'node:util';
@@ -52,7 +53,9 @@ async function burst(flow, jobs) {
   return ns;
 }
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '200' }, jobs: { type: 'string', default: '10000' } } });
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '200' }, jobs: { type: 'string', default: '10000' } },
+});
 const rounds = Number(values.rounds);
 const jobs = Number(values.jobs);
 const names = Object.keys(ways);

@@ -1,4 +1,5 @@
-// Benchmarks: every subject through every scenario it can do, in interleaved rounds, each measurement in a process of its own.
+// Benchmarks: every subject through every scenario it can do, in interleaved rounds, each measurement in a process of
+// its own.
 //
 //     npm run bench -- --only burst,keyed100k --rounds 3 --subjects headgate,permit,denque
 //     npm run bench -- --quick            one round with a tenth of the requests: does it still run?

@@ -1,5 +1,5 @@
-// What one scrape costs the event loop while 100,000 requests wait, by the number of tenants that they come from: reading the controller,
-// and printing with prom-client. Compare with `snapshot()`, which exporters must not take.
+// What one scrape costs the event loop while 100,000 requests wait, by the number of tenants that they come from:
+// reading the controller, and printing with prom-client. Compare with `snapshot()`, which exporters must not take.
 //
 //     npm run bench:scrape -- --rounds 50 --waiting 100000
 import { parseArgs } from 'node:util';
@@ -11,7 +11,9 @@ import { prometheusMetrics } from '../dist/prometheus.js';
 import { describeMachine, today } from './lib/machine.mjs';
 import { quantile } from './lib/measure.mjs';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '50' }, waiting: { type: 'string', default: '100000' } } });
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '50' }, waiting: { type: 'string', default: '100000' } },
+});
 const rounds = Number(values.rounds);
 const waiting = Number(values.waiting);
 const unlimited = { maxRequests: Infinity, maxBytes: Infinity };
@@ -32,7 +34,8 @@ function fill(tenants) {
   return {
     flow,
     load() {
-      for (let index = 0; index <= waiting; index++) void flow.enqueue({ byteSize: 10 }, { fairnessId: `tenant-${index % tenants}` });
+      for (let index = 0; index <= waiting; index++)
+        void flow.enqueue({ byteSize: 10 }, { fairnessId: `tenant-${index % tenants}` });
     },
   };
 }
@@ -66,7 +69,10 @@ for (const tenants of [1, 100, 1000, waiting]) {
     const label = fairnessIdLabel ? 'with fairness_id' : 'without fairness_id';
     print(`Prometheus ${label}`, await measure(() => register.metrics()), `${lines} lines`);
     const reader = new PullReader();
-    openTelemetryMetrics(flow, { meterProvider: new MeterProvider({ readers: [reader] }), fairnessIdAttribute: fairnessIdLabel });
+    openTelemetryMetrics(flow, {
+      meterProvider: new MeterProvider({ readers: [reader] }),
+      fairnessIdAttribute: fairnessIdLabel,
+    });
     print(`OpenTelemetry ${label}`, await measure(() => reader.collect()));
     if (fairnessIdLabel) {
       print('stats()', await measure(() => flow.stats()));

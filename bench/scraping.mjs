@@ -1,6 +1,7 @@
-// What it costs to know the load of ten servers: CPU time of this process while it asks them, by the platform's fetch and by undici as the
-// gateway does, at the default intervals of a busy pool and of an idle one. The servers run in a process of their own. The ways take turns
-// in rounds, so that what else runs on the machine falls on all of them: medians, with the lowest and the highest round.
+// What it costs to know the load of ten servers: CPU time of this process while it asks them, by the platform's fetch
+// and by undici as the gateway does, at the default intervals of a busy pool and of an idle one. The servers run in a
+// process of their own. The ways take turns in rounds, so that what else runs on the machine falls on all of them:
+// medians, with the lowest and the highest round.
 //
 //     npm run bench:scraping -- --seconds 10 --servers 10 --rounds 3
 import { spawn } from 'node:child_process';
@@ -22,7 +23,10 @@ const seconds = Number(values.seconds);
 const servers = Number(values.servers);
 const rounds = Number(values.rounds);
 
-/** About 40 kB, as a vLLM server with one model shows after some traffic: two gauges that count, and histograms that are passed over. */
+/**
+ * About 40 kB, as a vLLM server with one model shows after some traffic: two gauges that count, and histograms that are
+ * passed over.
+ */
 const serverCode = `
   const http = require('node:http');
   const gauge = (name, value) => '# HELP ' + name + ' What it counts.\\n# TYPE ' + name + ' gauge\\n' + name + '{engine="0",model_name="m"} ' + value + '\\n';
@@ -54,7 +58,11 @@ async function measure({ isBusy, ...options }) {
   const { user, system } = process.cpuUsage(cpu);
   const taken = scraper.stats.scrapes - before;
   scraper.stop();
-  return { perSecond: taken / seconds, eachMs: (user + system) / taken / 1000, share: ((user + system) / (seconds * 1e6)) * 100 };
+  return {
+    perSecond: taken / seconds,
+    eachMs: (user + system) / taken / 1000,
+    share: ((user + system) / (seconds * 1e6)) * 100,
+  };
 }
 
 const ways = {
@@ -68,7 +76,9 @@ for (let round = 0; round < rounds; round++) {
   for (const [name, options] of Object.entries(ways)) taken[name].push(await measure(options));
 }
 
-console.log(`${servers} servers, ${(bytes / 1000).toFixed(0)} kB each time, ${rounds} × ${seconds} s; ${describeMachine()}; ${today()}`);
+console.log(
+  `${servers} servers, ${(bytes / 1000).toFixed(0)} kB each time, ${rounds} × ${seconds} s; ${describeMachine()}; ${today()}`,
+);
 for (const [name, figures] of Object.entries(taken)) {
   const sorted = (field) => figures.map((each) => each[field]).sort((a, b) => a - b);
   const median = (field) => sorted(field)[Math.floor(figures.length / 2)];

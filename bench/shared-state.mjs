@@ -1,4 +1,5 @@
-// What a request costs with and without shared state, while the grant lasts, and how many calls of the engine a second that makes.
+// What a request costs with and without shared state, while the grant lasts, and how many calls of the engine a second
+// that makes.
 //
 //     npm run bench:shared -- --rounds 15 --requests 200000      (needs redis-server, or REDIS_URL)
 import { spawn } from 'node:child_process';
@@ -14,7 +15,9 @@ import { sharedConcurrency } from '../dist/redis.js';
 import { describeMachine, today } from './lib/machine.mjs';
 import { quantile } from './lib/measure.mjs';
 
-const { values } = parseArgs({ options: { rounds: { type: 'string', default: '15' }, requests: { type: 'string', default: '200000' } } });
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '15' }, requests: { type: 'string', default: '200000' } },
+});
 const rounds = Number(values.rounds);
 const requests = Number(values.requests);
 const limit = 64;
@@ -50,7 +53,9 @@ async function freePort() {
 async function startEngine() {
   if (process.env.REDIS_URL) return { url: process.env.REDIS_URL, stop() {} };
   const [port, dir] = [await freePort(), mkdtempSync(join(tmpdir(), 'headgate-bench-'))];
-  const child = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', dir], { stdio: 'ignore' });
+  const child = spawn('redis-server', ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', dir], {
+    stdio: 'ignore',
+  });
   return {
     url: `redis://127.0.0.1:${port}`,
     stop() {

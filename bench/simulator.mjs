@@ -1,5 +1,6 @@
-// How fast the simulator is: simulated requests for each second of processor time with slots, simulated time over processor time for the
-// serving model, and the heap over a run of ten million requests. Processor time, because a machine may be shared.
+// How fast the simulator is: simulated requests for each second of processor time with slots, simulated time over
+// processor time for the serving model, and the heap over a run of ten million requests. Processor time, because a
+// machine may be shared.
 //
 //     npm run bench -- --only simulator
 import { readFileSync } from 'node:fs';
@@ -66,7 +67,9 @@ export function runSimulatorBench({ quick = false } = {}) {
   console.log(
     `slots: ${Math.round(perSecond).toLocaleString('en')} requests a second (at least 200,000: ${verdict(perSecond >= 200_000)})`,
   );
-  console.log(`serving model: ${Math.round(factor).toLocaleString('en')} × real time (at least 1,000: ${verdict(factor >= 1000)})`);
+  console.log(
+    `serving model: ${Math.round(factor).toLocaleString('en')} × real time (at least 1,000: ${verdict(factor >= 1000)})`,
+  );
   console.log(
     `heap over ${requests.toLocaleString('en')} requests, MB: ${heap.map((mb) => mb.toFixed(1)).join(' ')} (flat: ${verdict(grown < 1.2)})`,
   );

@@ -1,4 +1,5 @@
-// Mixed traffic for a long time. Fails when the statistics do not balance, when the heap grows, or when anything is left at the end.
+// Mixed traffic for a long time. Fails when the statistics do not balance, when the heap grows, or when anything is
+// left at the end.
 //
 //     npm run soak -- --minutes 30 --seed 1
 import { getEventListeners } from 'node:events';
@@ -10,7 +11,9 @@ import { heapTrend } from './soak/heap-trend.mjs';
 import { Host } from './soak/host.mjs';
 import { Traffic } from './soak/traffic.mjs';
 
-const { values } = parseArgs({ options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string', default: '1' } } });
+const { values } = parseArgs({
+  options: { minutes: { type: 'string', default: '30' }, seed: { type: 'string', default: '1' } },
+});
 const minutes = Number(values.minutes);
 if (!(minutes > 0)) throw new Error(`--minutes: expected a number above 0, got ${values.minutes}`);
 
@@ -59,7 +62,8 @@ function checkEverythingHappened(host) {
 
 function checkNothingLeft(host, traffic) {
   const stats = host.checkBalance();
-  if (stats.waiting > 0 || stats.inFlight > 0) host.violate(`${stats.waiting} still wait, ${stats.inFlight} are still in flight`);
+  if (stats.waiting > 0 || stats.inFlight > 0)
+    host.violate(`${stats.waiting} still wait, ${stats.inFlight} are still in flight`);
   for (const { signal } of traffic.connections) {
     if (getEventListeners(signal, 'abort').length > 0) host.violate('a listener is left on a shared signal');
   }

@@ -1,5 +1,6 @@
 // @ts-check
-// Batch beside chat: batch takes what chat leaves, never holds more than half of the seats, and gets a tenth of the turns at least.
+// Batch beside chat: batch takes what chat leaves, never holds more than half of the seats, and gets a tenth of the
+// turns at least.
 import assert from 'node:assert/strict';
 import { concurrencyDetector, FlowController } from 'headgate';
 
@@ -20,7 +21,8 @@ let batchNow = 0;
 
 /** @param {'chat' | 'batch'} kind */
 function send(kind) {
-  const key = kind === 'chat' ? { fairnessId: `user-${served.chat % 5}`, priority: 10 } : { fairnessId: 'batch', priority: -10 };
+  const key =
+    kind === 'chat' ? { fairnessId: `user-${served.chat % 5}`, priority: 10 } : { fairnessId: 'batch', priority: -10 };
   return flow.run({ byteSize: 100 }, key, async () => {
     if (kind === 'batch') mostBatch = Math.max(mostBatch, ++batchNow);
     await new Promise((resolve) => setTimeout(resolve, 2));
@@ -31,7 +33,9 @@ function send(kind) {
 
 const batch = Array.from({ length: 60 }, () => send('batch'));
 assert.equal(flow.stats().inFlight, seats / 2);
-console.log(`60 batch requests came first: ${flow.stats().inFlight} of ${seats} seats are theirs, the rest is free for chat.`);
+console.log(
+  `60 batch requests came first: ${flow.stats().inFlight} of ${seats} seats are theirs, the rest is free for chat.`,
+);
 
 const first = await send('chat').then(() => served.batch);
 console.log(`A chat request goes at once, while ${60 - first} batch requests are left.`);

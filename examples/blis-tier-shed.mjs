@@ -1,6 +1,6 @@
 // @ts-check
-// A policy file of the simulator BLIS at a gateway: under overload, tier shedding refuses the lower classes, and a tenant's sheddable
-// requests are held to its budget also while there is room.
+// A policy file of the simulator BLIS at a gateway: under overload, tier shedding refuses the lower classes, and a
+// tenant's sheddable requests are held to its budget also while there is room.
 import { concurrencyDetector, EndpointPool, FlowController } from 'headgate';
 import { loadBlisPolicy } from 'headgate/config';
 
@@ -22,7 +22,9 @@ routing:
   { capacity: pool.endpoints.length * longestBatch },
 );
 for (const warning of warnings) console.log(`warning: ${warning}`);
-console.log(`Time-to-first-token targets: ${[...sloTargetsMs].map(([sloClass, ms]) => `${sloClass} ${ms} ms`).join(', ')}`);
+console.log(
+  `Time-to-first-token targets: ${[...sloTargetsMs].map(([sloClass, ms]) => `${sloClass} ${ms} ms`).join(', ')}`,
+);
 console.log(
   `Budgets: acme ${(tenantBudgets.acme ?? 1) * pool.endpoints.length * longestBatch} of ${pool.endpoints.length * longestBatch} requests`,
 );

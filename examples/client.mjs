@@ -1,5 +1,6 @@
 // @ts-check
-// Clients of a gateway that is full: the one comes back when it is told to and is served, in the other the budget is spent and it hears so at once.
+// Clients of a gateway that is full: the one comes back when it is told to and is served, in the other the budget is
+// spent and it hears so at once.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { concurrencyDetector, FlowController } from 'headgate';
@@ -8,7 +9,10 @@ import { flowControl } from 'headgate/node';
 
 const flow = new FlowController({
   saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
-  admission: { type: 'no-waiting', admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }) },
+  admission: {
+    type: 'no-waiting',
+    admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }),
+  },
 });
 const limit = flowControl(flow, { classify: () => ({ fairnessId: 'default', priority: 0 }), random: () => 0 });
 const gateway = createServer((req, res) => limit(req, res, () => res.end('served')));

@@ -1,10 +1,14 @@
-// A fairness policy of your own, and the public contract suite that it must pass: with node:test, or any framework that has `it`.
+// A fairness policy of your own, and the public contract suite that it must pass: with node:test, or any framework that
+// has `it`.
 //
 //     node --test examples/contract-suite.mjs
 import { describe, it } from 'node:test';
 import { fairnessPolicyContract } from 'headgate/testing';
 
-/** The flow with the fewest waiting requests goes first, those that became active earlier before others. O(active flows). */
+/**
+ * The flow with the fewest waiting requests goes first, those that became active earlier before others. O(active
+ * flows).
+ */
 function shortestFirst() {
   return {
     type: 'shortest-first',
@@ -12,7 +16,8 @@ function shortestFirst() {
     createSelector: (band) => ({
       pick() {
         let shortest = band.firstActive;
-        for (const flow of band.activeFlows()) if (shortest !== undefined && flow.waiting < shortest.waiting) shortest = flow;
+        for (const flow of band.activeFlows())
+          if (shortest !== undefined && flow.waiting < shortest.waiting) shortest = flow;
         return shortest;
       },
     }),

@@ -1,5 +1,6 @@
 // @ts-check
-// Dynamo's request rejection: two workers report their load, all busy means 503 at once, and an operator moves the thresholds while it runs.
+// Dynamo's request rejection: two workers report their load, all busy means 503 at once, and an operator moves the
+// thresholds while it runs.
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -25,7 +26,8 @@ const limit = flowControl(flow, {
   classify: () => ({ fairnessId: 'default', priority: 0 }),
   random: () => 0, // no jitter in Retry-After, so that every run prints the same
 });
-// Digests have one length, and are compared in constant time: how long it takes tells nobody how much of a token is right.
+// Digests have one length, and are compared in constant time: how long it takes tells nobody how much of a token is
+// right.
 /** @param {unknown} token */
 const digest = (token) => createHash('sha256').update(String(token)).digest();
 const busyThreshold = busyThresholdHandler({
@@ -55,7 +57,9 @@ function report(worker, ...ranks) {
 
 /** @param {string} when */
 async function burst(when) {
-  const responses = await Promise.all(Array.from({ length: 6 }, () => fetch(`${url}/v1/chat/completions`, { method: 'POST' })));
+  const responses = await Promise.all(
+    Array.from({ length: 6 }, () => fetch(`${url}/v1/chat/completions`, { method: 'POST' })),
+  );
   const answers = await Promise.all(responses.map(async (response) => `${response.status} ${await response.text()}`));
   console.log(
     `${when}; busy: ${
@@ -65,7 +69,8 @@ async function burst(when) {
         .join(', ') || 'none'
     }`,
   );
-  for (const answer of [...new Set(answers)].sort()) console.log(`  ${answers.filter((other) => other === answer).length} × ${answer}`);
+  for (const answer of [...new Set(answers)].sort())
+    console.log(`  ${answers.filter((other) => other === answer).length} × ${answer}`);
   const retryAfter = responses.find(({ status }) => status === 503)?.headers.get('retry-after');
   if (retryAfter !== undefined) console.log(`  Retry-After: ${retryAfter}`);
 }
@@ -73,7 +78,10 @@ async function burst(when) {
 /** @param {object} [update] @param {Record<string, string>} [headers] */
 async function thresholds(update, headers = { authorization: 'Bearer operator' }) {
   const request = update && { method: 'POST', body: JSON.stringify({ model: 'llama', ...update }) };
-  const response = await fetch(`${url}/busy_threshold`, { ...request, headers: { 'content-type': 'application/json', ...headers } });
+  const response = await fetch(`${url}/busy_threshold`, {
+    ...request,
+    headers: { 'content-type': 'application/json', ...headers },
+  });
   console.log(`${update === undefined ? 'GET' : 'POST'} /busy_threshold: ${response.status} ${await response.text()}`);
 }
 

@@ -38,7 +38,9 @@ async function complete(prompt, objective = 'standard') {
   });
   const { text, error } = /** @type {any} */ (await response.json());
   const queuedMs = response.headers.get('x-llm-d-flow-queue-duration-ms');
-  const advice = error ? `: ${error.code}, ${error.message} Retry-After: ${response.headers.get('retry-after')} s` : `: ${text}`;
+  const advice = error
+    ? `: ${error.code}, ${error.message} Retry-After: ${response.headers.get('retry-after')} s`
+    : `: ${text}`;
   console.log(`  ${response.status} after ${queuedMs} ms in the queue${advice}`);
 }
 

@@ -6,8 +6,8 @@ import fastify from 'fastify';
 import { concurrencyDetector, FlowController, roundRobin } from 'headgate';
 import { flowControl } from 'headgate/fastify';
 
-// Keys are secrets, fairness IDs are names: they show in metrics and logs. Keys are looked up by their digests, so that the time that a
-// comparison takes tells nobody how much of a key is right.
+// Keys are secrets, fairness IDs are names: they show in metrics and logs. Keys are looked up by their digests, so that
+// the time that a comparison takes tells nobody how much of a key is right.
 const digest = (key = '') => createHash('sha256').update(key).digest('hex');
 /** @type {Map<string, string>} */
 const tenants = new Map([
@@ -25,7 +25,10 @@ app.get('/health', async () => ({ waiting: flow.stats().waiting })); // outside:
 app.register((v1, _options, done) => {
   v1.register(
     flowControl(flow, {
-      classify: (request) => ({ fairnessId: tenants.get(digest(request.headers.authorization)) ?? 'anonymous', priority: 0 }),
+      classify: (request) => ({
+        fairnessId: tenants.get(digest(request.headers.authorization)) ?? 'anonymous',
+        priority: 0,
+      }),
       body: 'openai',
     }),
   );

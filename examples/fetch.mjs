@@ -1,5 +1,5 @@
-// Three tenants call one model through the OpenAI client. The model takes two requests at a time; the one who asks most does not
-// get most. Run it: node examples/fetch.mjs
+// Three tenants call one model through the OpenAI client. The model takes two requests at a time; the one who asks most
+// does not get most. Run it: node examples/fetch.mjs
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { concurrencyDetector, FlowController } from 'headgate';
@@ -46,7 +46,10 @@ async function ask(tenant) {
 
 const greedy = Array.from({ length: 8 }, () => ask('greedy'));
 const answers = await Promise.all([...greedy, ask('small'), ask('tiny')]);
-console.log(`${answers.filter((text) => text === 'served').length} of ${answers.length} served, in the order ${order.join(', ')}`);
-if (order.lastIndexOf('small') > 6 || order.lastIndexOf('tiny') > 6) throw new Error('the small tenants waited behind the greedy one');
+console.log(
+  `${answers.filter((text) => text === 'served').length} of ${answers.length} served, in the order ${order.join(', ')}`,
+);
+if (order.lastIndexOf('small') > 6 || order.lastIndexOf('tiny') > 6)
+  throw new Error('the small tenants waited behind the greedy one');
 await flow.close();
 model.close();

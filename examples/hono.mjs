@@ -1,5 +1,6 @@
 // @ts-check
-// Hono, twice: on Node's server, and on nothing but Request and Response, as on edge runtimes. The seat follows the stream in both.
+// Hono, twice: on Node's server, and on nothing but Request and Response, as on edge runtimes. The seat follows the
+// stream in both.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -9,8 +10,8 @@ import { flowControl } from 'headgate/hono';
 import { Hono } from 'hono';
 import { stream } from 'hono/streaming';
 
-// Keys are secrets, fairness IDs are names: they show in metrics and logs. Keys are looked up by their digests, so that the time that a
-// comparison takes tells nobody how much of a key is right.
+// Keys are secrets, fairness IDs are names: they show in metrics and logs. Keys are looked up by their digests, so that
+// the time that a comparison takes tells nobody how much of a key is right.
 const digest = (key = '') => createHash('sha256').update(key).digest('hex');
 /** @type {Map<string, string>} */
 const tenants = new Map([[digest('Bearer key-a'), 'tenant-a']]);
@@ -19,7 +20,9 @@ const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxC
 const app = new Hono();
 app.use(
   '/v1/*',
-  flowControl(flow, { classify: (c) => ({ fairnessId: tenants.get(digest(c.req.header('authorization'))) ?? 'anonymous', priority: 0 }) }),
+  flowControl(flow, {
+    classify: (c) => ({ fairnessId: tenants.get(digest(c.req.header('authorization'))) ?? 'anonymous', priority: 0 }),
+  }),
 );
 app.get('/v1/words', (c) =>
   stream(c, async (body) => {
@@ -34,7 +37,9 @@ app.get('/v1/words', (c) =>
 /** @param {string} what */
 function report(what) {
   const { inFlight, waiting, outcomes } = flow.stats();
-  console.log(`  ${what}: ${inFlight} in flight, ${waiting} waiting, ${outcomes.EvictedContextCancelled} left while waiting`);
+  console.log(
+    `  ${what}: ${inFlight} in flight, ${waiting} waiting, ${outcomes.EvictedContextCancelled} left while waiting`,
+  );
 }
 
 /**

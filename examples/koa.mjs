@@ -1,5 +1,6 @@
 // @ts-check
-// Koa and a streamed answer: the seat is held to the end of the stream, and given back at once when the client hangs up.
+// Koa and a streamed answer: the seat is held to the end of the stream, and given back at once when the client hangs
+// up.
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -9,8 +10,8 @@ import { concurrencyDetector, FlowController } from 'headgate';
 import { flowControl } from 'headgate/koa';
 import Koa from 'koa';
 
-// Keys are secrets, fairness IDs are names: they show in metrics and logs. Keys are looked up by their digests, so that the time that a
-// comparison takes tells nobody how much of a key is right.
+// Keys are secrets, fairness IDs are names: they show in metrics and logs. Keys are looked up by their digests, so that
+// the time that a comparison takes tells nobody how much of a key is right.
 const digest = (key = '') => createHash('sha256').update(key).digest('hex');
 /** @type {Map<string, string>} */
 const tenants = new Map([

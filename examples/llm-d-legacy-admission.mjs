@@ -1,6 +1,6 @@
 // @ts-check
-// The same YAML with the feature gate off and on. Off, llm-d's legacy admission: a full pool refuses sheddable requests and takes all others
-// at once. On, flow control: everything that does not fit waits in the gateway.
+// The same YAML with the feature gate off and on. Off, llm-d's legacy admission: a full pool refuses sheddable requests
+// and takes all others at once. On, flow control: everything that does not fit waits in the gateway.
 import { setTimeout as delay } from 'node:timers/promises';
 import { EndpointPool, FlowController } from 'headgate';
 import { loadConfig } from 'headgate/config';

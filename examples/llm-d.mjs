@@ -1,5 +1,6 @@
 // @ts-check
-// llm-d's flow control from its own YAML: three priority bands and three tenants share twelve seats, and a burst asks for sixty-nine.
+// llm-d's flow control from its own YAML: three priority bands and three tenants share twelve seats, and a burst asks
+// for sixty-nine.
 import { setTimeout as delay } from 'node:timers/promises';
 import { EndpointPool, FlowController } from 'headgate';
 import { loadConfig } from 'headgate/config';
@@ -76,7 +77,8 @@ function runs(names) {
   return found.map(([name, count]) => (count === 1 ? name : `${count} × ${name}`));
 }
 
-const times = (/** @type {number} */ count, /** @type {() => Promise<void>} */ work) => Array.from({ length: count }, work);
+const times = (/** @type {number} */ count, /** @type {() => Promise<void>} */ work) =>
+  Array.from({ length: count }, work);
 const burst = [
   ...times(20, () => send('nightly', 'best-effort-traffic')),
   ...times(30, () => send('noisy')),
@@ -84,7 +86,9 @@ const burst = [
   ...times(15, () => send('paying', 'premium-traffic')),
 ];
 const { waiting, inFlight, saturation } = flow.stats();
-console.log(`After the burst: ${inFlight} in flight on ${pool.endpoints.length} servers (saturation ${saturation}), ${waiting} waiting`);
+console.log(
+  `After the burst: ${inFlight} in flight on ${pool.endpoints.length} servers (saturation ${saturation}), ${waiting} waiting`,
+);
 for (const band of flow.snapshot().bands)
   console.log(`  priority ${band.priority}: ${band.waiting} of at most ${band.limits.maxRequests} waiting`);
 await Promise.all(burst);

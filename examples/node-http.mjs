@@ -27,7 +27,8 @@ const flow = new FlowController({
   bands: [{ priority: 100 }, { priority: 0, fairness: roundRobin() }],
 });
 
-// Keys are looked up by their digests, so that the time that a comparison takes tells nobody how much of a key is right.
+// Keys are looked up by their digests, so that the time that a comparison takes tells nobody how much of a key is
+// right.
 /** @param {unknown} key */
 const digest = (key) => createHash('sha256').update(String(key)).digest('hex');
 const keys = new Map([
@@ -51,10 +52,13 @@ const gateway = createServer((req, res) => {
       return;
     }
     const { lease, signal } = /** @type {import('headgate/node').WithFlow<typeof req>} */ (req).flow ?? {};
-    const upstream = request({ port: portOf(modelServer), method: req.method, path: req.url, headers: req.headers, signal }, (answer) => {
-      res.writeHead(answer.statusCode ?? 502, answer.headers);
-      pipeline(answer, res, () => {});
-    });
+    const upstream = request(
+      { port: portOf(modelServer), method: req.method, path: req.url, headers: req.headers, signal },
+      (answer) => {
+        res.writeHead(answer.statusCode ?? 502, answer.headers);
+        pipeline(answer, res, () => {});
+      },
+    );
     upstream.on('error', () => {
       if (!res.headersSent) res.writeHead(502).end(`no answer for ${lease?.fairnessId}`);
     });
@@ -73,7 +77,11 @@ await Promise.all([once(gateway, 'listening'), once(modelServer, 'listening')]);
 async function ask(key, prompt) {
   const response = await fetch(`http://localhost:${portOf(gateway)}/v1/completions`, {
     method: 'POST',
-    headers: { 'x-api-key': key, 'x-gateway-inference-objective': 'premium', 'x-gateway-inference-fairness-id': 'somebody-else' },
+    headers: {
+      'x-api-key': key,
+      'x-gateway-inference-objective': 'premium',
+      'x-gateway-inference-fairness-id': 'somebody-else',
+    },
     body: prompt,
   });
   const queuedMs = response.headers.get('x-llm-d-flow-queue-duration-ms') ?? 'no';
@@ -82,7 +90,12 @@ async function ask(key, prompt) {
 
 console.log('Two tenants share one seat; each claims to be somebody else, which nobody believes:');
 flow.on('dispatched', ({ lease }) => console.log(`  dispatched: ${lease.fairnessId}, priority ${lease.priority}`));
-await Promise.all([ask('key-a', 'x'.repeat(500_000)), ask('key-a', 'second'), ask('key-b', 'third'), ask('key-c', 'stolen')]);
+await Promise.all([
+  ask('key-a', 'x'.repeat(500_000)),
+  ask('key-a', 'second'),
+  ask('key-b', 'third'),
+  ask('key-c', 'stolen'),
+]);
 
 for (const server of [gateway, modelServer]) {
   server.close();

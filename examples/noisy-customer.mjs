@@ -1,5 +1,6 @@
 // @ts-check
-// One noisy customer: it sends a hundred requests at once, and may run two of them at a time. The others do not notice it.
+// One noisy customer: it sends a hundred requests at once, and may run two of them at a time. The others do not notice
+// it.
 import assert from 'node:assert/strict';
 import { concurrencyDetector, FlowController } from 'headgate';
 
@@ -27,7 +28,9 @@ async function send(fairnessId) {
 }
 
 const burst = Array.from({ length: 100 }, () => send('noisy'));
-console.log(`The noisy customer sent 100 requests: ${flow.stats().inFlight} run, ${flow.stats().waiting} wait for its own cap.`);
+console.log(
+  `The noisy customer sent 100 requests: ${flow.stats().inFlight} run, ${flow.stats().waiting} wait for its own cap.`,
+);
 assert.deepEqual([flow.stats().inFlight, flow.stats().waiting], [2, 98]);
 
 const polite = Array.from({ length: 6 }, () => send('polite'));
@@ -38,6 +41,8 @@ await Promise.all(polite);
 plans.noisy = { maxInFlight: 4 };
 flow.refreshFlow('noisy');
 await Promise.all(burst);
-console.log(`The noisy customer bought a larger plan while it waited: it ran up to ${most.noisy} at a time, and nothing was rejected.`);
+console.log(
+  `The noisy customer bought a larger plan while it waited: it ran up to ${most.noisy} at a time, and nothing was rejected.`,
+);
 assert.equal(most.noisy, 4);
 assert.equal(flow.stats().rejected + flow.stats().evicted, 0);

@@ -1,5 +1,6 @@
 // @ts-check
-// Agents that call in parallel: each session may run three calls at a time, in tokens as well, and a wide fan-out waits for itself alone.
+// Agents that call in parallel: each session may run three calls at a time, in tokens as well, and a wide fan-out waits
+// for itself alone.
 import assert from 'node:assert/strict';
 import { concurrencyDetector, FlowController } from 'headgate';
 
@@ -25,7 +26,9 @@ function call(session, tokens = 500) {
 
 const fanOut = Array.from({ length: 20 }, () => call('deep-research'));
 const others = ['editor', 'reviewer', 'tests'].map((session) => call(session));
-console.log(`A fan-out of 20 calls and three other sessions: ${flow.stats().inFlight} run, ${flow.stats().waiting} wait.`);
+console.log(
+  `A fan-out of 20 calls and three other sessions: ${flow.stats().inFlight} run, ${flow.stats().waiting} wait.`,
+);
 assert.deepEqual([flow.stats().inFlight, flow.stats().waiting], [6, 17]);
 console.log(`The first of those that wait: ${flow.explain(3)?.text}`);
 assert.match(flow.explain(3)?.text ?? '', /its own cap \(3 of 3 running\)/);
@@ -33,5 +36,7 @@ assert.match(flow.explain(3)?.text ?? '', /its own cap \(3 of 3 running\)/);
 const long = [call('summary', 6_000), call('summary', 6_000)];
 assert.match(flow.explain(24)?.text ?? '', /6,000 of 8,000 tokens running, 6,000 more wanted/);
 await Promise.all([...fanOut, ...others, ...long]);
-console.log(`All ${order.length} calls ran; the other sessions were among the first six: ${order.slice(0, 6).join(', ')}`);
+console.log(
+  `All ${order.length} calls ran; the other sessions were among the first six: ${order.slice(0, 6).join(', ')}`,
+);
 assert.deepEqual(order.slice(3, 6), ['editor', 'reviewer', 'tests']);

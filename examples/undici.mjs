@@ -1,5 +1,6 @@
 // @ts-check
-// Calls that go out: a worker's own traffic to a model server, held back to two at a time, a person's request before the nightly batch.
+// Calls that go out: a worker's own traffic to a model server, held back to two at a time, a person's request before
+// the nightly batch.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -24,12 +25,19 @@ const flow = new FlowController({
   bands: [{ priority: 100 }, { priority: -10, limits: { maxRequests: 4 } }],
 });
 const agent = new Agent();
-const classify = (/** @type {{ path: string }} */ { path }) => ({ fairnessId: 'worker', priority: path.startsWith('/chat') ? 100 : -10 });
+const classify = (/** @type {{ path: string }} */ { path }) => ({
+  fairnessId: 'worker',
+  priority: path.startsWith('/chat') ? 100 : -10,
+});
 
 const dispatcher = agent.compose(flowControl(flow, { classify }));
 
-console.log('Six batch calls, then one for a person, which overtakes those that wait; a seventh batch call does not fit:');
-const calls = Array.from({ length: 6 }, (_, i) => request(`${url}/batch/${i + 1}`, { dispatcher }).then(({ body }) => body.json()));
+console.log(
+  'Six batch calls, then one for a person, which overtakes those that wait; a seventh batch call does not fit:',
+);
+const calls = Array.from({ length: 6 }, (_, i) =>
+  request(`${url}/batch/${i + 1}`, { dispatcher }).then(({ body }) => body.json()),
+);
 while (flow.stats().enqueued < 6) await delay(1);
 calls.push(fetch(`${url}/chat`, { dispatcher }).then((response) => response.json()));
 await request(`${url}/batch/7`, { dispatcher }).catch((error) => {

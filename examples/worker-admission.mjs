@@ -1,6 +1,7 @@
 // @ts-check
-// The cap inside a worker: N requests run, Q wait, the rest is refused at once. Then a slow engine: whoever waits too long is refused, and
-// after that the newest goes first once. Time is a manual clock's, so that every run prints the same.
+// The cap inside a worker: N requests run, Q wait, the rest is refused at once. Then a slow engine: whoever waits too
+// long is refused, and after that the newest goes first once. Time is a manual clock's, so that every run prints the
+// same.
 import { workerAdmission } from 'headgate';
 import { ManualClock } from 'headgate/testing';
 
@@ -31,7 +32,9 @@ async function play(title, worker, serviceMs, arrivalsMs) {
   };
   const requests = arrivalsMs.map((atMs, i) => {
     /** @type {Promise<void>} */
-    const sent = new Promise((resolve, reject) => clock.setTimeout(() => send(`request ${i + 1}`).then(resolve, reject), atMs));
+    const sent = new Promise((resolve, reject) =>
+      clock.setTimeout(() => send(`request ${i + 1}`).then(resolve, reject), atMs),
+    );
     return sent;
   });
   for (let ms = 0; ms < 1000; ms++) {

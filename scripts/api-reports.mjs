@@ -1,5 +1,5 @@
-// The public surface of every subpath, one report each in etc/. `--write` brings the reports up to date. Without it, a report
-// that differs from the build fails and shows the difference, so that no name is published unseen.
+// The public surface of every subpath, one report each in etc/. `--write` brings the reports up to date. Without it, a
+// report that differs from the build fails and shows the difference, so that no name is published unseen.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -92,7 +92,10 @@ function compare(file, report) {
 
 const rootReport = extract('index');
 const reports = new Map(
-  names.map((name) => [reportOf(name), name === 'index' ? rootReport : withoutDeclarationsOf(rootReport, extract(name))]),
+  names.map((name) => [
+    reportOf(name),
+    name === 'index' ? rootReport : withoutDeclarationsOf(rootReport, extract(name)),
+  ]),
 );
 
 mkdirSync(etc, { recursive: true });

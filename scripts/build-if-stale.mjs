@@ -13,7 +13,9 @@ const mtime = (path) => statSync(join(root, path), { throwIfNoEntry: false })?.m
 /** Folders count too: a deleted or renamed file changes nothing but its folder. */
 function newestInput() {
   const sources = readdirSync(join(root, 'src'), { recursive: true }).map((name) => join('src', name));
-  return Math.max(...['src', ...sources, 'tsup.config.ts', 'tsconfig.json', 'package.json'].map((path) => mtime(path) ?? 0));
+  return Math.max(
+    ...['src', ...sources, 'tsup.config.ts', 'tsconfig.json', 'package.json'].map((path) => mtime(path) ?? 0),
+  );
 }
 
 /** `-Infinity` while an output is missing, which a failed build leaves behind: declarations are written last. */
@@ -49,11 +51,16 @@ async function takeLock() {
 }
 
 function build() {
-  return [['node_modules/tsup/dist/cli-default.js', '--silent'], ['scripts/declare-for-require.mjs']].every(([script, ...args]) => {
-    const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, script), ...args], { cwd: root, encoding: 'utf8' });
-    if (status !== 0) process.stderr.write(`${stdout}${stderr}build failed\n`);
-    return status === 0;
-  });
+  return [['node_modules/tsup/dist/cli-default.js', '--silent'], ['scripts/declare-for-require.mjs']].every(
+    ([script, ...args]) => {
+      const { status, stdout, stderr } = spawnSync(process.execPath, [join(root, script), ...args], {
+        cwd: root,
+        encoding: 'utf8',
+      });
+      if (status !== 0) process.stderr.write(`${stdout}${stderr}build failed\n`);
+      return status === 0;
+    },
+  );
 }
 
 async function buildIfStale() {

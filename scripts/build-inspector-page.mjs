@@ -1,5 +1,5 @@
-// The inspector's page in one text, from page.html, page.css and the browser's scripts. `--write` brings built-page.ts up to date; a test
-// holds it against its sources. The text is checked in, so that every bundler takes it as it is.
+// The inspector's page in one text, from page.html, page.css and the browser's scripts. `--write` brings built-page.ts
+// up to date; a test holds it against its sources. The text is checked in, so that every bundler takes it as it is.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
@@ -34,7 +34,11 @@ export async function buildPage() {
     '<link rel="stylesheet" href="page.css">',
     `<style nonce="%nonce%">\n${read('page.css')}</style>`,
   );
-  const html = inline(styled, '<script type="module" src="browser/main.ts"></script>', `<script nonce="%nonce%">${script}</script>`);
+  const html = inline(
+    styled,
+    '<script type="module" src="browser/main.ts"></script>',
+    `<script nonce="%nonce%">${script}</script>`,
+  );
   return `/** Built from page.html, page.css and browser/ by \`npm run build:inspector\`. */\nexport const builtPage: string = ${JSON.stringify(html)};\n`;
 }
 

@@ -1,5 +1,5 @@
-// Would a release work? `npm publish --dry-run`, without warnings and with the right files; an SBOM that has every dependency.
-// It sends nothing.
+// Would a release work? `npm publish --dry-run`, without warnings and with the right files; an SBOM that has every
+// dependency. It sends nothing.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,12 +13,15 @@ const problems = [];
 const args = ['publish', '--dry-run', '--json', '--ignore-scripts', '--tag', 'dry-run'];
 const { status, stdout, stderr } = spawnSync('npm', args, { cwd: root, encoding: 'utf8' });
 if (status !== 0) problems.push(`npm ${args.join(' ')}: ${stderr}`);
-const warnings = stderr.split('\n').filter((line) => line.startsWith('npm warn publish') && !line.includes('requires you to be logged in'));
+const warnings = stderr
+  .split('\n')
+  .filter((line) => line.startsWith('npm warn publish') && !line.includes('requires you to be logged in'));
 problems.push(...warnings);
 
 const report = status === 0 ? JSON.parse(stdout)[name] : undefined;
 const paths = report?.files.map(({ path }) => path) ?? [];
-const isExpected = (path) => /^dist\/|^(?:CHANGELOG|README|THIRD_PARTY_NOTICES)\.md$|^LICENSE$|^package\.json$/.test(path);
+const isExpected = (path) =>
+  /^dist\/|^(?:CHANGELOG|README|THIRD_PARTY_NOTICES)\.md$|^LICENSE$|^package\.json$/.test(path);
 problems.push(...paths.filter((path) => !isExpected(path)).map((path) => `${path} should not be published`));
 const required = [
   'CHANGELOG.md',
@@ -32,7 +35,8 @@ const required = [
 problems.push(...required.filter((path) => !paths.includes(path)).map((path) => `${path} would not be published`));
 
 const { metadata, components } = sbom();
-if (metadata.component.name !== name || metadata.component.version !== version) problems.push('the SBOM is not that of the package');
+if (metadata.component.name !== name || metadata.component.version !== version)
+  problems.push('the SBOM is not that of the package');
 const listed = components.map((component) => component.name);
 problems.push(
   ...Object.keys(dependencies)

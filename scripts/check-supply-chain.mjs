@@ -1,5 +1,6 @@
-// Two checks of what this repository installs. Every entry of every lock file has the hash of what it stands for, or a reason why not.
-// And none of the dependencies that users get has a known vulnerability, as far as the registry answers.
+// Two checks of what this repository installs. Every entry of every lock file has the hash of what it stands for, or a
+// reason why not. And none of the dependencies that users get has a known vulnerability, as far as the registry
+// answers.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -26,8 +27,10 @@ function isForCi({ os = ['linux'], cpu = ['x64'], libc = ['glibc'] }) {
 function faultOf(path, entry) {
   if (path === '' || entry.link === true || entry.inBundle === true) return undefined;
   const name = entry.name ?? path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-  if (entry.resolved !== undefined && !/^https:\/\/registry\.npmjs\.org\//.test(entry.resolved)) return `comes from ${entry.resolved}`;
-  if (entry.integrity !== undefined) return entry.integrity.startsWith('sha512-') ? undefined : `has the weak hash ${entry.integrity}`;
+  if (entry.resolved !== undefined && !/^https:\/\/registry\.npmjs\.org\//.test(entry.resolved))
+    return `comes from ${entry.resolved}`;
+  if (entry.integrity !== undefined)
+    return entry.integrity.startsWith('sha512-') ? undefined : `has the weak hash ${entry.integrity}`;
   if (!withoutHash.some(({ names }) => names.test(name))) return 'has no hash, and no reason why';
   if (entry.optional !== true) return 'has no hash, and is not optional';
   return isForCi(entry) ? 'has no hash, and CI would install it' : undefined;
@@ -40,7 +43,9 @@ for (const lock of locks) {
   const entries = Object.entries(JSON.parse(readFileSync(`${root}${lock}`, 'utf8')).packages);
   const faults = entries.flatMap(([path, entry]) => faultOf(path, entry)?.replace(/^/, `${lock}: ${path} `) ?? []);
   for (const fault of faults) console.error(fault);
-  const bare = entries.filter(([path, { link, integrity }]) => path !== '' && link !== true && integrity === undefined).length;
+  const bare = entries.filter(
+    ([path, { link, integrity }]) => path !== '' && link !== true && integrity === undefined,
+  ).length;
   console.log(`${lock}: ${entries.length - 1} entries, ${bare} without a hash, ${faults.length} faults`);
   failed += faults.length;
 }
@@ -52,8 +57,11 @@ if (metadata === undefined) {
   const why = message ?? error?.summary ?? audit.stderr.trim();
   console.warn(`\n!! The registry did not answer the audit, so nothing is known of vulnerabilities: ${why}\n`);
 } else {
-  for (const { name, severity, range } of Object.values(vulnerabilities)) console.error(`${name} ${range}: ${severity} vulnerability`);
-  console.log(`audit: ${metadata.dependencies.prod} dependencies, ${metadata.vulnerabilities.total} with known vulnerabilities`);
+  for (const { name, severity, range } of Object.values(vulnerabilities))
+    console.error(`${name} ${range}: ${severity} vulnerability`);
+  console.log(
+    `audit: ${metadata.dependencies.prod} dependencies, ${metadata.vulnerabilities.total} with known vulnerabilities`,
+  );
   failed += metadata.vulnerabilities.total;
 }
 process.exitCode = failed === 0 ? 0 : 1;

@@ -1,10 +1,14 @@
-// Gives the section "Unreleased" of the changelog the version that package.json has: the second half of `npm run release:version`.
+// Gives the section "Unreleased" of the changelog the version that package.json has: the second half of
+// `npm run release:version`.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = new URL('../', import.meta.url);
 
-/** The changelog with "Unreleased" named after the version. Throws when there is nothing to release, or the version is there already. */
+/**
+ * The changelog with "Unreleased" named after the version. Throws when there is nothing to release, or the version is
+ * there already.
+ */
 export function closeChangelog(text, version) {
   if (new RegExp(`^## ${version.replaceAll('.', '\\.')}$`, 'm').test(text)) {
     throw new Error(`CHANGELOG.md has a section ${version} already`);

@@ -1,4 +1,5 @@
-// Declarations for `require`: those for `import`, with the endings of CommonJS. They say the same, so that one pass of the compiler is enough.
+// Declarations for `require`: those for `import`, with the endings of CommonJS. They say the same, so that one pass of
+// the compiler is enough.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

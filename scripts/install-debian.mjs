@@ -1,4 +1,5 @@
-// Installs Debian packages that are missing. Imported by other scripts; as a program: node scripts/install-debian.mjs <package>…
+// Installs Debian packages that are missing. Imported by other scripts; as a program: node scripts/install-debian.mjs
+// <package>…
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +12,11 @@ function isInstalled(name) {
 }
 
 function apt(...options) {
-  const { status, error, stderr } = spawnSync('apt-get', options, { env: environment, encoding: 'utf8', timeout: 600_000 });
+  const { status, error, stderr } = spawnSync('apt-get', options, {
+    env: environment,
+    encoding: 'utf8',
+    timeout: 600_000,
+  });
   if (status === 0) return undefined;
   return `apt-get ${options.join(' ')}: ${error?.message ?? stderr.trim().split('\n').at(-1)}`;
 }
@@ -27,7 +32,8 @@ export function installDebian(...names) {
 export function installDebianFrom(list, suite, ...names) {
   const source = ['-o', `Dir::Etc::sourcelist=${list}`];
   return (
-    apt(...source, 'update') ?? withoutServices(() => apt(...source, 'install', '-y', '--no-install-recommends', '-t', suite, ...names))
+    apt(...source, 'update') ??
+    withoutServices(() => apt(...source, 'install', '-y', '--no-install-recommends', '-t', suite, ...names))
   );
 }
 

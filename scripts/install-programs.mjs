@@ -1,5 +1,5 @@
-// Installs what the tests of pages and metrics need beyond npm: a browser, and a Prometheus server. Imported by other scripts; as a program it
-// installs all of them.
+// Installs what the tests of pages and metrics need beyond npm: a browser, and a Prometheus server. Imported by other
+// scripts; as a program it installs all of them.
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { installDebian } from './install-debian.mjs';

@@ -1,8 +1,9 @@
-// Runs tests for Stryker in its own process: bundled once, loaded once, and run again for each mutant. A mutant costs the tests that come to
-// it, the quickest first, and no loading: a small part of what it costs with Vitest. For tests that wait for nothing outside of the process.
+// Runs tests for Stryker in its own process: bundled once, loaded once, and run again for each mutant. A mutant costs
+// the tests that come to it, the quickest first, and no loading: a small part of what it costs with Vitest. For tests
+// that wait for nothing outside of the process.
 //
-// Invariant: a mutant counts as noticed only if the test that failed passes right after that without the mutant. Where it does not, something
-// of the mutant has stayed behind: then all is loaded anew, and the mutant runs once more.
+// Invariant: a mutant counts as noticed only if the test that failed passes right after that without the mutant. Where
+// it does not, something of the mutant has stayed behind: then all is loaded anew, and the mutant runs once more.
 import { existsSync, readdirSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import vm from 'node:vm';
@@ -12,7 +13,10 @@ import { build } from 'esbuild';
 const longestCpuMs = 1000;
 /** Turns of the event loop that a test may take: it has no other way to wait. */
 const mostTurns = 5000;
-/** Tests that take longer than that, of the processor's time, are left out: simulations notice little that nothing else does. */
+/**
+ * Tests that take longer than that, of the processor's time, are left out: simulations notice little that nothing else
+ * does.
+ */
 const slowestMs = 250;
 
 const standIn = new URL('./vitest-stand-in.mjs', import.meta.url).href;
@@ -57,20 +61,29 @@ class InProcessRunner {
         continue;
       }
       const result = { id, name: test.name, timeSpentMs };
-      results.push(failure === undefined ? { ...result, status: 0 } : { ...result, status: 1, failureMessage: String(failure) });
+      results.push(
+        failure === undefined ? { ...result, status: 0 } : { ...result, status: 1, failureMessage: String(failure) },
+      );
     }
     stryker().currentTestId = undefined;
     return { status: 'complete', tests: results, mutantCoverage: stryker().mutantCoverage };
   }
 
   async mutantRun({ activeMutant, testFilter, hitLimit }) {
-    const ids = [...(testFilter ?? this.tests.keys())].sort((a, b) => (this.costs.get(a) ?? 0) - (this.costs.get(b) ?? 0));
+    const ids = [...(testFilter ?? this.tests.keys())].sort(
+      (a, b) => (this.costs.get(a) ?? 0) - (this.costs.get(b) ?? 0),
+    );
     for (let attempt = 0; attempt < 2; attempt++) {
       const killer = await this.firstFailure(ids, activeMutant.id, hitLimit);
       if (killer === undefined) return { status: 'survived', nrOfTests: ids.length };
       if ((await failureOf(this.tests.get(killer.id))) === undefined) {
         if (killer.isEndless) return { status: 'timeout', reason: 'it comes by the mutant without end' };
-        return { status: 'killed', killedBy: [killer.id], failureMessage: String(killer.failure), nrOfTests: ids.length };
+        return {
+          status: 'killed',
+          killedBy: [killer.id],
+          failureMessage: String(killer.failure),
+          nrOfTests: ids.length,
+        };
       }
       await this.load();
     }
@@ -90,7 +103,9 @@ class InProcessRunner {
 }
 
 async function bundleTests() {
-  const files = (process.env.MUTATION_TESTS ?? '').split(',').flatMap((path) => (path.endsWith('.ts') ? [path] : testsIn(path)));
+  const files = (process.env.MUTATION_TESTS ?? '')
+    .split(',')
+    .flatMap((path) => (path.endsWith('.ts') ? [path] : testsIn(path)));
   await build({
     stdin: { contents: files.map((file) => `import './test/${file}';`).join('\n'), resolveDir: process.cwd() },
     absWorkingDir: process.cwd(),
@@ -103,7 +118,12 @@ async function bundleTests() {
     packages: 'external',
     outfile: bundle,
     logLevel: 'error',
-    plugins: [{ name: 'stand-in', setup: ({ onResolve }) => onResolve({ filter: /^vitest$/ }, () => ({ path: standIn, external: true })) }],
+    plugins: [
+      {
+        name: 'stand-in',
+        setup: ({ onResolve }) => onResolve({ filter: /^vitest$/ }, () => ({ path: standIn, external: true })),
+      },
+    ],
   });
 }
 

@@ -1,7 +1,8 @@
-// Writes what mutation testing found into the table of docs/contributing/mutation.md: one row for each file, from the reports named (the
-// last one, test-results/mutation.json, when none is). Several reports of one file add up: a mutant counts as noticed when tests of one
-// of them noticed it. Reports of what a file was before it changed say nothing. Rows of files that no report has stay as they are; files
-// never measured say so, and files of types alone, in which there is nothing to change.
+// Writes what mutation testing found into the table of docs/contributing/mutation.md: one row for each file, from the
+// reports named (the last one, test-results/mutation.json, when none is). Several reports of one file add up: a mutant
+// counts as noticed when tests of one of them noticed it. Reports of what a file was before it changed say nothing.
+// Rows of files that no report has stay as they are; files never measured say so, and files of types alone, in which
+// there is nothing to change.
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { transformSync } from 'esbuild';
 import stryker from '../stryker.config.mjs';

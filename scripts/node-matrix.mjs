@@ -1,7 +1,8 @@
-// Runs the tests of the adapters under the supported lines of Node beside this one, under which `npm test` runs them: what a client's leaving
-// looks like differs between them. Then it runs scenarios of the simulator under each, this one included, and compares what they write: same
-// seed, same bytes, the page of charts included. Where Node can load undici 8 (from 22.19 on), what goes out through undici is tested with
-// that, too. The binaries come from the npm package `node`, into a temporary folder.
+// Runs the tests of the adapters under the supported lines of Node beside this one, under which `npm test` runs them:
+// what a client's leaving looks like differs between them. Then it runs scenarios of the simulator under each, this one
+// included, and compares what they write: same seed, same bytes, the page of charts included. Where Node can load
+// undici 8 (from 22.19 on), what goes out through undici is tested with that, too. The binaries come from the npm
+// package `node`, into a temporary folder.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -97,7 +98,15 @@ async function bundleCommand() {
   mkdirSync(bundle, { recursive: true });
   const outfile = join(bundle, 'cli.mjs');
   const entry = join(root, 'src/gateway/cli/main.ts');
-  await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' });
+  await build({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'error',
+  });
   return outfile;
 }
 
@@ -106,7 +115,9 @@ async function bytes(binary, command) {
   const hash = createHash('sha256');
   const page = join(folder, 'report.html');
   for (const name of scenarios) {
-    hash.update(await run(binary, [command, 'simulate', join(root, `examples/scenarios/${name}.yaml`), '--json', '--html', page]));
+    hash.update(
+      await run(binary, [command, 'simulate', join(root, `examples/scenarios/${name}.yaml`), '--json', '--html', page]),
+    );
     hash.update(readFileSync(page));
   }
   return hash.digest('hex');
@@ -140,7 +151,10 @@ async function check(binary, version) {
   return `${passed}the simulator writes ${written.slice(0, 16)}`;
 }
 
-const binaries = [{ line: 'this', binary: Promise.resolve(process.execPath) }, ...lines.map((line) => ({ line, binary: install(line) }))];
+const binaries = [
+  { line: 'this', binary: Promise.resolve(process.execPath) },
+  ...lines.map((line) => ({ line, binary: install(line) })),
+];
 // A failed installation is reported in its turn.
 for (const { binary } of binaries) binary.catch(() => {});
 let failed = 0;

@@ -1,5 +1,5 @@
-// Runs headgate/fetch on Bun and on Deno, and on this Node beside them: one bundle, test/fetch/elsewhere.ts, against one model server. The
-// binaries come from the npm packages of these names, into a temporary folder.
+// Runs headgate/fetch on Bun and on Deno, and on this Node beside them: one bundle, test/fetch/elsewhere.ts, against
+// one model server. The binaries come from the npm packages of these names, into a temporary folder.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';

@@ -1,6 +1,7 @@
-// Prints how many files, functions and calls one request takes through the library: one that passes through, and one that waits once.
-// First with globalStrict(), which does nothing of its own: the way through the controller itself. Then with the default fairness policy.
-// With --list also which functions, in the order of their files. Counted by V8's precise coverage, so that inlining hides nothing.
+// Prints how many files, functions and calls one request takes through the library: one that passes through, and one
+// that waits once. First with globalStrict(), which does nothing of its own: the way through the controller itself.
+// Then with the default fairness policy. With --list also which functions, in the order of their files. Counted by V8's
+// precise coverage, so that inlining hides nothing.
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { join, relative, sep } from 'node:path';
@@ -11,7 +12,9 @@ import { build } from 'esbuild';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const out = join(root, 'node_modules/.cache/headgate-request-path');
 
-const { values } = parseArgs({ options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } } });
+const { values } = parseArgs({
+  options: { list: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } },
+});
 
 /** Each source becomes a module of its own, because a bundle would be one file. */
 async function compile() {
@@ -43,7 +46,9 @@ async function calls(session) {
     .filter(({ url }) => url.startsWith(base))
     .flatMap(({ url, functions }) =>
       functions
-        .filter(({ ranges: [range], functionName }) => range.count > 0 && !(functionName === '' && range.startOffset === 0))
+        .filter(
+          ({ ranges: [range], functionName }) => range.count > 0 && !(functionName === '' && range.startOffset === 0),
+        )
         .map(({ ranges: [range], functionName }) => ({
           file: relative(out, fileURLToPath(url)).split(sep).join('/').replace(/\.js$/, '.ts'),
           name: functionName || '(anonymous)',
@@ -61,7 +66,9 @@ function summary(functions) {
 }
 
 await compile();
-const { FlowController, concurrencyDetector, globalStrict, roundRobin } = await import(pathToFileURL(join(out, 'index.js')).href);
+const { FlowController, concurrencyDetector, globalStrict, roundRobin } = await import(
+  pathToFileURL(join(out, 'index.js')).href
+);
 const request = { byteSize: 0 };
 const key = { fairnessId: 'tenant', priority: 0 };
 
@@ -95,8 +102,8 @@ await session.post('Profiler.enable');
 await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
 /**
- * The shortest of some runs after the first: what the first request of a controller makes, others find, and on a busy machine a timer of
- * the last request may end during this one.
+ * The shortest of some runs after the first: what the first request of a controller makes, others find, and on a busy
+ * machine a timer of the last request may end during this one.
  */
 async function measure(run, prepare = async () => undefined) {
   let shortest = [];
@@ -123,12 +130,15 @@ const paths = {
 rmSync(out, { recursive: true, force: true });
 
 if (values.json)
-  console.log(JSON.stringify(Object.fromEntries(Object.entries(paths).map(([name, functions]) => [name, summary(functions)]))));
+  console.log(
+    JSON.stringify(Object.fromEntries(Object.entries(paths).map(([name, functions]) => [name, summary(functions)]))),
+  );
 else {
   for (const [name, functions] of Object.entries(paths)) {
     const { files, functions: distinct, calls: total } = summary(functions);
     console.log(`a request that ${name}: ${files} files, ${distinct} functions, ${total} calls`);
     if (values.list)
-      for (const { file, name: called, count } of functions) console.log(`  ${String(count).padStart(3)}  ${file}  ${called}`);
+      for (const { file, name: called, count } of functions)
+        console.log(`  ${String(count).padStart(3)}  ${file}  ${called}`);
   }
 }

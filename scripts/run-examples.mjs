@@ -1,5 +1,5 @@
-// Runs every examples/*.mjs and examples/recipes/*.mjs, the relay of several keys, and the replicas where there is an engine.
-// One that ends with an error, or does not end in time, fails the run.
+// Runs every examples/*.mjs and examples/recipes/*.mjs, the relay of several keys, and the replicas where there is an
+// engine. One that ends with an error, or does not end in time, fails the run.
 import { spawn, spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,7 +46,9 @@ function run([name, ...args]) {
     });
     child.on('close', (code, signal) => {
       if (code === 0) return resolve(undefined);
-      const problem = isLate ? `still running after ${limitMs / 1000} s` : `ended with ${signal ?? `exit code ${code}`}`;
+      const problem = isLate
+        ? `still running after ${limitMs / 1000} s`
+        : `ended with ${signal ?? `exit code ${code}`}`;
       resolve(`${problem}\n${Buffer.concat(output)}`);
     });
   });

@@ -1,7 +1,7 @@
 // Runs the tests of shared state against servers of other Debian releases, older and newer than those of this machine:
 //   npm run test:engine-versions [-- bullseye trixie sid]
-// The packages go into a temporary folder, each with the libraries that it was built with; nothing is installed. It is no part of CI,
-// because archives drop old releases. What could not be had is said, and is a failure.
+// The packages go into a temporary folder, each with the libraries that it was built with; nothing is installed. It is
+// no part of CI, because archives drop old releases. What could not be had is said, and is a failure.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,13 +34,15 @@ process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 function run(program, args, options = {}) {
   const { status, error, stderr } = spawnSync(program, args, { encoding: 'utf8', ...options });
-  if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${error?.message ?? stderr?.trim().split('\n').at(-1) ?? status}`);
+  if (status !== 0)
+    throw new Error(`${program} ${args.join(' ')}: ${error?.message ?? stderr?.trim().split('\n').at(-1) ?? status}`);
 }
 
 /** Programs `redis-server` and `valkey-server` of a release. Returns the folder to put before the path. */
 function unpack(suite, { servers, libraries }) {
   const place = (name) => join(folder, suite, name);
-  for (const name of ['lists/partial', 'cache/archives/partial', 'packages', 'root', 'bin']) mkdirSync(place(name), { recursive: true });
+  for (const name of ['lists/partial', 'cache/archives/partial', 'packages', 'root', 'bin'])
+    mkdirSync(place(name), { recursive: true });
   writeFileSync(place('sources.list'), `deb [signed-by=${keyring}] http://deb.debian.org/debian ${suite} main\n`);
   const settings = {
     'Dir::Etc::sourcelist': place('sources.list'),
@@ -53,7 +55,8 @@ function unpack(suite, { servers, libraries }) {
   run('apt-get', [...options, 'update']);
   const packages = [...servers.flatMap((name) => [`${name}-server`, `${name}-tools`]), ...libraries];
   run('apt-get', [...options, 'download', ...packages.map((name) => `${name}/${suite}`)], { cwd: place('packages') });
-  for (const file of readdirSync(place('packages'))) run('dpkg-deb', ['-x', join(place('packages'), file), place('root')]);
+  for (const file of readdirSync(place('packages')))
+    run('dpkg-deb', ['-x', join(place('packages'), file), place('root')]);
   const shared = join(place('root'), 'usr/lib/x86_64-linux-gnu');
   const loader = join(shared, 'ld-linux-x86-64.so.2');
   const path = [shared, join(shared, 'systemd'), join(place('root'), 'lib/x86_64-linux-gnu')].join(delimiter);

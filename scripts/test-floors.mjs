@@ -1,5 +1,6 @@
-// Runs the tests of what uses peers with each peer at the lowest version that the package allows: `npm run test:floors`.
-// The versions come from the registry, into a temporary folder; nothing in this checkout changes.
+// Runs the tests of what uses peers with each peer at the lowest version that the package allows:
+// `npm run test:floors`. The versions come from the registry, into a temporary folder; nothing in this checkout
+// changes.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,12 +42,16 @@ function compare(a, b) {
   return 0;
 }
 
-/** The lowest published version from the floor of a range up, which is `^1.2` or `>=1.2`, with later lines behind `||`. */
+/**
+ * The lowest published version from the floor of a range up, which is `^1.2` or `>=1.2`, with later lines behind `||`.
+ */
 function lowest(name, range) {
   const [, floor] = /^(?:\^|>=)(\d+(?:\.\d+){0,2})$/.exec(range.split(' || ')[0]) ?? [];
   if (floor === undefined) throw new Error(`${name}: expected a range such as ^1.2 or >=1.2; got ${range}`);
   const published = [JSON.parse(npm('view', name, 'versions', '--json'))].flat();
-  const [first] = published.filter((version) => /^\d+\.\d+\.\d+$/.test(version) && compare(version, floor) >= 0).sort(compare);
+  const [first] = published
+    .filter((version) => /^\d+\.\d+\.\d+$/.test(version) && compare(version, floor) >= 0)
+    .sort(compare);
   if (first === undefined) throw new Error(`${name}: no version satisfies ${range}`);
   return first;
 }

@@ -1,5 +1,5 @@
-// Installs what the tests of pages and metrics need beyond npm, then runs them; with `site` first, those of the site. Other arguments go
-// to vitest.
+// Installs what the tests of pages and metrics need beyond npm, then runs them; with `site` first, those of the site.
+// Other arguments go to vitest.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

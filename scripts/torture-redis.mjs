@@ -1,4 +1,5 @@
-// Replicas in processes of their own share a limit on real engines, while faults happen at random moments: no dispatch may exceed it.
+// Replicas in processes of their own share a limit on real engines, while faults happen at random moments: no dispatch
+// may exceed it.
 //   npm run torture:redis -- --seeds 50 | --minutes 30 [--seed 1]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,8 +22,12 @@ await build({
   outExtension: { '.js': '.mjs' },
   sourcemap: 'inline',
 });
-const { status } = spawnSync(process.execPath, ['--enable-source-maps', join(outdir, 'run.mjs'), ...process.argv.slice(2)], {
-  stdio: 'inherit',
-});
+const { status } = spawnSync(
+  process.execPath,
+  ['--enable-source-maps', join(outdir, 'run.mjs'), ...process.argv.slice(2)],
+  {
+    stdio: 'inherit',
+  },
+);
 rmSync(outdir, { recursive: true });
 process.exitCode = status ?? 1;

@@ -1,5 +1,6 @@
-// What the tests of the layers use of Vitest, for a process that runs them many times over: `it` and `describe` collect, the rest is Vitest's.
-// Anything else is missing on purpose: a test file that needs it cannot be loaded, and says so.
+// What the tests of the layers use of Vitest, for a process that runs them many times over: `it` and `describe`
+// collect, the rest is Vitest's. Anything else is missing on purpose: a test file that needs it cannot be loaded, and
+// says so.
 export { expect, vi } from 'vitest';
 
 /** The tests that were collected, in order, with the names of their groups. */

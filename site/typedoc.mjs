@@ -1,4 +1,5 @@
-// The reference of every subpath, made of the declarations in src/, into docs/reference/: a page each, and two for the package itself.
+// The reference of every subpath, made of the declarations in src/, into docs/reference/: a page each, and two for the
+// package itself.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Application, Converter, DeclarationReflection, ReflectionKind } from 'typedoc';
@@ -34,9 +35,14 @@ const app = await Application.bootstrapWithPlugins({
 });
 const moduleOf = (path) => path.replace(/^src\//, '').replace(/\/index\.ts$|\.ts$/, '');
 
-/** The package itself exports too much for one page: the controller is on the first, what it is made of on the second. */
+/**
+ * The package itself exports too much for one page: the controller is on the first, what it is made of on the second.
+ */
 const policyFolders = ['admission', 'endpoints', 'eviction', 'gate', 'plugins', 'tiers'];
-const pageOf = { headgate: '`headgate`: the controller', 'headgate-policies': '`headgate`: policies, detectors, endpoints, plugins' };
+const pageOf = {
+  headgate: '`headgate`: the controller',
+  'headgate-policies': '`headgate`: policies, detectors, endpoints, plugins',
+};
 
 // Before members are grouped under headings.
 app.converter.on(
@@ -62,7 +68,10 @@ const project = await app.convert();
 if (project === undefined) throw new Error('the declarations could not be read');
 /** Modules are called by the names that users import. */
 const names = new Map(
-  Object.entries(entryPoints).map(([name, path]) => [moduleOf(path), name === 'index' ? 'headgate' : `headgate/${name}`]),
+  Object.entries(entryPoints).map(([name, path]) => [
+    moduleOf(path),
+    name === 'index' ? 'headgate' : `headgate/${name}`,
+  ]),
 );
 for (const module of project.children ?? []) module.name = names.get(module.name) ?? module.name;
 for (const { children } of project.groups ?? []) children.sort((a, b) => (a.name < b.name ? -1 : 1));
@@ -79,15 +88,23 @@ for (const type of project.getReflectionsByKind(ReflectionKind.Interface)) {
 await app.generateOutputs(project);
 
 // Most names are never linked to: their anchors would be a tenth of a page.
-const files = readdirSync(`${root}docs/reference`, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.md'));
-const texts = new Map(files.map((file) => [`${root}docs/reference/${file}`, readFileSync(`${root}docs/reference/${file}`, 'utf8')]));
-const linked = new Set([...texts.values()].flatMap((text) => [...text.matchAll(/\(\S*#(export-[^)\s]+)\)/g)].map(([, id]) => id)));
+const files = readdirSync(`${root}docs/reference`, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.md'),
+);
+const texts = new Map(
+  files.map((file) => [`${root}docs/reference/${file}`, readFileSync(`${root}docs/reference/${file}`, 'utf8')]),
+);
+const linked = new Set(
+  [...texts.values()].flatMap((text) => [...text.matchAll(/\(\S*#(export-[^)\s]+)\)/g)].map(([, id]) => id)),
+);
 // What a class extends stands above its members: it need not be said of each.
 const inherited = /^#{3,6} Inherited from\n\n[^\n]*\n\n?/gm;
 for (const [path, text] of texts)
   writeFileSync(
     path,
-    withTitle(text.replaceAll(inherited, '')).replaceAll(/<a id="([^"]+)"><\/a> ?\n?/g, (anchor, id) => (linked.has(id) ? anchor : '')),
+    withTitle(text.replaceAll(inherited, '')).replaceAll(/<a id="([^"]+)"><\/a> ?\n?/g, (anchor, id) =>
+      linked.has(id) ? anchor : '',
+    ),
   );
 
 /** The first heading of a page, and what the list of pages calls it. */

@@ -1,5 +1,5 @@
-// The pages of all versions, each built by its own sources: main at the top, the newest release of each minor version in a folder.
-// `node site/versions.mjs OUT [--home https://headgate.github.io/headgate/]`
+// The pages of all versions, each built by its own sources: main at the top, the newest release of each minor version
+// in a folder. `node site/versions.mjs OUT [--home https://headgate.github.io/headgate/]`
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -20,7 +20,9 @@ export function newestOfEachMinor(tags) {
     if (other === undefined || other.numbers[2] < release.numbers[2]) newest.set(release.folder, release);
   }
   const [major, minor] = [0, 1].map((place) => (a, b) => b.numbers[place] - a.numbers[place]);
-  return [...newest.values()].sort((a, b) => major(a, b) || minor(a, b)).map(({ tag, folder }) => ({ ref: tag, folder }));
+  return [...newest.values()]
+    .sort((a, b) => major(a, b) || minor(a, b))
+    .map(({ tag, folder }) => ({ ref: tag, folder }));
 }
 
 function build({ ref, folder }, out, home, others) {

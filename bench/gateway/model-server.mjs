@@ -1,4 +1,5 @@
-// The model server behind every proxy: a small JSON answer, or a stream of events at a fixed pace. Tells its port to the parent.
+// The model server behind every proxy: a small JSON answer, or a stream of events at a fixed pace. Tells its port to
+// the parent.
 import { createServer } from 'node:http';
 
 const answer = JSON.stringify({
@@ -6,7 +7,13 @@ const answer = JSON.stringify({
   object: 'chat.completion',
   created: 1,
   model: 'm',
-  choices: [{ index: 0, message: { role: 'assistant', content: 'hello, and what else can I do for you?' }, finish_reason: 'stop' }],
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: 'hello, and what else can I do for you?' },
+      finish_reason: 'stop',
+    },
+  ],
   usage: { prompt_tokens: 12, completion_tokens: 9, total_tokens: 21 },
 });
 const eventOf = (content) =>

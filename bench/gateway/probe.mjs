@@ -16,7 +16,10 @@ function cpuUs(pids) {
 }
 
 function residentBytes(pids) {
-  return pids.reduce((sum, pid) => sum + 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]), 0);
+  return pids.reduce(
+    (sum, pid) => sum + 1024 * Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))[1]),
+    0,
+  );
 }
 
 const headersOf = ({ headers }) => ({ 'content-type': 'application/json', ...headers });
@@ -25,7 +28,8 @@ const jsonBody = JSON.stringify({ model: 'm', messages, max_tokens: 64 });
 
 async function ask(pool, one, body = jsonBody) {
   const answer = await pool.request({ path, method: 'POST', headers: headersOf(one), body });
-  if (answer.statusCode !== 200) throw new Error(`${one.name} answered ${answer.statusCode}: ${await answer.body.text()}`);
+  if (answer.statusCode !== 200)
+    throw new Error(`${one.name} answered ${answer.statusCode}: ${await answer.body.text()}`);
   return answer.body;
 }
 
@@ -47,10 +51,17 @@ export class Probe {
     this.pool = undefined;
   }
 
-  /** Opens new connections, because those of the last turn may be closed by now, and warms up the process, which stood still. */
+  /**
+   * Opens new connections, because those of the last turn may be closed by now, and warms up the process, which stood
+   * still.
+   */
   async begin(requests) {
     await this.close();
-    this.pool = new Pool(`http://127.0.0.1:${this.one.port}`, { connections: null, bodyTimeout: 0, headersTimeout: 60_000 });
+    this.pool = new Pool(`http://127.0.0.1:${this.one.port}`, {
+      connections: null,
+      bodyTimeout: 0,
+      headersTimeout: 60_000,
+    });
     await this.json({ requests, atOnce: 50 });
   }
 
@@ -106,7 +117,11 @@ export class Probe {
   }
 
   openStream(events, everyMs) {
-    return ask(this.pool, this.one, JSON.stringify({ model: 'm', messages, stream: true, metadata: { events, everyMs } }));
+    return ask(
+      this.pool,
+      this.one,
+      JSON.stringify({ model: 'm', messages, stream: true, metadata: { events, everyMs } }),
+    );
   }
 
   async close() {

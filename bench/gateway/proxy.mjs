@@ -1,9 +1,19 @@
-// One proxy in a process of its own: `node proxy.mjs <name> <port of the model server>`. Tells its port to the parent, and ends with it.
+// One proxy in a process of its own: `node proxy.mjs <name> <port of the model server>`. Tells its port to the parent,
+// and ends with it.
 import { once } from 'node:events';
 import { createServer, Agent as HttpAgent, request } from 'node:http';
 import { pipeline } from 'node:stream';
 
-const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host', 'upgrade', 'te', 'trailer', 'proxy-connection']);
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  'host',
+  'upgrade',
+  'te',
+  'trailer',
+  'proxy-connection',
+]);
 
 function endToEnd(headers) {
   const kept = {};
@@ -23,7 +33,14 @@ const proxies = {
   'node:http'(upstream) {
     const agent = new HttpAgent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY });
     const server = createServer((req, res) => {
-      const options = { agent, host: '127.0.0.1', port: upstream, path: req.url, method: req.method, headers: endToEnd(req.headers) };
+      const options = {
+        agent,
+        host: '127.0.0.1',
+        port: upstream,
+        path: req.url,
+        method: req.method,
+        headers: endToEnd(req.headers),
+      };
       const asked = request(options, (answer) => {
         res.writeHead(answer.statusCode, endToEnd(answer.headers));
         pipeline(answer, res, () => {});
@@ -41,7 +58,13 @@ const proxies = {
     const server = createServer((req, res) => {
       const left = new AbortController();
       res.once('close', () => res.writableFinished || left.abort());
-      const options = { path: req.url, method: req.method, headers: endToEnd(req.headers), body: req, signal: left.signal };
+      const options = {
+        path: req.url,
+        method: req.method,
+        headers: endToEnd(req.headers),
+        body: req,
+        signal: left.signal,
+      };
       pool
         .stream(options, ({ statusCode, headers }) => res.writeHead(statusCode, endToEnd(headers)))
         .catch(() => (res.headersSent ? res.destroy() : res.writeHead(502).end()));

@@ -1,4 +1,5 @@
-// The gateway command beside bare proxies and another gateway: CPU time, latency and memory, in turns, all up at the same time.
+// The gateway command beside bare proxies and another gateway: CPU time, latency and memory, in turns, all up at the
+// same time.
 //
 //     npm run bench:gateway -- --only headgate,node:http --rounds 3
 //     npm run bench:gateway -- --quick
@@ -17,8 +18,9 @@ import { firstMessage, subjects } from './subjects.mjs';
 const reference = 'node:http';
 
 /**
- * What is measured one after the other. All proxies take their turn within a phase, round by round, so that what the machine does meanwhile hits
- * them alike. The first round of a phase is not measured, because code that is new to it is not compiled yet.
+ * What is measured one after the other. All proxies take their turn within a phase, round by round, so that what the
+ * machine does meanwhile hits them alike. The first round of a phase is not measured, because code that is new to it is
+ * not compiled yet.
  */
 function phasesOf(isQuick) {
   const [json, singles, streams] = isQuick
@@ -88,7 +90,9 @@ function summaryOf(running) {
     for (const figure of Object.keys(rounds[0])) {
       figures[figure] = summarize(rounds.map((round) => round[figure]));
       if (base === undefined || name === reference) continue;
-      figures[`${figure}-to-${reference}`] = summarize(rounds.map((round, index) => round[figure] / base[index][figure]));
+      figures[`${figure}-to-${reference}`] = summarize(
+        rounds.map((round, index) => round[figure] / base[index][figure]),
+      );
     }
     return { name, rounds: rounds.length, figures };
   });
@@ -99,7 +103,9 @@ function print({ name, figures }) {
   for (const [figure, summary] of Object.entries(figures)) {
     if (!figure.includes('-to-')) {
       const ratio = figures[`${figure}-to-${reference}`];
-      console.log(`  ${figure.padEnd(18)} ${spread(summary).padEnd(24)} ${ratio === undefined ? '' : `× ${spread(ratio)}`}`);
+      console.log(
+        `  ${figure.padEnd(18)} ${spread(summary).padEnd(24)} ${ratio === undefined ? '' : `× ${spread(ratio)}`}`,
+      );
     }
   }
 }
@@ -107,9 +113,11 @@ function print({ name, figures }) {
 try {
   const options = readArguments();
   const unknown = (options.only ?? []).filter((name) => !subjects.some((subject) => subject.name === name));
-  if (unknown.length > 0) throw new Error(`no such proxy: ${unknown.join(', ')}; there are ${subjects.map(({ name }) => name).join(', ')}`);
+  if (unknown.length > 0)
+    throw new Error(`no such proxy: ${unknown.join(', ')}; there are ${subjects.map(({ name }) => name).join(', ')}`);
   const wanted = subjects.filter(({ name }) => options.only?.includes(name) ?? true);
-  for (const { name } of wanted.filter(({ isMissing }) => isMissing?.())) console.log(`${name} is not installed, and is left out`);
+  for (const { name } of wanted.filter(({ isMissing }) => isMissing?.()))
+    console.log(`${name} is not installed, and is left out`);
   const results = summaryOf(
     await compare(
       wanted.filter(({ isMissing }) => !isMissing?.()),

@@ -1,4 +1,5 @@
-// Starts the proxies that are compared. Each is `{ name, port, pids, headers, stop }`; `pids` are the processes whose CPU time and memory count.
+// Starts the proxies that are compared. Each is `{ name, port, pids, headers, stop }`; `pids` are the processes whose
+// CPU time and memory count.
 import { fork, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -83,7 +84,9 @@ const portkey = {
   async start(upstream) {
     const port = await freePort();
     const script = here('node_modules/@portkey-ai/gateway/build/start-server.js');
-    const child = spawn(process.execPath, [script, `--port=${port}`, '--headless'], { stdio: ['ignore', 'ignore', 'inherit'] });
+    const child = spawn(process.execPath, [script, `--port=${port}`, '--headless'], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+    });
     await accepts(port, 'Portkey');
     const headers = {
       'x-portkey-provider': 'openai',
@@ -116,7 +119,9 @@ http {
 }
 `,
     );
-    const child = spawn('nginx', ['-c', join(folder, 'nginx.conf'), '-p', folder], { stdio: ['ignore', 'ignore', 'ignore'] });
+    const child = spawn('nginx', ['-c', join(folder, 'nginx.conf'), '-p', folder], {
+      stdio: ['ignore', 'ignore', 'ignore'],
+    });
     await accepts(port, 'nginx');
     const workers = readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ').map(Number);
     return {

@@ -1,4 +1,5 @@
-// Looks at servers side by side: how many requests they answer under load, what CPU time one takes, and how long one takes without load.
+// Looks at servers side by side: how many requests they answer under load, what CPU time one takes, and how long one
+// takes without load.
 import { fork } from 'node:child_process';
 import { Agent, get } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -66,7 +67,8 @@ async function latencies({ port }, count) {
 
 /**
  * Every server is up all the while, and they take turns of a second: whatever else the machine does meets all of them.
- * @returns by variant: requests/s, µs of CPU time per request, and the median and the 99th percentile of single requests, µs
+ * @returns by variant: requests/s, µs of CPU time per request, and the median and the 99th percentile of single
+ * requests, µs
  */
 export async function probe(framework, variants, { seconds, singles }) {
   const servers = [];
@@ -83,7 +85,12 @@ export async function probe(framework, variants, { seconds, singles }) {
   return Object.fromEntries(
     servers.map(({ variant, requests, loadedSeconds, loadedCpuUs, singles }) => [
       variant,
-      { perSecond: requests / loadedSeconds, cpuUs: loadedCpuUs / requests, p50Us: quantile(singles, 0.5), p99Us: quantile(singles, 0.99) },
+      {
+        perSecond: requests / loadedSeconds,
+        cpuUs: loadedCpuUs / requests,
+        p50Us: quantile(singles, 0.5),
+        p99Us: quantile(singles, 0.99),
+      },
     ]),
   );
 }

@@ -38,16 +38,21 @@ try {
   const options = readArguments();
   const chosen = options.only ?? frameworks;
   const unknown = chosen.filter((name) => !frameworks.includes(name));
-  if (unknown.length > 0) throw new Error(`no such framework: ${unknown.join(', ')}; there are ${frameworks.join(', ')}`);
+  if (unknown.length > 0)
+    throw new Error(`no such framework: ${unknown.join(', ')}; there are ${frameworks.join(', ')}`);
   // The clients are in this process: the first server would be measured with cold ones.
   await probe(chosen[0], ['plain'], { seconds: 1, singles: 1000 });
   const results = [];
   for (const framework of chosen) {
     const result = await compare(framework, options);
     const { name, plain, gated, keptThroughput, plainCpuUs, gatedCpuUs, addedP50Us, addedP99Us } = result;
-    console.log(`${name}: ${spread(plain)} requests/s without, ${spread(gated)} with headgate: ${spread(keptThroughput)}`);
+    console.log(
+      `${name}: ${spread(plain)} requests/s without, ${spread(gated)} with headgate: ${spread(keptThroughput)}`,
+    );
     console.log(`  CPU time of one request: ${spread(plainCpuUs)} µs without, ${spread(gatedCpuUs)} µs with headgate`);
-    console.log(`  added to one request: ${spread(addedP50Us)} µs at the median, ${spread(addedP99Us)} µs at the 99th percentile`);
+    console.log(
+      `  added to one request: ${spread(addedP50Us)} µs at the median, ${spread(addedP99Us)} µs at the 99th percentile`,
+    );
     results.push(result);
   }
   if (options.write) writePage(mergeResults('servers', results), await loadSubjects());

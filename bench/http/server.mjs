@@ -1,4 +1,5 @@
-// One server: `node server.mjs <framework> <plain|headgate>`. Tells its port to the parent, its CPU time (µs) when asked, and ends with it.
+// One server: `node server.mjs <framework> <plain|headgate>`. Tells its port to the parent, its CPU time (µs) when
+// asked, and ends with it.
 import { createServer } from 'node:http';
 import express from 'express';
 import Koa from 'koa';

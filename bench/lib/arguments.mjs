@@ -18,7 +18,8 @@ export function readArguments(args = process.argv.slice(2)) {
     },
   });
   const rounds = Number(values.rounds ?? (values.quick ? 1 : 5));
-  if (!(Number.isInteger(rounds) && rounds >= 1)) throw new Error(`--rounds: expected an integer from 1 up, got ${values.rounds}`);
+  if (!(Number.isInteger(rounds) && rounds >= 1))
+    throw new Error(`--rounds: expected an integer from 1 up, got ${values.rounds}`);
   if (values.write && (values.quick || values.subjects !== undefined)) {
     throw new Error('--write: expected all subjects and all requests, got --quick or --subjects');
   }

@@ -1,4 +1,5 @@
-// Draws nanoseconds per request, one row for each scenario, on a logarithmic axis. Follows the reader's light or dark scheme.
+// Draws nanoseconds per request, one row for each scenario, on a logarithmic axis. Follows the reader's light or dark
+// scheme.
 
 const width = 860;
 const labelWidth = 130;
@@ -65,7 +66,9 @@ function drawTick(x, ns, height) {
 
 function drawRow({ name, points, ratio }, y, x) {
   const order = ['peer', 'bound', 'subject'];
-  const marks = [...points].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)).map((point) => drawMark(point, x(point.ns), y));
+  const marks = [...points]
+    .sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind))
+    .map((point) => drawMark(point, x(point.ns), y));
   return `<text x="${labelWidth - 14}" y="${y + 4}" text-anchor="end">${escaped(name)}</text>
 ${marks.join('\n')}
 ${ratio === undefined ? '' : `<text class="value" x="${width - 8}" y="${y + 4}" text-anchor="end">${ratio.toFixed(2)}×</text>`}`;

@@ -1,4 +1,5 @@
-// Watches what a subject does with the jobs, so that one that loses, repeats, reorders or over-runs them cannot look fast.
+// Watches what a subject does with the jobs, so that one that loses, repeats, reorders or over-runs them cannot look
+// fast.
 export class Ledger {
   running = 0;
   peak = 0;

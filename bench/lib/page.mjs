@@ -76,7 +76,9 @@ export function writePage({ scenarios: measured, servers, gateways = [] }, subje
 }
 
 const table = (head, rows) =>
-  [head, head.map((_, column) => (column === 0 ? '---' : '---:')), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+  [head, head.map((_, column) => (column === 0 ? '---' : '---:')), ...rows]
+    .map((cells) => `| ${cells.join(' | ')} |`)
+    .join('\n');
 
 function originLines(entries) {
   const origins = [...new Set(entries.map(({ takenOn, machine }) => `* ${takenOn}: ${machine}`))];
@@ -119,7 +121,9 @@ function matrixTable(cells) {
   const names = ['permit', 'denque', 'headgate'];
   const rows = cells.map(({ name, subjects }) => [
     name.replace('matrix-', '').replaceAll('-', ' '),
-    ...names.map((subject) => (subjects[subject]?.perSecond === undefined ? '' : format(subjects[subject].perSecond.median))),
+    ...names.map((subject) =>
+      subjects[subject]?.perSecond === undefined ? '' : format(subjects[subject].perSecond.median),
+    ),
     spread(subjects.headgate?.['to-permit']),
   ]);
   return table(['', ...names.map((name) => `${name}, dispatches/s`), 'headgate ÷ permit'], rows);
@@ -135,7 +139,14 @@ function serverTable(servers) {
     spread(addedP99Us),
   ]);
   return table(
-    ['', 'requests/s without', 'requests/s with', 'with ÷ without', 'added at the median, µs', 'added at the 99th percentile, µs'],
+    [
+      '',
+      'requests/s without',
+      'requests/s with',
+      'with ÷ without',
+      'added at the median, µs',
+      'added at the 99th percentile, µs',
+    ],
     rows,
   );
 }

@@ -42,8 +42,11 @@ export async function makePlan({ only, subjects }) {
     .filter(({ name, family }) => only === undefined || only.includes(name) || only.includes(family))
     .map((scenario) => {
       const able = modules.filter(({ caps }) => (scenario.needs ?? []).every((cap) => caps[cap]));
-      const listed = able.filter(({ name, kind }) => !(scenario.skips?.includes(name) || (scenario.isForBoundsOnly && kind === 'peer')));
-      const names = scenario.ways === undefined ? listed.map(({ name }) => name) : Object.keys(scenario.ways).filter(isAsked);
+      const listed = able.filter(
+        ({ name, kind }) => !(scenario.skips?.includes(name) || (scenario.isForBoundsOnly && kind === 'peer')),
+      );
+      const names =
+        scenario.ways === undefined ? listed.map(({ name }) => name) : Object.keys(scenario.ways).filter(isAsked);
       return { scenario, subjects: names };
     })
     .filter(({ subjects: names }) => names.length > 0);

@@ -13,7 +13,9 @@ function summarizeSubject(subject, rounds) {
   const failure = rounds.map((figures) => figures[subject]?.failed).find((failed) => failed !== undefined);
   if (failure !== undefined) return { failed: failure };
   const names = Object.keys(rounds[0][subject]);
-  const figures = Object.fromEntries(names.map((figure) => [figure, summarize(rounds.map((round) => round[subject][figure]))]));
+  const figures = Object.fromEntries(
+    names.map((figure) => [figure, summarize(rounds.map((round) => round[subject][figure]))]),
+  );
   const ratios = bounds
     .filter((bound) => bound !== subject && rounds.every((round) => round[bound]?.ns !== undefined))
     .map((bound) => [`to-${bound}`, summarize(rounds.map((round) => round[subject].ns / round[bound].ns))]);

@@ -28,7 +28,9 @@ export function scenarioTable({ name, title, rounds, subjects }) {
     ...(figures.failed === undefined ? columns.map((column) => spread(figures[column])) : [figures.failed]),
   ]);
   const lines = [['', ...columns], ...rows];
-  const widths = lines[0].map((_, column) => Math.max(...lines.map((line) => (line.length > column ? line[column].length : 0))));
+  const widths = lines[0].map((_, column) =>
+    Math.max(...lines.map((line) => (line.length > column ? line[column].length : 0))),
+  );
   const text = lines.map((line) =>
     line.map((cell, column) => (column === 0 ? cell.padEnd(widths[0]) : cell.padStart(widths[column]))).join('  '),
   );

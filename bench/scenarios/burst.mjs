@@ -20,5 +20,10 @@ const burstOf = (makeJob) =>
 
 export default [
   { name: 'burst', title: 'burst: 100,000 requests in one turn', jobs: 100_000, run: burstOf(microtaskJob) },
-  { name: 'burst-io', title: 'burst-io: the same, each job ends in a later turn', jobs: 100_000, run: burstOf(nextTurnJob) },
+  {
+    name: 'burst-io',
+    title: 'burst-io: the same, each job ends in a later turn',
+    jobs: 100_000,
+    run: burstOf(nextTurnJob),
+  },
 ];

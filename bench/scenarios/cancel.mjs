@@ -52,7 +52,10 @@ async function run(subject, jobs) {
   return { ns, dispatchNs, perDispatch: ns / dispatchNs, keptBytes };
 }
 
-/** As llm-d's MassCancellation: clients whose patience ends all at once, wave after wave; their arrival is part of the time. */
+/**
+ * As llm-d's MassCancellation: clients whose patience ends all at once, wave after wave; their arrival is part of the
+ * time.
+ */
 async function runWaves(subject, jobs) {
   const clients = Math.min(5000, jobs);
   const waves = Math.ceil(jobs / clients);
@@ -71,7 +74,8 @@ async function runWaves(subject, jobs) {
   await crowd.settled();
   const ns = nsPerOp(startedAtMs, waves * clients);
   await crowd.open();
-  if (crowd.dropped !== waves * clients) throw new Error(`${waves * clients} should have been cancelled; ${crowd.dropped} were`);
+  if (crowd.dropped !== waves * clients)
+    throw new Error(`${waves * clients} should have been cancelled; ${crowd.dropped} were`);
   await gate.close();
   return { ns, longestWaveMs };
 }
@@ -115,7 +119,8 @@ export default [
   },
   {
     name: 'cancel-alone',
-    title: 'cancel-alone: 100,000 waiting requests are cancelled by signals of their own, by enqueue alone, without a caller',
+    title:
+      'cancel-alone: 100,000 waiting requests are cancelled by signals of their own, by enqueue alone, without a caller',
     jobs: 100_000,
     ways: queues,
     run: runAlone,

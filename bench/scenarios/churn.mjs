@@ -26,4 +26,6 @@ async function run(subject, jobs) {
   return { ns, keptFlows, keptBytes };
 }
 
-export default [{ name: 'churn', title: 'churn: a new flow with every request, 64 producers', jobs: 100_000, needs: ['keys'], run }];
+export default [
+  { name: 'churn', title: 'churn: a new flow with every request, 64 producers', jobs: 100_000, needs: ['keys'], run },
+];

@@ -1,4 +1,5 @@
-// A hundred model servers that report their load while requests are picked onto them. The bounds know one number instead.
+// A hundred model servers that report their load while requests are picked onto them. The bounds know one number
+// instead.
 import { EndpointPool, FlowController, utilizationDetector } from '../../dist/index.js';
 import { microtaskJob } from '../lib/jobs.mjs';
 import { Ledger } from '../lib/ledger.mjs';
@@ -22,8 +23,16 @@ class Pooled {
 
   constructor() {
     for (let i = 0; i < servers; i++) this.#pool.add(`server-${i}`);
-    const saturationDetector = utilizationDetector({ queueDepthThreshold: perServer, metricsStalenessThreshold: '60s' });
-    this.#flow = new FlowController({ saturationDetector, pool: this.#pool, limits: unlimited, defaultBand: { limits: unlimited } });
+    const saturationDetector = utilizationDetector({
+      queueDepthThreshold: perServer,
+      metricsStalenessThreshold: '60s',
+    });
+    this.#flow = new FlowController({
+      saturationDetector,
+      pool: this.#pool,
+      limits: unlimited,
+      defaultBand: { limits: unlimited },
+    });
     for (let i = 0; i < servers; i++) this.report();
   }
 

@@ -1,4 +1,5 @@
-// Those who wait run out of time, all while the event loop is busy elsewhere. Beside it: the same requests are dispatched instead.
+// Those who wait run out of time, all while the event loop is busy elsewhere. Beside it: the same requests are
+// dispatched instead.
 import { concurrencyDetector, FlowController } from '../../dist/index.js';
 import { heapBytes, nsPerOp } from '../lib/measure.mjs';
 import { Permits } from '../subjects/permit.mjs';
@@ -27,7 +28,9 @@ const ways = {
     const flow = new FlowController({ saturationDetector, limits: unlimited, defaultBand: { limits: unlimited } });
     return {
       wait: (ttlMs) =>
-        flow.enqueue({ byteSize: 0, ttlMs }, flowKey).then((outcome) => (outcome.type === 'Dispatched' ? outcome : undefined)),
+        flow
+          .enqueue({ byteSize: 0, ttlMs }, flowKey)
+          .then((outcome) => (outcome.type === 'Dispatched' ? outcome : undefined)),
       leave: (outcome) => outcome.lease.release(),
       close: () => flow.close(),
     };
@@ -39,7 +42,9 @@ const ways = {
     return {
       async wait(ttlMs) {
         const take = semaphore.take(1);
-        const taken = await Effect.runPromise(ttlMs === Infinity ? Effect.asSome(take) : Effect.timeoutOption(take, ttlMs));
+        const taken = await Effect.runPromise(
+          ttlMs === Infinity ? Effect.asSome(take) : Effect.timeoutOption(take, ttlMs),
+        );
         return Option.isSome(taken) ? true : undefined;
       },
       leave: () => Effect.runSync(semaphore.release(1)),
@@ -60,7 +65,8 @@ async function lineUp(queue, jobs, ttlOf) {
   const first = await queue.wait(Infinity);
   const startedAtMs = performance.now();
   const waiting = Array.from({ length: jobs }, (_, i) => queue.wait(ttlOf(i)));
-  if (performance.now() - startedAtMs > shortestMs) throw new Error('lining up took longer than the shortest time to live');
+  if (performance.now() - startedAtMs > shortestMs)
+    throw new Error('lining up took longer than the shortest time to live');
   return { first, waiting };
 }
 
@@ -82,7 +88,8 @@ async function expireAll(queue, jobs, ttlOf) {
   const startedAtMs = performance.now();
   const outcomes = await Promise.all(waiting);
   const ns = nsPerOp(startedAtMs, jobs);
-  if (outcomes.some((outcome) => outcome !== undefined)) throw new Error('a request was dispatched that should have expired');
+  if (outcomes.some((outcome) => outcome !== undefined))
+    throw new Error('a request was dispatched that should have expired');
   queue.leave(first);
   return ns;
 }

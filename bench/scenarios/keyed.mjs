@@ -31,7 +31,8 @@ function keyedBy(tenants) {
     const gate = subject.create({ concurrency, keyed: true });
     const results = new Array(jobs);
     const startedAtMs = performance.now();
-    for (let i = 0; i < jobs; i++) results[i] = gate.submit(microtaskJob(ledger, i), options[Math.floor(i / perTenant)]);
+    for (let i = 0; i < jobs; i++)
+      results[i] = gate.submit(microtaskJob(ledger, i), options[Math.floor(i / perTenant)]);
     const values = await Promise.all(results);
     const ns = nsPerOp(startedAtMs, jobs);
     ledger.verify(jobs);

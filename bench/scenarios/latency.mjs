@@ -120,7 +120,13 @@ export default [
     run: runUncontended,
     skips: ['bare'],
   },
-  { name: 'enqueue', title: 'enqueue: awaited, and released, while seats are free', jobs: 1_000_000, ways, run: runEnqueue },
+  {
+    name: 'enqueue',
+    title: 'enqueue: awaited, and released, while seats are free',
+    jobs: 1_000_000,
+    ways,
+    run: runEnqueue,
+  },
   { name: 'try', title: 'try: tryEnqueue and release, against a counter', jobs: 1_000_000, ways, run: runTry },
   {
     name: 'wake-up',

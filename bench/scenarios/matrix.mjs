@@ -1,5 +1,5 @@
-// The shape of llm-d-router's PerformanceMatrix: limit × bands × flows × clients, Zipf(1.1) flow popularity, payloads of 100 B to 9 KB,
-// global strict and first come, first served; every request is over as soon as it was dispatched.
+// The shape of llm-d-router's PerformanceMatrix: limit × bands × flows × clients, Zipf(1.1) flow popularity, payloads
+// of 100 B to 9 KB, global strict and first come, first served; every request is over as soon as it was dispatched.
 import { Ledger } from '../lib/ledger.mjs';
 import { nsPerOp } from '../lib/measure.mjs';
 import { seededRandom, zipf } from '../lib/random.mjs';
@@ -43,7 +43,9 @@ function cell({ limit, bands, flows, clients }) {
 }
 
 const cells = [0, 1, 100].flatMap((limit) =>
-  [1, 8].flatMap((bands) => [10, 5000].flatMap((flows) => [10, 5000].map((clients) => ({ limit, bands, flows, clients })))),
+  [1, 8].flatMap((bands) =>
+    [10, 5000].flatMap((flows) => [10, 5000].map((clients) => ({ limit, bands, flows, clients }))),
+  ),
 );
 
 export default cells.map((shape) => {

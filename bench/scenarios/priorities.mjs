@@ -36,5 +36,11 @@ async function run(subject, jobs) {
 }
 
 export default [
-  { name: 'priorities', title: 'priorities: 100,000 requests of 8 priorities in one turn', jobs: 100_000, needs: ['priority'], run },
+  {
+    name: 'priorities',
+    title: 'priorities: 100,000 requests of 8 priorities in one turn',
+    jobs: 100_000,
+    needs: ['priority'],
+    run,
+  },
 ];

@@ -1,4 +1,5 @@
-// What operators and machines do meanwhile: other configurations, servers that come and go, telemetry, a pool that is empty for a while.
+// What operators and machines do meanwhile: other configurations, servers that come and go, telemetry, a pool that is
+// empty for a while.
 import { configurations } from './host.mjs';
 
 const mostServers = 12;

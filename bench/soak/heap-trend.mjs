@@ -18,7 +18,11 @@ export function heapTrend(samples) {
   const durationMs = samples[count - 1].atMs - samples[0].atMs;
   const grownBytes = slope * durationMs;
   const isCertain = slope > certainty * error;
-  return { meanBytes, grownBytes, isGrowing: isCertain && grownBytes > Math.max(negligibleBytes, negligibleShare * meanBytes) };
+  return {
+    meanBytes,
+    grownBytes,
+    isGrowing: isCertain && grownBytes > Math.max(negligibleBytes, negligibleShare * meanBytes),
+  };
 }
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);

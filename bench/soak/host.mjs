@@ -1,12 +1,23 @@
-// The host whose traffic the soak test is: a controller with everything switched on, and the host's own account of what it did.
+// The host whose traffic the soak test is: a controller with everything switched on, and the host's own account of what
+// it did.
 import { getEventListeners } from 'node:events';
-import { concurrencyDetector, EndpointPool, FlowController, globalStrict, roundRobin, sloDeadline } from '../../dist/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowController,
+  globalStrict,
+  roundRobin,
+  sloDeadline,
+} from '../../dist/index.js';
 
 const perEndpoint = 4;
 
 /** What may be configured while traffic runs; every one is gone through in turn. */
 export const configurations = [
-  { bands: [{ priority: 100, fairness: roundRobin() }, { priority: 0, fairness: roundRobin() }, { priority: -10 }], overflow: 'displace' },
+  {
+    bands: [{ priority: 100, fairness: roundRobin() }, { priority: 0, fairness: roundRobin() }, { priority: -10 }],
+    overflow: 'displace',
+  },
   {
     bands: [
       { priority: 100, fairness: globalStrict() },
@@ -15,8 +26,16 @@ export const configurations = [
     bandOrder: 'aging',
     bandPromotion: '50ms',
   },
-  { bands: [{ priority: 0, ordering: sloDeadline() }], limits: { maxRequests: 100, maxBytes: '1Mi' }, overflow: 'reject' },
-  { bands: [{ priority: 100 }, { priority: 0, flowLimits: { maxRequests: 3 } }], limits: { maxRequests: 2000 }, bandOrder: 'strict' },
+  {
+    bands: [{ priority: 0, ordering: sloDeadline() }],
+    limits: { maxRequests: 100, maxBytes: '1Mi' },
+    overflow: 'reject',
+  },
+  {
+    bands: [{ priority: 100 }, { priority: 0, flowLimits: { maxRequests: 3 } }],
+    limits: { maxRequests: 2000 },
+    bandOrder: 'strict',
+  },
 ];
 
 export class Host {
@@ -83,8 +102,10 @@ export class Host {
     this.#mustEqual('settled = promises that were resolved', settled, this.settled);
     this.#mustEqual('in flight = leases that the host holds', stats.inFlight, this.heldLeases);
     this.#mustEqual('in flight = dispatched - released', stats.inFlight, stats.dispatched - stats.released);
-    for (const [type, count] of Object.entries(stats.outcomes)) this.#mustEqual(`outcome ${type}`, count, this.outcomes[type] ?? 0);
-    if (stats.waiting < 0 || stats.waitingBytes < 0) this.violate(`waiting ${stats.waiting}, bytes ${stats.waitingBytes}`);
+    for (const [type, count] of Object.entries(stats.outcomes))
+      this.#mustEqual(`outcome ${type}`, count, this.outcomes[type] ?? 0);
+    if (stats.waiting < 0 || stats.waitingBytes < 0)
+      this.violate(`waiting ${stats.waiting}, bytes ${stats.waitingBytes}`);
     if (stats.waiting === 0) this.#mustEqual('bytes of nothing', stats.waitingBytes, 0);
     if (stats.pluginErrors > 0) this.violate(`${stats.pluginErrors} plugin errors`);
     return stats;

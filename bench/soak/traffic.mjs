@@ -46,7 +46,10 @@ export class Traffic {
       sloTtftMs: this.#chance(0.3) ? 100 : undefined,
     };
     try {
-      let outcome = await this.#host.enqueue(request, { fairnessId: this.#fairnessId(), priority: this.#pick(priorities) });
+      let outcome = await this.#host.enqueue(request, {
+        fairnessId: this.#fairnessId(),
+        priority: this.#pick(priorities),
+      });
       while (outcome?.type === 'Dispatched') outcome = await this.#work(outcome.lease);
     } finally {
       clearTimeout(patience?.timer);
@@ -55,7 +58,9 @@ export class Traffic {
 
   /** Returns the next outcome when the request was evicted and waits again. */
   async #work(lease) {
-    const evicted = new Promise((resolve) => lease.signal.addEventListener('abort', () => resolve(true), { once: true }));
+    const evicted = new Promise((resolve) =>
+      lease.signal.addEventListener('abort', () => resolve(true), { once: true }),
+    );
     const timer = new AbortController();
     const finished = delay(this.#random() * 15, false, { signal: timer.signal }).catch(() => false);
     if (this.#chance(0.2)) lease.report({ completionTokens: 3 });

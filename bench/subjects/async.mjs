@@ -11,7 +11,10 @@ export default {
     const lane = priorities === undefined ? queue(work, concurrency) : priorityQueue(work, concurrency);
     return {
       // Lower goes first there.
-      submit: priorities === undefined ? (job) => lane.pushAsync(job) : (job, { priority = 0 } = {}) => lane.push(job, -priority),
+      submit:
+        priorities === undefined
+          ? (job) => lane.pushAsync(job)
+          : (job, { priority = 0 } = {}) => lane.push(job, -priority),
       keyCount: () => 0,
       close: () => lane.kill(),
     };

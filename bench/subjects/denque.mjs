@@ -1,4 +1,5 @@
-// The denque semaphore, as one would write it by hand around `run(job)`. Jobs start in the context of whoever freed the seat.
+// The denque semaphore, as one would write it by hand around `run(job)`. Jobs start in the context of whoever freed the
+// seat.
 import { AbortWatch } from './bounds/abort-watch.mjs';
 import { waitingLine } from './bounds/waiting-lines.mjs';
 

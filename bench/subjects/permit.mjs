@@ -1,4 +1,5 @@
-// The permit bound: the denque semaphore as acquire and release, so that the job runs in its own caller's async context.
+// The permit bound: the denque semaphore as acquire and release, so that the job runs in its own caller's async
+// context.
 import { AbortWatch } from './bounds/abort-watch.mjs';
 import { waitingLine } from './bounds/waiting-lines.mjs';
 

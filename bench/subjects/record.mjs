@@ -1,5 +1,5 @@
-// The permit bound that answers as headgate does: a record of each request that waits, a deadline for it, an outcome, and a lease to give
-// back. What is left beyond it is headgate's own: books, limits, tiers, the gate.
+// The permit bound that answers as headgate does: a record of each request that waits, a deadline for it, an outcome,
+// and a lease to give back. What is left beyond it is headgate's own: books, limits, tiers, the gate.
 import Denque from 'denque';
 import { run } from '../adapter.mjs';
 import { waitingLine } from './bounds/waiting-lines.mjs';

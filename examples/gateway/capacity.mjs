@@ -1,7 +1,8 @@
 // @ts-check
-// Predicted against measured: the demo's model servers behind `headgate gateway`. The first half of the gateway's log calibrates a model
-// of the servers, and `headgate simulate --from` predicts the second half from its arrivals alone.
-// Options: --seconds 60, --rate 8, --servers 2, --seed 7, --log FILE to keep the log, --write for the figures of docs/capacity-planning.md.
+// Predicted against measured: the demo's model servers behind `headgate gateway`. The first half of the gateway's log
+// calibrates a model of the servers, and `headgate simulate --from` predicts the second half from its arrivals alone.
+// Options: --seconds 60, --rate 8, --servers 2, --seed 7, --log FILE to keep the log, --write for the figures of
+// docs/capacity-planning.md.
 
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -44,7 +45,9 @@ async function startGateway(urls) {
   const file = join(folder, 'gateway.yaml');
   const upstreams = urls.map((url, index) => ({ id: `server-${index}`, url }));
   writeFileSync(file, JSON.stringify({ listen: { port: 0 }, log: { format: 'json' }, upstreams, ...gate })); // JSON is YAML as well
-  const child = spawn(process.execPath, [command, 'gateway', '--config', file], { stdio: ['ignore', 'inherit', 'pipe'] });
+  const child = spawn(process.execPath, [command, 'gateway', '--config', file], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
   process.once('exit', () => child.kill('SIGKILL'));
   const ended = new Promise((resolve) => child.once('exit', resolve));
   let log = '';
@@ -67,7 +70,10 @@ async function startGateway(urls) {
   };
 }
 
-/** @param {string} url @param {Agent} agent @param {number} promptTokens @param {number} outputTokens @returns {Promise<void>} */
+/**
+ * @param {string} url @param {Agent} agent @param {number} promptTokens @param {number} outputTokens @returns
+ * {Promise<void>}
+ */
 function send(url, agent, promptTokens, outputTokens) {
   return new Promise((resolve) => {
     const headers = { 'content-type': 'application/json' };
@@ -77,14 +83,17 @@ function send(url, agent, promptTokens, outputTokens) {
     outgoing.once('error', () => resolve());
     const prompt = filler.slice(0, promptTokens * 4);
     const stream = { stream: true, stream_options: { include_usage: true } };
-    outgoing.end(JSON.stringify({ model: 'default-model', prompt, max_tokens: outputTokens, ignore_eos: true, ...stream }));
+    outgoing.end(
+      JSON.stringify({ model: 'default-model', prompt, max_tokens: outputTokens, ignore_eos: true, ...stream }),
+    );
   });
 }
 
 /** @param {string} url */
 async function sendAll(url) {
   const random = randomFrom(Number(args.seed));
-  const between = (/** @type {number} */ least, /** @type {number} */ most) => Math.round(least + random() * (most - least));
+  const between = (/** @type {number} */ least, /** @type {number} */ most) =>
+    Math.round(least + random() * (most - least));
   const agent = new Agent({ keepAlive: true });
   const startedAtMs = performance.now();
   /** @type {Promise<void>[]} */
@@ -101,7 +110,10 @@ async function sendAll(url) {
 
 /** @typedef {{ p50Ms: number, p95Ms: number }} Percentiles */
 
-/** @param {string} log @returns {{ model: Record<string, number | undefined>, fittedTo: number, predicted: Record<string, Percentiles>, measured: import('headgate/simulator').TraceRow[] }} */
+/**
+ * @param {string} log @returns {{ model: Record<string, number | undefined>, fittedTo: number, predicted:
+ * Record<string, Percentiles>, measured: import('headgate/simulator').TraceRow[] }}
+ */
 function predict(log) {
   const { rows } = readTrace(log);
   const half = (rows.at(-1)?.arrivalMs ?? 0) / 2;
@@ -123,7 +135,9 @@ function predict(log) {
   const [planFile, logFile] = [join(folder, 'plan.yaml'), join(folder, 'access.jsonl')];
   writeFileSync(planFile, JSON.stringify(plan));
   writeFileSync(logFile, log);
-  const printed = execFileSync(process.execPath, [command, 'simulate', planFile, '--from', logFile, '--json'], { encoding: 'utf8' });
+  const printed = execFileSync(process.execPath, [command, 'simulate', planFile, '--from', logFile, '--json'], {
+    encoding: 'utf8',
+  });
   const [result] = [JSON.parse(printed)].flat();
   const measured = rows.filter(({ arrivalMs }) => arrivalMs >= half);
   return { model: calibration.model, fittedTo: calibration.requests, predicted: result.all, measured };
@@ -146,7 +160,11 @@ function report({ model, fittedTo, predicted, measured }) {
       const [foretold = Number.NaN, found] = [percent === 50 ? of?.p50Ms : of?.p95Ms, percentile(values, percent)];
       const off = foretold / found - 1;
       const holds = Math.abs(off) <= (percent === 50 ? 0.15 : 0.25);
-      return [`${foretold.toFixed(1)} ms`, `${found.toFixed(1)} ms`, `${(off * 100).toFixed(0)} %${holds ? '' : ' (**more**)'}`];
+      return [
+        `${foretold.toFixed(1)} ms`,
+        `${found.toFixed(1)} ms`,
+        `${(off * 100).toFixed(0)} %${holds ? '' : ' (**more**)'}`,
+      ];
     });
     return `| ${name} | ${cells.join(' | ')} |`;
   });
@@ -175,7 +193,9 @@ const trueValues = {
 
 try {
   const servers = await Promise.all(
-    Array.from({ length: Number(args.servers) }, (_, n) => processes.startServer('model-server.mjs', ['--name', `server-${n}`])),
+    Array.from({ length: Number(args.servers) }, (_, n) =>
+      processes.startServer('model-server.mjs', ['--name', `server-${n}`]),
+    ),
   );
   const gateway = await startGateway(servers.map(({ url }) => url));
   await sendAll(gateway.url);

@@ -1,7 +1,7 @@
 // @ts-check
-// The same traffic against the same servers: without flow control, with it, and with it but tenants sharing by turns instead of tokens.
-// Three tables and a verdict.
-// Exits with 1 if flow control did not help. Options: --seconds 22, --seed 7, and --write for the pictures of the README.
+// The same traffic against the same servers: without flow control, with it, and with it but tenants sharing by turns
+// instead of tokens. Three tables and a verdict. Exits with 1 if flow control did not help. Options: --seconds 22,
+// --seed 7, and --write for the pictures of the README.
 
 import { parseArgs } from 'node:util';
 import { writePictures } from './picture.mjs';
@@ -12,7 +12,11 @@ import { compareFairness, renderRun, verdict } from './report.mjs';
 /** @import { Run } from './report.mjs' */
 
 const { values: args } = parseArgs({
-  options: { seconds: { type: 'string', default: '22' }, seed: { type: 'string', default: '7' }, write: { type: 'boolean' } },
+  options: {
+    seconds: { type: 'string', default: '22' },
+    seed: { type: 'string', default: '7' },
+    write: { type: 'boolean' },
+  },
 });
 const drainSeconds = 6;
 const processes = new Processes();

@@ -5,8 +5,8 @@
 const maxLagMs = 250;
 
 /**
- * Returns `wake`, to be called after every submission. A timer that fires late does not make the engine slower: each step is due
- * one duration after the last one was *due*.
+ * Returns `wake`, to be called after every submission. A timer that fires late does not make the engine slower: each
+ * step is due one duration after the last one was *due*.
  * @param {Pick<import('./engine.mjs').Engine, 'beginStep' | 'finishStep'>} engine
  * @param {{ nowMs(): number, after(delayMs: number, then: () => void): void }} clock
  */

@@ -1,14 +1,16 @@
 // @ts-check
 // A continuous-batching engine, as model servers run one: who is in the batch, what a step computes, how long it takes.
-// Invariant: usedBlocks is the sum over running sequences, 0 <= usedBlocks <= kvBlocks; a waiting sequence holds no block.
-// There is no timer and no clock in here: a driver calls beginStep(), lets that much time pass, calls finishStep().
+// Invariant: usedBlocks is the sum over running sequences, 0 <= usedBlocks <= kvBlocks; a waiting sequence holds no
+// block. There is no timer and no clock in here: a driver calls beginStep(), lets that much time pass, calls
+// finishStep().
 
 /**
  * @typedef {object} EngineOptions
  * @property {number} maxNumSeqs Most sequences in the batch.
  * @property {number} kvBlocks KV-cache size, in blocks.
  * @property {number} blockTokens Tokens a block holds.
- * @property {number} maxBatchedTokens Tokens computed per step at most; long prompts are prefilled in chunks of what is left of it.
+ * @property {number} maxBatchedTokens Tokens computed per step at most; long prompts are prefilled in chunks of what is
+ * left of it.
  * @property {number} stepMs Fixed duration of a step (reading the weights).
  * @property {number} prefillTokenMs Added per prompt token computed.
  * @property {number} decodeSeqMs Added per sequence that decodes.
@@ -16,8 +18,9 @@
  */
 
 /**
- * A small GPU. About 15 sequences of the demo's mix fit into its cache, yet the batch is allowed to be much larger: the usual
- * deployment, where nobody can know the right number of sequences in advance, because it depends on their lengths.
+ * A small GPU. About 15 sequences of the demo's mix fit into its cache, yet the batch is allowed to be much larger: the
+ * usual deployment, where nobody can know the right number of sequences in advance, because it depends on their
+ * lengths.
  * @type {Readonly<EngineOptions>}
  */
 export const defaultEngine = Object.freeze({
@@ -139,7 +142,8 @@ export class Engine {
       const before = sequence.computed;
       sequence.scheduled = 0;
       sequence.computed += tokens;
-      this.totals.recomputedTokens += Math.min(sequence.computedOnce, sequence.computed) - Math.min(sequence.computedOnce, before);
+      this.totals.recomputedTokens +=
+        Math.min(sequence.computedOnce, sequence.computed) - Math.min(sequence.computedOnce, before);
       sequence.computedOnce = Math.max(sequence.computedOnce, sequence.computed);
       if (sequence.pending > 0) continue;
       if (sequence.generated === 0) this.totals.promptTokens += sequence.promptTokens;
@@ -165,7 +169,10 @@ export class Engine {
     return durationMs;
   }
 
-  /** Takes the blocks that `tokens` more need. False, and nothing taken, if the cache has not that many. @param {Sequence} sequence @param {number} tokens */
+  /**
+   * Takes the blocks that `tokens` more need. False, and nothing taken, if the cache has not that many. @param
+   * {Sequence} sequence @param {number} tokens
+   */
   #grow(sequence, tokens) {
     const more = this.#blocksFor(sequence.computed + tokens) - sequence.blocks;
     if (this.usedBlocks + more > this.options.kvBlocks) return false;

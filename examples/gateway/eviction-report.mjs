@@ -1,6 +1,6 @@
 // @ts-check
-// Two runs of the eviction demo as a table, and as a verdict: did premium wait less, and was every request accounted for? Pure.
-// The books are kept twice, by the clients and by the gateway, and must say the same.
+// Two runs of the eviction demo as a table, and as a verdict: did premium wait less, and was every request accounted
+// for? Pure. The books are kept twice, by the clients and by the gateway, and must say the same.
 
 import { percentile, seconds, table, waitsOf } from './report.mjs';
 
@@ -50,13 +50,27 @@ function summarize({ records, stats, total }) {
 
 /** @param {EvictionRun} off @param {EvictionRun} on */
 export function renderEviction(off, on) {
-  const header = ['eviction', 'premium TTFT p50', 'p95', 'max', 'best-effort sent', 'completed', 'evicted', 'dropped', 'evictions counted'];
+  const header = [
+    'eviction',
+    'premium TTFT p50',
+    'p95',
+    'max',
+    'best-effort sent',
+    'completed',
+    'evicted',
+    'dropped',
+    'evictions counted',
+  ];
   const rows = /** @type {const} */ ([
     ['off', off],
     ['on', on],
   ]).map(([name, run]) => {
     const { batch, ttftMs, evictions } = summarize(run);
-    return [name, ...ttftMs.map(seconds), ...[batch.sent, batch.completed, batch.evicted, batch.dropped, evictions].map(String)];
+    return [
+      name,
+      ...ttftMs.map(seconds),
+      ...[batch.sent, batch.completed, batch.evicted, batch.dropped, evictions].map(String),
+    ];
   });
   return table(header, rows, [0])
     .map((line) => `  ${line}`)
@@ -85,7 +99,8 @@ export function auditBooks({ records, stats, left }) {
   expectSame('seats given back', dispatched, released);
   expectSame('requests left behind in the gateway or a server', 0, left);
   // Not equal: an answer whose last byte is on its way is complete, although its seat was asked for.
-  if (evicted > evictedInFlight) problems.push(`answers broken off: ${evicted}; the gateway evicted only ${evictedInFlight}`);
+  if (evicted > evictedInFlight)
+    problems.push(`answers broken off: ${evicted}; the gateway evicted only ${evictedInFlight}`);
   return problems;
 }
 
@@ -101,14 +116,17 @@ export function evictionVerdict(off, on) {
     ...auditBooks(off).map((problem) => `eviction off, the books: ${problem}`),
     ...auditBooks(on).map((problem) => `eviction on, the books: ${problem}`),
   ];
-  const books = failures.length > 0 ? 'the books do not balance' : 'every request ended once, and every seat is free again';
+  const books =
+    failures.length > 0 ? 'the books do not balance' : 'every request ended once, and every seat is free again';
   if (!(after.p95Ms <= before.p95Ms / 2)) {
     failures.push(`premium's TTFT p95 had to halve at least: ${seconds(before.p95Ms)} became ${seconds(after.p95Ms)}`);
   }
   if (before.evictions !== 0) failures.push(`nobody may be evicted while eviction is off: ${before.evictions} were`);
   if (after.evictions === 0) failures.push('somebody had to be evicted while eviction is on: nobody was');
   if (after.premium.completed !== after.premium.sent) {
-    failures.push(`all of premium had to complete with eviction on: ${after.premium.completed} of ${after.premium.sent} did`);
+    failures.push(
+      `all of premium had to complete with eviction on: ${after.premium.completed} of ${after.premium.sent} did`,
+    );
   }
   const sentence =
     `With eviction, premium's TTFT p95 went from ${seconds(before.p95Ms)} to ${seconds(after.p95Ms)}; the gateway evicted ${after.evictions} of ` +

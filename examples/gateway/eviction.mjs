@@ -1,6 +1,6 @@
 // @ts-check
-// A premium burst meets a pool that is full of best-effort work: the same traffic with eviction off, then on; one table and a verdict.
-// Exits with 1 if eviction did not help, or if a request was lost on the way. Option: --seed 7.
+// A premium burst meets a pool that is full of best-effort work: the same traffic with eviction off, then on; one table
+// and a verdict. Exits with 1 if eviction did not help, or if a request was lost on the way. Option: --seed 7.
 
 import { parseArgs } from 'node:util';
 import { evictionVerdict, renderEviction } from './eviction-report.mjs';
@@ -22,7 +22,9 @@ function run(eviction) {
 }
 
 try {
-  console.log('Three model servers, every seat taken by a batch job, then a burst of premium requests. Twice; this takes 20 seconds.\n');
+  console.log(
+    'Three model servers, every seat taken by a batch job, then a burst of premium requests. Twice; this takes 20 seconds.\n',
+  );
   const off = await run('off');
   const on = await run('on');
   console.log(`${renderEviction(off, on)}\n`);

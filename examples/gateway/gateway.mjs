@@ -1,7 +1,8 @@
 // @ts-check
-// The gateway, a process of its own: a streaming reverse proxy with headgate in it. `--flow-control off` leaves out the middleware and
-// nothing else: the router then sends each request at once to the server with the fewest in flight. `--eviction` does what
-// `enableEviction: true` in gateway.yaml does, and `--round-robin` lets tenants share by turns instead of by tokens.
+// The gateway, a process of its own: a streaming reverse proxy with headgate in it. `--flow-control off` leaves out the
+// middleware and nothing else: the router then sends each request at once to the server with the fewest in flight.
+// `--eviction` does what `enableEviction: true` in gateway.yaml does, and `--round-robin` lets tenants share by turns
+// instead of by tokens.
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -32,7 +33,8 @@ const { values: args } = parseArgs({
   },
 });
 
-// Who may name the tenant and the objective? Nobody, unless told so; and never a client from elsewhere, who would name what suits it.
+// Who may name the tenant and the objective? Nobody, unless told so; and never a client from elsewhere, who would name
+// what suits it.
 const isLoopback = ['127.0.0.1', '::1', 'localhost'].includes(args.host);
 if (args['trust-flow-headers'] && !isLoopback) {
   throw new Error(`--trust-flow-headers is for loopback only, where every client is yours; got --host ${args.host}`);
@@ -66,7 +68,9 @@ const bytesPerToken = 4;
 function createGate() {
   const pool = new EndpointPool();
   for (const id of upstreams.keys()) pool.add(id);
-  const byTurns = args['round-robin'] && { bands: config.options.bands?.map((band) => ({ ...band, fairness: roundRobin() })) };
+  const byTurns = args['round-robin'] && {
+    bands: config.options.bands?.map((band) => ({ ...band, fairness: roundRobin() })),
+  };
   flow = new FlowController({ ...config.options, ...byTurns, ...(args.eviction && { eviction: {} }), pool });
   prometheusMetrics(flow, { register, inferencePool: 'default-pool' });
   return flowControl(flow, {
@@ -100,7 +104,14 @@ const server = createServer((/** @type {WithFlow<IncomingMessage>} */ req, res) 
   }
   gate(req, res, (error) => {
     if (error) sendError(res, new ApiError(500, 'The gateway failed.'));
-    else forward(req, res, upstreams.get(req.flow?.lease.endpoint?.id ?? '') ?? leastBusy(), req.flow?.signal, req.flow?.lease);
+    else
+      forward(
+        req,
+        res,
+        upstreams.get(req.flow?.lease.endpoint?.id ?? '') ?? leastBusy(),
+        req.flow?.signal,
+        req.flow?.lease,
+      );
   });
 });
 server.keepAliveTimeout = 120_000;

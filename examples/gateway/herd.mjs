@@ -1,6 +1,7 @@
 // @ts-check
 // The herd: many requests arrive between two scrapes, while the last sample still says that the servers are idle.
-// Simulated time and the demo's engines: exact, and over in a second. `node examples/gateway/herd.mjs` prints the table of docs/gateway.md.
+// Simulated time and the demo's engines: exact, and over in a second. `node examples/gateway/herd.mjs` prints the table
+// of docs/gateway.md.
 
 import { pathToFileURL } from 'node:url';
 import { EndpointPool, FlowController, utilizationDetector } from 'headgate';
@@ -100,12 +101,16 @@ export async function herd({ lagCompensation, requests = 500, withinMs = 40, scr
 
 async function print() {
   console.log('500 requests within 40 ms, scrapes every 50 ms, three servers, queueDepthThreshold 5\n');
-  console.log('| | dispatched before a sample | longest queue in a server | over the threshold | preemptions | all done after |');
+  console.log(
+    '| | dispatched before a sample | longest queue in a server | over the threshold | preemptions | all done after |',
+  );
   console.log('|---|---|---|---|---|---|');
   for (const lagCompensation of [false, true]) {
     const { beforeSample, peakQueue, overshoot, preemptions, finishedMs } = await herd({ lagCompensation });
     const name = lagCompensation ? 'with lag compensation' : 'without';
-    console.log(`| ${name} | ${beforeSample} | ${peakQueue} | ${overshoot} | ${preemptions} | ${(finishedMs / 1_000).toFixed(1)} s |`);
+    console.log(
+      `| ${name} | ${beforeSample} | ${peakQueue} | ${overshoot} | ${preemptions} | ${(finishedMs / 1_000).toFixed(1)} s |`,
+    );
   }
 }
 

@@ -1,7 +1,8 @@
 // @ts-check
-// Late binding against pushing: the same requests on the same three servers, once pushed round robin, once through `headgate gateway`,
-// which keeps them until a server has a seat. One class of requests, below what the servers can do: what differs is where they wait.
-// Exits with 1 if late binding did not shorten the tail. Options: --seconds 20, --rate 20, --seed 7.
+// Late binding against pushing: the same requests on the same three servers, once pushed round robin, once through
+// `headgate gateway`, which keeps them until a server has a seat. One class of requests, below what the servers can do:
+// what differs is where they wait. Exits with 1 if late binding did not shorten the tail. Options: --seconds 20, --rate
+// 20, --seed 7.
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,7 +36,8 @@ const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);
 /** Poisson arrivals; one in seven is long, in prompt and answer. @returns {Arrival[]} */
 function schedule() {
   const random = randomFrom(Number(args.seed));
-  const between = (/** @type {number} */ least, /** @type {number} */ most) => Math.round(least + random() * (most - least));
+  const between = (/** @type {number} */ least, /** @type {number} */ most) =>
+    Math.round(least + random() * (most - least));
   /** @type {Arrival[]} */
   const arrivals = [];
   for (let atMs = 0; ; ) {
@@ -61,7 +63,9 @@ async function startHeadgate(servers) {
     flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, maxRequests: '1k' },
   };
   writeFileSync(file, JSON.stringify(config)); // JSON is YAML as well
-  const child = spawn(process.execPath, [command, 'gateway', '--config', file], { stdio: ['ignore', 'inherit', 'pipe'] });
+  const child = spawn(process.execPath, [command, 'gateway', '--config', file], {
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
   process.once('exit', () => child.kill('SIGKILL'));
   const ended = new Promise((resolve) => child.once('exit', resolve));
   /** @type {Promise<string>} */
@@ -103,7 +107,9 @@ function send(url, agent, { promptTokens, outputTokens }) {
     });
     outgoing.once('error', settle);
     const prompt = filler.slice(0, promptTokens * 4);
-    outgoing.end(JSON.stringify({ model: 'default-model', prompt, max_tokens: outputTokens, ignore_eos: true, stream: true }));
+    outgoing.end(
+      JSON.stringify({ model: 'default-model', prompt, max_tokens: outputTokens, ignore_eos: true, stream: true }),
+    );
   });
 }
 
@@ -138,7 +144,9 @@ async function preemptionsOf(servers) {
 
 /** @param {(servers: readonly Running[]) => Promise<{ url: string, stop?(): Promise<void> }>} startFront */
 async function play(startFront) {
-  const servers = await Promise.all([1, 2, 3].map((n) => processes.startServer('model-server.mjs', ['--name', `server-${n}`])));
+  const servers = await Promise.all(
+    [1, 2, 3].map((n) => processes.startServer('model-server.mjs', ['--name', `server-${n}`])),
+  );
   const front = await startFront(servers);
   const measured = await measure(front.url);
   const preemptions = await preemptionsOf(servers);

@@ -1,6 +1,7 @@
 // @ts-check
 // A model server: the OpenAI API over HTTP in front of the simulated engine, with vLLM's metrics. A process of its own.
-// Like the real ones it accepts everything that comes and queues it; a client that hangs up frees its seat and its cache.
+// Like the real ones it accepts everything that comes and queues it; a client that hangs up frees its seat and its
+// cache.
 
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -16,7 +17,10 @@ const model = 'default-model';
 const { values: args } = parseArgs({ options: { name: { type: 'string', default: 'server' } } });
 
 const engine = new Engine();
-const wake = driveEngine(engine, { nowMs: () => performance.now(), after: (delayMs, then) => setTimeout(then, delayMs) });
+const wake = driveEngine(engine, {
+  nowMs: () => performance.now(),
+  after: (delayMs, then) => setTimeout(then, delayMs),
+});
 const answerText =
   `Hello from ${args.name}. I am not a model, only the timing of one: ` +
   'every word you read took one step of a batch that I share with whoever else is asking.';
@@ -60,7 +64,9 @@ function metrics() {
     ['demo:aborted_requests_total', 'counter', totals.aborted],
   ];
   const cacheInfo = `vllm:cache_config_info{block_size="${options.blockTokens}",num_gpu_blocks="${options.kvBlocks}"} 1\n`;
-  const lines = series.map(([name, type, value]) => `# TYPE ${name} ${type}\n${name}{model_name="${model}"} ${value}\n`);
+  const lines = series.map(
+    ([name, type, value]) => `# TYPE ${name} ${type}\n${name}{model_name="${model}"} ${value}\n`,
+  );
   return `${lines.join('')}# TYPE vllm:cache_config_info gauge\n${cacheInfo}`;
 }
 
@@ -72,7 +78,10 @@ async function route(req, res) {
       await generate(req, res);
       break;
     case 'GET /v1/models':
-      sendJson(res, 200, { object: 'list', data: [{ id: model, object: 'model', created: 0, owned_by: 'headgate-demo' }] });
+      sendJson(res, 200, {
+        object: 'list',
+        data: [{ id: model, object: 'model', created: 0, owned_by: 'headgate-demo' }],
+      });
       break;
     case 'GET /health':
       res.end();

@@ -1,5 +1,6 @@
 // @ts-check
-// The OpenAI wire format, as far as a model server needs it: what a request asks for, and how answers and errors are written.
+// The OpenAI wire format, as far as a model server needs it: what a request asks for, and how answers and errors are
+// written.
 
 /** @import { ServerResponse } from 'node:http' */
 
@@ -54,7 +55,8 @@ export function parseGeneration(isChat, text) {
   }
   const prompt = isChat ? body?.messages : body?.prompt;
   const param = isChat ? 'messages' : 'prompt';
-  if (typeof prompt !== 'string' && !Array.isArray(prompt)) throw new ApiError(400, `expected "${param}"; got ${typeof prompt}`, param);
+  if (typeof prompt !== 'string' && !Array.isArray(prompt))
+    throw new ApiError(400, `expected "${param}"; got ${typeof prompt}`, param);
   const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? defaultMaxTokens;
   if (!Number.isSafeInteger(maxTokens) || maxTokens < 1) {
     throw new ApiError(400, `expected an integer from 1 up; got ${JSON.stringify(maxTokens)}`, 'max_tokens');
@@ -82,7 +84,9 @@ function countTokens(prompt) {
   return typeof text === 'string' ? Math.max(1, Math.ceil(text.length / 4)) : countTokens(text);
 }
 
-/** Writes one answer, streamed or whole. The texts around a token are the same for every chunk, so they are made once. */
+/**
+ * Writes one answer, streamed or whole. The texts around a token are the same for every chunk, so they are made once.
+ */
 export class Answer {
   /** @param {Generation} generation @param {string} id @param {ServerResponse} res */
   constructor(generation, id, res) {
@@ -97,10 +101,17 @@ export class Answer {
     if (!isStream) return;
     res.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' });
     res.flushHeaders();
-    if (isChat) this.#event({ ...this.head, choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }] });
+    if (isChat)
+      this.#event({
+        ...this.head,
+        choices: [{ index: 0, delta: { role: 'assistant', content: '' }, finish_reason: null }],
+      });
   }
 
-  /** @param {string} token @param {number} count Tokens so far, with this one. @param {'stop' | 'length' | null} finishReason */
+  /**
+   * @param {string} token @param {number} count Tokens so far, with this one. @param {'stop' | 'length' | null}
+   * finishReason
+   */
   add(token, count, finishReason) {
     const { generation, res } = this;
     const usage = finishReason && {
@@ -119,7 +130,11 @@ export class Answer {
     this.text += token;
     if (!usage) return;
     const message = generation.isChat ? { message: { role: 'assistant', content: this.text } } : { text: this.text };
-    sendJson(res, 200, { ...this.head, choices: [{ index: 0, ...message, logprobs: null, finish_reason: finishReason }], usage });
+    sendJson(res, 200, {
+      ...this.head,
+      choices: [{ index: 0, ...message, logprobs: null, finish_reason: finishReason }],
+      usage,
+    });
   }
 
   /** @param {object} data */

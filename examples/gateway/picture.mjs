@@ -1,6 +1,7 @@
 // @ts-check
-// The picture of the README: every request of the demo as a dot, by when it was due and how long its first token took. Two panels, without flow
-// control and with it, in a light and a dark file. measured.json keeps the dots and figures, so that a test draws them again.
+// The picture of the README: every request of the demo as a dot, by when it was due and how long its first token took.
+// Two panels, without flow control and with it, in a light and a dark file. measured.json keeps the dots and figures,
+// so that a test draws them again.
 
 import { writeFileSync } from 'node:fs';
 import { seconds, summarize } from './report.mjs';
@@ -9,7 +10,8 @@ import { tenants } from './tenants.mjs';
 /** @import { Run } from './report.mjs' */
 
 /**
- * One request: when it was due, how long its first token took or how long it waited in vain, both in units of 10 ms, and whether it was on time.
+ * One request: when it was due, how long its first token took or how long it waited in vain, both in units of 10 ms,
+ * and whether it was on time.
  * @typedef {readonly [due: number, wait: number, isOnTime: 0 | 1]} Dot
  */
 
@@ -40,8 +42,24 @@ export function panelOf(title, run) {
 
 /** Contrast of text is at least 4.5 on the page. @type {Record<'light' | 'dark', Theme>} */
 export const themes = {
-  light: { page: '#ffffff', text: '#1f2328', muted: '#59636e', grid: '#d8dee4', premium: '#0a5bd3', polite: '#b35900', others: '#8c959f' },
-  dark: { page: '#0d1117', text: '#e6edf3', muted: '#9198a1', grid: '#30363d', premium: '#5ea0ff', polite: '#f0883e', others: '#6e7681' },
+  light: {
+    page: '#ffffff',
+    text: '#1f2328',
+    muted: '#59636e',
+    grid: '#d8dee4',
+    premium: '#0a5bd3',
+    polite: '#b35900',
+    others: '#8c959f',
+  },
+  dark: {
+    page: '#0d1117',
+    text: '#e6edf3',
+    muted: '#9198a1',
+    grid: '#30363d',
+    premium: '#5ea0ff',
+    polite: '#f0883e',
+    others: '#6e7681',
+  },
 };
 
 const size = { width: 860, height: 400, panel: 370, left: 54, gap: 54, top: 74, plot: 236 };
@@ -49,11 +67,18 @@ const longestWait = 1_100;
 
 /** @param {readonly Panel[]} panels @param {Theme} theme */
 export function drawPicture(panels, theme) {
-  const longestDue = Math.max(1, ...panels.flatMap((panel) => panel.tenants.flatMap(({ dots }) => dots.map(([due]) => due))));
+  const longestDue = Math.max(
+    1,
+    ...panels.flatMap((panel) => panel.tenants.flatMap(({ dots }) => dots.map(([due]) => due))),
+  );
   const x = (/** @type {number} */ due) => round((due / longestDue) * size.panel);
-  const y = (/** @type {number} */ wait) => round(size.top + size.plot * (1 - Math.min(wait, longestWait) / longestWait));
+  const y = (/** @type {number} */ wait) =>
+    round(size.top + size.plot * (1 - Math.min(wait, longestWait) / longestWait));
   const description = panels
-    .map(({ title, tenants }) => `${title}: ${tenants.map(({ id, sent, good }) => `${id} ${good} of ${sent} on time`).join(', ')}.`)
+    .map(
+      ({ title, tenants }) =>
+        `${title}: ${tenants.map(({ id, sent, good }) => `${id} ${good} of ${sent} on time`).join(', ')}.`,
+    )
     .join(' ');
   const lines = panels.flatMap((panel, index) => {
     const names = { premium: theme.premium, polite: theme.polite };
@@ -67,7 +92,13 @@ export function drawPicture(panels, theme) {
       const own = panel.tenants.find((tenant) => tenant.id === id);
       if (own === undefined) throw new Error(`expected the tenant ${id}`);
       const share = Math.round((own.good / own.sent) * 100);
-      return text(0, 346 + row * 20, `${id}: ${share}% on time, first token p99 ${own.p99}`, color, 'font-weight="600"');
+      return text(
+        0,
+        346 + row * 20,
+        `${id}: ${share}% on time, first token p99 ${own.p99}`,
+        color,
+        'font-weight="600"',
+      );
     });
     const grid = [0, 2, 4, 6, 8, 10].flatMap((value) => [
       `<path d="M0 ${y(value * 100)}h${size.panel}" stroke="${theme.grid}" stroke-width="1"/>`,

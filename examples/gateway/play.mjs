@@ -1,5 +1,6 @@
 // @ts-check
-// One run: three model servers, the gateway, the clients, and what each of them counted. The commands differ in the options they pass.
+// One run: three model servers, the gateway, the clients, and what each of them counted. The commands differ in the
+// options they pass.
 
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -13,7 +14,8 @@ import { setTimeout as delay } from 'node:timers/promises';
  * @property {number} elapsedMs
  * @property {(metric: string) => number} total A metric, summed over the servers.
  * @property {FlowStats | undefined} stats What the gateway's controller counted; nothing without flow control.
- * @property {number} left Requests still in a seat, in a queue or in a batch although all clients are done: there should be none.
+ * @property {number} left Requests still in a seat, in a queue or in a batch although all clients are done: there
+ * should be none.
  */
 
 const names = ['server-1', 'server-2', 'server-3'];
@@ -30,7 +32,8 @@ export async function startGateway(processes, gatewayOptions) {
 
 /**
  * @param {Processes} processes
- * @param {{ title: string, gateway: readonly string[], traffic: readonly string[] }} run The title, and the options of two processes.
+ * @param {{ title: string, gateway: readonly string[], traffic: readonly string[] }} run The title, and the options of
+ * two processes.
  * @returns {Promise<Played>}
  */
 export async function play(processes, { title, gateway: gatewayOptions, traffic }) {
@@ -52,11 +55,18 @@ async function readCounters(processes, gateway, servers) {
   const stats = await processes.ask(gateway, 'stats');
   const metrics = await Promise.all(servers.map(readMetrics));
   const total = (/** @type {string} */ name) => metrics.reduce((sum, values) => sum + (values.get(name) ?? 0), 0);
-  const left = (stats?.inFlight ?? 0) + (stats?.waiting ?? 0) + total('vllm:num_requests_running') + total('vllm:num_requests_waiting');
+  const left =
+    (stats?.inFlight ?? 0) +
+    (stats?.waiting ?? 0) +
+    total('vllm:num_requests_running') +
+    total('vllm:num_requests_waiting');
   return { stats, total, left };
 }
 
-/** @param {Processes} processes @param {string} title @param {readonly string[]} options @returns {Promise<Pick<Played, 'records' | 'elapsedMs'>>} */
+/**
+ * @param {Processes} processes @param {string} title @param {readonly string[]} options @returns {Promise<Pick<Played,
+ * 'records' | 'elapsedMs'>>}
+ */
 function sendTraffic(processes, title, options) {
   const showProgress = progressLine(title);
   /** @type {Promise<Pick<Played, 'records' | 'elapsedMs'>>} */
@@ -72,7 +82,10 @@ function sendTraffic(processes, title, options) {
 /** One line that is written over on a terminal; elsewhere a line every five seconds. @param {string} title */
 function progressLine(title) {
   let nextAtMs = 5_000;
-  /** @param {{ elapsedMs: number, total: number, sent: number, streaming: number, completed: number, dropped: number }} progress */
+  /**
+   * @param {{ elapsedMs: number, total: number, sent: number, streaming: number, completed: number, dropped: number }}
+   * progress
+   */
   return ({ elapsedMs, total, sent, streaming, completed, dropped }) => {
     const text = `${title}  ${(elapsedMs / 1_000).toFixed(0).padStart(2)} s  sent ${sent}/${total}  streaming ${streaming}  completed ${completed}  refused ${dropped}`;
     if (process.stderr.isTTY) {

@@ -1,6 +1,7 @@
 // @ts-check
 // Who lives and who dies: the parent starts its processes here, and none outlives it.
-// Three nets: an orderly stop, SIGKILL when the parent exits for whatever reason, and each child's own end when its IPC channel closes.
+// Three nets: an orderly stop, SIGKILL when the parent exits for whatever reason, and each child's own end when its IPC
+// channel closes.
 
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -24,7 +25,9 @@ export function announce(server) {
   process.send?.({ type: 'listening', url: `http://${host}:${address.port}` });
 }
 
-/** In a child: answer what the parent asks by `Processes.ask`. @param {string} question @param {() => unknown} answer */
+/**
+ * In a child: answer what the parent asks by `Processes.ask`. @param {string} question @param {() => unknown} answer
+ */
 export function answerParent(question, answer) {
   process.on('message', (/** @type {{ type: string }} */ { type }) => {
     if (type === question) process.send?.({ type, answer: answer() });
@@ -87,7 +90,10 @@ export class Processes {
     return Promise.race([listening, this.failed]);
   }
 
-  /** Asks a child, which replies by `answerParent`. @param {Running} running @param {string} question @returns {Promise<any>} */
+  /**
+   * Asks a child, which replies by `answerParent`. @param {Running} running @param {string} question @returns
+   * {Promise<any>}
+   */
   ask({ child }, question) {
     /** @type {Promise<unknown>} */
     const answered = new Promise((resolve) => {

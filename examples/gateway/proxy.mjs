@@ -1,7 +1,7 @@
 // @ts-check
 // The reverse proxy: one request to one model server, streamed both ways with back-pressure.
-// Invariant: when either side is gone the other is told, so that no server generates for nobody. Of flow control it knows only whom to tell
-// what an answer costs.
+// Invariant: when either side is gone the other is told, so that no server generates for nobody. Of flow control it
+// knows only whom to tell what an answer costs.
 
 import { Agent, request } from 'node:http';
 import { pipeline } from 'node:stream';
@@ -38,7 +38,11 @@ const flowHeaders = /^x-(gateway|llm-d)-inference-|^x-(llm-d-)?slo-/;
  */
 export function forward(req, res, upstream, signal, lease) {
   if (res.closed || signal?.aborted) return;
-  const outgoing = request(new URL(req.url ?? '/', upstream.url), { method: req.method, headers: endToEnd(req.headers), agent });
+  const outgoing = request(new URL(req.url ?? '/', upstream.url), {
+    method: req.method,
+    headers: endToEnd(req.headers),
+    agent,
+  });
   const stop = () => outgoing.destroy();
   upstream.inFlight += 1;
   signal?.addEventListener('abort', stop);

@@ -1,7 +1,7 @@
 // @ts-check
 // Turns records into numbers, numbers into tables, and two runs into a verdict. Pure.
-// Waits are never hidden by survivors: a request that never got a token counts with the time it waited in vain; only requests that the
-// gateway refused at once, and so did not let wait, are left out of the percentiles.
+// Waits are never hidden by survivors: a request that never got a token counts with the time it waited in vain; only
+// requests that the gateway refused at once, and so did not let wait, are left out of the percentiles.
 
 import { tenants } from './tenants.mjs';
 
@@ -21,7 +21,10 @@ import { tenants } from './tenants.mjs';
 /** @typedef {{ records: readonly RequestRecord[], elapsedMs: number, preemptions: number, recomputedTokens: number, promptTokens: number }} Run */
 /** @typedef {{ tenants: TenantSummary[], sent: number, good: number, tokensPerSecond: number }} Summary */
 
-/** Nearest rank: the smallest value that p percent of all are not above; NaN of nothing. @param {readonly number[]} values @param {number} p */
+/**
+ * Nearest rank: the smallest value that p percent of all are not above; NaN of nothing. @param {readonly number[]}
+ * values @param {number} p
+ */
 export function percentile(values, p) {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.max(0, Math.ceil((p / 100) * sorted.length) - 1)] ?? Number.NaN;
@@ -73,7 +76,18 @@ export function summarize({ records, elapsedMs }) {
 /** @param {string} title @param {Run} run */
 export function renderRun(title, run) {
   const summary = summarize(run);
-  const header = ['tenant', 'sent', 'completed', 'on time', 'target', 'TTFT p50', 'p95', 'p99', 'per token', 'not completed'];
+  const header = [
+    'tenant',
+    'sent',
+    'completed',
+    'on time',
+    'target',
+    'TTFT p50',
+    'p95',
+    'p99',
+    'per token',
+    'not completed',
+  ];
   const rows = summary.tenants.flatMap((tenant, index) => {
     const [lost = '-', ...moreLost] = Object.entries(tenant.lost).map(([name, count]) => `${count} × ${name}`);
     const cells = [
@@ -111,7 +125,9 @@ export function table(header, rows, textColumns) {
   const widths = header.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)));
   return [header, widths.map((width) => '-'.repeat(width)), ...rows].map((cells) =>
     widths
-      .map((width, column) => (textColumns.includes(column) ? (cells[column] ?? '').padEnd(width) : (cells[column] ?? '').padStart(width)))
+      .map((width, column) =>
+        textColumns.includes(column) ? (cells[column] ?? '').padEnd(width) : (cells[column] ?? '').padStart(width),
+      )
       .join('  ')
       .trimEnd(),
   );
@@ -134,11 +150,15 @@ export function verdict(without, withIt) {
   const share = { was: polite.was.good / polite.was.sent, is: polite.is.good / polite.is.sent };
 
   const failures = [];
-  if (!(p99.is <= p99.was / 2)) failures.push(`premium's TTFT p99 had to halve at least: ${seconds(p99.was)} became ${seconds(p99.is)}`);
+  if (!(p99.is <= p99.was / 2))
+    failures.push(`premium's TTFT p99 had to halve at least: ${seconds(p99.was)} became ${seconds(p99.is)}`);
   if (!(share.is >= share.was + 0.2)) {
-    failures.push(`polite's share on time had to rise by 20 points at least: ${points(share.was)} became ${points(share.is)}`);
+    failures.push(
+      `polite's share on time had to rise by 20 points at least: ${points(share.was)} became ${points(share.is)}`,
+    );
   }
-  if (!(after.good >= before.good)) failures.push(`the total on time must not fall: ${before.good} became ${after.good}`);
+  if (!(after.good >= before.good))
+    failures.push(`the total on time must not fall: ${before.good} became ${after.good}`);
 
   const worse = before.tenants.flatMap(({ id, good }, index) => {
     const now = after.tenants[index]?.good ?? 0;

@@ -1,5 +1,6 @@
 // @ts-check
-// What gateways without flow control do: each request is pushed at once to the next server in turn. A process of its own.
+// What gateways without flow control do: each request is pushed at once to the next server in turn. A process of its
+// own.
 
 import { createServer } from 'node:http';
 import { announce, obeyParent } from './processes.mjs';

@@ -1,6 +1,7 @@
 // @ts-check
 // The traffic: who sends how much of what, and what each expects. Together about 1.5 times what three servers can do.
-// The schedule is drawn from a seed, one stream of chance per tenant, so that both runs see the same arrivals to the millisecond.
+// The schedule is drawn from a seed, one stream of chance per tenant, so that both runs see the same arrivals to the
+// millisecond.
 
 /**
  * @typedef {object} Tenant
@@ -81,9 +82,13 @@ export function schedule(seed, durationMs) {
   return arrivals.sort((a, b) => a.atMs - b.atMs);
 }
 
-/** One request of typical length. @param {() => number} random @param {Tenant} tenant @param {number} atMs @returns {Arrival} */
+/**
+ * One request of typical length. @param {() => number} random @param {Tenant} tenant @param {number} atMs @returns
+ * {Arrival}
+ */
 export function drawArrival(random, tenant, atMs) {
-  const between = (/** @type {readonly [number, number]} */ [least, most]) => Math.round(least + random() * (most - least));
+  const between = (/** @type {readonly [number, number]} */ [least, most]) =>
+    Math.round(least + random() * (most - least));
   return { atMs, tenant, promptTokens: between(tenant.promptTokens), outputTokens: between(tenant.outputTokens) };
 }
 

@@ -1,6 +1,7 @@
 // @ts-check
-// The clients, in a process of their own: sends what tenants.mjs or burst.mjs has scheduled, when it is due, whatever became of earlier
-// requests (open loop), and measures from the instant a request was due. One record per request goes to the parent at the end.
+// The clients, in a process of their own: sends what tenants.mjs or burst.mjs has scheduled, when it is due, whatever
+// became of earlier requests (open loop), and measures from the instant a request was due. One record per request goes
+// to the parent at the end.
 
 import { Agent, request } from 'node:http';
 import { parseArgs } from 'node:util';
@@ -14,7 +15,8 @@ import { schedule } from './tenants.mjs';
 /**
  * @typedef {object} RequestRecord
  * @property {string} tenant
- * @property {'completed' | 'dropped' | 'cut short' | 'gave up' | 'unfinished' | 'failed'} result Dropped: refused by the gateway, with a
+ * @property {'completed' | 'dropped' | 'cut short' | 'gave up' | 'unfinished' | 'failed'} result Dropped: refused by
+ * the gateway, with a
  *   reason. Cut short: the answer had begun, and the connection broke.
  * @property {string} [reason] Status and reason of a drop or failure.
  * @property {number} [dueMs] When it was due, since the first instant of the schedule.
@@ -34,7 +36,8 @@ const { values: args } = parseArgs({
   },
 });
 const completionsUrl = new URL('/v1/completions', args.url);
-const arrivals = args.scenario === 'burst' ? burst(Number(args.seed)) : schedule(Number(args.seed), Number(args.seconds) * 1_000);
+const arrivals =
+  args.scenario === 'burst' ? burst(Number(args.seed)) : schedule(Number(args.seed), Number(args.seconds) * 1_000);
 const agent = new Agent({ keepAlive: true });
 const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);
 
@@ -93,12 +96,18 @@ function send(arrival, dueAtMs) {
     answer.on('error', () => settle('cut short'));
     if (answer.statusCode !== 200) {
       const reason = answer.headers['x-llm-d-request-dropped-reason'];
-      answer.resume().once('end', () => settle(reason ? 'dropped' : 'failed', `${answer.statusCode} ${reason ?? 'without a reason'}`));
+      answer
+        .resume()
+        .once('end', () =>
+          settle(reason ? 'dropped' : 'failed', `${answer.statusCode} ${reason ?? 'without a reason'}`),
+        );
       return;
     }
     let rest = '';
     let isDone = false;
-    answer.once('end', () => (isDone && tokens === outputTokens ? settle('completed') : settle('failed', 'not the whole answer')));
+    answer.once('end', () =>
+      isDone && tokens === outputTokens ? settle('completed') : settle('failed', 'not the whole answer'),
+    );
     answer.setEncoding('utf8').on('data', (/** @type {string} */ text) => {
       const events = (rest + text).split('\n\n');
       rest = events.pop() ?? '';
@@ -124,7 +133,10 @@ function send(arrival, dueAtMs) {
 
 async function run() {
   const startedAtMs = performance.now();
-  const progress = setInterval(() => process.send?.({ type: 'progress', elapsedMs: performance.now() - startedAtMs, ...counts }), 250);
+  const progress = setInterval(
+    () => process.send?.({ type: 'progress', elapsedMs: performance.now() - startedAtMs, ...counts }),
+    250,
+  );
   for (const arrival of arrivals) {
     const dueAtMs = startedAtMs + arrival.atMs;
     const earlyMs = dueAtMs - performance.now();

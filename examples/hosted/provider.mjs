@@ -1,11 +1,12 @@
 /**
- * A provider of hosted models, simulated: a real HTTP server that enforces its quotas, answers 429 with the headers of OpenAI or of
- * Anthropic, and counts violations.
+ * A provider of hosted models, simulated: a real HTTP server that enforces its quotas, answers 429 with the headers of
+ * OpenAI or of Anthropic, and counts violations.
  *
  *   node examples/hosted/provider.mjs --style openai --window fixed --window-ms 60000 --requests 60 --input 30000 --output 10000
  *
- * It prints its address. `GET /stats` tells what it has counted. An answer has `max_tokens` tokens, 16 without them. With `--time held` its
- * time stands still but for `POST /advance?ms=100`, so that a test sees windows and resets of a minute whatever the machine does meanwhile.
+ * It prints its address. `GET /stats` tells what it has counted. An answer has `max_tokens` tokens, 16 without them.
+ * With `--time held` its time stands still but for `POST /advance?ms=100`, so that a test sees windows and resets of a
+ * minute whatever the machine does meanwhile.
  */
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -103,7 +104,10 @@ function span(ms) {
 
 /** @typedef {'requests' | 'input' | 'output'} Quota */
 
-/** @param {{ time?: HeldTime | typeof platformTime | undefined } & { [Name in 'style' | 'window']?: string | undefined } & { [Name in Quota | 'windowMs' | 'latencyMs']?: number | undefined }} options */
+/**
+ * @param {{ time?: HeldTime | typeof platformTime | undefined } & { [Name in 'style' | 'window']?: string | undefined }
+ * & { [Name in Quota | 'windowMs' | 'latencyMs']?: number | undefined }} options
+ */
 export function createProvider({
   style = 'openai',
   window = 'fixed',
@@ -121,7 +125,16 @@ export function createProvider({
     output: new Window(window, output, windowMs),
   };
   /** @type {{ received: number, answered: number, accepted: number, violations: number, violationsByWindow: Record<number, number>, input: number, output: number, order: string[] }} */
-  const stats = { received: 0, answered: 0, accepted: 0, violations: 0, violationsByWindow: {}, input: 0, output: 0, order: [] };
+  const stats = {
+    received: 0,
+    answered: 0,
+    accepted: 0,
+    violations: 0,
+    violationsByWindow: {},
+    input: 0,
+    output: 0,
+    order: [],
+  };
 
   /** @param {number} nowMs */
   function headers(nowMs) {
@@ -155,10 +168,24 @@ export function createProvider({
     const error =
       style === 'anthropic'
         ? { type: 'error', error: { type: 'rate_limit_error', message: 'This request would exceed your rate limit.' } }
-        : { error: { type: 'requests', code: 'rate_limit_exceeded', message: `Rate limit reached. Please try again in ${span(waitMs)}.` } };
-    const wait = { 'retry-after': Math.ceil(waitMs / 1000), ...(style === 'openai' && { 'retry-after-ms': Math.ceil(waitMs) }) };
+        : {
+            error: {
+              type: 'requests',
+              code: 'rate_limit_exceeded',
+              message: `Rate limit reached. Please try again in ${span(waitMs)}.`,
+            },
+          };
+    const wait = {
+      'retry-after': Math.ceil(waitMs / 1000),
+      ...(style === 'openai' && { 'retry-after-ms': Math.ceil(waitMs) }),
+    };
     stats.answered++;
-    res.writeHead(429, { 'content-type': 'application/json', date: new Date(time.date()).toUTCString(), ...headers(nowMs), ...wait });
+    res.writeHead(429, {
+      'content-type': 'application/json',
+      date: new Date(time.date()).toUTCString(),
+      ...headers(nowMs),
+      ...wait,
+    });
     res.end(JSON.stringify(error));
   }
 
@@ -200,7 +227,11 @@ export function createProvider({
       stats.answered++;
       res.writeHead(200, { 'content-type': 'application/json', date: new Date(time.date()).toUTCString(), ...told });
       res.end(
-        JSON.stringify(style === 'anthropic' ? anthropicAnswer(inputTokens, outputTokens) : openAiAnswer(body, inputTokens, outputTokens)),
+        JSON.stringify(
+          style === 'anthropic'
+            ? anthropicAnswer(inputTokens, outputTokens)
+            : openAiAnswer(body, inputTokens, outputTokens),
+        ),
       );
     }, latencyMs);
   });
@@ -210,12 +241,24 @@ export function createProvider({
 /** @param {{ model: string }} body @param {number} prompt_tokens @param {number} completion_tokens */
 function openAiAnswer({ model }, prompt_tokens, completion_tokens) {
   const usage = { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens };
-  return { id: 'c', object: 'chat.completion', model, choices: [{ index: 0, message: { role: 'assistant', content: 'ok' } }], usage };
+  return {
+    id: 'c',
+    object: 'chat.completion',
+    model,
+    choices: [{ index: 0, message: { role: 'assistant', content: 'ok' } }],
+    usage,
+  };
 }
 
 /** @param {number} input_tokens @param {number} output_tokens */
 function anthropicAnswer(input_tokens, output_tokens) {
-  return { id: 'm', type: 'message', role: 'assistant', content: [{ type: 'text', text: 'ok' }], usage: { input_tokens, output_tokens } };
+  return {
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    content: [{ type: 'text', text: 'ok' }],
+    usage: { input_tokens, output_tokens },
+  };
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
@@ -233,7 +276,8 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
       port: option,
     },
   });
-  const number = (/** @type {keyof typeof values} */ name) => (values[name] === undefined ? undefined : Number(values[name]));
+  const number = (/** @type {keyof typeof values} */ name) =>
+    values[name] === undefined ? undefined : Number(values[name]);
   const { server } = createProvider({
     style: values.style,
     window: values.window,

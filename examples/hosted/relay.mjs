@@ -1,10 +1,11 @@
 /**
- * A relay of several keys: one controller, an endpoint for each key, quotas learnt from what the provider answers, and sessions that stay
- * at their key, where their prompts are cached, while it has budget.
+ * A relay of several keys: one controller, an endpoint for each key, quotas learnt from what the provider answers, and
+ * sessions that stay at their key, where their prompts are cached, while it has budget.
  *
  *   node examples/hosted/relay.mjs
  *
- * It starts two simulated providers, which stand for two keys, sends three times what they allow, and prints what they counted.
+ * It starts two simulated providers, which stand for two keys, sends three times what they allow, and prints what they
+ * counted.
  */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -58,7 +59,12 @@ if (process.argv[1] === new URL(import.meta.url).pathname) {
   const sessions = Array.from({ length: 20 }, (_, i) => `session-${i}`);
   const turns = sessions.map(async (session, i) => {
     const headers = { 'x-tenant': i % 4 === 0 ? 'premium' : `tenant-${i % 4}`, 'x-session': session };
-    const body = JSON.stringify({ model: 'm', max_tokens: 16, user: session, messages: [{ role: 'user', content: 'hello' }] });
+    const body = JSON.stringify({
+      model: 'm',
+      max_tokens: 16,
+      user: session,
+      messages: [{ role: 'user', content: 'hello' }],
+    });
     for (let turn = 0; turn < 3; turn++) {
       const answer = await fetch('http://relay/v1/chat/completions', { method: 'POST', headers, body });
       const text = await answer.text(); // a body that is read to its end gives the seat back
@@ -67,13 +73,18 @@ if (process.argv[1] === new URL(import.meta.url).pathname) {
   });
   await Promise.all(turns);
 
-  const atKeys = sessions.map((session) => providers.map(({ stats }) => stats.order.filter((user) => user === session).length));
-  console.log(`60 of 60 turns served, ${atKeys.reduce((sum, counts) => sum + Math.max(...counts), 0)} of them at the key of their session`);
+  const atKeys = sessions.map((session) =>
+    providers.map(({ stats }) => stats.order.filter((user) => user === session).length),
+  );
+  console.log(
+    `60 of 60 turns served, ${atKeys.reduce((sum, counts) => sum + Math.max(...counts), 0)} of them at the key of their session`,
+  );
   for (const [index, { stats, server }] of providers.entries()) {
     console.log(`${keys[index]?.id}: ${stats.accepted} accepted, ${stats.violations} refused`);
     server.close();
   }
-  for (const { group, unit, limit, used } of flow.figures().quotas?.quotas ?? []) console.log(`${group}: ${used} of ${limit} ${unit}`);
+  for (const { group, unit, limit, used } of flow.figures().quotas?.quotas ?? [])
+    console.log(`${group}: ${used} of ${limit} ${unit}`);
   await flow.close();
   process.exit(0);
 }

@@ -1,5 +1,5 @@
-// The clients: each tenant sends through the OpenAI client what ../gateway/tenants.mjs has scheduled, when it is due, whatever became of
-// earlier requests, and hangs up if the first token has not come in time.
+// The clients: each tenant sends through the OpenAI client what ../gateway/tenants.mjs has scheduled, when it is due,
+// whatever became of earlier requests, and hangs up if the first token has not come in time.
 import OpenAI from 'openai';
 
 const filler = 'lorem ipsum dolor sit amet, '.repeat(1_000);

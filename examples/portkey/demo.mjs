@@ -1,5 +1,6 @@
-// The same traffic through Portkey's gateway as it is, and with flow-control.mjs: three model servers, four tenants, the OpenAI client.
-// Options: --seconds 20, --seed 7, and --write, which puts the table into README.md. Exits with 1 if flow control did not help.
+// The same traffic through Portkey's gateway as it is, and with flow-control.mjs: three model servers, four tenants,
+// the OpenAI client. Options: --seconds 20, --seed 7, and --write, which puts the table into README.md. Exits with 1 if
+// flow control did not help.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -12,11 +13,18 @@ import { ServerWatch } from './server-watch.mjs';
 import { isBetter, tables } from './tables.mjs';
 
 const { values: args } = parseArgs({
-  options: { seconds: { type: 'string', default: '20' }, seed: { type: 'string', default: '7' }, write: { type: 'boolean' } },
+  options: {
+    seconds: { type: 'string', default: '20' },
+    seed: { type: 'string', default: '7' },
+    write: { type: 'boolean' },
+  },
 });
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const processes = new Processes();
-/** Portkey forwards no `ignore_eos`, so that answers are shorter than those of the gateway's demo: more of them make the same overload. */
+/**
+ * Portkey forwards no `ignore_eos`, so that answers are shorter than those of the gateway's demo: more of them make the
+ * same overload.
+ */
 const faster = 1.3;
 
 /** This checkout, under the name by which everybody imports it. */

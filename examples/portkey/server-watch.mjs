@@ -17,7 +17,11 @@ export class ServerWatch {
     clearInterval(this.#timer);
     const { preemptions } = await this.#sample();
     const waiting = this.#samples.flatMap((sample) => sample.waiting);
-    return { mostWaiting: Math.max(...waiting), meanWaiting: waiting.reduce((sum, each) => sum + each, 0) / waiting.length, preemptions };
+    return {
+      mostWaiting: Math.max(...waiting),
+      meanWaiting: waiting.reduce((sum, each) => sum + each, 0) / waiting.length,
+      preemptions,
+    };
   }
 
   async #sample() {

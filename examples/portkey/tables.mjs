@@ -13,7 +13,9 @@ function summary(records) {
   return {
     sent: records.length,
     completed: count('completed'),
-    inTime: records.filter(({ result, tenant, firstTokenMs }) => result === 'completed' && firstTokenMs <= tenant.ttftTargetMs).length,
+    inTime: records.filter(
+      ({ result, tenant, firstTokenMs }) => result === 'completed' && firstTokenMs <= tenant.ttftTargetMs,
+    ).length,
     refused: count('429', '503'),
     left: count('gave up', 'unfinished', 'failed'),
     median: quantile(waits, 0.5),

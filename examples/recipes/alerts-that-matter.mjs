@@ -1,6 +1,6 @@
 // @ts-check
-// Five alerts to begin with, out of docs/grafana/alerts.yaml. This puts a controller into the state that each is for, and shows the figures
-// that it goes by; `npm run test:programs` fires the rules themselves in a Prometheus server.
+// Five alerts to begin with, out of docs/grafana/alerts.yaml. This puts a controller into the state that each is for,
+// and shows the figures that it goes by; `npm run test:programs` fires the rules themselves in a Prometheus server.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { EndpointPool, FlowController, utilizationDetector } from 'headgate';
@@ -8,7 +8,13 @@ import { prometheusMetrics } from 'headgate/prometheus';
 import { Registry } from 'prom-client';
 import { parse } from 'yaml';
 
-const matter = ['HeadgateNoEndpoints', 'HeadgateBlind', 'HeadgateStalled', 'HeadgateDropsMany', 'HeadgateQueueTimeHigh'];
+const matter = [
+  'HeadgateNoEndpoints',
+  'HeadgateBlind',
+  'HeadgateStalled',
+  'HeadgateDropsMany',
+  'HeadgateQueueTimeHigh',
+];
 /** @type {{ groups: { rules: { alert: string, expr: string }[] }[] }} */
 const file = parse(readFileSync(new URL('../../docs/grafana/alerts.yaml', import.meta.url), 'utf8'));
 const rules = file.groups.flatMap((group) => group.rules).filter(({ alert }) => matter.includes(alert));
@@ -33,7 +39,9 @@ for (const { alert, expr } of rules) {
     const family = name.replace(/_(?:bucket|count|sum)$/, '');
     assert.ok(metrics.includes(`# TYPE ${family} `), `${alert} goes by ${name}, which is not there`);
   }
-  const samples = metrics.split('\n').filter((line) => names.some((name) => line.startsWith(`${name}{`)) && !line.includes('_bucket'));
+  const samples = metrics
+    .split('\n')
+    .filter((line) => names.some((name) => line.startsWith(`${name}{`)) && !line.includes('_bucket'));
   console.log(
     `${alert}\n${samples
       .slice(0, 3)

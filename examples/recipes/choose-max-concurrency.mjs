@@ -1,12 +1,16 @@
 // @ts-check
-// How many seats has a vLLM server? Read from its own metrics. Without a URL it reads a server of this file's own, as CI does.
+// How many seats has a vLLM server? Read from its own metrics. Without a URL it reads a server of this file's own, as
+// CI does.
 //
 //     node examples/recipes/choose-max-concurrency.mjs http://gpu-0:8000/metrics --max-num-seqs 256
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { parseArgs } from 'node:util';
 
-const { values, positionals } = parseArgs({ options: { 'max-num-seqs': { type: 'string', default: '256' } }, allowPositionals: true });
+const { values, positionals } = parseArgs({
+  options: { 'max-num-seqs': { type: 'string', default: '256' } },
+  allowPositionals: true,
+});
 const maxNumSeqs = Number(values['max-num-seqs']);
 
 /** The sum of a metric over its series. @param {string} text @param {string} name */
@@ -54,10 +58,13 @@ const text = await (await fetch(url ?? own)).text();
 server.close();
 
 const { cacheTokens, requestTokens, byCache, seats } = seatsOf(text);
-console.log(`The KV cache holds ${cacheTokens} tokens, a request needs ${requestTokens.toFixed(0)}: ${byCache.toFixed(1)} fit.`);
+console.log(
+  `The KV cache holds ${cacheTokens} tokens, a request needs ${requestTokens.toFixed(0)}: ${byCache.toFixed(1)} fit.`,
+);
 console.log(`The batch holds ${maxNumSeqs}. ${byCache < maxNumSeqs ? 'The cache' : 'The batch'} decides:`);
 console.log(`  concurrencyDetector({ maxConcurrency: ${seats} })`);
 if (totalOf(text, 'vllm:num_preemptions_total') > 0) {
   console.log('It has preempted requests since it started: it was given more than its cache holds.');
 }
-if (url === undefined) assert.deepEqual({ seats, cacheTokens, requestTokens }, { seats: 20, cacheTokens: 60_000, requestTokens: 2_500 });
+if (url === undefined)
+  assert.deepEqual({ seats, cacheTokens, requestTokens }, { seats: 20, cacheTokens: 60_000, requestTokens: 2_500 });

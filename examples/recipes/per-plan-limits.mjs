@@ -1,5 +1,6 @@
 // @ts-check
-// What a plan buys: how much a tenant may run, how much may wait, and its share while others wait. A tenant changes its plan while it runs.
+// What a plan buys: how much a tenant may run, how much may wait, and its share while others wait. A tenant changes its
+// plan while it runs.
 import assert from 'node:assert/strict';
 import { concurrencyDetector, FlowController } from 'headgate';
 

@@ -24,7 +24,8 @@ await flow.close();
 /**
  * One seat, taken by `runs`; `before` wait already. Says what the controller knows of the request that comes last.
  * @param {string} title
- * @param {{ options?: Options, runs: string, before?: [tenant: string, priority: number][], key: [tenant: string, priority: number] }} situation
+ * @param {{ options?: Options, runs: string, before?: [tenant: string, priority: number][], key: [tenant: string,
+ * priority: number] }} situation
  */
 async function explain(title, { options = {}, runs, before = [], key: [fairnessId, priority] }) {
   const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), ...options });
@@ -40,14 +41,25 @@ async function explain(title, { options = {}, runs, before = [], key: [fairnessI
   return explanation;
 }
 
-const caps = { saturationDetector: concurrencyDetector({ maxConcurrency: 9 }), bands: [{ priority: 0, maxInFlightPerFlow: 1 }] };
-const capped = await explain('Servers have room, but this tenant runs what it may.', { options: caps, runs: 'acme', key: ['acme', 0] });
+const caps = {
+  saturationDetector: concurrencyDetector({ maxConcurrency: 9 }),
+  bands: [{ priority: 0, maxInFlightPerFlow: 1 }],
+};
+const capped = await explain('Servers have room, but this tenant runs what it may.', {
+  options: caps,
+  runs: 'acme',
+  key: ['acme', 0],
+});
 assert.equal(capped.decidedBy, 'cap');
 
 const own = await explain('The same tenant came before.', { runs: 'other', before: [['acme', 0]], key: ['acme', 0] });
 assert.equal(own.ahead, 1);
 
-const others = await explain('Other tenants have their turns.', { runs: 'other', before: [['umbrella', 0]], key: ['acme', 0] });
+const others = await explain('Other tenants have their turns.', {
+  runs: 'other',
+  before: [['umbrella', 0]],
+  key: ['acme', 0],
+});
 assert.equal(others.aheadInOtherFlows, 1);
 
 const low = await explain('A higher band waits.', { runs: 'other', before: [['premium', 100]], key: ['acme', -10] });

@@ -1,5 +1,6 @@
 // @ts-check
-// SIGKILL for one of the replicas that serve.mjs started. Its part of the limit is free again after the lease and the drain.
+// SIGKILL for one of the replicas that serve.mjs started. Its part of the limit is free again after the lease and the
+// drain.
 
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -33,7 +33,9 @@ const model = createServer((req, res) => {
     most = Math.max(most, running);
     await delay(300 + 400 * Math.random());
     running--;
-    res.setHeader('content-type', 'application/json').end('{"choices":[{"message":{"role":"assistant","content":"hello"}}]}');
+    res
+      .setHeader('content-type', 'application/json')
+      .end('{"choices":[{"message":{"role":"assistant","content":"hello"}}]}');
   });
 });
 await new Promise((resolve) => model.listen(0, '127.0.0.1', () => resolve(undefined)));
@@ -81,7 +83,9 @@ if (values.seconds !== undefined) {
   let answered = 0;
   let failed = 0;
   await Promise.all(Array.from({ length: 24 }, client));
-  console.log(`${answered} answered, ${failed} failed with the replica that was killed; at most ${most} at once in the model server`);
+  console.log(
+    `${answered} answered, ${failed} failed with the replica that was killed; at most ${most} at once in the model server`,
+  );
   await end(answered > 0 && most <= limit ? 0 : 1);
 
   async function client() {

@@ -35,9 +35,12 @@ ${outcome.note === undefined ? '' : `\n${outcome.note}\n`}`;
 
 export function page(results) {
   const summary = results.map(
-    ({ id, title, outcome }) => `| [${id}](#${anchor(`${id}: ${title}`)}) | ${title} | ${outcome.holds ? 'holds' : '**does not hold**'} |`,
+    ({ id, title, outcome }) =>
+      `| [${id}](#${anchor(`${id}: ${title}`)}) | ${title} | ${outcome.holds ? 'holds' : '**does not hold**'} |`,
   );
-  return [head, ['| | | check |', '|---|---|---|', ...summary, ''].join('\n'), ...results.map(section), traps].join('\n');
+  return [head, ['| | | check |', '|---|---|---|', ...summary, ''].join('\n'), ...results.map(section), traps].join(
+    '\n',
+  );
 }
 
 /** As GitHub makes them. */

@@ -1,4 +1,7 @@
-/** The site: the pages of docs/ as they stand, and the reference that is made of the declarations. Nothing is fetched from other hosts. */
+/**
+ * The site: the pages of docs/ as they stand, and the reference that is made of the declarations. Nothing is fetched
+ * from other hosts.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
@@ -8,11 +11,14 @@ import { linksToSources, slugify } from './links.ts';
 import { navigation, sidebar } from './navigation.ts';
 import { sources } from './sources.ts';
 
-const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
 
 export default defineConfig({
   title: 'headgate',
-  description: 'Flow control for LLM gateways: priority, tenant fairness and deadlines while the model servers are full',
+  description:
+    'Flow control for LLM gateways: priority, tenant fairness and deadlines while the model servers are full',
   lang: 'en',
   srcDir: '../docs',
   outDir: 'dist',

@@ -1,4 +1,7 @@
-/** Markdown as GitHub has it. Pages link each other, and files of the repository, by relative paths: what the site does not have is linked where it is kept. */
+/**
+ * Markdown as GitHub has it. Pages link each other, and files of the repository, by relative paths: what the site does
+ * not have is linked where it is kept.
+ */
 import { existsSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { MarkdownOptions } from 'vitepress';

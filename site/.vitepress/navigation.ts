@@ -1,6 +1,7 @@
 /**
- * Pages by need (https://diataxis.fr): tutorials teach, how-to guides solve, the reference tells, explanations give reasons.
- * A page is named by its own heading. A page that no list has stands at the end of the guides, so that none is out of reach.
+ * Pages by need (https://diataxis.fr): tutorials teach, how-to guides solve, the reference tells, explanations give
+ * reasons. A page is named by its own heading. A page that no list has stands at the end of the guides, so that none is
+ * out of reach.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { DefaultTheme } from 'vitepress';
@@ -29,7 +30,17 @@ const guides = [
   'troubleshooting',
 ];
 
-const reference = ['api', 'configuration', 'http', 'endpoints', 'metrics', 'plugins', 'typescript', 'glossary', 'parity'];
+const reference = [
+  'api',
+  'configuration',
+  'http',
+  'endpoints',
+  'metrics',
+  'plugins',
+  'typescript',
+  'glossary',
+  'parity',
+];
 
 const explanation = [
   'concepts',
@@ -45,12 +56,21 @@ const explanation = [
 ];
 
 const policies = pagesIn('policies').filter((page) => page !== 'policies/README');
-const generated = [...pagesIn('reference'), ...pagesIn('reference/headgate')].filter((page) => page !== 'reference/README');
+const generated = [...pagesIn('reference'), ...pagesIn('reference/headgate')].filter(
+  (page) => page !== 'reference/README',
+);
 
 /** Folders that are listed as they are: whoever adds a page need not add it here. */
 const folders = { Recipes: pagesIn('recipes'), 'Coming from': [...pagesIn('migration'), ...pagesIn('migrate')] };
 
-const listed = new Set([...tutorials, ...guides, ...reference, ...explanation, ...policies, ...Object.values(folders).flat()]);
+const listed = new Set([
+  ...tutorials,
+  ...guides,
+  ...reference,
+  ...explanation,
+  ...policies,
+  ...Object.values(folders).flat(),
+]);
 const others = pagesIn('').filter((page) => !listed.has(page) && page !== 'index' && page !== 'playground');
 
 interface Version {
@@ -92,7 +112,9 @@ export function sidebar(): DefaultTheme.SidebarMulti {
     '/': [
       { text: 'Tutorials', items: [...tutorials.map(item), { text: 'Playground', link: '/playground' }] },
       { text: 'How-to guides', items: [...guides, ...others].map(item) },
-      ...Object.entries(folders).flatMap(([text, pages]) => (pages.length === 0 ? [] : [{ text, items: pages.map(item) }])),
+      ...Object.entries(folders).flatMap(([text, pages]) =>
+        pages.length === 0 ? [] : [{ text, items: pages.map(item) }],
+      ),
       { text: 'Reference', items: [...reference.map(item), { text: 'Every export', link: '/reference/' }] },
       { text: 'Explanation', items: explanation.map(item) },
     ],

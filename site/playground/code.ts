@@ -52,7 +52,9 @@ export function codeOf(settings: Settings): string {
 
 function detectorLines(settings: Settings): string[] {
   const seats = `concurrencyDetector({ maxConcurrency: ${settings.seats} })`;
-  const quotas = quotasOf(settings).map(({ unit, limit, burst }) => `{ unit: '${unit}', limit: ${limit}, burst: ${burst} }`);
+  const quotas = quotasOf(settings).map(
+    ({ unit, limit, burst }) => `{ unit: '${unit}', limit: ${limit}, burst: ${burst} }`,
+  );
   if (quotas.length === 0) return [`  saturationDetector: ${seats},`];
   return [
     '  saturationDetector: maxOf(',

@@ -27,7 +27,8 @@ export function figuresOf(run: Run, look: Look): TenantFigure[] {
 /** The picture in a sentence, for those who do not see it. */
 export function sentenceOf(run: Run, { waiting, inFlight, saturation, bands, quotas }: Look): string {
   const closed = bands.filter((band) => saturation >= band.ceiling && band.waiting > 0).map(({ priority }) => priority);
-  const open = waiting > 0 && quotas.length > 0 ? 'there are seats, and a quota holds requests back' : 'the gate is open';
+  const open =
+    waiting > 0 && quotas.length > 0 ? 'there are seats, and a quota holds requests back' : 'the gate is open';
   const gate = closed.length === 0 ? open : `the gate is closed for priority ${closed.join(' and ')}`;
   const spent = quotas.map(({ unit, taken }) => ` Of the quota of ${unit} ${Math.round(taken * 100)} % is taken.`);
   const down = run.servers.filter(({ isDown }) => isDown).map(({ id }) => ` ${id} is down.`);

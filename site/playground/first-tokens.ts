@@ -48,8 +48,13 @@ export class FirstTokens {
     const first = atMs.findIndex((at) => at > nowMs - recentMs);
     if (first < 0) return undefined;
     const sorted = ttftMs.slice(first).sort((a, b) => a - b);
-    const at = (share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number;
-    return { p50Ms: at(0.5), p99Ms: at(0.99), perSecond: (sorted.length * 1000) / Math.min(recentMs, Math.max(nowMs, 1)) };
+    const at = (share: number): number =>
+      sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] as number;
+    return {
+      p50Ms: at(0.5),
+      p99Ms: at(0.99),
+      perSecond: (sorted.length * 1000) / Math.min(recentMs, Math.max(nowMs, 1)),
+    };
   }
 
   private note({ atMs, ttftMs, course }: Tenant, firstTokenAtMs: number, tookMs: number): void {

@@ -1,4 +1,7 @@
-/** Settings as the part of an address after `#`, and back. What an address says wrongly is put right: a link never breaks the page. */
+/**
+ * Settings as the part of an address after `#`, and back. What an address says wrongly is put right: a link never
+ * breaks the page.
+ */
 import { scenes } from './scenes.ts';
 import {
   fairnessPolicies,
@@ -19,7 +22,8 @@ export function toLink(settings: Settings): string {
   for (const { name, rate, prompt, answer, priority } of settings.tenants)
     link.append('t', [name, rate, prompt, answer, priority].join(' '));
   for (const name of numbers) if (settings[name] !== standard[name]) link.set(name, String(settings[name]));
-  for (const name of ['fairness', 'ordering'] as const) if (settings[name] !== standard[name]) link.set(name, settings[name]);
+  for (const name of ['fairness', 'ordering'] as const)
+    if (settings[name] !== standard[name]) link.set(name, settings[name]);
   if (settings.evicts) link.set('evicts', '1');
   return `#${link}`;
 }

@@ -1,8 +1,13 @@
-/** The time of the playground: which instant of which run is shown. Moving a slider makes a new run, which takes over when it has caught up. */
+/**
+ * The time of the playground: which instant of which run is shown. Moving a slider makes a new run, which takes over
+ * when it has caught up.
+ */
 import { Run } from './run.ts';
 import { lengthS, type Settings } from './settings.ts';
 
-/** Simulation in one frame at most, ms of real time: while it plays the rest of a frame is for the picture and the page. */
+/**
+ * Simulation in one frame at most, ms of real time: while it plays the rest of a frame is for the picture and the page.
+ */
 const playingBudgetMs = 9;
 const standingBudgetMs = 30;
 
@@ -41,9 +46,13 @@ export class Player {
 
   /** False when the run has some way to go yet. The time stands still while it catches up. */
   frame(elapsedMs: number): boolean {
-    if (this.isPlaying && this.next === undefined) this.targetMs = Math.min(lengthS * 1000, this.targetMs + elapsedMs * this.speed);
+    if (this.isPlaying && this.next === undefined)
+      this.targetMs = Math.min(lengthS * 1000, this.targetMs + elapsedMs * this.speed);
     const coming = this.next ?? this.run;
-    const isThere = coming.advance(this.targetMs, this.isPlaying && this.next === undefined ? playingBudgetMs : standingBudgetMs);
+    const isThere = coming.advance(
+      this.targetMs,
+      this.isPlaying && this.next === undefined ? playingBudgetMs : standingBudgetMs,
+    );
     if (isThere && this.next !== undefined) {
       this.run = this.next;
       this.next = undefined;

@@ -1,6 +1,7 @@
 /**
- * One run of the settings: the package's controller on simulated servers, up to any instant that is asked for. The same settings and the
- * same instant are always the same picture, so that a slider that moves is answered by what would be now, had it stood there from the start.
+ * One run of the settings: the package's controller on simulated servers, up to any instant that is asked for. The same
+ * settings and the same instant are always the same picture, so that a slider that moves is answered by what would be
+ * now, had it stood there from the start.
  */
 import { loadScenario, type SimRequest, Simulation } from 'headgate/simulator';
 import { serverNames } from './code.ts';
@@ -92,7 +93,11 @@ export class Run {
       waiting: stats.waiting,
       inFlight: stats.inFlight,
       saturation: stats.saturation,
-      bands: bands.map((band) => ({ priority: band.priority, waiting: band.waiting, ceiling: ceilings.get(band.priority) ?? 1 })),
+      bands: bands.map((band) => ({
+        priority: band.priority,
+        waiting: band.waiting,
+        ceiling: ceilings.get(band.priority) ?? 1,
+      })),
       flows: this.settings.tenants.map(
         ({ name, priority }) => bands.find((band) => band.priority === priority)?.waitingOf(name)?.waiting ?? 0,
       ),

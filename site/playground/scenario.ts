@@ -28,7 +28,9 @@ export function scenarioOf(settings: Settings): object {
       ...detectorsOf(settings),
       { type: settings.fairness },
       { type: settings.ordering },
-      ...(settings.ceiling < 100 ? [{ type: 'priority-holdback-policy', parameters: { minCeiling: settings.ceiling / 100 } }] : []),
+      ...(settings.ceiling < 100
+        ? [{ type: 'priority-holdback-policy', parameters: { minCeiling: settings.ceiling / 100 } }]
+        : []),
     ],
     flowControl: flowControlOf(settings),
   };
@@ -58,7 +60,9 @@ function detectorsOf(settings: Settings): object[] {
 function flowControlOf(settings: Settings): object {
   const { queue, tenantQueue, ttl, ceiling, evicts, fairness, ordering } = settings;
   return {
-    saturationDetector: { pluginRef: quotasOf(settings).length === 0 ? 'concurrency-detector' : 'max-saturation-detector' },
+    saturationDetector: {
+      pluginRef: quotasOf(settings).length === 0 ? 'concurrency-detector' : 'max-saturation-detector',
+    },
     maxRequests: String(queue),
     maxBytes: '1G',
     overflow: 'fair',

@@ -1,4 +1,7 @@
-/** What a visitor can set. Everything that the playground shows follows from these and from the time: no other state is kept. */
+/**
+ * What a visitor can set. Everything that the playground shows follows from these and from the time: no other state is
+ * kept.
+ */
 
 export interface TenantSettings {
   readonly name: string;
@@ -100,8 +103,13 @@ export function told(value: number, { unit, min, max, least, most }: Range): str
   return unit === undefined ? figure : `${figure} ${unit}`;
 }
 
-/** What the provider counts, and how much of it may go at once: a tenth of a minute's, which comes back all the time. */
-export function quotasOf({ requestQuota, tokenQuota }: Settings): { unit: 'requests' | 'tokens'; limit: number; burst: number }[] {
+/**
+ * What the provider counts, and how much of it may go at once: a tenth of a minute's, which comes back all the time.
+ */
+export function quotasOf({
+  requestQuota,
+  tokenQuota,
+}: Settings): { unit: 'requests' | 'tokens'; limit: number; burst: number }[] {
   const quotas = [
     { unit: 'requests', limit: requestQuota, burst: requestQuota / 10 },
     { unit: 'tokens', limit: tokenQuota, burst: tokenQuota / 10 },

@@ -17,7 +17,10 @@ export interface AdmissionView {
   readonly pool: PoolView;
   /** Requests waiting in the controller; 0 for a policy used alone. */
   readonly waiting: number;
-  /** How full the pool is, 1 and more is full; an empty pool is full. Read on the first call, then remembered for this decision. */
+  /**
+   * How full the pool is, 1 and more is full; an empty pool is full. Read on the first call, then remembered for this
+   * decision.
+   */
   saturation(): number;
 }
 
@@ -28,7 +31,8 @@ export interface Refusal {
   /** The policy that rejected, where one policy calls others. @default the policy that was called */
   readonly policy?: string | undefined;
   /**
-   * `saturated`: try again later (429). `overloaded`: every worker is busy (503, or 529 by the `dynamo` contract). @default 'saturated'
+   * `saturated`: try again later (429). `overloaded`: every worker is busy (503, or 529 by the `dynamo` contract).
+   * @default 'saturated'
    */
   readonly cause?: 'saturated' | 'overloaded' | undefined;
   readonly retryAfterMs?: number | undefined;
@@ -37,16 +41,18 @@ export interface Refusal {
 /**
  * Refuses requests before anything is queued.
  *
- * Contract: `admit` decides at once and changes nothing but the policy's own state. Every request that it admits is given back by one
- * call of `released`, whichever way it ends: rejected by a later check, dropped from the queue (no usage), or run (usage as reported).
- * An exception is reported as a plugin error, and the request comes in.
- * Cost: once for each request, O(1) expected.
- * State: its own; one policy object belongs to one controller.
+ * Contract: `admit` decides at once and changes nothing but the policy's own state. Every request that it admits is
+ * given back by one call of `released`, whichever way it ends: rejected by a later check, dropped from the queue (no
+ * usage), or run (usage as reported). An exception is reported as a plugin error, and the request comes in. Cost: once
+ * for each request, O(1) expected. State: its own; one policy object belongs to one controller.
  */
 export interface AdmissionPolicy<R = unknown> {
   readonly type: string;
   admit(request: R, key: AdmissionKey, view: AdmissionView): 'admit' | Refusal;
-  /** `nowMs` is the instant of the end on the controller's clock; undefined where the policy is used alone and its user does not say. */
+  /**
+   * `nowMs` is the instant of the end on the controller's clock; undefined where the policy is used alone and its user
+   * does not say.
+   */
   released?(request: R, key: AdmissionKey, usage: Usage | undefined, nowMs?: number): void;
 }
 

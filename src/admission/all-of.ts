@@ -6,9 +6,9 @@ import { parse } from '../base/schema/parse.js';
 import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
 
 /**
- * Calls the policies in their order. The first refusal wins and carries the name of its policy; the policies that had admitted the
- * request get it back (`released`) at once, the last one first. None at all admits.
- * A policy that throws counts as admitting, as it would alone; its error is thrown after the others were called, unless one rejects.
+ * Calls the policies in their order. The first refusal wins and carries the name of its policy; the policies that had
+ * admitted the request get it back (`released`) at once, the last one first. None at all admits. A policy that throws
+ * counts as admitting, as it would alone; its error is thrown after the others were called, unless one rejects.
  * @throws FlowConfigError
  */
 export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {

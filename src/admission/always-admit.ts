@@ -9,4 +9,9 @@ export function alwaysAdmit(): AdmissionPolicy {
   return { type, admit: () => 'admit' };
 }
 
-export const alwaysAdmitPlugin: AdmissionDefinition = { kind: 'admission', type, parameters: noParameters, create: alwaysAdmit };
+export const alwaysAdmitPlugin: AdmissionDefinition = {
+  kind: 'admission',
+  type,
+  parameters: noParameters,
+  create: alwaysAdmit,
+};

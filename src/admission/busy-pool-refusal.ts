@@ -7,8 +7,8 @@ const type = 'all-workers-busy';
 const refusal: Refusal = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
 /**
- * Refuses every request at saturation ≥ 1; with `busyThresholdDetector()` that is when all workers are busy. A pool without endpoints is
- * not busy: what becomes of requests then is the controller's to say. The cost of one reading.
+ * Refuses every request at saturation ≥ 1; with `busyThresholdDetector()` that is when all workers are busy. A pool
+ * without endpoints is not busy: what becomes of requests then is the controller's to say. The cost of one reading.
  * Source: Dynamo, request rejection.
  */
 export function refuseWhenAllBusy(): AdmissionPolicy {

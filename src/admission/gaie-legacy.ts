@@ -8,9 +8,15 @@ import { meanUtilization } from './mean-utilization.js';
 
 /** Without either threshold, the controller's saturation detector says how full the pool is. */
 export interface GaieLegacyOptions {
-  /** Requests waiting in a server's own queue at which it is full, above 0. @default 5 where the other threshold is given */
+  /**
+   * Requests waiting in a server's own queue at which it is full, above 0.
+   * @default 5 where the other threshold is given
+   */
   queueDepthThreshold?: number | undefined;
-  /** Share of the KV cache at which a server is full, above 0 and at most 1. @default 0.8 where the other threshold is given */
+  /**
+   * Share of the KV cache at which a server is full, above 0 and at most 1.
+   * @default 0.8 where the other threshold is given
+   */
   kvCacheUtilThreshold?: number | undefined;
 }
 
@@ -20,9 +26,9 @@ const parameters: Schema<GaieLegacyOptions> = object({
 });
 
 /**
- * Refuses priority < 0 at saturation ≥ 1; priority ≥ 0 comes in without a look at the saturation. An empty pool is full.
- * The cost of one reading, for sheddable requests only.
- * Source: llm-d-router with flow control off; BLIS, gaie-legacy.
+ * Refuses priority < 0 at saturation ≥ 1; priority ≥ 0 comes in without a look at the saturation. An empty pool is
+ * full. The cost of one reading, for sheddable requests only. Source: llm-d-router with flow control off; BLIS,
+ * gaie-legacy.
  * @throws FlowConfigError
  */
 export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {

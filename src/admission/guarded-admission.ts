@@ -1,4 +1,7 @@
-/** The admission policy as the controller asks it: its faults are contained, and it hears of the end of every request that it admitted. */
+/**
+ * The admission policy as the controller asks it: its faults are contained, and it hears of the end of every request
+ * that it admitted.
+ */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { PoolView } from '../endpoints/endpoint.js';
@@ -42,7 +45,9 @@ export class GuardedAdmission {
   /** True once a policy hears of the end of the requests that it admitted. */
   hearsEnds = false;
   policy: AdmissionPolicy | undefined = undefined;
-  /** The policy that admitted the last request; undefined when the policy failed and the request was admitted for that. */
+  /**
+   * The policy that admitted the last request; undefined when the policy failed and the request was admitted for that.
+   */
   admittedBy: AdmissionPolicy | undefined = undefined;
   private readonly view: DecisionView;
   private readonly errors: PluginErrorSink;
@@ -100,7 +105,8 @@ export class GuardedAdmission {
       return { reason, policy, cause, retryAfterMs };
     }
     const guard = this.guardOf(from);
-    const rule = 'a refusal must have a reason, and may have a policy, a cause ("saturated" or "overloaded") and a retryAfterMs from 0 up';
+    const rule =
+      'a refusal must have a reason, and may have a policy, a cause ("saturated" or "overloaded") and a retryAfterMs from 0 up';
     guard.refused(rule, answer);
     for (const field of [reason, policy, cause, retryAfterMs]) guard.ignored(field);
     return undefined;

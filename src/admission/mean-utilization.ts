@@ -2,15 +2,22 @@
 import type { PoolView } from '../endpoints/endpoint.js';
 
 /**
- * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint that has not
- * reported counts 1, and so does an empty pool. O(endpoints). Unlike `utilizationDetector()`, reports do not grow stale.
+ * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint
+ * that has not reported counts 1, and so does an empty pool. O(endpoints). Unlike `utilizationDetector()`, reports do
+ * not grow stale.
  */
-export function meanUtilization({ endpoints }: PoolView, queueDepthThreshold: number, kvCacheUtilThreshold: number): number {
+export function meanUtilization(
+  { endpoints }: PoolView,
+  queueDepthThreshold: number,
+  kvCacheUtilThreshold: number,
+): number {
   if (endpoints.length === 0) return 1;
   let sum = 0;
   for (const { metrics } of endpoints) {
     sum +=
-      metrics === undefined ? 1 : Math.max(metrics.waitingQueueSize / queueDepthThreshold, metrics.kvCacheUsage / kvCacheUtilThreshold);
+      metrics === undefined
+        ? 1
+        : Math.max(metrics.waitingQueueSize / queueDepthThreshold, metrics.kvCacheUsage / kvCacheUtilThreshold);
   }
   return sum / endpoints.length;
 }

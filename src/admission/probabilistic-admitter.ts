@@ -35,15 +35,18 @@ const shape = {
 const optionsSchema = object(withKeys(shape, { random: randomSource() }));
 
 /**
- * Refuses priority < 0 with the probability `min(1, k · saturation^power)`, the saturation as the mean over endpoints of
- * `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`, an endpoint without reports counting 1. Priority ≥ 0
- * comes in, and an empty pool rejects no request. O(endpoints), for sheddable requests only.
- * Differs from llm-d-router: a refusal is a 429, not an internal error.
- * Source: llm-d-router, probabilistic-admitter.
+ * Refuses priority < 0 with the probability `min(1, k · saturation^power)`, the saturation as the mean over endpoints
+ * of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`, an endpoint without reports counting 1.
+ * Priority ≥ 0 comes in, and an empty pool rejects no request. O(endpoints), for sheddable requests only. Differs from
+ * llm-d-router: a refusal is a 429, not an internal error. Source: llm-d-router, probabilistic-admitter.
  * @throws FlowConfigError
  */
 export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): AdmissionPolicy {
-  const { queueDepthThreshold, kvCacheUtilThreshold, power, k, random } = parse(optionsSchema, options, 'probabilisticAdmitter');
+  const { queueDepthThreshold, kvCacheUtilThreshold, power, k, random } = parse(
+    optionsSchema,
+    options,
+    'probabilisticAdmitter',
+  );
   return {
     type: 'probabilistic-admitter',
     admit(_request, { priority }, { pool }) {
@@ -51,7 +54,9 @@ export function probabilisticAdmitter(options: ProbabilisticAdmitterOptions): Ad
       const saturation = meanUtilization(pool, queueDepthThreshold, kvCacheUtilThreshold);
       const probability = Math.min(1, k * saturation ** power);
       if (random() >= probability) return 'admit';
-      return { reason: `saturation ${saturation.toFixed(2)}: ${(100 * probability).toFixed(1)} % of sheddable requests are refused` };
+      return {
+        reason: `saturation ${saturation.toFixed(2)}: ${(100 * probability).toFixed(1)} % of sheddable requests are refused`,
+      };
     },
   };
 }

@@ -11,4 +11,9 @@ export function rejectAll(): AdmissionPolicy {
   return { type, admit: () => refusal };
 }
 
-export const rejectAllPlugin: AdmissionDefinition = { kind: 'admission', type, parameters: noParameters, create: rejectAll };
+export const rejectAllPlugin: AdmissionDefinition = {
+  kind: 'admission',
+  type,
+  parameters: noParameters,
+  create: rejectAll,
+};

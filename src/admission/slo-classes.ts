@@ -14,11 +14,20 @@ export interface SloClasses {
   priorityOf(sloClass: string | undefined): number;
   /** Whether its priority is negative. */
   isSheddable(sloClass: string | undefined): boolean;
-  /** For engines where the lowest number goes first, such as vLLM's `priority`: 0 is the most urgent class, and none is negative. */
+  /**
+   * For engines where the lowest number goes first, such as vLLM's `priority`: 0 is the most urgent class, and none is
+   * negative.
+   */
   invertedPriorityOf(sloClass: string | undefined): number;
 }
 
-const defaults: Readonly<Record<string, number>> = { critical: 4, standard: 3, batch: -1, sheddable: -2, background: -3 };
+const defaults: Readonly<Record<string, number>> = {
+  critical: 4,
+  standard: 3,
+  batch: -1,
+  sheddable: -2,
+  background: -3,
+};
 
 /** The priority of empty and unknown classes; overriding `standard` does not move it. */
 const otherwise = 3;

@@ -9,7 +9,12 @@ import { object, record } from '../base/schema/containers.js';
 import { optional } from '../base/schema/element.js';
 import { parse } from '../base/schema/parse.js';
 import { oneOf, positiveInteger, ratio } from '../base/schema/types.js';
-import { type AdmissionDefinition, type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admission-policy.js';
+import {
+  type AdmissionDefinition,
+  type AdmissionPolicy,
+  admissionPolicyShape,
+  type Refusal,
+} from './admission-policy.js';
 
 export interface TenantBudgetsOptions {
   /** Fairness ID → share of the capacity, 0…1. Fairness IDs without an entry are not limited. */
@@ -17,8 +22,8 @@ export interface TenantBudgetsOptions {
   /** Requests that the pool can hold, an integer from 1 up: endpoints × the longest batch of each. */
   capacity: number;
   /**
-   * `reserve`: reject as soon as the budget is used up. `blis`: reject only above it, so that a tenant holds up to one request more
-   * and even a budget of 0 lets one in. @default 'reserve'
+   * `reserve`: reject as soon as the budget is used up. `blis`: reject only above it, so that a tenant holds up to one
+   * request more and even a budget of 0 lets one in. @default 'reserve'
    */
   counting?: 'reserve' | 'blis' | undefined;
 }
@@ -41,16 +46,21 @@ interface Budget {
 }
 
 /**
- * Rejects priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count. `inner` is asked after
- * the budget, and only by requests that pass it; its refusal takes nothing from the budget. O(1).
- * Differs from BLIS, which counts from routing on, strictly above the budget: a burst passes whole there, and queued work is unseen.
+ * Rejects priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count.
+ * `inner` is asked after the budget, and only by requests that pass it; its refusal takes nothing from the budget.
+ * O(1). Differs from BLIS, which counts from routing on, strictly above the budget: a burst passes whole there, and
+ * queued work is unseen.
  * @throws FlowConfigError
  */
-export function tenantBudgets<R = unknown>(options: TenantBudgetsOptions, inner?: AdmissionPolicy<R>): TenantBudgets<R> {
+export function tenantBudgets<R = unknown>(
+  options: TenantBudgetsOptions,
+  inner?: AdmissionPolicy<R>,
+): TenantBudgets<R> {
   const { budgets, capacity, counting } = parse(parameters, options, 'tenantBudgets');
   if (inner !== undefined) parse(object({ inner: pluginOfShape(admissionPolicyShape) }), { inner }, 'tenantBudgets');
   const ofTenant = new Map<string, Budget>();
-  for (const [tenant, share] of Object.entries(budgets)) ofTenant.set(tenant, { maxRequests: rounded(share * capacity), held: 0 });
+  for (const [tenant, share] of Object.entries(budgets))
+    ofTenant.set(tenant, { maxRequests: rounded(share * capacity), held: 0 });
 
   function isUsedUp({ held, maxRequests }: Budget): boolean {
     return counting === 'blis' ? held > maxRequests : held >= maxRequests;

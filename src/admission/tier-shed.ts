@@ -14,13 +14,15 @@ export interface TierShedOptions {
   minAdmitPriority?: number | undefined;
 }
 
-const parameters = object({ overloadThreshold: optional(integer({ from: 0 }), 0), minAdmitPriority: optional(integer(), 0) });
+const parameters = object({
+  overloadThreshold: optional(integer({ from: 0 }), 0),
+  minAdmitPriority: optional(integer(), 0),
+});
 
 /**
- * Overload means that the busiest endpoint's load is strictly above the threshold. Load = waiting + running, as reported, + in flight
- * through this controller: a request that the endpoint has reported counts twice, so set the threshold to about twice the requests
- * meant. An empty pool is not overloaded. O(endpoints).
- * Source: BLIS, tier-shed.
+ * Overload means that the busiest endpoint's load is strictly above the threshold. Load = waiting + running, as
+ * reported, + in flight through this controller: a request that the endpoint has reported counts twice, so set the
+ * threshold to about twice the requests meant. An empty pool is not overloaded. O(endpoints). Source: BLIS, tier-shed.
  * @throws FlowConfigError
  */
 export function tierShed(options: TierShedOptions = {}): AdmissionPolicy {
@@ -46,4 +48,9 @@ function loadOf({ metrics, inFlightRequests }: EndpointView): number {
   return inFlightRequests + (metrics === undefined ? 0 : metrics.waitingQueueSize + metrics.runningRequests);
 }
 
-export const tierShedPlugin: AdmissionDefinition<TierShedOptions> = { kind: 'admission', type: 'tier-shed', parameters, create: tierShed };
+export const tierShedPlugin: AdmissionDefinition<TierShedOptions> = {
+  kind: 'admission',
+  type: 'tier-shed',
+  parameters,
+  create: tierShed,
+};

@@ -1,7 +1,8 @@
 /**
  * A rate with bursts: every request costs tokens, and tokens come back at a constant rate up to a capacity.
  *
- * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling charged later.
+ * Invariant: over any span the cost of what was admitted is at most capacity + refill · span, plus what settling
+ * charged later.
  */
 import { object } from '../base/schema/containers.js';
 import { callable, optional, value } from '../base/schema/element.js';
@@ -22,13 +23,13 @@ export interface TokenBucketParameters {
   /** Tokens that come back each second, above 0. @default 1000 */
   refillPerSecond?: number | undefined;
   /**
-   * A request that costs more than the bucket holds. `refuse`: reject it for ever. `borrow`: admit it when the bucket is full,
-   * which leaves the bucket in debt. @default 'refuse'
+   * A request that costs more than the bucket holds. `refuse`: reject it for ever. `borrow`: admit it when the bucket
+   * is full, which leaves the bucket in debt. @default 'refuse'
    */
   oversized?: 'refuse' | 'borrow' | undefined;
   /**
-   * Whether a request that ran is charged for what it reported instead of its estimate; a function says what a report costs.
-   * A report of no tokens at all changes nothing. @default false; true: prompt + completion tokens
+   * Whether a request that ran is charged for what it reported instead of its estimate; a function says what a report
+   * costs. A report of no tokens at all changes nothing. @default false; true: prompt + completion tokens
    */
   settle?: boolean | ((usage: Usage) => number) | undefined;
 }
@@ -62,13 +63,15 @@ const shape = {
 const rounding = 1e-12;
 
 /**
- * Admits while the bucket holds the cost of the request, whatever its priority. A refusal consumes nothing and says when the bucket
- * will hold enough. A request that never ran gets its tokens back. O(1).
- * Source: BLIS, token-bucket; settling and borrowing as in GCRA, of which this is the other notation.
+ * Admits while the bucket holds the cost of the request, whatever its priority. A refusal consumes nothing and says
+ * when the bucket will hold enough. A request that never ran gets its tokens back. O(1). Source: BLIS, token-bucket;
+ * settling and borrowing as in GCRA, of which this is the other notation.
  * @throws FlowConfigError
  */
 export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}): TokenBucket<R> {
-  const cost = callable<NonNullable<TokenBucketOptions<R>['cost']>>('a function of request and key that returns tokens');
+  const cost = callable<NonNullable<TokenBucketOptions<R>['cost']>>(
+    'a function of request and key that returns tokens',
+  );
   const schema = object({ ...shape, cost: optional(cost, bookedTokens) });
   const { capacity, refillPerSecond, oversized, settle, cost: costOf } = parse(schema, options, 'tokenBucket');
   const actualCost = typeof settle === 'function' ? settle : totalTokens;
@@ -104,13 +107,15 @@ export function tokenBucket<R = TokenCosted>(options: TokenBucketOptions<R> = {}
       // Tokens that came back before the end fill the bucket first: a later charge must find it.
       if (nowMs !== undefined) refill(nowMs);
       if (usage === undefined) tokens = Math.min(capacity, tokens + booked);
-      else if (settle !== false && totalTokens(usage) > 0) tokens = Math.min(capacity, tokens + booked - checked(actualCost(usage)));
+      else if (settle !== false && totalTokens(usage) > 0)
+        tokens = Math.min(capacity, tokens + booked - checked(actualCost(usage)));
     },
   };
 }
 
 function bookedTokens(request: unknown): number {
-  const tokens: unknown = typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
+  const tokens: unknown =
+    typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
   return typeof tokens === 'number' ? tokens : 0;
 }
 

@@ -1,11 +1,12 @@
 /**
- * The cap at the other end: a model server's own process runs at most N requests, holds Q more, and rejects the rest at once.
- * It needs no controller and no pool.
+ * The cap at the other end: a model server's own process runs at most N requests, holds Q more, and rejects the rest at
+ * once. It needs no controller and no pool.
  *
  *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
  *         └────► waiting ──► granted from the front, once from the back after an expiry; expired; cancelled
  *
- * Invariant: no request waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat exactly once.
+ * Invariant: no request waits while a seat is free; every `acquire` settles exactly once; a lease frees its seat
+ * exactly once.
  */
 import { type Clock, realClock } from '../base/clock.js';
 import { LinkedList } from '../base/queues/linked-list.js';
@@ -96,15 +97,17 @@ export function workerAdmission(options: WorkerAdmissionOptions = {}): WorkerAdm
 }
 
 /**
- * An engine's batch and half as much again, so that it finds work when a place gets free: ⌈1.5 · maxNumSeqs · dataParallelSize⌉.
- * Undefined unless both are positive integers: the engine has not said yet.
+ * An engine's batch and half as much again, so that it finds work when a place gets free: ⌈1.5 · maxNumSeqs ·
+ * dataParallelSize⌉. Undefined unless both are positive integers: the engine has not said yet.
  */
 export function automaticConcurrencyLimit(engine: {
   readonly maxNumSeqs?: number | null | undefined;
   readonly dataParallelSize?: number | null | undefined;
 }): number | undefined {
   const { maxNumSeqs, dataParallelSize } = engine;
-  return isPositive(maxNumSeqs) && isPositive(dataParallelSize) ? Math.ceil((3 * maxNumSeqs * dataParallelSize) / 2) : undefined;
+  return isPositive(maxNumSeqs) && isPositive(dataParallelSize)
+    ? Math.ceil((3 * maxNumSeqs * dataParallelSize) / 2)
+    : undefined;
 }
 
 function isPositive(count: number | null | undefined): count is number {
@@ -143,7 +146,10 @@ export class WorkerAdmission {
     this.clock = parsed.clock;
   }
 
-  /** Resolves when the request may run or may not; never rejects. A cancelled request never gets a lease, not even a free one. */
+  /**
+   * Resolves when the request may run or may not; never rejects. A cancelled request never gets a lease, not even a
+   * free one.
+   */
   async acquire(signal?: AbortSignal): Promise<WorkerOutcome> {
     if (signal?.aborted) {
       this.counts.receivedCancelled++;
@@ -171,7 +177,8 @@ export class WorkerAdmission {
   }
 
   /**
-   * Changes N, Q or both. A larger N takes waiting requests in at once; smaller ones take nothing from anybody: they hold for the next.
+   * Changes N, Q or both. A larger N takes waiting requests in at once; smaller ones take nothing from anybody: they
+   * hold for the next.
    * @throws FlowConfigError
    */
   resize(limits: WorkerLimits): void {
@@ -268,7 +275,12 @@ class Waiter {
   private readonly signal: AbortSignal | undefined;
   private readonly onAbort: () => void;
 
-  constructor(enqueuedAtMs: number, resolve: (outcome: WorkerOutcome) => void, signal: AbortSignal | undefined, onAbort: () => void) {
+  constructor(
+    enqueuedAtMs: number,
+    resolve: (outcome: WorkerOutcome) => void,
+    signal: AbortSignal | undefined,
+    onAbort: () => void,
+  ) {
     this.enqueuedAtMs = enqueuedAtMs;
     this.resolve = resolve;
     this.signal = signal;

@@ -7,8 +7,8 @@ export interface Clock {
   setTimeout(callback: () => void, delayMs: number): unknown;
   clearTimeout(timer: unknown): void;
   /**
-   * Calls back in the next turn of the event loop, after timers and sockets had theirs. Without it, as in tests and simulations, a
-   * timer of 0 ms stands in where a turn has to be awaited, and no operations share a reading of `now`.
+   * Calls back in the next turn of the event loop, after timers and sockets had theirs. Without it, as in tests and
+   * simulations, a timer of 0 ms stands in where a turn has to be awaited, and no operations share a reading of `now`.
    */
   nextTurn?(callback: () => void): void;
 }
@@ -26,7 +26,9 @@ export const realClock: Clock = {
   ...(setImmediate !== undefined && { nextTurn: (callback: () => void) => void setImmediate(callback) }),
 };
 
-/** Node's timers keep the process alive; this one must not. Timers of other platforms and clocks are left as they are. */
+/**
+ * Node's timers keep the process alive; this one must not. Timers of other platforms and clocks are left as they are.
+ */
 export function letProcessEnd(timer: unknown): void {
   const handle = timer as { unref?: unknown } | null | undefined;
   if (typeof handle?.unref === 'function') handle.unref();
@@ -50,7 +52,8 @@ const toleratedMs = 1;
 const mostNoted = 256;
 
 /**
- * A clock that is read once for up to sixteen operations of a rush, because two readings are a tenth of a request (bench: steady).
+ * A clock that is read once for up to sixteen operations of a rush, because two readings are a tenth of a request
+ * (bench: steady).
  *
  * Invariant: a shared reading never outlasts its turn of the event loop. Clocks that tell no turns share nothing.
  */

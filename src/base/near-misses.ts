@@ -8,7 +8,9 @@ export interface NearMiss {
   readonly meant: string;
 }
 
-/** The near misses among the methods of `plugin`, its own and those of its class. `onDispatched` is one of `dispatched`. */
+/**
+ * The near misses among the methods of `plugin`, its own and those of its class. `onDispatched` is one of `dispatched`.
+ */
 export function nearMisses(plugin: object, contract: readonly string[]): NearMiss[] {
   const absent = contract.filter((hook) => memberOf(plugin, hook) === undefined);
   const misses: NearMiss[] = [];
@@ -23,7 +25,11 @@ export function nearMisses(plugin: object, contract: readonly string[]): NearMis
 /** Getters are not read: they may have effects. */
 function methodsOf(plugin: object): Set<string> {
   const names = new Set<string>();
-  for (let level = plugin; level !== null && level !== Object.prototype; level = Reflect.getPrototypeOf(level) as object) {
+  for (
+    let level = plugin;
+    level !== null && level !== Object.prototype;
+    level = Reflect.getPrototypeOf(level) as object
+  ) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(level))) {
       if (typeof value === 'function' && name !== 'constructor') names.add(name);
     }

@@ -1,7 +1,10 @@
 /** Waiting that can be called off. */
 import type { Clock } from './clock.js';
 
-/** Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. Leaves neither timer nor listener behind. */
+/**
+ * Resolves after `delayMs`; rejects with the signal's reason as soon as it aborts. Leaves neither timer nor listener
+ * behind.
+ */
 export function pause(delayMs: number, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) {

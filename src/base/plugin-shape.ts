@@ -1,5 +1,6 @@
 /**
- * The shape by which a plugin of one kind is known. Each contract describes its shape beside its interface; this file checks it.
+ * The shape by which a plugin of one kind is known. Each contract describes its shape beside its interface; this file
+ * checks it.
  */
 import { isAsyncFunction } from './async-function.js';
 import { memberOf } from './faults/foreign-values.js';
@@ -27,14 +28,26 @@ export function pluginOfShape<P extends { readonly type: string }>(shape: Plugin
 }
 
 /** The plugin that `candidate` is; otherwise reports what it lacks and returns undefined. */
-export function readPlugin<P extends { readonly type: string }>(shape: PluginShape<P>, candidate: unknown, report: Report): P | undefined {
+export function readPlugin<P extends { readonly type: string }>(
+  shape: PluginShape<P>,
+  candidate: unknown,
+  report: Report,
+): P | undefined {
   return hasShape(shape, candidate, report) ? candidate : undefined;
 }
 
-function hasShape<P extends { readonly type: string }>(shape: PluginShape<P>, candidate: unknown, report: Report): candidate is P {
+function hasShape<P extends { readonly type: string }>(
+  shape: PluginShape<P>,
+  candidate: unknown,
+  report: Report,
+): candidate is P {
   const { noun, example, required, optional, unless } = shape;
   if (typeof candidate !== 'object' || candidate === null || Array.isArray(candidate)) {
-    report(`${noun}, such as ${example}`, [], typeof candidate === 'function' ? 'a function: call it if it makes one' : undefined);
+    report(
+      `${noun}, such as ${example}`,
+      [],
+      typeof candidate === 'function' ? 'a function: call it if it makes one' : undefined,
+    );
     return false;
   }
   const member = (key: string): unknown => memberOf(candidate, key);
@@ -50,7 +63,11 @@ function hasShape<P extends { readonly type: string }>(shape: PluginShape<P>, ca
   for (const method of late) report('a method that answers at once', [method], 'an async function');
   const misses = nearMisses(candidate, contract);
   for (const { given, meant } of misses) {
-    report(`the name "${meant}", or one that cannot be taken for it`, [given], `a method that ${noun} never has called`);
+    report(
+      `the name "${meant}", or one that cannot be taken for it`,
+      [given],
+      `a method that ${noun} never has called`,
+    );
   }
   return hasType && missing.length + wrong.length + late.length + misses.length === 0;
 }

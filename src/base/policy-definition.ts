@@ -1,5 +1,6 @@
 /**
- * How configuration files get a policy. Every built-in policy has its definition beside its code; `plugins/built-ins.ts` lists them all.
+ * How configuration files get a policy. Every built-in policy has its definition beside its code;
+ * `plugins/built-ins.ts` lists them all.
  */
 import { object } from './schema/containers.js';
 import type { Schema } from './schema/element.js';

@@ -25,8 +25,8 @@ export function fullJitter(options: FullJitterOptions): Backoff {
 }
 
 /**
- * The pause that Dynamo's documentation tells clients to make: `min(60, 2^attempt + random())` seconds; give it five attempts.
- * Source: Dynamo, request rejection, guidance for clients.
+ * The pause that Dynamo's documentation tells clients to make: `min(60, 2^attempt + random())` seconds; give it five
+ * attempts. Source: Dynamo, request rejection, guidance for clients.
  */
 export function dynamoBackoff(): Backoff {
   return (attempt, random) => Math.min(60, 2 ** attempt + random()) * 1000;

@@ -1,10 +1,12 @@
 /**
- * How many requests of a batch go at a time: as many as the gateway has room for, found by additive increase and multiplicative decrease.
+ * How many requests of a batch go at a time: as many as the gateway has room for, found by additive increase and
+ * multiplicative decrease.
  *
  *     fetch ──► line ──► window, headroom, pause ──► gateway ──► answer: what it tells sets all three
  *
- * Invariant: requests in flight, from their sending to the end of their answer's body, are never more than the window, nor than the
- * headroom that was told last; one may always go once nothing is in flight and the pause is over, because nobody else would tell of room.
+ * Invariant: requests in flight, from their sending to the end of their answer's body, are never more than the window,
+ * nor than the headroom that was told last; one may always go once nothing is in flight and the pause is over, because
+ * nobody else would tell of room.
  */
 import { realClock } from '../base/clock.js';
 import { bandHeadroomHeader } from '../base/headers/header-names.js';
@@ -35,7 +37,10 @@ export interface BatchDispatcherOptions extends RetryPolicy {
    * count once. @default 0.5
    */
   decrease?: number | undefined;
-  /** How long nothing is sent after the gateway told of no headroom, while nothing is in flight; ms above 0. @default 1000 */
+  /**
+   * How long nothing is sent after the gateway told of no headroom, while nothing is in flight; ms above 0.
+   * @default 1000
+   */
   probeMs?: number | undefined;
   /** How often a request is sent at most, an integer from 1 up. @default 10 */
   maxAttempts?: number | undefined;
@@ -44,7 +49,10 @@ export interface BatchDispatcherOptions extends RetryPolicy {
 }
 
 export interface BatchDispatcher {
-  /** Waits for its turn, and again after a refusal. The place in flight is free when the answer's body was read, or cancelled. */
+  /**
+   * Waits for its turn, and again after a refusal. The place in flight is free when the answer's body was read, or
+   * cancelled.
+   */
   readonly fetch: Fetch;
   /** Requests that may be in flight as far as answers taught it. */
   readonly window: number;
@@ -77,11 +85,12 @@ const optionsSchema = object({
 } satisfies Record<keyof BatchDispatcherOptions, unknown>);
 
 /**
- * A fetch for work that can wait, such as a batch beside chat: it begins with few requests, adds one for each window of answers, and halves
- * after a refusal (429, 503, 529), which it sends again no sooner than told. It never has more in flight than
- * `x-llm-d-flow-band-headroom-requests` of the last answer says, where the gateway sends that (`bandHeadroom: true`). One for each gateway.
- * A request that has been sent `maxAttempts` times, or cannot be sent again, has the refusal for its answer; no other failure is retried.
- * Source: Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for Congestion Avoidance" (1989).
+ * A fetch for work that can wait, such as a batch beside chat: it begins with few requests, adds one for each window of
+ * answers, and halves after a refusal (429, 503, 529), which it sends again no sooner than told. It never has more in
+ * flight than `x-llm-d-flow-band-headroom-requests` of the last answer says, where the gateway sends that
+ * (`bandHeadroom: true`). One for each gateway. A request that has been sent `maxAttempts` times, or cannot be sent
+ * again, has the refusal for its answer; no other failure is retried. Source: Chiu and Jain, "Analysis of the Increase
+ * and Decrease Algorithms for Congestion Avoidance" (1989).
  * @throws FlowConfigError
  *
  * @example
@@ -155,7 +164,8 @@ class Dispatcher implements BatchDispatcher {
     if (told !== undefined || !isRefusal(status)) this.headroom = told;
     if (!isRefusal(status)) {
       // A window that was not used up says nothing about a larger one.
-      if (status < 400 && this.inFlight + 1 > this.window) this.window = Math.min(max, this.window + increase / this.window);
+      if (status < 400 && this.inFlight + 1 > this.window)
+        this.window = Math.min(max, this.window + increase / this.window);
     } else if (decreases === this.decreases) {
       this.decreases++;
       this.window = Math.max(1, this.window * decrease);
@@ -210,7 +220,8 @@ class Dispatcher implements BatchDispatcher {
         go();
       }
     }
-    if (this.waiting > 0 && nowMs < this.closedUntilMs) this.timer = clock.setTimeout(() => this.pump(), this.closedUntilMs - nowMs);
+    if (this.waiting > 0 && nowMs < this.closedUntilMs)
+      this.timer = clock.setTimeout(() => this.pump(), this.closedUntilMs - nowMs);
   }
 }
 

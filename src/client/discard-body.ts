@@ -4,8 +4,9 @@
 const mostBytes = 65_536;
 
 /**
- * Reads the body to its end in the background, so that the connection can carry the next attempt: cancelling closes it where the end
- * has not arrived. What is too long, or is still to come when the returned function is called, is cancelled all the same.
+ * Reads the body to its end in the background, so that the connection can carry the next attempt: cancelling closes it
+ * where the end has not arrived. What is too long, or is still to come when the returned function is called, is
+ * cancelled all the same.
  */
 export function discardBody({ body }: Pick<Response, 'body'>): () => void {
   // React Native has no bodies as streams; a locked one has a reader already.

@@ -21,12 +21,14 @@ export function firstTokenMsOf(
   if (typeof body !== 'string') return Number.POSITIVE_INFINITY;
   const { model, stream } = fieldsOf(body);
   if (stream !== true) return Number.POSITIVE_INFINITY;
-  return typeof model === 'string' && Object.hasOwn(firstTokenByModel, model) ? (firstTokenByModel[model] ?? firstToken) : firstToken;
+  return typeof model === 'string' && Object.hasOwn(firstTokenByModel, model)
+    ? (firstTokenByModel[model] ?? firstToken)
+    : firstToken;
 }
 
 /**
- * The answer, with its first content token if it is a stream; undefined when that did not come within `ms` and `mayGiveUp` said so, once,
- * at that moment. The attempt is cancelled then.
+ * The answer, with its first content token if it is a stream; undefined when that did not come within `ms` and
+ * `mayGiveUp` said so, once, at that moment. The attempt is cancelled then.
  */
 export async function fetchToFirstToken(
   fetch: Fetch,

@@ -11,11 +11,17 @@ export interface RefusedResponse {
 }
 
 export interface RetryPolicy {
-  /** After a refusal that cost no model any work, or does not say. @default fullJitter({ initialMs: 500, maxMs: 10_000 }) */
+  /**
+   * After a refusal that cost no model any work, or does not say.
+   * @default fullJitter({ initialMs: 500, maxMs: 10_000 })
+   */
   rejected?: Backoff | undefined;
   /** After an eviction, which threw work away. @default fullJitter({ initialMs: 4000, maxMs: 30_000 }) */
   evicted?: Backoff | undefined;
-  /** The longest `Retry-After` that is waited for, ms from 0 up; a longer one is for the caller to see. @default 60_000 */
+  /**
+   * The longest `Retry-After` that is waited for, ms from 0 up; a longer one is for the caller to see.
+   * @default 60_000
+   */
   maxRetryAfterMs?: number | undefined;
   /** Source of the jitter, 0 <= value < 1. @default Math.random */
   random?: (() => number) | undefined;
@@ -27,13 +33,24 @@ const soon = fullJitter({ initialMs: 500, maxMs: 10_000 });
 const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });
 
 /**
- * The pause in ms before the next attempt; undefined when there should be none. `attempt` is the one that was answered so, from 0.
- * Only 429, 503 and 529 are refusals by contract. The pause is what `retry-after-ms` or `Retry-After` says, plus a back-off, so that clients that were told
- * the same second do not come back in it: that of `evicted` when `x-llm-d-request-dropped-reason` says so, else that of `rejected`.
- * Source: the error contracts of llm-d and of Dynamo.
+ * The pause in ms before the next attempt; undefined when there should be none. `attempt` is the one that was answered
+ * so, from 0. Only 429, 503 and 529 are refusals by contract. The pause is what `retry-after-ms` or `Retry-After` says,
+ * plus a back-off, so that clients that were told the same second do not come back in it: that of `evicted` when
+ * `x-llm-d-request-dropped-reason` says so, else that of `rejected`. Source: the error contracts of llm-d and of
+ * Dynamo.
  */
-export function retryDelayMs({ status, headers }: RefusedResponse, attempt: number, policy: RetryPolicy = {}): number | undefined {
-  const { rejected = soon, evicted = patient, maxRetryAfterMs = 60_000, random = Math.random, nowEpochMs = Date.now } = policy;
+export function retryDelayMs(
+  { status, headers }: RefusedResponse,
+  attempt: number,
+  policy: RetryPolicy = {},
+): number | undefined {
+  const {
+    rejected = soon,
+    evicted = patient,
+    maxRetryAfterMs = 60_000,
+    random = Math.random,
+    nowEpochMs = Date.now,
+  } = policy;
   if (!isRefusal(status)) return undefined;
   const toldMs = retryAfterMs(headers, nowEpochMs) ?? 0;
   if (toldMs > maxRetryAfterMs) return undefined;

@@ -23,13 +23,17 @@ export const platformFetch: Fetch = (input, init) => globalThis.fetch(input, ini
 export interface RetryOptions extends RetryPolicy {
   /** How often a request is sent at most, an integer from 1 up. @default 4 */
   maxAttempts?: number | undefined;
-  /** No retry begins later than this after the call, ms from 0 up. It does not end an attempt that runs: a signal does. @default 120_000 */
+  /**
+   * No retry begins later than this after the call, ms from 0 up. It does not end an attempt that runs: a signal does.
+   * @default 120_000
+   */
   deadlineMs?: number | undefined;
   /** The limit on retries. @default retryBudget(), one for each fetch that is made here */
   budget?: RetryBudget | undefined;
   /**
-   * A stream that brings no content token in time is cancelled and asked for again, while attempts and the budget last. Comments,
-   * keep-alive events and deltas with nothing but a role are no content; nothing of such an attempt reaches the caller. @default none
+   * A stream that brings no content token in time is cancelled and asked for again, while attempts and the budget last.
+   * Comments, keep-alive events and deltas with nothing but a role are no content; nothing of such an attempt reaches
+   * the caller. @default none
    */
   timeouts?: FirstTokenTimeouts | undefined;
   /** @default the platform's monotonic clock */
@@ -47,18 +51,28 @@ const optionsSchema = object({
   random: aFunction,
   nowEpochMs: aFunction,
   budget: optional(objectWith<RetryBudget>('an object with requested and tryRetry', 'requested', 'tryRetry')),
-  timeouts: optional(object({ firstToken: optional(msAboveZero()), firstTokenByModel: optional(record(msAboveZero())) }), {}),
+  timeouts: optional(
+    object({ firstToken: optional(msAboveZero()), firstTokenByModel: optional(record(msAboveZero())) }),
+    {},
+  ),
   clock: optional(clockSchema(), realClock),
 } satisfies Record<keyof RetryOptions, unknown>);
 
 /**
- * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller gets the last
- * response as it came. Nothing else is retried but a stream whose first token is late, see `timeouts`: no other status, no network error, no response whose body breaks off, no request whose
- * body is a stream. A `Request` with a body is sent as a clone, which keeps that body in memory until the answer is there.
+ * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller
+ * gets the last response as it came. Nothing else is retried but a stream whose first token is late, see `timeouts`: no
+ * other status, no network error, no response whose body breaks off, no request whose body is a stream. A `Request`
+ * with a body is sent as a clone, which keeps that body in memory until the answer is there.
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {
-  const { maxAttempts, deadlineMs, budget = retryBudget(), timeouts, clock } = parse(optionsSchema, options, 'retrying options');
+  const {
+    maxAttempts,
+    deadlineMs,
+    budget = retryBudget(),
+    timeouts,
+    clock,
+  } = parse(optionsSchema, options, 'retrying options');
 
   return async function fetchWithRetries(input, init) {
     const mostAttempts = isReplayable(init?.body) ? maxAttempts : 1;

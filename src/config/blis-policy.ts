@@ -18,12 +18,18 @@ import { readOneObject } from './read-yaml.js';
 const { aboveZero, anything, atLeastZero, integer, object, optional, ratio, ratioAboveZero, record } = schemas;
 
 export interface LoadBlisPolicyOptions {
-  /** Requests that the pool can hold, for `tenant_budgets`: endpoints × the longest batch of each. @default none: no budgets */
+  /**
+   * Requests that the pool can hold, for `tenant_budgets`: endpoints × the longest batch of each.
+   * @default none: no budgets
+   */
   capacity?: number | undefined;
 }
 
 export interface BlisPolicy {
-  /** For the FlowController's option of that name. With tenant budgets and a capacity, the budgets stand before the policy. */
+  /**
+   * For the FlowController's option of that name. With tenant budgets and a capacity, the budgets stand before the
+   * policy.
+   */
   readonly admission: AdmissionPolicy;
   /** Classes with the overrides of `slo_priorities`; gives a request its priority. */
   readonly sloClasses: SloClasses;
@@ -90,7 +96,8 @@ export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyO
   const ignored = otherSections.filter((name) => bundle[name] !== undefined);
   if (ignored.length > 0) problems.warn('', `sections that are not flow control's are ignored: ${ignored.join(', ')}`);
   const hasBudgets = Object.keys(budgets).length > 0;
-  if (hasBudgets && capacity === undefined) problems.warn('tenant_budgets', ': ignored, as no capacity was given to take shares of');
+  if (hasBudgets && capacity === undefined)
+    problems.warn('tenant_budgets', ': ignored, as no capacity was given to take shares of');
   const policy = admissionPolicy(admission);
   return {
     admission: hasBudgets && capacity !== undefined ? tenantBudgets({ budgets, capacity }, policy) : policy,
@@ -104,10 +111,16 @@ export function loadBlisPolicy(source: string | object, options: LoadBlisPolicyO
 function admissionPolicy(section: AdmissionSection): AdmissionPolicy {
   switch (section.policy) {
     case 'token-bucket':
-      return tokenBucket({ capacity: section.token_bucket_capacity, refillPerSecond: section.token_bucket_refill_rate });
+      return tokenBucket({
+        capacity: section.token_bucket_capacity,
+        refillPerSecond: section.token_bucket_refill_rate,
+      });
     case 'tier-shed':
       // Without a minimum in the file, the simulator admits `standard` and above.
-      return tierShed({ overloadThreshold: section.tier_shed_threshold, minAdmitPriority: section.tier_shed_min_priority ?? 3 });
+      return tierShed({
+        overloadThreshold: section.tier_shed_threshold,
+        minAdmitPriority: section.tier_shed_min_priority ?? 3,
+      });
     case 'gaie-legacy':
       return gaieLegacy({
         queueDepthThreshold: section.gaie_qd_threshold ?? 5,
@@ -124,7 +137,11 @@ function admissionPolicy(section: AdmissionSection): AdmissionPolicy {
 function targets(slo: Readonly<Record<string, number>>, problems: Problems): Map<string, number> {
   return new Map(
     Object.entries(slo).map(([sloClass, us]) => {
-      if (us <= 0) problems.warn('admission.slo_targets', `: requests of ${JSON.stringify(sloClass)} are late when they come (${us} µs)`);
+      if (us <= 0)
+        problems.warn(
+          'admission.slo_targets',
+          `: requests of ${JSON.stringify(sloClass)} are late when they come (${us} µs)`,
+        );
       return [sloClass, Math.max(us, 0) / 1000];
     }),
   );

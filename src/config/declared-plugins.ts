@@ -60,8 +60,11 @@ export class DeclaredPlugins implements PluginReferences {
   /** Makes every plugin of the list. Types that the registry does not know are left alone: they are the scheduler's. */
   declareAll(entries: readonly unknown[]): void {
     const foreignTypes = new Set<string>();
-    // First the names, so that a plugin finds those that come later; then, in the order of the list, what is wrong and what can be made.
-    const steps = entries.map((candidate, index) => this.declare(candidate, schemas.joinPath(this.at, ['plugins', index]), foreignTypes));
+    // First the names, so that a plugin finds those that come later; then, in the order of the list, what is wrong and
+    // what can be made.
+    const steps = entries.map((candidate, index) =>
+      this.declare(candidate, schemas.joinPath(this.at, ['plugins', index]), foreignTypes),
+    );
     for (const step of steps) step();
     const ignored = [...foreignTypes].join(', ');
     if (ignored !== '') this.problems.warn(this.at, `plugins of types unknown to headgate are ignored: ${ignored}`);
@@ -73,7 +76,12 @@ export class DeclaredPlugins implements PluginReferences {
     if (!verdict.ok) return () => this.problems.add(...verdict.issues);
     const { type, name = type, parameters } = verdict.value;
     if (this.instances.has(name)) {
-      return () => this.problems.add({ path: `${at}.name`, expected: 'a name that no other plugin has', got: JSON.stringify(name) });
+      return () =>
+        this.problems.add({
+          path: `${at}.name`,
+          expected: 'a name that no other plugin has',
+          got: JSON.stringify(name),
+        });
     }
     const kind = this.registry.kindOf(type);
     if (kind === undefined) foreignTypes.add(type);
@@ -83,17 +91,20 @@ export class DeclaredPlugins implements PluginReferences {
   }
 
   /**
-   * The name of a plugin of one kind, read as the plugin: a declared one, else one of the registered type of that name, with its
-   * default parameters. Nothing is read as `defaultName`.
+   * The name of a plugin of one kind, read as the plugin: a declared one, else one of the registered type of that name,
+   * with its default parameters. Nothing is read as `defaultName`.
    */
   reference<K extends ConfigurableKind>(kind: K, defaultName?: string): Schema<Plugins[K]> {
     const theName = `the name of ${schemas.nounOf(kind)}`;
     return schemas.element((given, report) => {
       const name = given ?? defaultName;
-      const instance = typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name, given === undefined)) : undefined;
+      const instance =
+        typeof name === 'string' ? (this.instances.get(name) ?? this.imply(name, given === undefined)) : undefined;
       if (typeof name !== 'string' || instance === undefined) {
         const known = this.namesOf(kind);
-        report(`${theName}, one of ${known.join(', ')}${typeof name === 'string' ? schemas.didYouMean(name, known) : ''}`);
+        report(
+          `${theName}, one of ${known.join(', ')}${typeof name === 'string' ? schemas.didYouMean(name, known) : ''}`,
+        );
       } else if (instance.kind === undefined) {
         const known = this.registry.types(kind).join(', ');
         report(`${theName} of a known type (${known})`, [], `"${name}", of the unknown type "${instance.type}"`);
@@ -142,12 +153,22 @@ export class DeclaredPlugins implements PluginReferences {
   private create({ type, parameters, at }: Instance): Plugins[ConfigurableKind] | undefined {
     try {
       const silent = this.silent[type];
-      return this.registry.create(type, silent === undefined ? parameters : { ...silent, ...(parameters as object | undefined) }, this);
+      return this.registry.create(
+        type,
+        silent === undefined ? parameters : { ...silent, ...(parameters as object | undefined) },
+        this,
+      );
     } catch (error) {
       const issues =
         error instanceof FlowConfigError
           ? error.issues
-          : [{ path: 'parameters', expected: `parameters that ${type} can be made with`, got: `the error ${String(error)}` }];
+          : [
+              {
+                path: 'parameters',
+                expected: `parameters that ${type} can be made with`,
+                got: `the error ${String(error)}`,
+              },
+            ];
       this.problems.add(...issues.map((issue) => ({ ...issue, path: schemas.below(at, issue.path) })));
       return undefined;
     }

@@ -17,8 +17,11 @@ export type ConfigSource = string | object | readonly (string | object)[];
 /** The documents of all sources; a value that is not a document is noted. */
 export function readDocuments(source: ConfigSource, problems: Problems): ConfigDocument[] {
   const sources: readonly unknown[] = Array.isArray(source) ? source : [source];
-  const values = sources.flatMap((part) => (typeof part === 'string' ? readYaml(part, problems.sink).map(({ value }) => value) : [part]));
-  if (values.length === 0 && !problems.hasIssues) problems.add({ path: '', expected: 'at least one document', got: 'none' });
+  const values = sources.flatMap((part) =>
+    typeof part === 'string' ? readYaml(part, problems.sink).map(({ value }) => value) : [part],
+  );
+  if (values.length === 0 && !problems.hasIssues)
+    problems.add({ path: '', expected: 'at least one document', got: 'none' });
   return values.flatMap((value, index) => {
     const document = readDocument(value, index, problems);
     return document === undefined ? [] : [document];
@@ -31,10 +34,16 @@ function readDocument(value: unknown, index: number, problems: Problems): Config
     problems.add({ path: `document ${index + 1}`, expected, got: schemas.describeValue(value) });
     return undefined;
   }
-  const body = withoutNulls(value, ({ path, ...issue }) => problems.add({ ...issue, path: `document ${index + 1}: ${path}` }));
+  const body = withoutNulls(value, ({ path, ...issue }) =>
+    problems.add({ ...issue, path: `document ${index + 1}: ${path}` }),
+  );
   const { kind } = body;
   if (typeof kind !== 'string' || kind === '') {
-    problems.add({ path: `document ${index + 1}: kind`, expected: 'text that is not empty', got: schemas.describeValue(kind) });
+    problems.add({
+      path: `document ${index + 1}: kind`,
+      expected: 'text that is not empty',
+      got: schemas.describeValue(kind),
+    });
     return undefined;
   }
   const name = isRecord(body.metadata) ? body.metadata.name : undefined;

@@ -10,8 +10,9 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 export interface DynamoEnvironmentOptions {
   /**
-   * `backend-gate`: the later releases, which resize the limit to the engine and bound how long a request waits. `tcp-channel`: the
-   * releases around 1.2, which hold 16 requests behind a limit unless told otherwise, for as long as it takes.
+   * `backend-gate`: the later releases, which resize the limit to the engine and bound how long a request waits.
+   * `tcp-channel`: the releases around 1.2, which hold 16 requests behind a limit unless told otherwise, for as long as
+   * it takes.
    * @default 'backend-gate'
    */
   release?: 'backend-gate' | 'tcp-channel' | undefined;
@@ -55,14 +56,16 @@ const optionsSchema = schemas.object({
 });
 
 /**
- * The options that these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (the text `None` switches one off),
- * `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`, `DYN_TCP_WORK_QUEUE_SIZE`,
- * `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY` and
- * `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO`. `dynamoOverloadStatus` of `headgate/http` reads the status for overload.
+ * The options that these variables stand for: `DYN_ADMISSION_CONTROL` and its three thresholds (the text `None`
+ * switches one off), `DYN_ENGINE_REQUEST_LIMIT`, `DYN_DYNAMO_REQUEST_QUEUE_LIMIT`, `DYN_TCP_WORKER_POOL_SIZE`,
+ * `DYN_TCP_WORK_QUEUE_SIZE`, `DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS`, `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY`
+ * and `DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO`. `dynamoOverloadStatus` of `headgate/http` reads the status for
+ * overload.
  *
  * Differs from Dynamo: a queue limit of 0 or 1 is that limit, where `tcp-channel` holds 2.
  * Source: Dynamo, request rejection.
- * @throws FlowConfigError for an unknown mode, a threshold out of range, a threshold beside the mode `none`, and options that are wrong.
+ * @throws FlowConfigError for an unknown mode, a threshold out of range, a threshold beside the mode `none`, and
+ * options that are wrong.
  * @example
  * const { thresholds, worker } = dynamoEnvironment(process.env);
  * const saturationDetector = busyThresholdDetector(thresholds);
@@ -87,9 +90,12 @@ function admissionControl(env: Environment): Pick<DynamoSettings, 'thresholds' |
   if (mode === 'none' && first !== undefined) {
     throw wrong({ path: first[1], expected: `no number, as ${modeVariable} is none`, got: `"${first[2]}"` });
   }
-  if (mode === 'none' || (mode === undefined && numbers.length === 0)) return { thresholds: {}, admissionControl: 'none' };
+  if (mode === 'none' || (mode === undefined && numbers.length === 0))
+    return { thresholds: {}, admissionControl: 'none' };
   // The detector's own check of its options.
-  const { thresholds } = busyThresholdDetector(Object.fromEntries(numbers.map(([name, , text]) => [name, Number(text)])));
+  const { thresholds } = busyThresholdDetector(
+    Object.fromEntries(numbers.map(([name, , text]) => [name, Number(text)])),
+  );
   const defaults = Object.entries(tokenCapacityDefaults).filter(([name]) => !set.some(([other]) => other === name));
   return { thresholds: { ...Object.fromEntries(defaults), ...thresholds }, admissionControl: 'token-capacity' };
 }
@@ -108,9 +114,12 @@ function backendGate(env: Environment, automaticLimit: number | undefined): Dyna
 function tcpChannel(env: Environment): DynamoSettings['worker'] {
   const limit = count(env, 'DYN_ENGINE_REQUEST_LIMIT');
   return {
-    engineRequestLimit: limit === undefined ? (positive(env, 'DYN_TCP_WORKER_POOL_SIZE') ?? 10_000) : Math.max(1, limit),
+    engineRequestLimit:
+      limit === undefined ? (positive(env, 'DYN_TCP_WORKER_POOL_SIZE') ?? 10_000) : Math.max(1, limit),
     requestQueueLimit:
-      limit === undefined ? (count(env, 'DYN_TCP_WORK_QUEUE_SIZE') ?? 40_000) : (count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 16),
+      limit === undefined
+        ? (count(env, 'DYN_TCP_WORK_QUEUE_SIZE') ?? 40_000)
+        : (count(env, 'DYN_DYNAMO_REQUEST_QUEUE_LIMIT') ?? 16),
     maxQueueDelay: Number.POSITIVE_INFINITY,
     adaptiveLifo: false,
   };

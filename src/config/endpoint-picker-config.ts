@@ -1,4 +1,7 @@
-/** An EndpointPickerConfig document: feature gates, plugins, and what they and the `flowControl` section make of the options. */
+/**
+ * An EndpointPickerConfig document: feature gates, plugins, and what they and the `flowControl` section make of the
+ * options.
+ */
 import { type FlowControllerOptions, type PluginRegistry, schemas } from '../index.js';
 import { DeclaredPlugins } from './declared-plugins.js';
 import type { ConfigDocument } from './documents.js';
@@ -67,7 +70,11 @@ function noteOtherSections(keys: readonly string[], problems: Problems, at: stri
   const others = keys.filter((key) => !known.includes(key));
   const isSlip = (key: string): boolean => schemas.didYouMean(key, known) !== '';
   for (const key of others.filter(isSlip)) {
-    problems.add({ path: `${at}${key}`, expected: `a known section${schemas.didYouMean(key, known)}`, got: 'an unknown key' });
+    problems.add({
+      path: `${at}${key}`,
+      expected: `a known section${schemas.didYouMean(key, known)}`,
+      got: 'an unknown key',
+    });
   }
   const ignored = others.filter((key) => !isSlip(key));
   if (ignored.length > 0) problems.warn(at, `sections that are not flow control's are ignored: ${ignored.join(', ')}`);

@@ -3,7 +3,14 @@ import { type Schema, schemas } from '../index.js';
 
 const gateName = 'flowControl';
 
-const booleans: Readonly<Record<string, boolean>> = { '1': true, t: true, true: true, '0': false, f: false, false: false };
+const booleans: Readonly<Record<string, boolean>> = {
+  '1': true,
+  t: true,
+  true: true,
+  '0': false,
+  f: false,
+  false: false,
+};
 
 /** One entry of the list. */
 export interface FeatureGate {

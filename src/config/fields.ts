@@ -1,4 +1,7 @@
-/** The elements of configuration files that differ from the constructor's: quantities with a meaning for 0, durations as text only. */
+/**
+ * The elements of configuration files that differ from the constructor's: quantities with a meaning for 0, durations as
+ * text only.
+ */
 import { type Schema, schemas } from '../index.js';
 
 /** A quantity; `zero` says what 0 stands for, and `.inf` is unlimited. */
@@ -6,7 +9,8 @@ export function quantity(zero: string, example: string): Schema<number> {
   return schemas.element((candidate, report) => {
     // A finite number is read like its text, so that 1.5 is rounded up with or without quotes.
     const written = typeof candidate === 'number' && Number.isFinite(candidate) ? String(candidate) : candidate;
-    const amount = typeof written === 'string' || typeof written === 'number' ? schemas.parseQuantity(written) : Number.NaN;
+    const amount =
+      typeof written === 'string' || typeof written === 'number' ? schemas.parseQuantity(written) : Number.NaN;
     if (amount === Infinity || (amount >= 0 && amount <= Number.MAX_SAFE_INTEGER)) return amount;
     if (amount > 0) report(`a quantity of at most ${Number.MAX_SAFE_INTEGER} (2^53 - 1)`);
     else report(`a quantity from 0 (${zero}) up, such as "${example}"`);

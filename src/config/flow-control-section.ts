@@ -5,7 +5,8 @@ import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
 import { flowLimits, flowSettings, flowsOf, inFlight, knownPlans, unlimitedWhereZero } from './tenant-plans.js';
 
-const { atLeastZero, aboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, ratio, record, text } = schemas;
+const { atLeastZero, aboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, ratio, record, text } =
+  schemas;
 
 /** The limits of a band whose own limit is absent or 0, as in llm-d. */
 const bandDefaults = { maxRequests: 5000, maxBytes: 1e9 };
@@ -119,7 +120,8 @@ type Section = ReturnType<ReturnType<typeof sectionSchema>['read']>;
 type Band = Section['defaultPriorityBand'];
 
 /** Constructor options without the detector, when the section names none. */
-export type SectionOptions = Omit<FlowControllerOptions, 'saturationDetector'> & Partial<Pick<FlowControllerOptions, 'saturationDetector'>>;
+export type SectionOptions = Omit<FlowControllerOptions, 'saturationDetector'> &
+  Partial<Pick<FlowControllerOptions, 'saturationDetector'>>;
 
 /** The options that the section stands for; undefined when it has problems, which are noted. */
 export function readFlowControl(
@@ -137,7 +139,12 @@ export function readFlowControl(
   const { gate, saturationDetector } = read;
   return {
     ...(saturationDetector?.pluginRef === undefined ? {} : { saturationDetector: saturationDetector.pluginRef }),
-    gate: gate && { closeAt: gate.closeAt, openAt: gate.openAt, failValue: gate.failValue, recheckIntervalMs: gate.recheckInterval },
+    gate: gate && {
+      closeAt: gate.closeAt,
+      openAt: gate.openAt,
+      failValue: gate.failValue,
+      recheckIntervalMs: gate.recheckInterval,
+    },
     mode: read.mode,
     admission: read.admissionPolicyPluginRef,
     endpointPicker: read.endpointPickerPluginRef,
@@ -178,7 +185,10 @@ function evictionOf(section: Section): FlowControllerOptions['eviction'] {
   };
 }
 
-/** Files have a unit in every duration, so that the constructor need not ask whether a small number was meant in seconds. */
+/**
+ * Files have a unit in every duration, so that the constructor need not ask whether a small number was meant in
+ * seconds.
+ */
 function withUnit(ms: number | undefined): Duration | undefined {
   return ms === undefined || ms === 0 ? ms : `${ms}ms`;
 }
@@ -186,7 +196,10 @@ function withUnit(ms: number | undefined): Duration | undefined {
 function template(band: Band): BandTemplate {
   return {
     // Spelt out, because the constructor would follow a larger global limit.
-    limits: { maxRequests: band.maxRequests || bandDefaults.maxRequests, maxBytes: band.maxBytes || bandDefaults.maxBytes },
+    limits: {
+      maxRequests: band.maxRequests || bandDefaults.maxRequests,
+      maxBytes: band.maxBytes || bandDefaults.maxBytes,
+    },
     flowLimits: band.flowLimits && unlimitedWhereZero(band.flowLimits),
     maxInFlightPerFlow: band.maxInFlightPerFlow,
     requestTtl: withUnit(band.defaultRequestTTL),
@@ -212,7 +225,10 @@ function warnOfDefaults(section: Section, problems: Problems, at: string): void 
   }
 }
 
-/** Bands that together may hold more than the queue can fill it, so that a higher band is rejected, unless others are evicted for it. */
+/**
+ * Bands that together may hold more than the queue can fill it, so that a higher band is rejected, unless others are
+ * evicted for it.
+ */
 function warnOfSums(section: Section, problems: Problems, at: string): void {
   if (section.overflow === 'fair') return;
   const bands = (section.priorityBands ?? []).filter(({ priority }) => section.overflow === 'reject' || priority >= 0);
@@ -221,7 +237,10 @@ function warnOfSums(section: Section, problems: Problems, at: string): void {
     const sum = limits.reduce((total, limit) => total + limit, 0);
     if (limits.length < 2 || !section[name] || sum === Infinity || sum <= section[name]) continue;
     const together = `the ${name} of the bands add up to ${sum}, more than the global ${section[name]}`;
-    problems.warn(at, `flowControl: ${together}: lower bands can fill the queue, and higher ones are rejected then (overflow: fair)`);
+    problems.warn(
+      at,
+      `flowControl: ${together}: lower bands can fill the queue, and higher ones are rejected then (overflow: fair)`,
+    );
   }
 }
 

@@ -1,5 +1,13 @@
-/** `headgate/config`: EndpointPickerConfig, InferenceObjective and BLIS policy files, Dynamo's environment. Needs the package `yaml`. */
+/**
+ * `headgate/config`: EndpointPickerConfig, InferenceObjective and BLIS policy files, Dynamo's environment. Needs the
+ * package `yaml`.
+ */
 export { type BlisPolicy, type LoadBlisPolicyOptions, loadBlisPolicy } from './blis-policy.js';
 export type { ConfigSource } from './documents.js';
-export { type DynamoEnvironmentOptions, type DynamoSettings, dynamoEnvironment, type Environment } from './dynamo-environment.js';
+export {
+  type DynamoEnvironmentOptions,
+  type DynamoSettings,
+  dynamoEnvironment,
+  type Environment,
+} from './dynamo-environment.js';
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load-config.js';

@@ -49,9 +49,11 @@ export function loadConfig(source: ConfigSource, options: LoadConfigOptions = {}
   const configs = documents.filter(({ kind }) => kind === 'EndpointPickerConfig');
   const objectives = documents.filter(({ kind }) => kind === 'InferenceObjective');
   for (const document of documents) {
-    if (!configs.includes(document) && !objectives.includes(document)) problems.warn(document.at, 'documents of this kind are ignored');
+    if (!configs.includes(document) && !objectives.includes(document))
+      problems.warn(document.at, 'documents of this kind are ignored');
   }
-  for (const { at } of configs.slice(1)) problems.add({ path: `${at}kind`, expected: 'only one EndpointPickerConfig', got: 'another one' });
+  for (const { at } of configs.slice(1))
+    problems.add({ path: `${at}kind`, expected: 'only one EndpointPickerConfig', got: 'another one' });
   const [document = noDocument] = configs;
   if (document === noDocument) problems.warn(noDocument.at, 'there is none; defaults apply, and flow control is off');
   const config = readEndpointPickerConfig(document, registry, defaults, problems);

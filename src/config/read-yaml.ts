@@ -1,7 +1,8 @@
 /**
- * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, aliases that cannot be
- * resolved, and more than 100 levels of nesting are issues with line and column; nothing that a file can hold makes it throw, recurse
- * without end, or fill memory. The parser of the package needs no stack, what comes after it does: depth is checked between the two.
+ * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, aliases
+ * that cannot be resolved, and more than 100 levels of nesting are issues with line and column; nothing that a file can
+ * hold makes it throw, recurse without end, or fill memory. The parser of the package needs no stack, what comes after
+ * it does: depth is checked between the two.
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { type ConfigIssue, type PluginRegistry, type Schema, schemas } from '../index.js';
@@ -62,7 +63,10 @@ export function readYaml(text: string, report: IssueSink): YamlDocument[] {
   });
 }
 
-/** The one object that a source holds, as YAML text or parsed; undefined when there is another number of them, which is reported. */
+/**
+ * The one object that a source holds, as YAML text or parsed; undefined when there is another number of them, which is
+ * reported.
+ */
 export function readOneObject(source: string | object, report: IssueSink): Record<string, unknown> | undefined {
   let isRight = true;
   const note: IssueSink = (issue) => {
@@ -74,10 +78,16 @@ export function readOneObject(source: string | object, report: IssueSink): Recor
   if (!isRight) return undefined;
   if (isRecord(first?.value)) {
     const expected = 'a value that does not contain itself';
-    const value = withoutNulls(first.value, note, (path, cycle) => note({ path, expected, got: schemas.describeValue(cycle) }));
+    const value = withoutNulls(first.value, note, (path, cycle) =>
+      note({ path, expected, got: schemas.describeValue(cycle) }),
+    );
     return isRight ? value : undefined;
   }
-  report({ path: '', expected: 'one object', got: first === undefined ? 'an empty text' : schemas.describeValue(first.value) });
+  report({
+    path: '',
+    expected: 'one object',
+    got: first === undefined ? 'an empty text' : schemas.describeValue(first.value),
+  });
   return undefined;
 }
 
@@ -123,9 +133,9 @@ interface Copy {
 }
 
 /**
- * A copy without the keys that have no value: they are as good as absent, as in Kubernetes. A value that contains itself, which only a
- * parsed source can hold, is left as it is, and told to `onCycle` with its path. One that lies too deep is reported, once: aliases can
- * make a value deeper than its text. O(size).
+ * A copy without the keys that have no value: they are as good as absent, as in Kubernetes. A value that contains
+ * itself, which only a parsed source can hold, is left as it is, and told to `onCycle` with its path. One that lies too
+ * deep is reported, once: aliases can make a value deeper than its text. O(size).
  */
 export function withoutNulls(
   source: Record<string, unknown>,

@@ -32,7 +32,10 @@ const anyTenant = '*';
 
 /** The schema of `flowLimits` and of the limits of a single flow. */
 export function flowLimits(): Schema<FileLimits> {
-  return object({ maxRequests: optional(quantity('unlimited', '100')), maxBytes: optional(quantity('unlimited', '1Gi')) });
+  return object({
+    maxRequests: optional(quantity('unlimited', '100')),
+    maxBytes: optional(quantity('unlimited', '1Gi')),
+  });
 }
 
 /** The schema of a cap on what runs at a time: a number of requests, or requests and tokens. */
@@ -51,7 +54,11 @@ export function inFlight(): Schema<InFlightOptions> {
 
 /** The schema of a single flow, and of a plan. */
 export function flowSettings(): Schema<FileFlow> {
-  return object({ weight: optional(positiveInteger()), limits: optional(flowLimits()), maxInFlight: optional(inFlight()) });
+  return object({
+    weight: optional(positiveInteger()),
+    limits: optional(flowLimits()),
+    maxInFlight: optional(inFlight()),
+  });
 }
 
 /** Every tenant has a plan that exists, and stands in one place. */
@@ -61,7 +68,8 @@ export function knownPlans({ flows, plans, tenants }: FileFlows, report: Paramet
     if (typeof plan === 'string' && !known.includes(plan)) {
       report(`one of the plans ${known.join(', ') || '(none)'}${schemas.didYouMean(plan, known)}`, ['tenants', tenant]);
     }
-    if (Object.hasOwn(Object(flows), tenant)) report('a tenant that does not stand under "flows" as well', ['tenants', tenant]);
+    if (Object.hasOwn(Object(flows), tenant))
+      report('a tenant that does not stand under "flows" as well', ['tenants', tenant]);
   }
 }
 
@@ -69,7 +77,8 @@ export function knownPlans({ flows, plans, tenants }: FileFlows, report: Paramet
 export function flowsOf({ flows = {}, plans = {}, tenants = {} }: FileFlows): FlowControllerOptions['flows'] {
   const settingsOf = new Map(Object.entries(plans).map(([name, plan]) => [name, flowOf(plan)]));
   const named = new Map(Object.entries(flows).map(([name, flow]) => [name, flowOf(flow)]));
-  for (const [tenant, plan] of Object.entries(tenants)) if (tenant !== anyTenant) named.set(tenant, settingsOf.get(plan) as FlowSettings);
+  for (const [tenant, plan] of Object.entries(tenants))
+    if (tenant !== anyTenant) named.set(tenant, settingsOf.get(plan) as FlowSettings);
   const others = tenants[anyTenant] === undefined ? undefined : settingsOf.get(tenants[anyTenant]);
   if (others !== undefined) return (fairnessId) => named.get(fairnessId) ?? others;
   return named.size === 0 ? undefined : Object.fromEntries(named);
@@ -80,6 +89,9 @@ function flowOf({ weight, limits, maxInFlight }: FileFlow): FlowSettings {
 }
 
 /** Limits for the constructor, to which 0 means none at all. */
-export function unlimitedWhereZero({ maxRequests, maxBytes }: FileLimits): NonNullable<FlowControllerOptions['limits']> {
+export function unlimitedWhereZero({
+  maxRequests,
+  maxBytes,
+}: FileLimits): NonNullable<FlowControllerOptions['limits']> {
   return { maxRequests: maxRequests || Infinity, maxBytes: maxBytes || Infinity };
 }

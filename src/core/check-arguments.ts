@@ -39,9 +39,19 @@ function describeWrong(method: string, request: FlowRequest, key: FlowKey): Flow
   check(ttlMs === undefined || isSpan(ttlMs), 'request.ttlMs', 'milliseconds from 0 up', ttlMs);
   check(tokens === undefined || isCount(tokens), 'request.tokens', 'an integer from 0 up', tokens);
   check(sloTtftMs === undefined || isSpan(sloTtftMs), 'request.sloTtftMs', 'milliseconds from 0 up', sloTtftMs);
-  check(receivedAtMs === undefined || Number.isFinite(receivedAtMs), 'request.receivedAtMs', 'an instant in milliseconds', receivedAtMs);
+  check(
+    receivedAtMs === undefined || Number.isFinite(receivedAtMs),
+    'request.receivedAtMs',
+    'an instant in milliseconds',
+    receivedAtMs,
+  );
   check(maxWaitMs === undefined || isSpan(maxWaitMs), 'request.maxWaitMs', 'milliseconds from 0 up', maxWaitMs);
-  check(typeof fairnessId === 'string' && fairnessId !== '', 'key.fairnessId', 'a string that is not empty', fairnessId);
+  check(
+    typeof fairnessId === 'string' && fairnessId !== '',
+    'key.fairnessId',
+    'a string that is not empty',
+    fairnessId,
+  );
   check(priority === undefined || Number.isSafeInteger(priority), 'key.priority', 'a safe integer', priority);
   if (issues.length === 0) return failure(method, 'request', 'properties that stay as they are', request);
   return new FlowConfigError(method, issues);
@@ -61,7 +71,9 @@ export function isSignal(value: unknown): boolean {
 
 function isLikeSignal(value: Partial<AbortSignal> | null): boolean {
   return (
-    typeof value?.aborted === 'boolean' && typeof value.addEventListener === 'function' && typeof value.removeEventListener === 'function'
+    typeof value?.aborted === 'boolean' &&
+    typeof value.addEventListener === 'function' &&
+    typeof value.removeEventListener === 'function'
   );
 }
 

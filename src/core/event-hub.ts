@@ -9,7 +9,10 @@ import type { FlowEvents } from './events.js';
 export class EventHub implements PluginErrorSink {
   /** Faults of foreign code so far. */
   pluginErrors = 0;
-  /** Which events have listeners: ask before building a payload. A property each, because it is read several times for each request. */
+  /**
+   * Which events have listeners: ask before building a payload. A property each, because it is read several times for
+   * each request.
+   */
   readonly heard: Record<keyof FlowEvents, boolean> = {
     enqueued: false,
     walked: false,
@@ -56,6 +59,12 @@ export class EventHub implements PluginErrorSink {
   pluginFailed(kind: PluginKind, type: string, error: unknown): void {
     this.pluginErrors++;
     if (this.heard.pluginError) this.emit('pluginError', { kind, type, error });
-    else this.unheard.tell(kind, `the ${kind} "${type}" failed, and a fallback stood in`, "flow.on('pluginError', …)", error);
+    else
+      this.unheard.tell(
+        kind,
+        `the ${kind} "${type}" failed, and a fallback stood in`,
+        "flow.on('pluginError', …)",
+        error,
+      );
   }
 }

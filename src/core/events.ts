@@ -29,7 +29,9 @@ export interface QueuedEvent<R = unknown> {
   readonly waitingInBand: number;
   /** Requests waiting in its flow, itself included: in arrival order its place in the flow. */
   readonly waitingInFlow: number;
-  /** When its band should have let go all that waits there now, by its recent rate; undefined when nothing was measured. */
+  /**
+   * When its band should have let go all that waits there now, by its recent rate; undefined when nothing was measured.
+   */
   readonly estimatedWaitMs: number | undefined;
 }
 

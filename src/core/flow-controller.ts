@@ -74,17 +74,18 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Asks for the right to run a request. Resolves exactly once, with a lease or with the reason why not; drops are outcomes, not
-   * exceptions. O(1), or O(log waiting) under an ordering policy other than arrival order.
-   * @throws (rejects) FlowConfigError for a call that cannot be right: no `byteSize`, no `fairnessId`, a priority that is no integer
+   * Asks for the right to run a request. Resolves exactly once, with a lease or with the reason why not; drops are
+   * outcomes, not exceptions. O(1), or O(log waiting) under an ordering policy other than arrival order.
+   * @throws (rejects) FlowConfigError for a call that cannot be right: no `byteSize`, no `fairnessId`, a priority that
+   * is no integer
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
     return this.door.enqueue(request, key);
   }
 
   /**
-   * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not queued. Called from
-   * inside a plugin or a listener of this controller it always returns undefined.
+   * The outcome when it is known at once; undefined when the request would have to wait, in which case it is not
+   * queued. Called from inside a plugin or a listener of this controller it always returns undefined.
    * @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
@@ -92,13 +93,19 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends. With `onEvicted: 'requeue'` a
-   * request that is evicted before it produced tokens waits again, once, and `work` is called again with another lease.
+   * Enqueues, runs `work` with the lease, and releases the lease when `work` ends, however it ends. With
+   * `onEvicted: 'requeue'` a request that is evicted before it produced tokens waits again, once, and `work` is called
+   * again with another lease.
    * @returns what `work` returns
-   * @throws FlowControlError when the request was dropped, with what `work` threw as its `cause` if it ran; whatever `work` throws;
-   * FlowConfigError for a call that cannot be right
+   * @throws FlowControlError when the request was dropped, with what `work` threw as its `cause` if it ran; whatever
+   * `work` throws; FlowConfigError for a call that cannot be right
    */
-  async run<T>(request: R, key: FlowKey, work: (lease: Lease) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
+  async run<T>(
+    request: R,
+    key: FlowKey,
+    work: (lease: Lease) => T | PromiseLike<T>,
+    options: RunOptions = {},
+  ): Promise<T> {
     checkRun(work, options);
     let outcome = await this.enqueue(request, key);
     let thrown: unknown;
@@ -118,7 +125,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Calls `listener` for every event of that name; returns the way to stop. A listener that throws, or rejects, is reported, not felt.
+   * Calls `listener` for every event of that name; returns the way to stop. A listener that throws, or rejects, is
+   * reported, not felt.
    * @throws FlowConfigError when there is no event of that name
    */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
@@ -126,16 +134,24 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Replaces the options that are given and keeps the others; an option given as undefined returns to its default. Applies to live
-   * queues at once: requests that wait are lined up under the new policies, and a smaller limit only keeps new ones out.
-   * @throws FlowConfigError listing everything that is wrong; nothing has changed then. `clock` and `pool` cannot be replaced
+   * Replaces the options that are given and keeps the others; an option given as undefined returns to its default.
+   * Applies to live queues at once: requests that wait are lined up under the new policies, and a smaller limit only
+   * keeps new ones out.
+   * @throws FlowConfigError listing everything that is wrong; nothing has changed then. `clock` and `pool` cannot be
+   * replaced
    */
   reconfigure(changes: Partial<FlowControllerOptions<R>>): void {
-    const fixed = (['clock', 'pool'] as const).filter((name) => changes[name] !== undefined && changes[name] !== this.given[name]);
+    const fixed = (['clock', 'pool'] as const).filter(
+      (name) => changes[name] !== undefined && changes[name] !== this.given[name],
+    );
     if (fixed.length > 0) {
       throw new FlowConfigError(
         'reconfigure',
-        fixed.map((path) => ({ path, expected: 'the one that the controller was made with', got: describeValue(changes[path]) })),
+        fixed.map((path) => ({
+          path,
+          expected: 'the one that the controller was made with',
+          got: describeValue(changes[path]),
+        })),
       );
     }
     const { clock, pool } = this.given;
@@ -149,16 +165,16 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Asks the function that `flows` is for the settings of one fairness ID anew, and applies them at once to what waits of it: a larger cap
-   * lets it go on, a smaller one only holds back.
+   * Asks the function that `flows` is for the settings of one fairness ID anew, and applies them at once to what waits
+   * of it: a larger cap lets it go on, a smaller one only holds back.
    */
   refreshFlow(fairnessId: string): void {
     this.dispatcher.refreshFlow(fairnessId);
   }
 
   /**
-   * Stops admission, lets waiting requests go for `drainMs` more, then evicts the rest. Resolves when nothing waits; leases in flight
-   * stay valid. Idempotent: a later call can only shorten the time.
+   * Stops admission, lets waiting requests go for `drainMs` more, then evicts the rest. Resolves when nothing waits;
+   * leases in flight stay valid. Idempotent: a later call can only shorten the time.
    * @throws (rejects) FlowConfigError when `drainMs` is no number from 0 up, and for an unknown option
    */
   close(options: CloseOptions = {}): Promise<void> {
@@ -173,8 +189,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Why a request still waits, its place, and how long it may take: by what was passed to `enqueue`, by `item` of the event `queued`,
-   * by `item.sequence`, or by a function that knows the request. Undefined when it does not wait. O(waiting); with `item` and arrival order O(place).
+   * Why a request still waits, its place, and how long it may take: by what was passed to `enqueue`, by `item` of the
+   * event `queued`, by `item.sequence`, or by a function that knows the request. Undefined when it does not wait.
+   * O(waiting); with `item` and arrival order O(place).
    */
   explain(waiting: R | ItemView<R> | number | RequestTest<R>): WaitExplanation | undefined {
     const item = findWaiting(this.dispatcher, waiting);
@@ -182,9 +199,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * How many requests more may wait in the band of a priority: its `maxRequests` less those that wait, from 0 up. Undefined when the band
-   * has no such limit, and in mode `shadow`; limits of the whole controller and of bytes do not count. O(1).
-   * Source: llm-d-router, header `x-llm-d-flow-band-headroom-requests`.
+   * How many requests more may wait in the band of a priority: its `maxRequests` less those that wait, from 0 up.
+   * Undefined when the band has no such limit, and in mode `shadow`; limits of the whole controller and of bytes do not
+   * count. O(1). Source: llm-d-router, header `x-llm-d-flow-band-headroom-requests`.
    */
   bandHeadroom(priority: number): number | undefined {
     return this.isShadow ? undefined : this.dispatcher.backlog.bands.headroomOf(priority);
@@ -217,7 +234,10 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     return this.dispatcher.look((nowMs) => takeStats(this.dispatcher, this.events.pluginErrors, nowMs));
   }
 
-  /** Counters for exporters: figures, limits, and what waits in each band and flow. O(bands + in flight), and one reading of the detector. */
+  /**
+   * Counters for exporters: figures, limits, and what waits in each band and flow. O(bands + in flight), and one
+   * reading of the detector.
+   */
   figures(): ControllerFigures {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
@@ -225,13 +245,15 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Everything at one instant, every flow included. O(waiting · log waiting), in one go: 30 ms and more with 100,000 waiting requests.
-   * Exporters read `figures`, and pages `overview`.
+   * Everything at one instant, every flow included. O(waiting · log waiting), in one go: 30 ms and more with 100,000
+   * waiting requests. Exporters read `figures`, and pages `overview`.
    */
   snapshot(): ControllerSnapshot {
     this.dispatcher.collectIdle();
     this.dispatcher.measure();
-    return this.dispatcher.look((nowMs) => takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, nowMs));
+    return this.dispatcher.look((nowMs) =>
+      takeSnapshot(this.dispatcher, this.options.limits, this.events.pluginErrors, nowMs),
+    );
   }
 }
 

@@ -8,7 +8,10 @@ export interface FlowRequest {
   readonly signal?: AbortSignal | undefined;
   /** How long the request may wait, ms; replaces the band's TTL. 0 or Infinity: for ever. */
   readonly ttlMs?: number | undefined;
-  /** The most that it may wait, ms from 0 up: shortens its time to live where that is longer, and never lengthens it. @default no bound */
+  /**
+   * The most that it may wait, ms from 0 up: shortens its time to live where that is longer, and never lengthens it.
+   * @default no bound
+   */
   readonly maxWaitMs?: number | undefined;
   /** Tokens the request is expected to hold while it runs, for token-based detectors. @default 0 */
   readonly tokens?: number | undefined;

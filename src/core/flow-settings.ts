@@ -1,9 +1,11 @@
 /**
- * The settings of single fairness IDs: an object that names them, or a function of the host, who keeps plans in a database.
+ * The settings of single fairness IDs: an object that names them, or a function of the host, who keeps plans in a
+ * database.
  *
- * Invariant: the host's function is asked once for each fairness ID until `refresh`, or until so many others were asked for that the
- * oldest answers were forgotten. Where it fails, its last answer for that fairness ID stays in force, and where it gave none the settings
- * of the band; it is not asked again before `refresh`, so that a database that is down is not asked for every request.
+ * Invariant: the host's function is asked once for each fairness ID until `refresh`, or until so many others were asked
+ * for that the oldest answers were forgotten. Where it fails, its last answer for that fairness ID stays in force, and
+ * where it gave none the settings of the band; it is not asked again before `refresh`, so that a database that is down
+ * is not asked for every request.
  */
 import { isPromise } from '../base/async-function.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
@@ -87,8 +89,13 @@ export class AskedFlows implements FlowSettingsSource {
       if (answer === undefined) return undefined;
       const verdict = isPromise(answer) ? undefined : validate(this.schema, answer);
       if (verdict?.ok === true) return verdict.value;
-      const wrong = verdict?.issues.map(({ path, expected }) => `${path === '' ? '' : `${path}: `}expected ${expected}`);
-      this.guard?.refused(`flows must return settings at once, or undefined${wrong === undefined ? '' : `: ${wrong.join(', ')}`}`, answer);
+      const wrong = verdict?.issues.map(
+        ({ path, expected }) => `${path === '' ? '' : `${path}: `}expected ${expected}`,
+      );
+      this.guard?.refused(
+        `flows must return settings at once, or undefined${wrong === undefined ? '' : `: ${wrong.join(', ')}`}`,
+        answer,
+      );
     } catch (error) {
       this.guard?.failed(error);
     }

@@ -1,10 +1,19 @@
-/** Limits of bands that add up to more than that of all: lower bands can then fill the queue, and a full queue rejects higher ones. */
+/**
+ * Limits of bands that add up to more than that of all: lower bands can then fill the queue, and a full queue rejects
+ * higher ones.
+ */
 import { realClock } from '../base/clock.js';
 import { warnOperator } from '../base/faults/tell-operator.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
 
-/** Warns where nobody leaves for a higher band. Bands without a limit of their own do not count; neither does a host that simulates. */
-export function warnOfLimitSums({ bands = [] }: Partial<FlowControllerOptions<never>>, resolved: ResolvedOptions): void {
+/**
+ * Warns where nobody leaves for a higher band. Bands without a limit of their own do not count; neither does a host
+ * that simulates.
+ */
+export function warnOfLimitSums(
+  { bands = [] }: Partial<FlowControllerOptions<never>>,
+  resolved: ResolvedOptions,
+): void {
   if (resolved.clock !== realClock || resolved.overflow !== 'reject') return;
   for (const name of ['maxRequests', 'maxBytes'] as const) {
     const limited = bands.filter(({ limits }) => limits?.[name] !== undefined).map(({ priority }) => priority);

@@ -36,8 +36,8 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   /** @default 5000 requests and 1e9 bytes, or the global limits where those were set and are larger */
   limits?: LimitOptions | undefined;
   /**
-   * Limits of each flow of the band. @default 2500 requests and 5e8 bytes: half of a band's default. Unlimited for what was limited by
-   * `limits` of the band or of the controller, and with `overflow: 'fair'`
+   * Limits of each flow of the band. @default 2500 requests and 5e8 bytes: half of a band's default. Unlimited for what
+   * was limited by `limits` of the band or of the controller, and with `overflow: 'fair'`
    */
   flowLimits?: LimitOptions | undefined;
   /**
@@ -53,11 +53,15 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
   /** @default fcfs() */
   ordering?: OrderingPolicy<R> | undefined;
   /**
-   * Judges this band alone, instead of the controller's detector. A band above that waits still holds this one back. @default the
-   * controller's
+   * Judges this band alone, instead of the controller's detector. A band above that waits still holds this one back.
+   * @default the controller's
    */
   saturationDetector?: SaturationDetector | SaturationFunction | undefined;
-  /** Part of all dispatches that the band gets while it waits, whatever stands above it; 0…1, all bands together below 1. @default 0 */
+  /**
+   * Part of all dispatches that the band gets while it waits, whatever stands above it; 0…1, all bands together below
+   * 1.
+   * @default 0
+   */
   minShare?: number | undefined;
 }
 
@@ -84,8 +88,8 @@ export interface EvictionOptions {
   /** After this a victim that did not give up its seat is written off, ms. @default 10,000 */
   timeoutMs?: number | undefined;
   /**
-   * How long lower bands leave free what was evicted for a higher one, ms; without it the seat goes to dispensable work again as soon as its
-   * request ends, and is taken back again. 0 keeps nothing free. @default 1000
+   * How long lower bands leave free what was evicted for a higher one, ms; without it the seat goes to dispensable work
+   * again as soon as its request ends, and is taken back again. 0 keeps nothing free. @default 1000
    */
   reserveMs?: number | undefined;
 }
@@ -100,7 +104,11 @@ export interface GateOptions {
   closeAt?: number | undefined;
   /** Saturation at which a closed gate opens again, at most `closeAt`. @default `closeAt`: no hysteresis */
   openAt?: number | undefined;
-  /** The reading that replaces a failing detector: 1 and more hold back every band, whatever its ceiling; 0 lets them pass. @default 1 */
+  /**
+   * The reading that replaces a failing detector: 1 and more hold back every band, whatever its ceiling; 0 lets them
+   * pass.
+   * @default 1
+   */
   failValue?: number | undefined;
   /** How often a closed gate reads a detector that cannot announce changes, ms, while requests wait. @default 10 */
   recheckIntervalMs?: number | undefined;
@@ -112,31 +120,38 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   saturationDetector: SaturationDetector | SaturationFunction;
   gate?: GateOptions | undefined;
   /**
-   * `queue`: what may not go now waits. `admission`: nothing waits; what the admission policy admits goes at once, whatever the gate
-   * says, and limits and TTLs do not matter. `shadow`: everything is decided, counted and explained as in `queue`, and nothing is held
-   * or dropped: callers get their lease at once, `stats().shadow` says what would have been. @default 'queue'
+   * `queue`: what may not go now waits. `admission`: nothing waits; what the admission policy admits goes at once,
+   * whatever the gate says, and limits and TTLs do not matter. `shadow`: everything is decided, counted and explained
+   * as in `queue`, and nothing is held or dropped: callers get their lease at once, `stats().shadow` says what would
+   * have been. @default 'queue'
    */
   mode?: 'queue' | 'admission' | 'shadow' | undefined;
   /** Rejects requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
   admission?: AdmissionPolicy<R> | undefined;
-  /** Evicts running requests for waiting ones of higher priority; `{}` for the defaults. @default no request is evicted */
+  /**
+   * Evicts running requests for waiting ones of higher priority; `{}` for the defaults.
+   * @default no request is evicted
+   */
   eviction?: EvictionOptions | undefined;
   /**
-   * When limits of the queue or of a band are reached. `reject`: the newcomer is dropped. `displace`: at the global limits, the newest
-   * waiting request of the lowest sheddable band leaves for a newcomer of higher priority. `fair`: one of a lower band leaves for it,
-   * whichever that is; in its own band the newest of the flow with most waiting for its weight, if the newcomer's flow stays below that
-   * one. O(log flows) for each request that waits. @default 'reject'
+   * When limits of the queue or of a band are reached. `reject`: the newcomer is dropped. `displace`: at the global
+   * limits, the newest waiting request of the lowest sheddable band leaves for a newcomer of higher priority. `fair`:
+   * one of a lower band leaves for it, whichever that is; in its own band the newest of the flow with most waiting for
+   * its weight, if the newcomer's flow stays below that one. O(log flows) for each request that waits. @default
+   * 'reject'
    */
   overflow?: 'reject' | 'displace' | 'fair' | undefined;
   /**
-   * Asked at once when the turn of a request that waited comes: a text drops what has become void meanwhile, such as a revoked key, and
-   * tells the client why. Requests that go without waiting are not asked about. Where it throws or answers nonsense, the request goes.
+   * Asked at once when the turn of a request that waited comes: a text drops what has become void meanwhile, such as a
+   * revoked key, and tells the client why. Requests that go without waiting are not asked about. Where it throws or
+   * answers nonsense, the request goes.
    * @default every request that waited may run
    */
   onDispatch?: ((item: ItemView<R>) => string | undefined) | undefined;
   /**
-   * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first. `aging`: the
-   * same, one band higher counting as `bandPromotion` of waiting. A policy, such as `weightedBands()`, ranks them itself.
+   * Which band goes next among those that may. `strict`: the highest. `fifo`: the one whose oldest request came first.
+   * `aging`: the same, one band higher counting as `bandPromotion` of waiting. A policy, such as `weightedBands()`,
+   * ranks them itself.
    * @default 'strict'
    */
   bandOrder?: 'strict' | 'fifo' | 'aging' | BandOrderPolicy | undefined;
@@ -148,16 +163,20 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   minShareUnit?: 'requests' | 'tokens' | undefined;
   /**
-   * Weights, limits and caps of single fairness IDs, in every band; or a function that tells them, at once. What it returned is remembered
-   * for up to `maxFlows` fairness IDs, until `refreshFlow`. Where it throws or answers nonsense, its last answer for that fairness ID
-   * holds, or, if there is none, the settings of the band, until `refreshFlow`; a `pluginError` of the kind `flows` tells of it.
+   * Weights, limits and caps of single fairness IDs, in every band; or a function that tells them, at once. What it
+   * returned is remembered for up to `maxFlows` fairness IDs, until `refreshFlow`. Where it throws or answers nonsense,
+   * its last answer for that fairness ID holds, or, if there is none, the settings of the band, until `refreshFlow`; a
+   * `pluginError` of the kind `flows` tells of it.
    */
   flows?: Readonly<Record<string, FlowSettings>> | ((fairnessId: string) => FlowSettings | undefined) | undefined;
   /** @default staticUsageLimit(): every band up to saturation 1 */
   usageLimitPolicy?: UsageLimitPolicy | undefined;
   /** Limits over all bands. @default 10,000 requests and 1 GiB */
   limits?: LimitOptions | undefined;
-  /** Bands that exist from the start and are never collected. Priority 0 is added when missing. @default one band, priority 0 */
+  /**
+   * Bands that exist from the start and are never collected. Priority 0 is added when missing.
+   * @default one band, priority 0
+   */
   bands?: readonly BandOptions<R>[] | undefined;
   /** Template of bands made on first use. */
   defaultBand?: BandTemplate<R> | undefined;
@@ -165,11 +184,17 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   defaultNegativeBand?: BandTemplate<R> | undefined;
   /** Bands that may exist at a time, the configured ones included, 1…1024. @default 64, or as many as are configured */
   maxBands?: number | undefined;
-  /** Flows that may exist at a time; beyond it, new fairness IDs share 64 overflow flows in each band. @default 100,000 */
+  /**
+   * Flows that may exist at a time; beyond it, new fairness IDs share 64 overflow flows in each band.
+   * @default 100,000
+   */
   maxFlows?: number | undefined;
   /** How long an idle flow is remembered. @default '5m' */
   flowIdleTimeout?: Duration | undefined;
-  /** How long an idle band that was made on first use is kept, at least `flowIdleTimeout`. @default '10m' or `flowIdleTimeout` */
+  /**
+   * How long an idle band that was made on first use is kept, at least `flowIdleTimeout`.
+   * @default '10m' or `flowIdleTimeout`
+   */
   bandIdleTimeout?: Duration | undefined;
   /** How long a request may wait. 0 or Infinity: for ever. @default '60s' */
   defaultRequestTtl?: Duration | undefined;
@@ -182,23 +207,24 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** Which endpoints a request may go to at all; it must pass every filter. Needs `pool`. @default none */
   endpointFilters?: readonly EndpointFilter<R>[] | undefined;
   /**
-   * Whether a request goes to an endpoint that the detector would send nothing more to, when all that it may go to are such.
-   * `preferred`: yes. `required`: it waits. @default 'required' with `endpointFilters`, otherwise 'preferred'
+   * Whether a request goes to an endpoint that the detector would send nothing more to, when all that it may go to are
+   * such. `preferred`: yes. `required`: it waits. @default 'required' with `endpointFilters`, otherwise 'preferred'
    */
   headroom?: 'preferred' | 'required' | undefined;
   /**
-   * The requests that wait behind one that could go, but whose endpoints have no room: everything of its `band` and below, its `flow`, or
-   * `none`: of its flow, only what may go to the same endpoints. @default 'band', and 'none' with a detector that tells sessions apart
+   * The requests that wait behind one that could go, but whose endpoints have no room: everything of its `band` and
+   * below, its `flow`, or `none`: of its flow, only what may go to the same endpoints. @default 'band', and 'none' with
+   * a detector that tells sessions apart
    */
   holBlocking?: HolBlocking | undefined;
   /**
-   * Waiting requests dispatched in one turn of the event loop; then timers and sockets have theirs, and dispatch goes on in the same
-   * order. An integer from 1 up. @default 1000
+   * Waiting requests dispatched in one turn of the event loop; then timers and sockets have theirs, and dispatch goes
+   * on in the same order. An integer from 1 up. @default 1000
    */
   maxDispatchesPerTurn?: number | undefined;
   /**
-   * A lease that is held longer is told of once, by the event `leaseOverdue`, or on stderr while nobody listens; ms, above 0. Longer than
-   * the longest answer. @default Infinity: none is
+   * A lease that is held longer is told of once, by the event `leaseOverdue`, or on stderr while nobody listens; ms,
+   * above 0. Longer than the longest answer. @default Infinity: none is
    */
   maxLeaseMs?: number | undefined;
   /**
@@ -207,8 +233,9 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   overdueLeases?: 'warn' | 'release' | undefined;
   /**
-   * Finds leases that the host lost without `release`, when they are garbage collected, and tells of each once with the call that it came
-   * from: the event `leaseLost`. Costs a stack for each request. @default true where NODE_ENV is `development`, otherwise false
+   * Finds leases that the host lost without `release`, when they are garbage collected, and tells of each once with the
+   * call that it came from: the event `leaseLost`. Costs a stack for each request. @default true where NODE_ENV is
+   * `development`, otherwise false
    */
   traceLeases?: boolean | undefined;
   /** @default the platform's monotonic clock */
@@ -244,10 +271,18 @@ interface ResolvedEviction extends ReclamationSettings {
   readonly ordering: EvictionOrdering;
 }
 
-/** Every option with its unit resolved and its default filled in. Plugins see the host's requests as `unknown` from here on. */
+/**
+ * Every option with its unit resolved and its default filled in. Plugins see the host's requests as `unknown` from here
+ * on.
+ */
 export interface ResolvedOptions {
   readonly saturationDetector: SaturationDetector;
-  readonly gate: { readonly closeAt: number; readonly openAt: number; readonly failValue: number; readonly recheckIntervalMs: number };
+  readonly gate: {
+    readonly closeAt: number;
+    readonly openAt: number;
+    readonly failValue: number;
+    readonly recheckIntervalMs: number;
+  };
   readonly usageLimitPolicy: UsageLimitPolicy;
   readonly mode: 'queue' | 'admission' | 'shadow';
   readonly admission: AdmissionPolicy | undefined;

@@ -81,7 +81,9 @@ const atLeastOne = element<number>((given, report) => {
 const capParts = object({ requests: optional(atLeastOne), tokens: optional(atLeastOne) });
 const inFlight = element<InFlightCap>((given, report) => {
   const isObject = typeof given === 'object' && given !== null;
-  const { requests = Infinity, tokens = Infinity } = isObject ? capParts.read(given, report) : { requests: atLeastOne.read(given, report) };
+  const { requests = Infinity, tokens = Infinity } = isObject
+    ? capParts.read(given, report)
+    : { requests: atLeastOne.read(given, report) };
   return { maxRequests: requests, maxTokens: tokens };
 });
 
@@ -105,7 +107,11 @@ const eviction = object({
   reserveMs: optional(atLeastZero(), 1000),
 });
 
-const flowSettings = object({ weight: optional(positiveInteger(), 1), limits: optional(limits), maxInFlight: optional(inFlight) });
+const flowSettings = object({
+  weight: optional(positiveInteger(), 1),
+  limits: optional(limits),
+  maxInFlight: optional(inFlight),
+});
 const flowProfile = element<FlowProfile>((given, report) => resolveFlow(flowSettings.read(given, report)));
 const namedFlows = record(flowProfile);
 const flows = element<Record<string, FlowProfile> | AskFlows>((given, report) => {
@@ -128,7 +134,9 @@ function atOnce<F>(): Schema<F> {
 const orderNames = oneOf('strict', 'fifo', 'aging');
 const bandOrder = element<'strict' | 'fifo' | 'aging' | BandOrderPolicy>((given, report) => {
   if (typeof given === 'object' && given !== null) return pluginOf('bandOrder').read(given, report);
-  return orderNames.read(given, (expected, ...at) => report(`${expected}, or a band selection policy, such as weightedBands()`, ...at));
+  return orderNames.read(given, (expected, ...at) =>
+    report(`${expected}, or a band selection policy, such as weightedBands()`, ...at),
+  );
 });
 
 const gateShape = {
@@ -224,7 +232,8 @@ export function resolveOptions<R extends FlowRequest>(
     noEndpointRequestTtlMs: foreverAtZero(parsed.noEndpointRequestTtl ?? parsed.defaultRequestTtl),
     pool: parsed.pool,
     endpointPicker: parsed.endpointPicker ?? defaultPicker,
-    endpointFilters: bySession.length > 0 ? [...(endpointFilters ?? noFilters), ...bySession] : (endpointFilters ?? noFilters),
+    endpointFilters:
+      bySession.length > 0 ? [...(endpointFilters ?? noFilters), ...bySession] : (endpointFilters ?? noFilters),
     headroom: parsed.headroom ?? (endpointFilters === undefined ? 'preferred' : 'required'),
     holBlocking,
     maxDispatchesPerTurn: parsed.maxDispatchesPerTurn,
@@ -255,8 +264,8 @@ function resolveBand(band: ParsedBand, parsed: Parsed, holBlocking: ResolvedOpti
 }
 
 /**
- * One flow must not fill a queue of which nobody said how large it is. A host that wrote a limit knows its tenants: one flow may fill that,
- * unless the host says otherwise. With `overflow: 'fair'` a full queue makes room by itself.
+ * One flow must not fill a queue of which nobody said how large it is. A host that wrote a limit knows its tenants: one
+ * flow may fill that, unless the host says otherwise. With `overflow: 'fair'` a full queue makes room by itself.
  */
 function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }: Parsed): Limits {
   if (overflow === 'fair') return unlimited;
@@ -292,8 +301,8 @@ function mayCap(given: Parsed['flows']): boolean {
 }
 
 /**
- * Shares that add up to everything would leave nothing for the order of bands to decide. A template's share counts for every band that may
- * be made from it.
+ * Shares that add up to everything would leave nothing for the order of bands to decide. A template's share counts for
+ * every band that may be made from it.
  */
 function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: Parsed, report: Report): void {
   const given = Array.isArray(bands) ? bands.filter((band) => band !== undefined && band !== null) : [];
@@ -311,7 +320,11 @@ function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: 
   if (!(all >= 1)) return;
   const template = negative > positive ? 'defaultNegativeBand' : 'defaultBand';
   const total = Number(all.toFixed(6));
-  report(`shares of up to ${most} bands (maxBands) that add up to less than 1`, [template, 'minShare'], `${total} when all of them exist`);
+  report(
+    `shares of up to ${most} bands (maxBands) that add up to less than 1`,
+    [template, 'minShare'],
+    `${total} when all of them exist`,
+  );
 }
 
 function fill(given: ParsedBand['limits'], otherwise: Limits): Limits {
@@ -333,17 +346,29 @@ function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
   }
 }
 
-/** A resident session would wait behind a new one, which waits for a session to end: for ever, where both are of one client. */
+/**
+ * A resident session would wait behind a new one, which waits for a session to end: for ever, where both are of one
+ * client.
+ */
 function letsSessionsPass(parsed: Parsed, report: Report): void {
   const { holBlocking } = parsed;
   if (holBlocking === undefined || holBlocking === 'none') return;
   const limit = [...detectorsOf(parsed)].find(tellsSessions);
   if (limit !== undefined)
-    report(`"none", because ${limit.type} has requests of each session queue apart`, ['holBlocking'], `"${holBlocking}"`);
+    report(
+      `"none", because ${limit.type} has requests of each session queue apart`,
+      ['holBlocking'],
+      `"${holBlocking}"`,
+    );
 }
 
 /** The detectors of all bands, each once. */
-function detectorsOf({ saturationDetector, bands, defaultBand, defaultNegativeBand }: Parsed): Set<SaturationDetector | undefined> {
+function detectorsOf({
+  saturationDetector,
+  bands,
+  defaultBand,
+  defaultNegativeBand,
+}: Parsed): Set<SaturationDetector | undefined> {
   const templates = [...(Array.isArray(bands) ? bands : []), defaultBand, defaultNegativeBand];
   return new Set([saturationDetector, ...templates.map((template) => template?.saturationDetector)]);
 }

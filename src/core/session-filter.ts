@@ -1,4 +1,7 @@
-/** Makes a class of each session that a detector tells apart, so that its requests queue apart; every endpoint serves each of them. */
+/**
+ * Makes a class of each session that a detector tells apart, so that its requests queue apart; every endpoint serves
+ * each of them.
+ */
 import { memberOf } from '../base/faults/foreign-values.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';
 import type { SaturationDetector } from '../gate/saturation-detector.js';
@@ -8,7 +11,11 @@ export function sessionFilters(detectors: Iterable<SaturationDetector | undefine
   const filters: EndpointFilter[] = [];
   for (const detector of new Set(detectors)) {
     if (!tellsSessions(detector)) continue;
-    filters.push({ type: detector.type, classOf: (item) => detector.sessionOf?.(item), keep: (endpoints) => endpoints });
+    filters.push({
+      type: detector.type,
+      classOf: (item) => detector.sessionOf?.(item),
+      keep: (endpoints) => endpoints,
+    });
   }
   return filters;
 }

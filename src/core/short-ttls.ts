@@ -18,5 +18,7 @@ export function warnOfShortTtls(options: Partial<FlowControllerOptions<never>>, 
 
 function warn(path: string, ttl: unknown): void {
   if (typeof ttl !== 'number' || ttl === 0 || ttl >= shortMs) return;
-  warnOperator(`${path} is ${ttl}, which is ${ttl} ms. Write "${ttl}s" if you mean seconds, and "${ttl}ms" if you mean it.`);
+  warnOperator(
+    `${path} is ${ttl}, which is ${ttl} ms. Write "${ttl}s" if you mean seconds, and "${ttl}ms" if you mean it.`,
+  );
 }

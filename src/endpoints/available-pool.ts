@@ -2,8 +2,8 @@
  * The part of a pool that can be had now: its members without those that are ill, draining or marked as overloaded.
  * They are no capacity, and what runs on them takes none of it. Each controller has one, and judges its pool by it.
  *
- * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that can be had at that instant; it is another array whenever
- * members, labels, weights, states or marks have changed.
+ * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that can be had at that instant; it is
+ * another array whenever members, labels, weights, states or marks have changed.
  */
 import type { EndpointView, PoolView } from './endpoint.js';
 import type { Endpoint, EndpointPool } from './endpoint-pool.js';

@@ -1,8 +1,8 @@
 /**
  * The model servers, their last reported load, and the seats taken on each.
  *
- * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it, and an endpoint
- * added again under the same name starts from zero.
+ * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it,
+ * and an endpoint added again under the same name starts from zero.
  */
 
 import type { Clock } from '../base/clock.js';
@@ -23,8 +23,8 @@ export interface EndpointOptions {
   /** Its capacity beside endpoints of weight 1; above 0. @default 1 */
   weight?: number | undefined;
   /**
-   * Endpoints that are `draining` or `ill` get no requests and are no capacity; what runs on them keeps its seats. A pool in which no
-   * endpoint can be had counts as empty. @default 'ready'
+   * Endpoints that are `draining` or `ill` get no requests and are no capacity; what runs on them keeps its seats. A
+   * pool in which no endpoint can be had counts as empty. @default 'ready'
    */
   state?: EndpointState | undefined;
 }
@@ -123,8 +123,8 @@ export class Endpoint implements EndpointView {
 /**
  * The pool of model servers behind one or several controllers. Changes wake the controllers that use it.
  *
- * A server is named by its `id`, or by the view that `add` returned: the latter means that very server, and not one that was added under
- * the same name since. Methods that change one server return false when the pool has none such.
+ * A server is named by its `id`, or by the view that `add` returned: the latter means that very server, and not one
+ * that was added under the same name since. Methods that change one server return false when the pool has none such.
  */
 export class EndpointPool implements PoolView {
   /** Members in the order in which they were added; replaced, never changed. Written by the pool alone. */
@@ -141,10 +141,16 @@ export class EndpointPool implements PoolView {
   private clock: Pick<Clock, 'now'> = performance;
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
-  /** @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by the scrapers. */
+  /**
+   * @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by the
+   * scrapers.
+   */
   onDemand: (() => void) | undefined = undefined;
 
-  /** Rises with every change of members, labels, weights, states and overload marks; not with metrics and seats, nor when a mark runs out. */
+  /**
+   * Rises with every change of members, labels, weights, states and overload marks; not with metrics and seats, nor
+   * when a mark runs out.
+   */
   get version(): number {
     return this.changes;
   }
@@ -159,7 +165,10 @@ export class EndpointPool implements PoolView {
     return this.members.get(id);
   }
 
-  /** Calls `listener` after each change. A failing listener is reported as `listenerError`. Returns a function that stops it. */
+  /**
+   * Calls `listener` after each change. A failing listener is reported as `listenerError`. Returns a function that
+   * stops it.
+   */
   on<E extends keyof PoolEvents>(event: E, listener: (payload: PoolEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }
@@ -211,9 +220,9 @@ export class EndpointPool implements PoolView {
   }
 
   /**
-   * Takes the load that a model server reported. A report older than the last one is ignored; one from the future counts as taken now.
-   * `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported, one that is null is not known any
-   * more. All of them stay when `ranks` is left out, and so does `loraAdapters`.
+   * Takes the load that a model server reported. A report older than the last one is ignored; one from the future
+   * counts as taken now. `ranks` says how many ranks there are; a figure that a rank leaves out stays as last reported,
+   * one that is null is not known any more. All of them stay when `ranks` is left out, and so does `loraAdapters`.
    * @throws FlowConfigError when a figure is negative or no number.
    */
   report(server: string | EndpointView, report: MetricsReport): boolean {
@@ -229,9 +238,9 @@ export class EndpointPool implements PoolView {
   }
 
   /**
-   * Marks a model server that rejected work: it gets none for `forMs`. A further mark may extend the time, and never shortens it. The
-   * pool sets no timer: the mark lies in the past when it has run out.
-   * Source: Dynamo's client, which inhibits a worker whose reply begins with `Server overloaded:`.
+   * Marks a model server that rejected work: it gets none for `forMs`. A further mark may extend the time, and never
+   * shortens it. The pool sets no timer: the mark lies in the past when it has run out. Source: Dynamo's client, which
+   * inhibits a worker whose reply begins with `Server overloaded:`.
    * @throws FlowConfigError when `forMs` is not above 0 and finite.
    */
   markOverloaded(server: string | EndpointView, forMs: number): boolean {

@@ -40,7 +40,10 @@ export interface EndpointMetrics {
   readonly loraAdapters?: LoraAdapters | undefined;
 }
 
-/** Whether it may get requests. `draining`: it is about to leave; `ill`: it does not answer, or not well. Neither gets any. */
+/**
+ * Whether it may get requests. `draining`: it is about to leave; `ill`: it does not answer, or not well. Neither gets
+ * any.
+ */
 export type EndpointState = 'ready' | 'draining' | 'ill';
 
 export interface EndpointView {
@@ -55,21 +58,22 @@ export interface EndpointView {
   /** The last report; undefined before the first. */
   readonly metrics: EndpointMetrics | undefined;
   /**
-   * When the next report comes, ms of the controller's clock, where the scraper asks seldom because nothing runs; undefined = at the usual
-   * rhythm. Until then `metrics` do not age: a detector counts their staleness from here.
+   * When the next report comes, ms of the controller's clock, where the scraper asks seldom because nothing runs;
+   * undefined = at the usual rhythm. Until then `metrics` do not age: a detector counts their staleness from here.
    */
   readonly reportDueAtMs?: number | undefined;
   /** Requests dispatched to it and not released. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
   /**
-   * Requests in flight that were dispatched after the sample of `metrics`, or too shortly before to be counted in it (`travelMs` of the
-   * report), and so are missing from the metrics; counted from the first report on.
+   * Requests in flight that were dispatched after the sample of `metrics`, or too shortly before to be counted in it
+   * (`travelMs` of the report), and so are missing from the metrics; counted from the first report on.
    */
   readonly unsampledRequests: number;
   /**
-   * Requests that `metrics` counts and that have ended since they were reported; absent in views of your own = 0. An end that the server
-   * had counted, and of which the controller heard after the report, is among them until the next one.
+   * Requests that `metrics` counts and that have ended since they were reported; absent in views of your own = 0. An
+   * end that the server had counted, and of which the controller heard after the report, is among them until the next
+   * one.
    */
   readonly endedSinceReport?: number | undefined;
   /** Requests ever dispatched to it. */
@@ -85,7 +89,10 @@ export interface PoolView {
   /** Sums over the members. */
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
-  /** Rises with every change of members, labels and weights, where the view can tell; in the pool that detectors see, `endpoints` is another array then. */
+  /**
+   * Rises with every change of members, labels and weights, where the view can tell; in the pool that detectors see,
+   * `endpoints` is another array then.
+   */
   readonly version?: number | undefined;
   /** The stage whose endpoints these are; undefined for a whole pool. */
   readonly stage?: Stage | undefined;

@@ -14,20 +14,30 @@ export type RankReport = { readonly [K in keyof RankLoad]: RankLoad[K] | null };
 export type MetricsReport = Omit<EndpointMetrics, 'sampledAtMs' | 'ranks'> & {
   sampledAtMs?: number | undefined;
   /**
-   * How long a request is on its way before the server counts it, ms, from 0 up: requests that were dispatched less than this before the
-   * sample are missing from it. @default 0
+   * How long a request is on its way before the server counts it, ms, from 0 up: requests that were dispatched less
+   * than this before the sample are missing from it. @default 0
    */
   travelMs?: number | undefined;
   readonly ranks?: readonly RankReport[] | undefined;
 };
 
-const rankFigures = ['activeDecodeBlocks', 'kvUsedBlocks', 'activePrefillTokens', 'totalBlocks', 'maxNumBatchedTokens'] as const;
+const rankFigures = [
+  'activeDecodeBlocks',
+  'kvUsedBlocks',
+  'activePrefillTokens',
+  'totalBlocks',
+  'maxNumBatchedTokens',
+] as const;
 
 /**
- * The metrics after a report: what it leaves out of `ranks` and `loraAdapters` stays as it was. Undefined when the report is older than
- * what is known. A sample from the future counts as taken now, since it would never become stale.
+ * The metrics after a report: what it leaves out of `ranks` and `loraAdapters` stays as it was. Undefined when the
+ * report is older than what is known. A sample from the future counts as taken now, since it would never become stale.
  */
-export function mergeReport(report: MetricsReport, known: EndpointMetrics | undefined, nowMs: number): EndpointMetrics | undefined {
+export function mergeReport(
+  report: MetricsReport,
+  known: EndpointMetrics | undefined,
+  nowMs: number,
+): EndpointMetrics | undefined {
   const { waitingQueueSize, runningRequests, kvCacheUsage } = report;
   const sampledAtMs = Math.min(report.sampledAtMs ?? nowMs, nowMs);
   if (known !== undefined && sampledAtMs < known.sampledAtMs) return undefined;
@@ -46,7 +56,9 @@ export function mergeReport(report: MetricsReport, known: EndpointMetrics | unde
 function mergeRanks(reported: readonly RankReport[], known: readonly RankLoad[] = []): readonly RankLoad[] {
   return reported.map((rank, index) => {
     const before = known[index];
-    return Object.fromEntries(rankFigures.map((name) => [name, rank[name] === null ? undefined : (rank[name] ?? before?.[name])]));
+    return Object.fromEntries(
+      rankFigures.map((name) => [name, rank[name] === null ? undefined : (rank[name] ?? before?.[name])]),
+    );
   });
 }
 

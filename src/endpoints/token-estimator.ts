@@ -45,7 +45,11 @@ export function uncachedInputTokens(inputTokens: number, prefix?: PrefixMatch): 
 }
 
 /** `inputTokens · outputRatio`, rounded, at most what the caps allow. Caps that are negative or missing are none. */
-export function estimatedOutputTokens(inputTokens: number, outputRatio: number, ...caps: readonly (number | null | undefined)[]): number {
+export function estimatedOutputTokens(
+  inputTokens: number,
+  outputRatio: number,
+  ...caps: readonly (number | null | undefined)[]
+): number {
   if (!(inputTokens > 0)) return 0;
   let tokens = Math.round(inputTokens * outputRatio);
   for (const cap of caps) if (cap !== null && cap !== undefined && cap >= 0) tokens = Math.min(tokens, cap);
@@ -53,9 +57,9 @@ export function estimatedOutputTokens(inputTokens: number, outputRatio: number, 
 }
 
 /**
- * A function that says what to put into `request.tokens`: the uncached prompt and, if asked for, the answer. The answer is estimated
- * from the whole prompt: what is cached does not shorten it. Until a request ends this is what detectors that count tokens go by.
- * Source: llm-d-router, inflight-load-producer.
+ * A function that says what to put into `request.tokens`: the uncached prompt and, if asked for, the answer. The answer
+ * is estimated from the whole prompt: what is cached does not shorten it. Until a request ends this is what detectors
+ * that count tokens go by. Source: llm-d-router, inflight-load-producer.
  * @throws FlowConfigError
  * @example
  * const estimate = tokenEstimator({ addEstimatedOutputTokens: true });

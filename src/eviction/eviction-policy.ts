@@ -31,9 +31,9 @@ export interface EvictionFilter {
 /**
  * Orders victims: negative when `a` is to be evicted before `b`.
  *
- * Contract: called only when a decision is made, so the order may follow what the requests have done since. NaN and exceptions are
- * reported as plugin errors and read as 0; ties fall to the newest.
- * Cost: O(evictable) comparisons for each decision. State: none.
+ * Contract: called only when a decision is made, so the order may follow what the requests have done since. NaN and
+ * exceptions are reported as plugin errors and read as 0; ties fall to the newest. Cost: O(evictable) comparisons for
+ * each decision. State: none.
  */
 export interface EvictionOrdering {
   readonly type: string;

@@ -114,8 +114,9 @@ export class InFlightEvictor<L extends Tracked<L>> {
   }
 
   /**
-   * The victims for the highest band of `waiting` (highest priority first) that saturation holds back, most dispensable first. They are
-   * tracked as leaving from now on. Returns nothing, O(priorities), unless a request may be evicted; O(evictable · log) for a decision.
+   * The victims for the highest band of `waiting` (highest priority first) that saturation holds back, most dispensable
+   * first. They are tracked as leaving from now on. Returns nothing, O(priorities), unless a request may be evicted;
+   * O(evictable · log) for a decision.
    */
   victims(waiting: readonly PriorityBand[], gauge: Gauge, inFlight: number, nowMs: number): L[] {
     if (!this.reclamation.isSettled(nowMs)) return [];
@@ -130,7 +131,13 @@ export class InFlightEvictor<L extends Tracked<L>> {
     return [];
   }
 
-  private decide(band: PriorityBand, saturation: number, reserve: Reserve | undefined, inFlight: number, nowMs: number): L[] {
+  private decide(
+    band: PriorityBand,
+    saturation: number,
+    reserve: Reserve | undefined,
+    inFlight: number,
+    nowMs: number,
+  ): L[] {
     const candidates: L[] = [];
     for (const [priority, peers] of this.evictable) {
       if (priority < band.priority) for (const { lease } of peers) candidates.push(lease);
@@ -152,7 +159,8 @@ export class InFlightEvictor<L extends Tracked<L>> {
 
   private lowestPriority(): number | undefined {
     let lowest: number | undefined;
-    for (const [priority, { size }] of this.evictable) if (size > 0 && (lowest === undefined || priority < lowest)) lowest = priority;
+    for (const [priority, { size }] of this.evictable)
+      if (size > 0 && (lowest === undefined || priority < lowest)) lowest = priority;
     return lowest;
   }
 

@@ -1,7 +1,8 @@
 /**
  * How many running requests to evict for a band that the gate holds back, and when to look again.
  *
- * Stop and wait: a decision is made only when every victim of the last one has been seen leaving and what it freed had time to show.
+ * Stop and wait: a decision is made only when every victim of the last one has been seen leaving and what it freed had
+ * time to show.
  *
  *     issued ──confirmed──► cooling for graceMs ──► forgotten
  *        └──timeoutMs──────►
@@ -64,8 +65,8 @@ export class Reclamation<Id> {
   }
 
   /**
-   * Requests to evict; 0 when none. The mean footprint `saturation / inFlight` is what one eviction frees; a saturation exactly at the
-   * ceiling still costs one, because the gate is strict.
+   * Requests to evict; 0 when none. The mean footprint `saturation / inFlight` is what one eviction frees; a saturation
+   * exactly at the ceiling still costs one, because the gate is strict.
    */
   size({ inFlight, evictable, saturation, ceiling }: Demand): number {
     const credit = saturation / inFlight;

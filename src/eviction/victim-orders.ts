@@ -30,7 +30,9 @@ export function leastProgress(): EvictionOrdering {
   };
 }
 
-/** Lowest priority, then the most tokens booked, then newest: the fewest requests are lost for the room that is needed. */
+/**
+ * Lowest priority, then the most tokens booked, then newest: the fewest requests are lost for the room that is needed.
+ */
 export function largestFootprint(): EvictionOrdering {
   return {
     type: 'largest-footprint-eviction-order-policy',

@@ -1,7 +1,8 @@
 /**
  * One attempt of a call, from its dispatch to an answer for the caller, or to the reason for another attempt.
  *
- * Invariant: the lease ends here, or goes with the body of the answer; nothing of an attempt that is given up reaches the caller.
+ * Invariant: the lease ends here, or goes with the body of the answer; nothing of an attempt that is given up reaches
+ * the caller.
  */
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
@@ -15,13 +16,19 @@ import { leasedStream, type UnreadCount } from './leased-stream.js';
 
 /**
  * - `answered`: for the caller; the lease goes with it.
- * - `refused`: the server refused because of load. `pass` makes the answer for the caller; without it the lease still has to end.
+ * - `refused`: the server refused because of load. `pass` makes the answer for the caller; without it the lease still
+ *   has to end.
  * - `evicted`: before there was an answer. The lease still has to end.
  * - `late`: no content token in time.
  */
 export type AttemptResult =
   | { readonly type: 'answered'; readonly response: Response }
-  | { readonly type: 'refused'; readonly waitMs: number | undefined; readonly pass: () => Response; readonly discard: () => void }
+  | {
+      readonly type: 'refused';
+      readonly waitMs: number | undefined;
+      readonly pass: () => Response;
+      readonly discard: () => void;
+    }
   | { readonly type: 'evicted' }
   | { readonly type: 'late' };
 
@@ -52,7 +59,10 @@ export class Attempt {
     this.firstTokenMs = mayRetry ? firstTokenMsOf(settings, call) : Number.POSITIVE_INFINITY;
   }
 
-  /** Rejects as fetch does: when the caller aborts, when there is no connection, when the head of the answer does not come in time. */
+  /**
+   * Rejects as fetch does: when the caller aborts, when there is no connection, when the head of the answer does not
+   * come in time.
+   */
   async run(): Promise<AttemptResult> {
     const { end } = this;
     try {
@@ -94,7 +104,8 @@ export class Attempt {
       return { type: 'answered', response: this.pass(response, body, held) };
     }
     lease.answered(response);
-    const awaitsToken = this.firstTokenMs < Number.POSITIVE_INFINITY && body !== undefined && isEventStream(response.headers);
+    const awaitsToken =
+      this.firstTokenMs < Number.POSITIVE_INFINITY && body !== undefined && isEventStream(response.headers);
     if (!awaitsToken) this.stop(this.tokenTimer);
     const held = awaitsToken ? (await readToFirstToken(body)).chunks : [];
     end.signal.throwIfAborted();
@@ -133,7 +144,9 @@ export class Attempt {
   }
 
   private timer(ms: number, reason: () => unknown): unknown {
-    return ms === Number.POSITIVE_INFINITY ? undefined : this.settings.clock.setTimeout(() => this.end.abort(reason()), ms);
+    return ms === Number.POSITIVE_INFINITY
+      ? undefined
+      : this.settings.clock.setTimeout(() => this.end.abort(reason()), ms);
   }
 
   private stop(timer: unknown): void {

@@ -2,9 +2,9 @@
 import type { EndpointView } from '../index.js';
 
 /**
- * The call's path and query at the endpoint's `url` label, else at its `address` label, else at its id, each with or without scheme and
- * path of its own. A path of its own stands before the call's, unless the call's begins with it: `https://host/v1` takes `/v1/models`
- * once.
+ * The call's path and query at the endpoint's `url` label, else at its `address` label, else at its id, each with or
+ * without scheme and path of its own. A path of its own stands before the call's, unless the call's begins with it:
+ * `https://host/v1` takes `/v1/models` once.
  * @throws TypeError when that makes no URL
  */
 export function endpointUrl({ id, labels }: EndpointView, url: string): URL {

@@ -1,6 +1,6 @@
 /**
- * One call of a fetch, as options see it: its target and its headers without the control headers, and what a JSON body says of its model.
- * A body is parsed at most once, when somebody asks for what is in it.
+ * One call of a fetch, as options see it: its target and its headers without the control headers, and what a JSON body
+ * says of its model. A body is parsed at most once, when somebody asks for what is in it.
  */
 import { controlHeaders } from '../adapters/http/index.js';
 import { isReplayable } from '../base/replayable-body.js';
@@ -25,7 +25,10 @@ export class FetchCall {
   readonly headers: Headers;
   /** As the caller gave it; of a `Request` its stream. */
   readonly body: unknown;
-  /** Aborts when the caller does not want the answer any more, or the client of the request that caused the call has left. */
+  /**
+   * Aborts when the caller does not want the answer any more, or the client of the request that caused the call has
+   * left.
+   */
   readonly signal: AbortSignal | undefined;
   /** The endpoints that it was sent to so far, in their order. */
   readonly tried: string[] = [];
@@ -43,7 +46,10 @@ export class FetchCall {
     for (const name of controlHeaders) this.headers.delete(name);
     this.body = init?.body ?? request?.body ?? undefined;
     // As for fetch, null takes away the signal of a Request.
-    this.signal = callerSignal(init?.signal === undefined ? request?.signal : (init.signal ?? undefined), contextSignal);
+    this.signal = callerSignal(
+      init?.signal === undefined ? request?.signal : (init.signal ?? undefined),
+      contextSignal,
+    );
   }
 
   /** The model that a JSON body names. */
@@ -88,11 +94,16 @@ export class FetchCall {
   }
 
   /** The options for fetch, for this URL and with these headers beside the caller's. */
-  request(url: string | URL, more: Readonly<Record<string, string>>, signal: AbortSignal): [string | URL | Request, RequestInit] {
+  request(
+    url: string | URL,
+    more: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): [string | URL | Request, RequestInit] {
     const headers = new Headers(this.headers);
     for (const [name, value] of Object.entries(more)) headers.set(name, value);
     const isRequest = typeof this.input === 'object' && 'url' in this.input;
-    const target = isRequest && this.input.url === String(url) ? this.input : isRequest ? new Request(url, this.input) : url;
+    const target =
+      isRequest && this.input.url === String(url) ? this.input : isRequest ? new Request(url, this.input) : url;
     return [target, { ...this.init, headers, signal }];
   }
 }

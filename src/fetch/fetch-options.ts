@@ -1,6 +1,14 @@
 /** The options of `flowFetch`, and how they are checked. */
 import type { AdapterGate, Classification, ErrorResponseOptions } from '../adapters/http/index.js';
-import { type Clock, type Duration, type EndpointView, FlowConfigError, realClock, type Schema, schemas } from '../index.js';
+import {
+  type Clock,
+  type Duration,
+  type EndpointView,
+  FlowConfigError,
+  realClock,
+  type Schema,
+  schemas,
+} from '../index.js';
 import type { FetchCall } from './fetch-call.js';
 
 /** The signature that every fetch has. */
@@ -21,17 +29,20 @@ export interface CallContext extends Partial<Classification> {
 
 export interface FetchTimeouts {
   /**
-   * A request for a stream that brings no content token within it, counted from its dispatch, is sent again while `retry.max` allows.
-   * Its bytes are held until the first content token then. @default none
+   * A request for a stream that brings no content token within it, counted from its dispatch, is sent again while
+   * `retry.max` allows. Its bytes are held until the first content token then. @default none
    */
   firstToken?: Duration | undefined;
   /** The same for single models, by the name in the request: reasoning models think for longer. */
   firstTokenByModel?: Readonly<Record<string, Duration>> | undefined;
-  /** From its dispatch to the head of the answer; for the last attempt of a stream in place of `firstToken`. @default none */
+  /**
+   * From its dispatch to the head of the answer; for the last attempt of a stream in place of `firstToken`.
+   * @default none
+   */
   firstByte?: Duration | undefined;
   /**
-   * The longest time in which nothing of an answer passes, be it that the server sends nothing or that the caller takes nothing. Then the
-   * answer is broken off, and the seat comes back. @default 5 minutes
+   * The longest time in which nothing of an answer passes, be it that the server sends nothing or that the caller takes
+   * nothing. Then the answer is broken off, and the seat comes back. @default 5 minutes
    */
   idle?: Duration | undefined;
 }
@@ -50,29 +61,45 @@ export interface MarkablePool {
 
 export interface FlowFetchOptions extends ErrorResponseOptions {
   /**
-   * Sends the request once it was dispatched. @default the platform's, looked up at each call; where the flow's own has taken its place,
-   * the one that was there when it was made
+   * Sends the request once it was dispatched. @default the platform's, looked up at each call; where the flow's own has
+   * taken its place, the one that was there when it was made
    */
   fetch?: Fetch | undefined;
-  /** Names the flow. What it leaves out comes from `context`. Synchronous; an exception rejects the call. @default the flow `default-flow`, priority 0 */
+  /**
+   * Names the flow. What it leaves out comes from `context`. Synchronous; an exception rejects the call.
+   * @default the flow `default-flow`, priority 0
+   */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
   /**
-   * Where `classify` is not at hand: an `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the
-   * call as the caller's own does. With the option `context` of an adapter it holds those of the request that caused the call.
+   * Where `classify` is not at hand: an `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal
+   * that aborts the call as the caller's own does. With the option `context` of an adapter it holds those of the
+   * request that caused the call.
    */
   context?: ContextStorage<CallContext> | undefined;
-  /** True for calls that need no lease. They go to `fetch` untouched: without a wait, and with all of their headers. @default none does */
+  /**
+   * True for calls that need no lease. They go to `fetch` untouched: without a wait, and with all of their headers.
+   * @default none does
+   */
   skip?: ((call: FetchCall) => boolean) | undefined;
-  /** Tokens to book for a request; undefined books none. @default the prompt at four bytes a token and the answer, for JSON bodies */
+  /**
+   * Tokens to book for a request; undefined books none.
+   * @default the prompt at four bytes a token and the answer, for JSON bodies
+   */
   estimate?: ((call: FetchCall) => number | undefined) | undefined;
   /** Whether answers are read for their usage while they pass. @default true */
   usage?: boolean | undefined;
   /** When a request is sent again without the caller's doing. `false` is never. */
   retry?: FetchRetry | false | undefined;
   timeouts?: FetchTimeouts | undefined;
-  /** `respond`: a drop is answered by the error contract. `throw`: the call rejects with a FlowControlError. @default 'respond' */
+  /**
+   * `respond`: a drop is answered by the error contract. `throw`: the call rejects with a FlowControlError.
+   * @default 'respond'
+   */
   onDrop?: 'respond' | 'throw' | undefined;
-  /** The URL for an endpoint of the pool. @default the call's path and query at the endpoint's `url` or `address` label, else at its id */
+  /**
+   * The URL for an endpoint of the pool.
+   * @default the call's path and query at the endpoint's `url` or `address` label, else at its id
+   */
   route?: ((endpoint: EndpointView, call: FetchCall) => string | URL) | undefined;
   /** Headers for an endpoint of the pool, beside the caller's and in their place: its API key. */
   headersFor?: ((endpoint: EndpointView, call: FetchCall) => Readonly<Record<string, string>>) | undefined;
@@ -95,7 +122,8 @@ export interface FetchSettings extends Omit<FlowFetchOptions, 'usage' | 'retry' 
   readonly clock: Clock;
 }
 
-const { callable, clock, durationAboveZero, element, flag, integer, object, objectWith, oneOf, optional, orEmpty } = schemas;
+const { callable, clock, durationAboveZero, element, flag, integer, object, objectWith, oneOf, optional, orEmpty } =
+  schemas;
 const { positiveDuration, positiveInteger, record } = schemas;
 
 /** Their parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
@@ -104,13 +132,18 @@ const responseOption = optional(element<never>((given) => given as never));
 /** Longer than any server pauses that is still at work. */
 export const longestIdleMs = 300_000;
 
-const retrySchema = object({ max: optional(integer({ from: 0 }), 1), maxWaitMs: optional(integer({ from: 0 }), 60_000) });
+const retrySchema = object({
+  max: optional(integer({ from: 0 }), 1),
+  maxWaitMs: optional(integer({ from: 0 }), 60_000),
+});
 const never = { max: 0, maxWaitMs: 0 };
 
 const optionsSchema: Schema<FetchSettings> = object({
   fetch: optional(callable<Fetch>()),
   classify: optional(callable<NonNullable<FlowFetchOptions['classify']>>()),
-  context: optional(objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore')),
+  context: optional(
+    objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
+  ),
   skip: optional(callable<NonNullable<FlowFetchOptions['skip']>>()),
   estimate: optional(callable<NonNullable<FlowFetchOptions['estimate']>>()),
   usage: optional(flag(), true),
@@ -138,7 +171,11 @@ const optionsSchema: Schema<FetchSettings> = object({
 /** @throws FlowConfigError for what is no controller. */
 export function checkGate(gate: Partial<AdapterGate> | null | undefined, subject: string): void {
   if (typeof gate?.enqueue === 'function') return;
-  const issue = { path: 'flow', expected: 'a FlowController, or what has its enqueue', got: schemas.describeValue(gate) };
+  const issue = {
+    path: 'flow',
+    expected: 'a FlowController, or what has its enqueue',
+    got: schemas.describeValue(gate),
+  };
   throw new FlowConfigError(subject, [issue]);
 }
 
@@ -152,5 +189,7 @@ export function checkOptions(gate: Partial<AdapterGate> | null | undefined, opti
 export function firstTokenMsOf({ timeouts }: Pick<FetchSettings, 'timeouts'>, { isStream, model }: FetchCall): number {
   if (!isStream) return Number.POSITIVE_INFINITY;
   const { firstToken, firstTokenByModel } = timeouts;
-  return model !== undefined && Object.hasOwn(firstTokenByModel, model) ? (firstTokenByModel[model] ?? firstToken) : firstToken;
+  return model !== undefined && Object.hasOwn(firstTokenByModel, model)
+    ? (firstTokenByModel[model] ?? firstToken)
+    : firstToken;
 }

@@ -1,5 +1,6 @@
 /**
- * A fetch whose requests wait for their turn: in front of hosted models, or of model servers, in the process that calls them.
+ * A fetch whose requests wait for their turn: in front of hosted models, or of model servers, in the process that calls
+ * them.
  *
  *   classify → enqueue ─┬─ Dispatched → attempt ─┬─ answered → the answer, whose body holds the lease
  *                 ▲     └─ drop → answer or error └─ evicted, refused, late ─┐
@@ -13,10 +14,25 @@ import {
   toHttpResponse,
 } from '../adapters/http/index.js';
 import { pause } from '../base/pause.js';
-import { type Drop, FlowConfigError, FlowControlError, type FlowKey, type Lease, type Outcome, schemas, tokenEstimator } from '../index.js';
+import {
+  type Drop,
+  FlowConfigError,
+  FlowControlError,
+  type FlowKey,
+  type Lease,
+  type Outcome,
+  schemas,
+  tokenEstimator,
+} from '../index.js';
 import { Attempt, type AttemptResult } from './attempt.js';
 import { FetchCall } from './fetch-call.js';
-import { type CallContext, checkOptions, type Fetch, type FetchSettings, type FlowFetchOptions } from './fetch-options.js';
+import {
+  type CallContext,
+  checkOptions,
+  type Fetch,
+  type FetchSettings,
+  type FlowFetchOptions,
+} from './fetch-options.js';
 
 /** The request that policies see, in `item.request`: the call in `req`, its model and its size. */
 export interface FetchRequest extends HttpFlowRequest<FetchCall> {
@@ -30,7 +46,10 @@ export interface FetchRequest extends HttpFlowRequest<FetchCall> {
 
 /** Counts of what happened to requests since the fetch was made. */
 export interface FetchCounts {
-  /** Answers that nobody read or cancelled, and whose seat came back when they were collected. A caller forgets them; see the docs. */
+  /**
+   * Answers that nobody read or cancelled, and whose seat came back when they were collected. A caller forgets them;
+   * see the docs.
+   */
   readonly unread: number;
   /** Attempts that were given up for another one. */
   readonly retried: number;
@@ -45,10 +64,11 @@ const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 const bytesPerToken = 4;
 
 /**
- * A fetch for the clients of model APIs: `new OpenAI({ fetch: flowFetch(flow) })`. It waits for a lease, sends the request, to the
- * lease's endpoint where there is a pool, and passes the answer on as it comes while it reads its usage. The seat is given back when the
- * body has ended, was cancelled or failed. A drop is an answer with the status of the error contract, `Retry-After` and `retry-after-ms`,
- * so that the client's own retries work; a caller that aborts gets its own reason, as from fetch.
+ * A fetch for the clients of model APIs: `new OpenAI({ fetch: flowFetch(flow) })`. It waits for a lease, sends the
+ * request, to the lease's endpoint where there is a pool, and passes the answer on as it comes while it reads its
+ * usage. The seat is given back when the body has ended, was cancelled or failed. A drop is an answer with the status
+ * of the error contract, `Retry-After` and `retry-after-ms`, so that the client's own retries work; a caller that
+ * aborts gets its own reason, as from fetch.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example
@@ -60,7 +80,8 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
   // The clients of all providers find the message there; Dynamo's contract has a body of its own.
   const { body = settings.contract === 'dynamo' ? undefined : 'openai' } = settings;
   const responseOptions: ErrorResponseOptions = { ...settings, body };
-  // Where this fetch has taken the platform's place, what it sends comes back to it: that has its seat, and goes to what was there before.
+  // Where this fetch has taken the platform's place, what it sends comes back to it: that has its seat, and goes to
+  // what was there before.
   const platform = globalThis.fetch;
   const sent = new WeakSet<AbortSignal>();
 
@@ -139,11 +160,8 @@ function describe(
   settings: FetchSettings,
   context: CallContext | undefined,
 ): { readonly request: FetchRequest; readonly key: FlowKey } {
-  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = classified(
-    call,
-    settings,
-    context,
-  );
+  const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } =
+    classified(call, settings, context);
   const { byteSize, signal, model, maxOutputTokens } = call;
   const named = tokens ?? settings.estimate?.(call);
   const isOwn = tokens === undefined && settings.estimate === undefined;

@@ -1,6 +1,17 @@
-/** `headgate/fetch`: a fetch whose requests wait for their turn, for the clients of model APIs. Runs wherever fetch does. */
+/**
+ * `headgate/fetch`: a fetch whose requests wait for their turn, for the clients of model APIs. Runs wherever fetch
+ * does.
+ */
 export type { AdapterGate, Classification, HttpFlowRequest, PlacementHints } from '../adapters/http/index.js';
 export { elsewhere } from './elsewhere.js';
 export type { FetchCall } from './fetch-call.js';
-export type { CallContext, ContextStorage, Fetch, FetchRetry, FetchTimeouts, FlowFetchOptions, MarkablePool } from './fetch-options.js';
+export type {
+  CallContext,
+  ContextStorage,
+  Fetch,
+  FetchRetry,
+  FetchTimeouts,
+  FlowFetchOptions,
+  MarkablePool,
+} from './fetch-options.js';
 export { type FetchCounts, type FetchRequest, type FlowFetch, flowFetch } from './flow-fetch.js';

@@ -1,6 +1,7 @@
 /**
- * The end of one lease. Invariant: the lease is released exactly once, at whichever comes first: the end of the answer, its cancelling or
- * failure, the caller's abort, an eviction, a time limit, or the collection of an answer that nobody read.
+ * The end of one lease. Invariant: the lease is released exactly once, at whichever comes first: the end of the answer,
+ * its cancelling or failure, the caller's abort, an eviction, a time limit, or the collection of an answer that nobody
+ * read.
  *
  *   caller's signal ─┐
  *   lease.signal ────┼─► abort ─► signal (of the work) ─► settle ─► usage told, lease released, listeners gone
@@ -47,8 +48,8 @@ export class LeaseEnd<T> {
   }
 
   /**
-   * Stops the work. Once there is an answer, the seat is given back at once; before that the work itself tells that it has ended, and
-   * an evicted request may be put back into the queue.
+   * Stops the work. Once there is an answer, the seat is given back at once; before that the work itself tells that it
+   * has ended, and an evicted request may be put back into the queue.
    */
   abort(reason: unknown): void {
     if (this.isOver) return;

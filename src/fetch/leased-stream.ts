@@ -1,9 +1,11 @@
 /**
- * A stream that passes through untouched while it holds a lease. Reads ahead of nobody: a chunk is taken when one is asked for.
+ * A stream that passes through untouched while it holds a lease. Reads ahead of nobody: a chunk is taken when one is
+ * asked for.
  *
- * Invariant: nothing that outlives the reader refers to the stream, so that one that nobody reads can be collected; the lease is given
- * back then. The lease end, the source's reader and the registry know nothing of the stream. The registry lets go of the lease end when
- * that is over: the reason of a caller that left may refer to the stream, be it by the stack of an error.
+ * Invariant: nothing that outlives the reader refers to the stream, so that one that nobody reads can be collected; the
+ * lease is given back then. The lease end, the source's reader and the registry know nothing of the stream. The
+ * registry lets go of the lease end when that is over: the reason of a caller that left may refer to the stream, be it
+ * by the stack of an error.
  */
 import type { LeaseEnd } from './lease-end.js';
 

@@ -1,5 +1,6 @@
 /**
- * May a band dispatch now? The gate compares the saturation with the band's ceiling, and contains every fault of foreign code.
+ * May a band dispatch now? The gate compares the saturation with the band's ceiling, and contains every fault of
+ * foreign code.
  *
  * Invariant: an empty pool dispatches nothing; ceilings never rise as priority falls.
  */
@@ -81,7 +82,13 @@ export class Gate {
   /** Detectors that judge single bands; undefined while no band has its own. */
   private own: OwnDetectors | undefined = undefined;
 
-  constructor(pool: PoolView, bands: BandRegistry, errors: PluginErrorSink, options: GateOptions, onAnnounced: () => void) {
+  constructor(
+    pool: PoolView,
+    bands: BandRegistry,
+    errors: PluginErrorSink,
+    options: GateOptions,
+    onAnnounced: () => void,
+  ) {
     this.pool = pool;
     this.members = pool instanceof AvailablePool ? pool : undefined;
     this.bands = bands;
@@ -162,7 +169,10 @@ export class Gate {
     return this.shared.read(this.pool, nowMs);
   }
 
-  /** True when no endpoint can be had: there is none, each is ill, draining or marked, or the shared detector is blind to all. Mostly O(1). */
+  /**
+   * True when no endpoint can be had: there is none, each is ill, draining or marked, or the shared detector is blind
+   * to all. Mostly O(1).
+   */
   isPoolEmpty(nowMs: number): boolean {
     if (this.members === undefined) return false;
     this.members.refresh(nowMs);
@@ -208,7 +218,10 @@ export class Gate {
     return this.shared.seatsOf(endpoint, nowMs);
   }
 
-  /** The part of `endpoints` that has room for this very request. When there is none, `roomAtMs` says when to look again. */
+  /**
+   * The part of `endpoints` that has room for this very request. When there is none, `roomAtMs` says when to look
+   * again.
+   */
   withRoomFor(
     endpoints: readonly EndpointView[],
     item: WaitingItem,
@@ -225,8 +238,15 @@ export class Gate {
     return roomy;
   }
 
-  /** The room that the request waits for; undefined when its detector does not judge single requests, or does not say. */
-  waitOf(endpoints: readonly EndpointView[], item: WaitingItem, band: PriorityBand | undefined, nowMs: number): RequestWait | undefined {
+  /**
+   * The room that the request waits for; undefined when its detector does not judge single requests, or does not say.
+   */
+  waitOf(
+    endpoints: readonly EndpointView[],
+    item: WaitingItem,
+    band: PriorityBand | undefined,
+    nowMs: number,
+  ): RequestWait | undefined {
     if (endpoints.length === 0) return undefined;
     return (band === undefined ? this.shared : this.detectorOf(band)).waitOf(endpoints, item, nowMs);
   }
@@ -237,7 +257,10 @@ export class Gate {
     return all.length === 0 ? undefined : sumOfQuotas(all);
   }
 
-  /** The sessions of all detectors that limit some; undefined when none does. O(queues that are held back) where one does. */
+  /**
+   * The sessions of all detectors that limit some; undefined when none does. O(queues that are held back) where one
+   * does.
+   */
   sessions(nowMs: number): SessionFigures | undefined {
     const tellers = this.detectors().filter((detector) => detector.has('sessions'));
     if (tellers.length === 0) return undefined;
@@ -246,7 +269,10 @@ export class Gate {
     return all.length === 0 ? undefined : sumOfSessions(all);
   }
 
-  /** Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge the same pool. */
+  /**
+   * Tells the detectors and the usage-limit policy of a dispatch. Every detector hears of every seat: all of them judge
+   * the same pool.
+   */
   dispatched(endpoint: EndpointView, seat: SeatView, nowMs: number): void {
     this.seatTaken(endpoint, seat, nowMs);
     try {
@@ -334,7 +360,8 @@ export class Gate {
 
   private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {
     return (
-      known.find((each) => each.detector === detector) ?? new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced)
+      known.find((each) => each.detector === detector) ??
+      new GuardedDetector(detector, this.options.gate, this.errors, this.onAnnounced)
     );
   }
 

@@ -1,6 +1,6 @@
 /**
- * One detector as the gate reads it: an exception, or an answer out of range, is reported and read as the fail value; hysteresis is
- * applied to the rest.
+ * One detector as the gate reads it: an exception, or an answer out of range, is reported and read as the fail value;
+ * hysteresis is applied to the rest.
  */
 
 import { textOf } from '../base/faults/foreign-values.js';
@@ -38,7 +38,12 @@ export class GuardedDetector {
   private settings: GuardedDetectorSettings;
   private readonly guard: PluginGuard;
 
-  constructor(detector: SaturationDetector, settings: GuardedDetectorSettings, errors: PluginErrorSink, onAnnounced: () => void) {
+  constructor(
+    detector: SaturationDetector,
+    settings: GuardedDetectorSettings,
+    errors: PluginErrorSink,
+    onAnnounced: () => void,
+  ) {
     this.detector = detector;
     this.settings = settings;
     this.guard = new PluginGuard('saturationDetector', detector, errors);
@@ -174,7 +179,10 @@ export class GuardedDetector {
     return undefined;
   }
 
-  /** The sessions that the detector limits; undefined when it limits none. `held`: the first request of each queue that is held back. */
+  /**
+   * The sessions that the detector limits; undefined when it limits none. `held`: the first request of each queue that
+   * is held back.
+   */
   sessions(held: readonly ItemView[], nowMs: number): SessionFigures | undefined {
     try {
       if (this.detector.sessions === undefined) return undefined;
@@ -189,7 +197,12 @@ export class GuardedDetector {
   }
 
   /** Tells the detector of a seat, where it hears of that. */
-  tell(news: 'dispatched' | 'reported' | 'released' | 'sessionEnded', endpoint: EndpointView, nowMs: number, seat: SeatView): void {
+  tell(
+    news: 'dispatched' | 'reported' | 'released' | 'sessionEnded',
+    endpoint: EndpointView,
+    nowMs: number,
+    seat: SeatView,
+  ): void {
     try {
       if (this.detector[news] === undefined) return;
       const answer: unknown = this.detector[news](endpoint, nowMs, seat);
@@ -219,11 +232,15 @@ export class GuardedDetector {
     this.unsubscribe = undefined;
   }
 
-  /** The pool as far as the detector can judge it. The same part is the same object, for detectors that remember what they worked out. */
+  /**
+   * The pool as far as the detector can judge it. The same part is the same object, for detectors that remember what
+   * they worked out.
+   */
   private visiblePart(pool: PoolView, nowMs: number): PoolView {
     const endpoints = this.visible(pool.endpoints, nowMs);
     if (endpoints === pool.endpoints) return pool;
-    const isSame = this.part !== undefined && this.part.version === pool.version && hasSameMembers(this.part.endpoints, endpoints);
+    const isSame =
+      this.part !== undefined && this.part.version === pool.version && hasSameMembers(this.part.endpoints, endpoints);
     if (!isSame) this.part = new VisiblePart(endpoints, pool.version);
     return this.part as VisiblePart;
   }

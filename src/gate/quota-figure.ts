@@ -20,7 +20,10 @@ export interface QuotaFigure {
   readonly restsForMs: number;
   /** True when answers told of it; false for what is configured. */
   readonly isLearnt: boolean;
-  /** True when other processes take from it too: `used` is then what all of them took, as far as it is known here. @default false */
+  /**
+   * True when other processes take from it too: `used` is then what all of them took, as far as it is known here.
+   * @default false
+   */
   readonly isShared?: boolean;
 }
 

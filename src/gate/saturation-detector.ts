@@ -21,30 +21,36 @@ export interface RequestWait {
 /**
  * Tells how full the pool of model servers is.
  *
- * Contract: `saturation` returns 0 for idle, 1 for full, more for overload. NaN, infinities, negative numbers and exceptions are
- * reported as plugin errors and read as the gate's `failValue`. An empty pool never dispatches, whatever a detector says of it.
- * Cost: asked once for every request released, and once for every arrival that finds the gate closed.
- * State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind. One that takes over from
- * another, or joins it, hears of the release of seats whose dispatch it never saw; `pool` has the true counts.
+ * Contract: `saturation` returns 0 for idle, 1 for full, more for overload. NaN, infinities, negative numbers and
+ * exceptions are reported as plugin errors and read as the gate's `failValue`. An empty pool never dispatches, whatever
+ * a detector says of it. Cost: asked once for every request released, and once for every arrival that finds the gate
+ * closed. State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind. One
+ * that takes over from another, or joins it, hears of the release of seats whose dispatch it never saw; `pool` has the
+ * true counts.
  */
 export interface SaturationDetector {
   readonly type: string;
   saturation(pool: PoolView, nowMs: number): number;
   /**
-   * Those of `endpoints`, some of the pool's, that have room for one more request; an empty answer says that none has. The picker chooses
-   * among them. When there are none the option `headroom` decides: the request waits, or all of `endpoints` are candidates.
+   * Those of `endpoints`, some of the pool's, that have room for one more request; an empty answer says that none has.
+   * The picker chooses among them. When there are none the option `headroom` decides: the request waits, or all of
+   * `endpoints` are candidates.
    */
   filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
   /**
-   * For detectors that judge each request by itself, such as quotas: those of `endpoints` that have room for this request now. Unlike
-   * `filter` it is binding, whatever `headroom` says: a request for which there is none waits.
+   * For detectors that judge each request by itself, such as quotas: those of `endpoints` that have room for this
+   * request now. Unlike `filter` it is binding, whatever `headroom` says: a request for which there is none waits.
    */
   withRoomFor?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[];
-  /** Goes with `withRoomFor`: when one of `endpoints`, of which none has room for the request, will have some. The gate looks again then. */
+  /**
+   * Goes with `withRoomFor`: when one of `endpoints`, of which none has room for the request, will have some. The gate
+   * looks again then.
+   */
   waitOf?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait;
   /**
-   * The session of a request, for detectors that let turns of some sessions pass and others not; undefined for none. Requests of different
-   * sessions then queue apart, as with `holBlocking: 'none'`. Asked once for each request; the answer must not change while it waits.
+   * The session of a request, for detectors that let turns of some sessions pass and others not; undefined for none.
+   * Requests of different sessions then queue apart, as with `holBlocking: 'none'`. Asked once for each request; the
+   * answer must not change while it waits.
    */
   sessionOf?(item: ItemView): string | undefined;
   /** The host ended the session of a request that runs, or ran, in this seat: see `lease.endSession`. */
@@ -52,31 +58,32 @@ export interface SaturationDetector {
   /** Quotas, for pages and exporters. */
   quotas?(nowMs: number): QuotaFigures;
   /**
-   * Sessions, for pages and exporters. `held` has the first request of each queue that is held back, whatever it waits for. Asked when
-   * somebody looks.
+   * Sessions, for pages and exporters. `held` has the first request of each queue that is held back, whatever it waits
+   * for. Asked when somebody looks.
    */
   sessions?(held: readonly ItemView[], nowMs: number): SessionFigures;
   /**
-   * True for an endpoint of which it can tell nothing and which it would count as full, such as one without fresh metrics. Such an endpoint
-   * is no capacity: it is left out of the pool that `saturation` sees, and gets no requests. O(1); asked for each endpoint at each reading.
+   * True for an endpoint of which it can tell nothing and which it would count as full, such as one without fresh
+   * metrics. Such an endpoint is no capacity: it is left out of the pool that `saturation` sees, and gets no requests.
+   * O(1); asked for each endpoint at each reading.
    */
   isBlindTo?(endpoint: EndpointView, nowMs: number): boolean;
   /**
-   * Requests that fit at the endpoint now, for readers that show `6 of 8`; undefined where it goes by something else. Asked when somebody
-   * looks.
+   * Requests that fit at the endpoint now, for readers that show `6 of 8`; undefined where it goes by something else.
+   * Asked when somebody looks.
    */
   seatsOf?(endpoint: EndpointView, nowMs: number): number | undefined;
   /**
-   * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns the way to stop.
-   * Dispatch, release, and changes of the pool or its metrics are seen anyway. A detector without `subscribe` is asked again by a
-   * timer while requests wait before a closed gate.
+   * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns the way to
+   * stop. Dispatch, release, and changes of the pool or its metrics are seen anyway. A detector without `subscribe` is
+   * asked again by a timer while requests wait before a closed gate.
    */
   subscribe?(listener: () => void): () => void;
   /** True when it reads what endpoints report, so that a controller without a pool would never open its gate. */
   readonly needsPool?: true;
   /**
-   * True while its last reading stands in for one that could not be had: the gate then looks again by a timer, also where the detector
-   * announces its changes.
+   * True while its last reading stands in for one that could not be had: the gate then looks again by a timer, also
+   * where the detector announces its changes.
    */
   readonly isGuessing?: boolean;
   /** A request took a seat at `endpoint`. */
@@ -89,7 +96,10 @@ export interface SaturationDetector {
   released?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
 }
 
-/** A detector in its shortest form. It is called once with an empty pool when a controller is made, to tell it from a factory. */
+/**
+ * A detector in its shortest form. It is called once with an empty pool when a controller is made, to tell it from a
+ * factory.
+ */
 export type SaturationFunction = (pool: PoolView, nowMs: number) => number;
 
 export const saturationDetectorShape: PluginShape<SaturationDetector> = {
@@ -116,9 +126,17 @@ export const saturationDetectorShape: PluginShape<SaturationDetector> = {
 
 /** Finds the detectors that the parameters of a composite name. */
 export interface DetectorReferences {
-  /** @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported already. */
+  /**
+   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported
+   * already.
+   */
   resolve(kind: 'saturationDetector', name: string): SaturationDetector;
 }
 
 /** How files get one. */
-export type DetectorDefinition<P = object> = PolicyDefinition<'saturationDetector', P, SaturationDetector, DetectorReferences>;
+export type DetectorDefinition<P = object> = PolicyDefinition<
+  'saturationDetector',
+  P,
+  SaturationDetector,
+  DetectorReferences
+>;

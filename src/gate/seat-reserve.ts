@@ -1,9 +1,10 @@
 /**
  * Room that stays free for important requests because running ones had to be evicted for them.
  *
- * Without it a seat that was taken back goes to dispensable work as soon as its request ends, and is taken back again by the next
- * important one: work is begun and thrown away. The reserve is as large as what was evicted within the last `windowMs`, so that it grows
- * while evictions go on, and is gone that long after the last one. No band is held below half of its ceiling by it.
+ * Without it a seat that was taken back goes to dispensable work as soon as its request ends, and is taken back again
+ * by the next important one: work is begun and thrown away. The reserve is as large as what was evicted within the last
+ * `windowMs`, so that it grows while evictions go on, and is gone that long after the last one. No band is held below
+ * half of its ceiling by it.
  *
  * Invariant: a band finds reserved what was evicted for bands above it, nothing else.
  */
@@ -38,7 +39,10 @@ export class SeatReserve {
     if (ended > 0) evictions.splice(0, ended);
   }
 
-  /** The saturation up to which a band may dispatch: its ceiling less the reserve of those above, and at least half of its ceiling. */
+  /**
+   * The saturation up to which a band may dispatch: its ceiling less the reserve of those above, and at least half of
+   * its ceiling.
+   */
   limit(priority: number, ceiling: number): number {
     let kept = 0;
     for (const eviction of this.evictions) if (eviction.priority > priority) kept += eviction.credit;

@@ -9,7 +9,10 @@ export interface ServerAnswer {
   readonly status: number;
   /** A web `Headers`, Node's `IncomingMessage.headers`, or a plain object with names in any case. */
   readonly headers: HeaderSource;
-  /** The text of a refusal, where the host has read it: some servers say there how long to wait. Anything else is ignored. */
+  /**
+   * The text of a refusal, where the host has read it: some servers say there how long to wait. Anything else is
+   * ignored.
+   */
   readonly body?: unknown;
 }
 

@@ -7,8 +7,23 @@ import type { QuotaFigure, QuotaFigures } from './quota-figure.js';
 import type { SessionFigures } from './session-figures.js';
 
 const quotaCounts = ['unreported', 'ignoredReports', 'ignoredFigures', 'refusals'] as const;
-const quotaNumbers = ['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs'] as const satisfies (keyof QuotaFigure)[];
-const sessionNumbers = ['resident', 'idle', 'maxSessions', 'waiting', 'tokens', 'expired'] as const satisfies (keyof SessionFigures)[];
+const quotaNumbers = [
+  'limit',
+  'perMs',
+  'used',
+  'reserved',
+  'resetsInMs',
+  'waitMs',
+  'restsForMs',
+] as const satisfies (keyof QuotaFigure)[];
+const sessionNumbers = [
+  'resident',
+  'idle',
+  'maxSessions',
+  'waiting',
+  'tokens',
+  'expired',
+] as const satisfies (keyof SessionFigures)[];
 
 /** A copy; undefined for what are no figures of quotas. Throws for values that cannot be read. */
 export function readQuotas(answer: unknown): QuotaFigures | undefined {
@@ -26,13 +41,18 @@ export function sumOfQuotas(all: readonly QuotaFigures[]): QuotaFigures {
 }
 
 export function sumOfSessions(all: readonly SessionFigures[]): SessionFigures {
-  const elsewhere = all.map((each) => each.elsewhere).filter((count) => typeof count === 'number' && count >= 0) as number[];
+  const elsewhere = all
+    .map((each) => each.elsewhere)
+    .filter((count) => typeof count === 'number' && count >= 0) as number[];
   const sums = sumOf(all, sessionNumbers);
   return elsewhere.length === 0 ? sums : { ...sums, elsewhere: elsewhere.reduce((sum, count) => sum + count, 0) };
 }
 
 function sumOf<K extends string>(all: readonly Readonly<Record<K, number>>[], names: readonly K[]): Record<K, number> {
-  return Object.fromEntries(names.map((name) => [name, all.reduce((sum, each) => sum + each[name], 0)])) as Record<K, number>;
+  return Object.fromEntries(names.map((name) => [name, all.reduce((sum, each) => sum + each[name], 0)])) as Record<
+    K,
+    number
+  >;
 }
 
 function isQuota(value: unknown): boolean {

@@ -1,4 +1,7 @@
-/** Errors of the gateway itself, in the body that clients of OpenAI's interface parse. Drops have bodies of their own, by contract. */
+/**
+ * Errors of the gateway itself, in the body that clients of OpenAI's interface parse. Drops have bodies of their own,
+ * by contract.
+ */
 import type { ServerResponse } from 'node:http';
 
 /** An answer that the client can act on. `message` is shown to it. */
@@ -25,8 +28,17 @@ export function sendError(res: ServerResponse, { status, code, message, headers 
   sendJson(res, status, { error: { message, type, param: null, code } }, headers);
 }
 
-export function sendJson(res: ServerResponse, status: number, body: unknown, headers: Readonly<Record<string, string>> = {}): void {
+export function sendJson(
+  res: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): void {
   const text = JSON.stringify(body);
-  const own = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text), 'cache-control': 'no-store' };
+  const own = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+  };
   res.writeHead(status, { ...own, ...headers }).end(text);
 }

@@ -1,13 +1,17 @@
 /**
- * Servers without metrics under a detector that reads metrics: nothing would ever be dispatched. Where the file names no detector, one
- * that counts requests in flight takes over until a server reports; where it names one, the log says what is wrong.
+ * Servers without metrics under a detector that reads metrics: nothing would ever be dispatched. Where the file names
+ * no detector, one that counts requests in flight takes over until a server reports; where it names one, the log says
+ * what is wrong.
  */
 import { concurrencyDetector, type SaturationDetector } from '../index.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { GatewayLog } from './gateway-log.js';
 import type { LoadReports } from './watch-upstreams.js';
 
-/** Requests in flight on a server of weight 1 of which nothing is known: few enough for a small one, enough to keep a large one busy. */
+/**
+ * Requests in flight on a server of weight 1 of which nothing is known: few enough for a small one, enough to keep a
+ * large one busy.
+ */
 const fallbackConcurrency = 16;
 
 export class BlindDetector implements LoadReports {
@@ -54,6 +58,8 @@ export class BlindDetector implements LoadReports {
 
   private get detector(): SaturationDetector {
     const { saturationDetector } = this.config.flow;
-    return typeof saturationDetector === 'function' ? { type: 'function', saturation: saturationDetector } : saturationDetector;
+    return typeof saturationDetector === 'function'
+      ? { type: 'function', saturation: saturationDetector }
+      : saturationDetector;
   }
 }

@@ -1,8 +1,9 @@
 /**
- * Receives bodies: up to a limit for each, up to a limit for all that are being received, of which no sender gets more than a share,
- * and only from clients that go on sending.
+ * Receives bodies: up to a limit for each, up to a limit for all that are being received, of which no sender gets more
+ * than a share, and only from clients that go on sending.
  *
- * Invariant: what counts is what has arrived. A client that announces much and sends nothing holds nothing, and not for long.
+ * Invariant: what counts is what has arrived. A client that announces much and sends nothing holds nothing, and not for
+ * long.
  */
 import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -59,13 +60,15 @@ export class BodyReader {
    * @throws (rejects) what `receive` fails with
    */
   read(req: IncomingMessage, sender: string, mostBytes?: number): Promise<Buffer> {
-    return new Promise((resolve, reject) => this.receive(req, { sender, mostBytes, look: undefined, done: resolve, fail: reject }));
+    return new Promise((resolve, reject) =>
+      this.receive(req, { sender, mostBytes, look: undefined, done: resolve, fail: reject }),
+    );
   }
 
   /**
-   * The whole body, without a promise: most bodies are there as soon as they are asked for. Either `done` or `fail` is called, once.
-   * It fails with ApiError 408 when the client stops sending, 413 when the body is too large, 503 when all together are; with what
-   * `look` throws, and with what the stream fails with when the client leaves.
+   * The whole body, without a promise: most bodies are there as soon as they are asked for. Either `done` or `fail` is
+   * called, once. It fails with ApiError 408 when the client stops sending, 413 when the body is too large, 503 when
+   * all together are; with what `look` throws, and with what the stream fails with when the client leaves.
    */
   receive(req: IncomingMessage, { sender, mostBytes, look, done, fail }: Receiver): void {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
@@ -96,11 +99,16 @@ export class BodyReader {
   }
 
   /**
-   * A body as it was before it was packed. What it unpacks to is booked while it does, and stops at the limit: a small body can be packed
-   * from a thousand times its size.
+   * A body as it was before it was packed. What it unpacks to is booked while it does, and stops at the limit: a small
+   * body can be packed from a thousand times its size.
    * @throws ApiError 400 for what is not packed so, 413, 503
    */
-  async unpack(packed: Buffer, encoding: ContentEncoding, sender: string, look: (chunk: Buffer) => void): Promise<Buffer> {
+  async unpack(
+    packed: Buffer,
+    encoding: ContentEncoding,
+    sender: string,
+    look: (chunk: Buffer) => void,
+  ): Promise<Buffer> {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
     const share = this.shareFor(maxRequestBytes);
     const chunks: Buffer[] = [];

@@ -6,14 +6,18 @@ import type { Drop, Lease } from '../index.js';
 import type { SenderConfig } from './gateway-config.js';
 import type { GenerationBody } from './generation-body.js';
 
-/** Where a request keeps its call: a property costs less than an entry in a WeakMap, to write, to read and to collect. */
+/**
+ * Where a request keeps its call: a property costs less than an entry in a WeakMap, to write, to read and to collect.
+ */
 const callKey: unique symbol = Symbol('call');
 
 export interface GatewayHttpRequest extends WithFlow<IncomingMessage> {
   [callKey]?: Call;
 }
 
-/** The call of a request, as policies and adapters hand the request back; undefined for what a host enqueued by itself. */
+/**
+ * The call of a request, as policies and adapters hand the request back; undefined for what a host enqueued by itself.
+ */
 export function knownCallOf(req: NodeRequest | undefined): Call | undefined {
   return (req as GatewayHttpRequest | undefined)?.[callKey];
 }

@@ -3,7 +3,10 @@ import type { GatewayConfig } from './gateway-config.js';
 
 type Tree = Readonly<Record<string, unknown>>;
 
-/** One each, such as `timeouts.idleMs: 60000 → 30000`, `upstreams[gpu-2]: added`, `admin.token: changed`. Empty: they are the same. */
+/**
+ * One each, such as `timeouts.idleMs: 60000 → 30000`, `upstreams[gpu-2]: added`, `admin.token: changed`. Empty: they
+ * are the same.
+ */
 export function changesBetween(before: GatewayConfig, after: GatewayConfig): string[] {
   const changes: string[] = [];
   compare('', describable(before), describable(after), changes);
@@ -35,7 +38,9 @@ function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null;
 }
 
-/** Entries of lists by the name that they go by, so that one which is put in between does not change all that follow. */
+/**
+ * Entries of lists by the name that they go by, so that one which is put in between does not change all that follow.
+ */
 function named(tree: Tree): Tree {
   if (!Array.isArray(tree)) return tree;
   const entries: Record<string, unknown> = {};

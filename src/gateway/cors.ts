@@ -24,7 +24,12 @@ export function allowOrigin(cors: CorsConfig | undefined, req: IncomingMessage, 
 }
 
 /** Answers OPTIONS: with what an allowed origin may do, and with the methods of the path in any case. */
-export function answerOptions(cors: CorsConfig | undefined, req: IncomingMessage, res: ServerResponse, methods: string): void {
+export function answerOptions(
+  cors: CorsConfig | undefined,
+  req: IncomingMessage,
+  res: ServerResponse,
+  methods: string,
+): void {
   const { origin } = req.headers;
   if (cors !== undefined && origin !== undefined && isAllowed(cors, origin)) {
     const asked = req.headers['access-control-request-headers'];

@@ -5,7 +5,11 @@ import type { GatewayRequest } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
 
 /** A warning, unless all of them are clients that left. `stop` tells what has not been told. */
-export function logDropsOf(flow: FlowController<GatewayRequest>, { log }: GatewayConfig, write: GatewayLog): { stop(): void } {
+export function logDropsOf(
+  flow: FlowController<GatewayRequest>,
+  { log }: GatewayConfig,
+  write: GatewayLog,
+): { stop(): void } {
   return logDrops(flow, {
     fairnessIds: log.tenants,
     onLine: (_line, { drops, periodMs, reasons, priorities, fairnessIds, isShadow }) => {

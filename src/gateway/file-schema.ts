@@ -18,7 +18,11 @@ export interface GatewayFile {
     | { readonly host?: string | undefined; readonly port?: number | undefined; readonly token?: string | undefined }
     | undefined;
   readonly inspector?:
-    | { readonly path?: string | undefined; readonly password?: string | undefined; readonly fairnessIds?: 'shown' | 'hidden' | undefined }
+    | {
+        readonly path?: string | undefined;
+        readonly password?: string | undefined;
+        readonly fairnessIds?: 'shown' | 'hidden' | undefined;
+      }
     | undefined;
   readonly demand?: { readonly path?: string | undefined; readonly token?: string | undefined } | undefined;
   readonly openTelemetry?:
@@ -54,11 +58,18 @@ export interface GatewayFile {
         readonly firstTokenByModel?: Readonly<Record<string, number>> | undefined;
       })
     | undefined;
-  readonly limits?: Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'> | undefined;
+  readonly limits?:
+    | Numbers<'maxRequestBytes' | 'maxReadingBytes' | 'maxHeaderBytes' | 'minUploadRate' | 'maxConnections'>
+    | undefined;
   readonly forwarded?: 'set' | 'pass' | undefined;
-  readonly retry?: (Numbers<'max' | 'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined }) | undefined;
+  readonly retry?:
+    | (Numbers<'max' | 'maxBodyBytes' | 'avoidFor'> & { readonly enabled?: boolean | undefined })
+    | undefined;
   readonly auth?:
-    | { readonly keys?: readonly (FileSender & { readonly key: string })[] | undefined; readonly anonymous?: FileSender | undefined }
+    | {
+        readonly keys?: readonly (FileSender & { readonly key: string })[] | undefined;
+        readonly anonymous?: FileSender | undefined;
+      }
     | undefined;
   readonly objectives?: Readonly<Record<string, number>> | undefined;
   readonly models?:
@@ -67,7 +78,11 @@ export interface GatewayFile {
   readonly cors?: { readonly origins: '*' | readonly string[]; readonly maxAge?: number | undefined } | undefined;
   readonly drain?: Numbers<'delay' | 'waiting' | 'streams'> | undefined;
   readonly log?:
-    | { readonly format?: 'json' | 'text' | undefined; readonly requests?: boolean | undefined; readonly tenants?: boolean | undefined }
+    | {
+        readonly format?: 'json' | 'text' | undefined;
+        readonly requests?: boolean | undefined;
+        readonly tenants?: boolean | undefined;
+      }
     | undefined;
   readonly contract?: 'gateway-api' | 'llm-d' | 'dynamo' | undefined;
   readonly bandHeadroom?: boolean | undefined;
@@ -100,7 +115,21 @@ export interface FileSharedState
 
 type Numbers<K extends string> = { readonly [Name in K]?: number | undefined };
 
-const { aboveZero, anything, flag, integer, list, object, oneOf, optional, positiveDuration, quantity, record, text, value } = schemas;
+const {
+  aboveZero,
+  anything,
+  flag,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  positiveDuration,
+  quantity,
+  record,
+  text,
+  value,
+} = schemas;
 
 const profiles = [...Object.keys(metricProfiles), 'none'] as readonly (MetricProfile | 'none')[];
 
@@ -137,7 +166,8 @@ const origins: Schema<'*' | readonly string[]> = schemas.element((candidate, rep
     return undefined;
   }
   for (const [index, origin] of candidate.entries()) {
-    if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin) report('an origin such as "https://chat.example.com"', [index]);
+    if (typeof origin !== 'string' || parseUrl(origin)?.origin !== origin)
+      report('an origin such as "https://chat.example.com"', [index]);
   }
   return candidate;
 });
@@ -154,7 +184,9 @@ const size: Schema<number> = schemas.element((candidate, report) => {
 });
 
 const isFallback = (candidate: unknown): candidate is 'safe' | 'closed' | number =>
-  candidate === 'safe' || candidate === 'closed' || (typeof candidate === 'number' && Number.isInteger(candidate) && candidate >= 0);
+  candidate === 'safe' ||
+  candidate === 'closed' ||
+  (typeof candidate === 'number' && Number.isInteger(candidate) && candidate >= 0);
 const fallback = value('"safe", "closed", or a limit: an integer from 0 up', isFallback);
 
 /** The priority of a name that was not given stays open until the objectives are known. */
@@ -172,11 +204,18 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
     listen: address,
     admin: optional(section(object({ host: optional(text()), port: optional(port), token: optional(aSecret) }))),
     inspector: optional(
-      section(object({ path: optional(path), password: optional(aSecret), fairnessIds: optional(oneOf('shown', 'hidden')) })),
+      section(
+        object({ path: optional(path), password: optional(aSecret), fairnessIds: optional(oneOf('shown', 'hidden')) }),
+      ),
     ),
     demand: optional(section(object({ path: optional(path), token: optional(aSecret) }))),
     openTelemetry: optional(
-      object({ metrics: optional(flag()), traces: optional(flag()), pool: optional(text()), fairnessIds: optional(flag()) }),
+      object({
+        metrics: optional(flag()),
+        traces: optional(flag()),
+        pool: optional(text()),
+        fairnessIds: optional(flag()),
+      }),
     ),
     upstreams: list(
       object({
@@ -238,7 +277,12 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
       ),
     ),
     objectives: optional(record(integer())),
-    models: optional(object({ aliases: optional(record(text('the name of a model'))), list: optional(list(text('the name of a model'))) })),
+    models: optional(
+      object({
+        aliases: optional(record(text('the name of a model'))),
+        list: optional(list(text('the name of a model'))),
+      }),
+    ),
     cors: optional(object({ origins, maxAge: optional(schemas.duration('10m')) })),
     drain: optional(
       object({
@@ -247,7 +291,9 @@ export function fileSchema(sources: SecretSources): Schema<GatewayFile> {
         streams: optional(positiveDuration('20s')),
       }),
     ),
-    log: optional(object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) })),
+    log: optional(
+      object({ format: optional(oneOf('json', 'text')), requests: optional(flag()), tenants: optional(flag()) }),
+    ),
     contract: optional(oneOf('gateway-api', 'llm-d', 'dynamo')),
     bandHeadroom: optional(flag()),
     sharedState: optional(

@@ -23,7 +23,9 @@ import { Relay, type RelayHost, type Tap, type TokenWatch } from './relay.js';
  * - `refused`: the server can be avoided and another one asked.
  * - `failed`: nothing has been sent, and the client must be told why.
  */
-export type ForwardResult = { readonly type: 'answered' } | { readonly type: 'refused' | 'failed'; readonly error: ApiError };
+export type ForwardResult =
+  | { readonly type: 'answered' }
+  | { readonly type: 'refused' | 'failed'; readonly error: ApiError };
 
 export interface ForwardOptions {
   readonly agent: Agent;
@@ -35,13 +37,16 @@ export interface ForwardOptions {
   /** Credentials of clients end here. */
   readonly ownsKeys: boolean;
   /**
-   * Called when the server has refused, or cannot be reached; `isCertain` when that alone shows that it should get no work for a while.
-   * `forMs` is what the server itself said.
+   * Called when the server has refused, or cannot be reached; `isCertain` when that alone shows that it should get no
+   * work for a while. `forMs` is what the server itself said.
    */
   readonly avoid: (isCertain: boolean, forMs?: number) => void;
   /** Whether a refusal may be kept from the client, because another server will be asked. */
   readonly mayRetry: boolean;
-  /** How long a stream may go without a content token, ms, before another server is asked; undefined: as long as it takes. */
+  /**
+   * How long a stream may go without a content token, ms, before another server is asked; undefined: as long as it
+   * takes.
+   */
   readonly firstTokenMs: number | undefined;
   /** Another server has refused this request: what the second one says may be the request's fault. */
   readonly isRetry: boolean;
@@ -56,7 +61,12 @@ class TotalTimeout extends Error {}
 class FirstTokenTimeout extends Error {}
 
 /** Calls `done` once, when the attempt is over. */
-export function forward(call: Call, lease: Lease, options: ForwardOptions, done: (result: ForwardResult) => void): void {
+export function forward(
+  call: Call,
+  lease: Lease,
+  options: ForwardOptions,
+  done: (result: ForwardResult) => void,
+): void {
   new Attempt(call, lease, options, done).start();
 }
 
@@ -132,7 +142,11 @@ class Attempt implements RelayHost {
   done(isAnswered: boolean): void {
     this.stopTimers();
     const { id } = this.options.upstream;
-    this.tell(isAnswered ? answered : { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${id} is overloaded.`) });
+    this.tell(
+      isAnswered
+        ? answered
+        : { type: 'refused', error: new ApiError(503, 'upstream_overloaded', `${id} is overloaded.`) },
+    );
   }
 
   fail(error: unknown): void {
@@ -154,13 +168,16 @@ class Attempt implements RelayHost {
       call.cutBy = lease.isEvicted ? 'eviction' : 'client';
       return answered; // the client left, or the gate evicts it and answers
     }
-    const failure = isTimeout ? new ApiError(504, 'upstream_timeout', 'The answer took too long.') : failureOf(error, id);
+    const failure = isTimeout
+      ? new ApiError(504, 'upstream_timeout', 'The answer took too long.')
+      : failureOf(error, id);
     call.failure = failure.code;
     options.counters.failed(id, failure.code);
     if (failure.status === 504) this.observeDrop();
     const isUnreachable = nothingWasSent(error);
     if (isUnreachable) options.avoid(true);
-    if (!call.res.headersSent) return { type: options.mayRetry && isUnreachable ? 'refused' : 'failed', error: failure };
+    if (!call.res.headersSent)
+      return { type: options.mayRetry && isUnreachable ? 'refused' : 'failed', error: failure };
     call.cutBy = failure.status === 504 ? 'timeout' : 'upstream';
     call.res.destroy();
     return answered;
@@ -211,8 +228,9 @@ function saysOverloaded(refusal: Buffer): boolean {
 }
 
 /**
- * In pieces that are forgotten once they are sent: undici keeps what it is given until the last byte of the answer. Copies, because a
- * slice would keep the whole; and a generator that has ended keeps its variables, so that they are emptied.
+ * In pieces that are forgotten once they are sent: undici keeps what it is given until the last byte of the answer.
+ * Copies, because a slice would keep the whole; and a generator that has ended keeps its variables, so that they are
+ * emptied.
  */
 function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
   for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes) {
@@ -267,8 +285,15 @@ function locationOf(upstream: UpstreamConfig): Location {
   return location;
 }
 
-/** Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them. */
-function tapOf(call: Call, headers: IncomingHttpHeaders, lease: Lease, detectors: readonly AdaptiveDetector[]): Tap | undefined {
+/**
+ * Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them.
+ */
+function tapOf(
+  call: Call,
+  headers: IncomingHttpHeaders,
+  lease: Lease,
+  detectors: readonly AdaptiveDetector[],
+): Tap | undefined {
   if (call.body === undefined || !isIdentity(headers)) return undefined;
   const usage = usageReader({ lease, cachedTokens: true });
   let hasToken = false;
@@ -291,7 +316,14 @@ function codeOf(error: unknown): string {
 }
 
 /** Connections that never came to be. */
-const unconnected = ['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'];
+const unconnected = [
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+];
 
 function nothingWasSent(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(nothingWasSent);

@@ -20,11 +20,16 @@ const hopByHop = new Set([
   'http2-settings',
 ]);
 
-/** A copy without what ends here; built rather than pruned, because an object that lost a property is slow from then on. */
+/**
+ * A copy without what ends here; built rather than pruned, because an object that lost a property is slow from then on.
+ */
 function endToEnd(headers: Headers, isDropped: (name: string) => boolean): OutgoingHttpHeaders {
   const { connection } = headers;
   // Nearly every message has one of these two, and names no header by it.
-  const named = connection === undefined || connection === 'keep-alive' || connection === 'close' ? none : optionsOf(String(connection));
+  const named =
+    connection === undefined || connection === 'keep-alive' || connection === 'close'
+      ? none
+      : optionsOf(String(connection));
   const passed: OutgoingHttpHeaders = {};
   for (const name in headers) {
     if (!hopByHop.has(name) && !named.includes(name) && !isDropped(name)) passed[name] = headers[name];
@@ -39,8 +44,9 @@ function optionsOf(connection: string): string[] {
 }
 
 /**
- * Whether a header is for gateways alone. Servers that turn headers into variables take underscores for dashes, so that a client could
- * say with one what it may not say with the other; and a name of the family that is not known here may be known to a server.
+ * Whether a header is for gateways alone. Servers that turn headers into variables take underscores for dashes, so that
+ * a client could say with one what it may not say with the other; and a name of the family that is not known here may
+ * be known to a server.
  */
 function isControl(name: string): boolean {
   const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;

@@ -141,7 +141,10 @@ export interface GatewayConfig {
     /** Whether lines name tenants. */
     readonly tenants: boolean;
   };
-  /** `X-Forwarded-…` of requests: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has set them. */
+  /**
+   * `X-Forwarded-…` of requests: `set` to what the gateway sees of its client, or `pass`ed on as a proxy in front has
+   * set them.
+   */
   readonly forwarded: 'set' | 'pass';
   readonly contract: Exclude<ErrorContract, (...given: never) => unknown>;
   /** Whether answers say how many requests more may wait in the band of theirs. */

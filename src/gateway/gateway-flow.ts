@@ -1,7 +1,14 @@
 /** The controller of a gateway, and what its policies see of a request. */
 
 import type { AdapterGate, HttpFlowRequest, NodeRequest } from '../adapters/node/index.js';
-import { type EndpointPicker, FlowController, type FlowControllerOptions, type ItemView, labelFilter, leastLoaded } from '../index.js';
+import {
+  type EndpointPicker,
+  FlowController,
+  type FlowControllerOptions,
+  type ItemView,
+  labelFilter,
+  leastLoaded,
+} from '../index.js';
 import { callOf } from './call.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { SharedState } from './shared-state.js';
@@ -21,7 +28,10 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
 }
 
 /** The file's options. Where servers say by a label which models they have, requests go to those that have theirs. */
-export function flowOptions({ flow, upstreams }: Pick<GatewayConfig, 'flow' | 'upstreams'>): FlowControllerOptions<GatewayRequest> {
+export function flowOptions({
+  flow,
+  upstreams,
+}: Pick<GatewayConfig, 'flow' | 'upstreams'>): FlowControllerOptions<GatewayRequest> {
   const given = flow as FlowControllerOptions<GatewayRequest>;
   const options = { ...given, endpointPicker: elsewhere(given.endpointPicker ?? leastLoaded()) };
   if (upstreams.every(({ labels }) => labels.model === undefined)) return options;
@@ -68,7 +78,8 @@ export function sharing(
 /** The controller, as the adapter takes it: adds to its requests what the gateway knows of them. */
 export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFlowRequest<NodeRequest>> {
   return {
-    tryEnqueue: (request, key) => (callOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined),
+    tryEnqueue: (request, key) =>
+      callOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined,
     enqueue(request, key) {
       const call = callOf(request.req);
       const { putOff } = call;
@@ -81,7 +92,10 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
   };
 }
 
-/** A request with what the gateway knows of it. Field by field, because a spread costs several times as much (bench: gateway). */
+/**
+ * A request with what the gateway knows of it. Field by field, because a spread costs several times as much (bench:
+ * gateway).
+ */
 function enriched(request: HttpFlowRequest<NodeRequest>): GatewayRequest {
   const { byteSize, signal, tokens, ttlMs, maxWaitMs, sloTtftMs, receivedAtMs } = request;
   const { affinityKey, sessionId, endpointSubset, req } = request;

@@ -17,7 +17,11 @@ export function contained(log: GatewayLog): GatewayLog {
 }
 
 /** Lines of JSON, or of `key=value` for people. */
-export function lineLog(format: 'json' | 'text', write: (line: string) => void, now: () => Date = () => new Date()): GatewayLog {
+export function lineLog(
+  format: 'json' | 'text',
+  write: (line: string) => void,
+  now: () => Date = () => new Date(),
+): GatewayLog {
   const timeOf = timestamps();
   return function log(level, event, fields = {}) {
     const time = timeOf(now());
@@ -26,7 +30,10 @@ export function lineLog(format: 'json' | 'text', write: (line: string) => void, 
   };
 }
 
-/** Instants as ISO 8601 has them. A busy gateway writes thousands of lines in a second, which differ in their milliseconds alone. */
+/**
+ * Instants as ISO 8601 has them. A busy gateway writes thousands of lines in a second, which differ in their
+ * milliseconds alone.
+ */
 function timestamps(): (at: Date) => string {
   let second = Number.NaN;
   let upToSecond = '';
@@ -51,8 +58,8 @@ function textLine(head: string, fields: LogFields): string {
 }
 
 /**
- * Characters that a terminal acts on or shows otherwise than they stand: control characters, marks that turn the direction of text, separators of
- * lines. JSON leaves them as they are; an escape of JSON is read the same.
+ * Characters that a terminal acts on or shows otherwise than they stand: control characters, marks that turn the
+ * direction of text, separators of lines. JSON leaves them as they are; an escape of JSON is read the same.
  */
 const unprintable = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/g;
 

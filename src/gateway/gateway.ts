@@ -23,7 +23,13 @@ import { GatewayCounters } from './metrics/gateway-counters.js';
 import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
 import { OperatorPage } from './operator-page.js';
-import { isOperatorPath, type MetricsSource, type OperatorRoutes, type OperatorState, operatorRoutes } from './operator-routes.js';
+import {
+  isOperatorPath,
+  type MetricsSource,
+  type OperatorRoutes,
+  type OperatorState,
+  operatorRoutes,
+} from './operator-routes.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici } from './optional-peers.js';
 import { mostHeaders, nothingAt, RequestHandler } from './request-handler.js';
 import { SharedState } from './shared-state.js';
@@ -52,9 +58,10 @@ export interface Gateway {
    */
   reconfigure(config: GatewayConfig): readonly string[];
   /**
-   * Accepts nothing more, goes on dispatching what waits, drops the rest with 503, lets answers end, and breaks off those that do not:
-   * each in the time that the configuration gives it. Resolves when all is over; idempotent. With `delayMs` it serves on for that long
-   * first, while `/readyz` says 503, so that load balancers can look elsewhere; a second call without it ends that.
+   * Accepts nothing more, goes on dispatching what waits, drops the rest with 503, lets answers end, and breaks off
+   * those that do not: each in the time that the configuration gives it. Resolves when all is over; idempotent. With
+   * `delayMs` it serves on for that long first, while `/readyz` says 503, so that load balancers can look elsewhere; a
+   * second call without it ends that.
    */
   close(options?: { readonly delayMs?: number }): Promise<FlowStats>;
 }
@@ -69,7 +76,8 @@ export interface Gateway {
 export async function createGateway(config: GatewayConfig, options: GatewayOptions = {}): Promise<Gateway> {
   const log = contained(options.log ?? (() => {}));
   const [undici, promClient] = await Promise.all([loadUndici(), loadPromClient()]);
-  const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent => new undici.Agent({ connect: { timeout: timeouts.connectMs } });
+  const makeAgent = (timeouts: GatewayConfig['timeouts']): Agent =>
+    new undici.Agent({ connect: { timeout: timeouts.connectMs } });
   const telemetry = config.openTelemetry && (await loadOpenTelemetry());
   const shared = config.sharedState && (await SharedState.connect(config.sharedState, log));
   const running = new RunningGateway(config, log, makeAgent, promClient, shared);
@@ -128,7 +136,11 @@ class RunningGateway implements Gateway {
     const { flow, upstreams, bodies, knownModels } = this;
     const counters = new GatewayCounters();
     const isDraining = (): boolean => this.closed !== undefined;
-    this.handler = new RequestHandler({ flow, upstreams, bodies, log, counters, knownModels, isDraining }, config, this.agent);
+    this.handler = new RequestHandler(
+      { flow, upstreams, bodies, log, counters, knownModels, isDraining },
+      config,
+      this.agent,
+    );
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
     this.page = config.inspector && new OperatorPage(flow, config.inspector, shared && (() => shared.held));
@@ -137,14 +149,23 @@ class RunningGateway implements Gateway {
     );
     this.stopWatching = watchUpstreams(upstreams, config, log, this.blindDetector, this.agent);
     flow.on('regime', ({ isPoolEmpty }) => {
-      if (isPoolEmpty) log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then dropped' });
+      if (isPoolEmpty)
+        log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then dropped' });
       else log('info', 'endpoints-back', { available: flow.demand().availableEndpoints });
     });
     this.drops = logDropsOf(flow, config, log);
-    this.flow.on('pluginError', ({ kind, type, error }) => log('error', 'plugin-error', { kind, type, error: String(error) }));
+    this.flow.on('pluginError', ({ kind, type, error }) =>
+      log('error', 'plugin-error', { kind, type, error: String(error) }),
+    );
     flow.on('leaseOverdue', ({ lease: { fairnessId, priority, endpoint }, heldMs, isTakenBack }) => {
       const tenant = this.config.log.tenants ? fairnessId : undefined;
-      log('warn', 'lease-overdue', { tenant, priority, endpoint: endpoint?.id, heldMs: Math.round(heldMs), isTakenBack });
+      log('warn', 'lease-overdue', {
+        tenant,
+        priority,
+        endpoint: endpoint?.id,
+        heldMs: Math.round(heldMs),
+        isTakenBack,
+      });
     });
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
     this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors, shared });
@@ -179,7 +200,9 @@ class RunningGateway implements Gateway {
     this.url = await listenOn(this.server, this.config.listen);
     const { guardsMetrics, adminToken } = this.operatorState();
     if (guardsMetrics && adminToken === undefined) {
-      this.log('warn', 'metrics-closed', { message: '/metrics needs admin.token, or a port of its own: strangers can reach this one' });
+      this.log('warn', 'metrics-closed', {
+        message: '/metrics needs admin.token, or a port of its own: strangers can reach this one',
+      });
     }
     const { listen } = this.config.admin;
     this.adminUrl = listen && this.adminServer ? await listenOn(this.adminServer, listen) : this.url;
@@ -213,7 +236,8 @@ class RunningGateway implements Gateway {
     this.stopWatching();
     this.blindDetector.configure(next, isNewFlow);
     this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.blindDetector, this.agent);
-    const isShared = this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
+    const isShared =
+      this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
     return [...needingRestart(before, config), ...(isShared ? [] : ['sharedState'])];
   }
 
@@ -222,7 +246,11 @@ class RunningGateway implements Gateway {
     // Before they are in force: with quotas of their own they would let go once more what all replicas may.
     this.shared?.shareQuotas(config.detectors, before.detectors);
     try {
-      this.flow.reconfigure({ endpointFilters: undefined, holBlocking: undefined, ...sharing(flowOptions(config), this.shared) });
+      this.flow.reconfigure({
+        endpointFilters: undefined,
+        holBlocking: undefined,
+        ...sharing(flowOptions(config), this.shared),
+      });
     } catch (error) {
       this.shared?.shareQuotas(before.detectors, config.detectors);
       throw error;
@@ -292,7 +320,9 @@ class RunningGateway implements Gateway {
 
   private operatorState(): OperatorState {
     const { config, pool } = this;
-    const models = new Set(pool.endpoints.flatMap(({ labels }) => (labels.model === undefined ? [] : listed(labels.model))));
+    const models = new Set(
+      pool.endpoints.flatMap(({ labels }) => (labels.model === undefined ? [] : listed(labels.model))),
+    );
     return {
       flow: this.flow,
       isDraining: this.closed !== undefined,

@@ -1,4 +1,7 @@
-/** The facts that the gateway keeps of a JSON request besides its bytes: its model, the beginning of its prompt, and its length in tokens. */
+/**
+ * The facts that the gateway keeps of a JSON request besides its bytes: its model, the beginning of its prompt, and its
+ * length in tokens.
+ */
 import { prefixKey } from '../index.js';
 import { ApiError } from './api-error.js';
 import { JsonFault, JsonScanner, type Span } from './json-scanner.js';
@@ -81,7 +84,8 @@ export function withModel(bytes: Buffer, { modelSpan }: GenerationBody, model: s
 /** Undefined for what is no text, which the server will say. */
 function readModel(text: string | undefined): string | undefined {
   if (text?.startsWith('"') !== true || text === '""') return undefined;
-  if (text.length > longestModel) throw new ApiError(400, 'invalid_value', `model must be shorter than ${longestModel} characters.`);
+  if (text.length > longestModel)
+    throw new ApiError(400, 'invalid_value', `model must be shorter than ${longestModel} characters.`);
   return JSON.parse(text) as string;
 }
 

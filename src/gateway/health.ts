@@ -7,13 +7,19 @@ import type { Upstreams } from './upstreams.js';
 type HealthConfig = GatewayConfig['health'];
 
 /** Starts at once; returns the way to stop. */
-export function watchHealth(upstreams: Upstreams, { intervalMs, timeoutMs }: HealthConfig, log: GatewayLog): () => void {
+export function watchHealth(
+  upstreams: Upstreams,
+  { intervalMs, timeoutMs }: HealthConfig,
+  log: GatewayLog,
+): () => void {
   const { pool } = upstreams;
   let isStopped = false;
 
   async function ask(endpoint: EndpointView, url: string): Promise<void> {
     const { id } = endpoint;
-    const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' }).catch(() => undefined);
+    const answer = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'error' }).catch(
+      () => undefined,
+    );
     await answer?.body?.cancel().catch(() => {});
     const isWell = answer?.ok === true;
     if (isStopped || isWell === (endpoint.state !== 'ill')) return;
@@ -31,7 +37,8 @@ export function watchHealth(upstreams: Upstreams, { intervalMs, timeoutMs }: Hea
 
   // Those that are asked no more were ill by the last configuration.
   for (const endpoint of pool.endpoints) {
-    if (endpoint.state === 'ill' && upstreams.configOf(endpoint).healthPath === undefined) pool.update(endpoint, { state: 'ready' });
+    if (endpoint.state === 'ill' && upstreams.configOf(endpoint).healthPath === undefined)
+      pool.update(endpoint, { state: 'ready' });
   }
   askAll();
   const timer = setInterval(askAll, intervalMs).unref();

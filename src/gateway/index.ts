@@ -1,4 +1,7 @@
-/** `headgate/gateway`: a reverse proxy with flow control, as a library. `headgate gateway` is made of it. Needs `undici` and `yaml`. */
+/**
+ * `headgate/gateway`: a reverse proxy with flow control, as a library. `headgate gateway` is made of it. Needs `undici`
+ * and `yaml`.
+ */
 export { createGateway, type Gateway, type GatewayOptions } from './gateway.js';
 export type {
   AuthConfig,

@@ -1,6 +1,6 @@
 /**
- * Finds fields of a JSON object while its bytes arrive, without making anything of the rest: a parsed body takes many times the memory
- * of its text, and parsing a large one at once stops the event loop.
+ * Finds fields of a JSON object while its bytes arrive, without making anything of the rest: a parsed body takes many
+ * times the memory of its text, and parsing a large one at once stops the event loop.
  *
  *   { "model" : "llama" , "messages" : [ … ] }
  *             └ start ─ end           └ start … end    offsets of the values of wanted top-level fields
@@ -26,7 +26,18 @@ const longestScalar = 400;
 
 const scalar = /^(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 
-type State = 'begin' | 'value' | 'value-or-end' | 'key' | 'key-or-end' | 'colon' | 'comma-or-end' | 'string' | 'escape' | 'scalar' | 'done';
+type State =
+  | 'begin'
+  | 'value'
+  | 'value-or-end'
+  | 'key'
+  | 'key-or-end'
+  | 'colon'
+  | 'comma-or-end'
+  | 'string'
+  | 'escape'
+  | 'scalar'
+  | 'done';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -225,7 +236,12 @@ function isHex(byte: number): boolean {
 /** Letters, digits, and + - . */
 function isScalarByte(byte: number): boolean {
   return (
-    (byte >= 0x30 && byte <= 0x39) || (byte >= 0x61 && byte <= 0x7a) || byte === 0x45 || byte === 0x2b || byte === 0x2d || byte === 0x2e
+    (byte >= 0x30 && byte <= 0x39) ||
+    (byte >= 0x61 && byte <= 0x7a) ||
+    byte === 0x45 ||
+    byte === 0x2b ||
+    byte === 0x2d ||
+    byte === 0x2e
   );
 }
 

@@ -20,7 +20,10 @@ import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';
 
 export interface LoadGatewayConfigOptions extends Partial<SecretSources> {
-  /** Plugin types that the file may name; `importPlugins` returns one with those of the file's own modules. @default defaultRegistry() */
+  /**
+   * Plugin types that the file may name; `importPlugins` returns one with those of the file's own modules.
+   * @default defaultRegistry()
+   */
   readonly registry?: PluginRegistry | undefined;
 }
 
@@ -48,7 +51,11 @@ export function loadGatewayConfig(source: string | object, options: LoadGatewayC
   if (parsed === undefined) throw new FlowConfigError('gateway file', issues);
   if (registry === undefined) {
     for (const { path, name } of modulesOf(parsed.plugins)) {
-      issues.push({ path, expected: 'plugins whose module was imported: give the option registry what importPlugins returns', got: name });
+      issues.push({
+        path,
+        expected: 'plugins whose module was imported: give the option registry what importPlugins returns',
+        got: name,
+      });
     }
   }
   const verdict = schemas.validate(fileSchema({ env, readFile, onMissing }), parsed);
@@ -71,14 +78,24 @@ interface Flow {
 }
 
 /** The sections that an EndpointPickerConfig has as well, read as one. With issues, what is returned is not used. */
-function readFlow(file: Record<string, unknown>, registry: PluginRegistry, issues: ConfigIssue[], warnings: string[]): Flow {
+function readFlow(
+  file: Record<string, unknown>,
+  registry: PluginRegistry,
+  issues: ConfigIssue[],
+  warnings: string[],
+): Flow {
   const { plugins, saturationDetector, flowControl } = file;
   const heading = 'EndpointPickerConfig: ';
   const plain = (text: string): string => (text.startsWith(heading) ? text.slice(heading.length) : text);
   const sections = { plugins: withoutModules(plugins), saturationDetector, flowControl };
   const { recording, made } = remembering(registry);
   try {
-    const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], ...sections };
+    const document = {
+      apiVersion: 'llm-d.ai/v1alpha1',
+      kind: 'EndpointPickerConfig',
+      featureGates: ['flowControl'],
+      ...sections,
+    };
     const { options: loaded, warnings: noted } = loadConfig(document, { registry: recording, defaults: 'headgate' });
     const options = Object(flowControl).maxBytes === undefined ? withFiniteBytes(loaded) : loaded;
     warnings.push(...noted.map(plain));
@@ -116,7 +133,11 @@ function checkNames({ upstreams, auth, scrape }: GatewayFile, issues: ConfigIssu
   const twice = (names: readonly string[], path: (index: number) => string, expected: string, shows: boolean): void => {
     for (const [index, name] of names.entries()) {
       if (names.indexOf(name) === index) continue;
-      issues.push({ path: path(index), expected, got: shows ? JSON.stringify(name) : `that of ${path(names.indexOf(name))}` });
+      issues.push({
+        path: path(index),
+        expected,
+        got: shows ? JSON.stringify(name) : `that of ${path(names.indexOf(name))}`,
+      });
     }
   };
   const ids = upstreams.map(({ id }) => id);
@@ -133,15 +154,21 @@ const takenPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metric
 /** The inspector needs a password, and paths of operators are no paths of others. */
 function checkOperatorPaths({ inspector, demand, admin }: GatewayFile, issues: ConfigIssue[]): void {
   if (inspector !== undefined && inspector.password === undefined && admin?.token === undefined) {
-    issues.push({ path: 'inspector.password', expected: 'a password, or admin.token, which stands in for it', got: 'undefined' });
+    issues.push({
+      path: 'inspector.password',
+      expected: 'a password, or admin.token, which stands in for it',
+      got: 'undefined',
+    });
   }
   const own = [
     ['inspector.path', inspector === undefined ? undefined : (inspector.path ?? defaultInspectorPath)],
     ['demand.path', demand?.path ?? defaultDemandPath],
   ] as const;
   for (const [at, path] of own) {
-    const isTaken = path !== undefined && (takenPaths.has(path) || path.startsWith('/v1/') || path === '/v1' || /[?#]/.test(path));
-    if (isTaken) issues.push({ path: at, expected: 'a path that nothing else has, without a query', got: JSON.stringify(path) });
+    const isTaken =
+      path !== undefined && (takenPaths.has(path) || path.startsWith('/v1/') || path === '/v1' || /[?#]/.test(path));
+    if (isTaken)
+      issues.push({ path: at, expected: 'a path that nothing else has, without a query', got: JSON.stringify(path) });
   }
   if (own[0][1] === own[1][1])
     issues.push({ path: 'demand.path', expected: 'another path than the inspector', got: JSON.stringify(own[1][1]) });
@@ -181,10 +208,14 @@ function resolve(
   const anonymous = auth?.anonymous ?? (keys.length === 0 ? everybody : undefined);
   const host = listen.host ?? '127.0.0.1';
   const detector = flow.saturationDetector;
-  const isScraped = scrape?.enabled ?? (scrape !== undefined || (typeof detector === 'object' && detector.needsPool === true));
+  const isScraped =
+    scrape?.enabled ?? (scrape !== undefined || (typeof detector === 'object' && detector.needsPool === true));
   return {
     listen: { host, port: listen.port },
-    admin: { listen: admin?.port === undefined ? undefined : { host: admin.host ?? host, port: admin.port }, token: admin?.token },
+    admin: {
+      listen: admin?.port === undefined ? undefined : { host: admin.host ?? host, port: admin.port },
+      token: admin?.token,
+    },
     inspector: file.inspector && {
       path: file.inspector.path ?? defaultInspectorPath,
       password: file.inspector.password ?? admin?.token ?? '',
@@ -242,7 +273,8 @@ function resolve(
     contract: file.contract ?? 'gateway-api',
     bandHeadroom: file.bandHeadroom ?? false,
     flow,
-    hasDefaultDetector: file.saturationDetector === undefined && Object(file.flowControl).saturationDetector === undefined,
+    hasDefaultDetector:
+      file.saturationDetector === undefined && Object(file.flowControl).saturationDetector === undefined,
     detectors,
     flowFingerprint: fingerprint,
     warnings,

@@ -1,5 +1,6 @@
 /**
- * Which bodies the gateway can route. JSON decides by its model where it goes, so JSON under another name would go anywhere: it is refused.
+ * Which bodies the gateway can route. JSON decides by its model where it goes, so JSON under another name would go
+ * anywhere: it is refused.
  *
  *   application/json, …+json ──────────────────────────────► read
  *   anything else at a path that takes JSON ───────────────► 415
@@ -20,7 +21,8 @@ const saysNothing = /^(?:text\/|application\/x-www-form-urlencoded\b)/i;
 export function checkMediaType({ req, path, isJson }: Call): void {
   if (isJson) return;
   const type = req.headers['content-type'] ?? '';
-  const isEmpty = type === '' && req.headers['transfer-encoding'] === undefined && Number(req.headers['content-length'] ?? 0) === 0;
+  const isEmpty =
+    type === '' && req.headers['transfer-encoding'] === undefined && Number(req.headers['content-length'] ?? 0) === 0;
   if ((isEmpty || type !== '') && !saysNothing.test(type) && !takesJson.test(path)) return;
   const message = `The body must be JSON, and its Content-Type application/json; it is ${type === '' ? 'missing' : JSON.stringify(type.slice(0, 100))}.`;
   throw new ApiError(415, 'unsupported_media_type', message, { ...uploadEnds, 'accept-post': 'application/json' });
@@ -43,9 +45,14 @@ export function encodingOf({ req }: Call): ContentEncoding | undefined {
     case 'br':
       return encoding;
     default:
-      throw new ApiError(415, 'unsupported_encoding', 'The body must be sent as it is, or packed by one of gzip, deflate and br.', {
-        ...uploadEnds,
-        'accept-encoding': 'gzip, deflate, br',
-      });
+      throw new ApiError(
+        415,
+        'unsupported_encoding',
+        'The body must be sent as it is, or packed by one of gzip, deflate and br.',
+        {
+          ...uploadEnds,
+          'accept-encoding': 'gzip, deflate, br',
+        },
+      );
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `GET /v1/models`: the models that requests are routed for: those of the file, those that servers are labelled with, and what servers without
- * a label list themselves.
+ * `GET /v1/models`: the models that requests are routed for: those of the file, those that servers are labelled with,
+ * and what servers without a label list themselves.
  *
  * Invariant: however many clients ask, a server is asked at most once at a time, and once in `keptMs`.
  */
@@ -28,7 +28,9 @@ interface Kept {
   untilMs: number;
 }
 
-/** Characters of one server's list: some ten thousand models. A server that goes on is no reason to run out of memory. */
+/**
+ * Characters of one server's list: some ten thousand models. A server that goes on is no reason to run out of memory.
+ */
 const longestList = 4_194_304;
 
 export class ModelsRoute {
@@ -51,7 +53,9 @@ export class ModelsRoute {
     if (lists.length === 0 && labelled.length === 0 && upstreams.length > 0) {
       throw new ApiError(502, 'upstream_unreachable', 'No model server answers.');
     }
-    const models = new Map(lists.flatMap((all) => all.filter(({ id }) => serves(id))).map((entry) => [entry.id, entry]));
+    const models = new Map(
+      lists.flatMap((all) => all.filter(({ id }) => serves(id))).map((entry) => [entry.id, entry]),
+    );
     for (const id of labelled) if (!models.has(id)) models.set(id, model({ id }));
     for (const [id, target] of Object.entries(aliases)) {
       const known = models.get(target);
@@ -80,7 +84,13 @@ async function ask({ url, apiKey }: UpstreamConfig, agent: Agent): Promise<Model
     const { origin, pathname } = new URL(url);
     const path = `${pathname === '/' ? '' : pathname}/v1/models`;
     const headers = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
-    const answer = await agent.request({ origin, path, method: 'GET', headers, signal: AbortSignal.timeout(timeoutMs) });
+    const answer = await agent.request({
+      origin,
+      path,
+      method: 'GET',
+      headers,
+      signal: AbortSignal.timeout(timeoutMs),
+    });
     let text = '';
     // Leaving the loop destroys the body.
     for await (const chunk of answer.body.setEncoding('utf8') as AsyncIterable<string>) {

@@ -1,13 +1,23 @@
 /** The inspector of a gateway: its page at a path for operators, behind a password that every browser asks for. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { basicLogin, type InspectedFlow, type InspectedShares, type Inspector, inspector } from '../observability/inspector/index.js';
+import {
+  basicLogin,
+  type InspectedFlow,
+  type InspectedShares,
+  type Inspector,
+  inspector,
+} from '../observability/inspector/index.js';
 import type { InspectorConfig } from './gateway-config.js';
 
 export class OperatorPage {
   private readonly page: Inspector;
   readonly path: string;
 
-  constructor(flow: InspectedFlow, { path, password, fairnessIds }: InspectorConfig, shared: (() => InspectedShares) | undefined) {
+  constructor(
+    flow: InspectedFlow,
+    { path, password, fairnessIds }: InspectorConfig,
+    shared: (() => InspectedShares) | undefined,
+  ) {
     this.path = path;
     this.page = inspector(flow, { authorize: basicLogin({ password }), fairnessIds, shared });
   }

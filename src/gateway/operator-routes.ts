@@ -35,7 +35,10 @@ export type OperatorRoutes = (path: string, req: IncomingMessage, res: ServerRes
 const readOnly: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 const thresholds = '/busy_threshold';
 
-/** Whether operators ask at the path. Every request of a client pays for this question, and for nothing else of operators. */
+/**
+ * Whether operators ask at the path. Every request of a client pays for this question, and for nothing else of
+ * operators.
+ */
 export function isOperatorPath(path: string, demandPath: string): boolean {
   return readOnly.has(path) || path === demandPath || path === thresholds;
 }
@@ -60,12 +63,14 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
         const message = 'Metrics need admin.token as bearer token here, or a port of their own, admin.port.';
         throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
       }
-      if (register === undefined) throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
+      if (register === undefined)
+        throw new ApiError(404, 'no_metrics', 'Metrics need the package prom-client: npm install prom-client');
       res.writeHead(200, { 'content-type': register.contentType }).end(await register.metrics());
     } else if (path === demand.path) {
       const { flow, guardsMetrics, adminToken } = state();
       if (guardsMetrics && !hasToken(req.headers, adminToken) && !hasToken(req.headers, demand.token)) {
-        const message = 'Demand needs demand.token or admin.token as bearer token here, or a port of its own, admin.port.';
+        const message =
+          'Demand needs demand.token or admin.token as bearer token here, or a port of its own, admin.port.';
         throw new ApiError(401, 'invalid_api_key', message, { 'www-authenticate': 'Bearer' });
       }
       const answer = await demandHandler(flow)({ method: 'GET', headers: req.headers });
@@ -76,7 +81,12 @@ export function operatorRoutes(state: () => OperatorState, bodies: BodyReader): 
   };
 }
 
-async function moveThresholds(req: IncomingMessage, res: ServerResponse, state: OperatorState, bodies: BodyReader): Promise<void> {
+async function moveThresholds(
+  req: IncomingMessage,
+  res: ServerResponse,
+  state: OperatorState,
+  bodies: BodyReader,
+): Promise<void> {
   const handle = thresholdHandler(state);
   if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
   const isAuthorized = hasToken(req.headers, state.adminToken);
@@ -97,7 +107,9 @@ function hasToken(headers: IncomingHttpHeaders, token: string | undefined): bool
 
 /** Undefined without such a detector. Without a token nobody may move thresholds. */
 function thresholdHandler({ detectors, models, adminToken }: OperatorState): BusyThresholdHandler | undefined {
-  const busy = detectors.filter((detector): detector is BusyThresholdDetector => detector.type === 'busy-threshold-detector');
+  const busy = detectors.filter(
+    (detector): detector is BusyThresholdDetector => detector.type === 'busy-threshold-detector',
+  );
   if (busy.length === 0) return undefined;
   const names = models.length === 0 ? ['default'] : models;
   return busyThresholdHandler({

@@ -1,4 +1,7 @@
-/** Packages that a gateway uses and the library does not: they are loaded when a gateway is made, and missed with an instruction. */
+/**
+ * Packages that a gateway uses and the library does not: they are loaded when a gateway is made, and missed with an
+ * instruction.
+ */
 import { FlowConfigError } from '../index.js';
 import type { RedisClient } from '../redis/index.js';
 
@@ -41,14 +44,16 @@ export interface EngineConnection {
 }
 
 /**
- * Does not wait for the engine. The attempts to connect are half a second apart, then up to two, with jitter; but no longer than a third of
- * `leaseMs`, because an engine that comes back empty waits one lease for the calls of all replicas. A connection on which nothing came
- * for a lease, though something was asked, is given up: a machine that is lost says nothing.
+ * Does not wait for the engine. The attempts to connect are half a second apart, then up to two, with jitter; but no
+ * longer than a third of `leaseMs`, because an engine that comes back empty waits one lease for the calls of all
+ * replicas. A connection on which nothing came for a lease, though something was asked, is given up: a machine that is
+ * lost says nothing.
  * @throws (rejects) FlowConfigError when none of the clients is installed
  */
 export async function connectEngine(url: string, leaseMs: number): Promise<EngineConnection> {
   const longestMs = Math.min(2_000, leaseMs / 3);
-  const reconnectMs = (attempt: number): number => Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());
+  const reconnectMs = (attempt: number): number =>
+    Math.min(longestMs, 250 * 2 ** Math.min(attempt, 3)) * (0.5 + 0.5 * Math.random());
   const patience = { connectTimeout: longestMs, socketTimeout: leaseMs };
   const options = { ...patience, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: reconnectMs };
   try {
@@ -68,7 +73,11 @@ export async function connectEngine(url: string, leaseMs: number): Promise<Engin
   try {
     const { createClient } = await import('redis');
     // Its `socketTimeout` begins anew with every call that is sent, and never ends.
-    const client = createClient({ url, disableOfflineQueue: true, socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs } });
+    const client = createClient({
+      url,
+      disableOfflineQueue: true,
+      socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs },
+    });
     // It would end the process otherwise; what is wrong is told by the leases.
     client.on('error', () => {});
     client.connect().catch(() => {});

@@ -1,8 +1,18 @@
-/** Modules with plugins of your own: those that a file names under `plugins`, and those of `--import`. Their code runs in this process. */
+/**
+ * Modules with plugins of your own: those that a file names under `plugins`, and those of `--import`. Their code runs
+ * in this process.
+ */
 import { isAbsolute, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { readOneObject, registryOption } from '../config/read-yaml.js';
-import { type ConfigIssue, defaultRegistry, FlowConfigError, type PluginDefinition, type PluginRegistry, schemas } from '../index.js';
+import {
+  type ConfigIssue,
+  defaultRegistry,
+  FlowConfigError,
+  type PluginDefinition,
+  type PluginRegistry,
+  schemas,
+} from '../index.js';
 
 export interface ImportPluginsOptions {
   /** The folder that relative paths of the file begin at. @default the working directory */
@@ -20,25 +30,43 @@ const optionsSchema = schemas.object({
 });
 
 /**
- * Imports the modules that a gateway file names (`plugins: ./policies.mjs`, or such an entry of the list), and adds what they export as
- * `default` or `plugins`: one or several of what `definePlugin` returns. A module is imported once in the life of a process.
+ * Imports the modules that a gateway file names (`plugins: ./policies.mjs`, or such an entry of the list), and adds
+ * what they export as `default` or `plugins`: one or several of what `definePlugin` returns. A module is imported once
+ * in the life of a process.
  * @throws (rejects) FlowConfigError that lists every module that cannot be used
  * @example
  * const registry = await importPlugins(source, { from: dirname(path) });
  * const gateway = await createGateway(loadGatewayConfig(source, { registry }));
  */
-export async function importPlugins(source: string | object, options: ImportPluginsOptions = {}): Promise<PluginRegistry> {
-  const { from = process.cwd(), modules, registry = defaultRegistry() } = schemas.parse(optionsSchema, options, 'importPlugins');
+export async function importPlugins(
+  source: string | object,
+  options: ImportPluginsOptions = {},
+): Promise<PluginRegistry> {
+  const {
+    from = process.cwd(),
+    modules,
+    registry = defaultRegistry(),
+  } = schemas.parse(optionsSchema, options, 'importPlugins');
   const issues: ConfigIssue[] = [];
   let grown = registry;
-  for (const { path, name, needsPlugins } of [...modules.map(asked), ...modulesOf(readOneObject(source, () => {})?.plugins)]) {
+  for (const { path, name, needsPlugins } of [
+    ...modules.map(asked),
+    ...modulesOf(readOneObject(source, () => {})?.plugins),
+  ]) {
     try {
       const definitions = definitionsOf(await import(specifierOf(name, from)));
       if (definitions.length > 0) grown = grown.add(...definitions);
-      else if (needsPlugins) issues.push({ path, expected: 'a module whose default export are plugins', got: JSON.stringify(name) });
+      else if (needsPlugins)
+        issues.push({ path, expected: 'a module whose default export are plugins', got: JSON.stringify(name) });
     } catch (error) {
-      if (error instanceof FlowConfigError) issues.push(...error.issues.map((issue) => ({ ...issue, path: `${path}: ${issue.path}` })));
-      else issues.push({ path, expected: 'a module that can be imported', got: `${JSON.stringify(name)} (${String(error)})` });
+      if (error instanceof FlowConfigError)
+        issues.push(...error.issues.map((issue) => ({ ...issue, path: `${path}: ${issue.path}` })));
+      else
+        issues.push({
+          path,
+          expected: 'a module that can be imported',
+          got: `${JSON.stringify(name)} (${String(error)})`,
+        });
     }
   }
   if (issues.length > 0) throw new FlowConfigError('plugins', issues);

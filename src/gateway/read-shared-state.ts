@@ -8,7 +8,10 @@ const defaultRefreshMs = 1_000;
 const defaultLeaseMs = 5_000;
 
 /** Undefined without the section; with issues, what is returned is not used. */
-export function readSharedState(file: FileSharedState | undefined, issues: ConfigIssue[]): SharedStateConfig | undefined {
+export function readSharedState(
+  file: FileSharedState | undefined,
+  issues: ConfigIssue[],
+): SharedStateConfig | undefined {
   if (file === undefined) return undefined;
   const { url, maxConcurrency, maxTokens, endpointConcurrency, quotas, pool = 'gateway', ...rest } = file;
   const given = { maxConcurrency, maxTokens, endpointConcurrency };
@@ -24,7 +27,11 @@ export function readSharedState(file: FileSharedState | undefined, issues: Confi
   }
   for (const [path, name] of Object.entries({ pool, prefix: rest.prefix ?? '' })) {
     if (/[{}\s]/.test(name))
-      issues.push({ path: `sharedState.${path}`, expected: 'a name without blanks and braces', got: JSON.stringify(name) });
+      issues.push({
+        path: `sharedState.${path}`,
+        expected: 'a name without blanks and braces',
+        got: JSON.stringify(name),
+      });
   }
   const { refreshInterval = defaultRefreshMs, leaseDuration = defaultLeaseMs } = rest;
   if (leaseDuration < 2 * refreshInterval) {

@@ -1,6 +1,6 @@
 /**
- * When a server that refused gets no work for a while. One refusal is no evidence: a client may have found a request that every server
- * refuses, and would take one server after the other away from everybody.
+ * When a server that refused gets no work for a while. One refusal is no evidence: a client may have found a request
+ * that every server refuses, and would take one server after the other away from everybody.
  */
 import type { EndpointPool, EndpointView } from '../index.js';
 
@@ -24,7 +24,9 @@ export class RefusalEvidence {
   refused(endpoint: EndpointView, avoidForMs: number, isCertain: boolean): void {
     const nowMs = this.pool.now();
     if (!isCertain && !this.isEnough(endpoint, avoidForMs, nowMs)) return;
-    const isLast = this.pool.endpoints.every((other) => other === endpoint || other.state !== 'ready' || other.overloadedUntilMs > nowMs);
+    const isLast = this.pool.endpoints.every(
+      (other) => other === endpoint || other.state !== 'ready' || other.overloadedUntilMs > nowMs,
+    );
     if (!isLast) this.pool.markOverloaded(endpoint, avoidForMs);
   }
 

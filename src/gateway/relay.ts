@@ -5,8 +5,8 @@
  *          ├─► judging ─► passing        a refusal, or an error of the request, whose beginning is read first
  *          └─► holding ─► passing        a stream whose first content token is awaited
  *
- * Invariant: it settles once; a client never takes half an answer for a whole one; after it has settled nothing of this exchange is
- * written any more.
+ * Invariant: it settles once; a client never takes half an answer for a whole one; after it has settled nothing of this
+ * exchange is written any more.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
@@ -61,7 +61,9 @@ export class Relay implements Dispatcher.DispatchHandler {
   /** The beginning of an answer that may be kept; undefined while bytes pass. */
   private beginning: Buffer[] | undefined = undefined;
   private beginningBytes = 0;
-  /** The head of an answer that is no stream passes with its first bytes: until then its end can be told as an error. */
+  /**
+   * The head of an answer that is no stream passes with its first bytes: until then its end can be told as an error.
+   */
   private isHeadHeld = false;
   /** While the first content token is awaited. */
   private watch: TokenWatch | undefined = undefined;
@@ -154,10 +156,14 @@ export class Relay implements Dispatcher.DispatchHandler {
       return;
     }
     this.pass();
-    if (this.controller !== undefined && !this.isSettled && beginning.length > 0) this.write(this.controller, beginning);
+    if (this.controller !== undefined && !this.isSettled && beginning.length > 0)
+      this.write(this.controller, beginning);
   }
 
-  /** An answer whose status line or headers have bytes that Node does not write cannot be passed on, and is not read either. */
+  /**
+   * An answer whose status line or headers have bytes that Node does not write cannot be passed on, and is not read
+   * either.
+   */
   private pass(): void {
     const { call, host, status } = this;
     const { res } = call;
@@ -195,7 +201,8 @@ export class Relay implements Dispatcher.DispatchHandler {
     }
     if (res.write(chunk)) return;
     controller.pause();
-    // Only while the client takes nothing, because a socket's timeout is set anew at every write. Node destroys the socket at its end.
+    // Only while the client takes nothing, because a socket's timeout is set anew at every write. Node destroys the
+    // socket at its end.
     res.setTimeout(this.host.idleMs);
     if (this.hearsDrain) return;
     this.hearsDrain = true;

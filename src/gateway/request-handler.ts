@@ -1,12 +1,24 @@
 /**
  * One request's way: who sends it, what it asks for, the gate, a server, and once more where a server refused.
  *
- * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that was in force when
- * it came to each of these points.
+ * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that
+ * was in force when it came to each of these points.
  */
 import type { Agent } from 'undici';
-import { agentIdentity, flowKeyFromHeaders, headerValue, modelNameRewriteHeader, objectiveHeader } from '../adapters/http/index.js';
-import { type Classification, type FlowControlMiddleware, flowControl, type NodeRequest, onResponseEnd } from '../adapters/node/index.js';
+import {
+  agentIdentity,
+  flowKeyFromHeaders,
+  headerValue,
+  modelNameRewriteHeader,
+  objectiveHeader,
+} from '../adapters/http/index.js';
+import {
+  type Classification,
+  type FlowControlMiddleware,
+  flowControl,
+  type NodeRequest,
+  onResponseEnd,
+} from '../adapters/node/index.js';
 import {
   type AdaptiveDetector,
   type EndpointView,
@@ -35,7 +47,10 @@ import { isSafePath } from './safe-path.js';
 import { Senders } from './senders.js';
 import type { Upstreams } from './upstreams.js';
 
-/** How much of a body that passes unread arrives while the request waits, and is booked for it: what the client declares costs it nothing. */
+/**
+ * How much of a body that passes unread arrives while the request waits, and is booked for it: what the client declares
+ * costs it nothing.
+ */
 const readAheadBytes = 65_536;
 
 const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
@@ -75,7 +90,11 @@ export class RequestHandler {
   private readonly refusals: RefusalEvidence;
   private setup: Setup;
 
-  constructor({ flow, upstreams, bodies, log, counters, knownModels, isDraining }: HandlerParts, config: GatewayConfig, agent: Agent) {
+  constructor(
+    { flow, upstreams, bodies, log, counters, knownModels, isDraining }: HandlerParts,
+    config: GatewayConfig,
+    agent: Agent,
+  ) {
     this.upstreams = upstreams;
     this.bodies = bodies;
     this.log = log;
@@ -107,7 +126,9 @@ export class RequestHandler {
     const { senders } = this.setup;
     // A sender that needed no key when the request came has none that could have been taken out.
     if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
-    return senders.identify(req.headers)?.tenant === sender.tenant ? undefined : 'its API key was revoked while it waited';
+    return senders.identify(req.headers)?.tenant === sender.tenant
+      ? undefined
+      : 'its API key was revoked while it waited';
   }
 
   /** Never throws. */
@@ -149,7 +170,10 @@ export class RequestHandler {
     }
     if (req.destroyed && !req.complete) return; // the client left while it was sending
     call.failure = 'internal';
-    this.log('error', 'internal', { id: call.id, error: error instanceof Error ? (error.stack ?? error.message) : String(error) });
+    this.log('error', 'internal', {
+      id: call.id,
+      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+    });
     if (res.headersSent) res.destroy();
     else sendError(res, new ApiError(500, 'internal', 'The gateway failed.'));
   }
@@ -165,7 +189,8 @@ export class RequestHandler {
         call.classification ??= this.classify(call);
         return call.classification;
       },
-      byteSize: (req) => callOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
+      byteSize: (req) =>
+        callOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
     });
   }
 
@@ -177,10 +202,16 @@ export class RequestHandler {
       if (call.sender.trusted) call.modelRewrite = headerValue(call.req.headers, modelNameRewriteHeader);
       return;
     }
-    throw new ApiError(401, 'invalid_api_key', 'A valid API key is required.', { 'www-authenticate': 'Bearer', connection: 'close' });
+    throw new ApiError(401, 'invalid_api_key', 'A valid API key is required.', {
+      'www-authenticate': 'Bearer',
+      connection: 'close',
+    });
   }
 
-  /** JSON is received before the gate, so that no upload holds a seat; other bodies are let through when the seat is there. */
+  /**
+   * JSON is received before the gate, so that no upload holds a seat; other bodies are let through when the seat is
+   * there.
+   */
   private enter(call: Call): void {
     if (!isSafePath(call.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
     this.bodies.checkDeclared(call.req);
@@ -221,7 +252,10 @@ export class RequestHandler {
     const { aliases } = this.setup.config.models;
     const named = call.modelRewrite ?? call.model;
     call.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
-    call.bytes = call.targetModel === undefined || call.targetModel === call.model ? bytes : withModel(bytes, body, call.targetModel);
+    call.bytes =
+      call.targetModel === undefined || call.targetModel === call.model
+        ? bytes
+        : withModel(bytes, body, call.targetModel);
     if (call.targetModel !== undefined && !this.upstreams.serves(call.targetModel)) {
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
     }
@@ -239,7 +273,11 @@ export class RequestHandler {
 
   private classify({ sender, req, body }: Call): Classification {
     const { tenant = 'default-flow', priority = 0, trusted = false } = sender ?? {};
-    const named = flowKeyFromHeaders(req.headers, { trust: trusted, defaultFairnessId: tenant, objectives: this.setup.config.objectives });
+    const named = flowKeyFromHeaders(req.headers, {
+      trust: trusted,
+      defaultFairnessId: tenant,
+      objectives: this.setup.config.objectives,
+    });
     const { endpointSubset, sloTtftMs, maxWaitMs, fairnessId } = named;
     const tokens = body && estimateTokens(body);
     const sessionId = agentIdentity(req.headers);
@@ -267,7 +305,8 @@ export class RequestHandler {
       this.counters.sentTo(endpoint.id);
       call.queuedMs += call.req.flow?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
-      const mayRetry = enabled && call.attempts.length <= max && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes;
+      const mayRetry =
+        enabled && call.attempts.length <= max && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes;
       const attempt: ForwardOptions = {
         agent: this.setup.agent,
         bodies: this.bodies,
@@ -305,11 +344,17 @@ export class RequestHandler {
   private async answerModels({ path, res }: Call): Promise<void> {
     const upstreams = this.upstreams.pool.endpoints.map((endpoint) => this.upstreams.configOf(endpoint));
     const wanted = decoded(path.slice('/v1/models/'.length));
-    const data = await this.models.list(this.setup.config.models, upstreams, (model) => this.upstreams.serves(model), this.setup.agent);
+    const data = await this.models.list(
+      this.setup.config.models,
+      upstreams,
+      (model) => this.upstreams.serves(model),
+      this.setup.agent,
+    );
     const one = data.find(({ id }) => id === wanted);
     if (wanted === '') sendJson(res, 200, { object: 'list', data });
     else if (one !== undefined) sendJson(res, 200, one);
-    else throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
+    else
+      throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
   }
 
   private ended(call: Call, isSent: boolean): void {
@@ -332,7 +377,12 @@ function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector 
 }
 
 /** Node leaves those beyond the limit out and says nothing: the request would be served without its last headers. */
-const tooManyHeaders = new ApiError(431, 'too_many_headers', `A request may have at most ${mostHeaders} headers.`, uploadEnds);
+const tooManyHeaders = new ApiError(
+  431,
+  'too_many_headers',
+  `A request may have at most ${mostHeaders} headers.`,
+  uploadEnds,
+);
 
 function decoded(text: string): string {
   try {
@@ -357,7 +407,10 @@ function notAllowed({ req, path }: Call, methods: string): ApiError {
 }
 
 /** Only streams have a first token: other answers come whole. */
-function firstTokenMsOf({ body, targetModel }: Call, { firstTokenMs, firstTokenMsByModel }: GatewayConfig['timeouts']): number | undefined {
+function firstTokenMsOf(
+  { body, targetModel }: Call,
+  { firstTokenMs, firstTokenMsByModel }: GatewayConfig['timeouts'],
+): number | undefined {
   if (body?.isStream !== true) return undefined;
   const isNamed = targetModel !== undefined && Object.hasOwn(firstTokenMsByModel, targetModel);
   return isNamed ? firstTokenMsByModel[targetModel] : firstTokenMs;

@@ -1,4 +1,7 @@
-/** The log line of one request: everything that somebody asks for afterwards, worked out once, when the request has ended. */
+/**
+ * The log line of one request: everything that somebody asks for afterwards, worked out once, when the request has
+ * ended.
+ */
 import { explainDrop } from '../index.js';
 import type { Call } from './call.js';
 import type { LogFields, LogLevel } from './gateway-log.js';
@@ -8,7 +11,9 @@ export interface RequestLine {
   readonly fields: LogFields;
 }
 
-/** `isSent`: the client got the whole answer. Drops are told by `drops` lines as well, so that one alone is no warning. */
+/**
+ * `isSent`: the client got the whole answer. Drops are told by `drops` lines as well, so that one alone is no warning.
+ */
 export function requestLine(call: Call, isSent: boolean, showsTenants: boolean): RequestLine {
   const { id, req, res, path, model, attempts, drop, failure } = call;
   const lease = req.flow?.lease;

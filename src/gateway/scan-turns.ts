@@ -1,8 +1,9 @@
 /**
- * How much of all bodies is looked at in one turn of the event loop. One poll of Node may bring a piece from each of thousands of connections:
- * to look at all of them at once would stop everybody for seconds.
+ * How much of all bodies is looked at in one turn of the event loop. One poll of Node may bring a piece from each of
+ * thousands of connections: to look at all of them at once would stop everybody for seconds.
  *
- * Invariant: one turn looks at `bytesPerTurn` and one piece more at most; pieces that wait are looked at in the order in which they came.
+ * Invariant: one turn looks at `bytesPerTurn` and one piece more at most; pieces that wait are looked at in the order
+ * in which they came.
  */
 
 /** Some milliseconds of work for `JsonScanner`. A socket is read in pieces of half of it. */
@@ -14,7 +15,10 @@ interface Waiting {
 }
 
 export class ScanTurns {
-  /** Since a turn was last known to be new: turns in which little comes are not told apart, because that would cost each of them a callback. */
+  /**
+   * Since a turn was last known to be new: turns in which little comes are not told apart, because that would cost each
+   * of them a callback.
+   */
   private bytes = 0;
   private isSpent = false;
   private waiting: Waiting[] = [];

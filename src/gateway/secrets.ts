@@ -11,14 +11,16 @@ export interface SecretSources {
 const expected = 'a secret as text, { env: NAME } or { file: PATH }';
 
 /**
- * A section with secrets in it: when something else stands in its place, such as the secret itself, messages say of what kind that is, and
- * not what it is.
+ * A section with secrets in it: when something else stands in its place, such as the secret itself, messages say of
+ * what kind that is, and not what it is.
  */
 export function section<T>(schema: Schema<T>): Schema<T> {
   return {
     shape: schema.shape,
     read: (given, report) =>
-      schema.read(given, (wanted, path = [], got = path.length === 0 ? kindOf(given) : undefined) => report(wanted, path, got)),
+      schema.read(given, (wanted, path = [], got = path.length === 0 ? kindOf(given) : undefined) =>
+        report(wanted, path, got),
+      ),
   };
 }
 
@@ -39,7 +41,8 @@ export function secret({ env, readFile, onMissing }: SecretSources): Schema<stri
       return undefined;
     }
     if (found !== undefined && found.trim() !== '') return found.trim();
-    if (onMissing === undefined) report(`${source} to hold a secret`, [], found === undefined ? 'nothing there' : 'empty text');
+    if (onMissing === undefined)
+      report(`${source} to hold a secret`, [], found === undefined ? 'nothing there' : 'empty text');
     else onMissing(`${source} holds no secret on this machine`);
     return 'missing';
   });

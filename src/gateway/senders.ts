@@ -1,4 +1,6 @@
-/** From the key of a request to its sender. Keys are compared by digest, in constant time, whichever of them is right. */
+/**
+ * From the key of a request to its sender. Keys are compared by digest, in constant time, whichever of them is right.
+ */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AuthConfig, SenderConfig } from './gateway-config.js';

@@ -1,5 +1,6 @@
 /**
- * The limit and the quotas that this gateway shares with its replicas: the connection, the detector, and what the log says of them.
+ * The limit and the quotas that this gateway shares with its replicas: the connection, the detector, and what the log
+ * says of them.
  *
  * Invariant: a gateway starts and serves without the engine; the fallback of the leases is in force then.
  */
@@ -56,7 +57,9 @@ export class SharedState {
 
   /** The file's detector and the shared limit: the fuller of the two decides. */
   beside<D extends SaturationDetector | ((...args: never) => unknown)>(detector: D): SaturationDetector {
-    const own = (typeof detector === 'function' ? { type: 'function', saturation: detector } : detector) as SaturationDetector;
+    const own = (
+      typeof detector === 'function' ? { type: 'function', saturation: detector } : detector
+    ) as SaturationDetector;
     return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
   }
 
@@ -101,7 +104,11 @@ function hasQuotas(detector: SaturationDetector): detector is QuotaDetector {
   return 'drawFrom' in detector;
 }
 
-function quotasOf({ leases }: SharedStateConfig, { client }: EngineConnection, detector: LeasedDetector | undefined): SharedQuotas {
+function quotasOf(
+  { leases }: SharedStateConfig,
+  { client }: EngineConnection,
+  detector: LeasedDetector | undefined,
+): SharedQuotas {
   const { pool: name, prefix, replicas: expected = 2, refreshInterval, callTimeout, fallback } = leases;
   let seen = 0;
   detector?.on('granted', ({ answer }) => {
@@ -118,7 +125,10 @@ function quotasOf({ leases }: SharedStateConfig, { client }: EngineConnection, d
   });
 }
 
-function detectorOf({ limits, limit, leases }: SharedStateConfig, { client }: EngineConnection): LeasedDetector | undefined {
+function detectorOf(
+  { limits, limit, leases }: SharedStateConfig,
+  { client }: EngineConnection,
+): LeasedDetector | undefined {
   if (limits === undefined) return undefined;
   if (limits === 'endpointConcurrency') return sharedEndpointConcurrency(client, { ...leases, maxConcurrency: limit });
   return sharedConcurrency(client, { ...leases, [limits]: limit });

@@ -1,6 +1,7 @@
 /**
- * The body of one request as its client sends it. A client that stops sending, or sends next to nothing, is not waited for: it may hold
- * a seat, a place in a queue or memory meanwhile. Only time in which the client was to send counts, not time in which nobody read.
+ * The body of one request as its client sends it. A client that stops sending, or sends next to nothing, is not waited
+ * for: it may hold a seat, a place in a queue or memory meanwhile. Only time in which the client was to send counts,
+ * not time in which nobody read.
  */
 import type { IncomingMessage } from 'node:http';
 import { ApiError, uploadEnds } from './api-error.js';
@@ -65,9 +66,10 @@ export class Upload {
   }
 
   /**
-   * Hands over all that arrives, as it arrives: without a promise for the whole and a timer for each piece, for who takes everything at
-   * once. Pieces are looked at when `turns` allows it; while one waits, no more is read. `done` is called once: at the end, or with the
-   * error that `next` would reject with, or that the receiver throws; the rest is not read then.
+   * Hands over all that arrives, as it arrives: without a promise for the whole and a timer for each piece, for who
+   * takes everything at once. Pieces are looked at when `turns` allows it; while one waits, no more is read. `done` is
+   * called once: at the end, or with the error that `next` would reject with, or that the receiver throws; the rest is
+   * not read then.
    */
   receive({ arrived, look, done }: PieceReceiver, turns: ScanTurns): void {
     const { req, limits } = this;

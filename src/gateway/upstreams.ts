@@ -40,7 +40,10 @@ export class Upstreams {
   /** False when every server says which models it has, and none has this one. */
   serves(model: string): boolean {
     const { endpoints } = this.pool;
-    return endpoints.length === 0 || endpoints.some(({ labels }) => labels.model === undefined || listed(labels.model).includes(model));
+    return (
+      endpoints.length === 0 ||
+      endpoints.some(({ labels }) => labels.model === undefined || listed(labels.model).includes(model))
+    );
   }
 
   /** Whether a server is left that a request was not sent to yet, and that serves its model. */

@@ -54,7 +54,12 @@ export function answersWithoutMetrics({ code }: ScrapeError): boolean {
 }
 
 /** A scraper of the servers of the file. */
-export function scraperOf(upstreams: Upstreams, { path, ...settings }: ScrapeConfig, log: GatewayLog, fetch?: MetricsFetch): Scraper {
+export function scraperOf(
+  upstreams: Upstreams,
+  { path, ...settings }: ScrapeConfig,
+  log: GatewayLog,
+  fetch?: MetricsFetch,
+): Scraper {
   return scrape(upstreams.pool, {
     ...settings,
     fetch,

@@ -1,6 +1,6 @@
 /**
- * The policies that come with the package: what hosts make them with, and the list of those that configuration files can name. Each
- * policy's definition stands beside its code.
+ * The policies that come with the package: what hosts make them with, and the list of those that configuration files
+ * can name. Each policy's definition stands beside its code.
  */
 import { alwaysAdmitPlugin } from '../admission/always-admit.js';
 import { refuseWhenAllBusyPlugin } from '../admission/busy-pool-refusal.js';
@@ -77,7 +77,11 @@ export { staticUsageLimit } from '../gate/ceilings/static-usage-limit.js';
 export { aimdLatency } from '../gate/detectors/adaptive/aimd-latency-detector.js';
 export { gradient2 } from '../gate/detectors/adaptive/gradient2-detector.js';
 export { vegas } from '../gate/detectors/adaptive/vegas-detector.js';
-export { type BusyThresholdDetector, type BusyThresholds, busyThresholdDetector } from '../gate/detectors/busy-threshold-detector.js';
+export {
+  type BusyThresholdDetector,
+  type BusyThresholds,
+  busyThresholdDetector,
+} from '../gate/detectors/busy-threshold-detector.js';
 export { type CircuitBreaker, type CircuitState, circuitBreaker } from '../gate/detectors/circuit-breaker.js';
 export { type HysteresisDetector, withHysteresis } from '../gate/detectors/composite/hysteresis.js';
 export { type CompositeDetector, maxOf, meanOf } from '../gate/detectors/composite/max-of.js';
@@ -87,7 +91,12 @@ export { scrapedConcurrency } from '../gate/detectors/scraped-concurrency-detect
 export { type UtilizationDetector, utilizationDetector } from '../gate/detectors/utilization-detector.js';
 export { mostBudgetLeft } from '../gate/quotas/most-budget-left.js';
 export { type QuotaDetector, quotaDetector } from '../gate/quotas/quota-detector.js';
-export type { QuotaDetectorOptions, QuotaEstimate, QuotaGroupOptions, QuotaOptions } from '../gate/quotas/quota-options.js';
+export type {
+  QuotaDetectorOptions,
+  QuotaEstimate,
+  QuotaGroupOptions,
+  QuotaOptions,
+} from '../gate/quotas/quota-options.js';
 export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../gate/quotas/quota-window.js';
 export { type SessionLimit, type SessionLimitOptions, sessionLimit } from '../gate/sessions/session-limit.js';
 export type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from '../gate/sessions/session-sharing.js';

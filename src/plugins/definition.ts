@@ -12,7 +12,8 @@ import { isZodSchema, readByZod, type ZodSchema } from './zod-parameters.js';
 export interface PluginReferences {
   /**
    * The plugin of that kind and name.
-   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported already.
+   * @throws FlowConfigError when there is none; without issues when it could not be made, which has been reported
+   * already.
    */
   resolve<K extends ConfigurableKind>(kind: K, name: string): Plugins[K];
 }
@@ -22,9 +23,14 @@ export interface PluginBlueprint<K extends ConfigurableKind, P> {
   kind: K;
   /** The name in configuration files. */
   type: string;
-  /** The schema of the parameters: a zod 4 schema, or one made with `schemas`. Keys that it does not know are errors. */
+  /**
+   * The schema of the parameters: a zod 4 schema, or one made with `schemas`. Keys that it does not know are errors.
+   */
   parameters: ZodSchema<P> | Schema<P>;
-  /** Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that parameters name. */
+  /**
+   * Makes one plugin; called once for each entry of a configuration file. `references` finds the plugins that
+   * parameters name.
+   */
   create(parameters: P, references: PluginReferences): Plugins[K];
 }
 
@@ -33,7 +39,8 @@ export interface PluginDefinition<K extends ConfigurableKind = ConfigurableKind>
   readonly kind: K;
   readonly type: string;
   /**
-   * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`. Without `references`, no name is known.
+   * Makes a plugin from parameters as they stand in a file; none at all is the same as `{}`. Without `references`, no
+   * name is known.
    * @throws FlowConfigError that lists every problem, with paths below `parameters`.
    */
   create(parameters?: unknown, references?: PluginReferences): Plugins[K];
@@ -78,7 +85,11 @@ export function definePlugin<K extends ConfigurableKind, P>(definition: PluginBl
       const verdict = validate(schema, parameters ?? {}, 'parameters');
       if (!verdict.ok) throw new FlowConfigError(type, verdict.issues);
       const named = new NamedPlugins(references);
-      const made = parse(product, createInside(definition, verdict.value, named), `${type}: create must return ${nounOf(kind)}`);
+      const made = parse(
+        product,
+        createInside(definition, verdict.value, named),
+        `${type}: create must return ${nounOf(kind)}`,
+      );
       noteOrigin(made, { definition, parameters: verdict.value, references: named.found });
       return made;
     },

@@ -1,10 +1,18 @@
-/** The kinds of plugins that options and configuration files name: which contract each has, and the shape by which it is known. */
+/**
+ * The kinds of plugins that options and configuration files name: which contract each has, and the shape by which it is
+ * known.
+ */
 import { type AdmissionPolicy, admissionPolicyShape } from '../admission/admission-policy.js';
 import { type PluginShape, pluginOfShape } from '../base/plugin-shape.js';
 import type { Schema } from '../base/schema/element.js';
 import { type EndpointFilter, endpointFilterShape } from '../endpoints/filters/endpoint-filter.js';
 import { type EndpointPicker, endpointPickerShape } from '../endpoints/pickers/endpoint-picker.js';
-import { type EvictionFilter, type EvictionOrdering, evictionFilterShape, evictionOrderingShape } from '../eviction/eviction-policy.js';
+import {
+  type EvictionFilter,
+  type EvictionOrdering,
+  evictionFilterShape,
+  evictionOrderingShape,
+} from '../eviction/eviction-policy.js';
 import { type UsageLimitPolicy, usageLimitPolicyShape } from '../gate/ceilings/usage-limit-policy.js';
 import { type SaturationDetector, saturationDetectorShape } from '../gate/saturation-detector.js';
 import { type BandOrderPolicy, bandOrderPolicyShape } from '../tiers/1-priority/band-order-policy.js';

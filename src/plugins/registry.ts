@@ -42,12 +42,14 @@ export class PluginRegistry implements PluginReferences {
 
   /** The known types, of one kind or of all, in alphabetical order. */
   types(kind?: ConfigurableKind): string[] {
-    return [...this.definitions.values()].flatMap((known) => (kind === undefined || known.kind === kind ? [known.type] : [])).sort();
+    return [...this.definitions.values()]
+      .flatMap((known) => (kind === undefined || known.kind === kind ? [known.type] : []))
+      .sort();
   }
 
   /**
-   * Makes a plugin of whatever kind its type has, from parameters as they stand in a file. `references` finds the plugins that the
-   * parameters name; by default a name is a type, and stands for a new plugin without parameters.
+   * Makes a plugin of whatever kind its type has, from parameters as they stand in a file. `references` finds the
+   * plugins that the parameters name; by default a name is a type, and stands for a new plugin without parameters.
    * @throws FlowConfigError when the type is unknown or the parameters are wrong.
    */
   create(type: string, parameters?: unknown, references: PluginReferences = this): Plugins[ConfigurableKind] {

@@ -1,6 +1,6 @@
 /**
- * Parameters that a plugin's author describes with zod: their schema as one of ours, with messages in the same words and unknown keys as
- * errors. The built-in policies do without zod, so that a bundle without a registry does too.
+ * Parameters that a plugin's author describes with zod: their schema as one of ours, with messages in the same words
+ * and unknown keys as errors. The built-in policies do without zod, so that a bundle without a registry does too.
  */
 import * as z from 'zod/mini';
 import { $ZodDefault, $ZodObject, $ZodOptional, $ZodType, clone } from 'zod/v4/core';
@@ -28,7 +28,9 @@ export function readByZod<T>(given: ZodSchema<T>): Schema<T> {
     if (result.success) return result.data;
     for (const issue of result.error.issues) {
       if (issue.code !== 'unrecognized_keys') report(issue.message, issue.path);
-      else for (const key of issue.keys) report(expectedKeys(key, shapes.get(issue.keys) ?? {}), [...issue.path, key], 'an unknown key');
+      else
+        for (const key of issue.keys)
+          report(expectedKeys(key, shapes.get(issue.keys) ?? {}), [...issue.path, key], 'an unknown key');
     }
     return undefined;
   });
@@ -67,7 +69,12 @@ const things: Readonly<Record<string, string>> = {
   undefined: 'nothing',
 };
 
-const units: Readonly<Record<string, string>> = { string: ' characters', array: ' entries', set: ' entries', map: ' entries' };
+const units: Readonly<Record<string, string>> = {
+  string: ' characters',
+  array: ' entries',
+  set: ' entries',
+  map: ' entries',
+};
 
 /** The expectation that an issue reports, in words that complete "expected …". */
 function describeExpected(issue: z.core.$ZodRawIssue): string {
@@ -91,7 +98,10 @@ function describeExpected(issue: z.core.$ZodRawIssue): string {
   }
 }
 
-/** The branches of a union that failed at the value itself; a branch that failed deeper inside is told by its first problem. */
+/**
+ * The branches of a union that failed at the value itself; a branch that failed deeper inside is told by its first
+ * problem.
+ */
 function describeBranches(branches: readonly (readonly z.core.$ZodIssue[])[]): string {
   const phrases = branches.flatMap(([first]) =>
     first === undefined ? [] : [`${first.path.length > 0 ? `at ${first.path.join('.')} ` : ''}${first.message}`],

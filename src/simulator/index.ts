@@ -1,4 +1,7 @@
-/** `headgate/simulator`: the unchanged controller on simulated servers and simulated traffic. Runs in browsers; files need the package `yaml`. */
+/**
+ * `headgate/simulator`: the unchanged controller on simulated servers and simulated traffic. Runs in browsers; files
+ * need the package `yaml`.
+ */
 export type { RunCounts, ServerFigures, SimulationResult } from './engine/result.js';
 export { Simulation } from './engine/simulation.js';
 export type { LoadReports, ScenarioBody, SimulatedFlow, SimulationOptions } from './engine/simulation-options.js';
@@ -6,7 +9,11 @@ export type { GroupFigures } from './measures/group.js';
 export { maxMinShares } from './measures/max-min-shares.js';
 export type { RequestRecord } from './measures/request-record.js';
 export type { Latency } from './measures/samples.js';
-export { type ServiceDifference, type ServiceDifferenceOptions, serviceDifference } from './measures/service-difference.js';
+export {
+  type ServiceDifference,
+  type ServiceDifferenceOptions,
+  serviceDifference,
+} from './measures/service-difference.js';
 export type { TimeSeries } from './measures/time-series.js';
 export type { Distribution } from './random/distributions.js';
 export type { Rate } from './random/rate-profile.js';

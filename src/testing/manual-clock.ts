@@ -50,7 +50,9 @@ export class ManualClock implements Clock {
   private earliest(): Timer | undefined {
     return this.timers.reduce<Timer | undefined>(
       (first, timer) =>
-        first === undefined || timer.atMs < first.atMs || (timer.atMs === first.atMs && timer.order < first.order) ? timer : first,
+        first === undefined || timer.atMs < first.atMs || (timer.atMs === first.atMs && timer.order < first.order)
+          ? timer
+          : first,
       undefined,
     );
   }

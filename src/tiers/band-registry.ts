@@ -1,9 +1,10 @@
 /**
- * The bands: made from the configuration or on first use, forgotten when idle, and those of them that have requests waiting.
+ * The bands: made from the configuration or on first use, forgotten when idle, and those of them that have requests
+ * waiting.
  *
- * Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting` holds exactly the bands with waiting requests,
- * and `highestWaiting` is the first of those with a request that is not parked;
- * lists of bands are in descending order of priority.
+ * Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting` holds exactly the bands with
+ * waiting requests, and `highestWaiting` is the first of those with a request that is not parked; lists of bands are in
+ * descending order of priority.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { position } from './1-priority/band-position.js';
@@ -38,7 +39,10 @@ export interface BandRegistryListener extends PluginErrorSink {
 export class BandRegistry {
   /** Rises whenever the set of bands that the ceilings are computed for may have changed. */
   version = 0;
-  /** The highest band with waiting requests. A field, because the first member of an array that may be empty is slow to read (bench: try). */
+  /**
+   * The highest band with waiting requests. A field, because the first member of an array that may be empty is slow to
+   * read (bench: try).
+   */
   highestWaiting: PriorityBand | undefined = undefined;
   /** Requests that wait in parked flows, in all bands. Written by Backlog. */
   parked = 0;
@@ -64,12 +68,18 @@ export class BandRegistry {
 
   /** A band of a template may come any time: its share counts from its first request on. */
   private configureShares({ defaultBand, defaultNegativeBand, minShareUnit }: BandRegistrySettings): void {
-    this.shares.configure([...this.ordered, { settings: defaultBand }, { settings: defaultNegativeBand }], minShareUnit);
+    this.shares.configure(
+      [...this.ordered, { settings: defaultBand }, { settings: defaultNegativeBand }],
+      minShareUnit,
+    );
   }
 
   /** Reports of usage that fairness policies and shares ignored, in bands that are gone too. O(bands). */
   get ignoredReports(): number {
-    return this.ordered.reduce((sum, band) => sum + band.ignoredReports, this.ignoredBefore + this.shares.ignoredReports);
+    return this.ordered.reduce(
+      (sum, band) => sum + band.ignoredReports,
+      this.ignoredBefore + this.shares.ignoredReports,
+    );
   }
 
   get size(): number {
@@ -134,8 +144,8 @@ export class BandRegistry {
   }
 
   /**
-   * The band of a priority, made when missing; undefined when there are too many. When all are taken, the band that is idle longest
-   * makes room: O(bands) then, which `maxBands` bounds.
+   * The band of a priority, made when missing; undefined when there are too many. When all are taken, the band that is
+   * idle longest makes room: O(bands) then, which `maxBands` bounds.
    */
   bandOf(priority: number, nowMs: number): PriorityBand | undefined {
     const band = this.byPriority.get(priority);
@@ -178,8 +188,8 @@ export class BandRegistry {
   }
 
   /**
-   * Takes new settings. A band that is configured no longer keeps its requests, under the template, until it is idle. Policies that files
-   * ask for as before are kept.
+   * Takes new settings. A band that is configured no longer keeps its requests, under the template, until it is idle.
+   * Policies that files ask for as before are kept.
    */
   configure(given: BandRegistrySettings, nowMs: number): void {
     const policies = new KeptPolicies();
@@ -202,7 +212,11 @@ export class BandRegistry {
 
   private keepTemplates(given: BandRegistrySettings, policies: KeptPolicies): BandRegistrySettings {
     const defaultBand = policies.of(given.defaultBand, this.settings.defaultBand);
-    return { ...given, defaultBand, defaultNegativeBand: policies.of(given.defaultNegativeBand, this.settings.defaultNegativeBand) };
+    return {
+      ...given,
+      defaultBand,
+      defaultNegativeBand: policies.of(given.defaultNegativeBand, this.settings.defaultNegativeBand),
+    };
   }
 
   /** The band that has been idle longest; of several, the highest. */

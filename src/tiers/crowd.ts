@@ -1,6 +1,6 @@
 /**
- * Which flow of a band has most waiting for its weight, in requests and in bytes; and the newest request of a flow. A band keeps one only
- * where a full queue drops by fair share.
+ * Which flow of a band has most waiting for its weight, in requests and in bytes; and the newest request of a flow. A
+ * band keeps one only where a full queue drops by fair share.
  *
  *     flow ── place in the heap by requests ┐
  *          └─ place in the heap by bytes    ┴ most first; among equals, the flow that began to wait last
@@ -104,11 +104,16 @@ class MemberHeap<F extends Crowding, T extends Queued> {
 
 export class Crowd<F extends Crowding, T extends Queued> {
   private readonly members = new Map<F, Member<F, T>>();
-  private readonly heaps: Record<Resource, MemberHeap<F, T>> = { requests: new MemberHeap('requests'), bytes: new MemberHeap('bytes') };
+  private readonly heaps: Record<Resource, MemberHeap<F, T>> = {
+    requests: new MemberHeap('requests'),
+    bytes: new MemberHeap('bytes'),
+  };
   private readonly queueOf: ((flow: F) => ItemQueue<T> | undefined) | undefined;
   private numbers = 0;
 
-  /** `queueOf` finds a flow's own queue where that is in arrival order; undefined where arrivals have to be kept here. */
+  /**
+   * `queueOf` finds a flow's own queue where that is in arrival order; undefined where arrivals have to be kept here.
+   */
   constructor(queueOf: ((flow: F) => ItemQueue<T> | undefined) | undefined) {
     this.queueOf = queueOf;
   }

@@ -101,7 +101,8 @@ export class FlowTable {
   private make(band: PriorityBand, wanted: string, wantedId: string, nowMs: number): Flow {
     let name = wanted;
     let fairnessId = wantedId;
-    // Requests of this very fairness ID may wait in the flow that it shared: they go first, so it shares on until nothing waits there.
+    // Requests of this very fairness ID may wait in the flow that it shared: they go first, so it shares on until
+    // nothing waits there.
     const busy = this.overflows > 0 ? band.flows.get(overflowName(wanted)) : undefined;
     if (busy !== undefined && busy.waiting > 0) return busy;
     if (!this.hasRoomFor(wanted)) {

@@ -32,8 +32,8 @@ export interface FlowProfiles {
 }
 
 /**
- * Invariant: linked into its band's active flows, the held ones or the parked ones while something waits, into the idle flows while nothing
- * waits and nothing of it is tracked in flight.
+ * Invariant: linked into its band's active flows, the held ones or the parked ones while something waits, into the idle
+ * flows while nothing waits and nothing of it is tracked in flight.
  */
 export class Flow implements FlowView, Linked<Flow> {
   previous: Flow | undefined = undefined;

@@ -1,6 +1,6 @@
 /**
- * The policies of new settings, those in use put in the place of their like: a file that is read again asks for what is there, and what
- * that has counted and learnt stays.
+ * The policies of new settings, those in use put in the place of their like: a file that is read again asks for what is
+ * there, and what that has counted and learnt stays.
  */
 import { isSamePlugin } from '../base/plugin-origin.js';
 import type { BandSettings } from './priority-band.js';

@@ -1,9 +1,11 @@
 /**
- * Flows of one band that wait for something that is theirs alone, such as the end of one of their own requests: others pass meanwhile.
+ * Flows of one band that wait for something that is theirs alone, such as the end of one of their own requests: others
+ * pass meanwhile.
  *
  *     active ── park ──► parked ── unpark ──► active        tier 2 does not see a parked flow
  *
- * Invariant: a parked flow is neither active nor held; `waiting` is the sum over the parked flows; a flow stands in `flows` of its park.
+ * Invariant: a parked flow is neither active nor held; `waiting` is the sum over the parked flows; a flow stands in
+ * `flows` of its park.
  */
 import { LinkedList } from '../base/queues/linked-list.js';
 import type { Flow } from './flow.js';

@@ -1,11 +1,12 @@
 /**
- * One priority band: its flows, their queues, and the policies that say which request is next. Larger than most files, because every way
- * in and out keeps the same counts.
+ * One priority band: its flows, their queues, and the policies that say which request is next. Larger than most files,
+ * because every way in and out keeps the same counts.
  *
  *     band ── selector (tier 2) ──► flow ── queue in the order of tier 3 ──► request
  *     band ── one queue ──► request                      when the fairness policy does not tell flows apart
  *
- * Invariant: the band's counts are the sums of its flows' counts; a flow is active, held back or parked exactly while something of it waits.
+ * Invariant: the band's counts are the sums of its flows' counts; a flow is active, held back or parked exactly while
+ * something of it waits.
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
@@ -228,7 +229,10 @@ export class PriorityBand implements PickedBand {
     return first !== undefined && this.compare(first, rival) < 0;
   }
 
-  /** The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or `discard`. */
+  /**
+   * The request that goes next, chosen by tiers 2 and 3; undefined when nothing waits. Follow it with `take` or
+   * `discard`.
+   */
   next(nowMs: number): WaitingItem | undefined {
     if (this.sharedQueue !== undefined) return this.sharedQueue.peek();
     return this.pickFlow(nowMs)?.queue?.peek();
@@ -374,8 +378,8 @@ export class PriorityBand implements PickedBand {
   }
 
   /**
-   * Files every waiting request under another flow, while nothing is held back or parked. `emptied` hears of every flow before the first is filled.
-   * O(waiting · log).
+   * Files every waiting request under another flow, while nothing is held back or parked. `emptied` hears of every flow
+   * before the first is filled. O(waiting · log).
    */
   refile(flowOf: (item: WaitingItem) => Flow, emptied: (flow: Flow) => void): void {
     const items = this.waitingItems();
@@ -435,7 +439,10 @@ export class PriorityBand implements PickedBand {
     if (this.selector !== undefined) this.selector.flowDeactivated(flow);
   }
 
-  /** Releases a held flow whose first request is of another class now; one of the same class may have another place in the order. */
+  /**
+   * Releases a held flow whose first request is of another class now; one of the same class may have another place in
+   * the order.
+   */
   private reviewHeld(flow: Flow): void {
     const heldIn = flow.heldIn as HeldClass;
     if (flow.head?.requestClass === heldIn.requestClass) heldIn.order?.itemAdded?.(flow, flow.head as WaitingItem);
@@ -466,7 +473,11 @@ export class PriorityBand implements PickedBand {
   private makeSelector(): GuardedSelector | undefined {
     const { fairness } = this.settings;
     const policy =
-      'sharedQueue' in fairness ? (queuesApart(this.settings) ? earliestHead(fairness.type, this.compare) : undefined) : fairness;
+      'sharedQueue' in fairness
+        ? queuesApart(this.settings)
+          ? earliestHead(fairness.type, this.compare)
+          : undefined
+        : fairness;
     return policy && new GuardedSelector(policy, this, this.errors);
   }
 

@@ -10,7 +10,12 @@ export {
   type PoolEvents,
   type RankLoad,
 } from '../index.js';
-export { type MetricProfile, type MetricSource, type MetricSources, metricProfiles } from './scraping/metric-sources.js';
+export {
+  type MetricProfile,
+  type MetricSource,
+  type MetricSources,
+  metricProfiles,
+} from './scraping/metric-sources.js';
 export type { MetricsFetch, MetricsResponse } from './scraping/read-exposition.js';
 export { engineTypeLabel, type ProfileChoice, type ProfileOption } from './scraping/resolve-sources.js';
 export { scrape } from './scraping/scrape.js';

@@ -33,7 +33,11 @@ describe('allOf', () => {
 
   it('tells all of them of the end', () => {
     const log: string[] = [];
-    allOf(scripted('a', 'admit', log), { type: 'silent', admit: () => 'admit' }, scripted('b', 'admit', log)).released?.({}, standard, {
+    allOf(
+      scripted('a', 'admit', log),
+      { type: 'silent', admit: () => 'admit' },
+      scripted('b', 'admit', log),
+    ).released?.({}, standard, {
       promptTokens: 1,
       completionTokens: 1,
     });
@@ -52,9 +56,14 @@ describe('allOf', () => {
   it('asks the others when one throws; without a refusal the error is thrown, and all hold the request', () => {
     const log: string[] = [];
     const broken = scripted('broken', new Error('broken'), log);
-    expect(() => allOf(scripted('a', 'admit', log), broken, scripted('b', 'admit', log)).admit({}, standard, view)).toThrow('broken');
+    expect(() =>
+      allOf(scripted('a', 'admit', log), broken, scripted('b', 'admit', log)).admit({}, standard, view),
+    ).toThrow('broken');
     expect(log).toEqual(['a asked', 'broken asked', 'b asked']);
-    expect(allOf(broken, scripted('b', { reason: 'no' })).admit({}, standard, view)).toEqual({ reason: 'no', policy: 'b' });
+    expect(allOf(broken, scripted('b', { reason: 'no' })).admit({}, standard, view)).toEqual({
+      reason: 'no',
+      policy: 'b',
+    });
   });
 
   it('tells the others of the end when one throws', () => {
@@ -75,7 +84,9 @@ describe('allOf', () => {
       throw error;
     };
     const [first, second] = [new Error('first'), new Error('second')];
-    const policy = allOf(...[first, second].map((error) => ({ type: 'broken', admit: fail(error), released: fail(error) })));
+    const policy = allOf(
+      ...[first, second].map((error) => ({ type: 'broken', admit: fail(error), released: fail(error) })),
+    );
     for (const call of [() => policy.admit({}, standard, view), () => policy.released?.({}, standard, undefined)]) {
       let thrown: unknown;
       try {
@@ -93,7 +104,11 @@ describe('allOf', () => {
 
   it('tells the instant of the decision to those that get the request back, and of the end to all', () => {
     const told: unknown[] = [];
-    const keeping = { type: 'keeping', admit: () => 'admit' as const, released: (...given: unknown[]) => void told.push(given) };
+    const keeping = {
+      type: 'keeping',
+      admit: () => 'admit' as const,
+      released: (...given: unknown[]) => void told.push(given),
+    };
     const policy = allOf(keeping, scripted('b', { reason: 'no' }));
     policy.admit('request', standard, admissionView([{}], { nowMs: 70 }));
     expect(told).toEqual([['request', standard, undefined, 70]]);

@@ -15,22 +15,25 @@ describe('an admission policy that fails', () => {
     ['answers yes', () => true],
     ['answers a refusal without a reason', () => ({ cause: 'saturated' })],
     ['answers a promise', () => Promise.resolve('admit')],
-  ])('because it %s, lets the request in, is reported, and is given nothing back that it did not admit', async (_, admit) => {
-    let released = 0;
-    const admission: AdmissionPolicy = { type: 'faulty', admit: admit as () => 'admit', released: () => released++ };
-    const { flow, clock } = makeFlow({ admission });
-    const errors = record(flow, 'pluginError');
-    runNow(flow).release();
-    const held = runNow(flow);
-    const waiting = flow.enqueue({ ...request, ttlMs: 10 }, key());
-    expect(flow.tryEnqueue(request, key())).toBeUndefined();
-    clock.advance(10);
-    expect(dropOf(await waiting).type).toBe('EvictedTTL');
-    held.release();
-    expect(errors).toHaveLength(4);
-    expect(errors[0]).toMatchObject({ kind: 'admission', type: 'faulty', error: expect.any(Error) });
-    expect(released).toBe(0);
-  });
+  ])(
+    'because it %s, lets the request in, is reported, and is given nothing back that it did not admit',
+    async (_, admit) => {
+      let released = 0;
+      const admission: AdmissionPolicy = { type: 'faulty', admit: admit as () => 'admit', released: () => released++ };
+      const { flow, clock } = makeFlow({ admission });
+      const errors = record(flow, 'pluginError');
+      runNow(flow).release();
+      const held = runNow(flow);
+      const waiting = flow.enqueue({ ...request, ttlMs: 10 }, key());
+      expect(flow.tryEnqueue(request, key())).toBeUndefined();
+      clock.advance(10);
+      expect(dropOf(await waiting).type).toBe('EvictedTTL');
+      held.release();
+      expect(errors).toHaveLength(4);
+      expect(errors[0]).toMatchObject({ kind: 'admission', type: 'faulty', error: expect.any(Error) });
+      expect(released).toBe(0);
+    },
+  );
 
   it('in released is reported, and the request goes its way', async () => {
     const admission: AdmissionPolicy = {

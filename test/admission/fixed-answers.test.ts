@@ -14,7 +14,9 @@ it('rejectAll refuses everybody, whatever the priority', () => {
   const policy = rejectAll();
   expect(policy.type).toBe('reject-all');
   for (const priority of [100, 0, -1]) {
-    expect(policy.admit({}, { fairnessId: 'a', priority }, admissionView())).toEqual({ reason: 'every request is refused' });
+    expect(policy.admit({}, { fairnessId: 'a', priority }, admissionView())).toEqual({
+      reason: 'every request is refused',
+    });
   }
 });
 

@@ -21,7 +21,12 @@ function make(policy?: Partial<AdmissionPolicy> | { admit?: unknown; released?: 
   const admission = new GuardedAdmission(given, pool, gate, {
     pluginFailed: (kind, type, error) => void faults.push(`${kind} ${type}: ${String(error)}`),
   });
-  return { admission, faults, readAt, refusal: (nowMs = 0, waiting = 0) => admission.refusal({}, standard, nowMs, waiting) };
+  return {
+    admission,
+    faults,
+    readAt,
+    refusal: (nowMs = 0, waiting = 0) => admission.refusal({}, standard, nowMs, waiting),
+  };
 }
 
 /** A request that the policy let in. */
@@ -95,7 +100,9 @@ describe('a refusal', () => {
     expect(refusal()).toEqual({ reason: 'no', policy: 'x', cause: undefined, retryAfterMs: undefined });
     const whole: Refusal = { reason: 'no', policy: 'inner', cause: 'overloaded', retryAfterMs: 0 };
     expect(make({ admit: () => whole }).refusal()).toEqual(whole);
-    expect(make({ admit: () => ({ ...whole, cause: 'saturated', retryAfterMs: 5 }) }).refusal()).toMatchObject({ retryAfterMs: 5 });
+    expect(make({ admit: () => ({ ...whole, cause: 'saturated', retryAfterMs: 5 }) }).refusal()).toMatchObject({
+      retryAfterMs: 5,
+    });
   });
 
   it.each([
@@ -109,7 +116,9 @@ describe('a refusal', () => {
   ])('with %s is none: the request comes in, and the fault is told', (_, answer) => {
     const { refusal, faults } = make({ admit: () => answer });
     expect(refusal()).toBeUndefined();
-    expect(faults).toEqual([expect.stringContaining('admission x: TypeError: a refusal must have a reason, and may have a policy')]);
+    expect(faults).toEqual([
+      expect.stringContaining('admission x: TypeError: a refusal must have a reason, and may have a policy'),
+    ]);
   });
 
   it.each([['admitted'], [true], [undefined], [null], [5]])('cannot be %s', (answer) => {
@@ -129,7 +138,10 @@ describe('a refusal', () => {
 describe('the end of a request', () => {
   it('is told to the policy that let it in, once, also when another one has replaced it', () => {
     const told: unknown[] = [];
-    const { admission } = make({ admit: () => 'admit', released: (...given: unknown[]) => void told.push(given.slice(2)) });
+    const { admission } = make({
+      admit: () => 'admit',
+      released: (...given: unknown[]) => void told.push(given.slice(2)),
+    });
     const item = admitted(admission.policy);
     admission.configure(undefined);
     const usage = { promptTokens: 1, completionTokens: 2 };

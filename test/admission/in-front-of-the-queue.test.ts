@@ -1,6 +1,13 @@
 /** Policies and a real controller: what is refused, and what the policies get back. */
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, FlowController, gaieLegacy, tenantBudgets, tokenBucket, utilizationDetector } from '../../src/index.js';
+import {
+  EndpointPool,
+  FlowController,
+  gaieLegacy,
+  tenantBudgets,
+  tokenBucket,
+  utilizationDetector,
+} from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { dropOf, leaseOf, makeFlow, turns } from '../support/flow.js';
 

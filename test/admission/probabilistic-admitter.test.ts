@@ -16,7 +16,8 @@ describe('probabilisticAdmitter', () => {
   });
 
   it('admits at the probability itself: of the numbers from 0 to less than 1, that share is below it', () => {
-    const at = (random: number) => probabilisticAdmitter({ k: 1, power: 1, random: () => random }).admit({}, sheddable, half);
+    const at = (random: number) =>
+      probabilisticAdmitter({ k: 1, power: 1, random: () => random }).admit({}, sheddable, half);
     const half = admissionView([{ kv: 0.4 }]);
     expect([at(0.5), at(0.499) === 'admit']).toEqual(['admit', false]);
   });
@@ -24,7 +25,9 @@ describe('probabilisticAdmitter', () => {
   it('refuses about that share of many', () => {
     const policy = probabilisticAdmitter({ random: seededRandom(7) });
     const view = admissionView([{ kv: 0.16 }]);
-    const refused = Array.from({ length: 10_000 }, () => policy.admit({}, sheddable, view)).filter((answer) => answer !== 'admit');
+    const refused = Array.from({ length: 10_000 }, () => policy.admit({}, sheddable, view)).filter(
+      (answer) => answer !== 'admit',
+    );
     expect(refused.length / 10_000).toBeCloseTo(0.096, 2);
   });
 
@@ -45,7 +48,9 @@ describe('probabilisticAdmitter', () => {
 
   it('takes an endpoint without a report for full', () => {
     expect(
-      refusalOf(probabilisticAdmitter({ random: () => 0.99 }).admit({}, sheddable, admissionView([{ hasReported: false }]))),
+      refusalOf(
+        probabilisticAdmitter({ random: () => 0.99 }).admit({}, sheddable, admissionView([{ hasReported: false }])),
+      ),
     ).toBeDefined();
   });
 

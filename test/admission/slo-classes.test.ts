@@ -13,15 +13,19 @@ describe('sloClasses', () => {
 
   it('reads empty, absent and unknown classes as 3, and names case-sensitively', () => {
     const classes = sloClasses({ overrides: { standard: -5 } });
-    expect([undefined, '', 'nope', 'Critical', 'constructor', '__proto__'].map((name) => classes.priorityOf(name))).toEqual([
-      3, 3, 3, 3, 3, 3,
-    ]);
+    expect(
+      [undefined, '', 'nope', 'Critical', 'constructor', '__proto__'].map((name) => classes.priorityOf(name)),
+    ).toEqual([3, 3, 3, 3, 3, 3]);
     expect(classes.priorityOf('standard')).toBe(-5);
   });
 
   it('takes more classes, and inverts from the highest', () => {
     const classes = sloClasses({ overrides: { gold: 7, batch: 0 } });
-    expect([classes.priorityOf('gold'), classes.invertedPriorityOf('gold'), classes.invertedPriorityOf('critical')]).toEqual([7, 0, 3]);
+    expect([
+      classes.priorityOf('gold'),
+      classes.invertedPriorityOf('gold'),
+      classes.invertedPriorityOf('critical'),
+    ]).toEqual([7, 0, 3]);
     expect(classes.isSheddable('batch')).toBe(false);
   });
 

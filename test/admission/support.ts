@@ -24,7 +24,9 @@ export function scripted(
       return answer;
     },
     released(_request, _key, usage) {
-      log.push(`${type} released${usage === undefined ? '' : ` with ${usage.promptTokens + usage.completionTokens} tokens`}`);
+      log.push(
+        `${type} released${usage === undefined ? '' : ` with ${usage.promptTokens + usage.completionTokens} tokens`}`,
+      );
     },
   };
 }

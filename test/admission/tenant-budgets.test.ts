@@ -12,7 +12,9 @@ describe('tenantBudgets', () => {
   it('refuses sheddable requests of a tenant that holds its share', () => {
     const policy = tenantBudgets({ budgets: { alice: 0.3 }, capacity: 10 });
     for (let i = 0; i < 3; i++) expect(policy.admit({}, sheddable, view)).toBe('admit');
-    expect(refusalOf(policy.admit({}, sheddable, view)).reason).toBe('the tenant holds 3 requests, and its budget is 3');
+    expect(refusalOf(policy.admit({}, sheddable, view)).reason).toBe(
+      'the tenant holds 3 requests, and its budget is 3',
+    );
     policy.released?.({}, sheddable, undefined);
     expect(policy.admit({}, sheddable, view)).toBe('admit');
     expect(policy.held('alice')).toBe(3);
@@ -55,7 +57,9 @@ describe('tenantBudgets', () => {
   it("lets one request more in than a budget of whole requests with the simulator's counting", () => {
     const policy = tenantBudgets({ budgets: { alice: 0.3 }, capacity: 10, counting: 'blis' });
     for (let i = 0; i < 4; i++) expect(policy.admit({}, sheddable, view)).toBe('admit');
-    expect(refusalOf(policy.admit({}, sheddable, view)).reason).toBe('the tenant holds 4 requests, and its budget is 3');
+    expect(refusalOf(policy.admit({}, sheddable, view)).reason).toBe(
+      'the tenant holds 4 requests, and its budget is 3',
+    );
   });
 
   it('never counts below nothing', () => {
@@ -76,23 +80,35 @@ describe('tenantBudgets', () => {
   });
 
   it("passes the inner policy's refusal on under its name, and books nothing for it", () => {
-    const policy = tenantBudgets({ budgets: { alice: 0.5 }, capacity: 10 }, scripted('inner', { reason: 'no', cause: 'overloaded' }));
+    const policy = tenantBudgets(
+      { budgets: { alice: 0.5 }, capacity: 10 },
+      scripted('inner', { reason: 'no', cause: 'overloaded' }),
+    );
     expect(policy.admit({}, standard, view)).toEqual({ reason: 'no', cause: 'overloaded', policy: 'inner' });
     expect(policy.held('alice')).toBe(0);
   });
 
   it('keeps a name that the inner refusal has already', () => {
-    const policy = tenantBudgets({ budgets: {}, capacity: 10 }, scripted('inner', { reason: 'no', policy: 'innermost' }));
+    const policy = tenantBudgets(
+      { budgets: {}, capacity: 10 },
+      scripted('inner', { reason: 'no', policy: 'innermost' }),
+    );
     expect(policy.admit({}, standard, view)).toEqual({ reason: 'no', policy: 'innermost' });
   });
 
   it('tells the inner policy of an end also where the tenant has no budget, and does without its hook', () => {
     const told: unknown[] = [];
-    const inner = { type: 'inner', admit: () => 'admit' as const, released: (...given: unknown[]) => void told.push(given) };
+    const inner = {
+      type: 'inner',
+      admit: () => 'admit' as const,
+      released: (...given: unknown[]) => void told.push(given),
+    };
     tenantBudgets({ budgets: {}, capacity: 10 }, inner).released?.('request', standard, undefined, 60);
     expect(told).toEqual([['request', standard, undefined, 60]]);
     const silent = { type: 'silent', admit: () => 'admit' as const };
-    expect(() => tenantBudgets({ budgets: {}, capacity: 10 }, silent).released?.({}, standard, undefined)).not.toThrow();
+    expect(() =>
+      tenantBudgets({ budgets: {}, capacity: 10 }, silent).released?.({}, standard, undefined),
+    ).not.toThrow();
   });
 
   it('keeps its books when the inner policy throws, which admits', () => {
@@ -102,21 +118,34 @@ describe('tenantBudgets', () => {
   });
 
   it('refuses a capacity of 0, which nobody could have a part of', () => {
-    for (const capacity of [0, -1]) expect(() => tenantBudgets({ budgets: {}, capacity })).toThrow(/^tenantBudgets: capacity: expected/);
+    for (const capacity of [0, -1])
+      expect(() => tenantBudgets({ budgets: {}, capacity })).toThrow(/^tenantBudgets: capacity: expected/);
   });
 
   it('refuses wrong options, and an inner policy that is none', () => {
-    expect(() => tenantBudgets({ budgets: { alice: 1.5, bob: Number.NaN }, capacity: 0 })).toThrow('tenantBudgets: 3 problems');
-    expect(() => tenantBudgets({ budgets: {}, capacity: 1 }, {} as never)).toThrow(/^tenantBudgets: [\s\S]*inner\.admit/);
+    expect(() => tenantBudgets({ budgets: { alice: 1.5, bob: Number.NaN }, capacity: 0 })).toThrow(
+      'tenantBudgets: 3 problems',
+    );
+    expect(() => tenantBudgets({ budgets: {}, capacity: 1 }, {} as never)).toThrow(
+      /^tenantBudgets: [\s\S]*inner\.admit/,
+    );
   });
 
   it('is known to configuration files', () => {
-    expect(defaultRegistry().create('tenant-budgets', { budgets: { alice: 0.5 }, capacity: 10 }).type).toBe('tenant-budgets');
-    expect(() => defaultRegistry().create('tenant-budgets', { budgets: { alice: 2 } })).toThrow('parameters.budgets.alice');
+    expect(defaultRegistry().create('tenant-budgets', { budgets: { alice: 0.5 }, capacity: 10 }).type).toBe(
+      'tenant-budgets',
+    );
+    expect(() => defaultRegistry().create('tenant-budgets', { budgets: { alice: 2 } })).toThrow(
+      'parameters.budgets.alice',
+    );
   });
 
   it('holds what was admitted and not given back, whatever happens', () => {
-    const step = fc.record({ tenant: fc.constantFrom('a', 'b', 'c'), priority: fc.constantFrom(-1, 1), releases: fc.boolean() });
+    const step = fc.record({
+      tenant: fc.constantFrom('a', 'b', 'c'),
+      priority: fc.constantFrom(-1, 1),
+      releases: fc.boolean(),
+    });
     void fc.assert(
       fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
         const inner = tokenBucket({ capacity: 20, refillPerSecond: 1, cost: () => 1 });

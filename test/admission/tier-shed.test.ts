@@ -14,19 +14,27 @@ describe('tierShed', () => {
 
   it('adds what an endpoint reported to what is in flight, and looks at the busiest endpoint', () => {
     const policy = tierShed({ overloadThreshold: 9 });
-    expect(policy.admit({}, sheddable, admissionView([{ waiting: 3, running: 3, inFlight: 3 }, { waiting: 9 }]))).toBe('admit');
-    expect(refusalOf(policy.admit({}, sheddable, admissionView([{ waiting: 1 }, { waiting: 3, running: 3, inFlight: 4 }])))).toBeDefined();
+    expect(policy.admit({}, sheddable, admissionView([{ waiting: 3, running: 3, inFlight: 3 }, { waiting: 9 }]))).toBe(
+      'admit',
+    );
+    expect(
+      refusalOf(policy.admit({}, sheddable, admissionView([{ waiting: 1 }, { waiting: 3, running: 3, inFlight: 4 }]))),
+    ).toBeDefined();
   });
 
   it('counts what is in flight on an endpoint that has not reported', () => {
-    expect(refusalOf(tierShed().admit({}, sheddable, admissionView([{ inFlight: 1, hasReported: false }])))).toBeDefined();
+    expect(
+      refusalOf(tierShed().admit({}, sheddable, admissionView([{ inFlight: 1, hasReported: false }]))),
+    ).toBeDefined();
   });
 
   it('counts what waits at an endpoint as well as what runs there', () => {
     const policy = tierShed({ overloadThreshold: 4 });
     expect(policy.type).toBe('tier-shed');
     expect(policy.admit({}, sheddable, admissionView([{ waiting: 2, running: 2 }]))).toBe('admit');
-    expect(refusalOf(policy.admit({}, sheddable, admissionView([{ waiting: 3, running: 2 }]))).reason).toContain('load 5');
+    expect(refusalOf(policy.admit({}, sheddable, admissionView([{ waiting: 3, running: 2 }]))).reason).toContain(
+      'load 5',
+    );
   });
 
   it('is not overloaded without endpoints', () => {

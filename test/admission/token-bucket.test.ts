@@ -52,7 +52,10 @@ describe('tokenBucket', () => {
   it('pays when it has been refilled, in however many steps', () => {
     const bucket = tokenBucket({ capacity: 1, refillPerSecond: 1 });
     // Ten tenths add up to a little less than 1 in binary.
-    const answers = Array.from({ length: 11 }, (_, i) => bucket.admit({ tokens: 1 }, standard, at(i * 100)) === 'admit');
+    const answers = Array.from(
+      { length: 11 },
+      (_, i) => bucket.admit({ tokens: 1 }, standard, at(i * 100)) === 'admit',
+    );
     expect(answers).toEqual([true, ...Array<boolean>(9).fill(false), true]);
   });
 
@@ -69,7 +72,10 @@ describe('tokenBucket', () => {
   });
 
   it('hands the request and its key to the cost function', () => {
-    const bucket = tokenBucket<{ images: number }>({ capacity: 10, cost: ({ images }, { priority }) => (priority < 0 ? 2 : 1) * images });
+    const bucket = tokenBucket<{ images: number }>({
+      capacity: 10,
+      cost: ({ images }, { priority }) => (priority < 0 ? 2 : 1) * images,
+    });
     bucket.admit({ images: 3 }, { fairnessId: 'a', priority: -1 }, at(0));
     expect(bucket.tokens).toBe(4);
   });
@@ -82,11 +88,14 @@ describe('tokenBucket', () => {
     expect([bucket.tokens, bucket.type]).toEqual([500, 'token-bucket']);
   });
 
-  it.each([[undefined], [null], ['text'], [{ tokens: '7' }]])('takes a request like %j for one without tokens', (request) => {
-    const bucket = tokenBucket({ capacity: 10 });
-    expect(bucket.admit(request as never, standard, at(0))).toBe('admit');
-    expect(bucket.tokens).toBe(10);
-  });
+  it.each([[undefined], [null], ['text'], [{ tokens: '7' }]])(
+    'takes a request like %j for one without tokens',
+    (request) => {
+      const bucket = tokenBucket({ capacity: 10 });
+      expect(bucket.admit(request as never, standard, at(0))).toBe('admit');
+      expect(bucket.tokens).toBe(10);
+    },
+  );
 
   it('never holds more than its capacity, whatever comes back', () => {
     const bucket = tokenBucket({ capacity: 100, refillPerSecond: 10, settle: true });
@@ -109,7 +118,9 @@ describe('tokenBucket', () => {
     expect(bucket.admit({ tokens: 300 }, standard, at(0))).toBe('admit');
     expect(bucket.tokens).toBe(-200);
     expect(refusalOf(bucket.admit({ tokens: 300 }, standard, at(0))).retryAfterMs).toBe(3000);
-    expect(refusalOf(bucket.admit({ tokens: 10 }, standard, at(2000))).reason).toBe('the request costs 10 tokens of 0 left');
+    expect(refusalOf(bucket.admit({ tokens: 10 }, standard, at(2000))).reason).toBe(
+      'the request costs 10 tokens of 0 left',
+    );
     expect(bucket.admit({ tokens: 300 }, standard, at(3000))).toBe('admit');
   });
 
@@ -145,7 +156,10 @@ describe('tokenBucket', () => {
   });
 
   it('settles by a function of the usage', () => {
-    const bucket = tokenBucket({ capacity: 100, settle: ({ promptTokens, completionTokens }) => promptTokens + 3 * completionTokens });
+    const bucket = tokenBucket({
+      capacity: 100,
+      settle: ({ promptTokens, completionTokens }) => promptTokens + 3 * completionTokens,
+    });
     bucket.admit({ tokens: 70 }, standard, at(0));
     bucket.released?.({ tokens: 70 }, standard, ran(10, 10));
     expect(bucket.tokens).toBe(60);
@@ -169,7 +183,8 @@ describe('tokenBucket', () => {
       ['take', 11_236, 10, 290.6],
     ] as const;
     for (const [step, nowMs, cost, balance, retryAfterMs] of rows) {
-      if (step === 'settle') bucket.released?.({ tokens: Math.max(-cost, 0) }, standard, cost < 0 ? undefined : ran(cost), nowMs);
+      if (step === 'settle')
+        bucket.released?.({ tokens: Math.max(-cost, 0) }, standard, cost < 0 ? undefined : ran(cost), nowMs);
       else if (step === 'take') expect(bucket.admit({ tokens: cost }, standard, at(nowMs))).toBe('admit');
       else expect(refusalOf(bucket.admit({ tokens: cost }, standard, at(nowMs))).retryAfterMs).toBe(retryAfterMs);
       expect(bucket.tokens).toBeCloseTo(balance, 9);
@@ -203,7 +218,9 @@ describe('tokenBucket', () => {
   });
 
   it('is known to configuration files, without its functions', () => {
-    expect(defaultRegistry().create('token-bucket', { capacity: 10, refillPerSecond: 1, settle: true }).type).toBe('token-bucket');
+    expect(defaultRegistry().create('token-bucket', { capacity: 10, refillPerSecond: 1, settle: true }).type).toBe(
+      'token-bucket',
+    );
     expect(() => defaultRegistry().create('token-bucket', { cost: () => 1 })).toThrow('parameters.cost');
   });
 

@@ -46,7 +46,13 @@ describe('WorkerAdmission', () => {
     const callers = [];
     for (let i = 0; i < 6; i++) callers.push(await come(admission));
     expect(callers.map(stateOf)).toEqual(['granted', 'granted', 'waiting', 'waiting', 'waiting', 'queue-full']);
-    expect(admission.stats()).toMatchObject({ running: 2, waiting: 3, receivedDirect: 2, receivedQueue: 4, refusedQueueFull: 1 });
+    expect(admission.stats()).toMatchObject({
+      running: 2,
+      waiting: 3,
+      receivedDirect: 2,
+      receivedQueue: 4,
+      refusedQueueFull: 1,
+    });
   });
 
   it('lets nobody wait when Q is 0', async () => {
@@ -254,7 +260,10 @@ describe('WorkerAdmission', () => {
     clock.advance(30);
     third.abort.abort();
     await turns();
-    expect([third.outcome, admission.stats().cancelled]).toEqual([{ type: 'refused', reason: 'cancelled', queuedMs: 30 }, 1]);
+    expect([third.outcome, admission.stats().cancelled]).toEqual([
+      { type: 'refused', reason: 'cancelled', queuedMs: 30 },
+      1,
+    ]);
     const fourth = await come(admission);
     clock.advance(50);
     await turns();
@@ -305,7 +314,9 @@ describe('WorkerAdmission', () => {
   it('refuses wrong options and limits', () => {
     const wrong = { engineRequestLimit: 0, requestQueueLimit: -1, maxQueueDelay: 0, adaptiveLifo: 1, clock: {} };
     expect(() => workerAdmission(wrong as unknown as WorkerAdmissionOptions)).toThrow('workerAdmission: 5 problems');
-    expect(() => makeWorker().admission.resize({ engineRequestLimit: 0.5 })).toThrow('WorkerAdmission.resize: engineRequestLimit');
+    expect(() => makeWorker().admission.resize({ engineRequestLimit: 0.5 })).toThrow(
+      'WorkerAdmission.resize: engineRequestLimit',
+    );
   });
 
   it('keeps its counts in balance, whatever happens', async () => {
@@ -324,8 +335,16 @@ describe('WorkerAdmission', () => {
       else if (action === 3) pick?.abort.abort();
       else clock.advance(random(8));
       await turns();
-      const { running, waiting, receivedDirect, receivedQueue, refusedQueueFull, refusedQueueDelay, grantedFifo, grantedLifo } =
-        admission.stats();
+      const {
+        running,
+        waiting,
+        receivedDirect,
+        receivedQueue,
+        refusedQueueFull,
+        refusedQueueDelay,
+        grantedFifo,
+        grantedLifo,
+      } = admission.stats();
       const states = callers.map(stateOf);
       const count = (wanted: string): number => states.filter((each) => each === wanted).length;
       expect(waiting).toBe(count('waiting'));
@@ -346,7 +365,12 @@ describe('automaticConcurrencyLimit', () => {
   });
 
   it('is unknown as long as the engine has not said both', () => {
-    for (const engine of [{}, { maxNumSeqs: 4 }, { maxNumSeqs: 0, dataParallelSize: 1 }, { maxNumSeqs: null, dataParallelSize: 1 }]) {
+    for (const engine of [
+      {},
+      { maxNumSeqs: 4 },
+      { maxNumSeqs: 0, dataParallelSize: 1 },
+      { maxNumSeqs: null, dataParallelSize: 1 },
+    ]) {
       expect(automaticConcurrencyLimit(engine)).toBeUndefined();
     }
   });

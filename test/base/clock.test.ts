@@ -30,12 +30,15 @@ describe('realClock', () => {
     expect(called).toBe(0);
   });
 
-  it.each([[2 ** 31], [1e15], [Number.POSITIVE_INFINITY]])('takes a delay of %d ms for a long one, not for none', (delayMs) => {
-    let called = 0;
-    realClock.setTimeout(() => called++, delayMs);
-    vi.advanceTimersByTime(24 * 3600 * 1000);
-    expect(called).toBe(0);
-  });
+  it.each([[2 ** 31], [1e15], [Number.POSITIVE_INFINITY]])(
+    'takes a delay of %d ms for a long one, not for none',
+    (delayMs) => {
+      let called = 0;
+      realClock.setTimeout(() => called++, delayMs);
+      vi.advanceTimersByTime(24 * 3600 * 1000);
+      expect(called).toBe(0);
+    },
+  );
 });
 
 describe('letProcessEnd', () => {
@@ -46,7 +49,10 @@ describe('letProcessEnd', () => {
     clearTimeout(timer);
   });
 
-  it.each([[undefined], [null], [7], ['timer'], [{}], [{ unref: 1 }]])('leaves the timer %o of another clock as it is', (timer) => {
-    expect(() => letProcessEnd(timer)).not.toThrow();
-  });
+  it.each([[undefined], [null], [7], ['timer'], [{}], [{ unref: 1 }]])(
+    'leaves the timer %o of another clock as it is',
+    (timer) => {
+      expect(() => letProcessEnd(timer)).not.toThrow();
+    },
+  );
 });

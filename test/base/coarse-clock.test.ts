@@ -41,7 +41,9 @@ describe('the instant of an operation', () => {
 
   it('is read for each when they come one by one', () => {
     const { clock, coarse } = makeCoarse(new TurningClock());
-    expect(rush(coarse, clock, 100, 0.1)).toEqual(Array.from({ length: 100 }, (_, i) => expect.closeTo((i + 1) * 0.1, 6)));
+    expect(rush(coarse, clock, 100, 0.1)).toEqual(
+      Array.from({ length: 100 }, (_, i) => expect.closeTo((i + 1) * 0.1, 6)),
+    );
     expect(clock.endTurn()).toBe(0);
   });
 

@@ -16,12 +16,14 @@ describe('fullJitter', () => {
     expect([0, 0.25, 0.999].map((value) => backoff(1, () => value))).toEqual([0, 250, 999]);
   });
 
-  it.each([{ initialMs: 0, maxMs: 1 }, { initialMs: 1, maxMs: Number.NaN }, { initialMs: 1 }, { initialMs: 1, maxMs: 2, jitter: 1 }])(
-    'is not made of %j',
-    (options) => {
-      expect(() => fullJitter(options as never)).toThrow(FlowConfigError);
-    },
-  );
+  it.each([
+    { initialMs: 0, maxMs: 1 },
+    { initialMs: 1, maxMs: Number.NaN },
+    { initialMs: 1 },
+    { initialMs: 1, maxMs: 2, jitter: 1 },
+  ])('is not made of %j', (options) => {
+    expect(() => fullJitter(options as never)).toThrow(FlowConfigError);
+  });
 });
 
 describe('dynamoBackoff', () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type BatchDispatcher, type BatchDispatcherOptions, batchDispatcher, type Fetch } from '../../src/client/index.js';
+import {
+  type BatchDispatcher,
+  type BatchDispatcherOptions,
+  batchDispatcher,
+  type Fetch,
+} from '../../src/client/index.js';
 import { FlowConfigError } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { fileOf, startGateway } from '../gateway/support/gateway.js';
@@ -17,7 +22,12 @@ class Exchange {
   private readonly resolve: (response: Response) => void;
   private readonly reject: (error: unknown) => void;
 
-  constructor(atMs: number, init: RequestInit | undefined, resolve: (response: Response) => void, reject: (error: unknown) => void) {
+  constructor(
+    atMs: number,
+    init: RequestInit | undefined,
+    resolve: (response: Response) => void,
+    reject: (error: unknown) => void,
+  ) {
     this.atMs = atMs;
     this.init = init;
     this.resolve = resolve;
@@ -35,7 +45,10 @@ class Exchange {
   }
 }
 
-/** A gateway whose every answer is in the hands of the test; bodies are read as soon as they are there, unless `reads` is false. */
+/**
+ * A gateway whose every answer is in the hands of the test; bodies are read as soon as they are there, unless `reads`
+ * is false.
+ */
 function rig(options: BatchDispatcherOptions = {}, reads = true) {
   const clock = new ManualClock();
   const sent: Exchange[] = [];
@@ -250,7 +263,15 @@ describe('a batch dispatcher', () => {
   });
 
   it('says what is wrong with options', () => {
-    for (const wrong of [{ initial: 0 }, { max: 0 }, { increase: 0 }, { decrease: 1 }, { probeMs: 0 }, { fetch: 1 }, { maxInFlight: 3 }]) {
+    for (const wrong of [
+      { initial: 0 },
+      { max: 0 },
+      { increase: 0 },
+      { decrease: 1 },
+      { probeMs: 0 },
+      { fetch: 1 },
+      { maxInFlight: 3 },
+    ]) {
       expect(() => batchDispatcher(wrong as never), JSON.stringify(wrong)).toThrow(FlowConfigError);
     }
   });

@@ -53,7 +53,10 @@ async function complete(req: IncomingMessage, res: ServerResponse): Promise<void
 async function start({ client, gateway, timeout }: Setup = {}): Promise<Gateway> {
   const flow = new FlowController({
     saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
-    admission: { type: 'no-waiting', admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }) },
+    admission: {
+      type: 'no-waiting',
+      admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }),
+    },
   });
   const limit = flowControl(flow, { body: 'openai', random: () => 0, ...gateway });
   const statuses: number[] = [];
@@ -111,7 +114,9 @@ describe('the OpenAI client with a retrying fetch', () => {
 
   it('gets the error of the last refusal, with what the gateway said', async () => {
     const gateway = await start({ client: { maxAttempts: 2 } });
-    const failed = gateway.openai.chat.completions.create({ model: 'llama', messages }).catch((error: unknown) => error);
+    const failed = gateway.openai.chat.completions
+      .create({ model: 'llama', messages })
+      .catch((error: unknown) => error);
     await refusedOnce(gateway);
     gateway.clock.advance(1000);
     const error = await failed;
@@ -132,7 +137,9 @@ describe('the OpenAI client with a retrying fetch', () => {
 
   it('is not retried by itself: one refusal is one request where the budget is spent', async () => {
     const gateway = await start({ client: { budget: { requested() {}, tryRetry: () => false } } });
-    await expect(gateway.openai.chat.completions.create({ model: 'llama', messages })).rejects.toBeInstanceOf(OpenAI.RateLimitError);
+    await expect(gateway.openai.chat.completions.create({ model: 'llama', messages })).rejects.toBeInstanceOf(
+      OpenAI.RateLimitError,
+    );
     expect(gateway.statuses).toEqual([429]);
   });
 

@@ -11,9 +11,12 @@ function delay(status: number, reason?: string, retryAfter?: string, attempt = 0
 }
 
 describe('retryDelayMs', () => {
-  it.each([200, 204, 301, 400, 401, 404, 408, 409, 499, 500, 502, 504])('retries no %d, whatever its headers say', (status) => {
-    expect(delay(status, 'rejected-saturated', '1')).toBeUndefined();
-  });
+  it.each([200, 204, 301, 400, 401, 404, 408, 409, 499, 500, 502, 504])(
+    'retries no %d, whatever its headers say',
+    (status) => {
+      expect(delay(status, 'rejected-saturated', '1')).toBeUndefined();
+    },
+  );
 
   it.each([429, 503, 529])('retries %d, with a reason or without', (status) => {
     expect(delay(status)).toBe(1);
@@ -26,9 +29,13 @@ describe('retryDelayMs', () => {
 
   it('is by default at least as patient after an eviction at every attempt', () => {
     const longest = (reason: string, attempt: number): number | undefined =>
-      retryDelayMs({ status: 429, headers: { 'x-llm-d-request-dropped-reason': reason } }, attempt, { random: () => 0.99 });
+      retryDelayMs({ status: 429, headers: { 'x-llm-d-request-dropped-reason': reason } }, attempt, {
+        random: () => 0.99,
+      });
     for (let attempt = 0; attempt < 12; attempt++) {
-      expect(longest('evicted-priority', attempt)).toBeGreaterThan(longest('rejected-saturated', attempt) ?? Number.NaN);
+      expect(longest('evicted-priority', attempt)).toBeGreaterThan(
+        longest('rejected-saturated', attempt) ?? Number.NaN,
+      );
     }
   });
 
@@ -42,7 +49,10 @@ describe('retryDelayMs', () => {
 
   it('leaves a Retry-After beyond the bound to the caller', () => {
     const told = (seconds: string): number | undefined =>
-      retryDelayMs({ status: 429, headers: { 'retry-after': seconds } }, 0, { random: () => 0, maxRetryAfterMs: 30_000 });
+      retryDelayMs({ status: 429, headers: { 'retry-after': seconds } }, 0, {
+        random: () => 0,
+        maxRetryAfterMs: 30_000,
+      });
     expect([told('30'), told('31')]).toEqual([30_000, undefined]);
   });
 

@@ -60,7 +60,10 @@ describe('a retrying fetch', () => {
   });
 
   it('stops when the budget is spent, and all requests of one fetch share it', async () => {
-    const { send, calls, clock } = rig([saturated], { budget: retryBudget({ capacity: 2, ratio: 0, minPerSecond: 0 }), maxAttempts: 2 });
+    const { send, calls, clock } = rig([saturated], {
+      budget: retryBudget({ capacity: 2, ratio: 0, minPerSecond: 0 }),
+      maxAttempts: 2,
+    });
     const responses = Promise.all([send(url), send(url), send(url), send(url)]);
     await advance(clock, 1000);
     expect((await responses).map(({ status }) => status)).toEqual([429, 429, 429, 429]);
@@ -99,7 +102,10 @@ describe('a retrying fetch', () => {
   it('cancels what is left of a refusal without an end when the pause is over', async () => {
     let cancelled = 0;
     const endless = new ReadableStream({ cancel: () => void cancelled++ });
-    const { send, clock } = rig([() => new Response(endless, { status: 503, headers: { 'retry-after': '1' } }), served]);
+    const { send, clock } = rig([
+      () => new Response(endless, { status: 503, headers: { 'retry-after': '1' } }),
+      served,
+    ]);
     const response = send(url);
     await advance(clock, 999);
     expect(cancelled).toBe(0);
@@ -129,7 +135,12 @@ describe('a retrying fetch', () => {
     const failing = new ReadableStream({ start: (controller) => controller.error(new Error('reset')) });
     const locked = new Response('x', { status: 503 });
     locked.body?.getReader();
-    const { send, clock, calls } = rig([() => new Response(failing, { status: 503 }), () => locked, answer(503, {}, null), served]);
+    const { send, clock, calls } = rig([
+      () => new Response(failing, { status: 503 }),
+      () => locked,
+      answer(503, {}, null),
+      served,
+    ]);
     const response = send(url);
     for (let i = 0; i < 3; i++) await advance(clock, 0);
     expect((await response).status).toBe(200);

@@ -118,7 +118,9 @@ describe('a retrying fetch over real connections', () => {
   });
 
   it('sends the body of a Request with every attempt', async () => {
-    const server = await serve((_req, res, attempt) => res.writeHead(attempt < 2 ? 429 : 200, { 'retry-after': '1' }).end('answer'));
+    const server = await serve((_req, res, attempt) =>
+      res.writeHead(attempt < 2 ? 429 : 200, { 'retry-after': '1' }).end('answer'),
+    );
     const response = server.send(new Request(server.url, { method: 'POST', body: 'prompt' }));
     await nextAttempt(server);
     await until('refused again', () => server.bodies.length === 2);
@@ -130,7 +132,10 @@ describe('a retrying fetch over real connections', () => {
   it('stops waiting when its signal times out', async () => {
     const server = await serve((_req, res) => res.writeHead(503, { 'retry-after': '1' }).end());
     const timeout = new AbortController();
-    const ended = expect(server.send(server.url, { signal: timeout.signal })).rejects.toHaveProperty('name', 'TimeoutError');
+    const ended = expect(server.send(server.url, { signal: timeout.signal })).rejects.toHaveProperty(
+      'name',
+      'TimeoutError',
+    );
     await until('the client waits', () => server.clock.pendingTimers === 1);
     timeout.abort(new DOMException('The time is up', 'TimeoutError'));
     await ended;

@@ -1,4 +1,6 @@
-/** A gateway in the test's hand: a fetch that gives the answers it is told, and a client that waits on a manual clock. */
+/**
+ * A gateway in the test's hand: a fetch that gives the answers it is told, and a client that waits on a manual clock.
+ */
 
 import { type Fetch, type RetryOptions, retrying } from '../../src/client/index.js';
 import { ManualClock } from '../../src/testing/index.js';
@@ -11,13 +13,20 @@ export function answer(status: number, headers: Record<string, string> = {}, bod
 }
 
 export const served: Answer = answer(200, {}, 'served');
-export const saturated: Answer = answer(429, { 'retry-after': '1', 'x-llm-d-request-dropped-reason': 'rejected-saturated' });
+export const saturated: Answer = answer(429, {
+  'retry-after': '1',
+  'x-llm-d-request-dropped-reason': 'rejected-saturated',
+});
 
 export interface Rig {
   readonly send: Fetch;
   readonly clock: ManualClock;
   /** Every call of the inner fetch. */
-  readonly calls: { readonly input: string | URL | Request; readonly init: RequestInit | undefined; readonly atMs: number }[];
+  readonly calls: {
+    readonly input: string | URL | Request;
+    readonly init: RequestInit | undefined;
+    readonly atMs: number;
+  }[];
 }
 
 /** Gives the answers one after the other, the last one for ever. There is no jitter unless `options` bring it. */

@@ -4,7 +4,12 @@ import { admissionView } from '../support/pools.js';
 
 const busy = admissionView([{ running: 1 }]);
 
-function admits({ admission }: ReturnType<typeof loadBlisPolicy>, priority: number, view = busy, fairnessId = 'alice'): boolean {
+function admits(
+  { admission }: ReturnType<typeof loadBlisPolicy>,
+  priority: number,
+  view = busy,
+  fairnessId = 'alice',
+): boolean {
   return admission.admit({ tokens: 100 }, { fairnessId, priority }, view) === 'admit';
 }
 
@@ -23,13 +28,19 @@ describe('loadBlisPolicy', () => {
   });
 
   it('hands their parameters on', () => {
-    const bucket = loadBlisPolicy({ admission: { policy: 'token-bucket', token_bucket_capacity: 150, token_bucket_refill_rate: 1 } });
+    const bucket = loadBlisPolicy({
+      admission: { policy: 'token-bucket', token_bucket_capacity: 150, token_bucket_refill_rate: 1 },
+    });
     expect([admits(bucket, 0), admits(bucket, 0)]).toEqual([true, false]);
-    const tiers = loadBlisPolicy({ admission: { policy: 'tier-shed', tier_shed_threshold: 1, tier_shed_min_priority: -1 } });
+    const tiers = loadBlisPolicy({
+      admission: { policy: 'tier-shed', tier_shed_threshold: 1, tier_shed_min_priority: -1 },
+    });
     const crowded = admissionView([{ running: 2 }]);
     expect([admits(tiers, -2), admits(tiers, -2, crowded), admits(tiers, -1, crowded)]).toEqual([true, false, true]);
     const gaie = loadBlisPolicy({ admission: { policy: 'gaie-legacy', gaie_qd_threshold: 0.5, gaie_kv_threshold: 1 } });
-    expect([admits(gaie, -1, admissionView([{ waiting: 1 }])), admits(gaie, -1, admissionView([{ kv: 0.9 }]))]).toEqual([false, true]);
+    expect([admits(gaie, -1, admissionView([{ waiting: 1 }])), admits(gaie, -1, admissionView([{ kv: 0.9 }]))]).toEqual(
+      [false, true],
+    );
   });
 
   it('lets tier-shed admit from 3 up when the file does not say', () => {
@@ -120,6 +131,8 @@ budgets: {}
     expect(() => loadBlisPolicy('{}\n---\n{}')).toThrow('line 3, column 1: expected one document; got another one');
     expect(() => loadBlisPolicy('- 1')).toThrow('expected one object; got an array of 1');
     expect(() => loadBlisPolicy('a: [')).toThrow('expected valid YAML');
-    expect(() => loadBlisPolicy('{}', { capacity: 0 })).toThrow('loadBlisPolicy: capacity: expected an integer from 1 up');
+    expect(() => loadBlisPolicy('{}', { capacity: 0 })).toThrow(
+      'loadBlisPolicy: capacity: expected an integer from 1 up',
+    );
   });
 });

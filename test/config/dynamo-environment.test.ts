@@ -14,14 +14,21 @@ describe('dynamoEnvironment', () => {
   });
 
   it('gives what busyThresholdDetector and workerAdmission take', () => {
-    const { thresholds, worker } = dynamoEnvironment({ DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD: ' 0.85 ', [limit]: '8', [queue]: '0' });
+    const { thresholds, worker } = dynamoEnvironment({
+      DYN_ACTIVE_DECODE_BLOCKS_THRESHOLD: ' 0.85 ',
+      [limit]: '8',
+      [queue]: '0',
+    });
     expect(busyThresholdDetector(thresholds).thresholds.activeDecodeBlocksThreshold).toBe(0.85);
     expect(workerAdmission(worker).stats()).toMatchObject({ engineRequestLimit: 8, requestQueueLimit: 0 });
   });
 
   it('switches one check off for the text None, and the others stay as the mode has them', () => {
     const env = { DYN_ADMISSION_CONTROL: 'token-capacity', DYN_ACTIVE_PREFILL_TOKENS_THRESHOLD_FRAC: 'None' };
-    expect(dynamoEnvironment(env).thresholds).toEqual({ activeDecodeBlocksThreshold: 1, activePrefillTokensThreshold: 10_000_000 });
+    expect(dynamoEnvironment(env).thresholds).toEqual({
+      activeDecodeBlocksThreshold: 1,
+      activePrefillTokensThreshold: 10_000_000,
+    });
   });
 
   it('does not let None alone switch anything on', () => {
@@ -50,7 +57,9 @@ describe('dynamoEnvironment', () => {
   it('lets a request wait for as long as it takes where controlled delay is off', () => {
     const env = { DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY: 'Off', DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS: '250' };
     expect(dynamoEnvironment(env).worker.maxQueueDelay).toBe(Number.POSITIVE_INFINITY);
-    expect(dynamoEnvironment({ ...env, DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY: 'perhaps' }).worker.maxQueueDelay).toBe(250);
+    expect(
+      dynamoEnvironment({ ...env, DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY: 'perhaps' }).worker.maxQueueDelay,
+    ).toBe(250);
   });
 
   it('reads the variables of tcp-channel as those releases do', () => {

@@ -17,7 +17,13 @@ const manifests = readFileSync(new URL('./manifests.yaml', import.meta.url), 'ut
 
 /** A document with flow control on. */
 function document(flowControl: unknown, rest: object = {}): object {
-  return { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], flowControl, ...rest };
+  return {
+    apiVersion: 'llm-d.ai/v1alpha1',
+    kind: 'EndpointPickerConfig',
+    featureGates: ['flowControl'],
+    flowControl,
+    ...rest,
+  };
 }
 
 /** The types of one kind, as messages list them. */
@@ -42,7 +48,8 @@ function problems(source: ConfigSource): string[] {
   try {
     loadConfig(source);
   } catch (error) {
-    if (error instanceof FlowConfigError) return error.issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`);
+    if (error instanceof FlowConfigError)
+      return error.issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`);
     throw error;
   }
   return [];
@@ -81,7 +88,8 @@ describe('the documented manifests', () => {
 
   it('hold requests back from the 16th on', async () => {
     const flow = new FlowController(options);
-    for (let count = 1; count <= 15; count++) expect(flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'a' })?.type).toBe('Dispatched');
+    for (let count = 1; count <= 15; count++)
+      expect(flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'a' })?.type).toBe('Dispatched');
     expect(flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'a' })).toBeUndefined();
     await flow.close();
   });
@@ -95,7 +103,8 @@ describe('the documented manifests', () => {
 
 describe('sources', () => {
   it('may be text, a parsed document, or a list of either', () => {
-    const text = 'kind: InferenceObjective\napiVersion: llm-d.ai/v1alpha2\nmetadata: { name: a }\nspec: { priority: 1 }\n';
+    const text =
+      'kind: InferenceObjective\napiVersion: llm-d.ai/v1alpha2\nmetadata: { name: a }\nspec: { priority: 1 }\n';
     const { objectives, enabled } = loadConfig([text, objective('b', { priority: 2 }), document({})]);
     expect([...objectives]).toEqual([
       ['a', 1],
@@ -125,14 +134,28 @@ flowControl:
       'line 1, column 7: expected valid YAML; got Nested mappings are not allowed in compact mappings',
       'line 5, column 1: expected valid YAML; got Flow sequence in block collection must be sufficiently indented and end with a ]',
     ]);
-    expect(problems('kind: *nobody')).toEqual(['line 1, column 7: expected an alias of an anchor that stands before it; got *nobody']);
+    expect(problems('kind: *nobody')).toEqual([
+      'line 1, column 7: expected an alias of an anchor that stands before it; got *nobody',
+    ]);
   });
 
   it.each<[string, ConfigSource, string]>([
     ['nothing', '', ': expected at least one document; got none'],
-    ['a file name', 'gateway.yaml', 'document 1: expected an object with apiVersion and kind; got "gateway.yaml" (string)'],
-    ['a list inside the list', [[] as object], 'document 1: expected an object with apiVersion and kind; got an array of 0'],
-    ['a document without a kind', { apiVersion: 'v1' }, 'document 1: kind: expected text that is not empty; got nothing'],
+    [
+      'a file name',
+      'gateway.yaml',
+      'document 1: expected an object with apiVersion and kind; got "gateway.yaml" (string)',
+    ],
+    [
+      'a list inside the list',
+      [[] as object],
+      'document 1: expected an object with apiVersion and kind; got an array of 0',
+    ],
+    [
+      'a document without a kind',
+      { apiVersion: 'v1' },
+      'document 1: kind: expected text that is not empty; got nothing',
+    ],
     [
       'two configurations',
       [document({}), document({}, { metadata: { name: 'b' } })],
@@ -191,7 +214,9 @@ describe('feature gates', () => {
   });
 
   it('do not warn about a section that only names the detector', () => {
-    expect(load({ saturationDetector: { pluginRef: 'utilization-detector' } }, { featureGates: [] }).warnings).toEqual([]);
+    expect(load({ saturationDetector: { pluginRef: 'utilization-detector' } }, { featureGates: [] }).warnings).toEqual(
+      [],
+    );
     expect(load(undefined, { featureGates: [] }).warnings).toEqual([]);
   });
 
@@ -231,7 +256,10 @@ describe('limits', () => {
     const { options } = loadConfig(
       'kind: EndpointPickerConfig\napiVersion: llm-d.ai/v1alpha1\nflowControl: { defaultPriorityBand: { maxBytes: .inf } }',
     );
-    expect(resolveOptions({ ...options, pool: new EndpointPool() }).bands[0]?.limits).toEqual({ maxRequests: 5000, maxBytes: Infinity });
+    expect(resolveOptions({ ...options, pool: new EndpointPool() }).bands[0]?.limits).toEqual({
+      maxRequests: 5000,
+      maxBytes: Infinity,
+    });
   });
 
   it('may be set for each flow of a band', () => {
@@ -241,7 +269,9 @@ describe('limits', () => {
   });
 
   it('come with a warning where a band holds less than the global limit promises', () => {
-    expect(load({ maxRequests: '10k', priorityBands: [{ priority: 1 }, { priority: 0, maxRequests: 6000 }] }).warnings).toEqual([
+    expect(
+      load({ maxRequests: '10k', priorityBands: [{ priority: 1 }, { priority: 0, maxRequests: 6000 }] }).warnings,
+    ).toEqual([
       'EndpointPickerConfig: flowControl: bands without maxRequests hold 5000, less than the global 10000: priority 1, any other priority',
     ]);
     expect(load({ maxBytes: 0, defaultPriorityBand: { maxBytes: 1 } }).warnings).toEqual([]);
@@ -293,20 +323,25 @@ describe('times', () => {
     ['10s', '5m', 10_000, 300_000],
     ['0s', undefined, Infinity, Infinity],
     [undefined, '0s', 60_000, Infinity],
-  ])('default TTL %s and no-endpoint TTL %s are %d and %d ms', (defaultRequestTTL, noEndpointRequestTTL, ttlMs, noEndpointTtlMs) => {
-    expect(resolved({ defaultRequestTTL, noEndpointRequestTTL })).toMatchObject({
-      defaultBand: { requestTtlMs: ttlMs },
-      noEndpointRequestTtlMs: noEndpointTtlMs,
-    });
-  });
+  ])(
+    'default TTL %s and no-endpoint TTL %s are %d and %d ms',
+    (defaultRequestTTL, noEndpointRequestTTL, ttlMs, noEndpointTtlMs) => {
+      expect(resolved({ defaultRequestTTL, noEndpointRequestTTL })).toMatchObject({
+        defaultBand: { requestTtlMs: ttlMs },
+        noEndpointRequestTtlMs: noEndpointTtlMs,
+      });
+    },
+  );
 
   it('of a band replace the global TTL, 0s included', () => {
-    const priorityBands = [{ priority: 2, defaultRequestTTL: '5s' }, { priority: 1, defaultRequestTTL: '0s' }, { priority: 0 }];
-    expect(resolved({ defaultRequestTTL: '10s', priorityBands }).bands.map(({ requestTtlMs }) => requestTtlMs)).toEqual([
-      5000,
-      Infinity,
-      10_000,
-    ]);
+    const priorityBands = [
+      { priority: 2, defaultRequestTTL: '5s' },
+      { priority: 1, defaultRequestTTL: '0s' },
+      { priority: 0 },
+    ];
+    expect(resolved({ defaultRequestTTL: '10s', priorityBands }).bands.map(({ requestTtlMs }) => requestTtlMs)).toEqual(
+      [5000, Infinity, 10_000],
+    );
   });
 });
 
@@ -380,7 +415,9 @@ describe('plugins', () => {
       { type: 'weighted-band-selection-policy', parameters: { weights: { '1': 3, '0': 1 } } },
     ];
     const flowControl = {
-      priorityBands: [{ priority: 1, orderingPolicyRef: 'deadlines', fairnessPolicyRef: 'round-robin-fairness-policy' }],
+      priorityBands: [
+        { priority: 1, orderingPolicyRef: 'deadlines', fairnessPolicyRef: 'round-robin-fairness-policy' },
+      ],
       usageLimitPolicyPluginRef: 'tight',
       bandSelectionPolicyPluginRef: 'weighted-band-selection-policy',
       saturationDetector: { pluginRef: 'seats' },
@@ -416,7 +453,11 @@ describe('plugins', () => {
   });
 
   it('of the scheduler, and its sections, are ignored with a warning', () => {
-    const rest = { plugins: [{ type: 'prefix-cache-scorer' }, { type: 'max-score-picker' }], schedulingProfiles: [{}], dataLayer: {} };
+    const rest = {
+      plugins: [{ type: 'prefix-cache-scorer' }, { type: 'max-score-picker' }],
+      schedulingProfiles: [{}],
+      dataLayer: {},
+    };
     expect(load({}, rest).warnings).toEqual([
       "EndpointPickerConfig: sections that are not flow control's are ignored: schedulingProfiles, dataLayer",
       'EndpointPickerConfig: plugins of types unknown to headgate are ignored: prefix-cache-scorer, max-score-picker',
@@ -430,7 +471,10 @@ describe('plugins', () => {
       parameters: z.strictObject({}),
       create: () => ({ type: 'newest-first', compare: (a, b) => b.sequence - a.sequence }),
     });
-    const source = document({ defaultPriorityBand: { orderingPolicyRef: 'newest-first' } }, { plugins: [{ type: 'newest-first' }] });
+    const source = document(
+      { defaultPriorityBand: { orderingPolicyRef: 'newest-first' } },
+      { plugins: [{ type: 'newest-first' }] },
+    );
     const { options } = loadConfig(source, { registry: defaultRegistry().add(newest) });
     expect(options.defaultBand?.ordering?.type).toBe('newest-first');
   });
@@ -544,7 +588,9 @@ describe('the saturation detector', () => {
       { plugins: [{ type: 'concurrency-detector' }], saturationDetector: { pluginRef: 'utilization-detector' } },
     );
     expect(options.saturationDetector).toMatchObject({ type: 'concurrency-detector' });
-    expect(warnings).toEqual(['EndpointPickerConfig: saturationDetector is ignored: flowControl.saturationDetector takes its place']);
+    expect(warnings).toEqual([
+      'EndpointPickerConfig: saturationDetector is ignored: flowControl.saturationDetector takes its place',
+    ]);
   });
 });
 
@@ -564,7 +610,11 @@ describe('eviction', () => {
   });
 
   it('is on or off', () => {
-    expect(resolved({ enableEviction: true }).eviction).toMatchObject({ maxPerDecision: 2, graceMs: 500, timeoutMs: 10_000 });
+    expect(resolved({ enableEviction: true }).eviction).toMatchObject({
+      maxPerDecision: 2,
+      graceMs: 500,
+      timeoutMs: 10_000,
+    });
     expect(resolved({ enableEviction: false }).eviction).toBeUndefined();
     expect(resolved({}).eviction).toBeUndefined();
   });
@@ -604,21 +654,32 @@ describe('what happens when the queue is full, who goes next, and who comes in',
       [0, 0],
       [-1, 0.05],
     ]);
-    expect(options.flows.get('greedy')).toEqual({ weight: 2, limits: { maxRequests: 5, maxBytes: Infinity }, maxInFlight: undefined });
+    expect(options.flows.get('greedy')).toEqual({
+      weight: 2,
+      limits: { maxRequests: 5, maxBytes: Infinity },
+      maxInFlight: undefined,
+    });
   });
 
   it('caps what runs, for each flow of a band and for tenants by their plans', () => {
     const section = {
       priorityBands: [{ priority: 0, maxInFlightPerFlow: { requests: 8, tokens: '16k' } }],
       flows: { vip: { maxInFlight: 100 } },
-      plans: { free: { maxInFlight: 2 }, team: { weight: 3, maxInFlight: { tokens: '200k' }, limits: { maxRequests: 0 } } },
+      plans: {
+        free: { maxInFlight: 2 },
+        team: { weight: 3, maxInFlight: { tokens: '200k' }, limits: { maxRequests: 0 } },
+      },
       tenants: { acme: 'team', '*': 'free' },
     };
     const { flows, bands } = resolved(section);
     expect(bands[0]?.maxInFlightPerFlow).toEqual({ maxRequests: 8, maxTokens: 16_000 });
     expect(flows.get('vip')).toMatchObject({ weight: 1, maxInFlight: { maxRequests: 100, maxTokens: Infinity } });
     const unlimited = { maxRequests: Infinity, maxBytes: Infinity };
-    expect(flows.get('acme')).toEqual({ weight: 3, limits: unlimited, maxInFlight: { maxRequests: Infinity, maxTokens: 200_000 } });
+    expect(flows.get('acme')).toEqual({
+      weight: 3,
+      limits: unlimited,
+      maxInFlight: { maxRequests: Infinity, maxTokens: 200_000 },
+    });
     expect(flows.get('anybody')).toMatchObject({ maxInFlight: { maxRequests: 2, maxTokens: Infinity } });
     const named = resolved({ ...section, tenants: { acme: 'team' } }).flows;
     expect([named.size, named.get('anybody')]).toEqual([2, undefined]);
@@ -632,7 +693,9 @@ describe('what happens when the queue is full, who goes next, and who comes in',
       tenants: { acme: 'fre' },
     };
     const wrong = (): unknown => resolved(section);
-    expect(wrong).toThrow('priorityBands[0].maxInFlightPerFlow: expected an integer from 1 up, or a quantity like "16k"; got 0 (number)');
+    expect(wrong).toThrow(
+      'priorityBands[0].maxInFlightPerFlow: expected an integer from 1 up, or a quantity like "16k"; got 0 (number)',
+    );
     expect(wrong).toThrow('plans.free.maxInFlight.token: expected one of the keys requests, tokens');
     expect(wrong).toThrow('tenants.acme: expected one of the plans free (did you mean "free"?)');
     expect(wrong).toThrow('tenants.acme: expected a tenant that does not stand under "flows" as well');
@@ -750,14 +813,22 @@ describe('the flowControl section', () => {
       { priorityBands: [{ priority: 1 }, { priority: 1 }] },
       'priorityBands[1].priority: expected a priority that no other band has; got 1 (number), the priority of priorityBands[0]',
     ],
-    ['a band without a priority', { priorityBands: [{}] }, 'priorityBands[0].priority: expected a safe integer; got nothing'],
+    [
+      'a band without a priority',
+      { priorityBands: [{}] },
+      'priorityBands[0].priority: expected a safe integer; got nothing',
+    ],
     [
       'an unknown key',
       { gate: { closeat: 1 } },
       'gate.closeat: expected one of the keys closeAt, openAt, failValue, recheckInterval (did you mean "closeAt"?); got an unknown key',
     ],
     ['a word for a flag', { enableEviction: 'yes' }, 'enableEviction: expected true or false; got "yes" (string)'],
-    ['an idle timeout of 0', { flowIdleTimeout: '0s' }, 'flowIdleTimeout: expected a duration above 0, such as "5m"; got "0s" (string)'],
+    [
+      'an idle timeout of 0',
+      { flowIdleTimeout: '0s' },
+      'flowIdleTimeout: expected a duration above 0, such as "5m"; got "0s" (string)',
+    ],
     [
       'bands that go before their flows',
       { flowIdleTimeout: '20m', bandIdleTimeout: '10m' },
@@ -831,13 +902,19 @@ spec:
 describe('what the loader lets through', () => {
   /** Mostly something right or nothing, now and then something wrong. */
   const some = (right: unknown[], wrong: unknown[]): fc.Arbitrary<unknown> =>
-    fc.oneof({ weight: 30, arbitrary: fc.constantFrom(undefined, ...right) }, { weight: 1, arbitrary: fc.constantFrom(...wrong) });
+    fc.oneof(
+      { weight: 30, arbitrary: fc.constantFrom(undefined, ...right) },
+      { weight: 1, arbitrary: fc.constantFrom(...wrong) },
+    );
   const limit = some([0, '0', 5, '1k', '10Gi', 0.5, Infinity, null], ['-1', 'x', '9Ei']);
   const ttl = some(['0s', '60s', null], ['-1s', 60]);
   const idle = some(['5m', null], ['1ms', '20m', '0s']);
   const level = some([0.5, 1], [0, 2, -1, 'x']);
   const band = fc.record({
-    priority: fc.oneof({ weight: 30, arbitrary: fc.integer({ min: -9, max: 9 }) }, { weight: 1, arbitrary: fc.constantFrom(1.5, 'x') }),
+    priority: fc.oneof(
+      { weight: 30, arbitrary: fc.integer({ min: -9, max: 9 }) },
+      { weight: 1, arbitrary: fc.constantFrom(1.5, 'x') },
+    ),
     maxRequests: limit,
     maxBytes: limit,
     defaultRequestTTL: ttl,

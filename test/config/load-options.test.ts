@@ -25,7 +25,9 @@ it.each<[string, (options: never) => unknown]>([
 ])('%s takes a registry and nothing else in its place', async (_name, load) => {
   const expected = 'expected a PluginRegistry, such as defaultRegistry()';
   expect(await problemsOf(() => load({ registry: 1 } as never))).toEqual([`registry: ${expected}; got 1 (number)`]);
-  expect(await problemsOf(() => load({ registry: {} } as never))).toEqual([`registry: ${expected}; got an object with keys (none)`]);
+  expect(await problemsOf(() => load({ registry: {} } as never))).toEqual([
+    `registry: ${expected}; got an object with keys (none)`,
+  ]);
   expect(await problemsOf(() => load({ regsitry: undefined } as never))).toEqual([
     expect.stringMatching(/^regsitry: expected .*did you mean "?registry"?.*; got an unknown key$/),
   ]);
@@ -34,7 +36,9 @@ it.each<[string, (options: never) => unknown]>([
 
 it('loadConfig takes one of two words for what a silent file means', async () => {
   expect(await problemsOf(() => loadConfig(document, { defaults: 'hedgate' as never }))).toEqual([
-    expect.stringMatching(/^defaults: expected one of .*llm-d.*headgate.*did you mean.*headgate.*; got "hedgate" \(string\)$/),
+    expect.stringMatching(
+      /^defaults: expected one of .*llm-d.*headgate.*did you mean.*headgate.*; got "hedgate" \(string\)$/,
+    ),
   ]);
 });
 

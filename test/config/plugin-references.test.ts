@@ -16,7 +16,8 @@ function problems(plugins: readonly object[], pluginRef: string): string[] {
   try {
     load(plugins, pluginRef);
   } catch (error) {
-    if (error instanceof FlowConfigError) return error.issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`);
+    if (error instanceof FlowConfigError)
+      return error.issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`);
     throw error;
   }
   return [];
@@ -46,7 +47,11 @@ describe('plugins that name other plugins', () => {
     const { options } = load(
       [
         { type: 'stage-aware-saturation-detector', name: 'staged', parameters: { detector: 'both' } },
-        { type: 'mean-saturation-detector', name: 'both', parameters: { detectors: ['concurrency-detector', 'utilization-detector'] } },
+        {
+          type: 'mean-saturation-detector',
+          name: 'both',
+          parameters: { detectors: ['concurrency-detector', 'utilization-detector'] },
+        },
         { type: 'concurrency-detector' },
         { type: 'utilization-detector' },
       ],
@@ -57,13 +62,18 @@ describe('plugins that name other plugins', () => {
 
   it('are told at their own place what is wrong with a name', () => {
     expect(
-      problems([{ type: 'max-saturation-detector', parameters: { detectors: ['concurency-detector'] } }], 'max-saturation-detector'),
+      problems(
+        [{ type: 'max-saturation-detector', parameters: { detectors: ['concurency-detector'] } }],
+        'max-saturation-detector',
+      ),
     ).toEqual([
       expect.stringMatching(
         /plugins\[0\]\.parameters\.detectors\[0\]: expected the name of a saturation detector, one of .* \(did you mean "concurrency-detector"\?\); got "concurency-detector"/,
       ),
     ]);
-    const wrongKind = [{ type: 'max-saturation-detector', name: 'max', parameters: { detectors: ['fcfs-ordering-policy'] } }];
+    const wrongKind = [
+      { type: 'max-saturation-detector', name: 'max', parameters: { detectors: ['fcfs-ordering-policy'] } },
+    ];
     expect(problems(wrongKind, 'max')).toEqual([
       expect.stringMatching(
         /plugins\[0\]\.parameters\.detectors\[0\]: expected the name of a saturation detector; got "fcfs-ordering-policy", which is an ordering/,

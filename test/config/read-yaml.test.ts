@@ -1,4 +1,7 @@
-/** Files that are YAML and cannot be meant, through every way in: each is a FlowConfigError, never a crash, a hang or a wrong reading. */
+/**
+ * Files that are YAML and cannot be meant, through every way in: each is a FlowConfigError, never a crash, a hang or a
+ * wrong reading.
+ */
 import { describe, expect, it } from 'vitest';
 import { loadBlisPolicy, loadConfig } from '../../src/config/index.js';
 import { checkSource } from '../../src/gateway/cli/check-source.js';
@@ -61,7 +64,9 @@ describe.each(loaders)('%s', (name, start, problems) => {
     const expected = 'a value that does not contain itself; got *a, inside of &a';
     expect(problems(`${start}listen: &a { host: *a }\n`)).toEqual([`line ${line}, column 20: expected ${expected}`]);
     expect(problems(`${start}objectives: &a [*a]\n`)).toEqual([`line ${line}, column 17: expected ${expected}`]);
-    expect(problems(`${start}objectives: &a\n  <<: *a\n`)).toEqual([`line ${line + 1}, column 7: expected ${expected}`]);
+    expect(problems(`${start}objectives: &a\n  <<: *a\n`)).toEqual([
+      `line ${line + 1}, column 7: expected ${expected}`,
+    ]);
   });
 
   it('does not expand aliases that multiply without bound', () => {
@@ -98,7 +103,9 @@ describe.each(loaders)('%s', (name, start, problems) => {
     const nested = (inner: string): string => `${'['.repeat(60)}${inner}${']'.repeat(60)}`;
     const text = `${start}first: &a ${nested('x')}\nsecond: ${nested('*a')}\n`;
     const found = problems(text).filter((problem) => problem.includes('levels'));
-    expect(found).toEqual([expect.stringMatching(/second(\[0\]){60}: expected at most 100 levels of nesting; got more$/)]);
+    expect(found).toEqual([
+      expect.stringMatching(/second(\[0\]){60}: expected at most 100 levels of nesting; got more$/),
+    ]);
   });
 
   it('tells where a key comes twice', () => {
@@ -108,7 +115,9 @@ describe.each(loaders)('%s', (name, start, problems) => {
   });
 
   it('tells where a tab indents', () => {
-    expect(problems(`${start}listen:\n\tport: 1\n`)[0]).toMatch(new RegExp(`^line ${line + 1}, column 1: expected valid YAML; got Tabs`));
+    expect(problems(`${start}listen:\n\tport: 1\n`)[0]).toMatch(
+      new RegExp(`^line ${line + 1}, column 1: expected valid YAML; got Tabs`),
+    );
   });
 
   it('reads a file that begins with a byte order mark as one that does not', () => {
@@ -162,7 +171,9 @@ describe('what was parsed elsewhere', () => {
       `listen.host: ${expected}; got an object with keys host`,
       `upstreams[0]: ${expected}; got an array of 1`,
     ]);
-    expect(issuesOf(() => loadBlisPolicy({ admission: listen }))).toEqual([`admission.host: ${expected}; got an object with keys host`]);
+    expect(issuesOf(() => loadBlisPolicy({ admission: listen }))).toEqual([
+      `admission.host: ${expected}; got an object with keys host`,
+    ]);
   });
 
   it('may contain itself in a document where nobody reads it', () => {
@@ -183,7 +194,9 @@ describe('what was parsed elsewhere', () => {
     expect(issuesOf(() => loadBlisPolicy({ admission: deep }))).toEqual([`admission.${path}: ${expected}`]);
     expect(issuesOf(() => loadScenario({ arrivals: deep }))).toEqual([`arrivals.${path}: ${expected}`]);
     const document = { kind: 'EndpointPickerConfig', apiVersion: 'llm-d.ai/v1alpha1' };
-    expect(issuesOf(() => loadConfig({ ...document, metadata: deep }))).toEqual([`document 1: metadata.${path}: ${expected}`]);
+    expect(issuesOf(() => loadConfig({ ...document, metadata: deep }))).toEqual([
+      `document 1: metadata.${path}: ${expected}`,
+    ]);
     expect(issuesOf(() => loadConfig({ ...document, metadata: { labels: nested(98) } }))).toEqual([]);
     const shared = nested(60);
     const twice = { first: shared, second: nested(1), third: { shared, below: [[[[[[[[[[[shared]]]]]]]]]]] } };

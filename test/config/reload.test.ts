@@ -2,7 +2,13 @@ import { expect, it } from 'vitest';
 import * as z from 'zod/mini';
 import { isSamePlugin } from '../../src/base/plugin-origin.js';
 import { loadConfig } from '../../src/config/index.js';
-import { defaultRegistry, definePlugin, FlowController, type FlowControllerOptions, roundRobin } from '../../src/index.js';
+import {
+  defaultRegistry,
+  definePlugin,
+  FlowController,
+  type FlowControllerOptions,
+  roundRobin,
+} from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { leaseOf } from '../support/flow.js';
 
@@ -58,12 +64,18 @@ it('a file that is read again keeps what tenants have received', async () => {
   const debtCounts = 'lllllhhhhh';
   expect(await orderAfter(() => {})).toBe(debtCounts);
   expect(await orderAfter((flow) => flow.reconfigure(file()))).toBe(debtCounts);
-  expect(await orderAfter((flow) => flow.reconfigure(file({ band: { maxRequests: 77 }, parameters: { lift: 'floor' } })))).toBe(debtCounts);
-  expect(await orderAfter((flow) => [file(), file(), {}].forEach((next) => void flow.reconfigure(next)))).toBe(debtCounts);
+  expect(
+    await orderAfter((flow) => flow.reconfigure(file({ band: { maxRequests: 77 }, parameters: { lift: 'floor' } }))),
+  ).toBe(debtCounts);
+  expect(await orderAfter((flow) => [file(), file(), {}].forEach((next) => void flow.reconfigure(next)))).toBe(
+    debtCounts,
+  );
 });
 
 it('a file with other parameters begins anew', async () => {
-  expect(await orderAfter((flow) => flow.reconfigure(file({ parameters: { completionTokenPrice: 3 } })))).not.toBe('lllllhhhhh');
+  expect(await orderAfter((flow) => flow.reconfigure(file({ parameters: { completionTokenPrice: 3 } })))).not.toBe(
+    'lllllhhhhh',
+  );
 });
 
 it('a file that is read again keeps what an ordering policy has learnt, for all bands of one object', async () => {
@@ -110,7 +122,10 @@ it('plugins are the same by definition, parameters and the plugins behind their 
   const registry = defaultRegistry();
   const limit = (maxConcurrency: number, most = maxConcurrency) => {
     const detector = registry.create('concurrency-detector', { maxConcurrency });
-    const others: Record<string, object> = { x: detector, y: registry.create('concurrency-detector', { maxConcurrency: most }) };
+    const others: Record<string, object> = {
+      x: detector,
+      y: registry.create('concurrency-detector', { maxConcurrency: most }),
+    };
     const references = { resolve: (_kind: string, name: string) => others[name] as never };
     return registry.create('max-saturation-detector', { detectors: ['x', 'y'] }, references);
   };
@@ -118,7 +133,9 @@ it('plugins are the same by definition, parameters and the plugins behind their 
   expect(isSamePlugin(limit(1), limit(1, 2))).toBe(false);
   expect(isSamePlugin(registry.create(counter), registry.create(counter, { lift: 'floor' }))).toBe(true);
   expect(isSamePlugin(registry.create(counter), registry.create(counter, { lift: 'none' }))).toBe(false);
-  expect(isSamePlugin(registry.create(counter), registry.create('start-time-fair-queueing-fairness-policy'))).toBe(false);
+  expect(isSamePlugin(registry.create(counter), registry.create('start-time-fair-queueing-fairness-policy'))).toBe(
+    false,
+  );
   expect(isSamePlugin(roundRobin(), roundRobin())).toBe(false);
   const once = roundRobin();
   expect(isSamePlugin(once, once)).toBe(true);

@@ -1,7 +1,7 @@
 /**
- * Plays every vector of every file. A vector passes, or `deviations.json` says why it does not; a kind that nobody knows fails, and so
- * does a vector that could not be played, whether or not the list excuses it.
- * Vectors of another folder: `VECTORS_DIR=<folder> npm run test:conformance`.
+ * Plays every vector of every file. A vector passes, or `deviations.json` says why it does not; a kind that nobody
+ * knows fails, and so does a vector that could not be played, whether or not the list excuses it. Vectors of another
+ * folder: `VECTORS_DIR=<folder> npm run test:conformance`.
  */
 import { afterAll, describe, expect, it } from 'vitest';
 import { runners } from './runners/index.js';

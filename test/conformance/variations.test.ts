@@ -1,6 +1,6 @@
 /**
- * Vectors like those of the project's files, with other keys and values of their kinds: a runner that plays only what it has seen would
- * call others wrong. Each passes, or is one of the listed deviations.
+ * Vectors like those of the project's files, with other keys and values of their kinds: a runner that plays only what
+ * it has seen would call others wrong. Each passes, or is one of the listed deviations.
  */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';

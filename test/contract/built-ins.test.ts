@@ -97,11 +97,15 @@ keeps(
 );
 keeps(
   'concurrency-detector, tokens',
-  saturationDetectorContract(() => concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, headroom: 0.2 })),
+  saturationDetectorContract(() =>
+    concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, headroom: 0.2 }),
+  ),
 );
 keeps(
   'concurrency-detector, with the request to come',
-  saturationDetectorContract(() => concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, countIncoming: true })),
+  saturationDetectorContract(() =>
+    concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 1000, countIncoming: true }),
+  ),
 );
 keeps(
   'concurrency-detector, hybrid',

@@ -9,7 +9,8 @@ function counting(): AdmissionPolicy & { admitted: number; ended: string[] } {
     admitted: 0,
     ended: [],
     admit(_request, { fairnessId }, view) {
-      if (fairnessId.startsWith('no')) return { reason: `saturation ${view.saturation()}, waiting ${view.waiting}`, retryAfterMs: 1500 };
+      if (fairnessId.startsWith('no'))
+        return { reason: `saturation ${view.saturation()}, waiting ${view.waiting}`, retryAfterMs: 1500 };
       this.admitted++;
       return 'admit';
     },
@@ -104,7 +105,9 @@ describe('an admission policy', () => {
 describe("mode 'admission'", () => {
   it('lets everything that is admitted go at once, however full the pool is', async () => {
     const { flow } = makeFlow({ mode: 'admission', admission: counting() });
-    const outcomes = await Promise.all(['a', 'b', 'c', 'no'].map((fairnessId) => flow.enqueue(request, key(fairnessId))));
+    const outcomes = await Promise.all(
+      ['a', 'b', 'c', 'no'].map((fairnessId) => flow.enqueue(request, key(fairnessId))),
+    );
     expect(outcomes.map(({ type }) => type)).toEqual(['Dispatched', 'Dispatched', 'Dispatched', 'RejectedCapacity']);
     expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 3 });
   });

@@ -31,13 +31,20 @@ const wrong: [string, unknown, unknown, string[]][] = [
   ['a broken priority', request, { fairnessId: 'a', priority: 0.5 }, ['key.priority']],
   ['a priority beyond safe integers', request, { fairnessId: 'a', priority: 2 ** 53 }, ['key.priority']],
   ['null for a priority', request, { fairnessId: 'a', priority: null }, ['key.priority']],
-  ['several of them', { byteSize: -1, ttlMs: -1 }, { fairnessId: '' }, ['request.byteSize', 'request.ttlMs', 'key.fairnessId']],
+  [
+    'several of them',
+    { byteSize: -1, ttlMs: -1 },
+    { fairnessId: '' },
+    ['request.byteSize', 'request.ttlMs', 'key.fairnessId'],
+  ],
 ];
 
 describe('a call that cannot be right', () => {
   it.each(wrong)('with %s: enqueue rejects, and names what is wrong', async (_, badRequest, badKey, paths) => {
     const { flow } = makeFlow();
-    const error: unknown = await flow.enqueue(badRequest as FlowRequest, badKey as FlowKey).catch((reason: unknown) => reason);
+    const error: unknown = await flow
+      .enqueue(badRequest as FlowRequest, badKey as FlowKey)
+      .catch((reason: unknown) => reason);
     expect(error).toBeInstanceOf(FlowConfigError);
     expect((error as FlowConfigError).issues.map(({ path }) => path)).toEqual(paths);
     expect((error as FlowConfigError).message).toMatch(/^enqueue: /);
@@ -85,7 +92,11 @@ describe('a call that is right', () => {
     ],
     ['zeros', { byteSize: 0, ttlMs: 0, tokens: 0, sloTtftMs: 0, receivedAtMs: 0 }, { fairnessId: 'a', priority: 0 }],
     ['fractions of milliseconds', { byteSize: 0, ttlMs: 0.5, sloTtftMs: 0.5, receivedAtMs: -0.5 }, { fairnessId: 'a' }],
-    ['no end', { byteSize: 0, ttlMs: Number.POSITIVE_INFINITY, sloTtftMs: Number.POSITIVE_INFINITY }, { fairnessId: 'a' }],
+    [
+      'no end',
+      { byteSize: 0, ttlMs: Number.POSITIVE_INFINITY, sloTtftMs: Number.POSITIVE_INFINITY },
+      { fairnessId: 'a' },
+    ],
     ['minus zero', { byteSize: 0 }, { fairnessId: 'a', priority: -0 }],
     ['a signal', { byteSize: 0, signal: countedAbort().signal }, { fairnessId: 'a' }],
   ])('may have %s', async (_, goodRequest, goodKey) => {

@@ -14,7 +14,9 @@ describe('events', () => {
     const released = record(flow, 'released');
     const own = { byteSize: 7, tokens: 3, name: 'mine' };
     const waiting = flow.enqueue(own, key('a', 2));
-    expect(queued).toMatchObject([{ item: { fairnessId: 'a', priority: 2, byteSize: 7, tokens: 3, enqueuedAtMs: 0 }, waitingInBand: 1 }]);
+    expect(queued).toMatchObject([
+      { item: { fairnessId: 'a', priority: 2, byteSize: 7, tokens: 3, enqueuedAtMs: 0 }, waitingInBand: 1 },
+    ]);
     expect(queued[0]?.item.request).toBe(own);
     clock.advance(30);
     let seen: unknown;
@@ -84,7 +86,11 @@ describe('events', () => {
   });
 
   it('tell of bands and flows that come and go', () => {
-    const { flow, clock } = makeFlow({ flowIdleTimeout: '1m', bandIdleTimeout: '2m', defaultBand: { fairness: roundRobin() } });
+    const { flow, clock } = makeFlow({
+      flowIdleTimeout: '1m',
+      bandIdleTimeout: '2m',
+      defaultBand: { fairness: roundRobin() },
+    });
     const added = record(flow, 'bandAdded');
     const flowsGone = record(flow, 'flowRemoved');
     const removed = record(flow, 'bandRemoved');
@@ -216,7 +222,12 @@ describe('payloads', () => {
     await flow.close();
   }
 
-  function watched(): { flow: FlowController; pool: EndpointPool; advance: (ms: number) => void; emitted: () => string[] } {
+  function watched(): {
+    flow: FlowController;
+    pool: EndpointPool;
+    advance: (ms: number) => void;
+    emitted: () => string[];
+  } {
     const pool = new EndpointPool();
     pool.add('e');
     const { flow, clock } = makeFlow({ pool, defaultBand: { fairness: roundRobin() } });
@@ -230,17 +241,24 @@ describe('payloads', () => {
     expect(emitted()).toEqual([]);
   });
 
-  it.each(['queued', 'dispatched', 'dropped', 'released', 'gate', 'regime', 'bandAdded', 'bandRemoved', 'flowRemoved'] as const)(
-    'are built for %s when somebody hears it, and for nothing else',
-    async (event: keyof FlowEvents) => {
-      const { flow, pool, advance, emitted } = watched();
-      let heard = 0;
-      flow.on(event, () => heard++);
-      await everything(pool, flow, advance);
-      expect(new Set(emitted())).toEqual(new Set([event]));
-      expect(heard).toBe(emitted().length);
-    },
-  );
+  it.each([
+    'queued',
+    'dispatched',
+    'dropped',
+    'released',
+    'gate',
+    'regime',
+    'bandAdded',
+    'bandRemoved',
+    'flowRemoved',
+  ] as const)('are built for %s when somebody hears it, and for nothing else', async (event: keyof FlowEvents) => {
+    const { flow, pool, advance, emitted } = watched();
+    let heard = 0;
+    flow.on(event, () => heard++);
+    await everything(pool, flow, advance);
+    expect(new Set(emitted())).toEqual(new Set([event]));
+    expect(heard).toBe(emitted().length);
+  });
 
   it('are no longer built when the listener has left', () => {
     const hub = new EventHub();

@@ -12,7 +12,11 @@ import { ManualClock } from '../../src/testing/index.js';
 
 function controller(options: Partial<FlowControllerOptions> = {}): { flow: FlowController; clock: ManualClock } {
   const clock = new ManualClock();
-  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), clock, ...options });
+  const flow = new FlowController({
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    clock,
+    ...options,
+  });
   return { flow, clock };
 }
 
@@ -66,7 +70,11 @@ describe('FlowController', () => {
     lease(await flow.enqueue(request, key));
     void flow.enqueue(request, key);
     const outcome = drop(await flow.enqueue(request, key));
-    expect(outcome).toMatchObject({ type: 'RejectedCapacity', reason: 'global-max-requests', limit: { max: 1, used: 1 } });
+    expect(outcome).toMatchObject({
+      type: 'RejectedCapacity',
+      reason: 'global-max-requests',
+      limit: { max: 1, used: 1 },
+    });
     await flow.close();
   });
 

@@ -31,7 +31,9 @@ function messageFor(options: object): string {
 function stderr(): string[] {
   const lines: string[] = [];
   for (const method of ['warn', 'error'] as const) {
-    const spy = vi.spyOn(console, method).mockImplementation((...parts: unknown[]) => void lines.push(parts.map(String).join(' ')));
+    const spy = vi
+      .spyOn(console, method)
+      .mockImplementation((...parts: unknown[]) => void lines.push(parts.map(String).join(' ')));
     onTestFinished(() => spy.mockRestore());
   }
   return lines;
@@ -61,7 +63,11 @@ describe('a factory that is passed uncalled', () => {
       { defaultBand: { fairness: roundRobin } },
       'defaultBand.fairness: expected a fairness policy, such as roundRobin()',
     ],
-    ['ordering policy', { defaultBand: { ordering: edf } }, 'defaultBand.ordering: expected an ordering policy, such as fcfs()'],
+    [
+      'ordering policy',
+      { defaultBand: { ordering: edf } },
+      'defaultBand.ordering: expected an ordering policy, such as fcfs()',
+    ],
     [
       'picker',
       { pool: new EndpointPool(), endpointPicker: leastLoaded },
@@ -72,9 +78,13 @@ describe('a factory that is passed uncalled', () => {
   });
 
   it('does not stand in the way of a detector that is a function, whatever it makes of an empty pool', () => {
-    expect(messageFor({ saturationDetector: ({ endpoints }: { endpoints: unknown[] }) => 1 / endpoints.length })).toBe('no error');
+    expect(messageFor({ saturationDetector: ({ endpoints }: { endpoints: unknown[] }) => 1 / endpoints.length })).toBe(
+      'no error',
+    );
     expect(
-      messageFor({ saturationDetector: ({ endpoints }: { endpoints: { metrics: { kv: number } }[] }) => endpoints[0]!.metrics.kv }),
+      messageFor({
+        saturationDetector: ({ endpoints }: { endpoints: { metrics: { kv: number } }[] }) => endpoints[0]!.metrics.kv,
+      }),
     ).toBe('no error');
   });
 });
@@ -82,7 +92,9 @@ describe('a factory that is passed uncalled', () => {
 describe('an async function where the answer is needed at once', () => {
   it('is told of a detector that is a function', () => {
     const expected = 'expected a function that returns the saturation at once, a number; got an async function';
-    expect(messageFor({ saturationDetector: async () => 0 })).toBe(`FlowController options: saturationDetector: ${expected}`);
+    expect(messageFor({ saturationDetector: async () => 0 })).toBe(
+      `FlowController options: saturationDetector: ${expected}`,
+    );
     // As compilers write it for old targets.
     expect(messageFor({ saturationDetector: () => Promise.reject(new Error('unheard')) })).toContain(
       'expected a function that returns the saturation at once, a number; got a function that returns a promise',
@@ -90,17 +102,34 @@ describe('an async function where the answer is needed at once', () => {
   });
 
   it.each([
-    ['saturationDetector', { saturationDetector: { type: 'own', saturation: async () => 0 } }, 'saturationDetector.saturation'],
-    ['ordering', { defaultBand: { ordering: { type: 'own', compare: async () => 0 } } }, 'defaultBand.ordering.compare'],
+    [
+      'saturationDetector',
+      { saturationDetector: { type: 'own', saturation: async () => 0 } },
+      'saturationDetector.saturation',
+    ],
+    [
+      'ordering',
+      { defaultBand: { ordering: { type: 'own', compare: async () => 0 } } },
+      'defaultBand.ordering.compare',
+    ],
     ['admission', { admission: { type: 'own', admit: async (): Promise<string> => 'admit' } }, 'admission.admit'],
-    ['optional hook', { admission: { type: 'own', admit: (): string => 'admit', released: async () => {} } }, 'admission.released'],
+    [
+      'optional hook',
+      { admission: { type: 'own', admit: (): string => 'admit', released: async () => {} } },
+      'admission.released',
+    ],
   ])('is told of a method of a plugin: %s', (_, options, path) => {
-    expect(messageFor(options)).toBe(`FlowController options: ${path}: expected a method that answers at once; got an async function`);
+    expect(messageFor(options)).toBe(
+      `FlowController options: ${path}: expected a method that answers at once; got an async function`,
+    );
   });
 
   it('costs a detector whose promise nobody foresaw its reading, and the process nothing', async () => {
     const { flow } = makeFlow({
-      saturationDetector: { type: 'own', saturation: (() => Promise.reject(new Error('unheard'))) as unknown as () => number },
+      saturationDetector: {
+        type: 'own',
+        saturation: (() => Promise.reject(new Error('unheard'))) as unknown as () => number,
+      },
     });
     const errors: unknown[] = [];
     flow.on('pluginError', ({ error }) => errors.push(error));
@@ -186,7 +215,9 @@ describe('calls that cannot be right', () => {
 
   it('on of a pool names its events, too', () => {
     const pool = new EndpointPool();
-    expect(() => pool.on('add' as never, () => {})).toThrow(/^on: event: expected one of "added", .*did you mean "added"/);
+    expect(() => pool.on('add' as never, () => {})).toThrow(
+      /^on: event: expected one of "added", .*did you mean "added"/,
+    );
     expect(() => pool.on('added', 7 as never)).toThrow('on: listener: expected a function; got 7 (number)');
   });
 });
@@ -337,7 +368,9 @@ describe('options of methods off the way of a request', () => {
 
   it('overview tells bounds that are wrong', () => {
     const { flow } = makeFlow();
-    expect(() => flow.overview({ flow: 5 } as never)).toThrow(/^overview: flow: expected .*did you mean.*flows.*; got an unknown key/);
+    expect(() => flow.overview({ flow: 5 } as never)).toThrow(
+      /^overview: flow: expected .*did you mean.*flows.*; got an unknown key/,
+    );
     expect(() => flow.overview({ bands: -1 })).toThrow('overview: bands: expected a number from 0 up; got -1 (number)');
     expect(flow.overview({ bands: 0, flows: Number.POSITIVE_INFINITY, slowest: undefined }).bands).toEqual([]);
   });

@@ -45,8 +45,12 @@ describe('reconfigure', () => {
     const clock = new ManualClock();
     const { flow } = makeFlow({ pool, clock });
     flow.reconfigure({ pool, clock, maxBands: 9 });
-    expect(() => flow.reconfigure({ pool: new EndpointPool(), clock: new ManualClock() })).toThrow(/2 problems[\s\S]*clock[\s\S]*pool/);
-    expect(() => makeFlow().flow.reconfigure({ pool })).toThrow(/pool: expected the one that the controller was made with/);
+    expect(() => flow.reconfigure({ pool: new EndpointPool(), clock: new ManualClock() })).toThrow(
+      /2 problems[\s\S]*clock[\s\S]*pool/,
+    );
+    expect(() => makeFlow().flow.reconfigure({ pool })).toThrow(
+      /pool: expected the one that the controller was made with/,
+    );
   });
 
   it('lets requests go that a fuller pool has room for', async () => {
@@ -71,7 +75,9 @@ describe('a closed controller', () => {
   it('is closed as often as it is asked to', async () => {
     const { flow } = makeFlow();
     let goodbyes = 0;
-    flow.reconfigure({ saturationDetector: { type: 'farewell', saturation: () => 0, subscribe: () => () => goodbyes++ } });
+    flow.reconfigure({
+      saturationDetector: { type: 'farewell', saturation: () => 0, subscribe: () => () => goodbyes++ },
+    });
     await Promise.all([flow.close(), flow.close({ drainMs: 10 })]);
     await flow.close({ drainMs: 10 });
     expect([flow.stats().state, goodbyes]).toEqual(['closed', 1]);
@@ -208,12 +214,20 @@ describe('a new fairness policy', () => {
 
 describe('bands', () => {
   it('that are no longer configured keep what waits in them, and go when they are idle', async () => {
-    const { flow, clock } = makeFlow({ bands: [{ priority: 5, limits: { maxRequests: 2 } }, { priority: 0 }], bandIdleTimeout: '10m' });
+    const { flow, clock } = makeFlow({
+      bands: [{ priority: 5, limits: { maxRequests: 2 } }, { priority: 0 }],
+      bandIdleTimeout: '10m',
+    });
     const removed = record(flow, 'bandRemoved');
     const held = runNow(flow);
     const waiting = flow.enqueue(request, key('a', 5));
     flow.reconfigure({ bands: [{ priority: 0 }], defaultBand: { limits: { maxRequests: 1 } } });
-    expect(flow.snapshot().bands[0]).toMatchObject({ priority: 5, isConfigured: false, waiting: 1, limits: { maxRequests: 1 } });
+    expect(flow.snapshot().bands[0]).toMatchObject({
+      priority: 5,
+      isConfigured: false,
+      waiting: 1,
+      limits: { maxRequests: 1 },
+    });
     expect(dropOf(await flow.enqueue(request, key('a', 5))).limit).toMatchObject({ scope: 'band', max: 1 });
     held.release();
     leaseOf(await waiting).release();
@@ -262,7 +276,11 @@ describe('bands', () => {
 it('a new picker takes over', () => {
   const pool = new EndpointPool();
   for (const id of ['a', 'b', 'c']) pool.add(id);
-  const { flow } = makeFlow({ pool, saturationDetector: () => 0, endpointPicker: { type: 'last', pick: (all) => all[all.length - 1] } });
+  const { flow } = makeFlow({
+    pool,
+    saturationDetector: () => 0,
+    endpointPicker: { type: 'last', pick: (all) => all[all.length - 1] },
+  });
   expect(runNow(flow).endpoint?.id).toBe('c');
   flow.reconfigure({ endpointPicker: leastLoaded() });
   expect(runNow(flow).endpoint?.id).toBe('a');

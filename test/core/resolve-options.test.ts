@@ -65,7 +65,15 @@ describe('defaults', () => {
       gate: { closeAt: 0.9, openAt: 0.7, failValue: 0, recheckIntervalMs: 50 },
       usageLimitPolicy,
       limits: { maxRequests: '1k', maxBytes: '10Gi' },
-      bands: [{ priority: 3, limits: { maxRequests: 5 }, flowLimits: { maxRequests: '2' }, requestTtl: '5s', ordering: edf() }],
+      bands: [
+        {
+          priority: 3,
+          limits: { maxRequests: 5 },
+          flowLimits: { maxRequests: '2' },
+          requestTtl: '5s',
+          ordering: edf(),
+        },
+      ],
       maxBands: 2,
       maxFlows: 7,
       flowIdleTimeout: '1m',
@@ -99,7 +107,11 @@ describe('defaults', () => {
 
   it.each<[string, object, object]>([
     ['the controller', { limits: { maxRequests: 20 } }, { maxRequests: Infinity, maxBytes: 5e8 }],
-    ['a template of bands', { defaultBand: { limits: { maxBytes: '1Gi' } } }, { maxRequests: 2500, maxBytes: Infinity }],
+    [
+      'a template of bands',
+      { defaultBand: { limits: { maxBytes: '1Gi' } } },
+      { maxRequests: 2500, maxBytes: Infinity },
+    ],
     ['flows themselves', { defaultBand: { flowLimits: { maxRequests: 7 } } }, { maxRequests: 7, maxBytes: 5e8 }],
     ['nothing, where a full queue makes room', { overflow: 'fair' }, { maxRequests: Infinity, maxBytes: Infinity }],
     ['nothing, where sheddable requests leave', { overflow: 'displace' }, { maxRequests: 2500, maxBytes: 5e8 }],
@@ -115,7 +127,10 @@ describe('defaults', () => {
 
 describe('limits', () => {
   it('lets bands follow a larger global limit, but only one that was set', () => {
-    expect(resolve({ limits: { maxRequests: 20_000 } }).defaultBand.limits).toEqual({ maxRequests: 20_000, maxBytes: 1e9 });
+    expect(resolve({ limits: { maxRequests: 20_000 } }).defaultBand.limits).toEqual({
+      maxRequests: 20_000,
+      maxBytes: 1e9,
+    });
     expect(resolve({ limits: { maxRequests: 10, maxBytes: Infinity } }).bands[0]?.limits).toEqual({
       maxRequests: 5000,
       maxBytes: Infinity,
@@ -123,14 +138,20 @@ describe('limits', () => {
   });
 
   it('reads Infinity as unlimited and 0 as nothing at all', () => {
-    expect(resolve({ limits: { maxRequests: Infinity, maxBytes: 0 } }).limits).toEqual({ maxRequests: Infinity, maxBytes: 0 });
+    expect(resolve({ limits: { maxRequests: Infinity, maxBytes: 0 } }).limits).toEqual({
+      maxRequests: Infinity,
+      maxBytes: 0,
+    });
     expect(resolve({ defaultBand: { limits: { maxRequests: 0 } } }).defaultBand.limits.maxRequests).toBe(0);
   });
 });
 
 describe('bands', () => {
   it('sorts them from high to low and adds priority 0 from the template', () => {
-    const { bands } = resolve({ bands: [{ priority: -10 }, { priority: 100 }], defaultBand: { limits: { maxRequests: 7 } } });
+    const { bands } = resolve({
+      bands: [{ priority: -10 }, { priority: 100 }],
+      defaultBand: { limits: { maxRequests: 7 } },
+    });
     expect(bands.map(({ priority, limits }) => [priority, limits.maxRequests])).toEqual([
       [100, 5000],
       [0, 7],
@@ -139,7 +160,10 @@ describe('bands', () => {
   });
 
   it('does not take configured bands from the template', () => {
-    const { bands } = resolve({ bands: [{ priority: 0 }], defaultBand: { requestTtl: '1s', fairness: globalStrict() } });
+    const { bands } = resolve({
+      bands: [{ priority: 0 }],
+      defaultBand: { requestTtl: '1s', fairness: globalStrict() },
+    });
     expect(bands[0]?.requestTtlMs).toBe(60_000);
   });
 
@@ -156,12 +180,17 @@ describe('bands', () => {
   });
 
   it('counts the share of a template for every band that may be made from it', () => {
-    const share = (minShare: number, more: object = {}): ReturnType<typeof resolve> => resolve({ defaultBand: { minShare }, ...more });
+    const share = (minShare: number, more: object = {}): ReturnType<typeof resolve> =>
+      resolve({ defaultBand: { minShare }, ...more });
     expect(() => share(0.3)).toThrow(
       'defaultBand.minShare: expected shares of up to 64 bands (maxBands) that add up to less than 1; got 19.2 when all of them exist',
     );
-    expect(() => resolve({ defaultNegativeBand: { minShare: 0.5 }, maxBands: 3 })).toThrow('defaultNegativeBand.minShare: expected');
-    expect(() => share(0.3, { maxBands: 4, bands: [{ priority: 1, minShare: 0.2 }] })).toThrow('got 1.1 when all of them exist');
+    expect(() => resolve({ defaultNegativeBand: { minShare: 0.5 }, maxBands: 3 })).toThrow(
+      'defaultNegativeBand.minShare: expected',
+    );
+    expect(() => share(0.3, { maxBands: 4, bands: [{ priority: 1, minShare: 0.2 }] })).toThrow(
+      'got 1.1 when all of them exist',
+    );
     expect(share(0.3, { maxBands: 3 }).defaultBand.minShare).toBe(0.3);
     expect(share(0.015).bands[0]?.minShare).toBe(0.015);
     expect(resolve({ defaultBand: { minShare: 0.9 }, bands: [{ priority: 0 }], maxBands: 1 }).maxBands).toBe(1);
@@ -261,7 +290,11 @@ describe('what cannot be right', () => {
       { bands: [{ priority: 1 }, { priority: 0 }, { priority: 1 }] },
       'bands[2].priority: expected a priority that no other band has; got 1 (number), the priority of bands[0]',
     ],
-    ['a priority that is no safe integer', { bands: [{ priority: 0.5 }] }, 'bands[0].priority: expected a safe integer; got 0.5 (number)'],
+    [
+      'a priority that is no safe integer',
+      { bands: [{ priority: 0.5 }] },
+      'bands[0].priority: expected a safe integer; got 0.5 (number)',
+    ],
     [
       'a negative TTL',
       { defaultRequestTtl: '-1s' },
@@ -272,7 +305,11 @@ describe('what cannot be right', () => {
       { noEndpointRequestTtl: '60' },
       'noEndpointRequestTtl: expected ms from 0 up, Infinity, or a duration like "60s"; got "60" (string)',
     ],
-    ['an idle timeout of 0', { flowIdleTimeout: 0 }, 'flowIdleTimeout: expected ms above 0, or a duration like "5m"; got 0 (number)'],
+    [
+      'an idle timeout of 0',
+      { flowIdleTimeout: 0 },
+      'flowIdleTimeout: expected ms above 0, or a duration like "5m"; got 0 (number)',
+    ],
     [
       'bands that go before their flows',
       { flowIdleTimeout: '20m', bandIdleTimeout: '10m' },
@@ -283,7 +320,11 @@ describe('what cannot be right', () => {
       { bands: [{ priority: 1 }, { priority: 2 }], maxBands: 2 },
       'maxBands: expected at least 3, for the 3 configured bands, priority 0 included; got 2 (number)',
     ],
-    ['too many bands to be allowed', { maxBands: 1025 }, 'maxBands: expected an integer from 1 to 1024; got 1025 (number)'],
+    [
+      'too many bands to be allowed',
+      { maxBands: 1025 },
+      'maxBands: expected an integer from 1 to 1024; got 1025 (number)',
+    ],
     [
       'too many bands to be configured',
       { bands: Array.from({ length: 1024 }, (_, index) => ({ priority: index + 1 })) },
@@ -372,8 +413,8 @@ describe('a detector that reads reports', () => {
   });
 
   it.each(['defaultBand', 'defaultNegativeBand'])('needs it in %s as well', (template) => {
-    expect(() => resolveOptions({ saturationDetector, [template]: { saturationDetector: utilizationDetector() } })).toThrow(
-      'FlowController options: pool: expected an EndpointPool, for utilization-detector to read; got nothing',
-    );
+    expect(() =>
+      resolveOptions({ saturationDetector, [template]: { saturationDetector: utilizationDetector() } }),
+    ).toThrow('FlowController options: pool: expected an EndpointPool, for utilization-detector to read; got nothing');
   });
 });

@@ -71,7 +71,12 @@ describe('run', () => {
     void flow.enqueue(request, key('b', 5));
     const error = await caught;
     if (releases) expect(error).toEqual(new RangeError('work'));
-    else expect(error).toMatchObject({ code: expect.any(String), drop: { reason: 'evicted' }, cause: new RangeError('work') });
+    else
+      expect(error).toMatchObject({
+        code: expect.any(String),
+        drop: { reason: 'evicted' },
+        cause: new RangeError('work'),
+      });
   });
 
   it('throws a drop as a FlowControlError, and never calls work', async () => {

@@ -1,6 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { FlowConfigError, roundRobin } from '../../src/index.js';
-import { countedAbort, dial, dispatchOrder, dropOf, key, leaseOf, makeFlow, record, request, runNow } from '../support/flow.js';
+import {
+  countedAbort,
+  dial,
+  dispatchOrder,
+  dropOf,
+  key,
+  leaseOf,
+  makeFlow,
+  record,
+  request,
+  runNow,
+} from '../support/flow.js';
 
 describe('tryEnqueue', () => {
   it('dispatches while the gate is open', () => {

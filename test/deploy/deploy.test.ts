@@ -41,7 +41,13 @@ describe('deploy/Dockerfile', () => {
 
   it('starts the command itself, and asks it how it is', () => {
     expect(JSON.parse(last('ENTRYPOINT'))).toEqual(['/app/node_modules/.bin/headgate']);
-    expect(JSON.parse(last('CMD'))).toEqual(['gateway', '--config', '/etc/headgate/gateway.yaml', '--log-format', 'json']);
+    expect(JSON.parse(last('CMD'))).toEqual([
+      'gateway',
+      '--config',
+      '/etc/headgate/gateway.yaml',
+      '--log-format',
+      'json',
+    ]);
     const [program, , code] = JSON.parse(/CMD (\[.*\])/.exec(last('HEALTHCHECK'))![1]!) as string[];
     expect(program).toBe('node');
     // Nothing listens on this port: the check says so by its exit status.
@@ -50,8 +56,12 @@ describe('deploy/Dockerfile', () => {
 });
 
 const secrets = { ADMIN_TOKEN: 'a', CHAT_KEY: 'b', NIGHTLY_KEY: 'c' };
-const documents = ['gateway', 'autoscaling'].flatMap((name) => parseAllDocuments(read(`deploy/kubernetes/${name}.yaml`)));
-const manifests = documents.map((document) => document.toJS() as { apiVersion: string; kind: string; metadata: { name: string } });
+const documents = ['gateway', 'autoscaling'].flatMap((name) =>
+  parseAllDocuments(read(`deploy/kubernetes/${name}.yaml`)),
+);
+const manifests = documents.map(
+  (document) => document.toJS() as { apiVersion: string; kind: string; metadata: { name: string } },
+);
 function manifest<T>(kind: string, name = 'headgate'): T {
   return manifests.find((one) => one.kind === kind && one.metadata.name === name) as T;
 }
@@ -93,7 +103,8 @@ describe('deploy/kubernetes', () => {
   });
 
   it('runs without root, without a writable file system, and without rights', () => {
-    const { securityContext, containers, automountServiceAccountToken } = manifest<Deployment>('Deployment').spec!.template.spec!;
+    const { securityContext, containers, automountServiceAccountToken } =
+      manifest<Deployment>('Deployment').spec!.template.spec!;
     expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
     expect(automountServiceAccountToken).toBe(false);
     expect(containers[0]!.securityContext).toEqual({
@@ -115,7 +126,9 @@ describe('deploy/kubernetes', () => {
     ];
     for (const selector of selectors) expect(labels).toMatchObject(selector!);
     const ports = spec!.template.spec!.containers[0]!.ports!.map(({ name }) => name);
-    const named = manifest<NetworkPolicy>('NetworkPolicy').spec!.ingress!.flatMap(({ ports: open }) => open!.map(({ port }) => port));
+    const named = manifest<NetworkPolicy>('NetworkPolicy').spec!.ingress!.flatMap(({ ports: open }) =>
+      open!.map(({ port }) => port),
+    );
     expect(named).toEqual(ports);
     expect(manifest<HorizontalPodAutoscaler>('HorizontalPodAutoscaler').spec!.scaleTargetRef.name).toBe('headgate');
   });
@@ -161,10 +174,14 @@ describe('deploy/systemd/headgate.service', () => {
   });
 });
 
-/** The faults of manifests by the declarations of kubernetes-types, which are made from Kubernetes' own OpenAPI schema. */
+/**
+ * The faults of manifests by the declarations of kubernetes-types, which are made from Kubernetes' own OpenAPI schema.
+ */
 function problemsOf(list: readonly { apiVersion: string; kind: string }[]): string[] {
   const code = list.map((one, index) => {
-    const [group, version = group] = one.apiVersion.includes('/') ? one.apiVersion.split('/') : ['core', one.apiVersion];
+    const [group, version = group] = one.apiVersion.includes('/')
+      ? one.apiVersion.split('/')
+      : ['core', one.apiVersion];
     const folder = group!.split('.')[0];
     return `import type { ${one.kind} as K${index} } from 'kubernetes-types/${folder}/${version}';\nexport const m${index}: Required<Pick<K${index}, 'apiVersion' | 'kind' | 'metadata'>> & K${index} = ${JSON.stringify(one)};`;
   });

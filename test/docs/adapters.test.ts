@@ -15,7 +15,9 @@ const complete = `const complete = async (body, { signal }) => ({ body, aborted:
 const tenantOf = (key = 'anonymous') => key;\n`;
 
 async function load<T>(name: string, more = ''): Promise<T> {
-  const snippets = [...page.matchAll(/<!-- run by test\/docs\/adapters.test.ts -->\n```js\n(.*?)```/gs)].map(([, code = '']) => code);
+  const snippets = [...page.matchAll(/<!-- run by test\/docs\/adapters.test.ts -->\n```js\n(.*?)```/gs)].map(
+    ([, code = '']) => code,
+  );
   const code = snippets.find((text) => text.includes(`'headgate/${name}'`));
   const file = new URL(`${name}.mjs`, scratch);
   writeFileSync(file, `${complete}${code}${more}`);

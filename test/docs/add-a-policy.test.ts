@@ -1,4 +1,7 @@
-/** The checklist "Add a policy" of docs/architecture.md holds for every built-in fairness policy: the places it names, and no other. */
+/**
+ * The checklist "Add a policy" of docs/architecture.md holds for every built-in fairness policy: the places it names,
+ * and no other.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -49,7 +52,9 @@ describe('the checklist for a policy', () => {
   it.each(defaultRegistry().types('fairness'))('is what %s is made of', (type) => {
     const { file, name } = definitionOf(type);
     const base = file.slice('src/'.length, -'.ts'.length);
-    const filled = places.map((path) => path.replace('<file>', `src/${base}`).replace('<test>', `test/${base}`).replace('<type>', type));
+    const filled = places.map((path) =>
+      path.replace('<file>', `src/${base}`).replace('<test>', `test/${base}`).replace('<type>', type),
+    );
     for (const path of filled) expect(existsSync(join(root, path)), path).toBe(true);
     expect(sourcesWith(`${name}Plugin`)).toEqual(filled.filter((path) => path.startsWith('src/')).sort());
   });

@@ -1,4 +1,7 @@
-/** docs/architecture.md: the folders, files, functions and places that it names are there, and no folder is missing from it. */
+/**
+ * docs/architecture.md: the folders, files, functions and places that it names are there, and no folder is missing from
+ * it.
+ */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -11,13 +14,19 @@ const codeIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(
 
 /** Cells of the tables of a section, without their heads. */
 function rowsOf(section: string): string[][] {
-  const rows = [...(sections.get(section) ?? '').matchAll(/^\|(.*)\|$/gm)].map(([, row = '']) => row.split('|').map((cell) => cell.trim()));
-  return rows.filter(([first = '', second]) => !/^-+$/.test(second ?? '') && !['folder', 'step', 'end'].includes(first));
+  const rows = [...(sections.get(section) ?? '').matchAll(/^\|(.*)\|$/gm)].map(([, row = '']) =>
+    row.split('|').map((cell) => cell.trim()),
+  );
+  return rows.filter(
+    ([first = '', second]) => !/^-+$/.test(second ?? '') && !['folder', 'step', 'end'].includes(first),
+  );
 }
 
 /** The folders of src that have files of their own, and what stands beside them. */
 function folders(): string[] {
-  const all = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' }).map((path) => `src/${path.replaceAll('\\', '/')}`);
+  const all = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' }).map(
+    (path) => `src/${path.replaceAll('\\', '/')}`,
+  );
   const files = all.filter((path) => statSync(fileURLToPath(new URL(path, root))).isFile());
   const holders = files.map((path) => path.slice(0, path.lastIndexOf('/'))).filter((folder) => folder !== 'src');
   return [...new Set([...holders, 'src/index.ts'])].sort();
@@ -49,13 +58,18 @@ const filledIn = checklists.flatMap(({ title, items, examples }) =>
   ),
 );
 
-/** Code in an item that names something else than a part of the file: commands, tags, members that every implementation has. */
+/**
+ * Code in an item that names something else than a part of the file: commands, tags, members that every implementation
+ * has.
+ */
 const elsewhere = /^npm run |^npx vitest |^@|^create$|^ResolvedOptions$|^FlowControllerOptions$|^src\/|^heard\./;
 
 describe('docs/architecture.md', () => {
   it('has every folder of src in its table, and no other', () => {
     const named = rowsOf('The folders').flatMap(([first = '']) => codeIn(first));
-    const missing = folders().filter((folder) => !named.some((name) => name === folder || (folder.startsWith(`${name}/`) && isLeaf(name))));
+    const missing = folders().filter(
+      (folder) => !named.some((name) => name === folder || (folder.startsWith(`${name}/`) && isLeaf(name))),
+    );
     expect(missing).toEqual([]);
     expect(named.filter((name) => !existsSync(new URL(name, root)))).toEqual([]);
   });
@@ -72,7 +86,9 @@ describe('docs/architecture.md', () => {
     expect(steps.length).toBeGreaterThan(20);
     const gone = steps
       .map(([, file = '', called = '']) => ({ file: codeIn(file)[0] ?? '', called: codeIn(called)[0] ?? '' }))
-      .filter(({ file, called }) => !new RegExp(`\\b${called}\\(`).test(existsSync(new URL(file, root)) ? read(file) : ''));
+      .filter(
+        ({ file, called }) => !new RegExp(`\\b${called}\\(`).test(existsSync(new URL(file, root)) ? read(file) : ''),
+      );
     expect(gone).toEqual([]);
   });
 

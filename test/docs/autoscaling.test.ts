@@ -32,12 +32,17 @@ interface ScaledObject {
 const documents = [...page.matchAll(/```yaml\n(.*?)```/gs)].flatMap(([, yaml = '']) =>
   parseAllDocuments(yaml).map((document) => document.toJS() as object),
 );
-const manifests = documents.filter((document): document is ScaledObject => Reflect.get(document, 'kind') === 'ScaledObject');
-const trigger = (type: string) => manifests.flatMap(({ spec }) => spec.triggers).find((each) => each.type === type)!.metadata;
+const manifests = documents.filter(
+  (document): document is ScaledObject => Reflect.get(document, 'kind') === 'ScaledObject',
+);
+const trigger = (type: string) =>
+  manifests.flatMap(({ spec }) => spec.triggers).find((each) => each.type === type)!.metadata;
 
 /** What KEDA's valueLocation finds: a path of names, as GJSON reads it. */
 const at = (path: string, value: unknown): unknown =>
-  path.split('.').reduce((here, name) => (typeof here === 'object' && here !== null ? Reflect.get(here, name) : undefined), value);
+  path
+    .split('.')
+    .reduce((here, name) => (typeof here === 'object' && here !== null ? Reflect.get(here, name) : undefined), value);
 
 /** A gateway with something in every figure. */
 function busyFlow() {
@@ -61,7 +66,8 @@ describe('docs/autoscaling.md', () => {
       expect(spec.maxReplicaCount).toBeGreaterThan(spec.minReplicaCount);
       expect(spec.scaleTargetRef.name).toBeTruthy();
       // Metadata of triggers is text, numbers included.
-      for (const { metadata } of spec.triggers) for (const value of Object.values(metadata)) expect(value).toBeTypeOf('string');
+      for (const { metadata } of spec.triggers)
+        for (const value of Object.values(metadata)) expect(value).toBeTypeOf('string');
     }
   });
 
@@ -111,7 +117,8 @@ describe('docs/autoscaling.md', () => {
     const { query = '' } = trigger('prometheus');
     const series = [...query.matchAll(/(\w+)\{(\w+="\w+")\}/g)];
     expect(series).toHaveLength(2);
-    for (const [, name, label] of series) expect(exposed).toMatch(new RegExp(`^${name}\\{(?:[^}]*,)?${label}[^}]*\\} \\d`, 'm'));
+    for (const [, name, label] of series)
+      expect(exposed).toMatch(new RegExp(`^${name}\\{(?:[^}]*,)?${label}[^}]*\\} \\d`, 'm'));
   });
 
   it('has a snippet that answers', async () => {

@@ -1,6 +1,7 @@
 /**
- * No block of the README and of docs/ goes unchecked. JavaScript and TypeScript are compiled by snippets.test.ts, or are the files of a
- * tutorial; files are loaded here, and commands exist. What a comment names another test for is checked there. What programs print is text.
+ * No block of the README and of docs/ goes unchecked. JavaScript and TypeScript are compiled by snippets.test.ts, or
+ * are the files of a tutorial; files are loaded here, and commands exist. What a comment names another test for is
+ * checked there. What programs print is text.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +18,9 @@ const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as {
 const blocks = pages.flatMap(blocksOf);
 const unmarked = blocks.filter(({ test }) => test === undefined);
 const of = (...languages: readonly string[]): (readonly [string, Block])[] =>
-  unmarked.filter(({ language }) => languages.includes(language)).map((block) => [`${block.page}:${block.line}`, block]);
+  unmarked
+    .filter(({ language }) => languages.includes(language))
+    .map((block) => [`${block.page}:${block.line}`, block]);
 
 /** The fewest lines that make a gateway file. */
 const gateway = 'listen: { port: 8080 }\nupstreams: [{ id: gpu-0, url: "http://gpu-0:8000" }]\n';
@@ -46,7 +49,9 @@ function problemOf(line: string): string | undefined {
       .replace(/\s+#.*$/, '')
       .replaceAll(/^(?:\w+=\S+ )+/g, '')
       .match(/'[^']*'|\S+/g) ?? [];
-  const [program = '', ...rest] = words.map((word) => word.replace(/^node_modules\/\.bin\/|^npx$/, '')).filter((word) => word !== '');
+  const [program = '', ...rest] = words
+    .map((word) => word.replace(/^node_modules\/\.bin\/|^npx$/, ''))
+    .filter((word) => word !== '');
   switch (program) {
     case 'headgate': {
       const parsed = parseCommand(rest);
@@ -55,7 +60,9 @@ function problemOf(line: string): string | undefined {
     case 'npm': {
       const [command, script = ''] = rest;
       if (command === 'run' && scripts[script] === undefined) return `${line}: no such script`;
-      return ['run', 'ci', 'test', 'init', 'install'].includes(command ?? '') ? undefined : `${line}: no such command of npm`;
+      return ['run', 'ci', 'test', 'init', 'install'].includes(command ?? '')
+        ? undefined
+        : `${line}: no such command of npm`;
     }
     case 'node': {
       const file = rest.find((word) => word.startsWith('examples/'));
@@ -87,7 +94,9 @@ describe('every block', () => {
       expect(existsSync(root + test), name).toBe(true);
       const text = readFileSync(root + test, 'utf8');
       // By its name, or by that of its folder.
-      const isNamed = [/([\w-]+)\.md$/, /(\w+)\/[\w-]+\.md$/].some((path) => text.includes(path.exec(page)?.[1] ?? page));
+      const isNamed = [/([\w-]+)\.md$/, /(\w+)\/[\w-]+\.md$/].some((path) =>
+        text.includes(path.exec(page)?.[1] ?? page),
+      );
       expect(isNamed, name).toBe(true);
     }
   });

@@ -30,7 +30,10 @@ describe('docs/http.md', () => {
   });
 
   it('names every header that is removed', () => {
-    const written = page.replaceAll('`x-llm-d-video-*`', '`x-llm-d-video-fps` `x-llm-d-video-duration-seconds` `x-llm-d-video-resolution`');
+    const written = page.replaceAll(
+      '`x-llm-d-video-*`',
+      '`x-llm-d-video-fps` `x-llm-d-video-duration-seconds` `x-llm-d-video-resolution`',
+    );
     const newer = ['x-llm-d-slo-tpot-ms', 'x-llm-d-model-name-rewrite'];
     for (const name of controlHeaders) if (!newer.includes(name)) expect(written).toContain(`\`${name}\``);
   });

@@ -1,4 +1,7 @@
-/** docs/metrics.md names every metric with its type and labels, every instrument, attribute and channel, and nothing else. */
+/**
+ * docs/metrics.md names every metric with its type and labels, every instrument, attribute and channel, and nothing
+ * else.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -28,7 +31,11 @@ describe('docs/metrics.md', () => {
     const described = rows
       .filter(([, type = '']) => ['counter', 'gauge', 'histogram'].includes(type))
       .filter(([name]) => !name?.includes('.'));
-    const expected = [...families, dynamoRejections, ...workerFamilies].map(({ name, type, labels }) => [name, type, labels]);
+    const expected = [...families, dynamoRejections, ...workerFamilies].map(({ name, type, labels }) => [
+      name,
+      type,
+      labels,
+    ]);
     expect(described.map(([name, type, labels]) => [codeIn(name)[0], type, codeIn(labels)])).toEqual(expected);
   });
 
@@ -88,7 +95,9 @@ describe('docs/metrics.md', () => {
 });
 
 describe('the snippets of docs/metrics.md', () => {
-  const snippets = [...page.matchAll(/<!-- run by test\/docs\/metrics\.test\.ts -->\n```js\n(.*?)```/gs)].map(([, code = '']) => code);
+  const snippets = [...page.matchAll(/<!-- run by test\/docs\/metrics\.test\.ts -->\n```js\n(.*?)```/gs)].map(
+    ([, code = '']) => code,
+  );
   beforeAll(() => mkdirSync(scratch, { recursive: true }));
   afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 

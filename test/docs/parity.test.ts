@@ -1,6 +1,7 @@
 /**
- * docs/parity.md maps every name of the documents that headgate answers to, and its own names exist. The documents are not part of the
- * repository: mission-names.json is the list of what they name, and is held against them where they lie beside the checkout.
+ * docs/parity.md maps every name of the documents that headgate answers to, and its own names exist. The documents are
+ * not part of the repository: mission-names.json is the list of what they name, and is held against them where they lie
+ * beside the checkout.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
@@ -59,7 +60,10 @@ const shapes = [
 
 /** In the documents' text, words run into one another where markup was. */
 function isCovered(word: string): boolean {
-  return mission.notNames.includes(word) || names.some((name) => name.length > 3 && (name.includes(word) || word.includes(name)));
+  return (
+    mission.notNames.includes(word) ||
+    names.some((name) => name.length > 3 && (name.includes(word) || word.includes(name)))
+  );
 }
 
 describe('docs/parity.md', () => {

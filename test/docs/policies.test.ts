@@ -1,4 +1,7 @@
-/** docs/policies/: every built-in plugin has a page, every page an example that works as printed, and a table with every parameter. */
+/**
+ * docs/policies/: every built-in plugin has a page, every page an example that works as printed, and a table with every
+ * parameter.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath, pathToFileURL } from 'node:url';

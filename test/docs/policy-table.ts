@@ -37,7 +37,9 @@ function row(kind: string, type: string, page: string): string {
   const cost = paragraphs.flatMap((paragraph) => /(?:^|\. )Cost: (.*?)(?:\.(?: |$)|$)/.exec(paragraph)?.[1] ?? [])[0];
   const isDefault = /; the default|in files the default/.test(introduction) ? ' (default)' : '';
   if (what === undefined || code === undefined || cost === undefined) {
-    throw new Error(`expected docs/policies/${type}.md to begin with what it does and "In code", and to have a line "Cost:"`);
+    throw new Error(
+      `expected docs/policies/${type}.md to begin with what it does and "In code", and to have a line "Cost:"`,
+    );
   }
   return `| ${[kind, code + isDefault, `[${type}](${type}.md)`, what, cost].join(' | ')} |`;
 }

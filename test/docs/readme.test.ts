@@ -50,7 +50,8 @@ describe('the README', () => {
   it('has a middleware example that starts', async () => {
     const middlewares = snippets.filter(({ isRun }) => !isRun);
     expect(middlewares).toHaveLength(1);
-    for (const [i, { code }] of middlewares.entries()) await load(`middleware-${i}`, code.replace('listen(8080)', 'listen(0).close()'));
+    for (const [i, { code }] of middlewares.entries())
+      await load(`middleware-${i}`, code.replace('listen(8080)', 'listen(0).close()'));
   });
 });
 
@@ -59,7 +60,9 @@ describe('docs/getting-started.md', () => {
     const snippet = snippetsOf('docs/getting-started.md').find(({ isRun }) => isRun);
     assert(snippet);
     const server = "const fetch = async (_, { body }) => ({ text: async () => 'served ' + body });\n";
-    const { handle } = (await load('embed', server + snippet.code)) as { handle(body: string, tenant: string): Promise<unknown> };
+    const { handle } = (await load('embed', server + snippet.code)) as {
+      handle(body: string, tenant: string): Promise<unknown>;
+    };
     const answers = await Promise.all(Array.from({ length: 40 }, (_, i) => handle(`r${i}`, 'tenant-a')));
     expect(answers).toEqual(Array.from({ length: 40 }, (_, i) => ({ status: 200, text: `served r${i}` })));
   });

@@ -23,13 +23,17 @@ describe('the page of the package', () => {
     const links = [...readme.matchAll(/\]\(([^)#]+)(?:#[\w-]+)?\)/g)].map(([, target]) => target as string);
     const relative = links.filter((target) => !target.startsWith('https://'));
     expect(relative.length).toBeGreaterThan(20);
-    expect(relative.filter((target) => target.startsWith('/') || target.startsWith('..') || !existsSync(new URL(target, root)))).toEqual(
-      [],
-    );
+    expect(
+      relative.filter(
+        (target) => target.startsWith('/') || target.startsWith('..') || !existsSync(new URL(target, root)),
+      ),
+    ).toEqual([]);
   });
 
   it('has a changelog in step with its version', () => {
-    const headings = [...readFileSync(new URL('CHANGELOG.md', root), 'utf8').matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+    const headings = [...readFileSync(new URL('CHANGELOG.md', root), 'utf8').matchAll(/^## (.+)$/gm)].map(
+      ([, heading]) => heading,
+    );
     expect(headings.filter((heading) => heading !== 'Unreleased')[0]).toBe(manifest.version);
     expect(headings.indexOf('Unreleased')).toBeLessThanOrEqual(0);
   });

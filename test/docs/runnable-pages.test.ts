@@ -39,18 +39,22 @@ describe.each(pages)('docs/%s.md', (page, fewest) => {
     expect(text.match(/```js\n/g)).toHaveLength(snippets.length);
   });
 
-  it.each(snippets.map((code, index) => [index + 1, code] as const))('snippet %i works as printed', async (number, code) => {
-    const file = new URL(`${page.replace('/', '-')}-${number}.mjs`, scratch);
-    writeFileSync(file, code);
-    const { test } = (await import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href)) as {
-      test(assertions: typeof assert): Promise<void> | void;
-    };
-    await test(assert);
-  });
+  it.each(snippets.map((code, index) => [index + 1, code] as const))(
+    'snippet %i works as printed',
+    async (number, code) => {
+      const file = new URL(`${page.replace('/', '-')}-${number}.mjs`, scratch);
+      writeFileSync(file, code);
+      const { test } = (await import(/* @vite-ignore */ pathToFileURL(fileURLToPath(file)).href)) as {
+        test(assertions: typeof assert): Promise<void> | void;
+      };
+      await test(assert);
+    },
+  );
 
   it('has links that lead somewhere', () => {
     const links = [...text.matchAll(/\]\(([\w./-]+\.m(?:d|js))(?:#[\w-]+)?\)/g)].map(([, path]) => path as string);
     expect(links.length).toBeGreaterThan(1);
-    for (const path of links) expect(() => readFileSync(new URL(path, new URL(`docs/${page}.md`, root))), path).not.toThrow();
+    for (const path of links)
+      expect(() => readFileSync(new URL(path, new URL(`docs/${page}.md`, root))), path).not.toThrow();
   });
 });

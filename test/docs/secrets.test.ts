@@ -1,4 +1,6 @@
-/** What pages and examples show is copied: none of them compares a key, or looks it up, in a time that depends on it. */
+/**
+ * What pages and examples show is copied: none of them compares a key, or looks it up, in a time that depends on it.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { blocksOf, pages } from './pages.js';
@@ -18,7 +20,11 @@ it.each(texts)('%s compares keys by their digests, if at all', (_where, text) =>
 });
 
 it('finds careless comparisons', () => {
-  for (const line of ["keys[req.headers['x-api-key']]", 'keys.get(request.headers.authorization)', "a === c.req.header('authorization')"]) {
+  for (const line of [
+    "keys[req.headers['x-api-key']]",
+    'keys.get(request.headers.authorization)',
+    "a === c.req.header('authorization')",
+  ]) {
     expect(line.match(careless)).toHaveLength(1);
   }
 });

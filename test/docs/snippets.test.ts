@@ -1,7 +1,7 @@
 /**
- * The code blocks of README and docs as a reader pastes them into a TypeScript project. Those of the README and of `complete` pages compile
- * in strict mode as they stand. The blocks of other pages are JavaScript that leaves names and types to the reader: what they import and
- * the options that they set exist.
+ * The code blocks of README and docs as a reader pastes them into a TypeScript project. Those of the README and of
+ * `complete` pages compile in strict mode as they stand. The blocks of other pages are JavaScript that leaves names and
+ * types to the reader: what they import and the options that they set exist.
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -53,7 +53,10 @@ const program = ts.createProgram(
     types: ['node'],
     typeRoots: [`${root}node_modules/@types`],
     paths: Object.fromEntries(
-      Object.entries(entryPoints).map(([name, path]) => [name === 'index' ? 'headgate' : `headgate/${name}`, [root + path]]),
+      Object.entries(entryPoints).map(([name, path]) => [
+        name === 'index' ? 'headgate' : `headgate/${name}`,
+        [root + path],
+      ]),
     ),
   },
 );
@@ -70,7 +73,10 @@ function errorsOf({ file, page, isTypeScript }: Source): string[] {
   const source = program.getSourceFile(file)!;
   const isComplete = complete.includes(page) || isTypeScript;
   return [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)]
-    .filter(({ code, messageText }) => isComplete || code < 2000 || (doesNotExist.has(code) && !isFieldOfTheHosts(messageText)))
+    .filter(
+      ({ code, messageText }) =>
+        isComplete || code < 2000 || (doesNotExist.has(code) && !isFieldOfTheHosts(messageText)),
+    )
     .map(({ messageText, start = 0, code }) => {
       const line = source.getLineAndCharacterOfPosition(start).line;
       return `TS${code}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}\n  ${source.text.split('\n')[line]?.trim()}`;

@@ -17,7 +17,10 @@ interface File {
 
 function filesOf(page: string): File[] {
   const text = readFileSync(new URL(`docs/tutorials/${page}.md`, root), 'utf8');
-  const files = [...text.matchAll(/<!-- file: (\S+) -->\n```js\n(.*?)```/gs)].map(([, name = '', code = '']) => ({ name, code }));
+  const files = [...text.matchAll(/<!-- file: (\S+) -->\n```js\n(.*?)```/gs)].map(([, name = '', code = '']) => ({
+    name,
+    code,
+  }));
   // Every block is a file, and says so to those who paste it.
   expect(text.match(/```js\n/g)).toHaveLength(files.length);
   for (const { name, code } of files) expect(code.split('\n')[0]).toBe(`// ${name}`);
@@ -30,7 +33,9 @@ function folder(name: string, files: readonly File[], change: (code: string) => 
   mkdirSync(path, { recursive: true });
   for (const file of files) writeFileSync(new URL(file.name, path), change(file.code));
   return (file: string) =>
-    import(/* @vite-ignore */ pathToFileURL(fileURLToPath(new URL(file, path))).href) as Promise<Record<string, unknown>>;
+    import(/* @vite-ignore */ pathToFileURL(fileURLToPath(new URL(file, path))).href) as Promise<
+      Record<string, unknown>
+    >;
 }
 
 async function freePort(): Promise<number> {
@@ -62,7 +67,9 @@ describe('a first protected route', () => {
     await run('load.mjs');
     process.argv = ['node', 'load.mjs', '/v1'];
     await run('load-2.mjs');
-    const last = lines.filter((line) => line.startsWith('polite')).map((line) => Number(/number (\d+) of 44/.exec(line)?.[1]));
+    const last = lines
+      .filter((line) => line.startsWith('polite'))
+      .map((line) => Number(/number (\d+) of 44/.exec(line)?.[1]));
     expect(last).toHaveLength(2);
     expect(last[0]).toBe(44);
     expect(last[1]).toBeLessThan(44);
@@ -74,7 +81,10 @@ describe('a policy of your own', () => {
   const tests = files.filter(({ name }) => name.endsWith('.test.mjs'));
   /** Collects what `node:test` would run. */
   const collecting = (code: string): string =>
-    code.replace("import { test } from 'node:test';", 'export const tests = [];\nconst test = (name, run) => tests.push({ name, run });');
+    code.replace(
+      "import { test } from 'node:test';",
+      'export const tests = [];\nconst test = (name, run) => tests.push({ name, run });',
+    );
   type Tests = readonly { readonly name: string; readonly run: () => Promise<void> | void }[];
 
   async function failures(name: string, chosen: readonly File[]): Promise<string[]> {
@@ -109,7 +119,9 @@ describe('a policy of your own', () => {
     const { waits } = (await run('simulate.mjs')) as { waits(fairness: unknown): Record<string, unknown>[] };
     const { fewestWaiting } = (await run('fewest-waiting.mjs')) as { fewestWaiting: unknown };
     const { roundRobin } = await import('../../src/index.js');
-    const table = [roundRobin, fewestWaiting].map(waits).map((rows) => rows.map((row) => [row['p50 wait, s'], row['p99 wait, s']]));
+    const table = [roundRobin, fewestWaiting]
+      .map(waits)
+      .map((rows) => rows.map((row) => [row['p50 wait, s'], row['p99 wait, s']]));
     expect(table).toEqual([
       [
         [20.76, 29.99],
@@ -126,7 +138,9 @@ describe('a policy of your own', () => {
 
   it('is named in a file', async () => {
     const log = vi.spyOn(console, 'log').mockImplementation(() => undefined);
-    const { flow } = (await folder('own-policy-configured', files)('configured.mjs')) as { flow: { close(): Promise<void> } };
+    const { flow } = (await folder('own-policy-configured', files)('configured.mjs')) as {
+      flow: { close(): Promise<void> };
+    };
     expect(log).toHaveBeenCalledWith([0], 'fewest-waiting');
     log.mockRestore();
     await flow.close();

@@ -11,7 +11,9 @@ const page = read('docs/upgrades.md');
 
 describe('docs/upgrades.md', () => {
   it('has every code of a deprecation that the sources warn with, and no other', () => {
-    const sources = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
+    const sources = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' }).filter((name) =>
+      name.endsWith('.ts'),
+    );
     const inSources = sources.flatMap((name) => read(`src/${name}`).match(/HEADGATE_DEP\d{4}/g) ?? []);
     const inTable = [...page.matchAll(/^\| `(HEADGATE_DEP\d{4})` \|/gm)].map(([, code]) => code);
     expect(new Set(inTable)).toEqual(new Set(inSources));
@@ -33,9 +35,13 @@ describe('closing the changelog', () => {
   });
 
   it('refuses a release of nothing, and one that was made already', () => {
-    expect(() => closeChangelog('# Changelog\n\n## Unreleased\n\n## 0.1.0\n\n* First.\n', '0.2.0')).toThrow('expected entries');
+    expect(() => closeChangelog('# Changelog\n\n## Unreleased\n\n## 0.1.0\n\n* First.\n', '0.2.0')).toThrow(
+      'expected entries',
+    );
     expect(() => closeChangelog('# Changelog\n\n## 0.1.0\n\n* First.\n', '0.2.0')).toThrow('expected entries');
-    expect(() => closeChangelog('## Unreleased\n\n* New.\n\n## 0.2.0\n', '0.2.0')).toThrow('has a section 0.2.0 already');
+    expect(() => closeChangelog('## Unreleased\n\n* New.\n\n## 0.2.0\n', '0.2.0')).toThrow(
+      'has a section 0.2.0 already',
+    );
   });
 
   it('works on the changelog as it is', () => {
@@ -47,7 +53,12 @@ describe('closing the changelog', () => {
 
 describe('a release', () => {
   const { jobs } = parse(read('.github/workflows/release.yml')) as {
-    jobs: { release: { permissions: Record<string, string>; steps: { run?: string; uses?: string; with?: Record<string, string> }[] } };
+    jobs: {
+      release: {
+        permissions: Record<string, string>;
+        steps: { run?: string; uses?: string; with?: Record<string, string> }[];
+      };
+    };
   };
   const { permissions, steps } = jobs.release;
 
@@ -66,8 +77,15 @@ describe('a release', () => {
   });
 
   it('moves the version by changesets, which leave the changelog to people', () => {
-    expect(JSON.parse(read('.changeset/config.json'))).toMatchObject({ changelog: false, access: 'public', baseBranch: 'main' });
-    const sets = readdirSync(new URL('.changeset/', root)).filter((name) => name.endsWith('.md') && name !== 'README.md');
-    for (const name of sets) expect(read(`.changeset/${name}`), name).toMatch(/^---\n"headgate": (?:major|minor|patch)\n---\n\n\S/);
+    expect(JSON.parse(read('.changeset/config.json'))).toMatchObject({
+      changelog: false,
+      access: 'public',
+      baseBranch: 'main',
+    });
+    const sets = readdirSync(new URL('.changeset/', root)).filter(
+      (name) => name.endsWith('.md') && name !== 'README.md',
+    );
+    for (const name of sets)
+      expect(read(`.changeset/${name}`), name).toMatch(/^---\n"headgate": (?:major|minor|patch)\n---\n\n\S/);
   });
 });

@@ -28,7 +28,10 @@ describe('labels and weight', () => {
   it('are none and 1 unless given', () => {
     const { pool } = poolAt();
     expect(pool.add('a')).toMatchObject({ labels: {}, weight: 1, overloadedUntilMs: 0 });
-    expect(pool.add('b', { weight: 0.5, labels: { role: 'decode' } })).toMatchObject({ labels: { role: 'decode' }, weight: 0.5 });
+    expect(pool.add('b', { weight: 0.5, labels: { role: 'decode' } })).toMatchObject({
+      labels: { role: 'decode' },
+      weight: 0.5,
+    });
   });
 
   it.each<[string, object, string[]]>([
@@ -153,12 +156,15 @@ describe('an overload mark', () => {
     expect(woken()).toBe(before + 1);
   });
 
-  it.each([[0], [-1], [Number.NaN], [Number.POSITIVE_INFINITY], ['5s'], [undefined]])('refuses %j as its time', (forMs) => {
-    const { pool } = poolAt();
-    const endpoint = pool.add('a');
-    expect(pathsOf(() => pool.markOverloaded('a', forMs as number))).toEqual(['forMs']);
-    expect(endpoint.overloadedUntilMs).toBe(0);
-  });
+  it.each([[0], [-1], [Number.NaN], [Number.POSITIVE_INFINITY], ['5s'], [undefined]])(
+    'refuses %j as its time',
+    (forMs) => {
+      const { pool } = poolAt();
+      const endpoint = pool.add('a');
+      expect(pathsOf(() => pool.markOverloaded('a', forMs as number))).toEqual(['forMs']);
+      expect(endpoint.overloadedUntilMs).toBe(0);
+    },
+  );
 
   it('does not pass to a successor of the same name', () => {
     const { pool } = poolAt();
@@ -189,9 +195,12 @@ describe('a view of a server that was replaced', () => {
 
   it('and names that nobody has are told so', () => {
     const { pool } = poolAt();
-    expect([pool.update('x', {}), pool.markOverloaded('x', 1), pool.clearOverloaded('x'), pool.report('x', idle)]).toEqual(
-      Array.from({ length: 4 }, () => false),
-    );
+    expect([
+      pool.update('x', {}),
+      pool.markOverloaded('x', 1),
+      pool.clearOverloaded('x'),
+      pool.report('x', idle),
+    ]).toEqual(Array.from({ length: 4 }, () => false));
   });
 });
 
@@ -254,7 +263,15 @@ describe('events', () => {
     pool.clearOverloaded('a');
     pool.remove('a');
     pool.remove('a');
-    expect(log).toEqual(['added a 0', 'updated a 0', 'reported a 0', 'reported a 0', 'overloaded a 110', 'overloaded a 0', 'removed a 0']);
+    expect(log).toEqual([
+      'added a 0',
+      'updated a 0',
+      'reported a 0',
+      'reported a 0',
+      'overloaded a 110',
+      'overloaded a 0',
+      'removed a 0',
+    ]);
   });
 
   it('come after the controllers have acted', () => {

@@ -91,7 +91,9 @@ describe('an endpoint that is removed while requests run on it', () => {
     expect(flow.stats()).toMatchObject({ inFlight: 4, inFlightTokens: 20 });
     expect(leases.filter(({ endpoint }) => endpoint === former)).toHaveLength(2);
     for (const lease of leases) lease.release();
-    expect([former.inFlightRequests, pool.inFlightRequests, pool.inFlightTokens, flow.stats().inFlight]).toEqual([0, 0, 0, 0]);
+    expect([former.inFlightRequests, pool.inFlightRequests, pool.inFlightTokens, flow.stats().inFlight]).toEqual([
+      0, 0, 0, 0,
+    ]);
   });
 
   it('and added again under the same name starts from zero', () => {
@@ -166,7 +168,12 @@ describe('report', () => {
     const { clock } = makeFlow({ pool });
     clock.advance(500);
     expect(pool.report('a', { waitingQueueSize: 3, runningRequests: 4, kvCacheUsage: 0.5 })).toBe(true);
-    expect(pool.get('a')?.metrics).toMatchObject({ waitingQueueSize: 3, runningRequests: 4, kvCacheUsage: 0.5, sampledAtMs: 500 });
+    expect(pool.get('a')?.metrics).toMatchObject({
+      waitingQueueSize: 3,
+      runningRequests: 4,
+      kvCacheUsage: 0.5,
+      sampledAtMs: 500,
+    });
     pool.report('a', { ...idle, sampledAtMs: 500 });
     expect(pool.get('a')?.metrics).toMatchObject({ waitingQueueSize: 0, sampledAtMs: 500 });
   });
@@ -206,7 +213,11 @@ describe('what an endpoint counts', () => {
     const pool = poolWith('a');
     const { flow, clock } = makeFlow({ pool, saturationDetector: () => 0 });
     const endpoint = pool.get('a')!;
-    const figures = (): number[] => [endpoint.dispatchedRequests, endpoint.inFlightRequests, endpoint.unsampledRequests];
+    const figures = (): number[] => [
+      endpoint.dispatchedRequests,
+      endpoint.inFlightRequests,
+      endpoint.unsampledRequests,
+    ];
     runNow(flow);
     expect(figures()).toEqual([1, 1, 0]);
     clock.advance(10);
@@ -229,7 +240,12 @@ describe('what an endpoint counts', () => {
 });
 
 describe('two controllers on one pool', () => {
-  function two(maxConcurrency = 1): { pool: EndpointPool; clock: ManualClock; first: FlowController; second: FlowController } {
+  function two(maxConcurrency = 1): {
+    pool: EndpointPool;
+    clock: ManualClock;
+    first: FlowController;
+    second: FlowController;
+  } {
     const pool = poolWith('a');
     const clock = new ManualClock();
     const [first, second] = [0, 1].map(
@@ -280,7 +296,8 @@ describe('two controllers on one pool', () => {
         });
       }
       for (let i = 0; i < 20 * count; i++) held.release();
-      for (const [index] of flows.entries()) expect(order.filter((each) => each === index).length).toBeGreaterThanOrEqual(10);
+      for (const [index] of flows.entries())
+        expect(order.filter((each) => each === index).length).toBeGreaterThanOrEqual(10);
     }
   });
 
@@ -290,7 +307,8 @@ describe('two controllers on one pool', () => {
     for (const flow of [first, second]) void flow.enqueue(request, key());
     pool.remove('a');
     clock.advance(60_000);
-    for (const flow of [first, second]) expect(flow.stats().outcomes).toMatchObject({ EvictedNoEndpoints: 1, EvictedTTL: 0 });
+    for (const flow of [first, second])
+      expect(flow.stats().outcomes).toMatchObject({ EvictedNoEndpoints: 1, EvictedTTL: 0 });
   });
 
   it('leave each other alone when one closes', async () => {

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type Candidate, type EvictorSettings, type Gauge, InFlightEvictor } from '../../src/eviction/in-flight-evictor.js';
+import {
+  type Candidate,
+  type EvictorSettings,
+  type Gauge,
+  InFlightEvictor,
+} from '../../src/eviction/in-flight-evictor.js';
 import { priorityThenTime, sheddableOnly } from '../../src/index.js';
 import type { PriorityBand } from '../../src/tiers/priority-band.js';
 
@@ -32,7 +37,13 @@ function gauge(reading: number | undefined | ((priority: number) => number | und
 
 function make(changes: Partial<EvictorSettings> = {}) {
   const faults: string[] = [];
-  const defaults = { filter: sheddableOnly(), ordering: priorityThenTime(), maxPerDecision: 8, graceMs: 0, timeoutMs: 1000 };
+  const defaults = {
+    filter: sheddableOnly(),
+    ordering: priorityThenTime(),
+    maxPerDecision: 8,
+    graceMs: 0,
+    timeoutMs: 1000,
+  };
   const evictor = new InFlightEvictor<Running>(
     { ...defaults, ...changes },
     { pluginFailed: (kind, type, error) => faults.push(`${kind} ${type}: ${error}`) },
@@ -54,7 +65,9 @@ describe('who may be evicted', () => {
     const filter = { type: 'odd', accepts: () => answer as unknown as boolean };
     const { evictor, faults } = make({ filter });
     expect(evictor.track(running(-1))).toBe(false);
-    expect(faults).toEqual([expect.stringContaining('evictionFilter odd: TypeError: accepts must return true or false')]);
+    expect(faults).toEqual([
+      expect.stringContaining('evictionFilter odd: TypeError: accepts must return true or false'),
+    ]);
   });
 
   it('is decided by the new filter after a change, for what is dispatched from then on', () => {
@@ -94,7 +107,11 @@ describe('victims', () => {
     const { evictor, faults, track, defaults } = make({ ordering: { type: 'order', compare: broken } });
     track(running(-1, 1), running(-1, 2));
     expect(evictor.victims([band(0)], gauge(1), 2, 0).map(({ dispatchedAtMs }) => dispatchedAtMs)).toEqual([2]);
-    evictor.configure({ ...defaults, filter: { type: 'filter', accepts: broken }, ordering: { type: 'later', compare: broken } });
+    evictor.configure({
+      ...defaults,
+      filter: { type: 'filter', accepts: broken },
+      ordering: { type: 'later', compare: broken },
+    });
     expect(evictor.track(running(-1))).toBe(false);
     expect(faults).toEqual(['evictionOrdering order: Error: broken', 'evictionFilter filter: Error: broken']);
     const odd = make();

@@ -79,7 +79,11 @@ describe('between two decisions', () => {
   it('a victim leaves once, and who was none does not', () => {
     const reclamation = make();
     reclamation.issued('a', 0.1, 0);
-    expect([reclamation.confirmed('b', 1), reclamation.confirmed('a', 1), reclamation.confirmed('a', 90)]).toEqual([false, true, false]);
+    expect([reclamation.confirmed('b', 1), reclamation.confirmed('a', 1), reclamation.confirmed('a', 90)]).toEqual([
+      false,
+      true,
+      false,
+    ]);
     expect(reclamation.settlesAtMs).toBe(101);
   });
 

@@ -12,9 +12,18 @@ interface Running {
 
 /** The names, the first victim first. */
 function orderOf({ compare }: EvictionOrdering, running: readonly Running[]): string {
-  const views = running.map(({ name, priority = -1, dispatchedAtMs = 0, tokens = 0, done: [promptTokens, completionTokens] = [0, 0] }) => {
-    return { fairnessId: name, priority, dispatchedAtMs, tokens, usage: { promptTokens, completionTokens }, endpoint: undefined };
-  });
+  const views = running.map(
+    ({ name, priority = -1, dispatchedAtMs = 0, tokens = 0, done: [promptTokens, completionTokens] = [0, 0] }) => {
+      return {
+        fairnessId: name,
+        priority,
+        dispatchedAtMs,
+        tokens,
+        usage: { promptTokens, completionTokens },
+        endpoint: undefined,
+      };
+    },
+  );
   return views
     .sort(compare)
     .map(({ fairnessId }) => fairnessId)
@@ -34,9 +43,9 @@ describe('every order', () => {
   });
 
   it.each(orders)('goes on with the newest of equals (%#)', (make) => {
-    expect(orderOf(make(), [{ name: 'old' }, { name: 'new', dispatchedAtMs: 2 }, { name: 'middle', dispatchedAtMs: 1 }])).toBe(
-      'new middle old',
-    );
+    expect(
+      orderOf(make(), [{ name: 'old' }, { name: 'new', dispatchedAtMs: 2 }, { name: 'middle', dispatchedAtMs: 1 }]),
+    ).toBe('new middle old');
   });
 
   it.each(orders)('is known to configuration files by its type (%#)', (make) => {

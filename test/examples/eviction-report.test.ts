@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { burst } from '../../examples/gateway/burst.mjs';
-import { auditBooks, type EvictionRun, endsOf, evictionVerdict, renderEviction } from '../../examples/gateway/eviction-report.mjs';
+import {
+  auditBooks,
+  type EvictionRun,
+  endsOf,
+  evictionVerdict,
+  renderEviction,
+} from '../../examples/gateway/eviction-report.mjs';
 import type { RequestRecord } from '../../examples/gateway/traffic.mjs';
 import { FlowController, type FlowStats } from '../../src/index.js';
 
@@ -11,19 +17,44 @@ function completed(tenant: string, ttftMs: number): RequestRecord {
 }
 
 const cutShort: RequestRecord = { tenant: 'batch', result: 'cut short', ttftMs: 100, waitedMs: 900, tokens: 40 };
-const toldToLeave: RequestRecord = { tenant: 'batch', result: 'dropped', reason: '429 evicted-priority', waitedMs: 900, tokens: 0 };
-const expired: RequestRecord = { tenant: 'batch', result: 'dropped', reason: '503 rejected-ttl-expired', waitedMs: 8_000, tokens: 0 };
+const toldToLeave: RequestRecord = {
+  tenant: 'batch',
+  result: 'dropped',
+  reason: '429 evicted-priority',
+  waitedMs: 900,
+  tokens: 0,
+};
+const expired: RequestRecord = {
+  tenant: 'batch',
+  result: 'dropped',
+  reason: '503 rejected-ttl-expired',
+  waitedMs: 8_000,
+  tokens: 0,
+};
 const gaveUp: RequestRecord = { tenant: 'batch', result: 'gave up', waitedMs: 8_000, tokens: 0 };
 
 /** A run whose gateway counted what the clients saw, except for `differences`. */
 function run(records: RequestRecord[], differences: Partial<FlowStats> = {}, left = 0): EvictionRun {
   const { sent, completed, evicted, dropped } = endsOf(records);
   const seated = completed + evicted;
-  const stats = { ...idleStats, enqueued: sent, dispatched: seated, released: seated, evicted: dropped, evictedInFlight: evicted };
+  const stats = {
+    ...idleStats,
+    enqueued: sent,
+    dispatched: seated,
+    released: seated,
+    evicted: dropped,
+    evictedInFlight: evicted,
+  };
   return { records, stats: { ...stats, ...differences }, left, total: () => evicted };
 }
 
-const off = run([completed('premium', 3_000), completed('premium', 4_000), completed('batch', 90), completed('batch', 90), expired]);
+const off = run([
+  completed('premium', 3_000),
+  completed('premium', 4_000),
+  completed('batch', 90),
+  completed('batch', 90),
+  expired,
+]);
 const on = run([completed('premium', 80), completed('premium', 100), completed('batch', 90), cutShort, toldToLeave]);
 
 describe('endsOf', () => {
@@ -59,7 +90,9 @@ describe('auditBooks', () => {
   });
 
   it('finds streams that broke without an eviction, yet lets an evicted request complete', () => {
-    expect(auditBooks(run([...on.records], { evictedInFlight: 1 }))).toEqual(['answers broken off: 2; the gateway evicted only 1']);
+    expect(auditBooks(run([...on.records], { evictedInFlight: 1 }))).toEqual([
+      'answers broken off: 2; the gateway evicted only 1',
+    ]);
     expect(auditBooks(run([...on.records], { evictedInFlight: 3 }))).toEqual([]);
   });
 });
@@ -92,7 +125,10 @@ describe('evictionVerdict', () => {
   });
 
   it('is bad when the books of either run do not balance, and does not claim that they do', () => {
-    const { isGood, sentence, failures } = evictionVerdict(run([...off.records], { released: 3 }), run([...on.records, gaveUp]));
+    const { isGood, sentence, failures } = evictionVerdict(
+      run([...off.records], { released: 3 }),
+      run([...on.records, gaveUp]),
+    );
     expect(isGood).toBe(false);
     expect(sentence).toContain('the books do not balance');
     expect(failures).toEqual([

@@ -1,7 +1,7 @@
 /**
- * Fifty clients of three priorities before a provider that is a process of its own and answers over HTTP, at three times its quota. Its
- * time and that of flow control stand still but for what the test lets pass, and no time passes while anything is on its way: what is
- * asserted does not depend on the machine.
+ * Fifty clients of three priorities before a provider that is a process of its own and answers over HTTP, at three
+ * times its quota. Its time and that of flow control stand still but for what the test lets pass, and no time passes
+ * while anything is on its way: what is asserted does not depend on the machine.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -34,7 +34,10 @@ interface Stats {
 }
 
 async function startProvider(options: Record<string, string | number>) {
-  const args = Object.entries({ time: 'held', 'latency-ms': 300, ...options }).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const args = Object.entries({ time: 'held', 'latency-ms': 300, ...options }).flatMap(([name, value]) => [
+    `--${name}`,
+    String(value),
+  ]);
   const child: ChildProcess = spawn(process.execPath, [script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill());
   const [line] = (await once(child.stdout as NodeJS.ReadableStream, 'data')) as [Buffer];
@@ -42,7 +45,8 @@ async function startProvider(options: Record<string, string | number>) {
   return {
     url,
     stats: async () => (await fetch(`${url}/stats`)).json() as Promise<Stats>,
-    advance: async (ms: number) => void (await (await fetch(`${url}/advance?ms=${ms}`, { method: 'POST' })).arrayBuffer()),
+    advance: async (ms: number) =>
+      void (await (await fetch(`${url}/advance?ms=${ms}`, { method: 'POST' })).arrayBuffer()),
   };
 }
 
@@ -68,7 +72,9 @@ async function overload({ provider: options, quotas, ttlMs = 10 * minuteMs }: Ov
   let arrived = 0;
   let answered = 0;
   flow.on('dispatched', ({ lease }) => sent.push({ atMs: clock.now(), priority: lease.priority }));
-  flow.on('dropped', ({ outcome, item }) => dropped.push({ drop: outcome as Drop, cameAtMs: item.enqueuedAtMs, atMs: clock.now() }));
+  flow.on('dropped', ({ outcome, item }) =>
+    dropped.push({ drop: outcome as Drop, cameAtMs: item.enqueuedAtMs, atMs: clock.now() }),
+  );
 
   /** Up to 200 ms of travel. */
   async function travelling(input: string | URL | Request, init?: RequestInit): Promise<Response> {
@@ -87,7 +93,10 @@ async function overload({ provider: options, quotas, ttlMs = 10 * minuteMs }: Ov
     clock,
     retry: { max: 10 },
     random: () => 0,
-    classify: ({ headers }) => ({ fairnessId: `client-${headers.get('x-client')}`, priority: Number(headers.get('x-priority')) }),
+    classify: ({ headers }) => ({
+      fairnessId: `client-${headers.get('x-client')}`,
+      priority: Number(headers.get('x-priority')),
+    }),
   });
   const statuses: number[] = [];
   let asked = 0;
@@ -96,7 +105,11 @@ async function overload({ provider: options, quotas, ttlMs = 10 * minuteMs }: Ov
     const priority = priorities[client % 3] as number;
     if (priority === 100) premiumCameAtMs.push(clock.now());
     asked++;
-    const body = JSON.stringify({ model: 'm', max_tokens: outputTokens, messages: [{ role: 'user', content: 'hello' }] });
+    const body = JSON.stringify({
+      model: 'm',
+      max_tokens: outputTokens,
+      messages: [{ role: 'user', content: 'hello' }],
+    });
     const headers = { 'x-client': String(client), 'x-priority': String(priority) };
     void fetchInTurn(provider.url, { method: 'POST', body, headers }).then(async (response) => {
       await response.text();
@@ -144,7 +157,11 @@ describe('quotas that are configured', () => {
       ] as const;
       const { stats, sent, dropped, premiumCameAtMs, statuses, asked } = await overload({
         provider: { style, window, ...limits },
-        quotas: { groups: [{ learn: false, quotas: units.map(([unit, limit]) => ({ unit, limit, window: window as 'fixed' })) }] },
+        quotas: {
+          groups: [
+            { learn: false, quotas: units.map(([unit, limit]) => ({ unit, limit, window: window as 'fixed' })) },
+          ],
+        },
       });
       expect(asked).toBeGreaterThanOrEqual(3 * perMinute * minutes);
       expect(stats.violations).toBe(0);
@@ -178,7 +195,10 @@ describe('quotas that only answers tell', () => {
   it.each(['openai', 'anthropic'])(
     'cause one 429 a window at most, which no client sees, and are used to 97 percent: %s',
     async (style) => {
-      const { stats, statuses } = await overload({ provider: { style, window: 'fixed', ...roomy, requests: perMinute }, quotas: {} });
+      const { stats, statuses } = await overload({
+        provider: { style, window: 'fixed', ...roomy, requests: perMinute },
+        quotas: {},
+      });
       expect(Math.max(0, ...Object.values(stats.violationsByWindow))).toBeLessThanOrEqual(1);
       expect(new Set(statuses)).toEqual(new Set([200]));
       expect(stats.accepted).toBeGreaterThanOrEqual(0.97 * perMinute * minutes);

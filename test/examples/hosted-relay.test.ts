@@ -17,12 +17,19 @@ async function startRelay(limits: readonly number[]) {
       server.closeAllConnections();
       server.close();
     });
-    keys.push({ id: `key-${index}`, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, apiKey: `secret-${index}` });
+    keys.push({
+      id: `key-${index}`,
+      url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+      apiKey: `secret-${index}`,
+    });
   }
   const { flow, fetch } = makeRelay(keys);
   onTestFinished(() => void flow.close());
   async function send(session?: string): Promise<number> {
-    const headers: Record<string, string> = { 'x-tenant': 'acme', ...(session !== undefined && { 'x-session': session }) };
+    const headers: Record<string, string> = {
+      'x-tenant': 'acme',
+      ...(session !== undefined && { 'x-session': session }),
+    };
     const body = JSON.stringify({ model: 'm', max_tokens: 1, user: session, messages: [] });
     const answer = await fetch('http://relay/v1/chat/completions', { method: 'POST', headers, body });
     await answer.text();
@@ -42,7 +49,8 @@ it('sends all turns of a session by one key, each request with the API key of it
       for (let turn = 0; turn < 4; turn++) expect(await send(session)).toBe(200);
     }),
   );
-  for (const session of sessions) expect(orders.map((order) => order.filter((user) => user === session).length).sort()).toEqual([0, 4]);
+  for (const session of sessions)
+    expect(orders.map((order) => order.filter((user) => user === session).length).sort()).toEqual([0, 4]);
   for (const order of orders) expect(order.length).toBeGreaterThan(4);
   expect([...authorizations].sort()).toEqual(['0 Bearer secret-0', '1 Bearer secret-1']);
 });

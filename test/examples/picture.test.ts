@@ -56,13 +56,17 @@ describe('the pictures of the README', () => {
     const batch = [without, withIt].map(({ tenants }) => tenants.find(({ id }) => id === 'batch')!);
     const told = read('README.md').replaceAll(/\s+/g, ' ');
     expect(told).toContain(`the same ${without.sent} requests go`);
-    expect(told).toContain(`${batch[1]!.good} of its ${batch[1]!.sent} requests were on time instead of ${batch[0]!.good}.`);
+    expect(told).toContain(
+      `${batch[1]!.good} of its ${batch[1]!.sent} requests were on time instead of ${batch[0]!.good}.`,
+    );
     expect(withIt.good).toBeGreaterThan(without.good);
   });
 
   it('show the run that the home page tells of', () => {
     const home = read('docs/index.md');
-    const [premium, polite] = ['premium', 'polite'].map((name) => measured.map(({ tenants }) => tenants.find(({ id }) => id === name)!));
+    const [premium, polite] = ['premium', 'polite'].map((name) =>
+      measured.map(({ tenants }) => tenants.find(({ id }) => id === name)!),
+    );
     const percent = ({ good, sent }: { good: number; sent: number }): string => `${Math.round((good / sent) * 100)}%`;
     const rows = [
       premium!.map(({ p99 }) => p99),

@@ -12,7 +12,9 @@ it('flow control comes into Portkey’s gateway by fifteen lines of code at most
   const code = lines.filter((line) => !line.startsWith('import '));
   expect(code.length).toBeLessThanOrEqual(15);
   const words = ['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'];
-  expect(read('examples/portkey/README.md')).toContain(`${code.length} lines of code and ${words[lines.length - code.length]} imports`);
+  expect(read('examples/portkey/README.md')).toContain(
+    `${code.length} lines of code and ${words[lines.length - code.length]} imports`,
+  );
   expect(read('docs/fetch.md')).toContain(`in ${code.length} lines of code`);
   // Nothing but this file comes before the gateway.
   expect(read('examples/portkey/demo.mjs')).toContain("['--import', './flow-control.mjs']");

@@ -23,7 +23,9 @@ async function listen(handler: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** A proxy whose exchange ends when the controller aborts, in front of a server that hands its responses to the test. */
+/**
+ * A proxy whose exchange ends when the controller aborts, in front of a server that hands its responses to the test.
+ */
 async function startExchange() {
   let received: (res: ServerResponse) => void = () => {};
   const atServer = new Promise<ServerResponse>((resolve) => {

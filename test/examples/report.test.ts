@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { compareFairness, percentile, type Run, renderRun, summarize, verdict } from '../../examples/gateway/report.mjs';
+import {
+  compareFairness,
+  percentile,
+  type Run,
+  renderRun,
+  summarize,
+  verdict,
+} from '../../examples/gateway/report.mjs';
 import type { RequestRecord } from '../../examples/gateway/traffic.mjs';
 
 function completed(tenant: string, ttftMs: number): RequestRecord {

@@ -22,7 +22,14 @@ export interface ModelServer {
 
 const usage = { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
 const chat = { id: 'c1', object: 'chat.completion', created: 0, model: 'llama' };
-const message = { id: 'm1', type: 'message', role: 'assistant', model: 'llama', stop_reason: null, stop_sequence: null };
+const message = {
+  id: 'm1',
+  type: 'message',
+  role: 'assistant',
+  model: 'llama',
+  stop_reason: null,
+  stop_sequence: null,
+};
 
 function isMessages({ path }: Asked): boolean {
   return path.endsWith('/messages');
@@ -42,15 +49,24 @@ function beginStream(asked: Asked): void {
       type: 'message_start',
       message: { ...message, content: [], usage: { input_tokens: 7, output_tokens: 0 } },
     });
-    send(res, 'content_block_start', { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } });
+    send(res, 'content_block_start', {
+      type: 'content_block_start',
+      index: 0,
+      content_block: { type: 'text', text: '' },
+    });
   } else {
-    send(res, '', { ...chat, object: 'chat.completion.chunk', choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] });
+    send(res, '', {
+      ...chat,
+      object: 'chat.completion.chunk',
+      choices: [{ index: 0, delta: { role: 'assistant', content: '' } }],
+    });
   }
 }
 
 export function sendText(asked: Asked, text: string): void {
   const { res } = asked;
-  if (isMessages(asked)) send(res, 'content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+  if (isMessages(asked))
+    send(res, 'content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
   else send(res, '', { ...chat, object: 'chat.completion.chunk', choices: [{ index: 0, delta: { content: text } }] });
 }
 
@@ -58,7 +74,11 @@ function endStream(asked: Asked): void {
   const { res } = asked;
   if (isMessages(asked)) {
     send(res, 'content_block_stop', { type: 'content_block_stop', index: 0 });
-    send(res, 'message_delta', { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } });
+    send(res, 'message_delta', {
+      type: 'message_delta',
+      delta: { stop_reason: 'end_turn' },
+      usage: { output_tokens: 2 },
+    });
     send(res, 'message_stop', { type: 'message_stop' });
   } else {
     const last = { ...chat, object: 'chat.completion.chunk' };
@@ -79,8 +99,17 @@ export const serve: Behaviour = (asked) => {
     return;
   }
   const answer = isMessages(asked)
-    ? { ...message, stop_reason: 'end_turn', content: [{ type: 'text', text: 'served' }], usage: { input_tokens: 7, output_tokens: 2 } }
-    : { ...chat, choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'served' } }], usage };
+    ? {
+        ...message,
+        stop_reason: 'end_turn',
+        content: [{ type: 'text', text: 'served' }],
+        usage: { input_tokens: 7, output_tokens: 2 },
+      }
+    : {
+        ...chat,
+        choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'served' } }],
+        usage,
+      };
   res.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
 };
 
@@ -125,7 +154,13 @@ export async function startBareModelServer(behave: Behaviour = serve): Promise<B
   const model: { url: string; asked: Asked[]; behave: Behaviour } = { url: '', asked: [], behave };
   async function answer(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const text = await read(req);
-    const asked: Asked = { path: req.url ?? '', headers: req.headers, body: text === '' ? {} : JSON.parse(text), res, wasLeft: false };
+    const asked: Asked = {
+      path: req.url ?? '',
+      headers: req.headers,
+      body: text === '' ? {} : JSON.parse(text),
+      res,
+      wasLeft: false,
+    };
     res.on('close', () => {
       asked.wasLeft = !res.writableFinished;
     });

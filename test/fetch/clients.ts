@@ -62,13 +62,22 @@ function anthropic({ url, fetch, maxRetries = 0 }: ClientOptions): ModelClient {
 }
 
 function aiSdk({ url, fetch, maxRetries = 0 }: ClientOptions): ModelClient {
-  const chat = createOpenAICompatible({ name: 'local', baseURL: `${url}/v1`, fetch, includeUsage: true }).chatModel(model);
+  const chat = createOpenAICompatible({ name: 'local', baseURL: `${url}/v1`, fetch, includeUsage: true }).chatModel(
+    model,
+  );
   return {
     async complete(abortSignal) {
-      return (await generateText({ model: chat, prompt: 'hello', maxRetries, ...(abortSignal && { abortSignal }) })).text;
+      return (await generateText({ model: chat, prompt: 'hello', maxRetries, ...(abortSignal && { abortSignal }) }))
+        .text;
     },
     async *stream(abortSignal) {
-      const { fullStream } = streamText({ model: chat, prompt: 'hello', maxRetries, onError() {}, ...(abortSignal && { abortSignal }) });
+      const { fullStream } = streamText({
+        model: chat,
+        prompt: 'hello',
+        maxRetries,
+        onError() {},
+        ...(abortSignal && { abortSignal }),
+      });
       for await (const part of fullStream) {
         if (part.type === 'text-delta') yield part.text;
         if (part.type === 'error') throw part.error;
@@ -97,8 +106,9 @@ function langchain({ url, fetch, maxRetries = 0 }: ClientOptions): ModelClient {
 }
 
 /**
- * `cancels`: leaving the loop over a stream cancels the answer. The others read on behind the caller's back, until the server ends or
- * their signal aborts. `endsQuietly`: a stream whose signal aborts ends as if it were whole. The others throw.
+ * `cancels`: leaving the loop over a stream cancels the answer. The others read on behind the caller's back, until the
+ * server ends or their signal aborts. `endsQuietly`: a stream whose signal aborts ends as if it were whole. The others
+ * throw.
  */
 export const clients: readonly (readonly [
   name: string,

@@ -39,9 +39,13 @@ describe('a call inside a request', () => {
       const { sessionId } = item.request as { sessionId?: string };
       dispatched.push({ fairnessId: lease.fairnessId, priority: lease.priority, sessionId });
     });
-    const answers = ['acme', 'zeta'].map(async (tenant) => (await app.request('/', { ...chat, headers: { 'x-tenant': tenant } })).json());
+    const answers = ['acme', 'zeta'].map(async (tenant) =>
+      (await app.request('/', { ...chat, headers: { 'x-tenant': tenant } })).json(),
+    );
     expect(await Promise.all(answers)).toMatchObject([{ object: 'chat.completion' }, { object: 'chat.completion' }]);
-    expect(dispatched).toEqual(['acme', 'zeta'].map((fairnessId) => ({ fairnessId, priority: 5, sessionId: 'session-1' })));
+    expect(dispatched).toEqual(
+      ['acme', 'zeta'].map((fairnessId) => ({ fairnessId, priority: 5, sessionId: 'session-1' })),
+    );
   });
 
   it('is called off when the client of its request leaves, while it waits and while it is served', async () => {
@@ -91,7 +95,9 @@ describe('a call that is skipped', () => {
     expect(seen[0]?.[1]).toBe(init);
     expect(flow.stats().dispatched).toBe(0);
 
-    await context.run({ fairnessId: 'acme', priority: 0, signal: new AbortController().signal }, () => globalThis.fetch('http://model/'));
+    await context.run({ fairnessId: 'acme', priority: 0, signal: new AbortController().signal }, () =>
+      globalThis.fetch('http://model/'),
+    );
     expect([seen.length, flow.stats().dispatched]).toEqual([2, 1]);
   });
 

@@ -16,7 +16,17 @@ import {
 import { ManualClock } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
 import { expectIdle, gated, type Setup } from './flow.js';
-import { hang, inTurn, type ModelServer, refuse, sendText, serve, stall, startModelServer, think } from './model-server.js';
+import {
+  hang,
+  inTurn,
+  type ModelServer,
+  refuse,
+  sendText,
+  serve,
+  stall,
+  startModelServer,
+  think,
+} from './model-server.js';
 
 setFlagsFromString('--expose_gc');
 const collect: () => void = runInNewContext('gc');
@@ -106,7 +116,9 @@ describe('a call that is dispatched', () => {
       const setup = gated();
       const abort = new AbortController();
       const reason = new Error('the user closed the page');
-      const call = setup.fetch(urlOf(server), { ...streamed, signal: abort.signal }).then((response) => response.text());
+      const call = setup
+        .fetch(urlOf(server), { ...streamed, signal: abort.signal })
+        .then((response) => response.text());
       await until('the server was asked', () => server.asked.length === 1);
       abort.abort(reason);
       await expect(call).rejects.toBe(reason);
@@ -185,7 +197,10 @@ describe('a fetch in the place of the platform’s', () => {
 
   it.each<[string, (own: FlowFetch) => typeof globalThis.fetch]>([
     ['itself', (own) => own as typeof globalThis.fetch],
-    ['behind a function that passes on what it gets', (own) => (input, init) => own(input as string, { redirect: 'follow', ...init })],
+    [
+      'behind a function that passes on what it gets',
+      (own) => (input, init) => own(input as string, { redirect: 'follow', ...init }),
+    ],
   ])('takes one seat for a call, and sends it with what was there before: %s', async (_, inPlace) => {
     const server = await startModelServer();
     const setup = gated();
@@ -232,7 +247,9 @@ describe('a call that waits', () => {
     abort.abort();
     await expect(second).rejects.toMatchObject({ name: 'AbortError' });
     expect(setup.flow.stats().waiting).toBe(0);
-    await expect(setup.fetch(urlOf(server), { ...chat(), signal: abort.signal })).rejects.toMatchObject({ name: 'AbortError' });
+    await expect(setup.fetch(urlOf(server), { ...chat(), signal: abort.signal })).rejects.toMatchObject({
+      name: 'AbortError',
+    });
     expect(server.asked).toHaveLength(1);
   });
 
@@ -240,7 +257,11 @@ describe('a call that waits', () => {
     const server = await startModelServer();
     const store = { fairnessId: 'from-context', priority: 5 };
     const keys: unknown[] = [];
-    for (const options of [{}, { context: { getStore: () => store } }, { context: { getStore: () => store }, classify: byPath }]) {
+    for (const options of [
+      {},
+      { context: { getStore: () => store } },
+      { context: { getStore: () => store }, classify: byPath },
+    ]) {
       const setup = gated(options);
       setup.flow.on('dispatched', ({ lease }) => keys.push([lease.fairnessId, lease.priority]));
       await (await setup.fetch(urlOf(server), chat())).text();
@@ -276,7 +297,10 @@ describe('a call that waits', () => {
 describe('a drop', () => {
   /** Nobody may wait. */
   const full = {
-    admission: { type: 'no-waiting', admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }) },
+    admission: {
+      type: 'no-waiting',
+      admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }),
+    },
   } satisfies Partial<FlowControllerOptions>;
 
   it('is an answer of the error contract, with both headers of when to come back', async () => {
@@ -343,7 +367,10 @@ describe('an eviction', () => {
     await until('it runs', () => server.asked.length === 1);
     await (await setup.fetch(`${urlOf(server)}?urgent`, chat())).text();
     const response = await batch;
-    expect([response.status, response.headers.get('x-llm-d-request-dropped-reason')]).toEqual([429, 'evicted-priority']);
+    expect([response.status, response.headers.get('x-llm-d-request-dropped-reason')]).toEqual([
+      429,
+      'evicted-priority',
+    ]);
     await expectIdle(setup);
   });
 
@@ -531,7 +558,9 @@ describe('a first token that does not come in time', () => {
 describe('what cannot be right', () => {
   it('is told when the fetch is made', () => {
     const { flow } = gated();
-    expect(() => flowFetch(flow, { retry: { max: -1 }, timeouts: { firstToken: 0 }, fech: fetch } as never)).toThrow(FlowConfigError);
+    expect(() => flowFetch(flow, { retry: { max: -1 }, timeouts: { firstToken: 0 }, fech: fetch } as never)).toThrow(
+      FlowConfigError,
+    );
     expect(() => flowFetch(undefined as never)).toThrow('a FlowController');
   });
 

@@ -11,8 +11,14 @@ export interface Setup {
 }
 
 /** One seat unless told otherwise. */
-export function gated(options: FlowFetchOptions = {}, controller: Partial<FlowControllerOptions<FetchRequest>> = {}): Setup {
-  const flow = new FlowController<FetchRequest>({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), ...controller });
+export function gated(
+  options: FlowFetchOptions = {},
+  controller: Partial<FlowControllerOptions<FetchRequest>> = {},
+): Setup {
+  const flow = new FlowController<FetchRequest>({
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    ...controller,
+  });
   return { flow, fetch: flowFetch(flow, { random: () => 0, ...options }) };
 }
 

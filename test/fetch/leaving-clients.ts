@@ -1,6 +1,6 @@
 /**
- * Clients of every SDK that leave in every phase of a request, over real sockets, with seats and quotas before the server. What is random
- * comes from a seed; when something happens does not.
+ * Clients of every SDK that leave in every phase of a request, over real sockets, with seats and quotas before the
+ * server. What is random comes from a seed; when something happens does not.
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -41,7 +41,9 @@ async function read(pieces: AsyncIterable<string>): Promise<void> {
 }
 
 /** A phase: what the server does meanwhile, and what the client does. Whatever a client throws is part of it. */
-const phases: Readonly<Record<string, readonly [behaviour: keyof typeof behaviours, play: (leaving: Leaving) => Promise<unknown>]>> = {
+const phases: Readonly<
+  Record<string, readonly [behaviour: keyof typeof behaviours, play: (leaving: Leaving) => Promise<unknown>]>
+> = {
   'has its answer in one piece': ['serve', ({ client }) => client.complete()],
   'has read its stream': ['serve', ({ client }) => read(client.stream())],
   'has gone before it asked': ['serve', ({ client }) => client.complete(AbortSignal.abort())],
@@ -49,7 +51,9 @@ const phases: Readonly<Record<string, readonly [behaviour: keyof typeof behaviou
     'serve',
     async ({ client, random }) => {
       const abort = new AbortController();
-      const call = Promise.allSettled([random() < 0.5 ? client.complete(abort.signal) : read(client.stream(abort.signal))]);
+      const call = Promise.allSettled([
+        random() < 0.5 ? client.complete(abort.signal) : read(client.stream(abort.signal)),
+      ]);
       await later(random() * 8);
       abort.abort();
       await call;
@@ -106,7 +110,12 @@ export interface LeavingResult {
   readonly left: number;
 }
 
-export async function playLeavingClients({ requests, seed = 1, concurrency = 96, onProgress }: LeavingOptions): Promise<LeavingResult> {
+export async function playLeavingClients({
+  requests,
+  seed = 1,
+  concurrency = 96,
+  onProgress,
+}: LeavingOptions): Promise<LeavingResult> {
   const random = seededRandom(seed);
   let asked = 0;
   let left = 0;
@@ -184,7 +193,8 @@ export async function playLeavingClients({ requests, seed = 1, concurrency = 96,
   }
 
   const collector = setInterval(collect, 2000);
-  // A client may leave a promise of its own behind that nobody hears of: LangChain and the AI SDK do when a stream is left.
+  // A client may leave a promise of its own behind that nobody hears of: LangChain and the AI SDK do when a stream is
+  // left.
   const stray = (): void => {};
   process.on('unhandledRejection', stray);
   try {

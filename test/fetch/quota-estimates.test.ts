@@ -11,12 +11,19 @@ const units = ['inputTokens', 'outputTokens', 'tokens'] as const;
 
 /** A controller before large quotas, and what they have reserved. */
 function metered() {
-  const quotas = quotaDetector({ groups: [{ quotas: units.map((unit) => ({ unit, limit: 1e6, window: 'sliding' as const })) }] });
-  const reserved = (): unknown => Object.fromEntries(quotas.quotas(performance.now()).quotas.map((each) => [each.unit, each.reserved]));
+  const quotas = quotaDetector({
+    groups: [{ quotas: units.map((unit) => ({ unit, limit: 1e6, window: 'sliding' as const })) }],
+  });
+  const reserved = (): unknown =>
+    Object.fromEntries(quotas.quotas(performance.now()).quotas.map((each) => [each.unit, each.reserved]));
   return { flow: new FlowController({ saturationDetector: quotas }), reserved };
 }
 
-const body = JSON.stringify({ model: 'llama', max_tokens: 300, messages: [{ role: 'user', content: 'x'.repeat(400) }] });
+const body = JSON.stringify({
+  model: 'llama',
+  max_tokens: 300,
+  messages: [{ role: 'user', content: 'x'.repeat(400) }],
+});
 const inputTokens = Math.ceil(body.length / 4);
 
 async function reservedFor(options: FlowFetchOptions): Promise<unknown> {

@@ -1,10 +1,16 @@
-/** `headgate/fetch` and `headgate/ai` run wherever fetch does: a bundle for browsers and edge runtimes needs nothing of Node. */
+/**
+ * `headgate/fetch` and `headgate/ai` run wherever fetch does: a bundle for browsers and edge runtimes needs nothing of
+ * Node.
+ */
 import { fileURLToPath } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { build } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 
-async function bundle(entry: string, platform: 'browser' | 'neutral'): Promise<{ readonly imports: string[]; readonly code: string }> {
+async function bundle(
+  entry: string,
+  platform: 'browser' | 'neutral',
+): Promise<{ readonly imports: string[]; readonly code: string }> {
   const { outputFiles, metafile } = await build({
     entryPoints: [fileURLToPath(new URL(`../../src/${entry}`, import.meta.url))],
     bundle: true,

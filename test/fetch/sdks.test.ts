@@ -13,7 +13,10 @@ const collect: () => void = runInNewContext('gc');
 
 /** Nobody may wait. */
 const full = {
-  admission: { type: 'no-waiting', admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }) },
+  admission: {
+    type: 'no-waiting',
+    admit: (_request, _key, view) => (view.saturation() < 1 ? 'admit' : { reason: 'the seat is taken' }),
+  },
 } satisfies Partial<FlowControllerOptions>;
 
 /** The usage of every lease that was released. */
@@ -71,7 +74,9 @@ describe.each(clients)('%s', (_name, make, cancels, endsQuietly) => {
     const server = await startModelServer(behave);
     const setup = gated();
     const client = make({ url: server.url, fetch: setup.fetch });
-    const others = Array.from({ length: ahead }, () => setup.fetch(`${server.url}/v1/chat/completions`, { method: 'POST', body: '{}' }));
+    const others = Array.from({ length: ahead }, () =>
+      setup.fetch(`${server.url}/v1/chat/completions`, { method: 'POST', body: '{}' }),
+    );
     if (ahead > 0) await until('the seat is taken', () => server.asked.length === ahead);
     const abort = new AbortController();
     // Some clients throw then, and some end the stream.
@@ -115,7 +120,10 @@ describe.each(clients)('%s', (_name, make, cancels, endsQuietly) => {
 
   it('is told of an eviction while it streams', async () => {
     const server = await startModelServer(inTurn(stall, serve));
-    const setup = gated({ classify: ({ url }) => ({ fairnessId: 'a', priority: url.endsWith('?urgent') ? 1 : -1 }) }, { eviction: {} });
+    const setup = gated(
+      { classify: ({ url }) => ({ fairnessId: 'a', priority: url.endsWith('?urgent') ? 1 : -1 }) },
+      { eviction: {} },
+    );
     const call = expect(textOf(make({ url: server.url, fetch: setup.fetch }).stream())).rejects.toThrow();
     await until('it streams', () => server.asked.length === 1);
     await new Promise((resolve) => setImmediate(resolve));

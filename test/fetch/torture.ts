@@ -1,8 +1,13 @@
-/** Clients that leave, without an end: `npm run torture:fetch -- --requests 100000`, `--seed 5`. Prints what is left when all have gone. */
+/**
+ * Clients that leave, without an end: `npm run torture:fetch -- --requests 100000`, `--seed 5`. Prints what is left
+ * when all have gone.
+ */
 import { parseArgs } from 'node:util';
 import { playLeavingClients } from './leaving-clients.js';
 
-const { values } = parseArgs({ options: { requests: { type: 'string', default: '10000' }, seed: { type: 'string', default: '1' } } });
+const { values } = parseArgs({
+  options: { requests: { type: 'string', default: '10000' }, seed: { type: 'string', default: '1' } },
+});
 const requests = Number(values.requests);
 const seed = Number(values.seed);
 const startedAtMs = performance.now();
@@ -14,11 +19,17 @@ function onProgress(done: number): void {
   if (done % tenth === 0) console.info(`${done} requests, ${seconds()} s, heap ${mebibytes()} MiB`);
 }
 
-const { stats, reserved, violations, unread, played, asked, left } = await playLeavingClients({ requests, seed, onProgress });
+const { stats, reserved, violations, unread, played, asked, left } = await playLeavingClients({
+  requests,
+  seed,
+  onProgress,
+});
 console.table(played);
 console.table(stats.outcomes);
 console.info(`${asked} reached the server, which saw ${left} leave; ${unread} answers were collected unread`);
 console.info(`${stats.evictedInFlight} evicted in flight`);
-console.info(`left after ${requests} requests: ${stats.inFlight} seats, ${stats.waiting} waiting, ${reserved} reserved (${seconds()} s)`);
+console.info(
+  `left after ${requests} requests: ${stats.inFlight} seats, ${stats.waiting} waiting, ${reserved} reserved (${seconds()} s)`,
+);
 for (const violation of violations) console.error(violation);
 process.exit(stats.inFlight + stats.waiting + reserved + violations.length === 0 ? 0 : 1);

@@ -13,7 +13,11 @@ const [a, b] = [fakeEndpoint('a'), fakeEndpoint('b')];
 const item = fakeItem() as WaitingItem;
 const low = { priority: 1 } as PriorityBand;
 
-const silent = (type: string, more: Partial<SaturationDetector> = {}): SaturationDetector => ({ type, saturation: () => 0, ...more });
+const silent = (type: string, more: Partial<SaturationDetector> = {}): SaturationDetector => ({
+  type,
+  saturation: () => 0,
+  ...more,
+});
 const announcing = (type: string, more: Partial<SaturationDetector> = {}): SaturationDetector =>
   silent(type, { subscribe: () => () => {}, ...more });
 
@@ -29,7 +33,13 @@ function gateOf(shared: SaturationDetector, own?: SaturationDetector, pool: Pool
     defaultNegativeBand: { saturationDetector: undefined },
   };
   const bands = { version: 0, all: () => [] } as unknown as BandRegistry;
-  const gate = new Gate(pool, bands, { pluginFailed: (_kind, _type, error) => void faults.push(error) }, options, () => {});
+  const gate = new Gate(
+    pool,
+    bands,
+    { pluginFailed: (_kind, _type, error) => void faults.push(error) },
+    options,
+    () => {},
+  );
   return { gate, faults };
 }
 
@@ -80,14 +90,22 @@ describe('where there is no endpoint', () => {
 describe('a controller without a pool', () => {
   it('has no endpoint to choose, none that comes back, and none that is missing', () => {
     const { gate } = gateOf(silent('blind', { isBlindTo: () => true }));
-    expect([gate.available(0), gate.returnsAtMs(0), gate.absence(0)]).toEqual([[], Number.POSITIVE_INFINITY, undefined]);
+    expect([gate.available(0), gate.returnsAtMs(0), gate.absence(0)]).toEqual([
+      [],
+      Number.POSITIVE_INFINITY,
+      undefined,
+    ]);
     expect(gate.measure(0)).toBe(1);
   });
 });
 
 it('nothing is missing of a pool that can be had, and the rest is named', () => {
   const pool = new EndpointPool();
-  const { gate } = gateOf(silent('x', { isBlindTo: ({ metrics }) => metrics === undefined }), undefined, new AvailablePool(pool));
+  const { gate } = gateOf(
+    silent('x', { isBlindTo: ({ metrics }) => metrics === undefined }),
+    undefined,
+    new AvailablePool(pool),
+  );
   pool.add('a');
   expect(gate.absence(0)).toBe('no server reports its load');
   pool.report('a', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
@@ -111,7 +129,9 @@ describe('what the gate hears', () => {
   it('is what one of its detectors hears', () => {
     const all = { dispatched() {}, released() {}, answered() {}, reported() {}, withRoomFor: () => [] };
     expect(heard(gateOf(silent('x')))).toEqual(Array(5).fill(false));
-    expect([heard(gateOf(silent('x', all))), heard(gateOf(silent('x'), silent('y', all)))]).toEqual(Array(2).fill(Array(5).fill(true)));
+    expect([heard(gateOf(silent('x', all))), heard(gateOf(silent('x'), silent('y', all)))]).toEqual(
+      Array(2).fill(Array(5).fill(true)),
+    );
   });
 
   it('of a dispatch is no matter for a usage-limit policy that takes no notice', () => {

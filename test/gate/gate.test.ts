@@ -127,7 +127,9 @@ describe('a detector that fails', () => {
   ];
 
   it.each(readings)('with %s closes the gate, is reported, and is asked again', (_, saturation) => {
-    const { flow, clock } = makeFlow({ saturationDetector: { type: 'broken', saturation: saturation as () => number } });
+    const { flow, clock } = makeFlow({
+      saturationDetector: { type: 'broken', saturation: saturation as () => number },
+    });
     const errors = record(flow, 'pluginError');
     void flow.enqueue(request, key());
     expect(flow.stats()).toMatchObject({ waiting: 1, dispatched: 0, saturation: 1 });
@@ -138,7 +140,10 @@ describe('a detector that fails', () => {
   });
 
   it.each(readings)('with %s reads as failValue', (_, saturation) => {
-    const { flow } = makeFlow({ saturationDetector: { type: 'broken', saturation: saturation as () => number }, gate: { failValue: 0.3 } });
+    const { flow } = makeFlow({
+      saturationDetector: { type: 'broken', saturation: saturation as () => number },
+      gate: { failValue: 0.3 },
+    });
     const errors = record(flow, 'pluginError');
     runNow(flow);
     expect(errors).toHaveLength(1);
@@ -290,13 +295,17 @@ describe('a closed gate', () => {
     ],
     ['returns nothing to stop it by', () => undefined],
   ])('is looked at again when subscribe %s', (_, subscribe) => {
-    const { flow, clock } = makeFlow({ saturationDetector: { type: 'odd', saturation: () => 1, subscribe: subscribe as never } });
+    const { flow, clock } = makeFlow({
+      saturationDetector: { type: 'odd', saturation: () => 1, subscribe: subscribe as never },
+    });
     void flow.enqueue(request, key());
     expect(clock.pendingTimers).toBe(2);
   });
 
   it('closes for good even when the way to stop announcements is broken', async () => {
-    const { flow } = makeFlow({ saturationDetector: { type: 'odd', saturation: () => 0, subscribe: () => ({}) as never } });
+    const { flow } = makeFlow({
+      saturationDetector: { type: 'odd', saturation: () => 0, subscribe: () => ({}) as never },
+    });
     await flow.close();
     expect(flow.stats()).toMatchObject({ state: 'closed', pluginErrors: 1 });
   });
@@ -317,7 +326,11 @@ describe('ceilings', () => {
     ['are 1 where nothing was set', [], [1, 1, 1]],
     ['may exceed 1', [3, 2, 1], [3, 2, 1]],
     ['may close a band and those below it', [1, 0, 1], [1, 0, 0]],
-    ['may be infinite', [Number.POSITIVE_INFINITY, 5, Number.NEGATIVE_INFINITY], [Number.POSITIVE_INFINITY, 5, Number.NEGATIVE_INFINITY]],
+    [
+      'may be infinite',
+      [Number.POSITIVE_INFINITY, 5, Number.NEGATIVE_INFINITY],
+      [Number.POSITIVE_INFINITY, 5, Number.NEGATIVE_INFINITY],
+    ],
   ])('%s', (_, given, expected) => {
     const { flow } = makeFlow({ bands, usageLimitPolicy: byList(...given), saturationDetector: dial(50, true) });
     void flow.enqueue(request, key('a', -10));
@@ -357,7 +370,11 @@ describe('ceilings', () => {
       },
     ],
   ])('are all 1 when the policy %s', (_, computeLimits) => {
-    const { flow } = makeFlow({ bands, usageLimitPolicy: { type: 'broken', computeLimits }, saturationDetector: dial(0.9, true) });
+    const { flow } = makeFlow({
+      bands,
+      usageLimitPolicy: { type: 'broken', computeLimits },
+      saturationDetector: dial(0.9, true),
+    });
     leaseOf(flow.tryEnqueue(request, key('a', -10)));
     expect(flow.snapshot().bands.map(({ ceiling }) => ceiling)).toEqual([1, 1, 1]);
     expect(flow.stats().pluginErrors).toBeGreaterThan(0);
@@ -366,7 +383,8 @@ describe('ceilings', () => {
   it('hold back the lower bands first', () => {
     const detector = dial(0.95, true);
     const { flow } = makeFlow({ bands, usageLimitPolicy: byList(1, 0.9, 0.5), saturationDetector: detector });
-    const open = (): number[] => [10, 0, -10].filter((priority) => flow.tryEnqueue(request, key('a', priority)) !== undefined);
+    const open = (): number[] =>
+      [10, 0, -10].filter((priority) => flow.tryEnqueue(request, key('a', priority)) !== undefined);
     expect(open()).toEqual([10]);
     detector.value = 0.7;
     expect(open()).toEqual([10, 0]);
@@ -482,7 +500,10 @@ describe('ceilings', () => {
   });
 
   it('that do not follow the dispatches are not told of them, though the detector is', () => {
-    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 5 }), usageLimitPolicy: staticUsageLimit() });
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 5 }),
+      usageLimitPolicy: staticUsageLimit(),
+    });
     const errors = record(flow, 'pluginError');
     runNow(flow);
     expect(errors).toEqual([]);
@@ -544,7 +565,10 @@ describe('a detector of a band’s own', () => {
 
   it('judges its band alone, with its own reading', () => {
     const [shared, own] = [dial(2), dial(0)];
-    const { flow } = makeFlow({ saturationDetector: shared, bands: [{ priority: high }, { priority: low, saturationDetector: own }] });
+    const { flow } = makeFlow({
+      saturationDetector: shared,
+      bands: [{ priority: high }, { priority: low, saturationDetector: own }],
+    });
     expect(flow.tryEnqueue(request, key('a', high))?.type).toBeUndefined();
     expect(flow.tryEnqueue(request, key('a', low))?.type).toBe('Dispatched');
     own.value = 1;
@@ -592,7 +616,10 @@ describe('a detector of a band’s own', () => {
       dispatched: () => void heard.push(`${name} dispatched`),
       released: () => void heard.push(`${name} released`),
     });
-    const { flow } = makeFlow({ saturationDetector: hearing('shared'), bands: [{ priority: low, saturationDetector: hearing('own') }] });
+    const { flow } = makeFlow({
+      saturationDetector: hearing('shared'),
+      bands: [{ priority: low, saturationDetector: hearing('own') }],
+    });
     runNow(flow, { priority: high }).release();
     expect(heard).toEqual(['shared dispatched', 'own dispatched', 'shared released', 'own released']);
   });
@@ -656,7 +683,8 @@ describe('a detector of a band’s own', () => {
       headroom: 'required',
       bands: [{ priority: low, saturationDetector: only('b') }],
     });
-    const endpointOf = (priority: number): string | undefined => leaseOf(flow.tryEnqueue(request, key('x', priority))).endpoint?.id;
+    const endpointOf = (priority: number): string | undefined =>
+      leaseOf(flow.tryEnqueue(request, key('x', priority))).endpoint?.id;
     expect([high, low, high, low].map(endpointOf)).toEqual(['a', 'b', 'a', 'b']);
   });
 
@@ -698,7 +726,9 @@ describe('a detector of a band’s own', () => {
     ]);
     clock.advance(50);
     const outcome = await waiting;
-    expect(outcome.type === 'EvictedTTL' && outcome.explanation?.text).toContain('saturation was 3.00, the ceiling 1.00');
+    expect(outcome.type === 'EvictedTTL' && outcome.explanation?.text).toContain(
+      'saturation was 3.00, the ceiling 1.00',
+    );
   });
 
   it('goes on to be reported by its kind after a reconfiguration, and so is the usage-limit policy', () => {
@@ -755,7 +785,10 @@ describe('what the gate tells of quotas', () => {
     restsForMs: 0,
     isLearnt: false,
   } as const;
-  const telling = (group: string, [unreported, ignoredReports, ignoredFigures, refusals]: readonly [number, number, number, number]) => ({
+  const telling = (
+    group: string,
+    [unreported, ignoredReports, ignoredFigures, refusals]: readonly [number, number, number, number],
+  ) => ({
     type: group,
     saturation: () => 0,
     quotas: () => ({ quotas: [{ group, ...figure }], unreported, ignoredReports, ignoredFigures, refusals }),
@@ -806,7 +839,14 @@ describe('what the gate tells of sessions', () => {
       holBlocking: 'flow',
     });
     for (const name of ['a', 'a', 'b']) void flow.enqueue(request, key(name));
-    expect(flow.figures().sessions).toEqual({ resident: 7, idle: 2, maxSessions: 40, waiting: 4, tokens: 0, expired: 4 });
+    expect(flow.figures().sessions).toEqual({
+      resident: 7,
+      idle: 2,
+      maxSessions: 40,
+      waiting: 4,
+      tokens: 0,
+      expired: 4,
+    });
     expect(seen).toEqual(['a', 'b']);
   });
 });
@@ -832,7 +872,12 @@ describe('a pool of which nothing can be had', () => {
   it('is looked at again when the first of its marks ends', () => {
     const pool = new EndpointPool();
     for (const id of ['a', 'b']) pool.add(id);
-    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(0, true), defaultRequestTtl: 0, noEndpointRequestTtl: 0 });
+    const { flow, clock } = makeFlow({
+      pool,
+      saturationDetector: dial(0, true),
+      defaultRequestTtl: 0,
+      noEndpointRequestTtl: 0,
+    });
     pool.markOverloaded('a', 500);
     pool.markOverloaded('b', 300);
     void flow.enqueue(request, key());
@@ -851,7 +896,9 @@ describe('a detector that judges single requests', () => {
     saturation: () => 0,
     subscribe: () => () => {},
     withRoomFor: (endpoints, item) => (item.byteSize <= byteSize ? endpoints : []),
-    ...(atMs !== undefined && { waitOf: (_endpoints, _item, nowMs) => ({ atMs, notBeforeMs: nowMs, missing: `less than ${byteSize}` }) }),
+    ...(atMs !== undefined && {
+      waitOf: (_endpoints, _item, nowMs) => ({ atMs, notBeforeMs: nowMs, missing: `less than ${byteSize}` }),
+    }),
   });
   const send = (flow: ReturnType<typeof makeFlow>['flow'], byteSize: number, priority: number) =>
     flow.enqueue({ byteSize, ttlMs: 0 }, key('a', priority));
@@ -908,22 +955,33 @@ it('a detector that judges single requests costs those no timer that it has room
 });
 
 describe('what detectors hear of', () => {
-  it.each(['dispatched', 'released', 'reported', 'answered', 'sessionEnded'] as const)('%s, and of a band’s own as well', (hook) => {
-    const heard: string[] = [];
-    const hearing = (type: string): SaturationDetector => ({ type, saturation: () => 0, [hook]: () => void heard.push(type) });
-    const live = (options: Partial<FlowControllerOptions>): string[] => {
-      const { flow } = makeFlow(options);
-      const lease = runNow(flow);
-      lease.report({ promptTokens: 1 });
-      lease.answered({ status: 200, headers: {} });
-      lease.endSession();
-      lease.release();
-      return heard.splice(0);
-    };
-    expect(live({ saturationDetector: hearing('shared') })).toEqual(['shared']);
-    expect(live({ saturationDetector: dial(0), bands: [{ priority: 4, saturationDetector: hearing('own') }] })).toEqual(['own']);
-    expect(live({ saturationDetector: dial(0), defaultNegativeBand: { saturationDetector: hearing('template') } })).toEqual(['template']);
-  });
+  it.each(['dispatched', 'released', 'reported', 'answered', 'sessionEnded'] as const)(
+    '%s, and of a band’s own as well',
+    (hook) => {
+      const heard: string[] = [];
+      const hearing = (type: string): SaturationDetector => ({
+        type,
+        saturation: () => 0,
+        [hook]: () => void heard.push(type),
+      });
+      const live = (options: Partial<FlowControllerOptions>): string[] => {
+        const { flow } = makeFlow(options);
+        const lease = runNow(flow);
+        lease.report({ promptTokens: 1 });
+        lease.answered({ status: 200, headers: {} });
+        lease.endSession();
+        lease.release();
+        return heard.splice(0);
+      };
+      expect(live({ saturationDetector: hearing('shared') })).toEqual(['shared']);
+      expect(
+        live({ saturationDetector: dial(0), bands: [{ priority: 4, saturationDetector: hearing('own') }] }),
+      ).toEqual(['own']);
+      expect(
+        live({ saturationDetector: dial(0), defaultNegativeBand: { saturationDetector: hearing('template') } }),
+      ).toEqual(['template']);
+    },
+  );
 
   it('once, where several bands have the same', () => {
     const heard: string[] = [];

@@ -6,11 +6,9 @@ import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
 import { fakeSeat } from '../support/fake-seat.js';
 import { quota, quotaFigures, sessionFigures } from '../support/told-figures.js';
 
-const [a, b, c] = ['a', 'b', 'c'].map((id, index) => fakeEndpoint(id, { inFlightRequests: index + 1, inFlightTokens: 10 })) as [
-  EndpointView,
-  EndpointView,
-  EndpointView,
-];
+const [a, b, c] = ['a', 'b', 'c'].map((id, index) =>
+  fakeEndpoint(id, { inFlightRequests: index + 1, inFlightTokens: 10 }),
+) as [EndpointView, EndpointView, EndpointView];
 const all = [a, b, c];
 const item = fakeItem();
 
@@ -31,9 +29,24 @@ const throwing = (): never => {
   throw new Error('broken');
 };
 
-/** Every question about single endpoints or requests: how it is asked, an answer that is right, and what stands in for a wrong one. */
-const questions: readonly [hook: string, ask: (guarded: GuardedDetector) => unknown, right: unknown, fallback: unknown, rule: string][] = [
-  ['filter', (guarded) => guarded.withRoom(all, 5), [b], all, 'filter must return an array of the endpoints that it was given'],
+/**
+ * Every question about single endpoints or requests: how it is asked, an answer that is right, and what stands in for a
+ * wrong one.
+ */
+const questions: readonly [
+  hook: string,
+  ask: (guarded: GuardedDetector) => unknown,
+  right: unknown,
+  fallback: unknown,
+  rule: string,
+][] = [
+  [
+    'filter',
+    (guarded) => guarded.withRoom(all, 5),
+    [b],
+    all,
+    'filter must return an array of the endpoints that it was given',
+  ],
   [
     'withRoomFor',
     (guarded) => guarded.withRoomFor(all, item, 5),
@@ -49,8 +62,20 @@ const questions: readonly [hook: string, ask: (guarded: GuardedDetector) => unkn
     undefined,
     'waitOf must return { atMs, notBeforeMs, missing }: instants in ms, and a text',
   ],
-  ['quotas', (guarded) => guarded.quotas(5), quotaFigures, undefined, 'quotas must return figures, with an array named quotas'],
-  ['sessions', (guarded) => guarded.sessions([item], 5), sessionFigures, undefined, 'sessions must return figures of sessions'],
+  [
+    'quotas',
+    (guarded) => guarded.quotas(5),
+    quotaFigures,
+    undefined,
+    'quotas must return figures, with an array named quotas',
+  ],
+  [
+    'sessions',
+    (guarded) => guarded.sessions([item], 5),
+    sessionFigures,
+    undefined,
+    'sessions must return figures of sessions',
+  ],
 ];
 
 describe.each(questions)('%s', (hook, ask, right, fallback, rule) => {
@@ -66,11 +91,14 @@ describe.each(questions)('%s', (hook, ask, right, fallback, rule) => {
     expect(faults).toEqual([]);
   });
 
-  it.each([['text'], [-1], [null], [[null]], [{}]])('answered by %j is reported, and as if it had not been asked', (wrong) => {
-    const { guarded, faults } = guard({ [hook]: () => wrong });
-    expect(ask(guarded)).toBe(fallback);
-    expect(faults).toEqual([expect.stringContaining(`saturationDetector x: TypeError: ${rule}; got`)]);
-  });
+  it.each([['text'], [-1], [null], [[null]], [{}]])(
+    'answered by %j is reported, and as if it had not been asked',
+    (wrong) => {
+      const { guarded, faults } = guard({ [hook]: () => wrong });
+      expect(ask(guarded)).toBe(fallback);
+      expect(faults).toEqual([expect.stringContaining(`saturationDetector x: TypeError: ${rule}; got`)]);
+    },
+  );
 
   it('answered by an exception is reported, and as if it had not been asked', () => {
     const { guarded, faults } = guard({ [hook]: throwing });
@@ -210,7 +238,11 @@ describe('endpoints that the detector is blind to', () => {
 
   it('make a pool full when they are all of it, and an empty pool is full as well', () => {
     const { guarded } = guard({ isBlindTo: () => true });
-    expect([guarded.read(poolOf(...all), 0), guarded.isBlindToAll(all, 0), guarded.isBlindToAll([], 0)]).toEqual([1, true, false]);
+    expect([guarded.read(poolOf(...all), 0), guarded.isBlindToAll(all, 0), guarded.isBlindToAll([], 0)]).toEqual([
+      1,
+      true,
+      false,
+    ]);
     const seeing = guard({}).guarded;
     expect([seeing.read(poolOf(), 0), seeing.saturation, seeing.isBlindToAll(all, 0)]).toEqual([1, 1, false]);
     expect(guard({ isBlindTo: ({ id }: EndpointView) => id !== 'b' }).guarded.isBlindToAll(all, 0)).toBe(false);
@@ -221,7 +253,10 @@ describe('endpoints that the detector is blind to', () => {
     expect(guarded.visible([a], 0)).toEqual([a]);
     expect(faults[0]).toContain('isBlindTo must return true or false');
     const failing = guard({ isBlindTo: throwing });
-    expect([failing.guarded.isBlindToAll([a], 0), failing.faults]).toEqual([false, ['saturationDetector x: Error: broken']]);
+    expect([failing.guarded.isBlindToAll([a], 0), failing.faults]).toEqual([
+      false,
+      ['saturationDetector x: Error: broken'],
+    ]);
   });
 });
 
@@ -290,7 +325,9 @@ describe('a reading', () => {
     expect([guarded.read(poolOf(a), 0), guarded.isFailing]).toEqual([0.8, false]);
     reading = 'much';
     expect([guarded.read(poolOf(a), 0), guarded.isFailing, guarded.holdsBackAll]).toEqual([0.3, true, false]);
-    expect(faults).toEqual(['saturationDetector x: RangeError: saturation must be a finite number from 0 up; got much']);
+    expect(faults).toEqual([
+      'saturationDetector x: RangeError: saturation must be a finite number from 0 up; got much',
+    ]);
     guarded.configure({ closeAt: 1, openAt: 1, failValue: 1 });
     expect(guarded.holdsBackAll).toBe(true);
     reading = 0.4;

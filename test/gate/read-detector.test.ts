@@ -77,7 +77,9 @@ describe('a detector that is a function', () => {
     const { reports } = read(() => Promise.reject(new Error('late')));
     await new Promise(setImmediate);
     process.off('unhandledRejection', note);
-    expect(reports).toEqual([['a function that returns the saturation at once, a number', [], 'a function that returns a promise']]);
+    expect(reports).toEqual([
+      ['a function that returns the saturation at once, a number', [], 'a function that returns a promise'],
+    ]);
     expect(unhandled).toEqual([]);
   });
 });
@@ -91,7 +93,18 @@ describe('a detector that is an object', () => {
   it('has a reading, and may have every other hook', () => {
     expect(read({ type: 'x' }).reports.map(([, path]) => path)).toEqual([['saturation']]);
     const hooks = [
-      ...['filter', 'withRoomFor', 'waitOf', 'sessionOf', 'sessionEnded', 'quotas', 'sessions', 'isBlindTo', 'seatsOf', 'subscribe'],
+      ...[
+        'filter',
+        'withRoomFor',
+        'waitOf',
+        'sessionOf',
+        'sessionEnded',
+        'quotas',
+        'sessions',
+        'isBlindTo',
+        'seatsOf',
+        'subscribe',
+      ],
       ...['dispatched', 'answered', 'reported', 'released'],
     ];
     const wrong = Object.fromEntries(hooks.map((hook) => [hook, 'no method']));

@@ -28,7 +28,9 @@ describe('an answer of a server', () => {
     [null, 'null'],
     ['retry-after: 3', '"retry-after: 3" (string)'],
   ])('cannot have headers %j', (headers, got) => {
-    expect(issuesOf({ status: 200, headers })).toEqual([{ path: 'headers', expected: 'Headers, or an object of headers', got }]);
+    expect(issuesOf({ status: 200, headers })).toEqual([
+      { path: 'headers', expected: 'Headers, or an object of headers', got },
+    ]);
   });
 
   it('is refused with everything that is wrong, by the name of the call', () => {

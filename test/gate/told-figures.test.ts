@@ -12,28 +12,42 @@ describe('figures of quotas', () => {
   });
 
   it.each(['unreported', 'ignoredReports', 'ignoredFigures', 'refusals'])('have a number of %s', (name) => {
-    for (const wrong of [undefined, null, '1', Number.NaN]) expect(readQuotas({ ...quotas, [name]: wrong })).toBeUndefined();
+    for (const wrong of [undefined, null, '1', Number.NaN])
+      expect(readQuotas({ ...quotas, [name]: wrong })).toBeUndefined();
   });
 
-  it.each(['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs'])('have a %s for each quota', (name) => {
-    for (const wrong of [undefined, '1', Number.NaN]) {
-      expect(readQuotas({ ...quotas, quotas: [quota, { ...quota, [name]: wrong }] })).toBeUndefined();
-    }
-  });
+  it.each(['limit', 'perMs', 'used', 'reserved', 'resetsInMs', 'waitMs', 'restsForMs'])(
+    'have a %s for each quota',
+    (name) => {
+      for (const wrong of [undefined, '1', Number.NaN]) {
+        expect(readQuotas({ ...quotas, quotas: [quota, { ...quota, [name]: wrong }] })).toBeUndefined();
+      }
+    },
+  );
 
   it.each(['group', 'unit'])('have a %s for each quota, as text', (name) => {
     expect(readQuotas({ ...quotas, quotas: [{ ...quota, [name]: 5 }] })).toBeUndefined();
   });
 
-  it.each([[undefined], [null], ['quotas'], [7], [{ ...quotas, quotas: { length: 0 } }], [{ ...quotas, quotas: [null] }]])(
-    'are not %j',
-    (answer) => {
-      expect(readQuotas(answer)).toBeUndefined();
-    },
-  );
+  it.each([
+    [undefined],
+    [null],
+    ['quotas'],
+    [7],
+    [{ ...quotas, quotas: { length: 0 } }],
+    [{ ...quotas, quotas: [null] }],
+  ])('are not %j', (answer) => {
+    expect(readQuotas(answer)).toBeUndefined();
+  });
 
   it('add up: the quotas one after the other, and each count', () => {
-    const other = { quotas: [{ ...quota, group: 'other' }], unreported: 10, ignoredReports: 20, ignoredFigures: 30, refusals: 40 };
+    const other = {
+      quotas: [{ ...quota, group: 'other' }],
+      unreported: 10,
+      ignoredReports: 20,
+      ignoredFigures: 30,
+      refusals: 40,
+    };
     const { quotas: all, ...counts } = sumOfQuotas([quotas, other, quotas]);
     expect(all.map(({ group }) => group)).toEqual(['key', 'other', 'key']);
     expect(counts).toEqual({ unreported: 12, ignoredReports: 24, ignoredFigures: 36, refusals: 48 });
@@ -46,7 +60,8 @@ describe('figures of sessions', () => {
   });
 
   it.each(['resident', 'idle', 'maxSessions', 'waiting', 'tokens', 'expired'])('have a number of %s', (name) => {
-    for (const wrong of [undefined, null, '1', Number.NaN]) expect(readSessions({ ...sessions, [name]: wrong })).toBeUndefined();
+    for (const wrong of [undefined, null, '1', Number.NaN])
+      expect(readSessions({ ...sessions, [name]: wrong })).toBeUndefined();
   });
 
   it('tell of sessions elsewhere where they are shared, and leave out what is no count of them', () => {

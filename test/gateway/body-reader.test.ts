@@ -14,11 +14,19 @@ function request(): PassThrough & IncomingMessage {
   return new PassThrough() as unknown as PassThrough & IncomingMessage;
 }
 
-function startReading(reader: BodyReader, req: IncomingMessage, look: (chunk: Buffer) => void, sender = 'a'): Promise<Buffer> {
+function startReading(
+  reader: BodyReader,
+  req: IncomingMessage,
+  look: (chunk: Buffer) => void,
+  sender = 'a',
+): Promise<Buffer> {
   return new Promise((done, fail) => reader.receive(req, { sender, mostBytes: undefined, look, done, fail }));
 }
 
-/** The most that `count` grows by between two looks, until `work` has ended. There is a look in each turn of the event loop, so that parts of two may fall between. */
+/**
+ * The most that `count` grows by between two looks, until `work` has ended. There is a look in each turn of the event
+ * loop, so that parts of two may fall between.
+ */
 async function mostPerTurn(count: () => number, work: Promise<unknown>): Promise<number> {
   let most = 0;
   let before = 0;
@@ -144,7 +152,8 @@ describe('the share of a sender', () => {
   it('bounds what its bodies unpack to, and leaves the others theirs', async () => {
     const reader = new BodyReader({ maxRequestBytes: mebi, maxReadingBytes: 8 * mebi }, upload);
     const packed = gzipSync(Buffer.alloc(mebi));
-    const unpack = (sender: string) => reader.unpack(packed, 'gzip', sender, () => {}).then(String, ({ code }) => code as string);
+    const unpack = (sender: string) =>
+      reader.unpack(packed, 'gzip', sender, () => {}).then(String, ({ code }) => code as string);
     const greedy = Array.from({ length: 40 }, () => unpack('a'));
     const other = unpack('b');
     expect(await Promise.all(greedy)).toContain('gateway_busy');

@@ -65,7 +65,12 @@ describe('check', () => {
     const programs = await run('check', path, '--json');
     expect(programs.status).toBe(1);
     const { faults } = JSON.parse(programs.stdout) as { faults: { path: string }[] };
-    expect(faults.map((fault) => fault.path)).toEqual(['listen.port', 'listen.prt', 'upstreams[0].url', 'flowControl.maxBytes']);
+    expect(faults.map((fault) => fault.path)).toEqual([
+      'listen.port',
+      'listen.prt',
+      'upstreams[0].url',
+      'flowControl.maxBytes',
+    ]);
   });
 
   it('fits into 80 columns', async () => {
@@ -108,8 +113,12 @@ describe('check', () => {
       `apiVersion: llm-d.ai/v1alpha1\nkind: EndpointPickerConfig\nfeatureGates: [flowControl]\nplugins: [{ type: utilization-detector${parameters} }]\nflowControl: { priorityBands: [${bands}] }\n`;
     const both = '{ priority: 100 }, { priority: 0 }';
     const warningsOf = (text: string): string => checkSource(text).warnings.join('\n');
-    expect(warningsOf(documentOf('', both))).toContain('queueDepthThreshold is 5: requests of high priority stand behind up to 5 others');
-    expect(warningsOf(documentOf(', parameters: { queueDepthThreshold: 2 }', both))).not.toContain('queueDepthThreshold');
+    expect(warningsOf(documentOf('', both))).toContain(
+      'queueDepthThreshold is 5: requests of high priority stand behind up to 5 others',
+    );
+    expect(warningsOf(documentOf(', parameters: { queueDepthThreshold: 2 }', both))).not.toContain(
+      'queueDepthThreshold',
+    );
     expect(warningsOf(documentOf('', '{ priority: 0 }'))).not.toContain('queueDepthThreshold');
     const file = `listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a" }]\nflowControl: { priorityBands: [${both}] }\n`;
     expect(warningsOf(file)).not.toContain('queueDepthThreshold');
@@ -118,7 +127,8 @@ describe('check', () => {
   });
 
   it('warns of an interval that lets metrics become stale, and of none that says how seldom an idle server is asked', () => {
-    const file = 'listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a" }]\nscrape: { interval: 120ms, idleInterval: 5s }\nplugins:\n';
+    const file =
+      'listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a" }]\nscrape: { interval: 120ms, idleInterval: 5s }\nplugins:\n';
     const detector = '- { type: utilization-detector, parameters: { metricsStalenessThreshold: 100ms } }\n';
     const warnings = checkSource(file + detector).warnings.join('\n');
     expect(warnings).toContain('scrape.interval is 120 ms, but metrics are stale after 100ms');
@@ -128,7 +138,9 @@ describe('check', () => {
   it('warns of nothing where there is nothing odd', () => {
     expect(checkSource(readFileSync(`${root}examples/gateway/gateway.yaml`, 'utf8')).warnings).toEqual([]);
     const blind = 'listen: { port: 1 }\nupstreams: [{ id: a, url: "http://a", metrics: none }]\n';
-    expect(checkSource(blind).warnings.join()).toContain('utilization-detector reads what servers report, but none is asked');
+    expect(checkSource(blind).warnings.join()).toContain(
+      'utilization-detector reads what servers report, but none is asked',
+    );
   });
 });
 
@@ -143,10 +155,13 @@ describe('the command', () => {
     expect(await run('--version')).toMatchObject({ status: 0, stdout: `${manifest.version}\n` });
   });
 
-  it.each([[['gatway']], [['gateway']], [['check']], [['check', 'a', 'b']], [['--unknown']]])('refuses %j with 1', async (args) => {
-    const { status, stderr } = await run(...args);
-    expect([status, stderr]).toEqual([1, expect.stringContaining('headgate --help tells more')]);
-  });
+  it.each([[['gatway']], [['gateway']], [['check']], [['check', 'a', 'b']], [['--unknown']]])(
+    'refuses %j with 1',
+    async (args) => {
+      const { status, stderr } = await run(...args);
+      expect([status, stderr]).toEqual([1, expect.stringContaining('headgate --help tells more')]);
+    },
+  );
 });
 
 describe('a backlog of sheddable requests that nothing holds room against', () => {
@@ -157,7 +172,8 @@ saturationDetector: { pluginRef: concurrency-detector }
 flowControl:
   priorityBands: [{ priority: 100 }, { priority: -10, maxRequests: ${maxRequests} }]
 ${more}`;
-  const warned = (text: string): boolean => checkSource(text).warnings.some((warning) => warning.startsWith('band -10 may fill the pool'));
+  const warned = (text: string): boolean =>
+    checkSource(text).warnings.some((warning) => warning.startsWith('band -10 may fill the pool'));
 
   it('is warned of', () => {
     expect(warned(file(''))).toBe(true);

@@ -78,7 +78,12 @@ describe('in JSON every line is JSON, with the name of the file', () => {
     expect(lines[2]).toMatchObject({ level: 'warn', message: 'said by a plugin' });
     expect(lines[3]).toMatchObject({ level: 'warn', message: 'mind the gap' });
     expect(lines[4]).toMatchObject({ changed: 'plugins[unknown-scorer]: removed; flowControl.maxRequests: 100 → 50' });
-    expect(lines[5]).toMatchObject({ level: 'error', path: 'listen.port', expected: expect.any(String), got: expect.any(String) });
+    expect(lines[5]).toMatchObject({
+      level: 'error',
+      path: 'listen.port',
+      expected: expect.any(String),
+      got: expect.any(String),
+    });
     expect(lines[7]).toMatchObject({ problems: 2 });
   }, 60_000);
 
@@ -91,12 +96,19 @@ describe('in JSON every line is JSON, with the name of the file', () => {
     ]);
     const missing = join(folder, 'missing.yaml');
     const unread = await cli.start(['gateway', '-c', missing, '--log-format', 'json']).ended;
-    expect(linesOf(unread)).toMatchObject([{ event: 'not-started', file: missing, error: expect.stringContaining('ENOENT') }]);
+    expect(linesOf(unread)).toMatchObject([
+      { event: 'not-started', file: missing, error: expect.stringContaining('ENOENT') },
+    ]);
     expect(unread.status).toBe(1);
   }, 60_000);
 
   it('for people: the message that lists every fault', async () => {
-    const file = fileOf('text.yaml', { ...gateway, log: {}, upstreams: [{ id: 'gpu-0', url: 'gpu' }], listen: { port: -1 } });
+    const file = fileOf('text.yaml', {
+      ...gateway,
+      log: {},
+      upstreams: [{ id: 'gpu-0', url: 'gpu' }],
+      listen: { port: -1 },
+    });
     const { stderr } = await cli.start(['gateway', '-c', file]).ended;
     expect(stderr).toMatch(/listen\.port: expected .*\n.*upstreams\[0\]\.url: expected/);
     expect(stderr).toContain(file);

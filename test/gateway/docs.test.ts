@@ -25,7 +25,9 @@ function keysOf(file: object): Map<string, string[]> {
   } catch (error) {
     assert(error instanceof FlowConfigError);
     const unknown = error.issues.filter(({ got }) => got === 'an unknown key');
-    return new Map(unknown.map(({ path, expected }) => [path, /one of the keys (.*)/.exec(expected)?.[1]?.split(', ') ?? []]));
+    return new Map(
+      unknown.map(({ path, expected }) => [path, /one of the keys (.*)/.exec(expected)?.[1]?.split(', ') ?? []]),
+    );
   }
   return new Map();
 }
@@ -75,7 +77,9 @@ describe('docs/gateway.md', () => {
     const codes = sources.flatMap((source) =>
       [...source.matchAll(/new ApiError\(\s*(\d+),\s*'(\w+)'/g)].map(([, status = '', code = '']) => [status, code]),
     );
-    const known = codes.filter(([status, code]) => status !== '500' && !code?.startsWith('no_') && code !== 'upstream_overloaded');
+    const known = codes.filter(
+      ([status, code]) => status !== '500' && !code?.startsWith('no_') && code !== 'upstream_overloaded',
+    );
     expect(known.length).toBeGreaterThan(8);
     for (const [status, code] of known) expect(page).toMatch(new RegExp(`^\\| [\\d, ]*${status}.*\`${code}\``, 'm'));
   });

@@ -1,4 +1,7 @@
-/** Streams that bring no content in time, over real sockets. The gateway's time stands still but for what a test lets pass, whatever the load. */
+/**
+ * Streams that bring no content in time, over real sockets. The gateway's time stands still but for what a test lets
+ * pass, whatever the load.
+ */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { until } from '../integration/support/until.js';
 import { fileOf, startGateway } from './support/gateway.js';
@@ -102,13 +105,21 @@ describe('a stream without a content token in time', () => {
 
   it('is one that ends, refuses or fails, too: what it has is passed on', async () => {
     const answers: readonly (readonly [Answer, number, string])[] = [
-      [({ res }) => res.setHeader('content-type', 'text/event-stream').end('data: [DONE]\n\n'), 200, 'data: [DONE]\n\n'],
+      [
+        ({ res }) => res.setHeader('content-type', 'text/event-stream').end('data: [DONE]\n\n'),
+        200,
+        'data: [DONE]\n\n',
+      ],
       [({ res }) => res.writeHead(400).end('{"error":"no"}'), 400, '{"error":"no"}'],
       [serve, 200, `${sse('ser')}${sse('ved')}data: [DONE]\n\n`],
     ];
     for (const [answer, status, text] of answers) {
       const { post } = await startGateway(
-        fileOf([(await startUpstream(answer)).url, (await startUpstream(hang)).url], { timeouts: { firstToken: '5m' } }, 1),
+        fileOf(
+          [(await startUpstream(answer)).url, (await startUpstream(hang)).url],
+          { timeouts: { firstToken: '5m' } },
+          1,
+        ),
       );
       const response = await post(chat);
       expect([response.status, await response.text()]).toEqual([status, text]);

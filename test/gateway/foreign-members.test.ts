@@ -17,7 +17,11 @@ describe('a member that the host adds to the pool of a gateway', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 200));
     expect(gateway.pool.endpoints.map(({ id }) => id)).not.toContain('foreign');
     expect(log).toContainEqual(
-      expect.objectContaining({ level: 'warn', event: 'foreign-server', fields: expect.objectContaining({ endpoint: 'foreign' }) }),
+      expect.objectContaining({
+        level: 'warn',
+        event: 'foreign-server',
+        fields: expect.objectContaining({ endpoint: 'foreign' }),
+      }),
     );
   });
 });

@@ -29,7 +29,8 @@ describe('what is kept of a body', () => {
   });
 
   it('names the beginning of the prompt, whatever follows it', () => {
-    const prompt = (end: string): string => JSON.stringify({ messages: [{ role: 'system', content: 'x'.repeat(2000) + end }] });
+    const prompt = (end: string): string =>
+      JSON.stringify({ messages: [{ role: 'system', content: 'x'.repeat(2000) + end }] });
     expect(read(prompt('a')).prefixKey).toBe(read(prompt('b')).prefixKey);
     expect(read(prompt('a')).prefixKey).not.toBe(read('{"prompt":"another"}').prefixKey);
     expect(read('{}').prefixKey).toBeUndefined();
@@ -45,7 +46,9 @@ describe('what is kept of a body', () => {
   });
 
   it('is no model that would have to be kept at length', () => {
-    expect(() => read(`{"model":"${'m'.repeat(1e6)}"}`)).toThrow(expect.objectContaining({ status: 400, code: 'invalid_value' }));
+    expect(() => read(`{"model":"${'m'.repeat(1e6)}"}`)).toThrow(
+      expect.objectContaining({ status: 400, code: 'invalid_value' }),
+    );
   });
 });
 

@@ -22,6 +22,7 @@ describe('a herd between two scrapes', () => {
   });
 
   it('overshoots by a few at most, however late the answers of the servers are', async () => {
-    for (const answerMs of [1, 20, 45]) expect((await herd({ lagCompensation: true, answerMs })).overshoot).toBeLessThanOrEqual(3);
+    for (const answerMs of [1, 20, 45])
+      expect((await herd({ lagCompensation: true, answerMs })).overshoot).toBeLessThanOrEqual(3);
   });
 });

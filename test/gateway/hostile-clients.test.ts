@@ -62,7 +62,9 @@ describe('a client that announces a body and does not send it', () => {
 
   it('books what may have arrived, and not what it announced', async () => {
     const limits = { flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, maxBytes: '1Mi' } };
-    const started = await startGateway(fileOf([(await startUpstream(() => {})).url], { ...limits, limits: { maxRequestBytes: '2Gi' } }));
+    const started = await startGateway(
+      fileOf([(await startUpstream(() => {})).url], { ...limits, limits: { maxRequestBytes: '2Gi' } }),
+    );
     void started.post(chat).catch(() => {});
     await until('the seat is taken', () => started.gateway.flow.stats().inFlight === 1);
     for (let i = 0; i < 3; i++) stall(started, [audio, 'Content-Length: 999999999']);
@@ -89,7 +91,10 @@ describe('the bytes that are being received', () => {
     const stalled = Array.from({ length: 8 }, () =>
       stall(started, ['Authorization: Bearer sk-a', json, 'Content-Length: 15000'], `{"x":"${'x'.repeat(9_000)}`),
     );
-    await until('some were refused', () => stalled.filter(({ received }) => received().includes('gateway_busy')).length >= 6);
+    await until(
+      'some were refused',
+      () => stalled.filter(({ received }) => received().includes('gateway_busy')).length >= 6,
+    );
     expect((await started.post(chat, { headers: { authorization: 'Bearer sk-b' } })).status).toBe(200);
   });
 
@@ -103,7 +108,12 @@ describe('the bytes that are being received', () => {
     );
     const stranger = stall(started, [json, 'Content-Length: 10000000'], '{', '/busy_threshold');
     await until('it was told', () => stranger.received().includes('403'));
-    const operator = stall(started, ['Authorization: Bearer sk-admin', json, 'Content-Length: 70000'], '{', '/busy_threshold');
+    const operator = stall(
+      started,
+      ['Authorization: Bearer sk-admin', json, 'Content-Length: 70000'],
+      '{',
+      '/busy_threshold',
+    );
     await until('it was told', () => operator.received().includes('413'));
   });
 });
@@ -112,7 +122,9 @@ describe('a large body', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   /** Much to parse: a parsed message takes some 20 times its text. */
-  const body = Buffer.from(JSON.stringify({ model: 'llama', messages: Array.from({ length: 40_000 }, () => ({ a: 1, b: '' })) }));
+  const body = Buffer.from(
+    JSON.stringify({ model: 'llama', messages: Array.from({ length: 40_000 }, () => ({ a: 1, b: '' })) }),
+  );
   const requests = 20;
 
   /** Buffers that are garbage go in the background: some are counted until the next collection. */
@@ -129,7 +141,9 @@ describe('a large body', () => {
     return Array.from({ length: requests }, () => {
       const socket = connect(portOf(started));
       onTestFinished(() => void socket.destroy());
-      socket.write(`POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n${json}\r\nContent-Length: ${body.length}\r\n\r\n`);
+      socket.write(
+        `POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n${json}\r\nContent-Length: ${body.length}\r\n\r\n`,
+      );
       socket.write(body);
       return socket;
     });
@@ -149,7 +163,9 @@ describe('a large body', () => {
   });
 
   it('is gone once its answer has begun', async () => {
-    const upstream = await startUpstream(({ res }) => void res.writeHead(200, { 'content-type': 'text/event-stream' }).write(': \n\n'));
+    const upstream = await startUpstream(
+      ({ res }) => void res.writeHead(200, { 'content-type': 'text/event-stream' }).write(': \n\n'),
+    );
     const started = await startGateway(fileOf([upstream.url], {}, requests));
     const before = await memory();
     const sockets = sendAll(started);
@@ -169,7 +185,9 @@ describe('a request that makes servers refuse', () => {
     const { post, gateway } = await startGateway(fileOf([a.url, b.url, c.url]));
     expect((await post(chat)).status).toBe(503);
     expect([a, b, c].map(({ received }) => received.length)).toEqual([1, 1, 0]);
-    expect(gateway.pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > gateway.pool.now())).toEqual([]);
+    expect(gateway.pool.endpoints.filter(({ overloadedUntilMs }) => overloadedUntilMs > gateway.pool.now())).toEqual(
+      [],
+    );
   });
 
   it.each([
@@ -188,7 +206,9 @@ describe('a request that makes servers refuse', () => {
 
   it('has a server with a spent quota avoided for as long as it says', async () => {
     const headers = { 'retry-after-ms': '120000', 'retry-after': '120' };
-    const spent = await startUpstream(({ res }) => res.writeHead(429, headers).end('{"error":{"message":"Rate limit reached"}}'));
+    const spent = await startUpstream(({ res }) =>
+      res.writeHead(429, headers).end('{"error":{"message":"Rate limit reached"}}'),
+    );
     const other = await startUpstream();
     const { post, gateway } = await startGateway(fileOf([spent.url, other.url], {}, 10));
     while (spent.received.length === 0) expect((await post(chat)).status).toBe(200);
@@ -337,7 +357,10 @@ describe('what is no right request', () => {
 
   it('is a name of a model that cannot be decoded', async () => {
     const { gateway } = await startGateway(fileOf([(await startUpstream()).url]));
-    expect(await errorOf(await fetch(`${gateway.url}/v1/models/%E0%A4%A`))).toMatchObject({ status: 400, code: 'invalid_path' });
+    expect(await errorOf(await fetch(`${gateway.url}/v1/models/%E0%A4%A`))).toMatchObject({
+      status: 400,
+      code: 'invalid_path',
+    });
   });
 });
 
@@ -385,20 +408,28 @@ describe('metrics', () => {
     ['on an address that strangers reach', { listen: { host: '0.0.0.0', port: 0 } }],
   ])('are not for clients: %s', async (_where, more) => {
     const open = await startGateway(fileOf([(await startUpstream()).url], more));
-    const get = ({ gateway }: Started, headers = {}) => fetch(`http://127.0.0.1:${new URL(gateway.adminUrl).port}/metrics`, { headers });
+    const get = ({ gateway }: Started, headers = {}) =>
+      fetch(`http://127.0.0.1:${new URL(gateway.adminUrl).port}/metrics`, { headers });
     expect((await get(open)).status).toBe(401);
     expect(open.log.map(({ event }) => event)).toContain('metrics-closed');
-    const guarded = await startGateway(fileOf([(await startUpstream()).url], { ...more, admin: { token: 'sk-admin' } }));
+    const guarded = await startGateway(
+      fileOf([(await startUpstream()).url], { ...more, admin: { token: 'sk-admin' } }),
+    );
     expect((await get(guarded)).status).toBe(401);
     expect((await get(guarded, { authorization: 'Bearer sk-admin' })).status).toBe(200);
     expect(guarded.log.map(({ event }) => event)).not.toContain('metrics-closed');
-    expect((await get(await startGateway(fileOf([(await startUpstream()).url], { ...more, admin: { port: 0 } })))).status).toBe(200);
+    expect(
+      (await get(await startGateway(fileOf([(await startUpstream()).url], { ...more, admin: { port: 0 } })))).status,
+    ).toBe(200);
   });
 });
 
 describe('an answer that cannot be repeated', () => {
   it.each([
-    ['a byte in a header', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: gzip\r\nx-odd: a\u0001b\r\n\r\nhello'],
+    [
+      'a byte in a header',
+      'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Encoding: gzip\r\nx-odd: a\u0001b\r\n\r\nhello',
+    ],
     ['a byte beyond ASCII in a header', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\nx-odd: \u20ac\r\n\r\nhello'],
     ['a status line', 'HTTP/1.1 200 \u0001\u20ac\r\nContent-Length: 5\r\n\r\nhello'],
     ['a status that is none', 'HTTP/1.1 099 Odd\r\nContent-Length: 5\r\n\r\nhello'],
@@ -438,7 +469,9 @@ describe('a listener that the public reaches', () => {
     };
     subscribe('http.server.request.start', note);
     onTestFinished(() => void unsubscribe('http.server.request.start', note));
-    const { gateway } = await startGateway(fileOf([(await startUpstream()).url], { admin: { port: 0 }, limits: { maxConnections: 7 } }));
+    const { gateway } = await startGateway(
+      fileOf([(await startUpstream()).url], { admin: { port: 0 }, limits: { maxConnections: 7 } }),
+    );
     for (const url of [`${gateway.url}/v1/models`, `${gateway.adminUrl}/healthz`]) {
       await fetch(url);
       const limits = { maxConnections: 7, headersTimeout: 15_000, maxHeadersCount: 200, keepAliveTimeout: 75_000 };

@@ -9,7 +9,9 @@ function scan(text: string, size = 7): Record<string, string> {
   const bytes = Buffer.from(text);
   const scanner = new JsonScanner(wanted);
   for (let at = 0; at < bytes.length; at += size) scanner.push(bytes.subarray(at, at + size));
-  return Object.fromEntries([...scanner.end()].map(([name, { start, end }]) => [name, bytes.toString('utf8', start, end)]));
+  return Object.fromEntries(
+    [...scanner.end()].map(([name, { start, end }]) => [name, bytes.toString('utf8', start, end)]),
+  );
 }
 
 describe('the scanner', () => {
@@ -24,10 +26,16 @@ describe('the scanner', () => {
 
   it('finds the same however the bytes were cut', () => {
     fc.assert(
-      fc.property(fc.json(), fc.json(), fc.integer({ min: 1, max: 20 }), fc.integer({ min: 0, max: 3 }), (a, b, size, indent) => {
-        const other = JSON.stringify(JSON.parse(b), null, indent);
-        expect(scan(`{"x":${other},"messages":${a}}`, size)).toEqual({ messages: a });
-      }),
+      fc.property(
+        fc.json(),
+        fc.json(),
+        fc.integer({ min: 1, max: 20 }),
+        fc.integer({ min: 0, max: 3 }),
+        (a, b, size, indent) => {
+          const other = JSON.stringify(JSON.parse(b), null, indent);
+          expect(scan(`{"x":${other},"messages":${a}}`, size)).toEqual({ messages: a });
+        },
+      ),
     );
   });
 

@@ -3,14 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { FlowConfigError } from '../../src/index.js';
 
-const minimal = 'listen: { port: 8080 }\nupstreams: [{ id: a, url: "http://10.0.0.1:8000/" }]\nplugins: [{ type: concurrency-detector }]\n';
+const minimal =
+  'listen: { port: 8080 }\nupstreams: [{ id: a, url: "http://10.0.0.1:8000/" }]\nplugins: [{ type: concurrency-detector }]\n';
 const detector = 'flowControl: { saturationDetector: { pluginRef: concurrency-detector } }\n';
 
 function issuesOf(source: string | object, options: Parameters<typeof loadGatewayConfig>[1] = {}): string[] {
   try {
     loadGatewayConfig(source, options);
   } catch (error) {
-    if (error instanceof FlowConfigError) return error.issues.map(({ path, expected, got }) => `${path}: ${expected}; ${got}`);
+    if (error instanceof FlowConfigError)
+      return error.issues.map(({ path, expected, got }) => `${path}: ${expected}; ${got}`);
     throw error;
   }
   return [];
@@ -37,15 +39,24 @@ describe('a gateway file', () => {
 
   it('lets tenants take turns, and lets a full queue drop from the one with most waiting, unless it says otherwise', () => {
     const { flow, warnings } = loadGatewayConfig(minimal + detector);
-    expect(flow).toMatchObject({ overflow: 'fair', defaultBand: { fairness: { type: 'round-robin-fairness-policy' } } });
+    expect(flow).toMatchObject({
+      overflow: 'fair',
+      defaultBand: { fairness: { type: 'round-robin-fairness-policy' } },
+    });
     expect(warnings).toEqual([]);
     const strict = { overflow: 'reject', defaultPriorityBand: { fairnessPolicyRef: 'global-strict-fairness-policy' } };
     const other = loadGatewayConfig({ listen: { port: 1 }, upstreams: [], flowControl: strict });
-    expect(other.flow).toMatchObject({ overflow: 'reject', defaultBand: { fairness: { type: 'global-strict-fairness-policy' } } });
+    expect(other.flow).toMatchObject({
+      overflow: 'reject',
+      defaultBand: { fairness: { type: 'global-strict-fairness-policy' } },
+    });
   });
 
   it('is scraped for where the detector needs it, unless it says no', () => {
-    expect(loadGatewayConfig('listen: { port: 1 }\nupstreams: []').scrape).toMatchObject({ intervalMs: 50, stalenessThresholdMs: 200 });
+    expect(loadGatewayConfig('listen: { port: 1 }\nupstreams: []').scrape).toMatchObject({
+      intervalMs: 50,
+      stalenessThresholdMs: 200,
+    });
     expect(loadGatewayConfig('listen: { port: 1 }\nupstreams: []\nscrape: { enabled: false }').scrape).toBeUndefined();
     expect(loadGatewayConfig(`${minimal + detector}scrape: { interval: 1s }`).scrape?.intervalMs).toBe(1_000);
   });
@@ -112,7 +123,9 @@ flowControl: { maxBytes: 10GB }
     const file = { listen: { port: 1 }, upstreams: [], auth: { keys } };
     const config = loadGatewayConfig(file, { env: { KEY: 'sk-env' }, readFile: (path) => `${path}\n` });
     expect(config.auth.keys.map(({ key }) => key)).toEqual(['sk-inline', 'sk-env', '/run/key']);
-    expect(issuesOf({ ...file, auth: { keys: [{ key: { env: 'a', file: 'b' }, tenant: 'sk' }] } })[0]).toContain('a secret as text');
+    expect(issuesOf({ ...file, auth: { keys: [{ key: { env: 'a', file: 'b' }, tenant: 'sk' }] } })[0]).toContain(
+      'a secret as text',
+    );
   });
 
   it.each<[string, object]>([
@@ -162,7 +175,18 @@ describe('examples/gateway.yaml', () => {
     const whole = loadGatewayConfig(text, { env: {}, onMissing: () => {} });
     const bare = loadGatewayConfig({ listen: { port: 8080 }, upstreams: [] });
     expect(whole.warnings).toEqual([]);
-    for (const section of ['listen', 'scrape', 'health', 'timeouts', 'limits', 'retry', 'drain', 'log', 'forwarded', 'contract'] as const) {
+    for (const section of [
+      'listen',
+      'scrape',
+      'health',
+      'timeouts',
+      'limits',
+      'retry',
+      'drain',
+      'log',
+      'forwarded',
+      'contract',
+    ] as const) {
       expect([section, whole[section]]).toEqual([section, bare[section]]);
     }
   });

@@ -11,7 +11,9 @@ const keys = [
   { key: 'sk-acme', tenant: 'acme', priority: 10 },
   { key: 'sk-mesh', tenant: 'mesh', trusted: true },
 ];
-const as = (key: string, headers: Record<string, string> = {}) => ({ headers: { authorization: `Bearer ${key}`, ...headers } });
+const as = (key: string, headers: Record<string, string> = {}) => ({
+  headers: { authorization: `Bearer ${key}`, ...headers },
+});
 
 async function requestLines({ log }: Started, count: number): Promise<LogFields[]> {
   const lines = () => log.filter(({ event }) => event === 'request').map(({ fields }) => fields);
@@ -25,7 +27,14 @@ describe('the line of a request', () => {
     const started = await startGateway(fileOf([upstream.url], { auth: { keys } }));
     await (await started.post({ ...chat, stream: true }, as('sk-acme'))).text();
     const [line] = await requestLines(started, 1);
-    expect(line).toMatchObject({ tenant: 'acme', priority: 10, status: 200, endpoint: 'u0', queuedMs: 0, ttftMs: expect.any(Number) });
+    expect(line).toMatchObject({
+      tenant: 'acme',
+      priority: 10,
+      status: 200,
+      endpoint: 'u0',
+      queuedMs: 0,
+      ttftMs: expect.any(Number),
+    });
     expect(line?.ttftMs).toBeLessThanOrEqual(line?.durationMs as number);
     expect([line?.reason, line?.code, line?.retries]).toEqual([undefined, undefined, undefined]);
   });
@@ -69,11 +78,18 @@ describe('the line of a request', () => {
   });
 
   it('counts retries, and names the server that answered', async () => {
-    const full = await startUpstream(({ res }) => res.writeHead(503).end('{"message":"Server overloaded: queue full"}'));
+    const full = await startUpstream(({ res }) =>
+      res.writeHead(503).end('{"message":"Server overloaded: queue full"}'),
+    );
     const free = await startUpstream();
     const started = await startGateway(fileOf([full.url, free.url], {}, 4));
     expect((await started.post(chat)).status).toBe(200);
-    expect((await requestLines(started, 1))[0]).toMatchObject({ endpoint: 'u1', retries: 1, status: 200, code: undefined });
+    expect((await requestLines(started, 1))[0]).toMatchObject({
+      endpoint: 'u1',
+      retries: 1,
+      status: 200,
+      code: undefined,
+    });
   });
 
   it('has the code of what the server did', async () => {
@@ -82,7 +98,11 @@ describe('the line of a request', () => {
     });
     const started = await startGateway(fileOf([broken.url]));
     await (await started.post({ ...chat, stream: true })).text().catch(() => {});
-    expect((await requestLines(started, 1))[0]).toMatchObject({ code: 'upstream_failed', ended: 'cut-short', endpoint: 'u0' });
+    expect((await requestLines(started, 1))[0]).toMatchObject({
+      code: 'upstream_failed',
+      ended: 'cut-short',
+      endpoint: 'u0',
+    });
   });
 });
 
@@ -98,7 +118,13 @@ describe('drops', () => {
       {
         level: 'warn',
         event: 'drops',
-        fields: { drops: 5, periodMs: expect.any(Number), reasons: 'global-max-requests:5', priorities: '10:5', tenants: 'acme:5' },
+        fields: {
+          drops: 5,
+          periodMs: expect.any(Number),
+          reasons: 'global-max-requests:5',
+          priorities: '10:5',
+          tenants: 'acme:5',
+        },
       },
     ]);
   });
@@ -112,7 +138,11 @@ describe('drops', () => {
     await until('it waits', () => started.gateway.flow.stats().waiting === 1);
     leaving.abort();
     await answer.catch(() => {});
-    expect((await requestLines(started, 1))[0]).toMatchObject({ reason: 'cancelled', code: 'ERR_FLOW_CANCELLED', ended: 'client-left' });
+    expect((await requestLines(started, 1))[0]).toMatchObject({
+      reason: 'cancelled',
+      code: 'ERR_FLOW_CANCELLED',
+      ended: 'client-left',
+    });
     await started.gateway.close();
     expect(started.log.filter(({ level }) => level === 'warn')).toEqual([]);
   });
@@ -132,7 +162,8 @@ describe('a line', () => {
 });
 
 describe('what a client wrote', () => {
-  // Escape, carriage return and line feed, C1, marks of direction, separators of lines, what is not seen, and a lone surrogate.
+  // Escape, carriage return and line feed, C1, marks of direction, separators of lines, what is not seen, and a lone
+  // surrogate.
   const hostile = 'a\u001b[2J\r\n\u0085\u009b\u061c\u200b\u200e\u202e\u2028\u2029\u2066\u2069\ufeff\ufffa\ud800z';
 
   it.each(['json', 'text'] as const)('reaches no terminal as more than text in one line: %s', (format) => {
@@ -170,7 +201,8 @@ describe('what changed between two files', () => {
     auth: { keys: [{ key: 'sk-1', tenant: 'acme' }] },
     flowControl: { maxRequests: 100, saturationDetector: { pluginRef: 'concurrency-detector' } },
   });
-  const changes = (more: object) => changesBetween(loadGatewayConfig(before), loadGatewayConfig({ ...before, ...more }));
+  const changes = (more: object) =>
+    changesBetween(loadGatewayConfig(before), loadGatewayConfig({ ...before, ...more }));
 
   it('is nothing for the same file', () => {
     expect(changes({})).toEqual([]);

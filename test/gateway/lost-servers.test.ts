@@ -9,7 +9,10 @@ import { startUpstream } from './support/upstream.js';
 
 const chat = { model: 'llama', messages: [{ role: 'user', content: 'hello' }] };
 
-/** A server that answers `hello` to every POST, and is well or ill as the test says; it has no metrics unless they are given. */
+/**
+ * A server that answers `hello` to every POST, and is well or ill as the test says; it has no metrics unless they are
+ * given.
+ */
 async function plainServer(metrics?: string) {
   const state = { isWell: true, metrics };
   const server = createServer((req, res) => {
@@ -30,7 +33,10 @@ describe('when every server is ill', () => {
     const upstream = { id: 'u0', url, healthPath: '/health' };
     const more = { health: { interval: '20ms' } };
     const file = fileOf([upstream], more) as { flowControl: object };
-    const { gateway, log, post } = await startGateway({ ...file, flowControl: { ...file.flowControl, noEndpointRequestTTL: '50ms' } });
+    const { gateway, log, post } = await startGateway({
+      ...file,
+      flowControl: { ...file.flowControl, noEndpointRequestTTL: '50ms' },
+    });
     state.isWell = false;
     await until('the outage is noticed', () => log.some(({ event }) => event === 'no-endpoints'));
     const ready = await fetch(`${gateway.url}/readyz`);

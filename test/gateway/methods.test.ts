@@ -47,7 +47,11 @@ describe('cors', () => {
   const preflight = (url: string, origin: string): Promise<Response> =>
     fetch(`${url}/v1/chat/completions`, {
       method: 'OPTIONS',
-      headers: { origin, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, content-type' },
+      headers: {
+        origin,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization, content-type',
+      },
     });
 
   it('lets the origins of the file ask, and no others', async () => {
@@ -71,7 +75,10 @@ describe('cors', () => {
     });
     const { gateway, post } = await startGateway(fileOf([server.url], { cors: { origins: '*' } }));
     const headers = { origin: 'https://anywhere.example' };
-    const answers = [await post({ model: 'llama' }, { headers }), await fetch(`${gateway.url}/v1/chat/completions`, { headers })];
+    const answers = [
+      await post({ model: 'llama' }, { headers }),
+      await fetch(`${gateway.url}/v1/chat/completions`, { headers }),
+    ];
     expect(answers.map(({ status }) => status)).toEqual([200, 405]);
     for (const answer of answers) {
       expect(answer.headers.get('access-control-allow-origin')).toBe('*');
@@ -79,12 +86,14 @@ describe('cors', () => {
     }
   });
 
-  it.each([[{ origins: 'https://a.example' }], [{ origins: ['https://a.example/'] }], [{ origins: ['a.example'] }], [{}]])(
-    'is refused when no browser could send it: %o',
-    async (cors) => {
-      await expect(started({ cors })).rejects.toThrow(FlowConfigError);
-    },
-  );
+  it.each([
+    [{ origins: 'https://a.example' }],
+    [{ origins: ['https://a.example/'] }],
+    [{ origins: ['a.example'] }],
+    [{}],
+  ])('is refused when no browser could send it: %o', async (cors) => {
+    await expect(started({ cors })).rejects.toThrow(FlowConfigError);
+  });
 });
 
 describe('the type of a body', () => {
@@ -95,7 +104,11 @@ describe('the type of a body', () => {
     ['text, at a path of which nothing is known', 'text/plain;charset=UTF-8', '/v1/something/new'],
   ])('is told 415 where JSON was sent under another name: %s', async (_, type, path) => {
     const { url, server } = await started({}, { labels: { model: 'llama' } });
-    const response = await fetch(url + path, { method: 'POST', headers: { 'content-type': type }, body: '{"model":"other"}' });
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body: '{"model":"other"}',
+    });
     expect(response.headers.get('accept-post')).toBe('application/json');
     expect(await errorOf(response)).toMatchObject({ status: 415, code: 'unsupported_media_type' });
     expect(server.received).toHaveLength(0);
@@ -113,7 +126,11 @@ describe('the type of a body', () => {
     ['application/octet-stream', '/v1/files'],
   ])('passes: %s', async (type, path) => {
     const { url } = await started();
-    const response = await fetch(url + path, { method: 'POST', headers: { 'content-type': type }, body: '{"model":"llama"}' });
+    const response = await fetch(url + path, {
+      method: 'POST',
+      headers: { 'content-type': type },
+      body: '{"model":"llama"}',
+    });
     expect(response.status).toBe(200);
   });
 });
@@ -165,12 +182,17 @@ describe('/v1/models offers what is routed', () => {
   };
 
   it('and not what a server lists beside its label', async () => {
-    const { url } = await started({ models: { aliases: { mine: 'labelled', lost: 'llama' } } }, { labels: { model: 'labelled, adapter' } });
+    const { url } = await started(
+      { models: { aliases: { mine: 'labelled', lost: 'llama' } } },
+      { labels: { model: 'labelled, adapter' } },
+    );
     expect(await idsOf(url)).toEqual(['adapter', 'labelled', 'mine']);
   });
 
   it('also where no server answers, but a label tells', async () => {
-    const { gateway } = await startGateway(fileOf([{ id: 'a', url: 'http://127.0.0.1:9', labels: { model: 'llama' } }]));
+    const { gateway } = await startGateway(
+      fileOf([{ id: 'a', url: 'http://127.0.0.1:9', labels: { model: 'llama' } }]),
+    );
     expect(await idsOf(gateway.url)).toEqual(['llama']);
   });
 

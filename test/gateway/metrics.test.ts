@@ -17,7 +17,9 @@ const ended = ({ log }: Started, count: number) =>
 
 describe('the metrics of the gateway', () => {
   it('count answers by status and by who made them', async () => {
-    const upstream = await startUpstream((received, index) => (index === 0 ? serve(received, index) : received.res.writeHead(418).end()));
+    const upstream = await startUpstream((received, index) =>
+      index === 0 ? serve(received, index) : received.res.writeHead(418).end(),
+    );
     const started = await startGateway(fileOf([upstream.url]));
     await (await started.post(chat)).text();
     await (await started.post(chat)).text();
@@ -57,12 +59,16 @@ describe('the metrics of the gateway', () => {
       received.res.setHeader('content-type', 'text/event-stream').write(sse('first'));
       go = () => received.res.end('data: [DONE]\n\n');
     });
-    const started = await startGateway(fileOf([upstream.url], { auth: { anonymous: { tenant: 'acme', priority: 7 } } }));
+    const started = await startGateway(
+      fileOf([upstream.url], { auth: { anonymous: { tenant: 'acme', priority: 7 } } }),
+    );
     await (await started.post(chat)).text();
     await ended(started, 1);
     const running = await started.post({ ...chat, stream: true });
     const during = await scrape(started);
-    expect(during).toMatch(/flow_control_flow_in_flight_requests\{fairness_id="acme",priority="7",inference_pool=""\} 1/);
+    expect(during).toMatch(
+      /flow_control_flow_in_flight_requests\{fairness_id="acme",priority="7",inference_pool=""\} 1/,
+    );
     go();
     await running.text();
     await ended(started, 2);
@@ -95,7 +101,11 @@ describe('the metrics of the gateway', () => {
     const both = [await startGateway(fileOf([upstream.url])), await startGateway(fileOf([upstream.url]))];
     for (const started of both) {
       const text = await scrape(started);
-      for (const name of ['process_cpu_seconds_total', 'nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes']) {
+      for (const name of [
+        'process_cpu_seconds_total',
+        'nodejs_eventloop_lag_p99_seconds',
+        'nodejs_heap_size_used_bytes',
+      ]) {
         expect(text.match(new RegExp(`^${name} `, 'gm'))).toHaveLength(1);
       }
     }
@@ -119,7 +129,9 @@ describe('/demand', () => {
 describe('docs/gateway.md', () => {
   it('has every metric of the gateway with its type and labels', async () => {
     const page = readFileSync(new URL('../../docs/gateway.md', import.meta.url), 'utf8');
-    const rows = [...page.matchAll(/^\| `(headgate_\w+)` \| (\w+) \| (.*?) \|/gm)].map(([, name, type]) => `${name} ${type}`);
+    const rows = [...page.matchAll(/^\| `(headgate_\w+)` \| (\w+) \| (.*?) \|/gm)].map(
+      ([, name, type]) => `${name} ${type}`,
+    );
     const started = await startGateway(fileOf([(await startUpstream()).url]));
     const types = [...(await scrape(started)).matchAll(/^# TYPE (headgate_\w+ \w+)$/gm)].map(([, type]) => type);
     expect(rows).toEqual(types);

@@ -31,24 +31,35 @@ describe('inspector:', () => {
     const { gateway, post } = await startGateway(fileOf([server.url], { inspector: { password: 'sesame' } }));
     await (await post({ model: 'llama', messages: [] })).text();
     const stranger = await fetch(`${gateway.url}/inspector`);
-    expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([401, 'Basic realm="headgate", charset="UTF-8"']);
+    expect([stranger.status, stranger.headers.get('www-authenticate')]).toEqual([
+      401,
+      'Basic realm="headgate", charset="UTF-8"',
+    ]);
     expect((await fetch(`${gateway.url}/inspector`, basic('wrong'))).status).toBe(401);
     const page = await fetch(`${gateway.url}/inspector`, basic('sesame'));
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('headgate inspector')]);
     const frame = await (await fetch(`${gateway.url}/inspector?view=json`, basic('sesame'))).json();
-    expect(frame).toMatchObject({ outcomes: { totals: { Dispatched: 1 } }, endpoints: [{ name: 'u0', seats: 1, trouble: null }] });
+    expect(frame).toMatchObject({
+      outcomes: { totals: { Dispatched: 1 } },
+      endpoints: [{ name: 'u0', seats: 1, trouble: null }],
+    });
   });
 
   it('is on the port for operators where there is one, and goes by admin.token without a password', async () => {
     const { gateway } = await startGateway(
-      fileOf([(await startUpstream()).url], { admin: { port: 0, token: 'key' }, inspector: { path: '/ui', fairnessIds: 'hidden' } }),
+      fileOf([(await startUpstream()).url], {
+        admin: { port: 0, token: 'key' },
+        inspector: { path: '/ui', fairnessIds: 'hidden' },
+      }),
     );
     expect((await fetch(`${gateway.adminUrl}/ui`, basic('key'))).status).toBe(200);
     expect((await fetch(`${gateway.url}/ui`, basic('key'))).status).toBe(404);
   });
 
   it('lets the gateway close while a page watches', async () => {
-    const { gateway } = await startGateway(fileOf([(await startUpstream()).url], { inspector: { password: 'sesame' } }));
+    const { gateway } = await startGateway(
+      fileOf([(await startUpstream()).url], { inspector: { password: 'sesame' } }),
+    );
     const stream = await fetch(`${gateway.url}/inspector?view=events`, basic('sesame'));
     expect(stream.status).toBe(200);
     const ended = stream.text();
@@ -77,9 +88,14 @@ describe('demand:', () => {
   it('has a path and a token of its own, which opens nothing else', async () => {
     const auth = { keys: [{ key: 'client', tenant: 'a' }] };
     const { gateway } = await startGateway(
-      fileOf([(await startUpstream()).url], { auth, admin: { token: 'admin' }, demand: { path: '/scale', token: 'keda' } }),
+      fileOf([(await startUpstream()).url], {
+        auth,
+        admin: { token: 'admin' },
+        demand: { path: '/scale', token: 'keda' },
+      }),
     );
-    const status = async (path: string, init?: RequestInit): Promise<number> => (await fetch(gateway.url + path, init)).status;
+    const status = async (path: string, init?: RequestInit): Promise<number> =>
+      (await fetch(gateway.url + path, init)).status;
     expect(await status('/scale')).toBe(401);
     expect(await status('/scale', bearer('keda'))).toBe(200);
     expect(await status('/scale', bearer('admin'))).toBe(200);
@@ -104,7 +120,9 @@ describe('openTelemetry:', () => {
     const spans = new InMemorySpanExporter();
     trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
     const server = await startUpstream();
-    const { gateway, post } = await startGateway(fileOf([server.url], { openTelemetry: { pool: 'llama', fairnessIds: true } }));
+    const { gateway, post } = await startGateway(
+      fileOf([server.url], { openTelemetry: { pool: 'llama', fairnessIds: true } }),
+    );
     const held = gateway.flow.tryEnqueue({ byteSize: 1 } as never, { fairnessId: 'first', priority: 0 });
     const answer = post({ model: 'llama', messages: [] });
     while (gateway.flow.stats().waiting === 0) await new Promise(setImmediate);
@@ -113,10 +131,13 @@ describe('openTelemetry:', () => {
     await reader.forceFlush();
     const told = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics));
     const requests = told.find(({ descriptor }) => descriptor.name === 'flow_control.requests');
-    expect(requests?.dataPoints[0]?.attributes).toMatchObject({ 'flow_control.pool': 'llama', 'flow_control.outcome': 'Dispatched' });
-    expect(spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes['flow_control.fairness_id']])).toEqual([
-      ['flow_control.wait', 'default-flow'],
-    ]);
+    expect(requests?.dataPoints[0]?.attributes).toMatchObject({
+      'flow_control.pool': 'llama',
+      'flow_control.outcome': 'Dispatched',
+    });
+    expect(
+      spans.getFinishedSpans().map(({ name, attributes }) => [name, attributes['flow_control.fairness_id']]),
+    ).toEqual([['flow_control.wait', 'default-flow']]);
     await provider.shutdown();
   });
 });
@@ -178,10 +199,20 @@ describe('plugins of your own', () => {
       const { plugins: _, ...rest } = file(undefined) as Record<string, unknown>;
       writeFileSync(path, JSON.stringify({ ...rest, plugins: './policies.mjs' }));
       expect((await cli.start(['check', path]).ended).stdout).toContain('polite-ordering-policy');
-      const gateway = cli.start(['gateway', '--config', path, '--log-format', 'json', '--import', join(folder, 'empty.mjs')]);
-      while (gateway.events('listening').length === 0 && gateway.child.exitCode === null) await new Promise((wait) => setTimeout(wait, 20));
+      const gateway = cli.start([
+        'gateway',
+        '--config',
+        path,
+        '--log-format',
+        'json',
+        '--import',
+        join(folder, 'empty.mjs'),
+      ]);
+      while (gateway.events('listening').length === 0 && gateway.child.exitCode === null)
+        await new Promise((wait) => setTimeout(wait, 20));
       gateway.child.kill('SIGHUP');
-      while (gateway.events('reloaded').length === 0 && gateway.child.exitCode === null) await new Promise((wait) => setTimeout(wait, 20));
+      while (gateway.events('reloaded').length === 0 && gateway.child.exitCode === null)
+        await new Promise((wait) => setTimeout(wait, 20));
       gateway.child.kill('SIGINT');
       expect((await gateway.ended).status).toBe(0);
       writeFileSync(path, JSON.stringify(rest));

@@ -139,15 +139,27 @@ describe('what is refused', () => {
     ['a method that is none', 'DELETE', '/v1/files/1', 405, 'method_not_allowed'],
   ])('%s', async (_name, method, path, status, code) => {
     const { gateway } = await startGateway(fileOf([(await startUpstream()).url]));
-    expect(await errorOf(await fetch(gateway.url + path, { method }))).toMatchObject({ status, code, type: 'invalid_request_error' });
+    expect(await errorOf(await fetch(gateway.url + path, { method }))).toMatchObject({
+      status,
+      code,
+      type: 'invalid_request_error',
+    });
   });
 
   it('is a body that is too large, by its announcement or by its length', async () => {
     const upstream = await startUpstream();
     const { post, gateway } = await startGateway(fileOf([upstream.url], { limits: { maxRequestBytes: 1000 } }));
-    expect(await errorOf(await post(`"${'a'.repeat(2000)}"`))).toMatchObject({ status: 413, code: 'request_too_large' });
+    expect(await errorOf(await post(`"${'a'.repeat(2000)}"`))).toMatchObject({
+      status: 413,
+      code: 'request_too_large',
+    });
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(3000)) });
-    const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': 'application/json' } } as RequestInit;
+    const init = {
+      method: 'POST',
+      body,
+      duplex: 'half',
+      headers: { 'content-type': 'application/json' },
+    } as RequestInit;
     expect(await errorOf(await fetch(`${gateway.url}/v1/x`, init))).toMatchObject({ status: 413 });
     expect(upstream.received).toEqual([]);
     expect(gateway.flow.stats().inFlight).toBe(0);
@@ -158,7 +170,10 @@ describe('what is refused', () => {
     const { gateway } = await startGateway(fileOf([upstream.url], { limits: { maxRequestBytes: 1000 } }));
     const body = new ReadableStream({ start: (controller) => controller.enqueue(new Uint8Array(3000)) });
     const init = { method: 'POST', body, duplex: 'half', headers: { 'content-type': 'audio/wav' } } as RequestInit;
-    expect(await errorOf(await fetch(`${gateway.url}/v1/x`, init))).toMatchObject({ status: 413, code: 'request_too_large' });
+    expect(await errorOf(await fetch(`${gateway.url}/v1/x`, init))).toMatchObject({
+      status: 413,
+      code: 'request_too_large',
+    });
     await until('the seat is free', () => gateway.flow.stats().inFlight === 0);
     expect(upstream.received).toEqual([]);
   });
@@ -180,11 +195,15 @@ describe('what is refused', () => {
     const served = await post(chat);
     await served.text();
     const left = new AbortController();
-    const waiting = [post(chat, { signal: left.signal }), post(chat, { signal: left.signal })].map((promise) => promise.catch(() => {}));
+    const waiting = [post(chat, { signal: left.signal }), post(chat, { signal: left.signal })].map((promise) =>
+      promise.catch(() => {}),
+    );
     await until('one runs and one waits', () => gateway.flow.stats().waiting === 1);
     const dropped = await post(chat);
     expect([served.status, dropped.status]).toEqual([200, 429]);
-    expect([served, dropped].map(({ headers }) => headers.get('x-llm-d-flow-band-headroom-requests'))).toEqual(expected);
+    expect([served, dropped].map(({ headers }) => headers.get('x-llm-d-flow-band-headroom-requests'))).toEqual(
+      expected,
+    );
     left.abort();
     await Promise.all(waiting);
   });
@@ -194,12 +213,18 @@ describe('what is refused', () => {
     const limits = { flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, maxRequests: 1 } };
     const { post, gateway } = await startGateway(fileOf([upstream.url], limits));
     const left = new AbortController();
-    const waiting = [post(chat, { signal: left.signal }), post(chat, { signal: left.signal })].map((promise) => promise.catch(() => {}));
+    const waiting = [post(chat, { signal: left.signal }), post(chat, { signal: left.signal })].map((promise) =>
+      promise.catch(() => {}),
+    );
     await until('one runs and one waits', () => gateway.flow.stats().waiting === 1);
     const response = await post(chat);
     expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
     expect(response.headers.get('x-llm-d-request-dropped-reason')).toBe('rejected-saturated');
-    expect(await errorOf(response)).toMatchObject({ status: 429, type: 'rate_limit_error', code: 'ERR_FLOW_SATURATED' });
+    expect(await errorOf(response)).toMatchObject({
+      status: 429,
+      type: 'rate_limit_error',
+      code: 'ERR_FLOW_SATURATED',
+    });
     left.abort();
     await Promise.all(waiting);
   });
@@ -232,7 +257,11 @@ describe('keys', () => {
     const { post, gateway } = await startGateway(fileOf([(await startUpstream()).url], auth));
     const seen: string[] = [];
     gateway.flow.on('dispatched', ({ lease }) => seen.push(`${lease.fairnessId} ${lease.priority}`));
-    const headers = { 'x-api-key': 'sk-proxy', 'x-gateway-inference-fairness-id': 'theirs', 'x-gateway-inference-objective': 'gold' };
+    const headers = {
+      'x-api-key': 'sk-proxy',
+      'x-gateway-inference-fairness-id': 'theirs',
+      'x-gateway-inference-objective': 'gold',
+    };
     await (await post(chat, { headers })).text();
     expect(seen).toEqual(['theirs 10']);
   });
@@ -272,10 +301,14 @@ describe('models', () => {
       { id: 'b', url: b.url, labels: { model: 'qwen, adapter' } },
     ];
     const { post } = await startGateway(fileOf(upstreams, { models: { aliases: { 'gpt-4o': 'qwen' } } }));
-    for (const model of ['llama', 'adapter', 'gpt-4o', 'qwen']) expect((await post({ ...chat, model })).status).toBe(200);
+    for (const model of ['llama', 'adapter', 'gpt-4o', 'qwen'])
+      expect((await post({ ...chat, model })).status).toBe(200);
     expect(a.received.map(({ body }) => JSON.parse(body).model)).toEqual(['llama']);
     expect(b.received.map(({ body }) => JSON.parse(body).model)).toEqual(['adapter', 'qwen', 'qwen']);
-    expect(await errorOf(await post({ ...chat, model: 'gpt-5' }))).toMatchObject({ status: 404, code: 'model_not_found' });
+    expect(await errorOf(await post({ ...chat, model: 'gpt-5' }))).toMatchObject({
+      status: 404,
+      code: 'model_not_found',
+    });
   });
 
   it('that are full do not hold back others', async () => {
@@ -319,7 +352,11 @@ describe('when a server fails', () => {
   it('before its answer: 502 in a body that clients parse, and the seat is free', async () => {
     const upstream = await startUpstream(({ req }) => req.socket.destroy());
     const { post, gateway } = await startGateway(fileOf([upstream.url]));
-    expect(await errorOf(await post(chat))).toMatchObject({ status: 502, type: 'server_error', code: 'upstream_failed' });
+    expect(await errorOf(await post(chat))).toMatchObject({
+      status: 502,
+      type: 'server_error',
+      code: 'upstream_failed',
+    });
     await until('the seat is free', () => gateway.flow.stats().inFlight === 0);
   });
 
@@ -341,7 +378,9 @@ describe('when a server fails', () => {
   });
 
   it('by refusing for its load: another one is asked, and it gets nothing for a while', async () => {
-    const full = await startUpstream(({ res }) => res.writeHead(503).end('{"message":"Server overloaded: queue full"}'));
+    const full = await startUpstream(({ res }) =>
+      res.writeHead(503).end('{"message":"Server overloaded: queue full"}'),
+    );
     const free = await startUpstream();
     const { post, gateway, log } = await startGateway(fileOf([full.url, free.url], {}, 4));
     for (let index = 0; index < 4; index++) expect((await post(chat)).status).toBe(200);
@@ -378,7 +417,9 @@ describe('when a server fails', () => {
     const left = new AbortController();
     const full = await startUpstream(({ res }) => {
       left.abort();
-      void until('the gateway knows', () => res.destroyed || log.length > 0).then(() => res.destroyed || res.writeHead(503).end('busy'));
+      void until('the gateway knows', () => res.destroyed || log.length > 0).then(
+        () => res.destroyed || res.writeHead(503).end('busy'),
+      );
     });
     const free = await startUpstream();
     const { post, gateway, log } = await startGateway(fileOf([full.url, free.url]));
@@ -396,7 +437,9 @@ describe('when a server fails', () => {
 
   it('with an error of its own: the error passes as it is', async () => {
     const body = JSON.stringify({ error: { message: 'no such thing', type: 'x', code: 'y' } });
-    const upstream = await startUpstream(({ res }) => res.writeHead(400, { 'content-type': 'application/json' }).end(body));
+    const upstream = await startUpstream(({ res }) =>
+      res.writeHead(400, { 'content-type': 'application/json' }).end(body),
+    );
     const { post } = await startGateway(fileOf([upstream.url]));
     const response = await post(chat);
     expect([response.status, await response.text()]).toEqual([400, body]);
@@ -413,7 +456,10 @@ describe('when a server fails', () => {
 describe('a request that is evicted', () => {
   const file = (url: string): object =>
     fileOf([url], {
-      auth: { keys: [{ key: 'sk-premium', tenant: 'premium', priority: 100 }], anonymous: { tenant: 'batch', priority: -10 } },
+      auth: {
+        keys: [{ key: 'sk-premium', tenant: 'premium', priority: 100 }],
+        anonymous: { tenant: 'batch', priority: -10 },
+      },
       flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' }, enableEviction: true },
     });
   const premium = { headers: { authorization: 'Bearer sk-premium' } };
@@ -525,7 +571,9 @@ describe('operators', () => {
     const get = (path: string): Promise<Response> => fetch(gateway.adminUrl + path);
     expect((await get('/healthz')).status).toBe(200);
     expect((await get('/readyz')).status).toBe(200);
-    expect(await (await get('/metrics')).text()).toMatch(/flow_control_request_queue_duration_seconds_count\{.*outcome="Dispatched".*\} 1/);
+    expect(await (await get('/metrics')).text()).toMatch(
+      /flow_control_request_queue_duration_seconds_count\{.*outcome="Dispatched".*\} 1/,
+    );
     const empty = await startGateway(fileOf([]));
     expect((await fetch(`${empty.gateway.url}/readyz`)).status).toBe(503);
   });
@@ -560,7 +608,12 @@ describe('latency', () => {
     const upstream = await startUpstream();
     const { post, config } = await startGateway(
       fileOf([upstream.url], {
-        plugins: [{ type: 'aimd-latency-detector', parameters: { initialLimit: 1, minSamples: 2, windowMs: 1, targetMs: 5000 } }],
+        plugins: [
+          {
+            type: 'aimd-latency-detector',
+            parameters: { initialLimit: 1, minSamples: 2, windowMs: 1, targetMs: 5000 },
+          },
+        ],
         flowControl: { saturationDetector: { pluginRef: 'aimd-latency-detector' } },
       }),
     );

@@ -1,4 +1,7 @@
-/** The gateway in front of a provider with quotas: a process of its own that answers 429 as OpenAI and Anthropic do, and counts violations. */
+/**
+ * The gateway in front of a provider with quotas: a process of its own that answers 429 as OpenAI and Anthropic do, and
+ * counts violations.
+ */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -78,14 +81,17 @@ describe('at three times the quota of a provider', () => {
     expect(await provider.stats()).toMatchObject({ accepted: 60, violations: 0 });
   });
 
-  it.each(['openai', 'anthropic'])('learnt quotas cause at most one 429 in a window, which no client sees: %s', async (style) => {
-    const provider = await startProvider({ style, window: 'fixed', requests: 20, input: 100_000, output: 100_000 });
-    const gateway = await inFront(provider, {}, { retry: { max: 10 } });
-    expect([...(await overload(gateway))]).toEqual([200]);
-    const stats = await provider.stats();
-    expect(stats.accepted).toBe(60);
-    expect(Math.max(0, ...Object.values(stats.violationsByWindow))).toBeLessThanOrEqual(1);
-  });
+  it.each(['openai', 'anthropic'])(
+    'learnt quotas cause at most one 429 in a window, which no client sees: %s',
+    async (style) => {
+      const provider = await startProvider({ style, window: 'fixed', requests: 20, input: 100_000, output: 100_000 });
+      const gateway = await inFront(provider, {}, { retry: { max: 10 } });
+      expect([...(await overload(gateway))]).toEqual([200]);
+      const stats = await provider.stats();
+      expect(stats.accepted).toBe(60);
+      expect(Math.max(0, ...Object.values(stats.violationsByWindow))).toBeLessThanOrEqual(1);
+    },
+  );
 });
 
 describe('a 429 of a provider', () => {
@@ -118,7 +124,10 @@ describe('a request that a quota has no room for in its time', () => {
   it('is told at once, with the true time to come back', async () => {
     const provider = await startProvider({ requests: 1 });
     const plugins = [
-      { type: 'quota-detector', parameters: { groups: [{ name: 'account A', quotas: [{ unit: 'requests', limit: 1, per: '1h' }] }] } },
+      {
+        type: 'quota-detector',
+        parameters: { groups: [{ name: 'account A', quotas: [{ unit: 'requests', limit: 1, per: '1h' }] }] },
+      },
     ];
     const flowControl = { saturationDetector: { pluginRef: 'quota-detector' }, defaultRequestTTL: '60s' };
     const gateway = await startGateway(fileOf([provider.url], { plugins, flowControl, auth: { keys } }));

@@ -14,7 +14,15 @@ describe('an answer that Node does not write', () => {
     const abort = vi.fn();
     const controller = { abort, pause: vi.fn(), resume: vi.fn() } as unknown as Dispatcher.DispatchController;
     const fail = vi.fn();
-    const host = { idleMs: 1, closesConnection: false, begins() {}, watch: () => undefined, passes: vi.fn(), done: vi.fn(), fail };
+    const host = {
+      idleMs: 1,
+      closesConnection: false,
+      begins() {},
+      watch: () => undefined,
+      passes: vi.fn(),
+      done: vi.fn(),
+      fail,
+    };
     const relay = new Relay(new Call(new IncomingMessage(new Socket()), res), host as unknown as RelayHost);
     relay.onRequestStart(controller);
     relay.onResponseStart(controller, 200, { ...type, 'x-odd': '\u20ac', 'x-mine': '1' });

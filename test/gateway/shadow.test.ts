@@ -1,4 +1,7 @@
-/** The gateway in shadow mode, from a file: nothing is held or dropped, everything is told as it would be, and a reload turns it on for real. */
+/**
+ * The gateway in shadow mode, from a file: nothing is held or dropped, everything is told as it would be, and a reload
+ * turns it on for real.
+ */
 import { expect, it } from 'vitest';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { until } from '../integration/support/until.js';
@@ -45,7 +48,9 @@ it('lets everything through, and says what would have been', async () => {
   answerAll();
   expect(await Promise.all(answers.map(async (answer) => (await answer).status))).toEqual([200, 200, 200, 200]);
   await until('four lines', () => log.filter(({ event }) => event === 'request').length === 4);
-  const lines = log.filter(({ event }) => event === 'request').map(({ fields }) => [fields.status, fields.reason, fields.wouldDrop]);
+  const lines = log
+    .filter(({ event }) => event === 'request')
+    .map(({ fields }) => [fields.status, fields.reason, fields.wouldDrop]);
   expect(lines.filter(([, reason]) => reason !== undefined)).toEqual([]);
   expect(lines.filter(([, , would]) => would === 'global-max-requests')).toHaveLength(2);
 });

@@ -28,7 +28,11 @@ describe('a scenario', () => {
   it('is run to a table, to JSON and to one page, each the same every time', async () => {
     const path = file('a.yaml', scenario(4));
     const page = `${cli.folder}/report.html`;
-    const [first, again, table] = [await simulate(path, '--json', '--html', page), await simulate(path, '--json'), await simulate(path)];
+    const [first, again, table] = [
+      await simulate(path, '--json', '--html', page),
+      await simulate(path, '--json'),
+      await simulate(path),
+    ];
     expect([first.status, again.status, table.status]).toEqual([0, 0, 0]);
     expect(again.stdout).toBe(first.stdout);
     expect(JSON.parse(first.stdout)[0].counts.completed).toBeGreaterThan(400);
@@ -39,17 +43,29 @@ describe('a scenario', () => {
   });
 
   it('is held against another one, over several seeds', async () => {
-    const { stdout, status } = await simulate(file('a.yaml', scenario(4)), '--compare', file('b.yaml', scenario(2)), '--seeds', '2');
+    const { stdout, status } = await simulate(
+      file('a.yaml', scenario(4)),
+      '--compare',
+      file('b.yaml', scenario(2)),
+      '--seeds',
+      '2',
+    );
     expect(status).toBe(0);
     expect(stdout).toContain('4 seats');
     expect(stdout).toContain('2 seats');
   });
 
   it('with faults ends with 1 and lists all of them, with line and column', async () => {
-    const { stderr, status } = await simulate(file('bad.yaml', 'duration: 0s\nservers:\n  - model: slot\ntraffic: []\n'));
+    const { stderr, status } = await simulate(
+      file('bad.yaml', 'duration: 0s\nservers:\n  - model: slot\ntraffic: []\n'),
+    );
     expect(status).toBe(1);
     expect(stderr).toMatch(/^headgate simulate: 3 faults\n/);
-    expect(stderr.match(/line \d+, column \d+/g)).toEqual(['line 1, column 11', 'line 3, column 12', 'line 4, column 1']);
+    expect(stderr.match(/line \d+, column \d+/g)).toEqual([
+      'line 1, column 11',
+      'line 3, column 12',
+      'line 4, column 1',
+    ]);
   });
 
   it('that is not there is said in one line', async () => {
@@ -84,7 +100,9 @@ describe('a search', () => {
       'ttft.p95 < 50ms',
     );
     expect(status).toBe(1);
-    expect(stdout).toMatch(/No value from 1 to 16 will do\. gate\.maxConcurrency = \d+ comes closest: it misses by \d+\.\d %\.\n$/);
+    expect(stdout).toMatch(
+      /No value from 1 to 16 will do\. gate\.maxConcurrency = \d+ comes closest: it misses by \d+\.\d %\.\n$/,
+    );
   });
 
   it('for what nobody measures says what there is', async () => {

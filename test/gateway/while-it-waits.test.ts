@@ -1,4 +1,7 @@
-/** What happens to a request of the gateway while it waits: its key may be revoked, and its sender may not want to wait for long. */
+/**
+ * What happens to a request of the gateway while it waits: its key may be revoked, and its sender may not want to wait
+ * for long.
+ */
 import { expect, it } from 'vitest';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { until } from '../integration/support/until.js';
@@ -6,7 +9,9 @@ import { errorOf, fileOf, startGateway } from './support/gateway.js';
 import { startUpstream } from './support/upstream.js';
 
 const chat = { model: 'llama', messages: [{ role: 'user', content: 'hello' }] };
-const as = (key: string, headers: Record<string, string> = {}) => ({ headers: { authorization: `Bearer ${key}`, ...headers } });
+const as = (key: string, headers: Record<string, string> = {}) => ({
+  headers: { authorization: `Bearer ${key}`, ...headers },
+});
 const acme = { key: 'sk-acme', tenant: 'acme' };
 const mesh = { key: 'sk-mesh', tenant: 'mesh', trusted: true };
 
@@ -22,7 +27,11 @@ it('a key that a reload takes out of the file is refused when its turn comes, an
   gateway.reconfigure(loadGatewayConfig({ ...file, auth: { keys: [mesh] } }));
   upstream.received[0]?.res.end('{}');
   const error = await errorOf(await revoked);
-  expect(error).toMatchObject({ status: 403, code: 'ERR_FLOW_REVOKED', message: expect.stringContaining('its API key was revoked') });
+  expect(error).toMatchObject({
+    status: 403,
+    code: 'ERR_FLOW_REVOKED',
+    message: expect.stringContaining('its API key was revoked'),
+  });
   await until('the other runs', () => upstream.received.length === 2);
   upstream.received[1]?.res.end('{}');
   expect([(await running).status, (await kept).status]).toEqual([200, 200]);
@@ -35,6 +44,9 @@ it('a trusted sender bounds its wait, and nobody else does', async () => {
   await until('one runs', () => upstream.received.length === 1);
   const header = { 'x-llm-d-inference-ttl': '30ms' };
   void post(chat, as('sk-acme', header)).catch(() => {});
-  expect(await errorOf(await post(chat, as('sk-mesh', header)))).toMatchObject({ status: 503, code: 'ERR_FLOW_TTL_EXPIRED' });
+  expect(await errorOf(await post(chat, as('sk-mesh', header)))).toMatchObject({
+    status: 503,
+    code: 'ERR_FLOW_TTL_EXPIRED',
+  });
   expect(gateway.flow.stats().waiting).toBe(1);
 });

@@ -159,7 +159,10 @@ describe.each(hosts)('$name', (host: Host) => {
     });
 
     it('skipped requests need none', async () => {
-      const { client, gate } = await start({ handler: ({ flow, send }) => send(200, String(flow)), options: { skip: () => true } });
+      const { client, gate } = await start({
+        handler: ({ flow, send }) => send(200, String(flow)),
+        options: { skip: () => true },
+      });
       const { text, headers } = client.request();
       expect(await text).toBe('undefined');
       expect(await headers).not.toHaveProperty('x-llm-d-flow-queue-duration-ms');
@@ -404,10 +407,17 @@ describe.each(hosts)('$name', (host: Host) => {
     it('onDrop throw hands a FlowControlError to the host, whose default answer is right', async () => {
       const errors: unknown[] = [];
       const { held, handler } = holding();
-      const { client, finish } = await full(held, { handler, options: { onDrop: 'throw' }, onError: (error) => errors.push(error) });
+      const { client, finish } = await full(held, {
+        handler,
+        options: { onDrop: 'throw' },
+        onError: (error) => errors.push(error),
+      });
       const second = client.request();
       expect(await second.status).toBe(429);
-      expect(await second.headers).toMatchObject({ 'retry-after': '1', 'x-llm-d-request-dropped-reason': 'rejected-saturated' });
+      expect(await second.headers).toMatchObject({
+        'retry-after': '1',
+        'x-llm-d-request-dropped-reason': 'rejected-saturated',
+      });
       expect((await second.headers)['content-type'] ?? '').not.toContain('problem');
       expect(errors).toHaveLength(1);
       expect(errors[0]).toBeInstanceOf(FlowControlError);
@@ -452,7 +462,9 @@ describe.each(hosts)('$name', (host: Host) => {
       ['not believed where a function says so', () => false, { fairnessId: 'default-flow', priority: 0 }],
     ])('%s, and removed in any case', async (_, trust, key) => {
       const { client } = await start({ handler: echo, options: { trust, objectives } });
-      const { headers, rawHeaders, ...used } = JSON.parse(await client.request({ headers: isHttp1 ? sent : lowerCased }).text);
+      const { headers, rawHeaders, ...used } = JSON.parse(
+        await client.request({ headers: isHttp1 ? sent : lowerCased }).text,
+      );
       expect(used).toEqual(key);
       expect(Object.keys(headers).filter((name) => /gateway|slo/.test(name))).toEqual([]);
       expect(rawHeaders.filter((text: string) => /gateway|slo|tenant-a/i.test(text))).toEqual([]);
@@ -476,7 +488,10 @@ describe.each(hosts)('$name', (host: Host) => {
       const context = new AsyncLocalStorage<RequestContext>();
       const { held, handler } = holding();
       const tenants = ['acme', 'zeta'];
-      const options = { context, classify: () => ({ fairnessId: tenants.shift() ?? 'nobody', priority: 3, affinityKey: 'key' }) };
+      const options = {
+        context,
+        classify: () => ({ fairnessId: tenants.shift() ?? 'nobody', priority: 3, affinityKey: 'key' }),
+      };
       const seen: unknown[] = [];
       async function looking(io: Io): Promise<void> {
         await handler(io);
@@ -529,7 +544,8 @@ describe.each(hosts)('$name', (host: Host) => {
       expect(await status).toBe(200);
       leave(http2.constants.NGHTTP2_NO_ERROR);
       await until('the lease is released', () => gate.flow.stats().inFlight === 0);
-      // Node says so of a response that has not ended; one that has must be destroyed first. Hono ends it when the client has read it.
+      // Node says so of a response that has not ended; one that has must be destroyed first. Hono ends it when the
+      // client has read it.
       expect(request!.stream.destroyed).toBe(isEnded && !host.name.startsWith('Hono'));
     });
   });

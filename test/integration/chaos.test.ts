@@ -1,4 +1,7 @@
-/** Clients that leave at random moments, by every door there is. Whatever happens, every lease comes back once and nobody waits. */
+/**
+ * Clients that leave at random moments, by every door there is. Whatever happens, every lease comes back once and
+ * nobody waits.
+ */
 import { once } from 'node:events';
 import http2 from 'node:http2';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -101,7 +104,9 @@ async function http1Connection(port: number, random: Random): Promise<void> {
     const head = body === '' ? `GET ${path}` : `POST ${path}`;
     const length = body === '' ? '' : `Content-Length: ${body.length}\r\n`;
     isBroken = random.next() < 0.15;
-    socket.write(`${head} HTTP/1.1\r\nHost: localhost\r\n${length}\r\n${isBroken ? body.slice(0, body.length / 2) : body}`);
+    socket.write(
+      `${head} HTTP/1.1\r\nHost: localhost\r\n${length}\r\n${isBroken ? body.slice(0, body.length / 2) : body}`,
+    );
     if (random.next() < 0.3) await delay(random.between(0, 2));
   }
   if (!isBroken && random.next() < 0.25) {
@@ -122,7 +127,10 @@ async function http2Connection(port: number, random: Random): Promise<void> {
   await once(session, 'remoteSettings');
   const streams = Array.from({ length: random.between(1, 4) }, () => {
     const body = 'x'.repeat(random.pick([0, 10, 30_000]));
-    const stream = session.request({ ':method': body === '' ? 'GET' : 'POST', ':path': random.pick(paths) }, { endStream: body === '' });
+    const stream = session.request(
+      { ':method': body === '' ? 'GET' : 'POST', ':path': random.pick(paths) },
+      { endStream: body === '' },
+    );
     stream.on('error', () => {}).resume();
     if (body !== '') stream.write(body);
     if (body !== '' && random.next() < 0.85) stream.end();
@@ -133,7 +141,8 @@ async function http2Connection(port: number, random: Random): Promise<void> {
     await delay(random.between(0, 10));
     stream.close(http2.constants.NGHTTP2_CANCEL);
   }
-  if (random.next() < 0.25) await until('the responses', () => streams.every(({ closed }) => closed), 100).catch(() => {});
+  if (random.next() < 0.25)
+    await until('the responses', () => streams.every(({ closed }) => closed), 100).catch(() => {});
   await delay(random.between(0, 10));
   session.destroy();
   await once(session, 'close');

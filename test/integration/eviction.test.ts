@@ -52,7 +52,11 @@ describe.each(hosts)('$name', (host: Host) => {
     const premium = ask(server, 'premium');
     expect(await batch.status).toBe(429);
     expect(await batch.headers).toMatchObject({ 'x-llm-d-request-dropped-reason': 'evicted-priority' });
-    expect(JSON.parse(await batch.text)).toMatchObject({ code: 'ERR_FLOW_EVICTED', outcome: 'EvictedOther', status: 429 });
+    expect(JSON.parse(await batch.text)).toMatchObject({
+      code: 'ERR_FLOW_EVICTED',
+      outcome: 'EvictedOther',
+      status: 429,
+    });
     expect(await premium.text).toBe('premium');
     await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
   });
@@ -64,7 +68,10 @@ describe.each(hosts)('$name', (host: Host) => {
     ['a body of a type that no header can have', { body: () => ({ contentType: 'a\nb', body: '' }) }],
     ['a contract that throws', { contract: throwing }],
     ['a contract without a status', { contract: () => ({ status: Number.NaN }) }],
-    ['a contract with a reason that no header can have', { contract: () => ({ status: 429, droppedReason: '\u20ac' }) }],
+    [
+      'a contract with a reason that no header can have',
+      { contract: () => ({ status: 429, droppedReason: '\u20ac' }) },
+    ],
   ])('answers in its own words, and ends no process, where the host has %s', async (_what, more) => {
     const server = await evicting(() => new Promise(() => {}), 1, more);
     const batch = ask(server, 'batch');
@@ -76,7 +83,10 @@ describe.each(hosts)('$name', (host: Host) => {
 
   it('leaves the answer to a handler that heeds the signal', async () => {
     const server = await evicting(
-      (io) => new Promise((_, reject) => io.flow?.signal.addEventListener('abort', () => reject(io.flow?.signal.reason), { once: true })),
+      (io) =>
+        new Promise((_, reject) =>
+          io.flow?.signal.addEventListener('abort', () => reject(io.flow?.signal.reason), { once: true }),
+        ),
     );
     const batch = ask(server, 'batch');
     await until('batch runs', () => server.running.length === 1);
@@ -115,7 +125,10 @@ describe.each(hosts)('$name', (host: Host) => {
       batch.upload.write('the first part');
       await until('batch runs', () => server.running.length === 1);
       const premium = ask(server, 'premium');
-      if (breaksOff) await expect(batch.status).rejects.toMatchObject({ message: expect.stringContaining('NGHTTP2_INTERNAL_ERROR') });
+      if (breaksOff)
+        await expect(batch.status).rejects.toMatchObject({
+          message: expect.stringContaining('NGHTTP2_INTERNAL_ERROR'),
+        });
       else expect(await batch.status).toBe(429);
       expect(await premium.text).toBe('premium');
       await until('all seats are free', () => server.gate.flow.stats().inFlight === 0);
@@ -138,40 +151,44 @@ describe.each(hosts)('$name', (host: Host) => {
     });
   });
 
-  // Behind a response that is not over yet, an answer is not sent, and its response not destroyed: late writes are seen.
-  it.runIf(host.protocol === 'http1')('outlives a handler that writes after it was answered for, to a client that pipelines', async () => {
-    let first: Writable | undefined;
-    let late: (() => void) | undefined;
-    let hasWritten = false;
-    const server = await evicting(async (io) => {
-      if (first === undefined) {
-        first = io.stream();
-        first.write('data: 1\n\n');
-        return;
-      }
-      const resumed = new Promise<void>((resolve) => {
-        late = resolve;
-      });
-      await resumed;
-      hasWritten = true;
-      const stream = io.stream();
-      stream.write('data: late\n\n');
-      stream.end('data: later\n\n');
-    }, 2);
-    const { socket, received } = rawConnection(server.port);
-    const get = 'GET /batch HTTP/1.1\r\nHost: localhost\r\nx-gateway-inference-objective: batch\r\n\r\n';
-    socket.write(get + get);
-    await until('both run', () => server.running.length === 2 && late !== undefined);
-    const premium = ask(server, 'premium');
-    await until('the later one is evicted', () => server.running[1]!.lease.isEvicted);
-    await new Promise((resolve) => setImmediate(resolve));
-    await new Promise((resolve) => setImmediate(resolve));
-    late!();
-    await until('the handler went on', () => hasWritten);
-    first!.end();
-    expect(await premium.text).toBe('premium');
-    await until('the eviction was told', () => received().includes('429'));
-    expect(received()).not.toContain('late');
-    socket.destroy();
-  });
+  // Behind a response that is not over yet, an answer is not sent, and its response not destroyed: late writes are
+  // seen.
+  it.runIf(host.protocol === 'http1')(
+    'outlives a handler that writes after it was answered for, to a client that pipelines',
+    async () => {
+      let first: Writable | undefined;
+      let late: (() => void) | undefined;
+      let hasWritten = false;
+      const server = await evicting(async (io) => {
+        if (first === undefined) {
+          first = io.stream();
+          first.write('data: 1\n\n');
+          return;
+        }
+        const resumed = new Promise<void>((resolve) => {
+          late = resolve;
+        });
+        await resumed;
+        hasWritten = true;
+        const stream = io.stream();
+        stream.write('data: late\n\n');
+        stream.end('data: later\n\n');
+      }, 2);
+      const { socket, received } = rawConnection(server.port);
+      const get = 'GET /batch HTTP/1.1\r\nHost: localhost\r\nx-gateway-inference-objective: batch\r\n\r\n';
+      socket.write(get + get);
+      await until('both run', () => server.running.length === 2 && late !== undefined);
+      const premium = ask(server, 'premium');
+      await until('the later one is evicted', () => server.running[1]!.lease.isEvicted);
+      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise((resolve) => setImmediate(resolve));
+      late!();
+      await until('the handler went on', () => hasWritten);
+      first!.end();
+      expect(await premium.text).toBe('premium');
+      await until('the eviction was told', () => received().includes('429'));
+      expect(received()).not.toContain('late');
+      socket.destroy();
+    },
+  );
 });

@@ -1,4 +1,7 @@
-/** A gateway before real model-server processes: the `openai` client unmodified, servers that die, join, and fall silent. */
+/**
+ * A gateway before real model-server processes: the `openai` client unmodified, servers that die, join, and fall
+ * silent.
+ */
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
 import { loadGatewayConfig } from '../../src/gateway/index.js';
@@ -47,7 +50,9 @@ describe('the openai client', () => {
     }
     expect(text).toMatch(/^Hello from a/);
     expect(usage?.completion_tokens).toBe(8);
-    const { data: whole, response } = await openai.chat.completions.create({ model, messages, max_tokens: 8 }).withResponse();
+    const { data: whole, response } = await openai.chat.completions
+      .create({ model, messages, max_tokens: 8 })
+      .withResponse();
     expect(whole.usage?.completion_tokens).toBe(8);
     expect(response.headers.get('x-request-id')).not.toBeNull();
     expect((await openai.models.list()).data.map(({ id }) => id)).toEqual([model]);
@@ -64,7 +69,9 @@ describe('the openai client', () => {
     const read = setInterval(async () => {
       metrics = await (await fetch(`${server!.url}/metrics`)).text();
     }, 20);
-    await until('the server has stopped', () => /num_requests_running\{.*\} 0$/m.test(metrics)).finally(() => clearInterval(read));
+    await until('the server has stopped', () => /num_requests_running\{.*\} 0$/m.test(metrics)).finally(() =>
+      clearInterval(read),
+    );
   });
 
   it('is refused with 429, retries by itself after Retry-After, and is served', async () => {
@@ -86,7 +93,11 @@ describe('the openai client', () => {
     const running = await servers('a');
     const keys = [{ key: 'sk-good', tenant: 'good' }];
     const started = await startGateway(
-      fileOf([...upstreamsOf(running)], { auth: { keys }, timeouts: { total: '300ms' }, limits: { maxRequestBytes: 2000 } }),
+      fileOf([...upstreamsOf(running)], {
+        auth: { keys },
+        timeouts: { total: '300ms' },
+        limits: { maxRequestBytes: 2000 },
+      }),
     );
     const failureOf = (options: object, body: object = {}): Promise<InstanceType<typeof OpenAI.APIError>> =>
       clientOf(started, options)
@@ -99,7 +110,10 @@ describe('the openai client', () => {
     const unknown = await failureOf({});
     expect([unknown instanceof OpenAI.AuthenticationError, unknown.code]).toEqual([true, 'invalid_api_key']);
     const wrongModel = await failureOf(good, { model: 'other' });
-    expect([wrongModel instanceof OpenAI.NotFoundError, wrongModel.message]).toEqual([true, '404 The model "other" does not exist.']);
+    expect([wrongModel instanceof OpenAI.NotFoundError, wrongModel.message]).toEqual([
+      true,
+      '404 The model "other" does not exist.',
+    ]);
     const long = await failureOf(good, { messages: [{ role: 'user', content: 'x'.repeat(3000) }] });
     expect([long.status, long.code]).toEqual([413, 'request_too_large']);
     const slow = await failureOf(good, { max_tokens: 4000, ignore_eos: true });
@@ -132,7 +146,9 @@ describe('a server that is killed', () => {
     expect((await Promise.all(ends)).sort()).toEqual([...Array(4).fill('a broken'), ...Array(4).fill('b whole')]);
     await until('all seats are free', () => gateway.flow.stats().inFlight === 0);
     const after = await Promise.all(
-      Array.from({ length: 8 }, () => openai.chat.completions.create({ model, messages, max_tokens: 2 }).then(({ id }) => id)),
+      Array.from({ length: 8 }, () =>
+        openai.chat.completions.create({ model, messages, max_tokens: 2 }).then(({ id }) => id),
+      ),
     );
     expect(after.every((id) => id.includes('-b-'))).toBe(true);
   });
@@ -148,11 +164,13 @@ describe('a server that joins', () => {
     const body = { model, messages, max_tokens: 60, ignore_eos: true } as const;
     const work = Array.from({ length: 200 }, () => openai.chat.completions.create(body).then(({ id }) => id));
     await until('some wait', () => gateway.flow.stats().waiting > 50);
-    // In reports of its own, which come once a scrape interval. The gate looks at the mean of both servers: one that counts twice what it can
-    // bear keeps it closed, however idle the other is.
+    // In reports of its own, which come once a scrape interval. The gate looks at the mean of both servers: one that
+    // counts twice what it can bear keeps it closed, however idle the other is.
     let reports = 0;
     const isMeanBearable = (): boolean =>
-      gateway.pool.endpoints.every(({ metrics }) => Math.max(metrics?.waitingQueueSize ?? 0, (metrics?.kvCacheUsage ?? 0) / 0.8) < 2);
+      gateway.pool.endpoints.every(
+        ({ metrics }) => Math.max(metrics?.waitingQueueSize ?? 0, (metrics?.kvCacheUsage ?? 0) / 0.8) < 2,
+      );
     let reportsBeforeWork: number | undefined;
     gateway.pool.on('reported', ({ id }) => {
       if (id === 'b' && isMeanBearable()) reports++;
@@ -184,14 +202,18 @@ describe('metrics that are not to be had', () => {
     const file = (stalenessPolicy: string): object =>
       fileOf([upstream.url], {
         ...utilization,
-        plugins: [{ type: 'utilization-detector', parameters: { metricsStalenessThreshold: '100ms', stalenessPolicy } }],
+        plugins: [
+          { type: 'utilization-detector', parameters: { metricsStalenessThreshold: '100ms', stalenessPolicy } },
+        ],
       });
     const lasting = await startGateway(file('last-known'));
     const strict = await startGateway(file('saturated'));
     const chat = { model: 'llama', messages };
     for (const { post } of [lasting, strict]) expect((await post(chat)).status).toBe(200);
     isOut = true;
-    await until('both know', () => [lasting, strict].every(({ log }) => log.some(({ event }) => event === 'scrape-failed')));
+    await until('both know', () =>
+      [lasting, strict].every(({ log }) => log.some(({ event }) => event === 'scrape-failed')),
+    );
     await new Promise((resolve) => setTimeout(resolve, 300));
     for (let index = 0; index < 20; index++) expect((await lasting.post(chat)).status).toBe(200);
     // The other half of the claim: by default the gate closes.

@@ -24,7 +24,8 @@ interface Running {
 /** YAML is a superset of JSON. */
 async function run(file: object): Promise<Running> {
   const path = `${cli.folder}/gateway-${files++}.yaml`;
-  const write = (content: object | string): void => writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  const write = (content: object | string): void =>
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
   write(file);
   const process = cli.start(['gateway', '--config', path]);
   await until(
@@ -52,7 +53,11 @@ interface Reply {
 /** Rejects only when there is no whole answer. */
 function post(url: string, agent: Agent, body: object = {}): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(`${url}/v1/chat/completions`, { method: 'POST', agent, headers: { 'content-type': 'application/json' } });
+    const outgoing = request(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      agent,
+      headers: { 'content-type': 'application/json' },
+    });
     outgoing.on('error', reject);
     outgoing.on('response', (res) => {
       let text = '';
@@ -94,7 +99,11 @@ describe('SIGTERM under load', () => {
     const finish = (): void => {
       for (const res of running.splice(0)) res.end('data: [DONE]\n\n');
     };
-    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '0s', waiting: '3s', streams: '120s' } }, 4);
+    const file = fileOf(
+      [upstream.url],
+      { log: { format: 'json' }, drain: { delay: '0s', waiting: '3s', streams: '120s' } },
+      4,
+    );
     const { process, url } = await run(file);
     const agent = new Agent({ maxSockets: 100 });
     const replies = Array.from({ length: 60 }, () => post(url, agent));
@@ -145,7 +154,10 @@ describe('SIGTERM under load', () => {
 
   it('breaks off what does not end in time, and ends', async () => {
     const upstream = await startUpstream(slowly(60_000));
-    const file = fileOf([upstream.url], { log: { format: 'json' }, drain: { delay: '0s', waiting: '50ms', streams: '200ms' } });
+    const file = fileOf([upstream.url], {
+      log: { format: 'json' },
+      drain: { delay: '0s', waiting: '50ms', streams: '200ms' },
+    });
     const { process, url } = await run(file);
     const reply = post(url, new Agent()).catch((error: Error) => error.message);
     await until('it runs', () => upstream.received.length === 1);

@@ -1,4 +1,7 @@
-/** Streaming an upstream's answer through every host, over real sockets: whoever leaves first, nothing crashes and nothing is left. */
+/**
+ * Streaming an upstream's answer through every host, over real sockets: whoever leaves first, nothing crashes and
+ * nothing is left.
+ */
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Server } from 'node:net';
@@ -118,7 +121,12 @@ describe.each(Object.entries(hosts))('relay in %s', (_, host) => {
   it('streams chunk by chunk, with the upstream’s status and headers, and those of the host', async () => {
     let finish = (): void => {};
     const { url, flow, chunks } = await stage(host, (_req, res) => {
-      res.writeHead(201, { 'content-type': 'text/event-stream', 'x-model': 'a', 'keep-alive': 'timeout=9', 'set-cookie': ['a=1', 'b=2'] });
+      res.writeHead(201, {
+        'content-type': 'text/event-stream',
+        'x-model': 'a',
+        'keep-alive': 'timeout=9',
+        'set-cookie': ['a=1', 'b=2'],
+      });
       res.write('data: one\n\n');
       finish = () => res.end('data: two\n\n');
     });
@@ -244,14 +252,19 @@ describe('relay in node:http', () => {
       eviction: {},
       bands: [{ priority: 1 }, { priority: -1 }],
     });
-    const limit = ofNode.flowControl(flow, { classify: (req) => ({ fairnessId: 'a', priority: Number(req.headers['x-priority']) }) });
+    const limit = ofNode.flowControl(flow, {
+      classify: (req) => ({ fairnessId: 'a', priority: Number(req.headers['x-priority']) }),
+    });
     let asked = 0;
     const upstream = await urlOf(http.createServer(() => void asked++).listen(0));
     const ends: unknown[] = [];
     const gateway = http.createServer((req, res) =>
       limit(req, res, () => {
         if (ofNode.flowOf(req).lease.priority > 0) res.end('served');
-        else void ofNode.relay(fetch(upstream, { signal: ofNode.flowOf(req).signal }), req, res).then((end) => ends.push(end));
+        else
+          void ofNode
+            .relay(fetch(upstream, { signal: ofNode.flowOf(req).signal }), req, res)
+            .then((end) => ends.push(end));
       }),
     );
     const url = await urlOf(gateway.listen(0));

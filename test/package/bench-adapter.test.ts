@@ -5,7 +5,10 @@ import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 
 interface Subject {
-  submit<T>(job: () => T | PromiseLike<T>, options?: { priority?: number; key?: unknown; signal?: AbortSignal }): Promise<T>;
+  submit<T>(
+    job: () => T | PromiseLike<T>,
+    options?: { priority?: number; key?: unknown; signal?: AbortSignal },
+  ): Promise<T>;
   keyCount(): number;
   close(): Promise<void>;
 }
@@ -27,7 +30,11 @@ beforeAll(async () => {
 
 describe('bench/adapter.mjs', () => {
   it('says what it can do', () => {
-    expect(adapter).toMatchObject({ name: 'headgate', kind: 'subject', caps: { priority: true, abort: true, keys: true } });
+    expect(adapter).toMatchObject({
+      name: 'headgate',
+      kind: 'subject',
+      caps: { priority: true, abort: true, keys: true },
+    });
   });
 
   it('returns results, passes failures on, and runs no more at a time than it may', async () => {
@@ -51,7 +58,8 @@ describe('bench/adapter.mjs', () => {
   it('lets higher priorities go first, and keys in turn', async () => {
     const order: string[] = [];
     const subject = adapter.create({ concurrency: 1, priorities: 3, keyed: true });
-    const submit = (name: string, options: object): Promise<void> => subject.submit(() => void order.push(name), options);
+    const submit = (name: string, options: object): Promise<void> =>
+      subject.submit(() => void order.push(name), options);
     await Promise.all([
       submit('runs', { key: 'a' }),
       submit('a1', { key: 'a' }),

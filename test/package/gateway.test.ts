@@ -1,4 +1,7 @@
-/** `npm run gateway` as a user finds it: real model-server processes, the gateway, the curl that it prints, and the `openai` client. */
+/**
+ * `npm run gateway` as a user finds it: real model-server processes, the gateway, the curl that it prints, and the
+ * `openai` client.
+ */
 import { type ChildProcess, execFile, fork, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -35,10 +38,16 @@ afterAll(async () => {
 /** Does what the printed command would do: curl is not on every machine. */
 async function paste(command: string): Promise<Response> {
   const [, method, to = ''] = /curl -N -X (\w+) (\S+) /.exec(command) ?? [];
-  const headers = [...command.matchAll(/-H '([^:]+): ([^']+)'/g)].map(([, name, value]) => [name, value] as [string, string]);
+  const headers = [...command.matchAll(/-H '([^:]+): ([^']+)'/g)].map(
+    ([, name, value]) => [name, value] as [string, string],
+  );
   const body = /-d '([^']+)'/.exec(command)?.[1];
   expect(to).toBe(`${url}/v1/completions`);
-  expect(headers.map(([name]) => name)).toEqual(['Content-Type', 'x-gateway-inference-fairness-id', 'x-gateway-inference-objective']);
+  expect(headers.map(([name]) => name)).toEqual([
+    'Content-Type',
+    'x-gateway-inference-fairness-id',
+    'x-gateway-inference-objective',
+  ]);
   return fetch(to, { method: method ?? '', headers, body: body ?? '' });
 }
 
@@ -56,11 +65,20 @@ describe('the gateway', () => {
   it('streams to the openai client unmodified, and answers it whole', async () => {
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
     const messages = [{ role: 'user', content: 'Say hello' }] as const;
-    const stream = await client.chat.completions.create({ model: 'default-model', messages: [...messages], max_tokens: 8, stream: true });
+    const stream = await client.chat.completions.create({
+      model: 'default-model',
+      messages: [...messages],
+      max_tokens: 8,
+      stream: true,
+    });
     let streamed = '';
     for await (const chunk of stream) streamed += chunk.choices[0]?.delta?.content ?? '';
     expect(streamed).not.toBe('');
-    const whole = await client.chat.completions.create({ model: 'default-model', messages: [...messages], max_tokens: 8 });
+    const whole = await client.chat.completions.create({
+      model: 'default-model',
+      messages: [...messages],
+      max_tokens: 8,
+    });
     expect(whole.choices[0]?.message.content).not.toBe('');
     expect(whole.usage?.completion_tokens).toBe(8);
     expect((await client.models.list()).data.map(({ id }) => id)).toContain('default-model');
@@ -68,7 +86,12 @@ describe('the gateway', () => {
 
   it('takes an abort of the openai client for what it is', async () => {
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'none', maxRetries: 0 });
-    const stream = await client.completions.create({ model: 'default-model', prompt: 'Say hello', max_tokens: 2000, stream: true });
+    const stream = await client.completions.create({
+      model: 'default-model',
+      prompt: 'Say hello',
+      max_tokens: 2000,
+      stream: true,
+    });
     for await (const _ of stream) stream.controller.abort();
     const after = await client.completions.create({ model: 'default-model', prompt: 'Say hello', max_tokens: 2 });
     expect(after.usage?.completion_tokens).toBe(2);
@@ -76,12 +99,21 @@ describe('the gateway', () => {
 });
 
 describe('flow headers without trust', () => {
-  /** One gateway before a server that keeps everything: what is beyond the seats waits, and what is beyond its band's limit is dropped. */
+  /**
+   * One gateway before a server that keeps everything: what is beyond the seats waits, and what is beyond its band's
+   * limit is dropped.
+   */
   async function dropped(...trust: string[]): Promise<number> {
-    const upstream = fork(fileURLToPath(new URL('model-server.mjs', gatewayFolder)), [], { execArgv: [], silent: true });
+    const upstream = fork(fileURLToPath(new URL('model-server.mjs', gatewayFolder)), [], {
+      execArgv: [],
+      silent: true,
+    });
     const listening = (child: ChildProcess): Promise<string> =>
       new Promise((resolve) =>
-        child.on('message', (message: { type: string; url: string }) => message.type === 'listening' && resolve(message.url)),
+        child.on(
+          'message',
+          (message: { type: string; url: string }) => message.type === 'listening' && resolve(message.url),
+        ),
       );
     const server = await listening(upstream);
     const gateway = fork(fileURLToPath(new URL('gateway.mjs', gatewayFolder)), ['--server', `s=${server}`, ...trust], {
@@ -108,7 +140,8 @@ describe('flow headers without trust', () => {
   }
 
   it('have no effect; with it they name the band', async () => {
-    // 15 run; the standard band holds 200 more, the best-effort one 20. How many of those are done in time depends on the machine.
+    // 15 run; the standard band holds 200 more, the best-effort one 20. How many of those are done in time depends on
+    // the machine.
     expect(await dropped()).toBe(0);
     expect(await dropped('--trust-flow-headers')).toBeGreaterThan(5);
   });

@@ -65,7 +65,16 @@ beforeAll(async () => {
     '@types/node': manifest.devDependencies['@types/node'],
   };
   await writeFile(join(consumer, 'package.json'), JSON.stringify({ private: true, dependencies }));
-  await run('npm', 'install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock', '--silent');
+  await run(
+    'npm',
+    'install',
+    '--prefer-offline',
+    '--ignore-scripts',
+    '--no-audit',
+    '--no-fund',
+    '--no-package-lock',
+    '--silent',
+  );
 });
 
 afterAll(() => rm(consumer, { recursive: true, force: true }));
@@ -73,9 +82,12 @@ afterAll(() => rm(consumer, { recursive: true, force: true }));
 describe('contents', () => {
   test('the tarball holds the build and the legal texts only', async () => {
     const names = await readdir(installed('.'));
-    expect(names).toEqual(expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json']));
+    expect(names).toEqual(
+      expect.arrayContaining(['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'dist', 'package.json']),
+    );
     const others = names.filter(
-      (name) => !['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json'].includes(name),
+      (name) =>
+        !['CHANGELOG.md', 'LICENSE', 'THIRD_PARTY_NOTICES.md', 'README.md', 'dist', 'package.json'].includes(name),
     );
     expect(others).toEqual([]);
   });
@@ -88,27 +100,35 @@ describe('contents', () => {
     expect(files.sort()).toEqual([...expected, 'cli.js', 'cli-commands.js'].sort());
   });
 
-  test.each(['js', 'cjs'])('every public class exists once among the .%s files, so that instanceof works', async (suffix) => {
-    const homes = new Map<string, string[]>();
-    for (const name of bundles) {
-      const source = await readFile(installed(`dist/${name}.${suffix}`), 'utf8');
-      // esbuild writes `var X = class _X` for a class that names itself.
-      const classes = new Set([...source.matchAll(/^(?:var (\w+) = class\b|class (\w+))/gm)].map((match) => match[1] ?? match[2] ?? ''));
-      for (const className of classes) homes.set(className, [...(homes.get(className) ?? []), name]);
-    }
-    expect(homes.get('FlowController')).toEqual(['index']);
-    expect(homes.get('FlowControlError')).toEqual(['index']);
-    const exported = await exportedNames();
-    const copied = [...homes].filter(([className, names]) => names.length > 1 && exported.has(className));
-    // The client loads nothing of the core, so it brings its own error, which is told by its brand.
-    expect(copied).toEqual([['FlowConfigError', ['index', 'client']]]);
-  });
+  test.each(['js', 'cjs'])(
+    'every public class exists once among the .%s files, so that instanceof works',
+    async (suffix) => {
+      const homes = new Map<string, string[]>();
+      for (const name of bundles) {
+        const source = await readFile(installed(`dist/${name}.${suffix}`), 'utf8');
+        // esbuild writes `var X = class _X` for a class that names itself.
+        const classes = new Set(
+          [...source.matchAll(/^(?:var (\w+) = class\b|class (\w+))/gm)].map((match) => match[1] ?? match[2] ?? ''),
+        );
+        for (const className of classes) homes.set(className, [...(homes.get(className) ?? []), name]);
+      }
+      expect(homes.get('FlowController')).toEqual(['index']);
+      expect(homes.get('FlowControlError')).toEqual(['index']);
+      const exported = await exportedNames();
+      const copied = [...homes].filter(([className, names]) => names.length > 1 && exported.has(className));
+      // The client loads nothing of the core, so it brings its own error, which is told by its brand.
+      expect(copied).toEqual([['FlowConfigError', ['index', 'client']]]);
+    },
+  );
 
   test('source maps bring their sources with them', async () => {
     const maps = (await readdir(installed('dist'))).filter((name) => name.endsWith('.map'));
     expect(maps.length).toBeGreaterThan(bundles.length);
     for (const name of maps) {
-      const { sources, sourcesContent } = JSON.parse(await readFile(installed(`dist/${name}`), 'utf8')) as Record<string, unknown[]>;
+      const { sources, sourcesContent } = JSON.parse(await readFile(installed(`dist/${name}`), 'utf8')) as Record<
+        string,
+        unknown[]
+      >;
       expect(
         sourcesContent?.filter((content) => typeof content === 'string'),
         name,
@@ -120,7 +140,11 @@ describe('contents', () => {
     const bare = new Set(builtinModules.filter((name) => !name.startsWith('node:')));
     for (const name of (await readdir(installed('dist'))).filter((each) => /\.c?js$/.test(each))) {
       const source = await readFile(installed(`dist/${name}`), 'utf8');
-      const loaded = [...source.matchAll(/^(?:import|export)\b[^'"\n]*["']([^"'\n]+)["'];?$|\b(?:require|import)\(["']([^"'\n]+)["']\)/gm)];
+      const loaded = [
+        ...source.matchAll(
+          /^(?:import|export)\b[^'"\n]*["']([^"'\n]+)["'];?$|\b(?:require|import)\(["']([^"'\n]+)["']\)/gm,
+        ),
+      ];
       expect(
         loaded.map(([, from, called]) => from ?? called).filter((module) => bare.has(module as string)),
         name,
@@ -140,7 +164,10 @@ describe('programs', () => {
 
   test('import and require load every subpath with the same exports', async () => {
     const print = 'console.log(JSON.stringify(loaded.map((module) => Object.keys(module).sort())))';
-    const esm = await runScript('all.mjs', `const loaded = await Promise.all(${names}.map((name) => import(name)));\n${print}`);
+    const esm = await runScript(
+      'all.mjs',
+      `const loaded = await Promise.all(${names}.map((name) => import(name)));\n${print}`,
+    );
     const cjs = await runScript('all.cjs', `const loaded = ${names}.map((name) => require(name));\n${print}`);
     expect(JSON.parse(esm)).toEqual(JSON.parse(cjs));
     expect((JSON.parse(esm) as string[][]).every((exported) => exported.length > 0)).toBe(true);
@@ -176,7 +203,10 @@ describe('programs', () => {
 
 describe('TypeScript', () => {
   const source = specifiers
-    .map((name, index) => `import * as module${index} from '${name}';\nexport const names${index} = Object.keys(module${index});\n`)
+    .map(
+      (name, index) =>
+        `import * as module${index} from '${name}';\nexport const names${index} = Object.keys(module${index});\n`,
+    )
     .join('');
 
   test.each([
@@ -188,8 +218,15 @@ describe('TypeScript', () => {
   });
 
   test('the core, the client and the middleware for Hono compile where only web types are known', async () => {
-    const web = { lib: ['ES2022', 'ESNext.Disposable', 'DOM'], types: [], module: 'esnext', moduleResolution: 'bundler' };
-    const source = ['', '/client', '/hono'].map((path, i) => `export * as module${i} from 'headgate${path}';\n`).join('');
+    const web = {
+      lib: ['ES2022', 'ESNext.Disposable', 'DOM'],
+      types: [],
+      module: 'esnext',
+      moduleResolution: 'bundler',
+    };
+    const source = ['', '/client', '/hono']
+      .map((path, i) => `export * as module${i} from 'headgate${path}';\n`)
+      .join('');
     await expect(typecheck('web.ts', source, { skipLibCheck: false, ...web })).resolves.toBeUndefined();
   });
 });
@@ -198,7 +235,9 @@ describe('declarations', () => {
   const ofNode = ['node', 'express', 'koa', 'fastify', 'undici', 'gateway'].map((name) => `headgate/${name}`);
 
   test('hold without Node’s types and without skipLibCheck, where the runtime need not be Node', async () => {
-    const portable = specifiers.filter((specifier) => !ofNode.includes(specifier) && specifier !== 'headgate/prometheus');
+    const portable = specifiers.filter(
+      (specifier) => !ofNode.includes(specifier) && specifier !== 'headgate/prometheus',
+    );
     expect(portable.length).toBeGreaterThan(6);
     const source = portable.map((specifier) => `import '${specifier}';`).join('\n');
     const options = {
@@ -229,7 +268,10 @@ describe('what the playground prints', () => {
       const scenario = scenarioText(settings);
       const sections = scenario.slice(scenario.search(/^plugins:/m));
       await writeFile(join(consumer, `${file}-scenario.yaml`), scenario);
-      await writeFile(join(consumer, `${file}.yaml`), `listen: { port: 0 }\nupstreams: [{ id: gpu-0, url: "http://gpu-0" }]\n${sections}`);
+      await writeFile(
+        join(consumer, `${file}.yaml`),
+        `listen: { port: 0 }\nupstreams: [{ id: gpu-0, url: "http://gpu-0" }]\n${sections}`,
+      );
     }
     const source = `
       import { readFileSync } from 'node:fs';
@@ -242,7 +284,10 @@ describe('what the playground prints', () => {
     expect(JSON.parse(await runScript('playground.mjs', source))).toEqual([]);
     const command = join(consumer, 'node_modules/.bin/headgate');
     const everything = files.find(({ name }) => name === 'everything')?.file;
-    expect(JSON.parse(await run(command, 'check', `${everything}.yaml`, '--json'))).toMatchObject({ kind: 'gateway file', faults: [] });
+    expect(JSON.parse(await run(command, 'check', `${everything}.yaml`, '--json'))).toMatchObject({
+      kind: 'gateway file',
+      faults: [],
+    });
     expect(await run(command, 'simulate', `${everything}-scenario.yaml`)).toContain('tenant');
   });
 });

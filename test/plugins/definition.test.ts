@@ -11,7 +11,10 @@ const holdback = definePlugin({
   kind: 'usageLimit',
   type: 'holdback',
   parameters: z.object({ ceiling: z.number().min(0).max(1), domain: z.enum(['rank', 'value']).default('rank') }),
-  create: ({ ceiling, domain }) => ({ type: `holdback by ${domain}`, computeLimits: (_s, _p, ceilings) => void ceilings.fill(ceiling) }),
+  create: ({ ceiling, domain }) => ({
+    type: `holdback by ${domain}`,
+    computeLimits: (_s, _p, ceilings) => void ceilings.fill(ceiling),
+  }),
 });
 
 function messageOf(action: () => unknown): string {
@@ -34,7 +37,12 @@ describe('a defined plugin', () => {
   });
 
   it('reads no parameters as empty ones', () => {
-    const plain = definePlugin({ kind: 'ordering', type: 'x', parameters: z.object({}), create: () => ({ type: 'x', compare: () => 0 }) });
+    const plain = definePlugin({
+      kind: 'ordering',
+      type: 'x',
+      parameters: z.object({}),
+      create: () => ({ type: 'x', compare: () => 0 }),
+    });
     expect(plain.create().type).toBe('x');
     expect(plain.create(null).type).toBe('x');
   });
@@ -49,10 +57,19 @@ describe('a defined plugin', () => {
   });
 
   it('keeps checks of a schema that it makes strict, and leaves a schema that catches the rest alone', () => {
-    const checked = z.object({ a: z.number(), b: z.number() }).refine(({ a, b }) => a < b, { path: ['b'], error: 'more than a' });
+    const checked = z
+      .object({ a: z.number(), b: z.number() })
+      .refine(({ a, b }) => a < b, { path: ['b'], error: 'more than a' });
     const plugin = (parameters: z.ZodType): Pick<typeof holdback, 'create'> =>
-      definePlugin({ kind: 'usageLimit', type: 'p', parameters, create: () => ({ type: 'p', computeLimits: () => undefined }) });
-    expect(messageOf(() => plugin(checked).create({ a: 2, b: 1 }))).toBe('p: parameters.b: expected more than a; got 1 (number)');
+      definePlugin({
+        kind: 'usageLimit',
+        type: 'p',
+        parameters,
+        create: () => ({ type: 'p', computeLimits: () => undefined }),
+      });
+    expect(messageOf(() => plugin(checked).create({ a: 2, b: 1 }))).toBe(
+      'p: parameters.b: expected more than a; got 1 (number)',
+    );
     expect(messageOf(() => plugin(z.looseObject({})).create({ anything: 1 }))).toBe('no error');
   });
 
@@ -73,8 +90,29 @@ describe('a defined plugin', () => {
       m: z.date(),
       n: z.custom(() => false),
     });
-    const input = { a: 0, b: 5, c: 'x', d: ['1', '2'], e: 'z', f: 8, g: 1.5, h: 1, i: { deep: 1 }, j: 'b', k: 4, l: 'x', m: 1, n: 1, o: 1 };
-    const plugin = definePlugin({ kind: 'ordering', type: 'p', parameters: foreign, create: () => ({ type: 'p', compare: () => 0 }) });
+    const input = {
+      a: 0,
+      b: 5,
+      c: 'x',
+      d: ['1', '2'],
+      e: 'z',
+      f: 8,
+      g: 1.5,
+      h: 1,
+      i: { deep: 1 },
+      j: 'b',
+      k: 4,
+      l: 'x',
+      m: 1,
+      n: 1,
+      o: 1,
+    };
+    const plugin = definePlugin({
+      kind: 'ordering',
+      type: 'p',
+      parameters: foreign,
+      create: () => ({ type: 'p', compare: () => 0 }),
+    });
     expect(messageOf(() => plugin.create(input)).split('\n  ')).toEqual([
       'p: 15 problems',
       'parameters.a: expected at least 1; got 0 (number)',

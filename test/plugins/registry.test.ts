@@ -127,15 +127,24 @@ describe('defaultRegistry', () => {
   });
 
   it.each<[string, object]>([
-    ['concurrency-detector', { concurrencyMode: 'hybrid', maxConcurrency: 50, maxTokenConcurrency: 5000, headroom: 0.2 }],
+    [
+      'concurrency-detector',
+      { concurrencyMode: 'hybrid', maxConcurrency: 50, maxTokenConcurrency: 5000, headroom: 0.2 },
+    ],
     ['concurrency-detector', { inFlightLoadProducerName: 'inflight-load-producer' }],
     ['concurrency-detector', { concurrencyMode: 'tokens', countIncoming: true }],
     ['scraped-concurrency-detector', { maxConcurrency: 64, ownDispatchWindow: '1s' }],
-    ['utilization-detector', { queueDepthThreshold: 5, kvCacheUtilThreshold: 0.8, metricsStalenessThreshold: '200ms', headroom: 2 }],
+    [
+      'utilization-detector',
+      { queueDepthThreshold: 5, kvCacheUtilThreshold: 0.8, metricsStalenessThreshold: '200ms', headroom: 2 },
+    ],
     ['utilization-detector', { stalenessPolicy: 'ignore' }],
     ['busy-threshold-detector', { activeDecodeBlocksThreshold: 0.85, activePrefillTokensThreshold: 10_000 }],
     ['busy-threshold-detector', { activePrefillTokensThresholdFrac: 1.5 }],
-    ['max-saturation-detector', { detectors: ['concurrency-detector'], stages: { 'concurrency-detector': ['decode'] } }],
+    [
+      'max-saturation-detector',
+      { detectors: ['concurrency-detector'], stages: { 'concurrency-detector': ['decode'] } },
+    ],
     ['mean-saturation-detector', { detectors: ['concurrency-detector', 'utilization-detector'] }],
     ['stage-aware-saturation-detector', { detector: 'concurrency-detector' }],
     ['stage-aware-saturation-detector', { prefill: 'concurrency-detector', decode: 'utilization-detector' }],
@@ -174,8 +183,16 @@ describe('defaultRegistry', () => {
     ['label-filter', { label: 'model', field: 'a', validValues: ['b'] }, 'parameters'],
     ['busy-threshold-detector', { activePrefillTokensThreshold: 1.5 }, 'parameters.activePrefillTokensThreshold'],
     ['max-saturation-detector', { detectors: [] }, 'parameters.detectors'],
-    ['max-saturation-detector', { detectors: ['concurrency-detector', 'fcfs-ordering-policy'] }, 'parameters.detectors[1]'],
-    ['max-saturation-detector', { detectors: ['concurrency-detector'], stages: { other: ['decode'] } }, 'parameters.stages.other'],
+    [
+      'max-saturation-detector',
+      { detectors: ['concurrency-detector', 'fcfs-ordering-policy'] },
+      'parameters.detectors[1]',
+    ],
+    [
+      'max-saturation-detector',
+      { detectors: ['concurrency-detector'], stages: { other: ['decode'] } },
+      'parameters.stages.other',
+    ],
     [
       'max-saturation-detector',
       { detectors: ['concurrency-detector'], stages: { 'concurrency-detector': [] } },
@@ -210,7 +227,12 @@ describe('PluginRegistry.add', () => {
   const oldest = definePlugin({ ...blueprintOf('oldest-first') });
 
   function blueprintOf(type: string): Parameters<typeof definePlugin<'ordering', object>>[0] {
-    return { kind: 'ordering', type, parameters: z.strictObject({}), create: () => ({ type, compare: (a, b) => a.sequence - b.sequence }) };
+    return {
+      kind: 'ordering',
+      type,
+      parameters: z.strictObject({}),
+      create: () => ({ type, compare: (a, b) => a.sequence - b.sequence }),
+    };
   }
 
   it('takes several at once', () => {

@@ -1,6 +1,7 @@
 /**
- * For each alert: series of one that is ill beside one that is well, when it must still be silent, and when it must fire for the ill one
- * alone. Alerts on figures that are what would have been in shadow mode must be silent for one in that mode, however ill it would be.
+ * For each alert: series of one that is ill beside one that is well, when it must still be silent, and when it must
+ * fire for the ill one alone. Alerts on figures that are what would have been in shadow mode must be silent for one in
+ * that mode, however ill it would be.
  */
 import { type Alert, alerts, alertsFile } from './dashboard.js';
 
@@ -23,13 +24,23 @@ function settled(pool: string, priority: number, outcome: string): string {
 }
 
 /** 100 observations a minute, of which `fast` are below the first bound. */
-function histogram(name: string, labels: string, bounds: readonly [string, string], fast: number): Record<string, string> {
+function histogram(
+  name: string,
+  labels: string,
+  bounds: readonly [string, string],
+  fast: number,
+): Record<string, string> {
   const bucket = (le: string): string => `${flow}${name}_bucket{${labels}, le="${le}"}`;
   return { [bucket(bounds[0])]: `0+${fast}`, [bucket(bounds[1])]: '0+100', [bucket('+Inf')]: '0+100' };
 }
 
 const cases: Readonly<Record<string, Case>> = {
-  HeadgateMetricsMissing: { series: {}, minutes: [4, 6], labels: {}, summary: 'No gateway reports flow control metrics' },
+  HeadgateMetricsMissing: {
+    series: {},
+    minutes: [4, 6],
+    labels: {},
+    summary: 'No gateway reports flow control metrics',
+  },
   HeadgateNoEndpoints: {
     series: { [`${flow}endpoints{${bad}}`]: '0+0', [`${flow}endpoints{${well}}`]: '3+0' },
     minutes: [1, 3],
@@ -84,9 +95,24 @@ const cases: Readonly<Record<string, Case>> = {
   },
   HeadgateQueueTimeHigh: {
     series: {
-      ...histogram('request_queue_duration_seconds', 'inference_pool="bad", priority="0", outcome="Dispatched"', ['10', '30'], 0),
-      ...histogram('request_queue_duration_seconds', 'inference_pool="well", priority="0", outcome="Dispatched"', ['10', '30'], 100),
-      ...histogram('request_queue_duration_seconds', 'inference_pool="well", priority="-10", outcome="Dispatched"', ['10', '30'], 0),
+      ...histogram(
+        'request_queue_duration_seconds',
+        'inference_pool="bad", priority="0", outcome="Dispatched"',
+        ['10', '30'],
+        0,
+      ),
+      ...histogram(
+        'request_queue_duration_seconds',
+        'inference_pool="well", priority="0", outcome="Dispatched"',
+        ['10', '30'],
+        100,
+      ),
+      ...histogram(
+        'request_queue_duration_seconds',
+        'inference_pool="well", priority="-10", outcome="Dispatched"',
+        ['10', '30'],
+        0,
+      ),
     },
     minutes: [9, 13],
     labels: { inference_pool: 'bad', priority: '0' },

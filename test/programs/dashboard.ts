@@ -15,13 +15,19 @@ export interface Panel {
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
   readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
   readonly datasource?: { readonly uid: string };
-  readonly targets?: readonly { readonly expr: string; readonly refId: string; readonly datasource: { readonly uid: string } }[];
+  readonly targets?: readonly {
+    readonly expr: string;
+    readonly refId: string;
+    readonly datasource: { readonly uid: string };
+  }[];
 }
 
 export interface Dashboard {
   readonly schemaVersion: number;
   readonly panels: readonly Panel[];
-  readonly templating: { readonly list: readonly { readonly name: string; readonly type: string; readonly definition?: string }[] };
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly type: string; readonly definition?: string }[];
+  };
 }
 
 export const dashboard: Dashboard = JSON.parse(readFileSync(new URL('headgate.json', folder), 'utf8'));
@@ -49,9 +55,14 @@ export interface Alert {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-export const alerts: readonly Alert[] = parse(readFileSync(alertsFile, 'utf8')).groups.flatMap(({ rules }: { rules: Alert[] }) => rules);
+export const alerts: readonly Alert[] = parse(readFileSync(alertsFile, 'utf8')).groups.flatMap(
+  ({ rules }: { rules: Alert[] }) => rules,
+);
 
-/** The series that an alert reads, but for the one that only gateways in shadow mode have: an alert itself has data only when something is wrong. */
+/**
+ * The series that an alert reads, but for the one that only gateways in shadow mode have: an alert itself has data only
+ * when something is wrong.
+ */
 export function selectorsOf({ expr }: Alert): string[] {
   return [...expr.matchAll(/(?:inference_extension|headgate|nodejs)_\w+(?:\{[^}]*\})?|\{__name__[^}]*\}/g)]
     .map(([selector]) => selector)

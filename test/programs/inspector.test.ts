@@ -50,7 +50,10 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     closers.push(() => context.close());
     const page = await context.newPage();
     const complaints: string[] = [];
-    page.on('console', (message) => void (['error', 'warning'].includes(message.type()) && complaints.push(message.text())));
+    page.on(
+      'console',
+      (message) => void (['error', 'warning'].includes(message.type()) && complaints.push(message.text())),
+    );
     page.on('pageerror', (error) => complaints.push(error.message));
     await page.goto(url);
     await frames(page, 1);
@@ -127,7 +130,9 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     const moment = calmMoment();
     const { url } = await serve(moment, { authorize: basicLogin({ password: 'open sesame' }) });
     const stranger = await browser.newContext();
-    const operator = await browser.newContext({ httpCredentials: { username: 'ops', password: 'open sesame', send: 'unauthorized' } });
+    const operator = await browser.newContext({
+      httpCredentials: { username: 'ops', password: 'open sesame', send: 'unauthorized' },
+    });
     closers.push(
       () => stranger.close(),
       () => operator.close(),
@@ -179,7 +184,14 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     expect(await rows.count()).toBe(2);
     expect(await rows.locator('th .name').allTextContents()).toEqual(['chat', 'a-model-server-with-a-long-name']);
     expect(await rows.locator('th .badge:visible').allTextContents()).toEqual(['lease over']);
-    expect(await rows.first().locator('td').allTextContents()).toEqual(['20', '18', '40', '64 requests', '16', '0.7 s']);
+    expect(await rows.first().locator('td').allTextContents()).toEqual([
+      '20',
+      '18',
+      '40',
+      '64 requests',
+      '16',
+      '0.7 s',
+    ]);
     expect(await page.locator('#shared-counts').textContent()).toBe(
       '4 replicas · engine answers in 1 ms · 2 of 10 calls missed · breaker open · engine began anew once · over the limit by an estimated 3 · 2 quotas drawn, 1 by an own part',
     );
@@ -206,7 +218,9 @@ describe.skipIf(chromiumPath === undefined)('the inspector in Chromium', () => {
     const { page, complaints } = await open(url);
     await frames(page, 3);
     expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(900);
-    await expect.poll(() => page.locator('.lane').nth(1).locator('.flows li').last().textContent()).toMatch(/9,992 other flows\s*9,992/);
+    await expect
+      .poll(() => page.locator('.lane').nth(1).locator('.flows li').last().textContent())
+      .toMatch(/9,992 other flows\s*9,992/);
     // Nothing moves but the clock: what a frame rewrites is the waits' times, not the page.
     const counted = await page.evaluate<number>(`(async () => {
       let elements = 0;

@@ -11,9 +11,14 @@ const roles: readonly string[] = ['decode', 'prefill', 'decode'];
 
 /** Twelve seats on three servers, short queues, and a fourth server that tells nothing about itself. */
 function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
-  const upstreams = servers.map(({ name, url }, index) => ({ id: name, url, labels: { 'llm-d.ai/role': roles[index] ?? 'decode' } }));
+  const upstreams = servers.map(({ name, url }, index) => ({
+    id: name,
+    url,
+    labels: { 'llm-d.ai/role': roles[index] ?? 'decode' },
+  }));
   const silent = { id: 'silent', url: 'http://127.0.0.1:9', metrics: 'none', labels: { 'llm-d.ai/role': 'decode' } };
-  const fairness = (priority: number): string => (priority === 0 ? 'program-aware-fairness' : 'round-robin-fairness-policy');
+  const fairness = (priority: number): string =>
+    priority === 0 ? 'program-aware-fairness' : 'round-robin-fairness-policy';
   return {
     listen: { port: 0 },
     admin: { port: 0 },
@@ -28,16 +33,23 @@ function fileOf(servers: readonly ModelServer[], maxRequests: number): object {
     plugins: [
       { type: 'round-robin-fairness-policy' },
       { type: 'program-aware-fairness' },
-      { type: 'utilization-detector', parameters: { queueDepthThreshold: 5, metricsStalenessThreshold: '2s', stalenessPolicy: 'ignore' } },
+      {
+        type: 'utilization-detector',
+        parameters: { queueDepthThreshold: 5, metricsStalenessThreshold: '2s', stalenessPolicy: 'ignore' },
+      },
       { type: 'concurrency-detector', parameters: { maxConcurrency: 4 } },
       {
         type: 'quota-detector',
-        parameters: { groups: [{ name: 'pool', quotas: [{ unit: 'requests', limit: 1e6, window: 'fixed' }], learn: false }] },
+        parameters: {
+          groups: [{ name: 'pool', quotas: [{ unit: 'requests', limit: 1e6, window: 'fixed' }], learn: false }],
+        },
       },
       { type: 'session-limit-detector', parameters: { by: 'fairnessId', maxSessions: 1000, inactivity: '1s' } },
       {
         type: 'max-saturation-detector',
-        parameters: { detectors: ['utilization-detector', 'concurrency-detector', 'quota-detector', 'session-limit-detector'] },
+        parameters: {
+          detectors: ['utilization-detector', 'concurrency-detector', 'quota-detector', 'session-limit-detector'],
+        },
       },
       { type: 'stage-aware-saturation-detector', parameters: { detector: 'max-saturation-detector' } },
     ],
@@ -116,7 +128,13 @@ export class LoadGenerator {
 
   send(tenant: string, objective: string, tokens: number, signal: AbortSignal | null = null): void {
     this.sent++;
-    const body = { model: 'default-model', prompt: 'x '.repeat(200), max_tokens: tokens, ignore_eos: true, stream: true };
+    const body = {
+      model: 'default-model',
+      prompt: 'x '.repeat(200),
+      max_tokens: tokens,
+      ignore_eos: true,
+      stream: true,
+    };
     const headers = {
       'content-type': 'application/json',
       authorization: 'Bearer sk-load',
@@ -146,7 +164,10 @@ export class LoadGenerator {
   }
 }
 
-/** Requests at a steady rate, whatever becomes of them: twice what the servers can bear, in all bands, from several tenants. */
+/**
+ * Requests at a steady rate, whatever becomes of them: twice what the servers can bear, in all bands, from several
+ * tenants.
+ */
 export async function overload(generator: LoadGenerator, seconds: number): Promise<void> {
   const senders = ['premium', 'standard', 'standard', 'batch', 'standard', 'batch'];
   for (let tick = 0; tick < seconds * 20; tick++) {

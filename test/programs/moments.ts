@@ -11,7 +11,20 @@ import {
 } from '../../src/index.js';
 import type { InspectedShares } from '../../src/observability/inspector/index.js';
 
-const tenants = ['acme', 'borealis', 'cobalt-labs', 'delta', 'ember', 'fjord', 'granite', 'harbor', 'iris', 'juniper', 'kestrel', 'lumen'];
+const tenants = [
+  'acme',
+  'borealis',
+  'cobalt-labs',
+  'delta',
+  'ember',
+  'fjord',
+  'granite',
+  'harbor',
+  'iris',
+  'juniper',
+  'kestrel',
+  'lumen',
+];
 
 function gateway(maxConcurrency: number): { flow: FlowController; pool: EndpointPool } {
   const pool = new EndpointPool();
@@ -38,7 +51,10 @@ interface Traffic {
 }
 
 /** Keeps a controller busy until `stop`, as a gateway would. The same requests in the same order each time. */
-function drive({ flow, pool }: { flow: FlowController; pool: EndpointPool }, { everyMs, workMs, burst }: Traffic): () => Promise<void> {
+function drive(
+  { flow, pool }: { flow: FlowController; pool: EndpointPool },
+  { everyMs, workMs, burst }: Traffic,
+): () => Promise<void> {
   let count = 0;
   const running = new Set<ReturnType<typeof setTimeout>>();
   async function one(): Promise<void> {
@@ -48,7 +64,10 @@ function drive({ flow, pool }: { flow: FlowController; pool: EndpointPool }, { e
       Math.min((number * 7 + (number >> 3)) % tenants.length, (number * 5 + (number >> 4)) % tenants.length)
     ] as string;
     const ttlMs = number % 9 === 0 ? workMs * 3 : undefined;
-    const outcome = await flow.enqueue({ byteSize: 2_000 + (number % 7) * 900, tokens: 300, ttlMs }, { fairnessId, priority });
+    const outcome = await flow.enqueue(
+      { byteSize: 2_000 + (number % 7) * 900, tokens: 300, ttlMs },
+      { fairnessId, priority },
+    );
     if (outcome.type !== 'Dispatched') return;
     const timer = setTimeout(
       () => {
@@ -134,7 +153,9 @@ const engine = {
   misses: 2,
   isBreakerOpen: true,
   latencyMs: 1,
-  problem: { message: 'pool "chat": the engine cannot be reached (connect ECONNREFUSED 10.0.0.9:6379): check that it runs' },
+  problem: {
+    message: 'pool "chat": the engine cannot be reached (connect ECONNREFUSED 10.0.0.9:6379): check that it runs',
+  },
 };
 
 /** A lease that holds, one that is over, and two quotas, one of which goes by this replica's own part. */

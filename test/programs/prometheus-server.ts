@@ -16,7 +16,8 @@ export const promtoolPath: string | undefined = prometheusPath && join(dirname(p
 
 /** Tests that are left out say so: `skipIf` alone is easily overlooked. */
 export function announceMissingPrometheus(): void {
-  if (prometheusPath === undefined) process.stderr.write('\nNOT RUN: no Prometheus server; `npm run test:programs` installs one\n');
+  if (prometheusPath === undefined)
+    process.stderr.write('\nNOT RUN: no Prometheus server; `npm run test:programs` installs one\n');
 }
 
 export interface Sample {
@@ -56,7 +57,11 @@ export class PrometheusServer {
       }),
     );
     const address = `127.0.0.1:${await freePort()}`;
-    const args = [`--config.file=${config}`, `--storage.tsdb.path=${join(folder, 'data')}`, `--web.listen-address=${address}`];
+    const args = [
+      `--config.file=${config}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--web.listen-address=${address}`,
+    ];
     const child = spawn(prometheusPath ?? 'prometheus', args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let log = '';
     child.stderr?.on('data', (chunk: Buffer) => {
@@ -75,7 +80,10 @@ export class PrometheusServer {
   /** What an expression says now. */
   async query(expression: string): Promise<Sample[]> {
     const { result } = await this.ask<{ result: Series[] }>('query', { query: expression });
-    return result.map(({ metric, value }) => ({ labels: metric, values: value === undefined ? [] : [Number(value[1])] }));
+    return result.map(({ metric, value }) => ({
+      labels: metric,
+      values: value === undefined ? [] : [Number(value[1])],
+    }));
   }
 
   /** What it said each second from one instant to another, in seconds since 1970. */
@@ -86,7 +94,10 @@ export class PrometheusServer {
       end: String(end),
       step: '1',
     });
-    return result.map(({ metric, values = [] }) => ({ labels: metric, values: values.map(([, value]) => Number(value)) }));
+    return result.map(({ metric, values = [] }) => ({
+      labels: metric,
+      values: values.map(([, value]) => Number(value)),
+    }));
   }
 
   /** The sum over all series of a metric; 0 when there are none. */
@@ -96,7 +107,10 @@ export class PrometheusServer {
   }
 
   async rules(): Promise<{ name: string; health: string; lastError?: string }[]> {
-    const { groups } = await this.ask<{ groups: { rules: { name: string; health: string; lastError?: string }[] }[] }>('rules', {});
+    const { groups } = await this.ask<{ groups: { rules: { name: string; health: string; lastError?: string }[] }[] }>(
+      'rules',
+      {},
+    );
     return groups.flatMap(({ rules }) => rules);
   }
 

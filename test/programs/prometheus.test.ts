@@ -1,4 +1,7 @@
-/** A real Prometheus server scrapes a real gateway under load: the dashboard and the alerts have data, and nothing is lost between client and server. */
+/**
+ * A real Prometheus server scrapes a real gateway under load: the dashboard and the alerts have data, and nothing is
+ * lost between client and server.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,12 +11,25 @@ import { startModelServer } from '../gateway/support/model-server.js';
 import { ruleTests } from './alert-cases.js';
 import { alerts, alertsFile, dashboard, panels, selectorsOf, variable, withVariables } from './dashboard.js';
 import { LoadGenerator, overload, startGatewayProcess } from './loaded-gateway.js';
-import { announceMissingPrometheus, eventually, PrometheusServer, prometheusPath, promtoolPath } from './prometheus-server.js';
+import {
+  announceMissingPrometheus,
+  eventually,
+  PrometheusServer,
+  prometheusPath,
+  promtoolPath,
+} from './prometheus-server.js';
 
 const flow = 'inference_extension_flow_control';
 /** The metrics of llm-d's flow control document with their labels. */
 const documented: Readonly<Record<string, readonly string[]>> = {
-  request_queue_duration_seconds_count: ['fairness_id', 'priority', 'inference_pool', 'outcome', 'model_name', 'target_model_name'],
+  request_queue_duration_seconds_count: [
+    'fairness_id',
+    'priority',
+    'inference_pool',
+    'outcome',
+    'model_name',
+    'target_model_name',
+  ],
   queue_size: ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'],
   queue_bytes: ['fairness_id', 'priority', 'inference_pool', 'model_name', 'target_model_name'],
   dispatch_cycle_duration_seconds_count: [],
@@ -35,7 +51,11 @@ const mayBeZero = [
 announceMissingPrometheus();
 
 function promtool(args: readonly string[], input?: string): string {
-  return execFileSync(promtoolPath ?? 'promtool', args, { encoding: 'utf8', stdio: 'pipe', ...(input !== undefined && { input }) });
+  return execFileSync(promtoolPath ?? 'promtool', args, {
+    encoding: 'utf8',
+    stdio: 'pipe',
+    ...(input !== undefined && { input }),
+  });
 }
 
 describe('the dashboard', () => {
@@ -101,13 +121,16 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     for (let index = 0; index < 8; index++) generator.send('impatient', 'batch', 10, impatient.signal);
     const waiting = async (tenant: string): Promise<number> => {
       const text = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
-      const lines = text.split('\n').filter((line) => line.startsWith(`${flow}_queue_size`) && line.includes(`"${tenant}"`));
+      const lines = text
+        .split('\n')
+        .filter((line) => line.startsWith(`${flow}_queue_size`) && line.includes(`"${tenant}"`));
       return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     };
     await eventually(() => 'the impatient wait', async () => (await waiting('impatient')) === 8, 5_000); // biome-ignore format: one question
     impatient.abort();
 
-    // A server dies under its requests, and comes back elsewhere under its name; then there is none for a while; then other limits apply.
+    // A server dies under its requests, and comes back elsewhere under its name; then there is none for a while; then
+    // other limits apply.
     servers[2]?.child.kill('SIGKILL');
     servers[2] = await startModelServer('c');
     await gateway.reload(servers);
@@ -130,11 +153,15 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     expect(await prometheus.sum(`${flow}_queue_size`)).toBe(0);
     expect(await prometheus.sum(`${flow}_queue_bytes`)).toBe(0);
     expect(await prometheus.sum(`${flow}_in_flight_requests`)).toBe(0);
-    expect(await prometheus.sum(`${flow}_revocations_total`)).toBe(await prometheus.sum(`${flow}_revocations_issued_total`));
+    expect(await prometheus.sum(`${flow}_revocations_total`)).toBe(
+      await prometheus.sum(`${flow}_revocations_issued_total`),
+    );
     expect(await prometheus.sum(`${total}{outcome="EvictedContextCancelled"}`)).toBe(8);
     const outcome = async (name: string): Promise<number> => prometheus.sum(`${total}{outcome="${name}"}`);
-    for (const name of ['Dispatched', 'RejectedCapacity', 'EvictedTTL']) expect(await outcome(name), name).toBeGreaterThan(0);
-    // What the clients say: the drops are those whose answer names a reason, but for the evicted ones, which had been dispatched.
+    for (const name of ['Dispatched', 'RejectedCapacity', 'EvictedTTL'])
+      expect(await outcome(name), name).toBeGreaterThan(0);
+    // What the clients say: the drops are those whose answer names a reason, but for the evicted ones, which had been
+    // dispatched.
     const dropped = received.filter(({ reason }) => reason !== null && !reason.startsWith('evicted')).length;
     expect(await prometheus.sum(`${total}{outcome!~"Dispatched|EvictedContextCancelled"}`)).toBe(dropped);
     expect(received.filter(({ isWhole }) => isWhole).length).toBeLessThanOrEqual(await outcome('Dispatched'));
@@ -151,7 +178,9 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     const empty: string[] = [];
     for (const { title, targets = [] } of panels) {
       for (const { expr, refId } of targets) {
-        const values = (await prometheus.queryRange(withVariables(expr, '5s'), startedAt, endedAt)).flatMap((sample) => sample.values);
+        const values = (await prometheus.queryRange(withVariables(expr, '5s'), startedAt, endedAt)).flatMap(
+          (sample) => sample.values,
+        );
         const numbers = values.filter((value) => Number.isFinite(value));
         const isEnough = mayBeZero.includes(title) ? numbers.length > 0 : numbers.some((value) => value > 0);
         if (!isEnough) empty.push(`${title} ${refId}: ${expr}`);
@@ -161,7 +190,8 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     for (const { definition } of dashboard.templating.list.filter(({ type }) => type === 'query')) {
       const [, metric = '', label = ''] = /^label_values\((\S+), (\w+)\)$/.exec(definition ?? '') ?? [];
       const series = await prometheus.query(withVariables(metric, '5s'));
-      if (!series.some(({ labels }) => label in labels) && label !== 'inference_pool') empty.push(`variable ${definition}`);
+      if (!series.some(({ labels }) => label in labels) && label !== 'inference_pool')
+        empty.push(`variable ${definition}`);
     }
     for (const alert of alerts) {
       await prometheus.query(alert.expr);
@@ -170,6 +200,8 @@ describe.skipIf(prometheusPath === undefined)('Prometheus', () => {
     }
     expect(empty).toEqual([]);
     expect((await prometheus.rules()).filter(({ health }) => health !== 'ok')).toEqual([]);
-    console.log(`${generator.sent} requests sent, as many in Prometheus; ${panels.length} panels and ${alerts.length} alerts have data`);
+    console.log(
+      `${generator.sent} requests sent, as many in Prometheus; ${panels.length} panels and ${alerts.length} alerts have data`,
+    );
   }, 120_000);
 });

@@ -1,4 +1,7 @@
-/** The simulator's page of charts in a real browser: it asks for nothing, fits wide and narrow screens, and its charts can be read. */
+/**
+ * The simulator's page of charts in a real browser: it asks for nothing, fits wide and narrow screens, and its charts
+ * can be read.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Browser, Page } from 'playwright-core';

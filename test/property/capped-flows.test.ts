@@ -1,6 +1,6 @@
 /**
- * Random histories of flows, some of which are at their caps: whoever is below its cap gets its turns as if the others were not there, a cap
- * is never exceeded, and nothing waits that could go.
+ * Random histories of flows, some of which are at their caps: whoever is below its cap gets its turns as if the others
+ * were not there, a cap is never exceeded, and nothing waits that could go.
  */
 import { describe, expect, it } from 'vitest';
 import {
@@ -27,7 +27,13 @@ interface Play {
 }
 
 /** All flows keep requests waiting, and leases end at random. */
-function play(seed: number, fairness: FairnessPolicy, flows: Record<string, FlowSettings>, who: readonly string[], seats: number): Play {
+function play(
+  seed: number,
+  fairness: FairnessPolicy,
+  flows: Record<string, FlowSettings>,
+  who: readonly string[],
+  seats: number,
+): Play {
   const random = new Random(seed);
   const flow = new FlowController({
     clock: new ManualClock(),
@@ -44,9 +50,11 @@ function play(seed: number, fairness: FairnessPolicy, flows: Record<string, Flow
     running.push(lease);
     load.set(lease.fairnessId, (load.get(lease.fairnessId) ?? 0) + 1);
     const cap = flows[lease.fairnessId]?.maxInFlight;
-    if (typeof cap === 'number' && (load.get(lease.fairnessId) ?? 0) > cap) violations.push(`${lease.fairnessId} is above its cap`);
+    if (typeof cap === 'number' && (load.get(lease.fairnessId) ?? 0) > cap)
+      violations.push(`${lease.fairnessId} is above its cap`);
   });
-  for (let i = 0; i < 120; i++) for (const fairnessId of who) void flow.enqueue({ byteSize: 1 }, { fairnessId, priority: 0 });
+  for (let i = 0; i < 120; i++)
+    for (const fairnessId of who) void flow.enqueue({ byteSize: 1 }, { fairnessId, priority: 0 });
   for (let i = 0; i < 150; i++) {
     const index = random.int(running.length);
     const [lease] = running.splice(index, 1);
@@ -56,7 +64,8 @@ function play(seed: number, fairness: FairnessPolicy, flows: Record<string, Flow
     violations.push(...audit(flow).violations);
     const { waiting, inFlight } = flow.stats();
     const atCap = flow.figures().bands[0]?.waitingAtCap ?? 0;
-    if (waiting > atCap && inFlight < seats) violations.push(`${waiting - atCap} wait beside ${seats - inFlight} free seats`);
+    if (waiting > atCap && inFlight < seats)
+      violations.push(`${waiting - atCap} wait beside ${seats - inFlight} free seats`);
   }
   return { order, violations };
 }
@@ -66,7 +75,13 @@ function only(order: readonly string[], who: readonly string[]): string[] {
 }
 
 /** How far two counts of turns for their weights come apart over any stretch of the order. */
-function widestGap(order: readonly string[], one: string, weightOfOne: number, other: string, weightOfOther: number): number {
+function widestGap(
+  order: readonly string[],
+  one: string,
+  weightOfOne: number,
+  other: string,
+  weightOfOther: number,
+): number {
   let [difference, least, most, widest] = [0, 0, 0, 0];
   for (const who of order) {
     if (who === one) difference += 1 / weightOfOne;
@@ -87,21 +102,25 @@ const policies: readonly [string, () => FairnessPolicy][] = [
 ];
 
 describe.each(policies)('under %s', (_, fairness) => {
-  // Where rounds begin depends on how many went before there was a queue: deficit round robin has the same turns, rotated.
-  it.runIf(fairness !== deficitRoundRobin)('flows below their caps have the very turns that they have without the capped ones', () => {
-    for (let seed = 1; seed <= 12; seed++) {
-      const random = new Random(seed);
-      const seats = 6 + random.int(10);
-      const flows = Object.fromEntries(capped.map((id) => [id, { maxInFlight: 1 + random.int(2) }]));
-      const { order, violations } = play(seed, fairness(), flows, [...free, ...capped], seats);
-      expect(violations, `seed ${seed}`).toEqual([]);
-      const turns = only(order, free);
-      expect(turns.length, `seed ${seed}`).toBeGreaterThan(20);
-      const alone = only(play(seed, fairness(), {}, free, seats).order, free);
-      const length = Math.min(turns.length, alone.length);
-      expect(turns.slice(0, length), `seed ${seed}`).toEqual(alone.slice(0, length));
-    }
-  });
+  // Where rounds begin depends on how many went before there was a queue: deficit round robin has the same turns,
+  // rotated.
+  it.runIf(fairness !== deficitRoundRobin)(
+    'flows below their caps have the very turns that they have without the capped ones',
+    () => {
+      for (let seed = 1; seed <= 12; seed++) {
+        const random = new Random(seed);
+        const seats = 6 + random.int(10);
+        const flows = Object.fromEntries(capped.map((id) => [id, { maxInFlight: 1 + random.int(2) }]));
+        const { order, violations } = play(seed, fairness(), flows, [...free, ...capped], seats);
+        expect(violations, `seed ${seed}`).toEqual([]);
+        const turns = only(order, free);
+        expect(turns.length, `seed ${seed}`).toBeGreaterThan(20);
+        const alone = only(play(seed, fairness(), {}, free, seats).order, free);
+        const length = Math.min(turns.length, alone.length);
+        expect(turns.slice(0, length), `seed ${seed}`).toEqual(alone.slice(0, length));
+      }
+    },
+  );
 
   it('flows below their caps have their shares by weight, over every stretch', () => {
     for (let seed = 1; seed <= 12; seed++) {

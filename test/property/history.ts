@@ -17,7 +17,10 @@ const longest = 90;
 /** The history of a seed; `hasNonsense`: with plugins that break their contracts. */
 export function historyOf(seed: number, hasNonsense = false): History {
   const random = new Random(seed);
-  const steps = Array.from({ length: 1 + random.int(longest) }, () => ({ kind: random.pick(stepKinds), salt: random.int(2 ** 31) }));
+  const steps = Array.from({ length: 1 + random.int(longest) }, () => ({
+    kind: random.pick(stepKinds),
+    salt: random.int(2 ** 31),
+  }));
   return { seed: random.int(2 ** 31), hasNonsense, steps };
 }
 
@@ -37,7 +40,10 @@ export async function play({ seed, hasNonsense, steps }: History): Promise<Breac
   }
 }
 
-/** A smaller history that breaks too, found by leaving out ever smaller stretches. Plays the history at most `tries` times. */
+/**
+ * A smaller history that breaks too, found by leaving out ever smaller stretches. Plays the history at most `tries`
+ * times.
+ */
 export async function shrink(history: History, breach: Breach, tries = 500): Promise<History> {
   let smallest: History = { ...history, steps: history.steps.slice(0, breach.atStep + 1) };
   for (let size = Math.ceil(smallest.steps.length / 2); size >= 1 && tries > 0; ) {
@@ -51,7 +57,8 @@ export async function shrink(history: History, breach: Breach, tries = 500): Pro
         isSmaller = true;
       }
     }
-    if (!isSmaller || size > smallest.steps.length) size = size === 1 ? 0 : Math.floor(Math.min(size, smallest.steps.length) / 2);
+    if (!isSmaller || size > smallest.steps.length)
+      size = size === 1 ? 0 : Math.floor(Math.min(size, smallest.steps.length) / 2);
   }
   return smallest;
 }

@@ -66,8 +66,10 @@ interface Seat {
 /** The built-in orders once more, in plain words. */
 const orders: Readonly<Record<string, (a: ItemView, b: ItemView) => number>> = {
   'fcfs-ordering-policy': () => 0,
-  'edf-ordering-policy': (a, b) => less(a.enqueuedAtMs + a.ttlMs, b.enqueuedAtMs + b.ttlMs) || less(a.enqueuedAtMs, b.enqueuedAtMs),
-  'slo-deadline-ordering-policy': (a, b) => less(a.ttftDeadlineAtMs, b.ttftDeadlineAtMs) || less(a.receivedAtMs, b.receivedAtMs),
+  'edf-ordering-policy': (a, b) =>
+    less(a.enqueuedAtMs + a.ttlMs, b.enqueuedAtMs + b.ttlMs) || less(a.enqueuedAtMs, b.enqueuedAtMs),
+  'slo-deadline-ordering-policy': (a, b) =>
+    less(a.ttftDeadlineAtMs, b.ttftDeadlineAtMs) || less(a.receivedAtMs, b.receivedAtMs),
 };
 
 function less(a: number, b: number): number {
@@ -179,7 +181,10 @@ export class Host {
   /** Nobody loses a place to a newcomer that gets none. */
   private expectNeeded({ state }: Ticket, displacedBefore: number): void {
     const isIn = state === 'waiting' || state === 'dispatched';
-    this.expect(isIn || this.isMeddledWith || this.displaced === displacedBefore, `displaced for a newcomer that is ${state}`);
+    this.expect(
+      isIn || this.isMeddledWith || this.displaced === displacedBefore,
+      `displaced for a newcomer that is ${state}`,
+    );
   }
 
   requeue(lease: Lease): void {
@@ -188,8 +193,10 @@ export class Host {
     const mayRequeue = lease.isEvicted && !lease.isReleased;
     const ticket = mayRequeue ? this.open(before.request, before.key, false, true) : undefined;
     void lease.requeue().then(
-      (outcome) => (ticket === undefined ? this.fail('a lease was put back that must not be') : this.answered(ticket, outcome)),
-      (error: unknown) => this.expect(ticket === undefined && error instanceof FlowConfigError, `requeue refused: ${String(error)}`),
+      (outcome) =>
+        ticket === undefined ? this.fail('a lease was put back that must not be') : this.answered(ticket, outcome),
+      (error: unknown) =>
+        this.expect(ticket === undefined && error instanceof FlowConfigError, `requeue refused: ${String(error)}`),
     );
   }
 
@@ -200,7 +207,8 @@ export class Host {
   bind(lease: Lease, endpoint: EndpointView): void {
     const before = lease.endpoint;
     lease.bind(endpoint);
-    if (before !== endpoint) this.seats.set(lease, { seatedAtMs: this.clock.now(), isUnsampled: endpoint.metrics !== undefined });
+    if (before !== endpoint)
+      this.seats.set(lease, { seatedAtMs: this.clock.now(), isUnsampled: endpoint.metrics !== undefined });
   }
 
   close(drainMs: number): void {
@@ -264,7 +272,10 @@ export class Host {
       this.expectTurnOf(ticket, item);
       if (ticket.state === 'waiting') this.expectRounds(item);
       if (ticket.state === 'handed in') this.expectFit(ticket);
-      this.expect(this.isTimeOdd || queuedMs === this.clock.now() - item.enqueuedAtMs, `dispatched after ${queuedMs} ms`);
+      this.expect(
+        this.isTimeOdd || queuedMs === this.clock.now() - item.enqueuedAtMs,
+        `dispatched after ${queuedMs} ms`,
+      );
       this.expect(
         lease.endpoint === endpoint && (this.pool === undefined) === (endpoint === undefined),
         'the wrong endpoint was announced',
@@ -314,7 +325,10 @@ export class Host {
 
   private ticketOf(request: unknown, event: string, ...states: Ticket['state'][]): Ticket | undefined {
     const ticket = this.ticketFor.get(request as TestRequest);
-    this.expect(ticket !== undefined && states.includes(ticket.state), `${event} came to a request that is ${ticket?.state ?? 'unknown'}`);
+    this.expect(
+      ticket !== undefined && states.includes(ticket.state),
+      `${event} came to a request that is ${ticket?.state ?? 'unknown'}`,
+    );
     return ticket;
   }
 
@@ -333,11 +347,15 @@ export class Host {
     const gone = this.displacedLast.splice(0);
     for (const { victim, isOwn } of gone) {
       const { priority } = victim.key;
-      this.expect(isOwn ? priority === key.priority : priority < key.priority, `priority ${priority} left for ${key.priority}`);
+      this.expect(
+        isOwn ? priority === key.priority : priority < key.priority,
+        `priority ${priority} left for ${key.priority}`,
+      );
     }
     const last = gone.filter(({ isOwn }) => isOwn).at(-1);
     if (last === undefined || mine === undefined) return;
-    // By then the newcomer's flow counts it, and the victim's flow has lost the last one only: before, it must have stood higher.
+    // By then the newcomer's flow counts it, and the victim's flow has lost the last one only: before, it must have
+    // stood higher.
     const { flow, victim } = last;
     const before = (flow.waiting + 1) / flow.weight;
     const bytesBefore = (flow.waitingBytes + victim.request.byteSize) / flow.weight;
@@ -351,15 +369,20 @@ export class Host {
     if (band === undefined) return this.fail(`no band for priority ${key.priority}`);
     const inBand = [...this.waiting].filter((other) => other.key.priority === key.priority);
     const flow = Reflect.get(item, 'flow') as unknown;
-    const inFlow = flow === undefined ? [] : inBand.filter((other) => Reflect.get(other.item as object, 'flow') === flow);
-    const bytes = (tickets: Iterable<Ticket>): number => [...tickets].reduce((sum, other) => sum + other.request.byteSize, 0);
+    const inFlow =
+      flow === undefined ? [] : inBand.filter((other) => Reflect.get(other.item as object, 'flow') === flow);
+    const bytes = (tickets: Iterable<Ticket>): number =>
+      [...tickets].reduce((sum, other) => sum + other.request.byteSize, 0);
     const { limits } = optionsOf(this.flow);
     for (const [scope, waiting, { maxRequests, maxBytes }] of [
       ['global', [...this.waiting], limits],
       ['band', inBand, band.settings.limits],
       ['flow', inFlow, optionsOf(this.flow).flows.get(key.fairnessId)?.limits ?? band.settings.flowLimits],
     ] as const) {
-      this.expect(waiting.length + 1 <= maxRequests, `${scope}: let in as number ${waiting.length + 1} of ${maxRequests}`);
+      this.expect(
+        waiting.length + 1 <= maxRequests,
+        `${scope}: let in as number ${waiting.length + 1} of ${maxRequests}`,
+      );
       this.expect(
         bytes(waiting) + request.byteSize <= maxBytes,
         `${scope}: let in ${request.byteSize} B to ${bytes(waiting)} of ${maxBytes}`,
@@ -375,7 +398,8 @@ export class Host {
     const hasCaps = dispatcherOf(this.flow).caps !== undefined;
     for (const other of this.isStrict && isExact && !hasCaps ? this.waiting : []) {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
-      if (overtaken) this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
+      if (overtaken)
+        this.fail(`priority ${priority}${waited ? '' : ' (never waited)'} overtook priority ${other.key.priority}`);
     }
     const settings = dispatcherOf(this.flow).backlog.bands.get(priority)?.settings;
     const order = orders[settings?.ordering.type ?? ''];
@@ -389,7 +413,11 @@ export class Host {
       // Where flows are held back, first requests of one class keep their order.
       if (!isOwn && hasCaps) continue;
       const isFree = !isExact && !isOwn;
-      if (isFree && (this.gate.saturation === undefined || otherFlow.head !== other || classOf(other) !== classOf(item))) continue;
+      if (
+        isFree &&
+        (this.gate.saturation === undefined || otherFlow.head !== other || classOf(other) !== classOf(item))
+      )
+        continue;
       const before = order(other, item) || other.sequence - item.sequence;
       if (before < 0) this.fail(`${settings.ordering.type}: ${item.sequence} overtook ${other.sequence}`);
     }
@@ -404,7 +432,10 @@ export class Host {
     if (fault !== undefined) this.fail(fault);
   }
 
-  /** How late a request may end at most: where a turn shares a reading of the clock, its deadline lies up to 1 ms after it. */
+  /**
+   * How late a request may end at most: where a turn shares a reading of the clock, its deadline lies up to 1 ms after
+   * it.
+   */
   private get latestMs(): number {
     return this.clock.nextTurn === undefined ? 0 : 1;
   }
@@ -417,7 +448,9 @@ export class Host {
   /** Bands go strictly by priority. A share of a template counts before any band is made from it. */
   private get isStrict(): boolean {
     const { bandOrder, bands, defaultBand, defaultNegativeBand } = optionsOf(this.flow);
-    return bandOrder === strictOrder && [...bands, defaultBand, defaultNegativeBand].every(({ minShare }) => minShare === 0);
+    return (
+      bandOrder === strictOrder && [...bands, defaultBand, defaultNegativeBand].every(({ minShare }) => minShare === 0)
+    );
   }
 
   /** Dropped: there must have been a reason, the one that is told. */
@@ -433,30 +466,50 @@ export class Host {
         const { limit } = drop;
         if (drop.reason === 'refused') return this.expect(drop.policy !== undefined, 'refused by nobody');
         if (drop.reason === 'no-endpoints') return this.expectUnserved(request);
-        this.expect((drop.type === 'RejectedNoEndpoints') === this.isPoolEmpty, `${drop.type} while isPoolEmpty is ${this.isPoolEmpty}`);
+        this.expect(
+          (drop.type === 'RejectedNoEndpoints') === this.isPoolEmpty,
+          `${drop.type} while isPoolEmpty is ${this.isPoolEmpty}`,
+        );
         if (limit === undefined) return this.expect(drop.reason === 'max-bands', `${drop.reason} names no limit`);
         const add = limit.resource === 'bytes' ? request.byteSize : 1;
-        this.expect(drop.reason === `${limit.scope}-max-${limit.resource}`, `${drop.reason} tells of ${limit.scope} ${limit.resource}`);
-        return this.expect(limit.used + add > limit.max, `${drop.reason}: ${limit.used} + ${add} fits into ${limit.max}`);
+        this.expect(
+          drop.reason === `${limit.scope}-max-${limit.resource}`,
+          `${drop.reason} tells of ${limit.scope} ${limit.resource}`,
+        );
+        return this.expect(
+          limit.used + add > limit.max,
+          `${drop.reason}: ${limit.used} + ${add} fits into ${limit.max}`,
+        );
       }
       case 'EvictedTTL':
       case 'EvictedNoEndpoints': {
         // A request that no member serves goes at once, also while no member can be had.
         const hasMembers = (this.pool?.endpoints.length ?? 0) > 0;
-        if (drop.type === 'EvictedNoEndpoints' && (!this.isPoolEmpty || (hasMembers && (this.isMeddledWith || !this.isServed(request))))) {
+        if (
+          drop.type === 'EvictedNoEndpoints' &&
+          (!this.isPoolEmpty || (hasMembers && (this.isMeddledWith || !this.isServed(request))))
+        ) {
           return this.expectUnserved(request);
         }
         const lateMs = nowMs - this.deadlineOf(ticket);
-        const isDue = (lateMs >= 0 && lateMs <= this.latestMs) || (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
+        const isDue =
+          (lateMs >= 0 && lateMs <= this.latestMs) ||
+          (this.reconfiguredAtMs === nowMs && this.deadlineOf(ticket) < nowMs);
         this.expect(isDue || this.isTimeOdd, `${drop.type} at ${nowMs}, due at ${this.deadlineOf(ticket)}`);
-        return this.expect((drop.type === 'EvictedNoEndpoints') === this.isPoolEmpty, `${drop.type} in the wrong regime`);
+        return this.expect(
+          (drop.type === 'EvictedNoEndpoints') === this.isPoolEmpty,
+          `${drop.type} in the wrong regime`,
+        );
       }
       case 'EvictedContextCancelled':
         return this.expect(request.signal?.aborted === true, 'cancelled without an abort');
       case 'EvictedOther':
         if (drop.reason === 'displaced') return this.expectDisplaced(ticket, drop);
         if (drop.reason === 'evicted') return this.expect(ticket.isRequeued, 'dropped as evicted, and never ran');
-        return this.expect(this.closedAtMs <= nowMs || (this.isTimeOdd && this.isClosing), 'evicted although nobody closed');
+        return this.expect(
+          this.closedAtMs <= nowMs || (this.isTimeOdd && this.isClosing),
+          'evicted although nobody closed',
+        );
       case 'RejectedOther':
         return this.expect(
           drop.reason === 'cancelled' ? request.signal?.aborted === true : this.closedAtMs < Number.POSITIVE_INFINITY,
@@ -468,7 +521,10 @@ export class Host {
   /** Nobody in the pool may take it. */
   private expectUnserved(request: TestRequest): void {
     const hasMembers = (this.pool?.endpoints.length ?? 0) > 0;
-    this.expect(this.isMeddledWith || (hasMembers && !this.isServed(request)), 'dropped for want of endpoints, and there are some');
+    this.expect(
+      this.isMeddledWith || (hasMembers && !this.isServed(request)),
+      'dropped for want of endpoints, and there are some',
+    );
   }
 
   /** A member of the pool may take it, be it available or not. */
@@ -481,13 +537,17 @@ export class Host {
     if (optionsOf(this.flow).overflow === 'fair') {
       const flow = Reflect.get(victim.item ?? {}, 'flow') as FlowView;
       for (const { item, request } of this.waiting) {
-        const isNewer = Reflect.get(item ?? {}, 'flow') === flow && (item?.sequence ?? 0) > (victim.item?.sequence ?? 0);
+        const isNewer =
+          Reflect.get(item ?? {}, 'flow') === flow && (item?.sequence ?? 0) > (victim.item?.sequence ?? 0);
         if (isNewer && request.byteSize > 0) this.fail('displaced an older request of a flow than it must');
       }
       this.displacedLast.push({ victim, flow, isOwn: limit !== undefined });
       return;
     }
-    this.expect(optionsOf(this.flow).overflow === 'displace' && victim.key.priority < 0, 'displaced though it need not leave');
+    this.expect(
+      optionsOf(this.flow).overflow === 'displace' && victim.key.priority < 0,
+      'displaced though it need not leave',
+    );
     for (const { key, item } of this.waiting) {
       if (key.priority < victim.key.priority) this.fail(`displaced ${victim.key.priority} before ${key.priority}`);
       const isNewer = key.priority === victim.key.priority && (item?.sequence ?? 0) > (victim.item?.sequence ?? 0);
@@ -499,13 +559,19 @@ export class Host {
     if (item === undefined) return Number.NaN;
     const budget = this.isPoolEmpty ? optionsOf(this.flow).noEndpointRequestTtlMs : item.ttlMs;
     const noEndpointRequestTtlMs = optionsOf(this.flow).noEndpointRequestTtlMs;
-    const most = waitingSinceMs < this.flippedAtMs ? waitingSinceMs + noEndpointRequestTtlMs + item.ttlMs : Number.POSITIVE_INFINITY;
+    const most =
+      waitingSinceMs < this.flippedAtMs
+        ? waitingSinceMs + noEndpointRequestTtlMs + item.ttlMs
+        : Number.POSITIVE_INFINITY;
     return Math.min(Math.max(waitingSinceMs, this.flippedAtMs) + budget, most);
   }
 
   // The comparison.
 
-  /** Timers that the controller must have set, no more and no less; with eviction there may be one more, for the victims. */
+  /**
+   * Timers that the controller must have set, no more and no less; with eviction there may be one more, for the
+   * victims.
+   */
   get expectedTimers(): [least: number, most: number] {
     if (this.waiting.size === 0) return [0, 0];
     const isDraining = this.closedAtMs < Number.POSITIVE_INFINITY;
@@ -518,7 +584,9 @@ export class Host {
     return [least, (hasVictims || hasMarks) && !looksAgain ? least + 1 : least];
   }
 
-  /** After a step: the books against what the controller says. Every promise that is settled has been answered by now. */
+  /**
+   * After a step: the books against what the controller says. Every promise that is settled has been answered by now.
+   */
   compare(): void {
     const { flow, waiting } = this;
     const { stats, bands, endpoints } = flow.snapshot();
@@ -563,7 +631,10 @@ export class Host {
       );
       const mine = [...waiting].filter(({ key }) => key.priority === band.priority);
       this.same(`waiting in ${band.priority}`, band.waiting, mine.length);
-      this.expect(band.waiting >= 0 && band.activeFlows.every((active) => active.waiting > 0), `band ${band.priority} lists an idle flow`);
+      this.expect(
+        band.waiting >= 0 && band.activeFlows.every((active) => active.waiting > 0),
+        `band ${band.priority} lists an idle flow`,
+      );
     }
     this.same('in flight', stats.inFlight, held.length);
     this.same(
@@ -588,7 +659,10 @@ export class Host {
       const isShared = name.startsWith('\u0000');
       if (item !== undefined && !isShared) this.same('its flow', name, flowName(flow, item, classOf(item)));
     }
-    this.expect(this.closedAtMs > this.clock.now() || this.isTimeOdd || waiting.size === 0, 'requests wait beyond the end');
+    this.expect(
+      this.closedAtMs > this.clock.now() || this.isTimeOdd || waiting.size === 0,
+      'requests wait beyond the end',
+    );
     this.same('closed', this.isClosed, this.isClosing && waiting.size === 0);
   }
 
@@ -600,19 +674,26 @@ export class Host {
     for (const { state, answers, answer, isRun, isWorking, lease, drop } of tickets) {
       const isAnswered = state === 'dropped' || (state === 'dispatched' && !isWorking);
       if (answers !== (isAnswered ? 1 : 0)) this.fail(`${answers} answers to a request that is ${state}`);
-      if (state === 'dropped' && answer !== drop) this.fail('the drop that was announced is not the one that was answered');
-      if (state === 'dispatched' && !isRun && (answer?.type !== 'Dispatched' || answer.lease !== lease)) this.fail('the lease is another');
+      if (state === 'dropped' && answer !== drop)
+        this.fail('the drop that was announced is not the one that was answered');
+      if (state === 'dispatched' && !isRun && (answer?.type !== 'Dispatched' || answer.lease !== lease))
+        this.fail('the lease is another');
     }
   }
 
   /** True when a detector in force announces nothing. */
   get isSilent(): boolean {
     const { bands, defaultBand, defaultNegativeBand } = optionsOf(this.flow);
-    const own = [...bands, defaultBand, defaultNegativeBand].flatMap(({ saturationDetector }) => saturationDetector ?? []);
+    const own = [...bands, defaultBand, defaultNegativeBand].flatMap(
+      ({ saturationDetector }) => saturationDetector ?? [],
+    );
     return this.gate.isSilent || own.some(({ subscribe }) => subscribe === undefined);
   }
 
-  /** A request that waits although it may go: by priority, by its gate, by its place, and for room; undefined when there is none, or nobody can know. */
+  /**
+   * A request that waits although it may go: by priority, by its gate, by its place, and for room; undefined when there
+   * is none, or nobody can know.
+   */
   get left(): string | undefined {
     if (this.waiting.size === 0 || this.isPoolEmpty || isPaused(this.flow)) return undefined;
     const options = optionsOf(this.flow);
@@ -624,9 +705,11 @@ export class Host {
       if (isOpen && heads.length === 0) continue;
       const rooms = heads.map((head) => room(this.flow, this.pool, head, this.clock.now()));
       if (rooms.includes(undefined)) return undefined;
-      // Which of the flows the fairness policy would pick is its business: where one waits for another, all must have room.
+      // Which of the flows the fairness policy would pick is its business: where one waits for another, all must have
+      // room.
       const mayGo = options.holBlocking === 'band' ? isOpen && !rooms.includes(false) : rooms.includes(true);
-      if (mayGo) return `of ${heads.length} first requests of priority ${priority} ${rooms.filter(Boolean).length} may go`;
+      if (mayGo)
+        return `of ${heads.length} first requests of priority ${priority} ${rooms.filter(Boolean).length} may go`;
       if (options.holBlocking === 'band' || (!isOpen && this.isStrict)) return undefined;
     }
     return undefined;

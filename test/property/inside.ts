@@ -16,7 +16,8 @@ export function optionsOf(flow: object): ResolvedOptions {
 /** The detector of a band's own, by the options in force. */
 export function ownDetectorOf(flow: object, priority: number): SaturationDetector | undefined {
   const { bands, defaultBand, defaultNegativeBand } = optionsOf(flow);
-  const settings = bands.find((band) => band.priority === priority) ?? (priority < 0 ? defaultNegativeBand : defaultBand);
+  const settings =
+    bands.find((band) => band.priority === priority) ?? (priority < 0 ? defaultNegativeBand : defaultBand);
   return settings.saturationDetector;
 }
 

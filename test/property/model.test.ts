@@ -25,7 +25,11 @@ const orderings = Object.keys(orderingPolicies) as Ordering[];
 const priorities = [7, 0, -2];
 
 /** One history against both; every step must leave the same log. */
-async function compare(seed: number, fairness: (priority: number) => Fairness, ordering: (priority: number) => Ordering): Promise<number> {
+async function compare(
+  seed: number,
+  fairness: (priority: number) => Fairness,
+  ordering: (priority: number) => Ordering,
+): Promise<number> {
   const random = new Random(seed);
   const maxRunning = 1 + random.int(4);
   const clock = new ManualClock(random.int(1000));

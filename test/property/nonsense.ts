@@ -132,7 +132,8 @@ export function nonsenseUsageLimit({ random, meddle }: Mischief): UsageLimitPoli
     computeLimits(_saturation, priorities, ceilings) {
       meddle();
       if (random.chance(0.1)) throw new Error('computeLimits');
-      for (let i = 0; i < ceilings.length; i++) ceilings[i] = random.chance(0.2) ? (anything(random) as number) : random.next() * 2;
+      for (let i = 0; i < ceilings.length; i++)
+        ceilings[i] = random.chance(0.2) ? (anything(random) as number) : random.next() * 2;
       if (random.chance(0.1)) ceilings.length = random.int(3);
       if (random.chance(0.1)) (priorities as number[]).reverse();
     },

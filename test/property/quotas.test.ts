@@ -1,6 +1,7 @@
 /**
- * Random histories of quotas against a naive model, a list of everything that was taken: what a controller lets go fits into every window,
- * and what is used and reserved is what the list says after every step, whatever becomes of requests.
+ * Random histories of quotas against a naive model, a list of everything that was taken: what a controller lets go fits
+ * into every window, and what is used and reserved is what the list says after every step, whatever becomes of
+ * requests.
  */
 import { describe, expect, it } from 'vitest';
 import { EndpointPool, FlowController, type Lease, quotaDetector } from '../../src/index.js';
@@ -22,9 +23,20 @@ const ofEndpoint: readonly Limit[] = [
   { unit: 'tokens', limit: 300, per: 10_000 },
 ];
 const ofAccount: readonly Limit[] = [{ unit: 'outputTokens', limit: 400, per: 20_000 }];
-const endings = ['reports less', 'reports more', 'says nothing', 'was never sent', 'is wrong', 'fails', 'is put off'] as const;
+const endings = [
+  'reports less',
+  'reports more',
+  'says nothing',
+  'was never sent',
+  'is wrong',
+  'fails',
+  'is put off',
+] as const;
 
-/** A window as a list; what was taken is free `per` later. What nobody had estimated may exceed the limit, and takes from later windows then. */
+/**
+ * A window as a list; what was taken is free `per` later. What nobody had estimated may exceed the limit, and takes
+ * from later windows then.
+ */
 class NaiveWindow {
   readonly unit: Unit;
   readonly limit: number;
@@ -97,7 +109,10 @@ async function play(seed: number): Promise<string[]> {
 
   flow.on('dispatched', ({ lease, item }) => {
     dispatched++;
-    const { inputTokens, maxOutputTokens } = item.request as unknown as { inputTokens: number; maxOutputTokens: number };
+    const { inputTokens, maxOutputTokens } = item.request as unknown as {
+      inputTokens: number;
+      maxOutputTokens: number;
+    };
     const amounts: Amounts = { requests: 1, tokens: inputTokens + maxOutputTokens, outputTokens: maxOutputTokens };
     for (const window of windowsOf(lease)) {
       const before = window.used(clock.now());
@@ -115,7 +130,12 @@ async function play(seed: number): Promise<string[]> {
   };
   const send = (): void => {
     const abort = new AbortController();
-    const request = { byteSize: 1, inputTokens: random.int(100), maxOutputTokens: random.int(120), signal: abort.signal };
+    const request = {
+      byteSize: 1,
+      inputTokens: random.int(100),
+      maxOutputTokens: random.int(120),
+      signal: abort.signal,
+    };
     void follow(flow.enqueue(request, { fairnessId: `t${random.int(3)}`, priority: random.int(3) - 1 }), abort);
   };
   const end = (ending: (typeof endings)[number]): void => {
@@ -148,7 +168,9 @@ async function play(seed: number): Promise<string[]> {
       }
       const expected = [naive.used(nowMs), Math.min(naive.reserved, naive.used(nowMs))];
       if (used + reserved !== expected[0] || reserved !== expected[1])
-        problems.push(`${step}: ${group} has used and reserved ${[used + reserved, reserved]} ${unit}, and the list says ${expected}`);
+        problems.push(
+          `${step}: ${group} has used and reserved ${[used + reserved, reserved]} ${unit}, and the list says ${expected}`,
+        );
     }
     problems.push(...audit(flow).violations.map((violation) => `${step}: ${violation}`));
   };

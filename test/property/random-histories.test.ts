@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { type Step, stepKinds, World } from './world.js';
 
 const step: fc.Arbitrary<Step> = fc.record({ kind: fc.constantFrom(...stepKinds), salt: fc.nat() });
-const history = fc.record({ seed: fc.noShrink(fc.nat()), steps: fc.array(step, { minLength: 1, maxLength: 90, size: 'max' }) });
+const history = fc.record({
+  seed: fc.noShrink(fc.nat()),
+  steps: fc.array(step, { minLength: 1, maxLength: 90, size: 'max' }),
+});
 
 async function live(seed: number, steps: readonly Step[], hasNonsense: boolean): Promise<void> {
   const world = new World({ seed, hasNonsense });

@@ -80,7 +80,12 @@ export class Reference {
   private readonly fairness: (priority: number) => Fairness;
   private readonly ordering: (priority: number) => Ordering;
 
-  constructor(nowMs: number, maxRunning: number, fairness: (priority: number) => Fairness, ordering: (priority: number) => Ordering) {
+  constructor(
+    nowMs: number,
+    maxRunning: number,
+    fairness: (priority: number) => Fairness,
+    ordering: (priority: number) => Ordering,
+  ) {
     this.nowMs = nowMs;
     this.maxRunning = maxRunning;
     this.fairness = fairness;
@@ -88,7 +93,8 @@ export class Reference {
   }
 
   arrive(arrival: Arrival): void {
-    const mayPass = this.running.length < this.maxRunning && this.waiting.every(({ priority }) => priority < arrival.priority);
+    const mayPass =
+      this.running.length < this.maxRunning && this.waiting.every(({ priority }) => priority < arrival.priority);
     if (mayPass) {
       this.start(arrival);
       this.roundsOf(arrival.priority).hadItsTurn(arrival.fairnessId, false);
@@ -145,7 +151,8 @@ export class Reference {
 
   private drop(arrival: Arrival, outcome: string): void {
     this.waiting = this.waiting.filter((other) => other !== arrival);
-    if (!this.waiting.some((other) => sameFlow(other, arrival))) this.roundsOf(arrival.priority).stoppedWaiting(arrival.fairnessId);
+    if (!this.waiting.some((other) => sameFlow(other, arrival)))
+      this.roundsOf(arrival.priority).stoppedWaiting(arrival.fairnessId);
     this.log.push(`${arrival.id} ${outcome}`);
   }
 

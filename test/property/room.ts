@@ -1,4 +1,6 @@
-/** Where may a request go, and under which name does it wait? The filters, marks and headroom once more, in plain words. */
+/**
+ * Where may a request go, and under which name does it wait? The filters, marks and headroom once more, in plain words.
+ */
 import type { EndpointFilter, EndpointPool, EndpointView, ItemView } from '../../src/index.js';
 import type { TestRequest } from './host.js';
 import { optionsOf, ownDetectorOf } from './inside.js';
@@ -18,7 +20,9 @@ export function mayServe(flow: object, { labels }: EndpointView, { model }: Test
   return model === undefined || labels.model === undefined || labels.model === model;
 }
 
-/** Is there an endpoint for it now, or will there never be one, so that it has to leave? Undefined when nobody can know. */
+/**
+ * Is there an endpoint for it now, or will there never be one, so that it has to leave? Undefined when nobody can know.
+ */
 export function room(flow: object, pool: EndpointPool | undefined, item: ItemView, nowMs: number): boolean | undefined {
   if (pool === undefined) return true;
   const request = item.request as TestRequest;

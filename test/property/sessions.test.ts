@@ -1,6 +1,6 @@
 /**
- * Random histories of sessions: never more than the limit are resident, no turn of a resident session waits, what ended gives everything
- * back, and nobody waits for ever.
+ * Random histories of sessions: never more than the limit are resident, no turn of a resident session waits, what ended
+ * gives everything back, and nobody waits for ever.
  */
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, EndpointPool, FlowController, type Lease, maxOf, sessionLimit } from '../../src/index.js';
@@ -16,7 +16,12 @@ interface Waiting {
 }
 
 /** One history; what went wrong in it. */
-async function play(seed: number, maxSessions: number, footprint: number | undefined, seats: number): Promise<string[]> {
+async function play(
+  seed: number,
+  maxSessions: number,
+  footprint: number | undefined,
+  seats: number,
+): Promise<string[]> {
   const random = new Random(seed);
   const clock = new ManualClock();
   const pool = new EndpointPool();
@@ -66,11 +71,13 @@ async function play(seed: number, maxSessions: number, footprint: number | undef
     }
     const resident = limit.residentSessions(nowMs);
     if (resident > maxSessions) problems.push(`${step}: ${resident} sessions are resident`);
-    if (resident !== lastSeenMs.size) problems.push(`${step}: ${resident} sessions are counted, and ${lastSeenMs.size} are resident`);
+    if (resident !== lastSeenMs.size)
+      problems.push(`${step}: ${resident} sessions are counted, and ${lastSeenMs.size} are resident`);
     const hasSeat = flow.stats().inFlight < 2 * seats;
     for (const { session } of waiting) {
       if (hasSeat && lastSeenMs.has(session)) problems.push(`${step}: a turn of the resident session ${session} waits`);
-      if (hasSeat && footprint === undefined && resident < maxSessions) problems.push(`${step}: ${session} waits beside room`);
+      if (hasSeat && footprint === undefined && resident < maxSessions)
+        problems.push(`${step}: ${session} waits beside room`);
     }
     problems.push(...audit(flow).violations.map((violation) => `${step}: ${violation}`));
   };
@@ -94,7 +101,8 @@ async function play(seed: number, maxSessions: number, footprint: number | undef
   if (waiting.size > 0) problems.push(`${waiting.size} wait for ever`);
   clock.advance(inactivityMs);
   if (limit.residentSessions(clock.now()) > 0) problems.push('sessions are never given back');
-  for (const endpoint of pool.endpoints) if (limit.tokensAt(endpoint, clock.now()) !== 0) problems.push('tokens are never given back');
+  for (const endpoint of pool.endpoints)
+    if (limit.tokensAt(endpoint, clock.now()) !== 0) problems.push('tokens are never given back');
   return problems;
 }
 

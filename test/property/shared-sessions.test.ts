@@ -1,6 +1,6 @@
 /**
- * Random histories of two replicas that share their sessions: where every message arrives at once the limit is never exceeded and both know the
- * same sessions; whatever gets lost, both tables are empty after all sessions have ended.
+ * Random histories of two replicas that share their sessions: where every message arrives at once the limit is never
+ * exceeded and both know the same sessions; whatever gets lost, both tables are empty after all sessions have ended.
  */
 import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/testing/index.js';
@@ -28,8 +28,11 @@ async function play(seed: number, lossOneIn: number | undefined): Promise<string
   const endOne = (replica: SessionReplica): void => {
     const name = [...replica.running.keys()][random.int(replica.running.size + 1)];
     if (name === undefined) return;
-    const turnsOfIt = replicas.flatMap(({ running }) => [...running.keys()]).filter((turn) => turn.split(' ')[0] === name.split(' ')[0]);
-    // A session that is told to end while it runs in the other replica is back after a message: one more may begin meanwhile.
+    const turnsOfIt = replicas
+      .flatMap(({ running }) => [...running.keys()])
+      .filter((turn) => turn.split(' ')[0] === name.split(' ')[0]);
+    // A session that is told to end while it runs in the other replica is back after a message: one more may begin
+    // meanwhile.
     replica.end(name, turnsOfIt.length === 1 && random.int(3) === 0);
   };
   await settle();
@@ -60,9 +63,11 @@ async function play(seed: number, lossOneIn: number | undefined): Promise<string
     const waiting = flow.stats().waiting;
     if (waiting > 0) problems.push(`replica ${index}: ${waiting} wait for ever`);
     const { resident, elsewhere, tokens } = limit.sessions([], clock.now());
-    if (resident + tokens + (elsewhere ?? 0) > 0) problems.push(`replica ${index}: ${resident} sessions are left, with ${tokens} tokens`);
+    if (resident + tokens + (elsewhere ?? 0) > 0)
+      problems.push(`replica ${index}: ${resident} sessions are left, with ${tokens} tokens`);
     for (const endpoint of pool.endpoints) {
-      if (limit.tokensAt(endpoint, clock.now()) !== 0) problems.push(`replica ${index}: tokens are left at ${endpoint.id}`);
+      if (limit.tokensAt(endpoint, clock.now()) !== 0)
+        problems.push(`replica ${index}: tokens are left at ${endpoint.id}`);
     }
   }
   return problems;

@@ -25,7 +25,9 @@ process.on('unhandledRejection', (reason) => {
 
 function describe({ seed, hasNonsense, steps }: History, { atStep, faults }: Breach): string {
   const kinds = steps.map(({ kind, salt }, index) => `${index === atStep ? '>' : ' '} ${index} ${kind} ${salt}`);
-  return [`world ${seed}${hasNonsense ? ' with nonsense' : ''}`, ...kinds, ...faults.map((fault) => `  ${fault}`)].join('\n');
+  return [`world ${seed}${hasNonsense ? ' with nonsense' : ''}`, ...kinds, ...faults.map((fault) => `  ${fault}`)].join(
+    '\n',
+  );
 }
 
 async function fail(seed: number, history: History, breach: Breach): Promise<never> {
@@ -40,14 +42,17 @@ async function fail(seed: number, history: History, breach: Breach): Promise<nev
 }
 
 async function replay(name: string): Promise<void> {
-  const history: History = /^\d+$/.test(name) ? historyOf(Number(name), values.nonsense) : JSON.parse(readFileSync(name, 'utf8'));
+  const history: History = /^\d+$/.test(name)
+    ? historyOf(Number(name), values.nonsense)
+    : JSON.parse(readFileSync(name, 'utf8'));
   const breach = await play(history);
   console.info(breach === undefined ? `${history.steps.length} steps, nothing broke` : describe(history, breach));
   process.exitCode = breach === undefined ? 0 : 1;
 }
 
 async function torture(): Promise<void> {
-  const mostSteps = values.steps === undefined && values.seconds === undefined ? 1e5 : Number(values.steps ?? Number.POSITIVE_INFINITY);
+  const mostSteps =
+    values.steps === undefined && values.seconds === undefined ? 1e5 : Number(values.steps ?? Number.POSITIVE_INFINITY);
   const untilMs = performance.now() + Number(values.seconds ?? Number.POSITIVE_INFINITY) * 1000;
   const startedAtMs = performance.now();
   const first = Number(values.seed);
@@ -57,13 +62,16 @@ async function torture(): Promise<void> {
     const history = historyOf(seed, values.nonsense);
     const breach = await play(history);
     if (breach !== undefined) await fail(seed, history, breach);
-    if (stray !== undefined) await fail(seed, history, { atStep: history.steps.length, faults: [`unhandled: ${String(stray)}`] });
+    if (stray !== undefined)
+      await fail(seed, history, { atStep: history.steps.length, faults: [`unhandled: ${String(stray)}`] });
     steps += history.steps.length;
     // Promises alone would never let the process notice a rejection.
     if (seed % 20 === 0) await new Promise((resolve) => setImmediate(resolve));
   }
   const seconds = (performance.now() - startedAtMs) / 1000;
-  console.info(`${steps} steps in ${seed - first} histories from seed ${first}: nothing broke (${Math.round(steps / seconds)} steps/s)`);
+  console.info(
+    `${steps} steps in ${seed - first} histories from seed ${first}: nothing broke (${Math.round(steps / seconds)} steps/s)`,
+  );
 }
 
 await (values.replay === undefined ? torture() : replay(values.replay));

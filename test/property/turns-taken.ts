@@ -1,6 +1,6 @@
 /**
- * Round robin once more, as a bound: while a flow waits, another one is served at most twice its weight. Once in what is left of the round
- * in which the flow began to wait, and once in the next.
+ * Round robin once more, as a bound: while a flow waits, another one is served at most twice its weight. Once in what
+ * is left of the round in which the flow began to wait, and once in the next.
  */
 import type { Flow } from '../../src/tiers/flow.js';
 
@@ -27,7 +27,8 @@ export class TurnsTaken {
       this.meanwhile.set(other, counts);
       const count = (counts.get(flow.name) ?? 0) + 1;
       counts.set(flow.name, count);
-      if (count > 2 * flow.weight) fault ??= `${flow.name} of weight ${flow.weight} was served ${count} times while ${other.name} waited`;
+      if (count > 2 * flow.weight)
+        fault ??= `${flow.name} of weight ${flow.weight} was served ${count} times while ${other.name} waited`;
     }
     return fault;
   }

@@ -1,6 +1,6 @@
 /**
- * A pool of model servers with one to three controllers before it, and a history of random steps. After every step the hosts' books are
- * compared with what the controllers say of themselves.
+ * A pool of model servers with one to three controllers before it, and a history of random steps. After every step the
+ * hosts' books are compared with what the controllers say of themselves.
  */
 import {
   type AdmissionPolicy,
@@ -93,7 +93,10 @@ export class World {
     this.random = new Random(seed);
     this.hasNonsense = hasNonsense;
     const { random } = this;
-    this.clock = new WorldClock(1_000_000, { tellsTurns: !hasNonsense && random.chance(0.4), runsBackwards: random.chance(0.1) });
+    this.clock = new WorldClock(1_000_000, {
+      tellsTurns: !hasNonsense && random.chance(0.4),
+      runsBackwards: random.chance(0.1),
+    });
     this.pool = random.chance(0.6) ? new EndpointPool() : undefined;
     for (let i = random.int(4); i > 0; i--) this.addEndpoint(random);
     const hostCount = this.pool !== undefined && random.chance(0.4) ? 2 + random.int(2) : 1;
@@ -148,9 +151,15 @@ export class World {
     const before = this.faults.length;
     for (const host of hosts) host.compare();
     const [first] = hosts as [Host];
-    const [least, most] = [0, 1].map((bound) => sumOf(hosts, (host) => host.expectedTimers[bound] as number)) as [number, number];
+    const [least, most] = [0, 1].map((bound) => sumOf(hosts, (host) => host.expectedTimers[bound] as number)) as [
+      number,
+      number,
+    ];
     const { pendingTimers } = this.clock;
-    first.expect(least <= pendingTimers && pendingTimers <= most, `timers: got ${pendingTimers}, expected ${least} to ${most}`);
+    first.expect(
+      least <= pendingTimers && pendingTimers <= most,
+      `timers: got ${pendingTimers}, expected ${least} to ${most}`,
+    );
     for (const endpoint of this.endpoints) {
       const seats = hosts.flatMap((host) => host.seatsAt(endpoint));
       first.same(`seats on ${endpoint.id}`, endpoint.inFlightRequests, seats.length);
@@ -176,16 +185,20 @@ export class World {
       );
     }
     for (const source of this.signals) {
-      const listening = hosts.filter((host) => [...host.waiting].some(({ request }) => request.source === source)).length;
+      const listening = hosts.filter((host) =>
+        [...host.waiting].some(({ request }) => request.source === source),
+      ).length;
       first.same('listeners on a signal', source.live.size, listening);
     }
     for (const host of hosts) {
-      // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left behind either.
+      // A silent detector is asked again by the timer that was counted above; once that has run, nobody may be left
+      // behind either.
       const mayLag = this.clock.runsBackwards || (host.isSilent && (kind !== 'advanceLong' || this.hasNonsense));
       const { left } = mayLag ? { left: undefined } : host;
       if (left !== undefined) host.fail(`left behind: ${left}`);
     }
-    for (let i = before; i < this.faults.length; i++) this.faults[i] = `after ${kind} at ${this.clock.now()}: ${this.faults[i]}`;
+    for (let i = before; i < this.faults.length; i++)
+      this.faults[i] = `after ${kind} at ${this.clock.now()}: ${this.faults[i]}`;
   }
 
   // What worlds are made of.
@@ -240,7 +253,11 @@ export class World {
   }
 
   private randomDetector(random: Random): [SaturationDetector, GateRules] {
-    const rules = (saturation: GateRules['saturation'], isSilent: boolean): GateRules => ({ saturation, ceilings: undefined, isSilent });
+    const rules = (saturation: GateRules['saturation'], isSilent: boolean): GateRules => ({
+      saturation,
+      ceilings: undefined,
+      isSilent,
+    });
     const kind = random.int(this.hasNonsense ? 7 : 5);
     if (kind >= 5) return [nonsenseDetector(this.mischief), rules(undefined, true)];
     if (kind === 4 && this.pool !== undefined) return this.randomUtilization(random);
@@ -256,7 +273,8 @@ export class World {
     const headroom = random.pick([0, 0.5]);
     const capacityOf = (limit: number, endpoint: EndpointView | undefined): number =>
       Math.max(1, Math.floor(limit * (endpoint?.weight ?? 1)));
-    const requests = (endpoint: EndpointView | undefined): number => this.seats(endpoint).length / capacityOf(maxConcurrency, endpoint);
+    const requests = (endpoint: EndpointView | undefined): number =>
+      this.seats(endpoint).length / capacityOf(maxConcurrency, endpoint);
     const tokens = (endpoint: EndpointView | undefined): number =>
       tokensOf(this.seats(endpoint)) / capacityOf(maxTokenConcurrency, endpoint);
     const members = (): readonly (EndpointView | undefined)[] => this.available ?? [undefined];
@@ -274,7 +292,9 @@ export class World {
           sumOf(members(), (each) => tokensOf(this.seats(each))),
           maxTokenConcurrency,
         ),
-      hybrid: () => sumOf(members(), (each) => weightOf(each) * Math.max(requests(each), tokens(each))) / sumOf(members(), weightOf),
+      hybrid: () =>
+        sumOf(members(), (each) => weightOf(each) * Math.max(requests(each), tokens(each))) /
+        sumOf(members(), weightOf),
     }[concurrencyMode];
     return [
       concurrencyDetector({ concurrencyMode, maxConcurrency, maxTokenConcurrency, headroom }),
@@ -306,7 +326,9 @@ export class World {
 
   /** Servers that may get requests. */
   private get available(): readonly EndpointView[] | undefined {
-    return this.pool?.endpoints.filter(({ state, overloadedUntilMs }) => state === 'ready' && overloadedUntilMs <= this.clock.now());
+    return this.pool?.endpoints.filter(
+      ({ state, overloadedUntilMs }) => state === 'ready' && overloadedUntilMs <= this.clock.now(),
+    );
   }
 
   private seats(endpoint: EndpointView | undefined): Lease[] {
@@ -338,7 +360,9 @@ export class World {
   }
 
   /** Eviction, displacement, the order of bands, and settings of single fairness IDs. */
-  private randomExtras(random: Random): Pick<Options, 'eviction' | 'overflow' | 'bandOrder' | 'bandPromotion' | 'flows'> {
+  private randomExtras(
+    random: Random,
+  ): Pick<Options, 'eviction' | 'overflow' | 'bandOrder' | 'bandPromotion' | 'flows'> {
     const isOdd = this.hasNonsense && random.chance(0.5);
     const eviction = {
       maxPerDecision: 1 + random.int(3),
@@ -360,7 +384,11 @@ export class World {
   private randomFlows(random: Random): Options['flows'] {
     const named = { a: { weight: 3 }, b: { limits: this.randomLimits(random, 1) } };
     if (!this.hasNonsense || random.chance(0.3)) return named;
-    const capped = { ...named, a: { weight: 3, maxInFlight: 1 + random.int(2) }, b: { maxInFlight: { tokens: 1 + random.int(20) } } };
+    const capped = {
+      ...named,
+      a: { weight: 3, maxInFlight: 1 + random.int(2) },
+      b: { maxInFlight: { tokens: 1 + random.int(20) } },
+    };
     if (random.chance(0.5)) return capped;
     return (fairnessId) => {
       this.mischief.meddle();
@@ -369,7 +397,8 @@ export class World {
   }
 
   private randomAdmission(random: Random): { policy: AdmissionPolicy; admitted: () => number } {
-    if (this.hasNonsense && random.chance(0.5)) return { policy: nonsenseAdmission(this.mischief), admitted: () => Number.NaN };
+    if (this.hasNonsense && random.chance(0.5))
+      return { policy: nonsenseAdmission(this.mischief), admitted: () => Number.NaN };
     let admitted = 0;
     const policy: AdmissionPolicy = {
       type: 'counting',
@@ -394,7 +423,9 @@ export class World {
   }
 
   /** Which endpoints a request may go to, what waits behind it, and how many go at a time. */
-  private randomPlacement(random: Random): Pick<Options, 'endpointFilters' | 'headroom' | 'holBlocking' | 'maxDispatchesPerTurn'> {
+  private randomPlacement(
+    random: Random,
+  ): Pick<Options, 'endpointFilters' | 'headroom' | 'holBlocking' | 'maxDispatchesPerTurn'> {
     const isOdd = this.hasNonsense && random.chance(0.3);
     const filters = [isOdd ? nonsenseFilter(this.mischief) : byModel];
     return {
@@ -415,7 +446,9 @@ export class World {
   }
 
   private randomPicker(random: Random): Options['endpointPicker'] {
-    return this.hasNonsense && random.chance(0.4) ? nonsensePicker(this.mischief, this.pool as EndpointPool) : undefined;
+    return this.hasNonsense && random.chance(0.4)
+      ? nonsensePicker(this.mischief, this.pool as EndpointPool)
+      : undefined;
   }
 
   private randomLimits(random: Random, scale: number): Options['limits'] {
@@ -427,7 +460,10 @@ export class World {
   }
 
   /** `shares`: what `minShare` may be, where there is one. */
-  private randomTemplate(random: Random, shares: readonly number[] = [0.001, 0.005]): NonNullable<Options['defaultBand']> {
+  private randomTemplate(
+    random: Random,
+    shares: readonly number[] = [0.001, 0.005],
+  ): NonNullable<Options['defaultBand']> {
     const fairness = random.pick<() => FairnessPolicy>([globalStrict, roundRobin, roundRobin]);
     const ordering = random.pick<() => OrderingPolicy>([fcfs, edf, sloDeadline]);
     const isOdd = this.hasNonsense && random.chance(0.4);
@@ -445,7 +481,10 @@ export class World {
   private randomBands(random: Random): NonNullable<Options['bands']> {
     const some = priorities.filter(() => random.chance(0.5));
     // As much as the sum allows, beside what bands of the templates get.
-    return some.map((priority) => ({ priority, ...this.randomTemplate(random, [0.05, 0.9 / Math.max(some.length, 1)]) }));
+    return some.map((priority) => ({
+      priority,
+      ...this.randomTemplate(random, [0.05, 0.9 / Math.max(some.length, 1)]),
+    }));
   }
 
   private randomTemplates(random: Random): Pick<Options, 'defaultBand' | 'defaultNegativeBand'> {
@@ -495,7 +534,9 @@ export class World {
       tokens: random.int(10),
       ...(random.chance(0.3) ? {} : { model: random.pick(models) }),
       ...(source === undefined ? {} : { signal: source.signal, source }),
-      ...(random.chance(0.3) ? { ttlMs: random.pick([0, 5, 60, 800, 3000, Number.POSITIVE_INFINITY, 1 + random.int(400)]) } : {}),
+      ...(random.chance(0.3)
+        ? { ttlMs: random.pick([0, 5, 60, 800, 3000, Number.POSITIVE_INFINITY, 1 + random.int(400)]) }
+        : {}),
       ...(random.chance(0.4) ? { sloTtftMs: random.int(300) } : {}),
       ...(random.chance(0.2) ? { receivedAtMs: this.clock.now() - random.int(200) } : {}),
     };
@@ -504,7 +545,10 @@ export class World {
   private randomKey(random: Random): { fairnessId: string; priority: number } {
     const priority = random.chance(0.85) ? random.pick(priorities) : random.int(12) - 6;
     const rare = `rare-${random.int(40)}`;
-    return { fairnessId: random.chance(0.15) ? rare : random.pick(['a', 'b', 'c', 'd', 'e', 'f', 'x'.repeat(300)]), priority };
+    return {
+      fairnessId: random.chance(0.15) ? rare : random.pick(['a', 'b', 'c', 'd', 'e', 'f', 'x'.repeat(300)]),
+      priority,
+    };
   }
 
   /** A lease that is held, now and then one that was given back. */
@@ -575,7 +619,8 @@ export class World {
   requeue(random: Random): void {
     const host = random.pick(this.hosts);
     const evicted = host.leases.filter((lease) => lease.isEvicted && !lease.isReleased);
-    const lease = evicted.length > 0 && random.chance(0.9) ? random.pick(evicted) : host.leases[random.int(host.leases.length)];
+    const lease =
+      evicted.length > 0 && random.chance(0.9) ? random.pick(evicted) : host.leases[random.int(host.leases.length)];
     if (lease !== undefined) host.requeue(lease);
   }
 
@@ -618,7 +663,10 @@ export class World {
     const id = `e${random.int(4)}`;
     const kind = random.int(4);
     if (random.chance(0.3))
-      this.pool?.update(id, { state: random.pick(['ready', 'ready', 'ill', 'draining']), weight: random.pick([0.5, 1, 3]) });
+      this.pool?.update(id, {
+        state: random.pick(['ready', 'ready', 'ill', 'draining']),
+        weight: random.pick([0.5, 1, 3]),
+      });
     else if (kind === 0) this.pool?.update(id, { labels: this.randomLabels(random) });
     else if (kind === 1) this.pool?.clearOverloaded(id);
     else this.pool?.markOverloaded(id, random.pick([1, 20, 200, 3000]));
@@ -630,7 +678,12 @@ export class World {
     const sampledAtMs = this.clock.now() - (random.chance(0.3) ? random.int(30) : 0);
     const isNews = endpoint.metrics === undefined || sampledAtMs >= endpoint.metrics.sampledAtMs;
     if (isNews) for (const host of this.hosts) host.sampled(endpoint, sampledAtMs);
-    const load = { waitingQueueSize: random.int(5), runningRequests: random.int(5), kvCacheUsage: random.next(), sampledAtMs };
+    const load = {
+      waitingQueueSize: random.int(5),
+      runningRequests: random.int(5),
+      kvCacheUsage: random.next(),
+      sampledAtMs,
+    };
     this.pool?.report(endpoint.id, load);
   }
 
@@ -669,7 +722,10 @@ export class World {
       case 8:
         return apply(this.randomPlacement(random));
       default:
-        return apply({ maxBands: 6 + random.int(4), endpointPicker: this.pool === undefined ? undefined : this.randomPicker(random) });
+        return apply({
+          maxBands: 6 + random.int(4),
+          endpointPicker: this.pool === undefined ? undefined : this.randomPicker(random),
+        });
     }
   }
 

@@ -1,4 +1,6 @@
-/** Dispatch by events, on reports that come late: what lag compensation is for. The policy's page shows these figures. */
+/**
+ * Dispatch by events, on reports that come late: what lag compensation is for. The policy's page shows these figures.
+ */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { utilizationDetector } from '../../src/index.js';
@@ -14,7 +16,14 @@ function interactiveP99(lagCompensation: boolean): number {
     warmUp: '30s',
     servers: [{ name: 'gpu', count: 4, model: 'continuous-batching' }],
     traffic: [
-      { tenant: 'chat', class: 'chat', priority: 100, arrivals: { type: 'poisson', rate: 4 }, promptTokens: 300, outputTokens: 100 },
+      {
+        tenant: 'chat',
+        class: 'chat',
+        priority: 100,
+        arrivals: { type: 'poisson', rate: 4 },
+        promptTokens: 300,
+        outputTokens: 100,
+      },
       {
         tenant: 'nightly',
         class: 'batch',
@@ -25,7 +34,10 @@ function interactiveP99(lagCompensation: boolean): number {
       },
     ],
     reports: { interval: 50, delay: 100 },
-    flow: { saturationDetector: utilizationDetector({ lagCompensation, metricsStalenessThreshold: '1s' }), defaultRequestTtl: 0 },
+    flow: {
+      saturationDetector: utilizationDetector({ lagCompensation, metricsStalenessThreshold: '1s' }),
+      defaultRequestTtl: 0,
+    },
   });
   return Math.round(classes.chat!.ttft.p99Ms);
 }
@@ -33,5 +45,7 @@ function interactiveP99(lagCompensation: boolean): number {
 it('without lag compensation, what is important waits in the servers behind batch work', () => {
   const [without, compensated] = [interactiveP99(false), interactiveP99(true)];
   expect(without).toBeGreaterThan(4 * compensated);
-  expect(page.replace(/\s+/g, ' ')).toContain(`${compensated} ms with it, and ${without.toLocaleString('en')} ms without`);
+  expect(page.replace(/\s+/g, ' ')).toContain(
+    `${compensated} ms with it, and ${without.toLocaleString('en')} ms without`,
+  );
 });

@@ -1,4 +1,6 @@
-/** What eviction costs: the table of the policy's page, and the work that BLIS completes for each eviction as a bound. */
+/**
+ * What eviction costs: the table of the policy's page, and the work that BLIS completes for each eviction as a bound.
+ */
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, type FlowControllerOptions } from '../../src/index.js';
@@ -56,7 +58,12 @@ describe('eviction in a pool that is nearly full', () => {
 
   it.each(results)('is on the page as it is: $name', ({ name, all, classes }) => {
     const [critical, batch] = [classes.critical!.queued.p99Ms, classes.batch!.queued.p99Ms];
-    const figures = [all.evicted, all.completed.toLocaleString('en'), `${Math.round(critical)} ms`, `${(batch / 1000).toFixed(1)} s`];
+    const figures = [
+      all.evicted,
+      all.completed.toLocaleString('en'),
+      `${Math.round(critical)} ms`,
+      `${(batch / 1000).toFixed(1)} s`,
+    ];
     expect(page).toContain(`| ${name} | ${figures.join(' | ')} |`);
   });
 });

@@ -20,7 +20,12 @@ function crowd(seed: number): SimulationOptions {
         client: { patience: '4s' as unknown as number, retries: { max: 2, budget: 0.3 } },
         slo: { ttft: 1000 },
       },
-      { tenant: 'agent', arrivals: { type: 'sessions', rate: 0.5, turns: 4, toolTime: 700 }, promptTokens: 150, outputTokens: 60 },
+      {
+        tenant: 'agent',
+        arrivals: { type: 'sessions', rate: 0.5, turns: 4, toolTime: 700 },
+        promptTokens: 150,
+        outputTokens: 60,
+      },
       {
         tenant: 'batch',
         priority: -1,

@@ -6,7 +6,12 @@ import * as headgate from '../../src/index.js';
 import * as simulator from '../../src/simulator/index.js';
 
 const scenarios = new URL('../../examples/scenarios/', import.meta.url);
-const kit = { headgate, simulator, isShort: true, readFile: (name: string) => readFileSync(new URL(name, scenarios), 'utf8') };
+const kit = {
+  headgate,
+  simulator,
+  isShort: true,
+  readFile: (name: string) => readFileSync(new URL(name, scenarios), 'utf8'),
+};
 const page = readFileSync(new URL('../../docs/proof.md', import.meta.url), 'utf8');
 
 describe.each(rows)('$id $title', ({ id, title, check, run }) => {

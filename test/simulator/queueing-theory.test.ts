@@ -2,7 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import { queueing, simulate, slotGate } from './support.js';
 
-/** Mean wait in ms where one service takes 100 ms on average. Erlang's C formula; Pollaczek and Khinchine for constant times. */
+/**
+ * Mean wait in ms where one service takes 100 ms on average. Erlang's C formula; Pollaczek and Khinchine for constant
+ * times.
+ */
 function erlangWait(servers: number, load: number): number {
   const offered = servers * load;
   let term = 1;
@@ -17,12 +20,17 @@ function erlangWait(servers: number, load: number): number {
 
 const loads = [0.5, 0.8, 0.9];
 
-/** Over the more runs the higher the load: the mean of one run of 10^6 at load 0.9 has itself a standard deviation of 2 %. */
+/**
+ * Over the more runs the higher the load: the mean of one run of 10^6 at load 0.9 has itself a standard deviation of 2
+ * %.
+ */
 function meanWait(servers: number, load: number, isConstant: boolean): number {
   const runs = load < 0.85 ? 2 : 4;
   const waits = Array.from({ length: runs }, (_, seed) => {
     const base = queueing(servers, load, 1_000_000, { seed: seed + 1, drain: 0 });
-    const options = isConstant ? { ...base, servers: [{ model: 'slots', slots: servers, serviceTime: 100 } as const] } : base;
+    const options = isConstant
+      ? { ...base, servers: [{ model: 'slots', slots: servers, serviceTime: 100 } as const] }
+      : base;
     return simulate(options).all.queued.meanMs;
   });
   return waits.reduce((sum, wait) => sum + wait, 0) / runs;

@@ -4,11 +4,19 @@ import { loadGatewayConfig } from '../../src/gateway/index.js';
 import { loadScenario, scenarioFromTrace, simulate } from '../../src/simulator/index.js';
 
 const servers = [{ model: 'slots', slots: 2, serviceTime: 100 }];
-const sections = { plugins: [{ type: 'concurrency-detector' }], saturationDetector: { pluginRef: 'concurrency-detector' } };
+const sections = {
+  plugins: [{ type: 'concurrency-detector' }],
+  saturationDetector: { pluginRef: 'concurrency-detector' },
+};
 
 describe('a scenario', () => {
   it('means what a gateway file of the same sections means: its tenants take turns, and a full queue drops from the largest', () => {
-    const { options } = loadScenario({ duration: 1000, servers, traffic: [{ arrivals: { type: 'fixed', rate: 1 } }], ...sections });
+    const { options } = loadScenario({
+      duration: 1000,
+      servers,
+      traffic: [{ arrivals: { type: 'fixed', rate: 1 } }],
+      ...sections,
+    });
     const { flow } = loadGatewayConfig({ listen: { port: 0 }, upstreams: [], ...sections });
     const simulated = typeof options.flow === 'function' ? options.flow() : options.flow;
     expect(simulated.defaultBand?.fairness?.type).toBe('round-robin-fairness-policy');
@@ -21,14 +29,20 @@ describe('a scenario', () => {
       const traffic = [{ arrivals: { type: 'poisson', rate: 40 } }];
       const flowControl = { mode, maxRequests: 3 };
       const plugins = [{ type: 'concurrency-detector', parameters: { maxConcurrency: 2 } }];
-      return simulate(loadScenario({ duration: 3000, seed: 1, servers, traffic, ...sections, plugins, flowControl }).options).counts;
+      return simulate(
+        loadScenario({ duration: 3000, seed: 1, servers, traffic, ...sections, plugins, flowControl }).options,
+      ).counts;
     };
     expect(run('shadow')).toEqual(run('queue'));
     expect(run('shadow')).not.toEqual(run('admission'));
   });
 
   it('needs no traffic of its own where there is a record', () => {
-    const rows = Array.from({ length: 30 }, (_, index) => ({ arrivalMs: index * 100, promptTokens: 10, outputTokens: 10 }));
+    const rows = Array.from({ length: 30 }, (_, index) => ({
+      arrivalMs: index * 100,
+      promptTokens: 10,
+      outputTokens: 10,
+    }));
     const { options } = loadScenario({ servers, ...sections }, { rows });
     expect(simulate(options).counts).toMatchObject({ requests: 30, completed: 30 });
     expect(() => loadScenario({ servers, ...sections })).toThrow('traffic');

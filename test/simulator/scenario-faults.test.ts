@@ -7,7 +7,8 @@ function faultsOf(action: () => unknown): string[] {
   try {
     action();
   } catch (error) {
-    if (error instanceof FlowConfigError) return error.issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`);
+    if (error instanceof FlowConfigError)
+      return error.issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`);
     throw error;
   }
   return [];
@@ -45,7 +46,9 @@ saturationDetector: { pluginRef: concurrency-detector }
   });
 
   it('that is no YAML says where', () => {
-    expect(faultsOf(() => loadScenario('duration: [1\nservers: x'))[0]).toMatch(/^line \d+, column \d+: expected valid YAML/);
+    expect(faultsOf(() => loadScenario('duration: [1\nservers: x'))[0]).toMatch(
+      /^line \d+, column \d+: expected valid YAML/,
+    );
   });
 
   it('names the lines of a trace that are wrong, and goes on only where told to', () => {
@@ -56,7 +59,9 @@ saturationDetector: { pluginRef: c }
 plugins: [{ type: concurrency-detector, name: c }]
 `;
     const readFile = (): string => 'arrival,promptTokens,outputTokens\n0,1,1\n-1,1,1\n2,1,1\n';
-    expect(faultsOf(() => loadScenario(scenario, { readFile }))).toEqual(['trace.csv, line 3: expected a time from 0 up; got "-1"']);
+    expect(faultsOf(() => loadScenario(scenario, { readFile }))).toEqual([
+      'trace.csv, line 3: expected a time from 0 up; got "-1"',
+    ]);
     const { options, warnings } = loadScenario(scenario, { readFile, skipBadLines: true });
     expect(warnings).toEqual(['trace.csv: 1 line was left out: line 3: expected a time from 0 up; got "-1"']);
     expect(simulate(options).counts.completed).toBe(2);
@@ -89,16 +94,21 @@ it('threads that are refused at once send again after a millisecond, so that the
 
 describe('a trace', () => {
   it('may have the columns of Azure, BurstGPT, Mooncake and of the gateway’s log', () => {
-    const azure = 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,374,44\n2023-11-16 18:17:04.0319600,396,109\n';
+    const azure =
+      'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,374,44\n2023-11-16 18:17:04.0319600,396,109\n';
     expect(readTrace(azure).rows).toMatchObject([
       { arrivalMs: 0, promptTokens: 374, outputTokens: 44 },
       { promptTokens: 396, outputTokens: 109 },
     ]);
     expect(readTrace(azure).rows[1]!.arrivalMs).toBeCloseTo(52, 3);
-    const burst = 'Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n';
+    const burst =
+      'Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n5,ChatGPT,472,18,490,Conversation log\n';
     expect(readTrace(burst).rows).toEqual([{ arrivalMs: 5000, promptTokens: 472, outputTokens: 18 }]);
     const mooncake = '{"timestamp": 27482, "input_length": 6955, "output_length": 52, "hash_ids": [46, 47]}\n';
-    expect(readTrace(mooncake)).toMatchObject({ format: 'Mooncake', rows: [{ arrivalMs: 27482, promptTokens: 6955, outputTokens: 52 }] });
+    expect(readTrace(mooncake)).toMatchObject({
+      format: 'Mooncake',
+      rows: [{ arrivalMs: 27482, promptTokens: 6955, outputTokens: 52 }],
+    });
     const log = [
       '{"time":"2026-01-01T00:00:00.000Z","level":"info","event":"listening","url":"http://127.0.0.1:1"}',
       '{"time":"2026-01-01T00:00:03.000Z","level":"info","event":"request","tenant":"b","priority":0,"promptTokens":9,"completionTokens":4,"ttftMs":100,"durationMs":1000}',
@@ -122,14 +132,22 @@ describe('a trace', () => {
       '{"arrival":0,"promptTokens":1}\n{"arrival":1,"promptTokens":1,"outputTokens":2}\n',
       'line 1: expected a number from 0 up of output tokens; got a hole',
     ],
-    ['no integer as priority', 'arrival,serviceMs,priority\n0,5,high\n', 'line 2: expected an integer as priority; got "high"'],
+    [
+      'no integer as priority',
+      'arrival,serviceMs,priority\n0,5,high\n',
+      'line 2: expected an integer as priority; got "high"',
+    ],
     ['a negative time', 'arrival,promptTokens,outputTokens\n-3,1,1\n', 'line 2: expected a time from 0 up; got "-3"'],
     [
       'a time that goes back',
       'arrival,promptTokens,outputTokens\n2,1,1\n1,1,1\n',
       'line 3: expected a time that is not before that of the line before; got "1"',
     ],
-    ['no number', 'arrival,promptTokens,outputTokens\n1,x,1\n', 'line 2: expected a number from 0 up of prompt tokens; got "x"'],
+    [
+      'no number',
+      'arrival,promptTokens,outputTokens\n1,x,1\n',
+      'line 2: expected a number from 0 up of prompt tokens; got "x"',
+    ],
     [
       'a short line',
       'arrival,promptTokens,outputTokens\n1,2\n',
@@ -153,7 +171,9 @@ describe('a trace', () => {
   });
 
   it('may leave tenant and priority empty: they are the default then', () => {
-    expect(readTrace('arrival,outputTokens,tenant,priority\n0,1,,\n').rows).toEqual([{ arrivalMs: 0, outputTokens: 1 }]);
+    expect(readTrace('arrival,outputTokens,tenant,priority\n0,1,,\n').rows).toEqual([
+      { arrivalMs: 0, outputTokens: 1 },
+    ]);
   });
 
   it('leaves wrong lines out where told to, and counts them', () => {

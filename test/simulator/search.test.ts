@@ -50,7 +50,9 @@ describe('a path', () => {
 
   it('means entries of lists by index or name, and the gate', () => {
     expect(withScenarioValue(source, 'servers[gpu].slots', 5)).toMatchObject({ servers: [{ name: 'gpu', slots: 5 }] });
-    expect(withScenarioValue(source, 'traffic[0].arrivals.rate', 9)).toMatchObject({ traffic: [{ arrivals: { rate: 9 } }] });
+    expect(withScenarioValue(source, 'traffic[0].arrivals.rate', 9)).toMatchObject({
+      traffic: [{ arrivals: { rate: 9 } }],
+    });
     expect(scenarioValue(withScenarioValue(source, 'gate.maxConcurrency', 8), 'gate.maxConcurrency')).toBe(8);
     expect(source.servers[0]!.slots).toBe(2);
   });
@@ -83,11 +85,19 @@ describe('findValue', () => {
   });
 
   it('finds a range that no point of the first grid is in', () => {
-    expect(findValue({ from: 1, to: 1024, isInteger: true, miss: among(50, 52) })).toMatchObject({ least: 50, greatest: 52 });
+    expect(findValue({ from: 1, to: 1024, isInteger: true, miss: among(50, 52) })).toMatchObject({
+      least: 50,
+      greatest: 52,
+    });
   });
 
   it('says what came closest when nothing will do', () => {
-    const { least, closest } = findValue({ from: 1, to: 100, isInteger: true, miss: (value) => 0.5 + Math.abs(value - 20) });
+    const { least, closest } = findValue({
+      from: 1,
+      to: 100,
+      isInteger: true,
+      miss: (value) => 0.5 + Math.abs(value - 20),
+    });
     expect(least).toBeUndefined();
     expect(closest).toEqual({ value: 20, miss: 0.5 });
   });

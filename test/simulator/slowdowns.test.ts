@@ -1,7 +1,13 @@
 /** Servers that become slow: what they begin takes longer, nobody is told, and afterwards all is as before. */
 import { describe, expect, it } from 'vitest';
 import { concurrencyDetector, FlowConfigError } from '../../src/index.js';
-import { loadScenario, type SimServer, type SimulationOptions, type Slowdown, simulate } from '../../src/simulator/index.js';
+import {
+  loadScenario,
+  type SimServer,
+  type SimulationOptions,
+  type Slowdown,
+  simulate,
+} from '../../src/simulator/index.js';
 
 /** One request every second to a server of one slot, half a second each. */
 function oneSlot(slowdowns: readonly Slowdown[], more: Partial<SimulationOptions> = {}): SimulationOptions {
@@ -19,7 +25,9 @@ function oneSlot(slowdowns: readonly Slowdown[], more: Partial<SimulationOptions
 /** How long each request ran, ms. */
 function timesOf(options: SimulationOptions): number[] {
   const { requests = [] } = simulate(options);
-  return requests.map(({ endedAtMs = Number.NaN, dispatchedAtMs = Number.NaN }) => Math.round(endedAtMs - dispatchedAtMs));
+  return requests.map(({ endedAtMs = Number.NaN, dispatchedAtMs = Number.NaN }) =>
+    Math.round(endedAtMs - dispatchedAtMs),
+  );
 }
 
 describe('a server that becomes slow', () => {
@@ -44,7 +52,9 @@ describe('a server that becomes slow', () => {
     const options = (slowdowns: readonly Slowdown[]): SimulationOptions =>
       oneSlot(slowdowns, {
         servers: [{ name: 'gpu', model }],
-        traffic: [{ tenant: 'a', arrivals: { type: 'fixed', rate: 0.1, offset: 0.5 }, promptTokens: 100, outputTokens: 20 }],
+        traffic: [
+          { tenant: 'a', arrivals: { type: 'fixed', rate: 0.1, offset: 0.5 }, promptTokens: 100, outputTokens: 20 },
+        ],
       });
     const [own = 0] = timesOf(options([]));
     const [slow = 0] = timesOf(options([{ server: 'gpu', at: 0, factor: 3 }]));
@@ -53,7 +63,10 @@ describe('a server that becomes slow', () => {
 
   it('changes nothing elsewhere: the gateway is not told', () => {
     const two = (slowdowns: readonly Slowdown[]): SimulationOptions =>
-      oneSlot(slowdowns, { drain: '0s', servers: [{ name: 'gpu', model: 'slots', count: 2, slots: 1, serviceTime: 500 }] });
+      oneSlot(slowdowns, {
+        drain: '0s',
+        servers: [{ name: 'gpu', model: 'slots', count: 2, slots: 1, serviceTime: 500 }],
+      });
     const { counts, servers } = simulate(two([{ server: 'gpu-1', at: 0, factor: 100 }]));
     expect(counts.broken).toBe(0);
     expect(servers[0]?.utilization).toBeGreaterThan(0.4);
@@ -72,8 +85,12 @@ describe('a server that becomes slow', () => {
       load: () => ({ waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 }),
       use: () => ({ utilization: 0, meanRunning: 0, peakKvUsage: 0, preemptions: 0 }),
     });
-    const custom = oneSlot([{ server: 'gpu', at: 1, factor: 2 }], { servers: [{ name: 'gpu', model: 'custom', create: fixed }] });
-    expect(() => simulate(custom)).toThrow(/slowdowns\[0\]\.server: expected a server whose model has the method slowDown; got "gpu"/);
+    const custom = oneSlot([{ server: 'gpu', at: 1, factor: 2 }], {
+      servers: [{ name: 'gpu', model: 'custom', create: fixed }],
+    });
+    expect(() => simulate(custom)).toThrow(
+      /slowdowns\[0\]\.server: expected a server whose model has the method slowDown; got "gpu"/,
+    );
   });
 });
 

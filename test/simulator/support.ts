@@ -16,7 +16,12 @@ export function slotGate(maxConcurrency: number, more: Partial<SimulatedFlow> = 
 }
 
 /** Poisson arrivals at `load` times what `slots` servers of 100 ms each can do. */
-export function queueing(slots: number, load: number, requests: number, more: Partial<SimulationOptions> = {}): SimulationOptions {
+export function queueing(
+  slots: number,
+  load: number,
+  requests: number,
+  more: Partial<SimulationOptions> = {},
+): SimulationOptions {
   const rate = (slots * 10 * load) as number;
   return {
     duration: (requests / rate) * 1000,

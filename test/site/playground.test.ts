@@ -43,7 +43,9 @@ describe('the scenes of the playground', () => {
   });
 
   it('chat beside batch finds room, unless batch may fill everything', () => {
-    const [held, open] = [scenes[1]!.settings, { ...scenes[1]!.settings, ceiling: 100 }].map((settings) => ttft(at(settings, 60), 0));
+    const [held, open] = [scenes[1]!.settings, { ...scenes[1]!.settings, ceiling: 100 }].map((settings) =>
+      ttft(at(settings, 60), 0),
+    );
     expect(held).toBeLessThan(500);
     expect(open).toBeGreaterThan(1.3 * (held as number));
   });
@@ -63,7 +65,10 @@ describe('the scenes of the playground', () => {
 describe('the sliders of quotas and faults', () => {
   const perSecond = (settings: Settings): number => {
     const run = at(settings, 60);
-    return settings.tenants.reduce((sum, _, tenant) => sum + (run.firstTokens.recent(tenant, run.reachedMs)?.perSecond ?? 0), 0);
+    return settings.tenants.reduce(
+      (sum, _, tenant) => sum + (run.firstTokens.recent(tenant, run.reachedMs)?.perSecond ?? 0),
+      0,
+    );
   };
 
   it('a quota of requests is what is served, though seats are free', () => {
@@ -125,7 +130,14 @@ describe('a link', () => {
       '#t=A%3Cb%3E 1e9 x -1 7&t=ab 1&servers=NaN&seats=-5&outage=6&slow=5&requestQuota=-7&fairness=toString',
     );
     expect(tenants).toEqual([{ name: 'ab', rate: 60, prompt: 300, answer: 10, priority: 10 }]);
-    expect([servers, seats, outage, slow, requestQuota, fairness]).toEqual([3, 1, 0, 0, 0, 'round-robin-fairness-policy']);
+    expect([servers, seats, outage, slow, requestQuota, fairness]).toEqual([
+      3,
+      1,
+      0,
+      0,
+      0,
+      'round-robin-fairness-policy',
+    ]);
     expect(fromLink('#')).toEqual(noisy);
   });
 });
@@ -152,7 +164,10 @@ function gist(options: object): object {
 describe('the printed code and the printed file', () => {
   it.each(variants)('make the same controller: %s', async (name, settings) => {
     const file = `${scratch}${name.replaceAll(/\W/g, '-')}.mjs`;
-    writeFileSync(file, codeOf(settings).replace('new FlowController(', '(await import("headgate"), (options) => options)('));
+    writeFileSync(
+      file,
+      codeOf(settings).replace('new FlowController(', '(await import("headgate"), (options) => options)('),
+    );
     const { flow } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { flow: object };
     const { options, warnings } = loadScenario(scenarioText(settings));
     expect(warnings).toEqual([]);

@@ -1,4 +1,7 @@
-/** Settings of the playground to test with: the scenes, each way to set the policies, and some at random that are always the same. */
+/**
+ * Settings of the playground to test with: the scenes, each way to set the policies, and some at random that are always
+ * the same.
+ */
 import fc from 'fast-check';
 import { scenes } from '../../site/playground/scenes.js';
 import {

@@ -1,4 +1,7 @@
-/** Memory and leftovers, measured in a process of its own. Bounds are generous: they catch a second copy of something, not a field. */
+/**
+ * Memory and leftovers, measured in a process of its own. Bounds are generous: they catch a second copy of something,
+ * not a field.
+ */
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runProbe } from './run-probe.js';
 
@@ -14,7 +17,10 @@ interface Figures {
   waiting: number;
 }
 
-/** Bytes per request: tables stay as large as they once were. The smallest object with a field or two, kept for each, would be more. */
+/**
+ * Bytes per request: tables stay as large as they once were. The smallest object with a field or two, kept for each,
+ * would be more.
+ */
 const nothing = 48;
 
 let figures: Figures;

@@ -1,19 +1,29 @@
 /**
- * Measures, in a process of its own with --expose-gc, how many bytes of each request outlive short collections of the heap after the request has
- * ended: they wait for a collection of everything, and every request pays for that. Prints JSON. Not a test: see garbage.test.ts.
+ * Measures, in a process of its own with --expose-gc, how many bytes of each request outlive short collections of the
+ * heap after the request has ended: they wait for a collection of everything, and every request pays for that. Prints
+ * JSON. Not a test: see garbage.test.ts.
  */
 import { EventEmitter } from 'node:events';
 import type { ServerHttp2Stream } from 'node:http2';
 import { UploadWatch } from '../../src/adapters/http/upload-watch.js';
 import { destroyIfStuck } from '../../src/adapters/node/stuck-streams.js';
-import { concurrencyDetector, EndpointPool, FlowController, type FlowControllerOptions, type Lease } from '../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowController,
+  type FlowControllerOptions,
+  type Lease,
+} from '../../src/index.js';
 
 const requests = 20_000;
 const inFlight = 50;
 const key = { fairnessId: 'a', priority: 0 };
 
 /** What a host hangs on a request. */
-const payload = (): { byteSize: number; body: number[] } => ({ byteSize: 1, body: Array.from({ length: 100 }, (_, i) => i) });
+const payload = (): { byteSize: number; body: number[] } => ({
+  byteSize: 1,
+  body: Array.from({ length: 100 }, (_, i) => i),
+});
 
 const collectYoung = (): unknown => (globalThis.gc as (options: { type: 'minor' }) => unknown)({ type: 'minor' });
 const collectAll = (): unknown => globalThis.gc?.();

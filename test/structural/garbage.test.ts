@@ -1,7 +1,10 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { runProbe } from './run-probe.js';
 
-/** What a request may leave behind, bytes: rests of the tables and counters that all share. Each of them carries about a thousand. */
+/**
+ * What a request may leave behind, bytes: rests of the tables and counters that all share. Each of them carries about a
+ * thousand.
+ */
 const least = 40;
 
 describe('a request that has ended', () => {

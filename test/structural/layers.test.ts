@@ -1,4 +1,6 @@
-/** The layers of docs/architecture.md: imports point one way, types included, and nothing imports itself by a detour. */
+/**
+ * The layers of docs/architecture.md: imports point one way, types included, and nothing imports itself by a detour.
+ */
 import { describe, expect, it } from 'vitest';
 import { circlesOf, type Imports, importsOfSource } from '../support/imports.js';
 
@@ -34,9 +36,13 @@ const edges = [...imports].flatMap(([from, targets]) => targets.map((to) => ({ f
 const topOf = (file: string): string => file.split('/')[0]!;
 const layerOf = (file: string): number => layers.findIndex((layer) => layer.includes(topOf(file)));
 const folderOf = (file: string): string => file.split('/').slice(0, -1).join('/');
-const told = (faults: readonly { from: string; to: string }[]): string[] => faults.map(({ from, to }) => `${from} imports ${to}`);
+const told = (faults: readonly { from: string; to: string }[]): string[] =>
+  faults.map(({ from, to }) => `${from} imports ${to}`);
 
-/** Folder → folders that its own files import. A folder and one inside it are parent and child: their imports do not count. */
+/**
+ * Folder → folders that its own files import. A folder and one inside it are parent and child: their imports do not
+ * count.
+ */
 function importsOfFolders(): Imports {
   const graph = new Map<string, string[]>();
   for (const { from, to } of edges) {
@@ -66,7 +72,9 @@ describe('the layers of src', () => {
   it('reach the core from a subpath through index.ts alone, so that every class exists once', () => {
     // The audit reads plain state that no user of the package may see; it makes no object of the core's classes.
     const others = edges.filter(({ from, to }) => topOf(from) !== 'testing' || to !== 'core/inspect/audit.ts');
-    const past = others.filter(({ from, to }) => subpaths.includes(topOf(from)) && !['base', 'index.ts', topOf(from)].includes(topOf(to)));
+    const past = others.filter(
+      ({ from, to }) => subpaths.includes(topOf(from)) && !['base', 'index.ts', topOf(from)].includes(topOf(to)),
+    );
     expect(told(past)).toEqual([]);
   });
 
@@ -83,7 +91,9 @@ describe('the layers of src', () => {
 
   it('let the simulator import only what a user of the package can, and plain functions of base', () => {
     const ofSimulator = edges.filter(({ from, to }) => topOf(from) === 'simulator' && topOf(to) !== 'simulator');
-    const past = ofSimulator.filter(({ to }) => !to.endsWith('index.ts') && !inTwoBundles.includes(to) && topOf(to) !== 'base');
+    const past = ofSimulator.filter(
+      ({ to }) => !to.endsWith('index.ts') && !inTwoBundles.includes(to) && topOf(to) !== 'base',
+    );
     expect(told(past)).toEqual([]);
   });
 

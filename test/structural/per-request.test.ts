@@ -1,6 +1,16 @@
-/** What each request may cost, counted: clock readings, timers, questions to detectors, policies and comparators. Never wall time. */
+/**
+ * What each request may cost, counted: clock readings, timers, questions to detectors, policies and comparators. Never
+ * wall time.
+ */
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, type FlowController, type Lease, type OrderingPolicy, type Outcome, roundRobin } from '../../src/index.js';
+import {
+  concurrencyDetector,
+  type FlowController,
+  type Lease,
+  type OrderingPolicy,
+  type Outcome,
+  roundRobin,
+} from '../../src/index.js';
 import { CountingClock } from '../support/clocks.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
 
@@ -76,9 +86,15 @@ function expectAtMost(most: Figures, figures: Figures): void {
 }
 
 /** Lets requests wait, those of each flow in one block. */
-function lineUp(flow: FlowController, requests: number, flows: number, options: { signal?: AbortSignal } = {}): Promise<Outcome>[] {
+function lineUp(
+  flow: FlowController,
+  requests: number,
+  flows: number,
+  options: { signal?: AbortSignal } = {},
+): Promise<Outcome>[] {
   const waiting: Promise<Outcome>[] = [];
-  for (let i = 0; i < requests; i++) waiting.push(flow.enqueue({ ...request, ...options }, key(`f${Math.floor((i * flows) / requests)}`)));
+  for (let i = 0; i < requests; i++)
+    waiting.push(flow.enqueue({ ...request, ...options }, key(`f${Math.floor((i * flows) / requests)}`)));
   return waiting;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Measures memory and leftovers in a process of its own, started with --expose-gc, and prints the figures as JSON. Not a test: see
- * footprint.test.ts.
+ * Measures memory and leftovers in a process of its own, started with --expose-gc, and prints the figures as JSON. Not
+ * a test: see footprint.test.ts.
  */
 import Denque from 'denque';
 import { concurrencyDetector, FlowController, type FlowKey, type FlowRequest, roundRobin } from '../../src/index.js';
@@ -53,7 +53,9 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** Bytes that one call makes, garbage included: the median of several attempts, because a collection may fall into one. */
+/**
+ * Bytes that one call makes, garbage included: the median of several attempts, because a collection may fall into one.
+ */
 function allocatedBy(call: () => unknown): number {
   for (let i = 0; i < 100_000; i++) call();
   const calls = 500;
@@ -111,7 +113,9 @@ async function cancelAll(submit: Seats['submit']): Promise<void> {
 }
 
 async function expireAll(submit: Seats['submit']): Promise<void> {
-  const all = Array.from({ length: requests }, (_, i) => submit({ ttlMs: 1 + (i % 30) }, { fairnessId: `f${i % 100}` }));
+  const all = Array.from({ length: requests }, (_, i) =>
+    submit({ ttlMs: 1 + (i % 30) }, { fairnessId: `f${i % 100}` }),
+  );
   if ((await Promise.all(all)).includes(true)) throw new Error('an expired request was dispatched');
 }
 
@@ -130,7 +134,9 @@ async function main(): Promise<void> {
   full.open();
   await turn();
   const resources = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout' || kind === 'Immediate');
-  console.log(JSON.stringify({ passing, bound, own, cancelled, expired, resources, waiting: full.flow.stats().waiting }));
+  console.log(
+    JSON.stringify({ passing, bound, own, cancelled, expired, resources, waiting: full.flow.stats().waiting }),
+  );
 }
 
 await main();

@@ -1,4 +1,7 @@
-/** What exporters read costs the same however much waits. Counted in elements looked at and questions asked; never in time. */
+/**
+ * What exporters read costs the same however much waits. Counted in elements looked at and questions asked; never in
+ * time.
+ */
 import { type Meter, metrics } from '@opentelemetry/api';
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
@@ -58,7 +61,9 @@ function watched(flow: FlowController): ObservedFlow & { asked: number } {
   return observed;
 }
 
-/** Elements that one scrape looks at, and questions about flows that it asks; the first scrape has given out the labels. */
+/**
+ * Elements that one scrape looks at, and questions about flows that it asks; the first scrape has given out the labels.
+ */
 function scrapeWork(tenants: number): { work: number; asked: number } {
   const flow = crowded(tenants);
   const observed = watched(flow);

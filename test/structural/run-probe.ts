@@ -15,8 +15,17 @@ export async function runProbe<T>(script: URL, ...args: string[]): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'headgate-probe-'));
   try {
     const outfile = join(folder, 'probe.mjs');
-    await build({ entryPoints: [fileURLToPath(script)], outfile, bundle: true, platform: 'node', format: 'esm', logLevel: 'silent' });
-    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', outfile, ...args], { timeout: mostMs });
+    await build({
+      entryPoints: [fileURLToPath(script)],
+      outfile,
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      logLevel: 'silent',
+    });
+    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', outfile, ...args], {
+      timeout: mostMs,
+    });
     return JSON.parse(stdout) as T;
   } finally {
     await rm(folder, { recursive: true });

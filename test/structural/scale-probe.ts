@@ -1,6 +1,6 @@
 /**
- * A million of something, in a process of its own: prints what was looked at, what is left, and how much heap it holds. Not a test: see
- * scale.test.ts.
+ * A million of something, in a process of its own: prints what was looked at, what is left, and how much heap it holds.
+ * Not a test: see scale.test.ts.
  */
 import {
   concurrencyDetector,
@@ -95,7 +95,10 @@ async function ids(): Promise<[Scenario, Partly]> {
   const { flows, waiting } = flow.stats();
   await flow.close();
   const most = Math.max(passed.most, queued.most);
-  return [scenario, { requests: million, workIn: queued.mean, workOut: passed.mean, mostIn: most, mostOut: most, flows, waiting }];
+  return [
+    scenario,
+    { requests: million, workIn: queued.mean, workOut: passed.mean, mostIn: most, mostOut: most, flows, waiting },
+  ];
 }
 
 /** Signals are the host's: these count who listens, and cost nothing else. */
@@ -120,14 +123,22 @@ class PlainSignal {
   }
 }
 
-/** A million requests that wait in one band are aborted, in waves, each from another end; every request has a signal of its own. */
+/**
+ * A million requests that wait in one band are aborted, in waves, each from another end; every request has a signal of
+ * its own.
+ */
 async function aborts(): Promise<[Scenario, Partly]> {
   const scenario = new Scenario();
   const { flow } = scenario;
   scenario.hold();
   const count = million / 4;
   // Front to back, back to front, scattered by a multiplier without a common factor, and in swapped pairs.
-  const orders = [(i: number) => i, (i: number) => count - 1 - i, (i: number) => (i * 7919) % count, (i: number) => i ^ 1];
+  const orders = [
+    (i: number) => i,
+    (i: number) => count - 1 - i,
+    (i: number) => (i * 7919) % count,
+    (i: number) => i ^ 1,
+  ];
   const figures = { requests: million, workIn: 0, workOut: 0, mostIn: 0, mostOut: 0, flows: 0, waiting: 0 };
   for (const place of orders) {
     const signals = Array.from({ length: count }, () => new PlainSignal());

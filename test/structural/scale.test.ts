@@ -1,11 +1,18 @@
 /**
- * What an adversary may ask for, at its real size. Costs are counted, in elements looked at, comparisons and timers; never in time. Single
- * requests may pay for the rebuild of a line, so what leaves from the middle is judged by the mean.
+ * What an adversary may ask for, at its real size. Costs are counted, in elements looked at, comparisons and timers;
+ * never in time. Single requests may pay for the rebuild of a line, so what leaves from the middle is judged by the
+ * mean.
  */
 import { describe, expect, it } from 'vitest';
 import { FifoQueue } from '../../src/base/queues/fifo-queue.js';
 import { fewTombstones } from '../../src/base/queues/item-queue.js';
-import { concurrencyDetector, type FlowController, type FlowControllerOptions, type OrderingPolicy, roundRobin } from '../../src/index.js';
+import {
+  concurrencyDetector,
+  type FlowController,
+  type FlowControllerOptions,
+  type OrderingPolicy,
+  roundRobin,
+} from '../../src/index.js';
 import { CountingClock } from '../support/clocks.js';
 import { dial, key, makeFlow, request, runNow } from '../support/flow.js';
 import { runProbe } from './run-probe.js';
@@ -18,7 +25,10 @@ const overflowFlows = 64;
 
 /** Elements that a request may look at where nothing leaves from the middle of a line. */
 const few = 10;
-/** The same on the mean where everything does: a line is rebuilt each time half of it is dead, and passes over its members thrice. */
+/**
+ * The same on the mean where everything does: a line is rebuilt each time half of it is dead, and passes over its
+ * members thrice.
+ */
 const rebuilt = 40;
 /** Bytes per request. The smallest object, kept for each, would be more. */
 const nothing = 48;
@@ -84,20 +94,23 @@ describe('a hundred thousand bands asked for', () => {
     expect(flow.stats()).toMatchObject({ bands: maxBands, waiting: maxBands - 1, rejected: asked - maxBands + 1 });
   });
 
-  it.each(['strict', 'fifo', 'aging'] as const)('are gone through once for each dispatch when they take turns: %s', (bandOrder) => {
-    const maxBands = 1024;
-    const { flow } = makeFlow({ limits, maxBands, bandOrder });
-    let lease = runNow(flow);
-    for (let i = 1; i < maxBands; i++) void flow.enqueue(request, key('a', i));
-    flow.on('dispatched', (dispatched) => {
-      lease = dispatched.lease;
-    });
-    const work = countWork(() => {
-      for (let i = 1; i < maxBands; i++) lease.release();
-    });
-    expect(flow.stats()).toMatchObject({ dispatched: maxBands, waiting: 0 });
-    expect(work / maxBands).toBeLessThanOrEqual(few * maxBands);
-  });
+  it.each(['strict', 'fifo', 'aging'] as const)(
+    'are gone through once for each dispatch when they take turns: %s',
+    (bandOrder) => {
+      const maxBands = 1024;
+      const { flow } = makeFlow({ limits, maxBands, bandOrder });
+      let lease = runNow(flow);
+      for (let i = 1; i < maxBands; i++) void flow.enqueue(request, key('a', i));
+      flow.on('dispatched', (dispatched) => {
+        lease = dispatched.lease;
+      });
+      const work = countWork(() => {
+        for (let i = 1; i < maxBands; i++) lease.release();
+      });
+      expect(flow.stats()).toMatchObject({ dispatched: maxBands, waiting: 0 });
+      expect(work / maxBands).toBeLessThanOrEqual(few * maxBands);
+    },
+  );
 });
 
 describe('flows at their caps', () => {
@@ -177,30 +190,33 @@ describe('times to live', () => {
     ['scattered', (i) => 1 + ((i * 7919) % requests)],
     ['a few that alternate', (i) => 1 + (i % 65) * 400],
     ['for ever, and none at all', (i) => (i % 2 === 0 ? 0 : 1e-9)],
-  ])('%s: each costs a constant to begin and a logarithm to end, there is one timer, and each request ends at its own', (_, ttlOf) => {
-    const clock = new CountingClock();
-    const { flow } = makeFlow({ clock, limits, maxBands: 200, defaultBand: { limits } });
-    runNow(flow);
-    const late: number[] = [];
-    flow.on('dropped', ({ outcome }) => late.push(outcome.queuedMs));
-    let mostTimers = 0;
-    const workIn = countWork(() => {
-      for (let i = 0; i < requests; i++) {
-        void flow.enqueue({ ...request, ttlMs: ttlOf(i) }, key('a', i % 100));
-        mostTimers = Math.max(mostTimers, clock.pendingTimers);
-      }
-    });
-    expect(mostTimers).toBe(1);
-    expect(clock.timersSet).toBeLessThanOrEqual(requests);
-    expect(workIn / requests).toBeLessThanOrEqual(few);
-    const forEver = Array.from({ length: requests }, (_, i) => ttlOf(i)).filter((ttlMs) => ttlMs === 0).length;
-    const workOut = countWork(() => clock.advance(requests + 1));
-    expect(workOut / requests).toBeLessThanOrEqual(mostOut);
-    expect(flow.stats()).toMatchObject({ waiting: forEver, evicted: requests - forEver });
-    const ttls = Array.from({ length: requests }, (_, i) => ttlOf(i) ?? 0).filter((ttlMs) => ttlMs > 0);
-    expect(late).toEqual(ttls.map((ttlMs) => Math.ceil(ttlMs)).sort((a, b) => a - b));
-    expect(clock.timersSet).toBeLessThanOrEqual(2 * requests);
-  });
+  ])(
+    '%s: each costs a constant to begin and a logarithm to end, there is one timer, and each request ends at its own',
+    (_, ttlOf) => {
+      const clock = new CountingClock();
+      const { flow } = makeFlow({ clock, limits, maxBands: 200, defaultBand: { limits } });
+      runNow(flow);
+      const late: number[] = [];
+      flow.on('dropped', ({ outcome }) => late.push(outcome.queuedMs));
+      let mostTimers = 0;
+      const workIn = countWork(() => {
+        for (let i = 0; i < requests; i++) {
+          void flow.enqueue({ ...request, ttlMs: ttlOf(i) }, key('a', i % 100));
+          mostTimers = Math.max(mostTimers, clock.pendingTimers);
+        }
+      });
+      expect(mostTimers).toBe(1);
+      expect(clock.timersSet).toBeLessThanOrEqual(requests);
+      expect(workIn / requests).toBeLessThanOrEqual(few);
+      const forEver = Array.from({ length: requests }, (_, i) => ttlOf(i)).filter((ttlMs) => ttlMs === 0).length;
+      const workOut = countWork(() => clock.advance(requests + 1));
+      expect(workOut / requests).toBeLessThanOrEqual(mostOut);
+      expect(flow.stats()).toMatchObject({ waiting: forEver, evicted: requests - forEver });
+      const ttls = Array.from({ length: requests }, (_, i) => ttlOf(i) ?? 0).filter((ttlMs) => ttlMs > 0);
+      expect(late).toEqual(ttls.map((ttlMs) => Math.ceil(ttlMs)).sort((a, b) => a - b));
+      expect(clock.timersSet).toBeLessThanOrEqual(2 * requests);
+    },
+  );
 });
 
 describe('a request that is put back', () => {

@@ -1,6 +1,7 @@
 /**
- * Counts how many elements are looked at, whoever looks: walks over arrays, maps, sets, deques and linked lists count as long as what they
- * walk over (even when they stop early), and every question to a waiting request counts one. Independent of the machine and of V8.
+ * Counts how many elements are looked at, whoever looks: walks over arrays, maps, sets, deques and linked lists count
+ * as long as what they walk over (even when they stop early), and every question to a waiting request counts one.
+ * Independent of the machine and of V8.
  */
 import Denque from 'denque';
 import { LinkedList } from '../../src/base/queues/linked-list.js';
@@ -38,17 +39,33 @@ const walks: readonly Walk[] = [
     ],
     size: (array: unknown[]) => array.length,
   },
-  { on: Array.prototype, names: ['sort'], size: (array: unknown[]) => array.length * Math.ceil(Math.log2(array.length + 1)) },
-  { on: Map.prototype, names: ['entries', 'forEach', 'keys', 'values', Symbol.iterator], size: (map: Map<unknown, unknown>) => map.size },
+  {
+    on: Array.prototype,
+    names: ['sort'],
+    size: (array: unknown[]) => array.length * Math.ceil(Math.log2(array.length + 1)),
+  },
+  {
+    on: Map.prototype,
+    names: ['entries', 'forEach', 'keys', 'values', Symbol.iterator],
+    size: (map: Map<unknown, unknown>) => map.size,
+  },
   { on: Set.prototype, names: ['forEach', 'values', Symbol.iterator], size: (set: Set<unknown>) => set.size },
-  { on: Denque.prototype, names: ['remove', 'removeOne', 'splice', '_copyArray'], size: (line: Denque<unknown>) => line.length },
+  {
+    on: Denque.prototype,
+    names: ['remove', 'removeOne', 'splice', '_copyArray'],
+    size: (line: Denque<unknown>) => line.length,
+  },
   { on: LinkedList.prototype, names: [Symbol.iterator], size: (list: LinkedList<never>) => list.size },
 ];
 
 /** What comparisons of deadlines, and searches for the living, ask of a request. */
 const questions: readonly (keyof QueueItem)[] = ['isWaiting', 'waitingSinceMs'];
 
-function replace(on: object, name: PropertyKey, change: (before: PropertyDescriptor) => PropertyDescriptor): () => void {
+function replace(
+  on: object,
+  name: PropertyKey,
+  change: (before: PropertyDescriptor) => PropertyDescriptor,
+): () => void {
   const before = Object.getOwnPropertyDescriptor(on, name);
   if (before === undefined) throw new Error(`there is no ${String(name)}`);
   Object.defineProperty(on, name, { ...before, ...change(before) });

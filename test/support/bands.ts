@@ -23,7 +23,8 @@ export const bandSettings: BandSettings = {
 /** A configured band, and the faults of its policies as they are reported. */
 export function makeBand(own: Partial<BandSettings> = {}, priority = 0): { band: PriorityBand; faults: string[] } {
   const faults: string[] = [];
-  const pluginFailed = (kind: string, type: string, error: unknown): void => void faults.push(`${kind} ${type}: ${String(error)}`);
+  const pluginFailed = (kind: string, type: string, error: unknown): void =>
+    void faults.push(`${kind} ${type}: ${String(error)}`);
   return { band: new PriorityBand(priority, true, { ...bandSettings, ...own }, { pluginFailed }, 0), faults };
 }
 
@@ -39,8 +40,19 @@ interface Waiting extends WaitingItem {
 }
 
 /** A request of a fairness ID that waits in the band. */
-export function addTo(band: PriorityBand, fairnessId: string, sequence: number, own: Partial<ItemView & WaitingItem> = {}): Waiting {
-  const item: Waiting = { ...fakeItem({ fairnessId, sequence }), flow: undefined, requestClass: undefined, isWaiting: true, ...own };
+export function addTo(
+  band: PriorityBand,
+  fairnessId: string,
+  sequence: number,
+  own: Partial<ItemView & WaitingItem> = {},
+): Waiting {
+  const item: Waiting = {
+    ...fakeItem({ fairnessId, sequence }),
+    flow: undefined,
+    requestClass: undefined,
+    isWaiting: true,
+    ...own,
+  };
   band.add(item, flowOf(band, fairnessId));
   return item;
 }

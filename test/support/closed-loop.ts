@@ -1,4 +1,7 @@
-/** Gateways that always have more to send than fits, in front of a simulated model server: what becomes of an adaptive limit. */
+/**
+ * Gateways that always have more to send than fits, in front of a simulated model server: what becomes of an adaptive
+ * limit.
+ */
 import { type AdaptiveDetector, FlowController, type Lease } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { Random } from '../property/random.js';

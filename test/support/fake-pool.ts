@@ -6,5 +6,9 @@ export { endpointView as fakeEndpoint, poolView as poolOf };
 
 /** Endpoints e0, e1, … with `[requests, tokens]` in flight. */
 export function fakePool(figures: readonly (readonly [inFlightRequests: number, inFlightTokens: number])[]): PoolView {
-  return poolView(...figures.map(([inFlightRequests, inFlightTokens], i) => endpointView(`e${i}`, { inFlightRequests, inFlightTokens })));
+  return poolView(
+    ...figures.map(([inFlightRequests, inFlightTokens], i) =>
+      endpointView(`e${i}`, { inFlightRequests, inFlightTokens }),
+    ),
+  );
 }

@@ -16,7 +16,11 @@ import { ManualClock } from '../../src/testing/index.js';
 /** A controller that runs one request at a time unless told otherwise. */
 export function makeFlow(options: Partial<FlowControllerOptions> = {}): { flow: FlowController; clock: ManualClock } {
   const clock = new ManualClock();
-  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), clock, ...options });
+  const flow = new FlowController({
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    clock,
+    ...options,
+  });
   return { flow, clock };
 }
 
@@ -98,7 +102,12 @@ export function dispatchOrder(flow: FlowController): string[] {
 }
 
 /** An AbortController whose signal counts the listeners put on it. */
-export function countedAbort(): { controller: AbortController; signal: AbortSignal; added: () => number; live: () => number } {
+export function countedAbort(): {
+  controller: AbortController;
+  signal: AbortSignal;
+  added: () => number;
+  live: () => number;
+} {
   const controller = new AbortController();
   const { signal } = controller;
   const live = new Set<unknown>();

@@ -18,7 +18,9 @@ export function importsOfSource(): Imports {
     files.map((file) => {
       const { importedFiles } = ts.preProcessFile(readFileSync(join(src, file), 'utf8'));
       const own = importedFiles.filter(({ fileName }) => fileName.startsWith('.'));
-      const targets = own.map(({ fileName }) => relative(src, resolve(src, dirname(file), fileName)).replace(/\.js$/, '.ts'));
+      const targets = own.map(({ fileName }) =>
+        relative(src, resolve(src, dirname(file), fileName)).replace(/\.js$/, '.ts'),
+      );
       return [withSlashes(file), [...new Set(targets.map(withSlashes))]];
     }),
   );

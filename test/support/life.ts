@@ -1,4 +1,7 @@
-/** The life of a controller whose plugins, requests and listeners are foreign code: every call comes to its end, and the books balance. */
+/**
+ * The life of a controller whose plugins, requests and listeners are foreign code: every call comes to its end, and the
+ * books balance.
+ */
 import { expect } from 'vitest';
 import { EventHub } from '../../src/core/event-hub.js';
 import {
@@ -45,7 +48,8 @@ export async function live(
   const running: Lease[] = [];
   const settled: Outcome[] = [];
   flow.on('dispatched', ({ lease }) => running.push(lease));
-  if (listener !== undefined) for (const event of Object.keys(new EventHub().heard)) flow.on(event as keyof FlowEvents, listener);
+  if (listener !== undefined)
+    for (const event of Object.keys(new EventHub().heard)) flow.on(event as keyof FlowEvents, listener);
   let calls = 0;
   const enqueue = (more: object = {}): void => {
     const key = { fairnessId: `f${calls % 3}`, priority: [0, 0, 5, -1][calls % 4] as number };

@@ -1,4 +1,7 @@
-/** Publish and subscribe in one process, of the kind of node-redis: a message is under way until `deliver`, unless the channel is instant. */
+/**
+ * Publish and subscribe in one process, of the kind of node-redis: a message is under way until `deliver`, unless the
+ * channel is instant.
+ */
 import type { MessagePublisher, NodeRedisSubscriber } from '../../src/redis/index.js';
 
 export interface Connection {

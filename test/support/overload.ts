@@ -14,8 +14,8 @@ export interface Dropped {
 }
 
 /**
- * How many dispatches later than at best the premium requests went: at best each has the first dispatch after it came that no other one has.
- * What goes at one instant goes together.
+ * How many dispatches later than at best the premium requests went: at best each has the first dispatch after it came
+ * that no other one has. What goes at one instant goes together.
  */
 export function dispatchesLate(sent: readonly Sent[], premiumCameAtMs: readonly number[]): number[] {
   const went = sent.filter(({ priority }) => priority === 100);
@@ -33,7 +33,8 @@ export function expectNobodyDroppedInVain(
   ttlMs: number,
 ): void {
   for (const { drop, cameAtMs, atMs } of dropped) {
-    if (drop.reason === 'over-quota') expect(sent.filter((each) => each.atMs > atMs && each.atMs <= cameAtMs + ttlMs)).toEqual([]);
+    if (drop.reason === 'over-quota')
+      expect(sent.filter((each) => each.atMs > atMs && each.atMs <= cameAtMs + ttlMs)).toEqual([]);
     else expect([drop.reason, atMs - cameAtMs]).toEqual(['ttl-expired', ttlMs]);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Limits that are moved by every single sample, as Netflix concurrency-limits and Envoy have them. Controls: they show why this package
- * decides once for each window.
+ * Limits that are moved by every single sample, as Netflix concurrency-limits and Envoy have them. Controls: they show
+ * why this package decides once for each window.
  */
 import type { AdaptiveDetector, PoolView } from '../../src/index.js';
 

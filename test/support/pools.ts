@@ -10,13 +10,18 @@ export interface EndpointFigures {
   hasReported?: boolean;
 }
 
-function endpointView({ waiting = 0, running = 0, kv = 0, inFlight = 0, hasReported = true }: EndpointFigures, id = 'a'): EndpointView {
+function endpointView(
+  { waiting = 0, running = 0, kv = 0, inFlight = 0, hasReported = true }: EndpointFigures,
+  id = 'a',
+): EndpointView {
   return {
     id,
     labels: {},
     weight: 1,
     overloadedUntilMs: 0,
-    metrics: hasReported ? { waitingQueueSize: waiting, runningRequests: running, kvCacheUsage: kv, sampledAtMs: 0 } : undefined,
+    metrics: hasReported
+      ? { waitingQueueSize: waiting, runningRequests: running, kvCacheUsage: kv, sampledAtMs: 0 }
+      : undefined,
     inFlightRequests: inFlight,
     inFlightTokens: 0,
     unsampledRequests: 0,
@@ -26,15 +31,24 @@ function endpointView({ waiting = 0, running = 0, kv = 0, inFlight = 0, hasRepor
 
 function poolView(endpoints: readonly EndpointFigures[]): PoolView {
   const views = endpoints.map((figures, index) => endpointView(figures, String(index)));
-  return { endpoints: views, inFlightRequests: views.reduce((sum, { inFlightRequests }) => sum + inFlightRequests, 0), inFlightTokens: 0 };
+  return {
+    endpoints: views,
+    inFlightRequests: views.reduce((sum, { inFlightRequests }) => sum + inFlightRequests, 0),
+    inFlightTokens: 0,
+  };
 }
 
-/** A view of a pool at an instant; `saturation` is what a detector would say, and `reads` counts how often it was asked. */
+/**
+ * A view of a pool at an instant; `saturation` is what a detector would say, and `reads` counts how often it was asked.
+ */
 interface TestView extends AdmissionView {
   reads: number;
 }
 
-export function admissionView(endpoints: readonly EndpointFigures[] = [{}], { nowMs = 0, saturation = 0 } = {}): TestView {
+export function admissionView(
+  endpoints: readonly EndpointFigures[] = [{}],
+  { nowMs = 0, saturation = 0 } = {},
+): TestView {
   return {
     nowMs,
     pool: poolView(endpoints),

@@ -1,4 +1,7 @@
-/** Every name that a user of the package can write or read: exports with their members, options, fields of files, plugins, headers. */
+/**
+ * Every name that a user of the package can write or read: exports with their members, options, fields of files,
+ * plugins, headers.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { flowKeyFromHeaders, queueDurationHeader, systemOwnedHeaders } from '../../src/adapters/http/index.js';
 import { loadBlisPolicy, loadConfig } from '../../src/config/index.js';
@@ -11,7 +14,15 @@ const band = { priority: 0, ...wrong };
 
 /** Calls that are refused with messages which list what would have been right. */
 const refused: readonly (() => unknown)[] = [
-  () => resolveOptions({ ...wrong, saturationDetector: () => 0, gate: wrong, limits: wrong, bands: [band], eviction: wrong } as never),
+  () =>
+    resolveOptions({
+      ...wrong,
+      saturationDetector: () => 0,
+      gate: wrong,
+      limits: wrong,
+      bands: [band],
+      eviction: wrong,
+    } as never),
   () => loadConfig({ ...file, featureGates: 0, saturationDetector: wrong, plugins: [wrong] }),
   () => loadConfig({ ...file, flowControl: { ...wrong, priorityBands: [band], gate: wrong, flows: { a: wrong } } }),
   () => loadConfig({ kind: 'InferenceObjective', spec: wrong }),
@@ -29,17 +40,24 @@ function namesInErrorOf(action: () => unknown): string[] {
   } catch (error) {
     message = String(error);
   }
-  const lists = [...message.matchAll(/one of the keys (.*?)(?: \(did you mean|; got)/g)].flatMap(([, list = '']) => list.split(', '));
+  const lists = [...message.matchAll(/one of the keys (.*?)(?: \(did you mean|; got)/g)].flatMap(([, list = '']) =>
+    list.split(', '),
+  );
   const quoted = [...message.matchAll(/(?:one of|,) "([^"]+)"/g)].map(([, name = '']) => name);
   const paths = [...message.matchAll(/^ .*?(\S+): expected/gm)].flatMap(([, path = '']) => path.split(/[^\w-]+/));
   return [...lists, ...quoted, ...paths];
 }
 
-/** What the package and its subpaths export, the members of these types, and the words of their unions, by the API reports. */
+/**
+ * What the package and its subpaths export, the members of these types, and the words of their unions, by the API
+ * reports.
+ */
 function exported(): string[] {
   return readdirSync(reports).flatMap((file) => {
     const report = readFileSync(new URL(file, reports), 'utf8');
-    const names = [...report.matchAll(/^export (?:declare |abstract )?(?:interface|type|class|function|const) (\w+)/gm)];
+    const names = [
+      ...report.matchAll(/^export (?:declare |abstract )?(?:interface|type|class|function|const) (\w+)/gm),
+    ];
     const members = [...report.matchAll(/^ +(?:readonly |get |static )*(\w+)[?]?[:(<]/gm)];
     const words = [...report.matchAll(/'([\w-]+)'/g)];
     return [...names, ...members, ...words].map(([, name = '']) => name);
@@ -51,6 +69,13 @@ export function publicNames(): ReadonlySet<string> {
   const methods = [FlowController, EndpointPool].flatMap(({ prototype }) => Object.getOwnPropertyNames(prototype));
   const headers = [...systemOwnedHeaders, queueDurationHeader, 'retry-after'];
   const { fairnessId } = flowKeyFromHeaders({}); // of requests that name none
-  const all = [fairnessId, ...refused.flatMap(namesInErrorOf), ...defaultRegistry().types(), ...exported(), ...methods, ...headers];
+  const all = [
+    fairnessId,
+    ...refused.flatMap(namesInErrorOf),
+    ...defaultRegistry().types(),
+    ...exported(),
+    ...methods,
+    ...headers,
+  ];
   return new Set(all.filter((name) => /^[a-z][\w/.-]+$/i.test(name)));
 }

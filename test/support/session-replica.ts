@@ -23,7 +23,12 @@ export class SessionReplica {
   readonly running = new Map<string, Lease>();
   private readonly clock: ManualClock;
 
-  constructor(clock: ManualClock, connection: Connection, limits: SessionLimitOptions, options: Partial<SharedSessionsOptions> = {}) {
+  constructor(
+    clock: ManualClock,
+    connection: Connection,
+    limits: SessionLimitOptions,
+    options: Partial<SharedSessionsOptions> = {},
+  ) {
     this.clock = clock;
     for (const id of ['a', 'b']) this.pool.add(id);
     this.limit = sessionLimit(limits);
@@ -34,9 +39,11 @@ export class SessionReplica {
 
   /** A turn of `session`; its lease is under `name` while it runs. */
   send(session: string, name = session, tokens = 0): void {
-    void this.flow.enqueue({ byteSize: 1, tokens, sessionId: session } as never, { fairnessId: 'tenant', priority: 0 }).then((outcome) => {
-      if (outcome.type === 'Dispatched') this.running.set(name, outcome.lease);
-    });
+    void this.flow
+      .enqueue({ byteSize: 1, tokens, sessionId: session } as never, { fairnessId: 'tenant', priority: 0 })
+      .then((outcome) => {
+        if (outcome.type === 'Dispatched') this.running.set(name, outcome.lease);
+      });
   }
 
   end(name: string, isLast = false): void {

@@ -14,7 +14,13 @@ export const quota: QuotaFigure = {
   isLearnt: false,
 };
 
-export const quotaFigures: QuotaFigures = { quotas: [quota], unreported: 1, ignoredReports: 2, ignoredFigures: 3, refusals: 4 };
+export const quotaFigures: QuotaFigures = {
+  quotas: [quota],
+  unreported: 1,
+  ignoredReports: 2,
+  ignoredFigures: 3,
+  refusals: 4,
+};
 
 export const sessionFigures: SessionFigures = {
   resident: 3,

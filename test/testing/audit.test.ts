@@ -61,11 +61,19 @@ describe('an audit', () => {
   });
 
   it.each<readonly [what: string, damage: (flow: FlowController) => void, violation: RegExp]>([
-    ['a request too many in the total', (flow) => inside(flow).backlog.waiting++, /^4 requests wait, the bands hold 3$/],
+    [
+      'a request too many in the total',
+      (flow) => inside(flow).backlog.waiting++,
+      /^4 requests wait, the bands hold 3$/,
+    ],
     ['bytes too many in the total', (flow) => inside(flow).backlog.waitingBytes++, /^9 bytes wait, the bands hold 8$/],
     ['a request too many in a band', (flow) => band(flow).waiting++, /^band 0 counts 4 requests and holds 3$/],
     ['tokens that nobody has', (flow) => band(flow).waitingTokens--, /^band 0 miscounts tokens$/],
-    ['a flow that counts wrongly', (flow) => flowA(flow).waiting--, /^flow "a" of band 0 counts 1 requests and holds 2$/],
+    [
+      'a flow that counts wrongly',
+      (flow) => flowA(flow).waiting--,
+      /^flow "a" of band 0 counts 1 requests and holds 2$/,
+    ],
     [
       'a flow that is idle and waits',
       (flow) => {
@@ -73,7 +81,11 @@ describe('an audit', () => {
       },
       /^flow "a": expected idle false$/,
     ],
-    ['a seat too many', (flow) => inside(flow).seats.inFlight++, /^2 leases are in flight, 1 were handed out and 0 ended$/],
+    [
+      'a seat too many',
+      (flow) => inside(flow).seats.inFlight++,
+      /^2 leases are in flight, 1 were handed out and 0 ended$/,
+    ],
     [
       'a seat that no endpoint has',
       (flow) => {
@@ -107,7 +119,11 @@ describe('an audit', () => {
       },
       /^band 0 counts 3 requests and holds 2$/,
     ],
-    ['a flow that the table lost', (flow) => inside(flow).backlog.bands.flows.size--, /^2 flows are counted, 3 are known$/],
+    [
+      'a flow that the table lost',
+      (flow) => inside(flow).backlog.bands.flows.size--,
+      /^2 flows are counted, 3 are known$/,
+    ],
   ])('finds %s', (_, damage, violation) => {
     const { flow } = crowd();
     damage(flow);

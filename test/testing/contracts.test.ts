@@ -93,10 +93,26 @@ describe('a contract suite', () => {
   };
 
   it.each<readonly [what: string, cases: () => ContractCase[], promise: RegExp]>([
-    ['a fairness policy that picks nothing', () => fairnessPolicyContract(() => stubborn), /picks nothing but active flows/],
-    ['a fairness policy that decides by what is not the history', () => fairnessPolicyContract(() => forgetful), /decides alike/],
-    ['a comparison that is always less', () => orderingPolicyContract(() => ({ type, compare: () => -1 })), /is an order/],
-    ['a comparison by a field that may be missing', () => orderingPolicyContract(byMissingField), /always answers with a number/],
+    [
+      'a fairness policy that picks nothing',
+      () => fairnessPolicyContract(() => stubborn),
+      /picks nothing but active flows/,
+    ],
+    [
+      'a fairness policy that decides by what is not the history',
+      () => fairnessPolicyContract(() => forgetful),
+      /decides alike/,
+    ],
+    [
+      'a comparison that is always less',
+      () => orderingPolicyContract(() => ({ type, compare: () => -1 })),
+      /is an order/,
+    ],
+    [
+      'a comparison by a field that may be missing',
+      () => orderingPolicyContract(byMissingField),
+      /always answers with a number/,
+    ],
     [
       'an arrivalOrder that is none',
       () => orderingPolicyContract(() => ({ ...edf(), arrivalOrder: true })),
@@ -129,7 +145,11 @@ describe('a contract suite', () => {
       () => bandOrderPolicyContract(() => ({ type, strict: true, rank: lowestFirst })),
       /where it says strict/,
     ],
-    ['a policy that is not as constant as it says', () => usageLimitPolicyContract(inconstant), /where it says constant/],
+    [
+      'a policy that is not as constant as it says',
+      () => usageLimitPolicyContract(inconstant),
+      /where it says constant/,
+    ],
     [
       'a picker that makes endpoints up',
       () => endpointPickerContract(() => ({ type, pick: ([first]) => first && { ...first } })),
@@ -174,11 +194,21 @@ describe('a contract suite', () => {
   });
 });
 
-function namesTwice(_saturation: number, _priorities: readonly number[], _ceilings: readonly number[], order: number[]): void {
+function namesTwice(
+  _saturation: number,
+  _priorities: readonly number[],
+  _ceilings: readonly number[],
+  order: number[],
+): void {
   order[1] = 0;
 }
 
-function lowestFirst(_saturation: number, _priorities: readonly number[], _ceilings: readonly number[], order: number[]): void {
+function lowestFirst(
+  _saturation: number,
+  _priorities: readonly number[],
+  _ceilings: readonly number[],
+  order: number[],
+): void {
   order.reverse();
 }
 

@@ -1,4 +1,7 @@
-/** Plays every row of every file. A kind that nobody knows fails. Files of another folder: `THEORY_DIR=<folder> npx vitest run test/theory`. */
+/**
+ * Plays every row of every file. A kind that nobody knows fails. Files of another folder:
+ * `THEORY_DIR=<folder> npx vitest run test/theory`.
+ */
 import { describe, expect, it } from 'vitest';
 import { readTheoryFiles } from './read-theory.js';
 import { apf } from './runners/apf.js';

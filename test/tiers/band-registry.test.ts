@@ -177,7 +177,12 @@ it('tells bands that compete from those of which all requests are parked', () =>
   expect([bands.highestWaiting, bands.lowestWaiting, bands.allCompeting()]).toEqual([high, low, [high, low]]);
   high.parked.waiting = 2;
   bands.noteParked(2);
-  expect([bands.parked, bands.highestWaiting, bands.allCompeting(), bands.allWaiting()]).toEqual([2, low, [low], [high, low]]);
+  expect([bands.parked, bands.highestWaiting, bands.allCompeting(), bands.allWaiting()]).toEqual([
+    2,
+    low,
+    [low],
+    [high, low],
+  ]);
   low.parked.waiting = 2;
   bands.noteParked(2);
   expect([bands.highestWaiting, bands.allCompeting()]).toEqual([undefined, []]);
@@ -212,28 +217,31 @@ it.each([
   ['displacement', { overflow: 'displace' }, [false, true], false],
   ['fair overflow', { overflow: 'fair' }, [false, false], true],
   ['none of them', {}, [false, false], false],
-] as const)('keeps arrivals and crowds for %s, from the beginning and when it comes later', (_, own, keepsArrivals, keepsCrowd) => {
-  const stateOf = (bands: BandRegistry) => {
-    const [high, low] = [bands.bandOf(0, 0), bands.bandOf(-1, 0)] as [PriorityBand, PriorityBand];
-    const waits = [high, low].map((band) => {
-      const item = { sequence: 1, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
-      band.add(item, bands.flows.flowOf(band, 'a', 0));
-      return [band.newest === item, band.crowd?.most('requests') !== undefined];
-    });
-    return waits;
-  };
-  const expected = keepsArrivals.map((keeps) => [keeps, keepsCrowd]);
-  expect(stateOf(makeRegistry(10, own).bands)).toEqual(expected);
-  const later = makeRegistry(10);
-  for (const priority of [0, -1]) later.bands.bandOf(priority, 0);
-  later.bands.configure({ ...later.options, ...own }, 0);
-  expect(stateOf(later.bands)).toEqual(expected);
-  later.bands.configure(later.options, 0);
-  expect([0, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.crowd])).toEqual([
-    [undefined, undefined],
-    [undefined, undefined],
-  ]);
-});
+] as const)(
+  'keeps arrivals and crowds for %s, from the beginning and when it comes later',
+  (_, own, keepsArrivals, keepsCrowd) => {
+    const stateOf = (bands: BandRegistry) => {
+      const [high, low] = [bands.bandOf(0, 0), bands.bandOf(-1, 0)] as [PriorityBand, PriorityBand];
+      const waits = [high, low].map((band) => {
+        const item = { sequence: 1, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
+        band.add(item, bands.flows.flowOf(band, 'a', 0));
+        return [band.newest === item, band.crowd?.most('requests') !== undefined];
+      });
+      return waits;
+    };
+    const expected = keepsArrivals.map((keeps) => [keeps, keepsCrowd]);
+    expect(stateOf(makeRegistry(10, own).bands)).toEqual(expected);
+    const later = makeRegistry(10);
+    for (const priority of [0, -1]) later.bands.bandOf(priority, 0);
+    later.bands.configure({ ...later.options, ...own }, 0);
+    expect(stateOf(later.bands)).toEqual(expected);
+    later.bands.configure(later.options, 0);
+    expect([0, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.crowd])).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
+  },
+);
 
 it('lists every waiting request in the order of arrival, whatever its band', () => {
   const { bands } = makeRegistry(10);
@@ -250,7 +258,11 @@ it('lists every waiting request in the order of arrival, whatever its band', () 
 it('guarantees shares as soon as a band, or a template for bands to come, has one', () => {
   const shared = { ...settings, minShare: 0.3 };
   expect(makeRegistry(10).bands.shares.isUsed).toBe(false);
-  for (const own of [{ bands: [{ priority: 1, ...shared }] }, { defaultBand: shared }, { defaultNegativeBand: shared }]) {
+  for (const own of [
+    { bands: [{ priority: 1, ...shared }] },
+    { defaultBand: shared },
+    { defaultNegativeBand: shared },
+  ]) {
     const { bands, options } = makeRegistry(10, own);
     expect(bands.shares.isUsed).toBe(true);
     bands.configure({ ...options, bands: [], defaultBand: settings, defaultNegativeBand: settings }, 0);

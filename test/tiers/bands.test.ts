@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, edf, type FlowController, fcfs, globalStrict, roundRobin, sloDeadline } from '../../src/index.js';
+import {
+  EndpointPool,
+  edf,
+  type FlowController,
+  fcfs,
+  globalStrict,
+  roundRobin,
+  sloDeadline,
+} from '../../src/index.js';
 import { dial, dispatchOrder, dropOf, key, makeFlow, record, request, runNow } from '../support/flow.js';
 
 function priorities(flow: FlowController): number[] {
@@ -8,7 +16,9 @@ function priorities(flow: FlowController): number[] {
 
 describe('bands', () => {
   it('exist as configured, priority 0 always among them, highest first', () => {
-    expect(priorities(makeFlow({ bands: [-5, 100, 3].map((priority) => ({ priority })) }).flow)).toEqual([100, 3, 0, -5]);
+    expect(priorities(makeFlow({ bands: [-5, 100, 3].map((priority) => ({ priority })) }).flow)).toEqual([
+      100, 3, 0, -5,
+    ]);
     expect(priorities(makeFlow().flow)).toEqual([0]);
   });
 
@@ -99,13 +109,20 @@ describe('maxBands', () => {
     for (const priority of [1, 2, 3, 4]) void flow.enqueue(request, key('a', priority));
     expect(priorities(flow)).toEqual([100, 2, 1, 0]);
     expect(flow.stats().outcomes.RejectedCapacity).toBe(2);
-    expect(dropOf(await flow.enqueue(request, key('a', 5)))).toMatchObject({ type: 'RejectedCapacity', reason: 'max-bands', priority: 5 });
+    expect(dropOf(await flow.enqueue(request, key('a', 5)))).toMatchObject({
+      type: 'RejectedCapacity',
+      reason: 'max-bands',
+      priority: 5,
+    });
     expect(dropOf(await flow.enqueue(request, key('a', 5))).limit).toBeUndefined();
   });
 
   it('is a matter of the empty pool while there are no endpoints', async () => {
     const { flow } = makeFlow({ pool: new EndpointPool(), maxBands: 1 });
-    expect(dropOf(await flow.enqueue(request, key('a', 5)))).toMatchObject({ type: 'RejectedNoEndpoints', reason: 'max-bands' });
+    expect(dropOf(await flow.enqueue(request, key('a', 5)))).toMatchObject({
+      type: 'RejectedNoEndpoints',
+      reason: 'max-bands',
+    });
   });
 
   it('lets the band idle longest make room, never one that is configured or in use', () => {
@@ -163,7 +180,11 @@ describe('an idle band that was made on first use', () => {
   });
 
   it('counts its idle time from its last request', () => {
-    const { flow, clock } = makeFlow({ saturationDetector: dial(1, true), flowIdleTimeout: '1m', bandIdleTimeout: '2m' });
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(1, true),
+      flowIdleTimeout: '1m',
+      bandIdleTimeout: '2m',
+    });
     void flow.enqueue({ ...request, ttlMs: 100_000 }, key('a', 5));
     clock.advance(100_000);
     expect(flow.stats().waiting).toBe(0);

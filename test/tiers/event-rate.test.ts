@@ -125,6 +125,7 @@ describe('retryAfterMs', () => {
     abort.abort();
     const closed = flow.enqueue(request, key());
     await flow.close();
-    for (const outcome of [cancelled, closed, flow.enqueue(request, key())]) expect(dropOf(await outcome).retryAfterMs).toBeUndefined();
+    for (const outcome of [cancelled, closed, flow.enqueue(request, key())])
+      expect(dropOf(await outcome).retryAfterMs).toBeUndefined();
   });
 });

@@ -42,9 +42,11 @@ describe('a flow', () => {
   it('has the weight that is configured for it, else 1', () => {
     const flows = { size: 1, mayCap: false, get: (id: string) => (id === 'gold' ? profile(3) : undefined) };
     const { table, band } = makeTable({ flows });
-    expect([table.flowOf(band, 'gold', 0).weight, table.flowOf(band, 'gold', 0, 'm').weight, table.flowOf(band, 'a', 0).weight]).toEqual([
-      3, 3, 1,
-    ]);
+    expect([
+      table.flowOf(band, 'gold', 0).weight,
+      table.flowOf(band, 'gold', 0, 'm').weight,
+      table.flowOf(band, 'a', 0).weight,
+    ]).toEqual([3, 3, 1]);
   });
 
   it('takes its new weight when the settings are replaced', () => {
@@ -54,17 +56,20 @@ describe('a flow', () => {
     expect([flow.weight, table.flowOf(band, 'new', 0).weight]).toEqual([4, 4]);
   });
 
-  it.each([false, true])('takes its new weight alone when it is refreshed, in every band; by class: %s', (queuesByClass) => {
-    let weight = 2;
-    const { table, band } = makeTable({ flows: { size: 1, mayCap: false, get: () => profile(weight) } });
-    const { band: other } = makeBand({}, 1);
-    const requestClass = queuesByClass ? 'm' : undefined;
-    const own = [table.flowOf(band, 'a', 0, requestClass), table.flowOf(other, 'a', 0, requestClass)];
-    const stranger = table.flowOf(band, 'b', 0, requestClass);
-    weight = 5;
-    table.refresh('a', [band, other, makeBand({}, 2).band], queuesByClass);
-    expect([...own.map((flow) => flow.weight), stranger.weight]).toEqual([5, 5, 2]);
-  });
+  it.each([false, true])(
+    'takes its new weight alone when it is refreshed, in every band; by class: %s',
+    (queuesByClass) => {
+      let weight = 2;
+      const { table, band } = makeTable({ flows: { size: 1, mayCap: false, get: () => profile(weight) } });
+      const { band: other } = makeBand({}, 1);
+      const requestClass = queuesByClass ? 'm' : undefined;
+      const own = [table.flowOf(band, 'a', 0, requestClass), table.flowOf(other, 'a', 0, requestClass)];
+      const stranger = table.flowOf(band, 'b', 0, requestClass);
+      weight = 5;
+      table.refresh('a', [band, other, makeBand({}, 2).band], queuesByClass);
+      expect([...own.map((flow) => flow.weight), stranger.weight]).toEqual([5, 5, 2]);
+    },
+  );
 });
 
 describe('an idle flow', () => {
@@ -129,7 +134,10 @@ describe('a full table', () => {
     expect(shared.fairnessId).toBe(shared.name);
     expect([shared.name.startsWith('\u0000overflow-'), shared.weight]).toEqual([true, 1]);
     expect(table.flowOf(band, 'b', 0)).toBe(shared);
-    table.configure({ maxFlows: 1, flowIdleTimeoutMs: 1000, flows: { size: 1, mayCap: false, get: () => profile(7) } }, [band]);
+    table.configure(
+      { maxFlows: 1, flowIdleTimeoutMs: 1000, flows: { size: 1, mayCap: false, get: () => profile(7) } },
+      [band],
+    );
     expect(shared.weight).toBe(1);
   });
 

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type FlowController, type FlowControllerOptions, type FlowFairnessPolicy, roundRobin } from '../../src/index.js';
+import {
+  type FlowController,
+  type FlowControllerOptions,
+  type FlowFairnessPolicy,
+  roundRobin,
+} from '../../src/index.js';
 import { dial, dropOf, key, makeFlow, record, request, runNow } from '../support/flow.js';
 
 const fair: Partial<FlowControllerOptions> = { bands: [{ priority: 0, fairness: roundRobin() }] };
@@ -43,7 +48,9 @@ describe('a flow', () => {
       void flow.enqueue(request, key(name, priority));
     }
     expect(flow.stats().flows).toBe(3);
-    expect(flow.snapshot().bands.map((band) => band.activeFlows.map(({ fairnessId, waiting }) => [fairnessId, waiting]))).toEqual([
+    expect(
+      flow.snapshot().bands.map((band) => band.activeFlows.map(({ fairnessId, waiting }) => [fairnessId, waiting])),
+    ).toEqual([
       [['a', 1]],
       [
         ['a', 2],
@@ -52,11 +59,14 @@ describe('a flow', () => {
     ]);
   });
 
-  it.each([['__proto__'], ['constructor'], [' '], ['\u0000'], ['💡'], ['ſ'], ['a'.repeat(256)]])('may be called %j', (name) => {
-    const { flow } = makeFlow({ saturationDetector: dial(1, true), ...fair });
-    void flow.enqueue(request, key(name));
-    expect(waitingFlows(flow)).toEqual([name]);
-  });
+  it.each([['__proto__'], ['constructor'], [' '], ['\u0000'], ['💡'], ['ſ'], ['a'.repeat(256)]])(
+    'may be called %j',
+    (name) => {
+      const { flow } = makeFlow({ saturationDetector: dial(1, true), ...fair });
+      void flow.enqueue(request, key(name));
+      expect(waitingFlows(flow)).toEqual([name]);
+    },
+  );
 
   it('tells how long its oldest request has waited', () => {
     const { flow, clock } = makeFlow({ saturationDetector: dial(1, true), ...fair });
@@ -66,9 +76,13 @@ describe('a flow', () => {
     void flow.enqueue(request, key());
     clock.advance(50);
     const idle = { fairnessId: 'a', inFlight: 0, inFlightTokens: 0, isAtCap: false, cap: undefined };
-    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ ...idle, waiting: 2, waitingBytes: 20, oldestWaitMs: 80 }]);
+    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([
+      { ...idle, waiting: 2, waitingBytes: 20, oldestWaitMs: 80 },
+    ]);
     abort.abort();
-    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([{ ...idle, waiting: 1, waitingBytes: 10, oldestWaitMs: 50 }]);
+    expect(flow.snapshot().bands[0]?.activeFlows).toEqual([
+      { ...idle, waiting: 1, waitingBytes: 10, oldestWaitMs: 50 },
+    ]);
   });
 });
 
@@ -85,7 +99,10 @@ describe('an idle flow', () => {
   });
 
   it('is not forgotten while it has requests waiting, or running when its policy asks for their end', () => {
-    const hears: FlowFairnessPolicy = { type: 'hears', createSelector: () => ({ pick: () => undefined, settled: () => {} }) };
+    const hears: FlowFairnessPolicy = {
+      type: 'hears',
+      createSelector: () => ({ pick: () => undefined, settled: () => {} }),
+    };
     const { flow, clock } = makeFlow({ flowIdleTimeout: '5m', bands: [{ priority: 0, fairness: hears }] });
     const lease = runNow(flow, key('runs'));
     void flow.enqueue({ ...request, ttlMs: 0 }, key('waits'));
@@ -131,7 +148,11 @@ describe('an idle flow', () => {
         flowRemoved: ({ fairnessId }) => known.delete(fairnessId),
       }),
     };
-    const { flow, clock } = makeFlow({ flowIdleTimeout: '1m', saturationDetector: () => 0, bands: [{ priority: 0, fairness }] });
+    const { flow, clock } = makeFlow({
+      flowIdleTimeout: '1m',
+      saturationDetector: () => 0,
+      bands: [{ priority: 0, fairness }],
+    });
     for (const name of ['a', 'b', 'c']) runNow(flow, key(name));
     expect(known).toEqual(new Set(['a', 'b', 'c']));
     clock.advance(60_000);
@@ -142,7 +163,12 @@ describe('an idle flow', () => {
 
 describe('maxFlows', () => {
   it('makes new fairness IDs share 64 overflow flows in each band, while all flows are in use', () => {
-    const { flow } = makeFlow({ saturationDetector: dial(1, true), maxFlows: 3, limits: { maxRequests: 1e6 }, ...fair });
+    const { flow } = makeFlow({
+      saturationDetector: dial(1, true),
+      maxFlows: 3,
+      limits: { maxRequests: 1e6 },
+      ...fair,
+    });
     for (let i = 0; i < 1000; i++) void flow.enqueue(request, key(`f${i}`));
     const names = waitingFlows(flow);
     expect(names.slice(0, 3)).toEqual(['f0', 'f1', 'f2']);
@@ -178,7 +204,12 @@ describe('maxFlows', () => {
   });
 
   it('keeps fairness IDs that wait and go from costing more either', () => {
-    const { flow, clock } = makeFlow({ saturationDetector: dial(1, true), maxFlows: 50, limits: { maxRequests: 100 }, ...fair });
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(1, true),
+      maxFlows: 50,
+      limits: { maxRequests: 100 },
+      ...fair,
+    });
     for (let i = 0; i < 20_000; i++) {
       void flow.enqueue({ ...request, ttlMs: 30 }, key(`tenant-${i}`));
       clock.advance(1);

@@ -28,7 +28,13 @@ it('a flow that is let go is in neither any more', () => {
   parked.park(a, cap);
   parked.park(b, cap);
   parked.unpark(a);
-  expect([parked.flowCount, parked.waiting, [...parked.flows()], [...cap.flows], a.parkedFor]).toEqual([1, 3, [b], [b], undefined]);
+  expect([parked.flowCount, parked.waiting, [...parked.flows()], [...cap.flows], a.parkedFor]).toEqual([
+    1,
+    3,
+    [b],
+    [b],
+    undefined,
+  ]);
   parked.unpark(b);
   expect([parked.flowCount, parked.waiting, cap.flows.size]).toEqual([0, 0, 0]);
 });

@@ -1,4 +1,6 @@
-/** One band by itself: which request is next, what its policies hear, and what becomes of both when its settings change. */
+/**
+ * One band by itself: which request is next, what its policies hear, and what becomes of both when its settings change.
+ */
 import { describe, expect, it } from 'vitest';
 import {
   type BandView,
@@ -46,7 +48,11 @@ describe('the request that goes next', () => {
   it('is none while nothing waits, and no policy is asked', () => {
     let asked = 0;
     const { band } = makeBand({ fairness: watching({ pick: () => void asked++ }) });
-    expect([band.next(0), makeBand({ fairness: globalStrict() }).band.next(0), asked]).toEqual([undefined, undefined, 0]);
+    expect([band.next(0), makeBand({ fairness: globalStrict() }).band.next(0), asked]).toEqual([
+      undefined,
+      undefined,
+      0,
+    ]);
   });
 
   it('is that of the flow that is active longest, in turn, where the policy picks none', () => {
@@ -63,12 +69,18 @@ describe('the request that goes next', () => {
     ['of which nothing waits', (band) => flowOf(band, 'idle')],
   ])('is never that of a flow %s', (_, wrong) => {
     let picked: unknown;
-    const { band, faults } = makeBand({ fairness: watching({ pick: () => picked as Flow }), holdsFlows: true, parksFlows: true });
+    const { band, faults } = makeBand({
+      fairness: watching({ pick: () => picked as Flow }),
+      holdsFlows: true,
+      parksFlows: true,
+    });
     addTo(band, 'a', 0);
     const other = addTo(band, 'b', 1).flow as Flow;
     picked = wrong(band, other) ?? other;
     expect(band.next(0)?.sequence).toBe(0);
-    expect(faults).toEqual([expect.stringContaining('fairness watching: TypeError: pick must return an active flow of this band')]);
+    expect(faults).toEqual([
+      expect.stringContaining('fairness watching: TypeError: pick must return an active flow of this band'),
+    ]);
   });
 
   it('counts as ready where its flow is neither held back nor parked', () => {
@@ -77,7 +89,11 @@ describe('the request that goes next', () => {
     expect(band.ready).toBe(6);
     band.hold(flowOf(band, 'b'));
     band.park(flowOf(band, 'c'), { flows: new Set() });
-    expect([band.ready, band.activeCount, band.waitingFlows().map(({ name }) => name)]).toEqual([1, 1, ['a', 'b', 'c']]);
+    expect([band.ready, band.activeCount, band.waitingFlows().map(({ name }) => name)]).toEqual([
+      1,
+      1,
+      ['a', 'b', 'c'],
+    ]);
   });
 });
 
@@ -133,7 +149,10 @@ describe('a flow that is held back', () => {
 
   it('retries before one of its class that came later, which gives the retry back', () => {
     const { band } = makeBand(holding);
-    const [late, early] = [addTo(band, 'late', 5, { requestClass: 'm' }), addTo(band, 'early', 9, { requestClass: 'm' })];
+    const [late, early] = [
+      addTo(band, 'late', 5, { requestClass: 'm' }),
+      addTo(band, 'early', 9, { requestClass: 'm' }),
+    ];
     band.hold(late.flow as Flow);
     const [held] = band.held.all();
     if (held === undefined) throw new Error('no class is held back');
@@ -196,9 +215,13 @@ describe('policies', () => {
     band.configure({ ...bandSettings, fairness: { ...telling } });
     expect([band.ignoredReports, faults]).toEqual([14, []]);
     const silent = makeBand({ fairness: watching() }).band;
-    expect([silent.keepsAccount, silent.lead(flow), silent.service(0), silent.fairnessIndex, silent.ignoredReports]).toEqual([
-      ...[false, undefined, undefined, undefined, 0],
-    ]);
+    expect([
+      silent.keepsAccount,
+      silent.lead(flow),
+      silent.service(0),
+      silent.fairnessIndex,
+      silent.ignoredReports,
+    ]).toEqual([...[false, undefined, undefined, undefined, 0]]);
   });
 
   it('that hear of nothing but picks are not told of requests that never waited', () => {
@@ -217,7 +240,8 @@ describe('policies', () => {
   });
 
   it('that fail at a first token are reported, at once or later', async () => {
-    const failing = (answer: () => unknown) => makeBand({ ordering: { ...newestFirst, firstToken: answer as () => void } });
+    const failing = (answer: () => unknown) =>
+      makeBand({ ordering: { ...newestFirst, firstToken: answer as () => void } });
     const thrown = failing(() => {
       throw new Error('now');
     });
@@ -255,7 +279,10 @@ describe('other settings', () => {
     band.configure({ ...before, holdsFlows: isApart });
     expect(band.sharesQueue).toBe(!isApart);
     const { queue } = flowOf(band, 'a');
-    expect([queue !== undefined, band.queueOf(flowOf(band, 'a'))?.members().length]).toEqual([isApart, isApart ? 1 : 3]);
+    expect([queue !== undefined, band.queueOf(flowOf(band, 'a'))?.members().length]).toEqual([
+      isApart,
+      isApart ? 1 : 3,
+    ]);
     expect(drained(band)).toEqual([0, 1, 2]);
   });
 

@@ -22,7 +22,10 @@ describe('adapters', () => {
     const app = express();
     app.use(expressFlowControl(flow));
     app.use(expressFlowControl(gate, { skip: (req) => req.path === '/health' }));
-    app.use('/v1', expressFlowControl(flow, { classify: (req) => ({ fairnessId: req.get('authorization') ?? 'anonymous' }) }));
+    app.use(
+      '/v1',
+      expressFlowControl(flow, { classify: (req) => ({ fairnessId: req.get('authorization') ?? 'anonymous' }) }),
+    );
     app.post('/v1', expressFlowControl<express.Request>(flow, { byteSize: (req) => req.ip?.length ?? 0 }), (req) => {
       expectTypeOf(req.flow).toEqualTypeOf<RequestFlow>();
       expectTypeOf(req.flow.lease).toEqualTypeOf<Lease>();
@@ -33,7 +36,9 @@ describe('adapters', () => {
   it('Koa takes the middleware, and options see the context', () => {
     const app = new Koa();
     app.use(koaFlowControl(flow));
-    app.use(koaFlowControl(flow, { classify: (ctx) => ({ fairnessId: String(ctx.req.headers.authorization), priority: 1 }) }));
+    app.use(
+      koaFlowControl(flow, { classify: (ctx) => ({ fairnessId: String(ctx.req.headers.authorization), priority: 1 }) }),
+    );
     app.use(koaFlowControl<Koa.Context>(flow, { skip: (ctx) => ctx.path === '/health' }));
     app.use((ctx) => {
       expectTypeOf(ctx.state.flow.signal).toBeAny();
@@ -48,7 +53,9 @@ describe('adapters', () => {
   });
 
   it('node:http and node:http2 take the middleware', () => {
-    const limit = nodeFlowControl(flow, { classify: (req) => ({ fairnessId: req.headers['x-tenant']?.toString() ?? 'none' }) });
+    const limit = nodeFlowControl(flow, {
+      classify: (req) => ({ fairnessId: req.headers['x-tenant']?.toString() ?? 'none' }),
+    });
     http.createServer((req: WithFlow<http.IncomingMessage>, res) =>
       limit(req, res, () => expectTypeOf(req.flow).toEqualTypeOf<RequestFlow | undefined>()),
     );
@@ -64,15 +71,23 @@ describe('adapters', () => {
       tenant: string;
     }
     express().use(expressFlowControl(flow, { classify: (req: Authenticated) => ({ fairnessId: req.tenant }) }));
-    express().post('/v1', expressFlowControl<Authenticated>(flow, { skip: ({ tenant }) => tenant === '' }), (_req, res) => void res.end());
+    express().post(
+      '/v1',
+      expressFlowControl<Authenticated>(flow, { skip: ({ tenant }) => tenant === '' }),
+      (_req, res) => void res.end(),
+    );
     new Koa().use(koaFlowControl(flow, { classify: (ctx: Context) => ({ fairnessId: ctx.tenant }) }));
-    nodeFlowControl(flow, { classify: (req: http.IncomingMessage & { tenant: string }) => ({ fairnessId: req.tenant }) });
+    nodeFlowControl(flow, {
+      classify: (req: http.IncomingMessage & { tenant: string }) => ({ fairnessId: req.tenant }),
+    });
   });
 
   it('take a controller that knows its requests', () => {
     const own: FlowController<HttpFlowRequest<express.Request>> = new FlowController<HttpFlowRequest<express.Request>>({
       saturationDetector: () => 0,
-      defaultBand: { ordering: { type: 'own', compare: (a, b) => a.request.req.path.length - b.request.req.path.length } },
+      defaultBand: {
+        ordering: { type: 'own', compare: (a, b) => a.request.req.path.length - b.request.req.path.length },
+      },
     });
     express().use(expressFlowControl(own));
     nodeFlowControl(own);

@@ -18,7 +18,9 @@ describe('adapters', () => {
     app.register(fastifyFlowControl(flow));
     app.register(fastifyFlowControl(gate, { skip: (request) => request.routeOptions.url === '/health' }));
     fastify({ http2: true }).register(fastifyFlowControl(flow));
-    fastify({ serverFactory: (handler) => http2.createServer(handler as never) as never }).register(fastifyFlowControl(flow));
+    fastify({ serverFactory: (handler) => http2.createServer(handler as never) as never }).register(
+      fastifyFlowControl(flow),
+    );
     app.get('/', (request) => {
       expectTypeOf(request.flow).toEqualTypeOf<RequestFlow>();
       return {};
@@ -31,7 +33,9 @@ describe('adapters', () => {
       tenant: string;
     }
     fastify().register(fastifyFlowControl<Authenticated>(flow, { classify: ({ tenant }) => ({ fairnessId: tenant }) }));
-    fastify().register(fastifyFlowControl(flow, { classify: (request: Authenticated) => ({ fairnessId: request.tenant }) }));
+    fastify().register(
+      fastifyFlowControl(flow, { classify: (request: Authenticated) => ({ fairnessId: request.tenant }) }),
+    );
   });
 
   it('Hono takes the middleware, and options see the context', () => {
@@ -40,7 +44,10 @@ describe('adapters', () => {
     }
     const app = new Hono<Env>();
     app.use(honoFlowControl(flow));
-    app.use('/v1/*', honoFlowControl<Context<Env>>(gate, { classify: (c) => ({ fairnessId: c.get('tenant'), priority: 1 }) }));
+    app.use(
+      '/v1/*',
+      honoFlowControl<Context<Env>>(gate, { classify: (c) => ({ fairnessId: c.get('tenant'), priority: 1 }) }),
+    );
     app.get('/', (c) => {
       expectTypeOf(c.var.flow).toEqualTypeOf<RequestFlow>();
       expectTypeOf(c.get('flow')).toEqualTypeOf<RequestFlow>();
@@ -51,7 +58,10 @@ describe('adapters', () => {
 
   it('undici composes the interceptor, and options see the dispatch', () => {
     const agent = new Agent().compose(
-      undiciFlowControl(flow, { classify: ({ path, origin }) => ({ fairnessId: `${origin}${path}` }), onDrop: 'respond' }),
+      undiciFlowControl(flow, {
+        classify: ({ path, origin }) => ({ fairnessId: `${origin}${path}` }),
+        onDrop: 'respond',
+      }),
     );
     expectTypeOf(agent).toExtend<Dispatcher>();
     expectTypeOf<FlowContext['flow']>().toEqualTypeOf<RequestFlow | undefined>();

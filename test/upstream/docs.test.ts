@@ -64,14 +64,17 @@ describe('docs/endpoints.md', () => {
     for (const [profile, sources] of Object.entries(metricProfiles)) {
       const row = page.split('\n').find((line) => line.startsWith(`| \`${profile}\` |`)) ?? '';
       const { waitingQueueSize, runningRequests, kvCacheUsage } = sources;
-      for (const source of [waitingQueueSize, runningRequests].flat()) expect(row).toContain(String(source).replace(/\{.*/, ''));
+      for (const source of [waitingQueueSize, runningRequests].flat())
+        expect(row).toContain(String(source).replace(/\{.*/, ''));
       expect(row).toContain(String([kvCacheUsage].flat()[0]).replace(/\{.*/, ''));
     }
   });
 
   it('names every failure', () => {
     const union =
-      /export type ScrapeFailure = (.*?);/.exec(readFileSync(new URL('src/upstream/scraping/scrape-error.ts', root), 'utf8'))?.[1] ?? '';
+      /export type ScrapeFailure = (.*?);/.exec(
+        readFileSync(new URL('src/upstream/scraping/scrape-error.ts', root), 'utf8'),
+      )?.[1] ?? '';
     const codes = [...union.matchAll(/'([\w-]+)'/g)].map(([, code = '']) => code);
     expect(codes.length).toBeGreaterThan(5);
     for (const code of codes) expect(page).toContain(`| \`${code}\` |`);

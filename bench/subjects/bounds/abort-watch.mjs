@@ -1,4 +1,5 @@
-// Cancels what waits when its signal aborts: one listener for each distinct signal. Cancelled entries stay in line as tombstones.
+// Cancels what waits when its signal aborts: one listener for each distinct signal. Cancelled entries stay in line as
+// tombstones.
 export class AbortWatch {
   #groups = new Map();
 

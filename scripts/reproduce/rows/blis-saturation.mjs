@@ -6,7 +6,8 @@ const flat = 'static-usage-limit-policy';
 export const row = {
   id: 'BLIS',
   title: 'Flow-control loop of BLIS in saturation: p99 of the first token of critical requests, and service a second',
-  source: 'inference-sim: always-admit; flow control with priority, 100 in flight at each instance; the same with a usage limit of .7',
+  source:
+    'inference-sim: always-admit; flow control with priority, 100 in flight at each instance; the same with a usage limit of .7',
   published: 'a usage limit protects the critical class; no figures for this workload',
   reference: '–',
   check: 'recommended below the best of the three, with no less throughput',

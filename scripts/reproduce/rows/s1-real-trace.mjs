@@ -2,7 +2,11 @@ import { digits, runScenario, within } from './support.mjs';
 
 const policy = 'flowControl.priorityBands[0].fairnessPolicyRef';
 const charge = 'plugins[virtual-token-counter-fairness-policy].parameters.charge';
-const published = { fcfs: { max: 760, mean: 434, throughput: 777 }, vtc: { max: 368, mean: 252 }, predicted: { max: 365, mean: 240 } };
+const published = {
+  fcfs: { max: 760, mean: 434, throughput: 777 },
+  vtc: { max: 368, mean: 252 },
+  predicted: { max: 365, mean: 240 },
+};
 
 export const row = {
   id: 'S1',

@@ -1,6 +1,9 @@
 import { digits, open } from './support.mjs';
 
-/** threads, calls of each, seconds of one call, seconds of thought after it, seats. Source: queueset_test.go of the Kubernetes API server. */
+/**
+ * threads, calls of each, seconds of one call, seconds of thought after it, seats. Source: queueset_test.go of the
+ * Kubernetes API server.
+ */
 const cases = [
   {
     name: 'uniform flows',
@@ -75,8 +78,9 @@ export const row = {
     return {
       ours: `${found.map(({ name, seats: taken }) => `${name} ${told(taken)}`).join('; ')}; round robin on widths ${told(control)}`,
       holds:
-        found.every(({ seats: taken, shares }) => taken.every((figure, index) => Math.abs(figure / shares[index] - 1) <= 0.01)) &&
-        control[1] / control[0] > 1.5,
+        found.every(({ seats: taken, shares }) =>
+          taken.every((figure, index) => Math.abs(figure / shares[index] - 1) <= 0.01),
+        ) && control[1] / control[0] > 1.5,
     };
   },
 };

@@ -3,7 +3,8 @@ import { digits, open } from './support.mjs';
 export const row = {
   id: 'S5',
   title: 'Adaptive limit in a closed loop: share of capacity used',
-  source: 'C = 10 and 50 servers, log-normal service of 100 ms with σ = 0, .3 and 1; always as many in flight as the limit lets',
+  source:
+    'C = 10 and 50 servers, log-normal service of 100 ms with σ = 0, .3 and 1; always as many in flight as the limit lets',
   published: '–',
   reference: 'windowed AIMD 98.7–100 %; one decision for each sample 44–84 %',
   check: 'windowed at least .97 in all six; the control below .9',
@@ -22,7 +23,9 @@ export const row = {
     };
     const grid = [10, 50].flatMap((slots) => [0, 0.3, 1].map((sigma) => [slots, sigma]));
     const windowed = grid.map(([slots, sigma]) => used(slots, sigma, { targetMs: 200 }));
-    const control = grid.map(([slots, sigma]) => used(slots, Math.max(sigma, 0.01), { targetMs: 300, windowMs: 1e-6, minSamples: 1 }));
+    const control = grid.map(([slots, sigma]) =>
+      used(slots, Math.max(sigma, 0.01), { targetMs: 300, windowMs: 1e-6, minSamples: 1 }),
+    );
     const told = (figures) => figures.map((figure) => digits(figure, 2)).join(' ');
     return {
       ours: `windowed ${told(windowed)}; control ${told(control)}`,

@@ -2,7 +2,8 @@ import { digits, open } from './support.mjs';
 
 export const row = {
   id: 'S6',
-  title: 'Queue discipline at load 1.3, clients that leave after 500 ms: good answers, as part of what the server can do',
+  title:
+    'Queue discipline at load 1.3, clients that leave after 500 ms: good answers, as part of what the server can do',
   source: 'service of 10 ms; Facebook, “Fail at scale” (2015), for the rule',
   published: '–',
   reference: 'first come, first served .06; dropping what is late .93',
@@ -20,6 +21,9 @@ export const row = {
     };
     const fifo = good({}, { deadline: 500, tellsGateway: false });
     const dropping = good({ defaultRequestTtl: 490 }, {});
-    return { ours: `FIFO ${digits(fifo, 3)}; TTL of 490 ms ${digits(dropping, 3)}`, holds: fifo < 0.1 && dropping > 0.85 };
+    return {
+      ours: `FIFO ${digits(fifo, 3)}; TTL of 490 ms ${digits(dropping, 3)}`,
+      holds: fifo < 0.1 && dropping > 0.85,
+    };
   },
 };

@@ -13,8 +13,11 @@ export const row = {
       const { all } = simulator.simulate({
         duration: seconds * 1000,
         servers: [{ model: 'slots', slots: 1, serviceTime: 10 }],
-        traffic: [{ tenant: 'a', arrivals: { type: 'poisson', rate: 120 }, sloTtft: { type: 'uniform', from: 20, to: 200 } }],
-        flow: () => open({ saturationDetector: headgate.concurrencyDetector({ maxConcurrency: 1 }) }, { ordering: ordering() }),
+        traffic: [
+          { tenant: 'a', arrivals: { type: 'poisson', rate: 120 }, sloTtft: { type: 'uniform', from: 20, to: 200 } },
+        ],
+        flow: () =>
+          open({ saturationDetector: headgate.concurrencyDetector({ maxConcurrency: 1 }) }, { ordering: ordering() }),
       });
       return all.good / (seconds * 100);
     };

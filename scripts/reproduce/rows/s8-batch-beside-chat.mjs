@@ -5,15 +5,21 @@ const jobs = [1, 2, 3];
 
 export const row = {
   id: 'S8',
-  title: 'Batch beside bursts of chat, where flow control made it worse: p95 of the first token of chat, and batch done',
+  title:
+    'Batch beside bursts of chat, where flow control made it worse: p95 of the first token of chat, and batch done',
   source: 'llm-d batch-gateway, issue 491: two replicas, bursts of 15 requests a second, three jobs of 1,000 requests',
-  published: 'alone 71 ms; unprotected 83 ms; a gate that stuck at saturation 1.0: 3,698 ms and 90 % done; AIMD admission 92 ms and 100 %',
+  published:
+    'alone 71 ms; unprotected 83 ms; a gate that stuck at saturation 1.0: 3,698 ms and 90 % done; AIMD admission 92 ms and 100 %',
   reference: '–',
   check: 'with the recommended configuration at most 1.3 × alone, and all of the batch done',
   run(kit) {
     const outcome = (changes) => {
       const { classes } = runScenario(kit, 'batch-beside-chat', changes);
-      return { p95: classes.chat.ttft.p95Ms, done: classes.batch?.completed ?? 0, arrived: classes.batch?.arrived ?? 0 };
+      return {
+        p95: classes.chat.ttft.p95Ms,
+        done: classes.batch?.completed ?? 0,
+        arrived: classes.batch?.arrived ?? 0,
+      };
     };
     const late = Object.fromEntries(jobs.map((index) => [`traffic[${index}].startAt`, 3_599_999]));
     const samePriority = Object.fromEntries(jobs.map((index) => [`traffic[${index}].priority`, 100]));

@@ -1,4 +1,7 @@
-/** The generator's own theme with the system's fonts, so that a page brings none; and the playground, loaded where it is used. */
+/**
+ * The generator's own theme with the system's fonts, so that a page brings none; and the playground, loaded where it is
+ * used.
+ */
 
 import type { Theme } from 'vitepress';
 import DefaultTheme from 'vitepress/theme-without-fonts';

@@ -14,7 +14,13 @@ const marks: readonly (readonly [number, string])[] = [
 const labelPx = 36;
 const axisPx = 16;
 
-export function paintCourse(context: CanvasRenderingContext2D, width: number, height: number, colours: Colours, run: Run): void {
+export function paintCourse(
+  context: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  colours: Colours,
+  run: Run,
+): void {
   const x = (atMs: number): number => labelPx + ((width - labelPx) * atMs) / (lengthS * 1000);
   const y = (ms: number): number => {
     const share = Math.log(Math.min(mostMs, Math.max(leastMs, ms)) / leastMs) / Math.log(mostMs / leastMs);

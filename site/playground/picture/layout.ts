@@ -12,7 +12,10 @@ export interface Layout {
   readonly width: number;
   readonly height: number;
   /** Highest priority first. */
-  readonly lanes: readonly (Box & { readonly priority: number; readonly rows: readonly (Box & { readonly tenant: number })[] })[];
+  readonly lanes: readonly (Box & {
+    readonly priority: number;
+    readonly rows: readonly (Box & { readonly tenant: number })[];
+  })[];
   readonly gate: Box;
   /** A column for each quota, at the gate's right. */
   readonly quotas: readonly Box[];
@@ -47,7 +50,11 @@ export function layoutOf(settings: Settings, width: number): Layout {
   }
   const height = Math.max(y, headingPx + servers * 56);
   const gate = { x: gateX, y: headingPx, width: gateWidth, height: height - headingPx - gapPx };
-  const quotas = quotasOf(settings).map((_, index) => ({ ...gate, x: gateX + gateWidth + 4 + index * (quotaPx + 4), width: quotaPx }));
+  const quotas = quotasOf(settings).map((_, index) => ({
+    ...gate,
+    x: gateX + gateWidth + 4 + index * (quotaPx + 4),
+    width: quotaPx,
+  }));
   const x = gateX + gateWidth + quotas.length * (quotaPx + 4) + (isNarrow ? 12 : 28);
   const each = (height - headingPx) / servers;
   const boxes = Array.from({ length: servers }, (_, index) => ({
@@ -60,7 +67,12 @@ export function layoutOf(settings: Settings, width: number): Layout {
 }
 
 /** The largest squares, at most `most` wide, of which `count` fit into the box; at least 2 pixels. */
-export function cellSize({ width, height }: { readonly width: number; readonly height: number }, count: number, most: number): number {
-  for (let size = most; size > 2; size--) if (Math.floor(width / size) * Math.floor(height / size) >= count) return size;
+export function cellSize(
+  { width, height }: { readonly width: number; readonly height: number },
+  count: number,
+  most: number,
+): number {
+  for (let size = most; size > 2; size--)
+    if (Math.floor(width / size) * Math.floor(height / size) >= count) return size;
   return 2;
 }

@@ -29,7 +29,13 @@ function heading(context: CanvasRenderingContext2D, { faint }: Colours, text: st
   context.fillText(text, x, 9);
 }
 
-function paintLanes(context: CanvasRenderingContext2D, { lanes }: Layout, colours: Colours, run: Run, { flows }: Look): void {
+function paintLanes(
+  context: CanvasRenderingContext2D,
+  { lanes }: Layout,
+  colours: Colours,
+  run: Run,
+  { flows }: Look,
+): void {
   const room = { width: (lanes[0]?.width ?? 0) - labelPx, height: lanes[0]?.rows[0]?.height ?? 0 };
   // One size for all, so that lengths can be compared.
   const size = cellSize(room, Math.max(...flows), 12);
@@ -68,7 +74,12 @@ function paintQueue(context: CanvasRenderingContext2D, row: Box, size: number, w
 }
 
 /** A column that fills up with the pool; beside each lane it is shut while the lane's ceiling is reached. */
-function paintGate(context: CanvasRenderingContext2D, { gate, lanes }: Layout, colours: Colours, { saturation, bands }: Look): void {
+function paintGate(
+  context: CanvasRenderingContext2D,
+  { gate, lanes }: Layout,
+  colours: Colours,
+  { saturation, bands }: Look,
+): void {
   const level = Math.min(1, saturation);
   context.fillStyle = colours.ground;
   context.fillRect(gate.x, gate.y, gate.width, gate.height);
@@ -88,8 +99,16 @@ function paintGate(context: CanvasRenderingContext2D, { gate, lanes }: Layout, c
   }
 }
 
-/** Each fills up with what was taken of it lately; its name stands in it, from below. The one that holds requests back has a rim. */
-function paintQuotas(context: CanvasRenderingContext2D, layout: Layout, colours: Colours, { quotas, waiting, saturation }: Look): void {
+/**
+ * Each fills up with what was taken of it lately; its name stands in it, from below. The one that holds requests back
+ * has a rim.
+ */
+function paintQuotas(
+  context: CanvasRenderingContext2D,
+  layout: Layout,
+  colours: Colours,
+  { quotas, waiting, saturation }: Look,
+): void {
   const most = Math.max(...quotas.map(({ taken }) => taken));
   for (const [index, { unit, taken }] of quotas.entries()) {
     const box = layout.quotas[index];
@@ -111,7 +130,13 @@ function paintQuotas(context: CanvasRenderingContext2D, layout: Layout, colours:
   }
 }
 
-function paintServer(context: CanvasRenderingContext2D, box: Box, colours: Colours, { id, isDown, isSlow, seats }: Server, run: Run): void {
+function paintServer(
+  context: CanvasRenderingContext2D,
+  box: Box,
+  colours: Colours,
+  { id, isDown, isSlow, seats }: Server,
+  run: Run,
+): void {
   context.fillStyle = colours.ground;
   context.fillRect(box.x, box.y, box.width, box.height);
   context.font = font;

@@ -8,13 +8,19 @@ declare global {
   // The interface that Express's own types leave open for middleware; nothing of Express is imported.
   namespace Express {
     interface Request {
-      /** Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests that it skipped. */
+      /**
+       * Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests
+       * that it skipped.
+       */
       flow: RequestFlow;
     }
   }
 }
 
-/** The part of Express's request that options may use. To use all of it, name its type: `flowControl<express.Request>(flow, …)`. */
+/**
+ * The part of Express's request that options may use. To use all of it, name its type:
+ * `flowControl<express.Request>(flow, …)`.
+ */
 export type ExpressRequest = NodeRequest &
   Express.Request & {
     get(name: string): string | undefined;
@@ -24,9 +30,9 @@ export type ExpressRequest = NodeRequest &
   };
 
 /**
- * Middleware that holds a request until it is dispatched. Handlers find `req.flow` with the lease and a signal that aborts when the
- * client leaves; the lease is released when the response ends, however it ends. Put it before body parsers.
- * Dropped requests are answered by the error contract, or reach the error handler with `onDrop: 'throw'`.
+ * Middleware that holds a request until it is dispatched. Handlers find `req.flow` with the lease and a signal that
+ * aborts when the client leaves; the lease is released when the response ends, however it ends. Put it before body
+ * parsers. Dropped requests are answered by the error contract, or reach the error handler with `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example

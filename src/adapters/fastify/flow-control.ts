@@ -10,7 +10,10 @@ import { setFlowHeaders } from '../node/respond.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set by `flowControl`, and certain behind it; undefined at run time where it is not registered, and on requests that it skipped. */
+    /**
+     * Set by `flowControl`, and certain behind it; undefined at run time where it is not registered, and on requests
+     * that it skipped.
+     */
     flow: RequestFlow;
   }
 }
@@ -27,9 +30,10 @@ interface FastifyHost {
 export type FlowControlPlugin = (instance: FastifyHost, options: object, done: (error?: Error) => void) => void;
 
 /**
- * A plugin that holds requests until they are dispatched, on the instance that registers it and all within. Handlers find `request.flow`
- * with the lease and a signal that aborts when the client leaves; the lease is released when the response ends, however it ends.
- * Dropped requests are answered by the error contract, or reach the error handler with `onDrop: 'throw'`.
+ * A plugin that holds requests until they are dispatched, on the instance that registers it and all within. Handlers
+ * find `request.flow` with the lease and a signal that aborts when the client leaves; the lease is released when the
+ * response ends, however it ends. Dropped requests are answered by the error contract, or reach the error handler with
+ * `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example

@@ -6,8 +6,8 @@ import type { NodeRequest } from '../node/node-request.js';
 import { relay as relayOnNode } from '../node/relay.js';
 
 /**
- * Sends what `fetch` answers, as `relay` of `headgate/node` does; the reply is hijacked, and takes along the headers that it has by then.
- * `onSend` hooks do not see it.
+ * Sends what `fetch` answers, as `relay` of `headgate/node` does; the reply is hijacked, and takes along the headers
+ * that it has by then. `onSend` hooks do not see it.
  *
  * @example
  * app.post('/v1/chat/completions', async (request, reply) => {
@@ -21,7 +21,8 @@ export function relay(
   options: RelayOptions = {},
 ): Promise<RelayEnd> {
   reply.hijack();
-  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value);
   const req: WithFlow<NodeRequest> = request.raw;
   if (request.flow !== undefined) req.flow = request.flow;
   return relayOnNode(upstream, req, reply.raw, options);

@@ -1,4 +1,7 @@
-/** Flow control as Hono middleware. The lease follows the response: by Node's events where there are any, else by its body. */
+/**
+ * Flow control as Hono middleware. The lease follows the response: by Node's events where there are any, else by its
+ * body.
+ */
 import type { Context, MiddlewareHandler, Next } from 'hono';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl } from '../http/http-flow-control.js';
@@ -11,15 +14,18 @@ import { WebExchange } from './web-exchange.js';
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests that it skipped. */
+    /**
+     * Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests that
+     * it skipped.
+     */
     flow: RequestFlow;
   }
 }
 
 /**
- * Middleware that holds a request until it is dispatched. Handlers find `c.var.flow` with the lease and a signal that aborts when the
- * client leaves; the lease is released when the response ends, however it ends. Put it before anything that reads the body.
- * Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
+ * Middleware that holds a request until it is dispatched. Handlers find `c.var.flow` with the lease and a signal that
+ * aborts when the client leaves; the lease is released when the response ends, however it ends. Put it before anything
+ * that reads the body. Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example

@@ -3,7 +3,9 @@ import type { Exchange } from '../http/exchange.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 
 export interface HonoExchange extends Exchange<Request> {
-  /** Resolves with the answer when the request was evicted, or its client sent nothing, before its handler responded. */
+  /**
+   * Resolves with the answer when the request was evicted, or its client sent nothing, before its handler responded.
+   */
   readonly evicted: Promise<HttpErrorResponse>;
   /** The handler is about to run; `headers` are for the response. */
   begin(headers: Readonly<Record<string, string>>): void;

@@ -3,8 +3,8 @@ import type { Context } from 'hono';
 import { noAnswer, type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
 
 /**
- * The response that sends what `fetch` answers: its status, its headers and its body, no faster than the client reads. Never rejects: a
- * client that leaves is no error, and an upstream without an answer is told as 502.
+ * The response that sends what `fetch` answers: its status, its headers and its body, no faster than the client reads.
+ * Never rejects: a client that leaves is no error, and an upstream without an answer is told as 502.
  *
  * @example
  * app.post('/v1/chat/completions', async (c) => relay(fetch(url, { signal: c.var.flow.signal }), c));
@@ -19,7 +19,8 @@ export async function relay(
     const answer = await upstream;
     const headers = new Headers();
     for (const [name, value] of relayedHeaders(answer)) for (const each of [value].flat()) headers.append(name, each);
-    const body = answer.body === null ? null : quiet(answer.body as ReadableStream<Uint8Array>, signal, onChunk, onError);
+    const body =
+      answer.body === null ? null : quiet(answer.body as ReadableStream<Uint8Array>, signal, onChunk, onError);
     return c.newResponse(body, { status: answer.status as 200, headers });
   } catch (error) {
     // The adapter answers for who was evicted, and nobody reads the answer to who left.

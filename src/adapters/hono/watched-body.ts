@@ -1,6 +1,6 @@
 /**
- * A response body that tells when it ends. Reads ahead of nobody: a chunk is taken when one is asked for. One that nobody asks for a
- * minute is broken off: middleware may have thrown the response away, and no runtime tells of that.
+ * A response body that tells when it ends. Reads ahead of nobody: a chunk is taken when one is asked for. One that
+ * nobody asks for a minute is broken off: middleware may have thrown the response away, and no runtime tells of that.
  */
 
 /** Longer than any reader pauses that is still there. */
@@ -48,7 +48,10 @@ export class WatchedBody {
   }
 
   private awaitReader(): void {
-    this.unread = setTimeout(() => this.breakOff(new DOMException('Nobody reads the response', 'TimeoutError')), unreadMs);
+    this.unread = setTimeout(
+      () => this.breakOff(new DOMException('Nobody reads the response', 'TimeoutError')),
+      unreadMs,
+    );
     // Deno and browsers have numbers for timers.
     if (typeof this.unread === 'object') this.unread.unref();
   }

@@ -1,6 +1,6 @@
 /**
- * A request and a response of a fetch runtime, which tells of no end: the client's leaving is the request's signal, or the cancelling of
- * the body; every other end is seen by reading the body through.
+ * A request and a response of a fetch runtime, which tells of no end: the client's leaving is the request's signal, or
+ * the cancelling of the body; every other end is seen by reading the body through.
  */
 import type { Context } from 'hono';
 import type { HeaderSource } from '../../base/headers/header-source.js';
@@ -93,7 +93,10 @@ export class WebExchange implements HonoExchange {
     this.headersToAdd = headers;
   }
 
-  /** Puts a response in place whose body tells when it ends. One without a body, or that somebody reads already, is over. */
+  /**
+   * Puts a response in place whose body tells when it ends. One without a body, or that somebody reads already, is
+   * over.
+   */
   finish(): void {
     const { c } = this;
     const { res } = c;

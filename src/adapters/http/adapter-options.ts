@@ -6,10 +6,16 @@ import { FlowConfigError, type Schema, schemas } from '../../index.js';
 import type { FlowKeyOptions } from './flow-key-from-headers.js';
 import type { ErrorResponseOptions } from './to-http-response.js';
 
-/** The part of a controller that an adapter uses. `tryEnqueue` is optional: with it, a request that need not wait costs no AbortSignal. */
+/**
+ * The part of a controller that an adapter uses. `tryEnqueue` is optional: with it, a request that need not wait costs
+ * no AbortSignal.
+ */
 export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
   tryEnqueue?(request: R, key: FlowKey): Outcome | undefined;
-  /** For the option of that name: how many requests more may wait in the band of a priority; undefined when it has no such limit. */
+  /**
+   * For the option of that name: how many requests more may wait in the band of a priority; undefined when it has no
+   * such limit.
+   */
   bandHeadroom?(priority: number): number | undefined;
 }
 
@@ -29,7 +35,10 @@ export interface HttpFlowRequest<Req> extends FlowRequest, PlacementHints {
 }
 
 /** Which flow a request belongs to, and what flow control should know of it. */
-export interface Classification extends FlowKey, Pick<FlowRequest, 'tokens' | 'ttlMs' | 'maxWaitMs' | 'sloTtftMs'>, PlacementHints {}
+export interface Classification
+  extends FlowKey,
+    Pick<FlowRequest, 'tokens' | 'ttlMs' | 'maxWaitMs' | 'sloTtftMs'>,
+    PlacementHints {}
 
 /**
  * The notes of a request for the calls that it causes: its flow, where its session or its key sends it, and when they
@@ -50,12 +59,16 @@ export interface ContextScope {
 /** `Subject` is what the framework calls the request: `req` in Node and Express, `ctx` in Koa. */
 export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<FlowKeyOptions, 'trust'> {
   /**
-   * Whether the flow headers of a request may be believed. Say true only where a proxy of your own sets them and removes what clients
-   * send: otherwise clients name any tenant and any objective. They are never forwarded, believed or not.
+   * Whether the flow headers of a request may be believed. Say true only where a proxy of your own sets them and
+   * removes what clients send: otherwise clients name any tenant and any objective. They are never forwarded, believed
+   * or not.
    * @default false
    */
   trust?: boolean | ((subject: Subject) => boolean) | undefined;
-  /** Names the flow in place of the headers, from what authentication found out. Synchronous. An exception goes to the host's error handling. */
+  /**
+   * Names the flow in place of the headers, from what authentication found out. Synchronous. An exception goes to the
+   * host's error handling.
+   */
   classify?: ((subject: Subject) => Classification) | undefined;
   /**
    * Bytes to book against the limits, from 0 up.
@@ -63,39 +76,53 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    */
   byteSize?: ((subject: Subject) => number) | undefined;
   /**
-   * How much of a body may arrive while its request waits, and is booked for it: what a client announces beyond that, and may never send,
-   * takes nothing from others. Where the platform receives bodies itself (fetch runtimes), and for calls that go out, all is booked.
+   * How much of a body may arrive while its request waits, and is booked for it: what a client announces beyond that,
+   * and may never send, takes nothing from others. Where the platform receives bodies itself (fetch runtimes), and for
+   * calls that go out, all is booked.
    * @default 2097152
    */
   readAheadBytes?: number | undefined;
-  /** Requests whose Content-Length is larger are answered 413 before anything else, integer bytes from 1 up. @default none is */
+  /**
+   * Requests whose Content-Length is larger are answered 413 before anything else, integer bytes from 1 up.
+   * @default none is
+   */
   maxRequestBytes?: number | undefined;
   /**
-   * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time in which the handler
-   * does not read, and time after the response has begun, does not count. Then it is answered 408 and `lease.signal` aborts. HTTP/1
-   * only, and not in fetch runtimes, which receive bodies themselves. @default 30_000
+   * How long a client that has its seat may be silent before its body has arrived, ms above 0; Infinity: for ever. Time
+   * in which the handler does not read, and time after the response has begun, does not count. Then it is answered 408
+   * and `lease.signal` aborts. HTTP/1 only, and not in fetch runtimes, which receive bodies themselves. @default 30_000
    */
   uploadIdleMs?: number | undefined;
-  /** The least rate of such an upload once it took `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only. @default 4096 */
+  /**
+   * The least rate of such an upload once it took `uploadIdleMs`, bytes per second from 0 up; HTTP/1 only.
+   * @default 4096
+   */
   minUploadBytesPerSecond?: number | undefined;
   /** Bytes to book for a body of unknown length. @default 65536 */
   unknownBodyBytes?: number | undefined;
-  /** `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError. @default 'respond' */
+  /**
+   * `respond`: the adapter answers a dropped request. `throw`: the host's error handling gets a FlowControlError.
+   * @default 'respond'
+   */
   onDrop?: 'respond' | 'throw' | undefined;
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
   /**
-   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many requests more may wait in the band of theirs, for senders
-   * that adapt to it. Off, because it tells every client how much others have waiting. Bands whose `maxRequests` is Infinity send no header.
+   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many requests more may wait in the band of
+   * theirs, for senders that adapt to it. Off, because it tells every client how much others have waiting. Bands whose
+   * `maxRequests` is Infinity send no header.
    * @default false
    */
   bandHeadroom?: boolean | undefined;
   /**
-   * An `AsyncLocalStorage` in which the handler runs, and in which calls that it causes find the request's fairness ID, priority, session
-   * and signal: give the same one to `flowFetch` or `flowMiddleware`. Requests that `skip` leaves out find nothing there.
+   * An `AsyncLocalStorage` in which the handler runs, and in which calls that it causes find the request's fairness ID,
+   * priority, session and signal: give the same one to `flowFetch` or `flowMiddleware`. Requests that `skip` leaves out
+   * find nothing there.
    */
   context?: ContextScope | undefined;
-  /** True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same. */
+  /**
+   * True for requests that need no lease: health checks, CORS preflights. Their flow headers are removed all the same.
+   */
   skip?: ((subject: Subject) => boolean) | undefined;
 }
 
@@ -104,18 +131,30 @@ const { flag, integer, number, object, objectWith, oneOf, optional, positiveInte
 const aFunction = optional(atOnce('a function that answers at once', isFunction));
 
 const optionsSchema = object({
-  trust: optional(atOnce('true, false or a function that answers at once', (given) => typeof given === 'boolean' || isFunction(given))),
-  objectives: optional(value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null)),
+  trust: optional(
+    atOnce(
+      'true, false or a function that answers at once',
+      (given) => typeof given === 'boolean' || isFunction(given),
+    ),
+  ),
+  objectives: optional(
+    value('a Map or an object of priorities by name', (given) => typeof given === 'object' && given !== null),
+  ),
   defaultFairnessId: optional(schemas.text('a string that is not empty')),
   sessionHeaders: optional(
-    value('true, false or a list of header names', (given): given is unknown => typeof given === 'boolean' || isListOfNames(given)),
+    value(
+      'true, false or a list of header names',
+      (given): given is unknown => typeof given === 'boolean' || isListOfNames(given),
+    ),
   ),
   classify: aFunction,
   byteSize: aFunction,
   unknownBodyBytes: optional(integer({ from: 0 })),
   readAheadBytes: optional(integer({ from: 0 })),
   maxRequestBytes: optional(positiveInteger()),
-  uploadIdleMs: optional(value('ms above 0, or Infinity', (given): given is number => typeof given === 'number' && given > 0)),
+  uploadIdleMs: optional(
+    value('ms above 0, or Infinity', (given): given is number => typeof given === 'number' && given > 0),
+  ),
   minUploadBytesPerSecond: optional(number({ from: 0 })),
   onDrop: optional(oneOf('respond', 'throw')),
   releaseOn: optional(oneOf('response-end', 'manual')),
@@ -135,12 +174,20 @@ const optionsSchema = object({
  */
 export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, options: object): void {
   if (!isFunction(gate?.enqueue)) {
-    const issue = { path: 'flow', expected: 'a FlowController, or what has its enqueue', got: schemas.describeValue(gate) };
+    const issue = {
+      path: 'flow',
+      expected: 'a FlowController, or what has its enqueue',
+      got: schemas.describeValue(gate),
+    };
     throw new FlowConfigError('flowControl', [issue]);
   }
   const { bandHeadroom } = schemas.parse(optionsSchema, options, 'flowControl options');
   if (bandHeadroom === true && !isFunction(gate?.bandHeadroom)) {
-    const issue = { path: 'bandHeadroom', expected: 'a FlowController, or what has its bandHeadroom', got: schemas.describeValue(gate) };
+    const issue = {
+      path: 'bandHeadroom',
+      expected: 'a FlowController, or what has its bandHeadroom',
+      got: schemas.describeValue(gate),
+    };
     throw new FlowConfigError('flowControl options', [issue]);
   }
 }
@@ -164,7 +211,9 @@ function wordOrFunction(...words: readonly string[]): Schema<unknown> {
   const word = oneOf(...words);
   return schemas.element((given, report) => {
     if (isFunction(given) && !isAsyncFunction(given)) return given;
-    return word.read(given, (expected) => report(`${expected}, or a function`, [], isFunction(given) ? 'an async function' : undefined));
+    return word.read(given, (expected) =>
+      report(`${expected}, or a function`, [], isFunction(given) ? 'an async function' : undefined),
+    );
   });
 }
 

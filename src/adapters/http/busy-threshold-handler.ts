@@ -1,4 +1,7 @@
-/** `/busy_threshold`, the endpoint of Dynamo's front end that reads and moves the busy thresholds of models, for any framework. */
+/**
+ * `/busy_threshold`, the endpoint of Dynamo's front end that reads and moves the busy thresholds of models, for any
+ * framework.
+ */
 
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import type { BusyThresholdDetector, BusyThresholds } from '../../index.js';
@@ -32,7 +35,9 @@ export interface BusyThresholdHandlerOptions {
 
 const optionsSchema = schemas.object({
   models: schemas.value('a Map or an object of detectors by model name', isTable),
-  authorize: schemas.callable<BusyThresholdHandlerOptions['authorize']>('a function that tells whether a request may move thresholds'),
+  authorize: schemas.callable<BusyThresholdHandlerOptions['authorize']>(
+    'a function that tells whether a request may move thresholds',
+  ),
   maxBodyLength: schemas.optional(schemas.positiveInteger(), 65_536),
 });
 
@@ -51,7 +56,10 @@ const fields = {
     isInRange: (value: number) => value >= 0 && value < Number.POSITIVE_INFINITY,
     range: 'finite and at least 0.0',
   },
-} as const satisfies Record<string, { threshold: keyof BusyThresholds; isInRange: (value: number) => boolean; range: string }>;
+} as const satisfies Record<
+  string,
+  { threshold: keyof BusyThresholds; isInRange: (value: number) => boolean; range: string }
+>;
 
 type Field = keyof typeof fields;
 const fieldNames = Object.keys(fields) as readonly Field[];
@@ -70,19 +78,22 @@ class Refusal {
 }
 
 /**
- * Answers `GET` with the thresholds of all models, and `POST { model, …thresholds }` by moving those given; a POST without any reads
- * those of its model. Null or missing leaves a threshold as it is. Errors come as `{ "error": … }`: 400 bad JSON or a number out of
- * range, 403 not authorized, 404 an update of an unknown model, 405, 413, 415, 422 a missing or mistyped field.
- * Differs from Dynamo: it must be told who is authorized, and a moved threshold counts at once.
+ * Answers `GET` with the thresholds of all models, and `POST { model, …thresholds }` by moving those given; a POST
+ * without any reads those of its model. Null or missing leaves a threshold as it is. Errors come as `{ "error": … }`:
+ * 400 bad JSON or a number out of range, 403 not authorized, 404 an update of an unknown model, 405, 413, 415, 422 a
+ * missing or mistyped field. Differs from Dynamo: it must be told who is authorized, and a moved threshold counts at
+ * once.
  * @throws FlowConfigError
  *
  * @example
- * const handle = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => isOperator(headers) });
- * const { status, headers, body } = await handle({ method: request.method, headers: request.headers, body: await request.text() });
+ * const handle = busyThresholdHandler({ models: { llama: detector }, authorize: ({ headers }) => isOperator(headers)
+ * }); const { status, headers, body } = await handle({ method: request.method, headers: request.headers, body: await
+ * request.text() });
  */
 export function busyThresholdHandler(options: BusyThresholdHandlerOptions): BusyThresholdHandler {
   const { models, authorize, maxBodyLength } = schemas.parse(optionsSchema, options, 'busyThresholdHandler');
-  const entries = (): Iterable<[string, Detectors]> => (models instanceof Map ? models.entries() : Object.entries(models));
+  const entries = (): Iterable<[string, Detectors]> =>
+    models instanceof Map ? models.entries() : Object.entries(models);
   const detectorsOf = (model: string): readonly BusyThresholdDetector[] => {
     for (const [name, detectors] of entries()) if (name === model) return listOf(detectors);
     return [];
@@ -100,7 +111,10 @@ export function busyThresholdHandler(options: BusyThresholdHandlerOptions): Busy
     const detectors = detectorsOf(model);
     if (Object.keys(thresholds).length === 0) return wireForm(model, detectors[0]?.thresholds ?? {});
     if (detectors.length === 0) {
-      throw new Refusal(404, `model ${JSON.stringify(model)} is not known: thresholds can only be set for discovered models`);
+      throw new Refusal(
+        404,
+        `model ${JSON.stringify(model)} is not known: thresholds can only be set for discovered models`,
+      );
     }
     for (const detector of detectors) detector.update(thresholds);
     return wireForm(model, detectors[0]?.thresholds ?? {});
@@ -124,15 +138,21 @@ function readBody(
   maxLength: number,
 ): { readonly model: string; readonly thresholds: BusyThresholds } {
   const mediaType = headerValue(headers, ['content-type'])?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (mediaType !== 'application/json' && !mediaType.endsWith('+json')) throw new Refusal(415, 'expected content-type application/json');
+  if (mediaType !== 'application/json' && !mediaType.endsWith('+json'))
+    throw new Refusal(415, 'expected content-type application/json');
   if (body.length > maxLength) throw new Refusal(413, `the body is longer than ${maxLength} characters`);
   const parsed = parseJson(body);
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) throw new Refusal(422, 'expected a JSON object');
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw new Refusal(422, 'expected a JSON object');
   const record: Readonly<Record<string, unknown>> = { ...parsed };
   const { model } = record;
-  if (typeof model !== 'string') throw new Refusal(422, model === undefined ? 'missing field model' : 'model must be a string');
+  if (typeof model !== 'string')
+    throw new Refusal(422, model === undefined ? 'missing field model' : 'model must be a string');
   const given = fieldNames.filter((name) => record[name] !== undefined && record[name] !== null);
-  return { model, thresholds: Object.fromEntries(given.map((name) => [fields[name].threshold, readThreshold(name, record[name])])) };
+  return {
+    model,
+    thresholds: Object.fromEntries(given.map((name) => [fields[name].threshold, readThreshold(name, record[name])])),
+  };
 }
 
 function parseJson(body: string): unknown {
@@ -145,7 +165,8 @@ function parseJson(body: string): unknown {
 
 function readThreshold(name: Field, value: unknown): number {
   const { threshold, isInRange, range } = fields[name];
-  if (typeof value !== 'number') throw new Refusal(422, `${name} must be a number, got ${schemas.describeValue(value)}`);
+  if (typeof value !== 'number')
+    throw new Refusal(422, `${name} must be a number, got ${schemas.describeValue(value)}`);
   if (threshold === 'activePrefillTokensThreshold' && !(Number.isSafeInteger(value) && value >= 0)) {
     throw new Refusal(422, `${name} must be an integer from 0 up, got ${value}`);
   }

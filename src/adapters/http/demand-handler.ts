@@ -50,7 +50,9 @@ function wireForm({ bands, endpoints, timeToDrainMs, ...demand }: FlowDemand): W
     ...demand,
     timeToDrainMs: timeToDrainMs ?? null,
     endpoints: endpoints ?? null,
-    bands: Object.fromEntries(bands.map((band) => [band.priority, { ...band, timeToDrainMs: band.timeToDrainMs ?? null }])),
+    bands: Object.fromEntries(
+      bands.map((band) => [band.priority, { ...band, timeToDrainMs: band.timeToDrainMs ?? null }]),
+    ),
   };
 }
 

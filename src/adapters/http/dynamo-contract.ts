@@ -1,4 +1,7 @@
-/** The answers of Dynamo's front end to requests that it sheds: a status of the host's choice, and the flat bodies of its releases. */
+/**
+ * The answers of Dynamo's front end to requests that it sheds: a status of the host's choice, and the flat bodies of
+ * its releases.
+ */
 
 import type { DroppedReason } from '../../base/headers/header-names.js';
 import { type Drop, type DropExplanation, explainDrop } from '../../index.js';
@@ -21,11 +24,16 @@ const reasons: Partial<Record<DropExplanation['cause'], DroppedReason>> = {
 
 const others: Partial<Record<DropExplanation['cause'], number>> = { internal: 500, revoked: 403 };
 
-const overloadCodes: readonly string[] = ['ERR_FLOW_SATURATED', 'ERR_FLOW_OVERLOADED', 'ERR_FLOW_TTL_EXPIRED', 'ERR_FLOW_INFEASIBLE'];
+const overloadCodes: readonly string[] = [
+  'ERR_FLOW_SATURATED',
+  'ERR_FLOW_OVERLOADED',
+  'ERR_FLOW_TTL_EXPIRED',
+  'ERR_FLOW_INFEASIBLE',
+];
 
 /**
- * An error contract for clients of Dynamo: `overloadStatus` for drops because of load, an expired TTL among them; 500 for faults; 503 for
- * the rest, but 403 for what became void while it waited. Give it together with `body: dynamoBody`.
+ * An error contract for clients of Dynamo: `overloadStatus` for drops because of load, an expired TTL among them; 500
+ * for faults; 503 for the rest, but 403 for what became void while it waited. Give it together with `body: dynamoBody`.
  * Source: Dynamo, request rejection.
  *
  * @example
@@ -40,7 +48,10 @@ export function dynamoContract(overloadStatus = 503): (drop: Drop) => HttpErrorM
   };
 }
 
-/** The status that Dynamo reads from `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything else. */
+/**
+ * The status that Dynamo reads from `DYN_HTTP_OVERLOAD_STATUS_CODE`: an integer from 200 to 999, and 529 for anything
+ * else.
+ */
 export function dynamoOverloadStatus(text: string | undefined): number {
   const status = /^\d{3}$/.test(text ?? '') ? Number(text) : 0;
   return status >= 200 ? status : laterOverloadStatus;
@@ -52,10 +63,18 @@ export function dynamoBody({ status, detail, code }: ProblemDetails): FormattedB
   return { contentType: 'application/json', body: JSON.stringify({ ...words, code: status }) };
 }
 
-function wordsFor(status: number, isOverload: boolean, detail: string): { readonly message: string; readonly type: string } {
-  if (isOverload && status === laterOverloadStatus) return { message: 'Service temporarily overloaded', type: 'Overloaded' };
+function wordsFor(
+  status: number,
+  isOverload: boolean,
+  detail: string,
+): { readonly message: string; readonly type: string } {
+  if (isOverload && status === laterOverloadStatus)
+    return { message: 'Service temporarily overloaded', type: 'Overloaded' };
   if (isOverload) {
-    return { message: 'Service temporarily unavailable: All workers are busy, please retry later', type: 'service_unavailable' };
+    return {
+      message: 'Service temporarily unavailable: All workers are busy, please retry later',
+      type: 'service_unavailable',
+    };
   }
   return { message: detail, type: status === 500 ? 'internal_server_error' : 'service_unavailable' };
 }

@@ -29,22 +29,33 @@ export type ErrorBody = 'problem' | 'openai' | ((problem: ProblemDetails, drop: 
 
 export function formatBody(problem: ProblemDetails, drop: Drop, format: ErrorBody): FormattedBody {
   if (typeof format === 'function') return checkedBody(format(problem, drop));
-  return format === 'openai' ? openaiBody(problem) : { contentType: 'application/problem+json', body: JSON.stringify(problem) };
+  return format === 'openai'
+    ? openaiBody(problem)
+    : { contentType: 'application/problem+json', body: JSON.stringify(problem) };
 }
 
 function openaiBody({ status, detail, code }: ProblemDetails): FormattedBody {
   const type = status === 429 ? 'rate_limit_error' : 'server_error';
-  return { contentType: 'application/json', body: JSON.stringify({ error: { message: detail, type, param: null, code } }) };
+  return {
+    contentType: 'application/json',
+    body: JSON.stringify({ error: { message: detail, type, param: null, code } }),
+  };
 }
 
 /** The problem type of a status: two are registered by the IETF's draft on rate limit headers, the others need none. */
 export function problemType(status: number): { readonly type: string; readonly title: string } {
   switch (status) {
     case 429:
-      return { type: 'https://iana.org/assignments/http-problem-types#quota-exceeded', title: 'Too many requests are waiting' };
+      return {
+        type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
+        title: 'Too many requests are waiting',
+      };
     case 503:
     case 529:
-      return { type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity', title: 'No capacity for now' };
+      return {
+        type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
+        title: 'No capacity for now',
+      };
     case 500:
       return { type: 'about:blank', title: 'Internal Server Error' };
     default:

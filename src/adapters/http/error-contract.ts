@@ -9,7 +9,8 @@ import type { HttpErrorMapping } from './http-error-mapping.js';
 /**
  * - `gateway-api`: the table of the Gateway API inference extension: an expired TTL is 503, shutting down is 500.
  * - `llm-d`: what llm-d-router answers today: an expired TTL is 429 (503 without endpoints), shutting down is 503.
- * - `dynamo`: Dynamo's 503 for overload, with its flat body; `dynamoContract(529)` and `dynamoBody` for its later releases.
+ * - `dynamo`: Dynamo's 503 for overload, with its flat body; `dynamoContract(529)` and `dynamoBody` for its later
+ *   releases.
  * - a function: your own.
  */
 export type ErrorContract = 'gateway-api' | 'llm-d' | 'dynamo' | ((drop: Drop) => HttpErrorMapping);
@@ -53,7 +54,9 @@ export function mapDrop(
   if (contract === 'dynamo') return dynamo(drop);
   const droppedReason = reasons[cause];
   // The table files shutting down under internal errors, and has no reason for it.
-  if (contract === 'gateway-api') return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };
-  if (cause === 'ttl-expired' && hasEndpoints?.() === false) return { status: 503, droppedReason: reasons['no-endpoints'] };
+  if (contract === 'gateway-api')
+    return { status, droppedReason: cause === 'shutting-down' ? undefined : droppedReason };
+  if (cause === 'ttl-expired' && hasEndpoints?.() === false)
+    return { status: 503, droppedReason: reasons['no-endpoints'] };
   return { status: llmD[cause], droppedReason };
 }

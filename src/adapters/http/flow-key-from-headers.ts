@@ -1,6 +1,12 @@
 /** Which flow a request belongs to, by its headers, if they may be believed. */
 
-import { endpointSubsetHeader, fairnessIdHeader, objectiveHeader, sloTtftHeader, waitHeader } from '../../base/headers/header-names.js';
+import {
+  endpointSubsetHeader,
+  fairnessIdHeader,
+  objectiveHeader,
+  sloTtftHeader,
+  waitHeader,
+} from '../../base/headers/header-names.js';
 import { type HeaderSource, headerText, headerValue } from '../../base/headers/header-source.js';
 import { schemas } from '../../index.js';
 import { agentIdentity } from './agent-identity.js';
@@ -12,16 +18,17 @@ export interface FlowKeyOptions {
   /** @default none: every request has priority 0 */
   objectives?: Objectives | undefined;
   /**
-   * Whether the headers may be believed. Say true only where a gateway, an identity provider or a proxy of your own sets them and
-   * removes what clients send: otherwise a client names any tenant and any objective it likes.
+   * Whether the headers may be believed. Say true only where a gateway, an identity provider or a proxy of your own
+   * sets them and removes what clients send: otherwise a client names any tenant and any objective it likes.
    * @default false: all headers are ignored
    */
   trust?: boolean | undefined;
   /** The fairness ID of requests that name none. @default 'default-flow' */
   defaultFairnessId?: string | undefined;
   /**
-   * Whether a request without a fairness ID goes by the session header of its agent, see `agentSessionHeaders`; a list names headers
-   * that come before those. Every session is a flow then: a user with many sessions has many shares. Believed only with `trust`.
+   * Whether a request without a fairness ID goes by the session header of its agent, see `agentSessionHeaders`; a list
+   * names headers that come before those. Every session is a flow then: a user with many sessions has many shares.
+   * Believed only with `trust`.
    * @default false
    */
   sessionHeaders?: boolean | readonly string[] | undefined;
@@ -39,12 +46,20 @@ export interface HeaderFlowKey {
 }
 
 /**
- * Reads fairness ID, objective, SLO, longest wait and endpoint subset. Without a fairness ID it is the agent's session if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not
- * in `objectives`, priority 0.
+ * Reads fairness ID, objective, SLO, longest wait and endpoint subset. Without a fairness ID it is the agent's session
+ * if `sessionHeaders` says so, else the default flow; without an objective, or with one that is not in `objectives`,
+ * priority 0.
  */
 export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOptions = {}): HeaderFlowKey {
   const { objectives, trust = false, defaultFairnessId = 'default-flow', sessionHeaders = false } = options;
-  if (!trust) return { fairnessId: defaultFairnessId, priority: 0, sloTtftMs: undefined, maxWaitMs: undefined, endpointSubset: undefined };
+  if (!trust)
+    return {
+      fairnessId: defaultFairnessId,
+      priority: 0,
+      sloTtftMs: undefined,
+      maxWaitMs: undefined,
+      endpointSubset: undefined,
+    };
   return {
     fairnessId: headerValue(headers, fairnessIdHeader) ?? sessionOf(headers, sessionHeaders) ?? defaultFairnessId,
     priority: priorityOf(headerValue(headers, objectiveHeader), objectives),
@@ -55,8 +70,8 @@ export function flowKeyFromHeaders(headers: HeaderSource, options: FlowKeyOption
 }
 
 /**
- * The time-to-first-token target, ms. Undefined without the header, or when it is not a whole decimal number from 0 to about 292 years
- * (the reference's range: 64-bit nanoseconds). 0 is a target.
+ * The time-to-first-token target, ms. Undefined without the header, or when it is not a whole decimal number from 0 to
+ * about 292 years (the reference's range: 64-bit nanoseconds). 0 is a target.
  */
 export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined {
   const value = headerValue(headers, sloTtftHeader);
@@ -65,7 +80,10 @@ export function sloTtftMsFromHeaders(headers: HeaderSource): number | undefined 
   return sloTtftMs >= 0 && sloTtftMs <= maxSloMs ? Math.abs(sloTtftMs) : undefined;
 }
 
-/** The most that the request may wait, ms. Undefined without the header, or when it is no duration above 0, such as `1.5s` or `250ms`. */
+/**
+ * The most that the request may wait, ms. Undefined without the header, or when it is no duration above 0, such as
+ * `1.5s` or `250ms`.
+ */
 function maxWaitMsFromHeaders(headers: HeaderSource): number | undefined {
   const value = headerValue(headers, [waitHeader]);
   const maxWaitMs = value === undefined ? Number.NaN : schemas.parseDuration(value);

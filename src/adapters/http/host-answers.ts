@@ -14,12 +14,19 @@ export function checkedMapping(mapping: HttpErrorMapping): HttpErrorMapping {
 
 /** @throws FlowConfigError */
 export function checkedBody<B extends { readonly contentType: string; readonly body: string }>(formatted: B): B {
-  return sendable(formatted, isHeaderText(formatted.contentType) && typeof formatted.body === 'string', 'body', 'contentType and body');
+  return sendable(
+    formatted,
+    isHeaderText(formatted.contentType) && typeof formatted.body === 'string',
+    'body',
+    'contentType and body',
+  );
 }
 
 function sendable<A>(answer: A, isRight: boolean, path: string, what: string): A {
   if (isRight) return answer;
-  throw new FlowConfigError('flowControl', [{ path, expected: `${what}, and header values of text`, got: schemas.describeValue(answer) }]);
+  throw new FlowConfigError('flowControl', [
+    { path, expected: `${what}, and header values of text`, got: schemas.describeValue(answer) },
+  ]);
 }
 
 function isHeaderText(text: unknown): boolean {

@@ -1,6 +1,6 @@
 /**
- * One request's way through the gate, as every adapter walks it. Invariant: a lease that was given out is released exactly once, at the
- * end of the response or, if the response ended first, when the lease arrives.
+ * One request's way through the gate, as every adapter walks it. Invariant: a lease that was given out is released
+ * exactly once, at the end of the response or, if the response ended first, when the lease arrives.
  *
  *   classify → strip headers → RequestLifetime ─┬→ tryEnqueue ─────────────→ verdict
  *                              │                └→ wait → enqueue(signal) ─→ verdict
@@ -59,7 +59,8 @@ export class HttpFlowControl<Subject, Req> {
     this.options = options;
     this.context = options.context;
     const { uploadIdleMs: idleMs = 30_000, minUploadBytesPerSecond: minBytesPerSecond = 4096 } = options;
-    this.uploads = idleMs === Number.POSITIVE_INFINITY ? undefined : new UploadWatch({ idleMs, minBytesPerSecond }, realClock);
+    this.uploads =
+      idleMs === Number.POSITIVE_INFINITY ? undefined : new UploadWatch({ idleMs, minBytesPerSecond }, realClock);
     this.headroom = options.bandHeadroom === true ? (priority) => gate.bandHeadroom?.(priority) : undefined;
   }
 
@@ -85,12 +86,25 @@ export class HttpFlowControl<Subject, Req> {
     }
     const { maxRequestBytes } = this.options;
     if (maxRequestBytes !== undefined && exchange.bodyBytes(0) > maxRequestBytes) {
-      return { type: 'reject', response: this.closing(tooLargeResponse(maxRequestBytes, this.options.body), exchange, false) };
+      return {
+        type: 'reject',
+        response: this.closing(tooLargeResponse(maxRequestBytes, this.options.body), exchange, false),
+      };
     }
-    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } = classification;
+    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset } =
+      classification;
     const { req } = exchange;
     const times = { ttlMs, maxWaitMs, sloTtftMs };
-    const request: HttpFlowRequest<Req> = { byteSize, signal: undefined, tokens, ...times, affinityKey, sessionId, endpointSubset, req };
+    const request: HttpFlowRequest<Req> = {
+      byteSize,
+      signal: undefined,
+      tokens,
+      ...times,
+      affinityKey,
+      sessionId,
+      endpointSubset,
+      req,
+    };
     return this.ask(request, { fairnessId, priority }, exchange);
   }
 
@@ -146,7 +160,10 @@ export class HttpFlowControl<Subject, Req> {
     if (this.uploads !== undefined && isBodyComing(exchange)) this.watchUpload(lifetime, this.uploads);
     exchange.proceed();
     const context = this.context === undefined ? undefined : new LeasedContext(lease, hints);
-    return { type: 'pass', flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context) };
+    return {
+      type: 'pass',
+      flow: new RequestFlow(lease, queuedMs, this.gate, this.headroom?.(lease.priority), context),
+    };
   }
 
   private reject(drop: Drop, exchange: Exchange<Req>): Verdict {
@@ -183,7 +200,10 @@ export class HttpFlowControl<Subject, Req> {
     return this.closing(told, exchange, drop.reason === 'shutting-down');
   }
 
-  /** For where nobody hears an exception. Of a function that fails the host hears when a request is dropped in the queue. */
+  /**
+   * For where nobody hears an exception. Of a function that fails the host hears when a request is dropped in the
+   * queue.
+   */
   private answerAnyhow(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
     try {
       return this.answer(drop, exchange);
@@ -216,7 +236,8 @@ function failure(drop: Drop, { status, headers }: HttpErrorResponse): FlowContro
 
 /** A request whose class is not known must not pass for one that needs no lease. */
 function classified(classification: Classification): Classification {
-  if (typeof classification !== 'object' || classification === null) throw wrongClassification(schemas.describeValue(classification));
+  if (typeof classification !== 'object' || classification === null)
+    throw wrongClassification(schemas.describeValue(classification));
   if (!isPromise(classification)) return classification;
   abandon(classification);
   throw wrongClassification('a promise');

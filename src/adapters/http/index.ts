@@ -15,7 +15,13 @@ export {
   sloTtftHeader,
   systemOwnedHeaders,
 } from '../../base/headers/header-names.js';
-export { type HeaderRecord, type HeaderSource, headerValue, stripFlowHeaders, type WebHeaders } from '../../base/headers/header-source.js';
+export {
+  type HeaderRecord,
+  type HeaderSource,
+  headerValue,
+  stripFlowHeaders,
+  type WebHeaders,
+} from '../../base/headers/header-source.js';
 export type {
   AdapterGate,
   Classification,
@@ -33,7 +39,13 @@ export {
   type HandlerRequest,
   type HandlerResponse,
 } from './busy-threshold-handler.js';
-export { type DemandHandler, type DemandHandlerOptions, type DemandSource, demandHandler, type WireDemand } from './demand-handler.js';
+export {
+  type DemandHandler,
+  type DemandHandlerOptions,
+  type DemandSource,
+  demandHandler,
+  type WireDemand,
+} from './demand-handler.js';
 export { dynamoBody, dynamoContract, dynamoOverloadStatus } from './dynamo-contract.js';
 export type { ErrorBody, FormattedBody, ProblemDetails } from './error-body.js';
 export type { ErrorContract } from './error-contract.js';
@@ -46,4 +58,9 @@ export {
 } from './flow-key-from-headers.js';
 export type { HttpErrorMapping } from './http-error-mapping.js';
 export { isOverloadRefusal, refusalWaitMs, type WorkerAnswer } from './overload-refusal.js';
-export { type ErrorResponseOptions, type HttpErrorResponse, queueDurationHeaders, toHttpResponse } from './to-http-response.js';
+export {
+  type ErrorResponseOptions,
+  type HttpErrorResponse,
+  queueDurationHeaders,
+  toHttpResponse,
+} from './to-http-response.js';

@@ -10,10 +10,10 @@ export interface WorkerAnswer {
 }
 
 /**
- * True for a refusal because of load, after which the endpoint should get no work for a moment: 429, 503 and 529, and any error whose
- * message begins with `Server overloaded:`. A message that begins with `Server unavailable:` tells of a worker that is gone, which is
- * another matter. How long the moment is, see `refusalWaitMs`.
- * Source: Dynamo, request rejection; 429 is how hosted models tell that a quota is spent.
+ * True for a refusal because of load, after which the endpoint should get no work for a moment: 429, 503 and 529, and
+ * any error whose message begins with `Server overloaded:`. A message that begins with `Server unavailable:` tells of a
+ * worker that is gone, which is another matter. How long the moment is, see `refusalWaitMs`. Source: Dynamo, request
+ * rejection; 429 is how hosted models tell that a quota is spent.
  */
 export function isOverloadRefusal({ status, body = '' }: WorkerAnswer): boolean {
   if (!(status >= 400)) return false;
@@ -26,9 +26,10 @@ export function isOverloadRefusal({ status, body = '' }: WorkerAnswer): boolean 
 const longestWaitMs = 3_600_000;
 
 /**
- * How long a refused request should stay away, ms from 1 up to an hour: `retry-after-ms`, else `Retry-After`. Undefined when the answer
- * does not say. `pool.markOverloaded(endpoint, refusalWaitMs(headers) ?? 5000)` keeps work from an endpoint for that long.
- * `nowEpochMs` is the time of day, for a `Retry-After` that is a date in an answer without a `Date`.
+ * How long a refused request should stay away, ms from 1 up to an hour: `retry-after-ms`, else `Retry-After`. Undefined
+ * when the answer does not say. `pool.markOverloaded(endpoint, refusalWaitMs(headers) ?? 5000)` keeps work from an
+ * endpoint for that long. `nowEpochMs` is the time of day, for a `Retry-After` that is a date in an answer without a
+ * `Date`.
  */
 export function refusalWaitMs(headers: HeaderSource, nowEpochMs: () => number = Date.now): number | undefined {
   const toldMs = retryAfterMs(headers, nowEpochMs);

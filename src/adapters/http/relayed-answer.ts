@@ -1,4 +1,7 @@
-/** An upstream's answer as it goes on to the client: its status, the headers that are meant for the client, and how the relay ended. */
+/**
+ * An upstream's answer as it goes on to the client: its status, the headers that are meant for the client, and how the
+ * relay ended.
+ */
 
 /** The answer of `fetch`, of whatever realm or package. */
 export interface UpstreamAnswer {
@@ -20,7 +23,10 @@ export interface UpstreamAnswer {
 export type RelayEnd = 'sent' | 'client-left' | 'evicted' | 'upstream-failed';
 
 export interface RelayOptions {
-  /** Sees each chunk of the body before it is sent, for `usageReader` and the like. What it throws ends the relay as a failure. */
+  /**
+   * Sees each chunk of the body before it is sent, for `usageReader` and the like. What it throws ends the relay as a
+   * failure.
+   */
   onChunk?: ((chunk: Uint8Array) => void) | undefined;
   /** Hears why the upstream failed, or `onChunk`; not of clients that left. */
   onError?: ((error: unknown) => void) | undefined;
@@ -40,8 +46,8 @@ const hopByHop: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The headers for the client, lower case. `fetch` has decoded the body: its length and its encoding were those of what came over the wire.
- * Streams of events are not to be cached, nor collected by a proxy.
+ * The headers for the client, lower case. `fetch` has decoded the body: its length and its encoding were those of what
+ * came over the wire. Streams of events are not to be cached, nor collected by a proxy.
  */
 export function relayedHeaders({ headers }: UpstreamAnswer): Map<string, string | string[]> {
   const given = new Map<string, string>();
@@ -62,4 +68,8 @@ export function relayedHeaders({ headers }: UpstreamAnswer): Map<string, string 
 }
 
 /** The response when the upstream gave no answer. */
-export const noAnswer = { status: 502, type: 'application/problem+json', body: '{"title":"No answer from the model server","status":502}' };
+export const noAnswer = {
+  status: 502,
+  type: 'application/problem+json',
+  body: '{"title":"No answer from the model server","status":502}',
+};

@@ -10,11 +10,23 @@ export function tooLargeResponse(maxRequestBytes: number, format: ErrorBody | un
 
 /** The client does not send what it announced. */
 export function slowUploadResponse(format: ErrorBody | undefined): HttpErrorResponse {
-  return faultResponse(408, 'Request Timeout', 'The request was not received in time.', 'ERR_FLOW_UPLOAD_TIMEOUT', format);
+  return faultResponse(
+    408,
+    'Request Timeout',
+    'The request was not received in time.',
+    'ERR_FLOW_UPLOAD_TIMEOUT',
+    format,
+  );
 }
 
 /** A body format of the host's own is for drops: such hosts get problem details. */
-function faultResponse(status: number, title: string, detail: string, code: string, format: ErrorBody | undefined): HttpErrorResponse {
+function faultResponse(
+  status: number,
+  title: string,
+  detail: string,
+  code: string,
+  format: ErrorBody | undefined,
+): HttpErrorResponse {
   const isOpenai = format === 'openai';
   const body = isOpenai
     ? { error: { message: detail, type: 'invalid_request_error', param: null, code } }

@@ -8,14 +8,23 @@ export class RequestFlow {
   readonly lease: Lease;
   /** Time spent waiting for the lease, ms. */
   readonly queuedMs: number;
-  /** How many requests more could wait in its band when it was dispatched; undefined unless the option `bandHeadroom` asks. */
+  /**
+   * How many requests more could wait in its band when it was dispatched; undefined unless the option `bandHeadroom`
+   * asks.
+   */
   readonly bandHeadroom: number | undefined;
   /** @internal Who gave the lease. */
   readonly gate: object;
   /** @internal For the calls that the request causes; undefined unless the option `context` asks. */
   readonly context: RequestContext | undefined;
 
-  constructor(lease: Lease, queuedMs: number, gate: object, bandHeadroom?: number | undefined, context?: RequestContext | undefined) {
+  constructor(
+    lease: Lease,
+    queuedMs: number,
+    gate: object,
+    bandHeadroom?: number | undefined,
+    context?: RequestContext | undefined,
+  ) {
     this.lease = lease;
     this.queuedMs = queuedMs;
     this.gate = gate;

@@ -13,7 +13,10 @@ export interface ErrorResponseOptions {
   body?: ErrorBody | undefined;
   /** Largest Retry-After before jitter, seconds. @default 30 */
   maxRetryAfterSeconds?: number | undefined;
-  /** Whether the pool has endpoints now; with the `llm-d` contract an expired TTL is 503 without them. @default taken to be true */
+  /**
+   * Whether the pool has endpoints now; with the `llm-d` contract an expired TTL is 503 without them.
+   * @default taken to be true
+   */
   hasEndpoints?: (() => boolean) | undefined;
   /** Source of the jitter on Retry-After, 0 <= value < 1. @default Math.random */
   random?: (() => number) | undefined;
@@ -28,7 +31,8 @@ export interface HttpErrorResponse {
 }
 
 /**
- * The response to a drop: status by the contract, dropped reason, `retry-after` and `retry-after-ms` where coming back makes sense, the time it waited, body.
+ * The response to a drop: status by the contract, dropped reason, `retry-after` and `retry-after-ms` where coming back
+ * makes sense, the time it waited, body.
  *
  * @throws FlowConfigError when a function of `options` answers what cannot be sent; what such a function throws
  * @example
@@ -50,7 +54,11 @@ export function toHttpResponse(drop: Drop, options: ErrorResponseOptions = {}): 
   const { status, droppedReason } = mapDrop(drop, explanation, contract, hasEndpoints);
   const { code, detail, retryAfterSeconds, retryAfterMs = 0 } = explanation;
   const { type: outcome, reason, priority } = drop;
-  const { contentType, body } = formatBody({ ...problemType(status), status, detail, code, outcome, reason, priority }, drop, format);
+  const { contentType, body } = formatBody(
+    { ...problemType(status), status, detail, code, outcome, reason, priority },
+    drop,
+    format,
+  );
 
   const headers: Record<string, string> = {
     'content-type': contentType,
@@ -87,7 +95,10 @@ function isRetryable(status: number): boolean {
   return status === 429 || status === 503 || status === 529;
 }
 
-/** Up to a fifth more, a second at least: clients that were all told the same number would all come back in the same second. */
+/**
+ * Up to a fifth more, a second at least: clients that were all told the same number would all come back in the same
+ * second.
+ */
 function jittered(seconds: number, draw: number): string {
   const whole = Math.floor(seconds);
   const mostMore = Math.ceil(whole / 5);

@@ -1,6 +1,6 @@
 /**
- * Ends requests that hold a seat while their client does not send the body. All uploads are looked at together, by one timer that runs only
- * while there are some: an upload costs an entry, and a response that begins or ends takes it out.
+ * Ends requests that hold a seat while their client does not send the body. All uploads are looked at together, by one
+ * timer that runs only while there are some: an upload costs an entry, and a response that begins or ends takes it out.
  *
  * Only time in which the client was to send counts: not while data lies unread, and not once the response has begun.
  */

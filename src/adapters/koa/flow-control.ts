@@ -1,4 +1,7 @@
-/** Flow control as Koa middleware. The lease follows the response, not `next()`: a streamed body starts after `next()` has returned. */
+/**
+ * Flow control as Koa middleware. The lease follows the response, not `next()`: a streamed body starts after `next()`
+ * has returned.
+ */
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
 import { HttpFlowControl, type Verdict } from '../http/http-flow-control.js';
 import type { RequestFlow } from '../http/request-flow.js';
@@ -7,8 +10,8 @@ import type { NodeRequest, NodeResponse } from '../node/node-request.js';
 import { setFlowHeaders } from '../node/respond.js';
 
 /**
- * `ctx.flow` and `ctx.state.flow` behind `flowControl`: `new Koa<WithFlowState, WithFlowState>()`. Undefined at run time where it is not in
- * front, and on requests that it skipped.
+ * `ctx.flow` and `ctx.state.flow` behind `flowControl`: `new Koa<WithFlowState, WithFlowState>()`. Undefined at run
+ * time where it is not in front, and on requests that it skipped.
  */
 export interface WithFlowState {
   flow: RequestFlow;
@@ -29,9 +32,9 @@ export interface KoaContext {
 export type KoaMiddleware = (ctx: KoaContext, next: () => Promise<unknown>) => Promise<unknown>;
 
 /**
- * Middleware that holds a request until it is dispatched. Handlers find `ctx.flow` (and `ctx.state.flow`) with the lease and a signal
- * that aborts when the client leaves; the lease is released when the response ends, however it ends. Put it before body parsers.
- * Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
+ * Middleware that holds a request until it is dispatched. Handlers find `ctx.flow` (and `ctx.state.flow`) with the
+ * lease and a signal that aborts when the client leaves; the lease is released when the response ends, however it ends.
+ * Put it before body parsers. Dropped requests are answered by the error contract, or throw with `onDrop: 'throw'`.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example
@@ -45,7 +48,9 @@ export function flowControl<Ctx extends KoaContext = KoaContext>(
   return function flowControlMiddleware(ctx, next) {
     const exchange = new NodeExchange<NodeRequest>(ctx.req, ctx.res, ctx.req, ctx.flow);
     const verdict = control.judge(ctx as Ctx, exchange);
-    return 'then' in verdict ? verdict.then((awaited) => follow(control, awaited, ctx, next)) : follow(control, verdict, ctx, next);
+    return 'then' in verdict
+      ? verdict.then((awaited) => follow(control, awaited, ctx, next))
+      : follow(control, verdict, ctx, next);
   };
 }
 

@@ -11,8 +11,9 @@ export function breakOff(outgoing: NodeResponse): void {
 }
 
 /**
- * True where a request must not be answered, but broken off: HTTP/2 on Node 20, before its body was read to the end. Node 20 damaged its
- * heap and died ("corrupted size vs. prev_size") where streams were answered in the middle of uploads; a reset leaves nothing to be sent.
+ * True where a request must not be answered, but broken off: HTTP/2 on Node 20, before its body was read to the end.
+ * Node 20 damaged its heap and died ("corrupted size vs. prev_size") where streams were answered in the middle of
+ * uploads; a reset leaves nothing to be sent.
  */
 export function mustBreakOff(req: NodeRequest): boolean {
   return isNode20 && !req.complete && http2StreamOf(req)?.endAfterHeaders === false;

@@ -26,8 +26,8 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
 };
 
 /**
- * Publishes every event on the channel `headgate:<event>`, such as `headgate:dropped`. While nobody subscribes to a channel an event
- * costs its payload and one question.
+ * Publishes every event on the channel `headgate:<event>`, such as `headgate:dropped`. While nobody subscribes to a
+ * channel an event costs its payload and one question.
  * @throws FlowConfigError for something else than a FlowController
  *
  * @example
@@ -36,7 +36,9 @@ const events: { readonly [E in keyof FlowEvents]: true } = {
  */
 export function publishDiagnostics<R extends FlowRequest>(flow: ObservedFlow<R>): { stop(): void } {
   schemas.parse(schemas.objectWith<ObservedFlow<R>>('a FlowController', 'on'), flow, 'publishDiagnostics');
-  const stops = Object.keys(events).map((event) => publish(flow, event as keyof FlowEvents, channel(`headgate:${event}`)));
+  const stops = Object.keys(events).map((event) =>
+    publish(flow, event as keyof FlowEvents, channel(`headgate:${event}`)),
+  );
   return {
     stop() {
       for (const stop of stops) stop();

@@ -1,4 +1,7 @@
-/** Flow control in front of a handler of node:http, node:http2, or of any framework whose middleware is `(req, res, next)`. */
+/**
+ * Flow control in front of a handler of node:http, node:http2, or of any framework whose middleware is
+ * `(req, res, next)`.
+ */
 
 import { FlowConfigError } from '../../index.js';
 import type { AdapterGate, FlowControlOptions, HttpFlowRequest } from '../http/adapter-options.js';
@@ -12,14 +15,15 @@ import { respond, setFlowHeaders } from './respond.js';
 export type FlowControlMiddleware = (req: NodeRequest, res: NodeResponse, next: (error?: unknown) => void) => void;
 
 /**
- * Middleware that holds a request until it is dispatched. The handler finds `req.flow`, or `flowOf(req)`, with the lease and a signal that aborts when
- * the client leaves; the lease is released when the response ends, however it ends. Put it before anything that reads the body.
- * Dropped requests are answered by the error contract.
+ * Middleware that holds a request until it is dispatched. The handler finds `req.flow`, or `flowOf(req)`, with the
+ * lease and a signal that aborts when the client leaves; the lease is released when the response ends, however it ends.
+ * Put it before anything that reads the body. Dropped requests are answered by the error contract.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example
  * const limit = flowControl(flow, { classify: (req) => ({ fairnessId: tenantOf(req), priority: 0 }) });
- * createServer((req, res) => limit(req, res, (error) => (error ? fail(res, error) : handle(res, flowOf(req).signal)))).listen(8080);
+ * createServer((req, res) => limit(req, res, (error) => (error ? fail(res, error) : handle(res,
+ * flowOf(req).signal)))).listen(8080);
  */
 export function flowControl<Req extends NodeRequest = NodeRequest>(
   flow: AdapterGate<HttpFlowRequest<NodeRequest>>,
@@ -63,12 +67,14 @@ function follow(
 }
 
 /**
- * The lease, the signal and the waiting time of a request behind `flowControl`: the `req.flow` of hosts whose requests have no type of
- * their own for it.
+ * The lease, the signal and the waiting time of a request behind `flowControl`: the `req.flow` of hosts whose requests
+ * have no type of their own for it.
  * @throws FlowConfigError when no flow control stands before the handler, or it skipped the request
  */
 export function flowOf(req: NodeRequest): RequestFlow {
   const { flow }: WithFlow<NodeRequest> = req;
   if (flow !== undefined) return flow;
-  throw new FlowConfigError('flowOf', [{ path: 'req.flow', expected: 'a request that flowControl let pass with a lease', got: 'nothing' }]);
+  throw new FlowConfigError('flowOf', [
+    { path: 'req.flow', expected: 'a request that flowControl let pass with a lease', got: 'nothing' },
+  ]);
 }

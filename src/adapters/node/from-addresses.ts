@@ -8,9 +8,9 @@ interface Connected {
 }
 
 /**
- * For `trust`: whether the connection comes from one of these addresses or ranges (CIDR), IPv4 or IPv6. An IPv4 address that a socket for
- * both families writes as `::ffff:10.0.0.5` counts as `10.0.0.5`. It looks at the socket, never at a header, because clients write those.
- * Uses `net.BlockList` of Node. Cost: O(ranges) for each request.
+ * For `trust`: whether the connection comes from one of these addresses or ranges (CIDR), IPv4 or IPv6. An IPv4 address
+ * that a socket for both families writes as `::ffff:10.0.0.5` counts as `10.0.0.5`. It looks at the socket, never at a
+ * header, because clients write those. Uses `net.BlockList` of Node. Cost: O(ranges) for each request.
  * @throws FlowConfigError for what is no address or range
  *
  * @example flowControl(flow, { trust: fromAddresses(['10.0.0.0/8', 'fd00::/8', '127.0.0.1']) });
@@ -33,7 +33,9 @@ function add(list: BlockList, range: string, index: number): void {
   const prefix = bits === undefined ? longest : /^\d{1,3}$/.test(bits) ? Number(bits) : Number.NaN;
   if (family === 0 || more.length > 0 || !(prefix <= longest)) {
     const expected = 'an IPv4 or IPv6 address, or a range such as "10.0.0.0/8"';
-    throw new FlowConfigError('fromAddresses', [{ path: `[${index}]`, expected, got: JSON.stringify(range) ?? String(range) }]);
+    throw new FlowConfigError('fromAddresses', [
+      { path: `[${index}]`, expected, got: JSON.stringify(range) ?? String(range) },
+    ]);
   }
   list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6');
 }

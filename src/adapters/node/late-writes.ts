@@ -2,16 +2,17 @@
 import type { NodeResponse } from './node-request.js';
 
 /**
- * Node emits an error for a write after the end, and without a listener that ends the process. It does so while the response is not
- * destroyed: behind another response of a client that pipelines, or before a client that reads slowly.
+ * Node emits an error for a write after the end, and without a listener that ends the process. It does so while the
+ * response is not destroyed: behind another response of a client that pipelines, or before a client that reads slowly.
  */
 export function ignoreLateErrors(res: NodeResponse): void {
   res.on('error', ignore);
 }
 
 /**
- * Makes the response of a handler that was answered for take what the handler still writes, and drop it. Its header methods would throw
- * otherwise, in a handler that knows of no reason why; and error handling behind it would destroy the connection under the answer.
+ * Makes the response of a handler that was answered for take what the handler still writes, and drop it. Its header
+ * methods would throw otherwise, in a handler that knows of no reason why; and error handling behind it would destroy
+ * the connection under the answer.
  */
 export function dropLateWrites(res: NodeResponse): void {
   ignoreLateErrors(res);

@@ -33,8 +33,8 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   /**
-   * Node tells of the end of an HTTP/2 stream from inside nghttp2, on the stack of the frame that ended it. A handler that starts there
-   * opens, resets and writes streams of the same session, and Node 20 can then spin for ever.
+   * Node tells of the end of an HTTP/2 stream from inside nghttp2, on the stack of the frame that ended it. A handler
+   * that starts there opens, resets and writes streams of the same session, and Node 20 can then spin for ever.
    */
   get endsInsideRuntime(): boolean {
     return this.incoming.httpVersionMajor === 2;
@@ -45,7 +45,8 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   get isAnswered(): boolean {
-    // A response that has ended has begun. `headersSent` comes first because every request reads it anyhow (bench: http).
+    // A response that has ended has begun. `headersSent` comes first because every request reads it anyhow (bench:
+    // http).
     return this.outgoing.headersSent && this.outgoing.writableEnded;
   }
 
@@ -86,7 +87,10 @@ export class NodeExchange<Req> implements Exchange<Req> {
     return isShuttingDown ? this.incoming.httpVersionMajor === 1 : mustCloseToReject(this.incoming, this.head);
   }
 
-  /** In the next turn of the event loop: what is still open then is answered, or broken off when part of it was sent or no answer is safe. */
+  /**
+   * In the next turn of the event loop: what is still open then is answered, or broken off when part of it was sent or
+   * no answer is safe.
+   */
   evict(answer: () => HttpErrorResponse): void {
     const { incoming, outgoing } = this;
     setImmediate(() => {

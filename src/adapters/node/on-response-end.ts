@@ -1,10 +1,11 @@
 /**
- * When a response is over, whatever ended it. The one place that knows which events Node really sends: `close` of the response
- * tells of every end but these.
+ * When a response is over, whatever ended it. The one place that knows which events Node really sends: `close` of the
+ * response tells of every end but these.
  * - One that came before anybody listened: the state is looked at first.
- * - HTTP/1: a response that was pipelined behind another never hears that its connection closed (Node 20 and 22): the socket tells.
- * - HTTP/2: a response without a body to a request whose upload goes on; and a stream that the client closed without an error
- *   while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
+ * - HTTP/1: a response that was pipelined behind another never hears that its connection closed (Node 20 and 22): the
+ *   socket tells.
+ * - HTTP/2: a response without a body to a request whose upload goes on; and a stream that the client closed without an
+ *   error while data was waiting to be sent (both Node 20 to 24): the stream tells, or is destroyed.
  */
 import type { ServerHttp2Stream } from 'node:http2';
 import { http2StreamOf, type NodeRequest, type NodeResponse } from './node-request.js';
@@ -13,8 +14,8 @@ import { destroyIfStuck } from './stuck-streams.js';
 type Done = (isSent: boolean) => void;
 
 /**
- * Calls `done` exactly once when the response ends: sent to its last byte, failed, or abandoned because the client left.
- * `isSent` is true only for the first. If it is over already, `done` is called before this returns.
+ * Calls `done` exactly once when the response ends: sent to its last byte, failed, or abandoned because the client
+ * left. `isSent` is true only for the first. If it is over already, `done` is called before this returns.
  */
 export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): void {
   const stream = http2StreamOf(req);
@@ -22,7 +23,10 @@ export function onResponseEnd(req: NodeRequest, res: NodeResponse, done: Done): 
   else onHttp2End(req, res, stream, done);
 }
 
-/** Express gives each response a hidden class of its own, so that each property costs a lookup: few are read here (bench: http). */
+/**
+ * Express gives each response a hidden class of its own, so that each property costs a lookup: few are read here
+ * (bench: http).
+ */
 function onHttp1End(req: NodeRequest, res: NodeResponse, done: Done): void {
   const { socket } = req;
   // A response that is closed is also destroyed.

@@ -1,6 +1,7 @@
 /**
- * Streams an upstream's answer to the client. Invariant: the promise never rejects, and whatever ends first, the client, the upstream or
- * the lease, ends the others: no stream is left without a listener for its errors, and no upstream works for nobody.
+ * Streams an upstream's answer to the client. Invariant: the promise never rejects, and whatever ends first, the
+ * client, the upstream or the lease, ends the others: no stream is left without a listener for its errors, and no
+ * upstream works for nobody.
  *
  *   fetch(url, { signal }) ──► status, headers ──► chunk by chunk, paused while the client does not read ──► end
  *         │ rejected                                  │ client left · evicted: the body is cancelled
@@ -9,7 +10,13 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { ReadableStream } from 'node:stream/web';
-import { noAnswer, type RelayEnd, type RelayOptions, relayedHeaders, type UpstreamAnswer } from '../http/relayed-answer.js';
+import {
+  noAnswer,
+  type RelayEnd,
+  type RelayOptions,
+  relayedHeaders,
+  type UpstreamAnswer,
+} from '../http/relayed-answer.js';
 import type { RequestFlow, WithFlow } from '../http/request-flow.js';
 import { breakOff } from './break-off.js';
 import { ignoreLateErrors } from './late-writes.js';
@@ -17,9 +24,10 @@ import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
 
 /**
- * Sends what `fetch` answers: its status, its headers and its body, no faster than the client reads. Resolves when the response is over,
- * and never rejects, so that a handler need not catch: a client that leaves is no error, an upstream without an answer is told as 502,
- * and one that breaks off breaks off the response. Give `signal` to `fetch`, so that the upstream stops with the client.
+ * Sends what `fetch` answers: its status, its headers and its body, no faster than the client reads. Resolves when the
+ * response is over, and never rejects, so that a handler need not catch: a client that leaves is no error, an upstream
+ * without an answer is told as 502, and one that breaks off breaks off the response. Give `signal` to `fetch`, so that
+ * the upstream stops with the client.
  *
  * @example
  * app.post('/v1/chat/completions', async (req, res) => {
@@ -45,7 +53,12 @@ export async function relay(
   }
 }
 
-function send(answer: UpstreamAnswer, req: NodeRequest, res: NodeResponse, { onChunk, onError }: RelayOptions): Promise<RelayEnd> {
+function send(
+  answer: UpstreamAnswer,
+  req: NodeRequest,
+  res: NodeResponse,
+  { onChunk, onError }: RelayOptions,
+): Promise<RelayEnd> {
   // After a redirect to nowhere, or 204, there is none.
   const body = Readable.fromWeb((answer.body as ReadableStream | null) ?? new Blob([]).stream());
   const flow = flowIn(req);

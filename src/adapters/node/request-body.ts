@@ -15,9 +15,9 @@ export function bodyBytes(req: NodeRequest, head: RequestHead, unknownBodyBytes:
 }
 
 /**
- * Lets Node read the body ahead while the request waits, up to the bytes that were booked for it. Node stops reading from a connection
- * whose body nobody takes, and then does not notice that the client has left either: a request with a large prompt would wait on for
- * nobody. HTTP/2 goes on reading by itself, as far as its window.
+ * Lets Node read the body ahead while the request waits, up to the bytes that were booked for it. Node stops reading
+ * from a connection whose body nobody takes, and then does not notice that the client has left either: a request with a
+ * large prompt would wait on for nobody. HTTP/2 goes on reading by itself, as far as its window.
  */
 export function readAhead(req: NodeRequest, bookedBytes: number): void {
   if (http2StreamOf(req) !== undefined) return;
@@ -30,7 +30,10 @@ export function readAhead(req: NodeRequest, bookedBytes: number): void {
   if (socket.isPaused?.() === true) socket.resume?.();
 }
 
-/** HTTP/2 is left alone: Node 20 damaged its heap, and died, where streams were answered in the middle of uploads that somebody read. */
+/**
+ * HTTP/2 is left alone: Node 20 damaged its heap, and died, where streams were answered in the middle of uploads that
+ * somebody read.
+ */
 export function uploadState(req: NodeRequest): UploadState {
   if (req.complete || req.destroyed || req.httpVersionMajor > 1) return over;
   if (req.readableLength > 0) return unread;
@@ -43,8 +46,9 @@ const over: UploadState = { type: 'over' };
 const unread: UploadState = { type: 'unread' };
 
 /**
- * Whether a rejection must close the connection, because the client would go on uploading into it. HTTP/2 resets the stream instead.
- * A small body of known length is not worth a reconnect: Node drains it, and most of it has arrived together with the headers.
+ * Whether a rejection must close the connection, because the client would go on uploading into it. HTTP/2 resets the
+ * stream instead. A small body of known length is not worth a reconnect: Node drains it, and most of it has arrived
+ * together with the headers.
  */
 export function mustCloseToReject(req: NodeRequest, head: RequestHead): boolean {
   return req.httpVersionMajor === 1 && !req.complete && bodyBytes(req, head, Number.POSITIVE_INFINITY) > drainableBytes;
@@ -53,8 +57,8 @@ export function mustCloseToReject(req: NodeRequest, head: RequestHead): boolean 
 const drainableBytes = 16 * 1024;
 
 /**
- * Tells a client that sent `Expect: 100-continue` to go on. Does something only where the host gave `checkContinue` to the handler
- * behind this adapter; otherwise Node has told the client before any handler ran.
+ * Tells a client that sent `Expect: 100-continue` to go on. Does something only where the host gave `checkContinue` to
+ * the handler behind this adapter; otherwise Node has told the client before any handler ran.
  */
 export function continueUpload(req: NodeRequest, res: NodeResponse): void {
   // A body that has arrived needs no permission.

@@ -1,6 +1,7 @@
 /**
- * Reads the head of a request once: its body's length, its expectation, and whether it has flow headers. Every request pays for this
- * pass over the raw headers. Node makes the object `req.headers` when it is first read, which not every handler does (bench: http).
+ * Reads the head of a request once: its body's length, its expectation, and whether it has flow headers. Every request
+ * pays for this pass over the raw headers. Node makes the object `req.headers` when it is first read, which not every
+ * handler does (bench: http).
  */
 import { controlHeaders } from '../../base/headers/header-names.js';
 import type { NodeRequest } from './node-request.js';

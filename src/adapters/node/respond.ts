@@ -17,7 +17,9 @@ export function setHeaders(res: NodeResponse, headers: Readonly<Record<string, s
   for (const name in headers) res.setHeader(name, headers[name]!);
 }
 
-/** Says how long the request waited, and the room left in its band where that is told, if the response has not begun. */
+/**
+ * Says how long the request waited, and the room left in its band where that is told, if the response has not begun.
+ */
 export function setFlowHeaders(res: NodeResponse, flow: RequestFlow): void {
   if (res.headersSent) return;
   res.setHeader(queueDurationHeader, queueDuration(flow));

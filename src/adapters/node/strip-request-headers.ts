@@ -3,7 +3,10 @@ import { controlHeaders } from '../../base/headers/header-names.js';
 import type { NodeRequest } from './node-request.js';
 import { isFlowHeader } from './request-head.js';
 
-/** Removes them from `headers`, `headersDistinct` and `rawHeaders`; costs one pass over `rawHeaders` when there are none. */
+/**
+ * Removes them from `headers`, `headersDistinct` and `rawHeaders`; costs one pass over `rawHeaders` when there are
+ * none.
+ */
 export function stripRequestHeaders(req: NodeRequest): void {
   const { rawHeaders } = req;
   let i = 0;

@@ -1,8 +1,8 @@
 /**
- * HTTP/2 streams that are over and do not know it: when a client closes a stream with NO_ERROR while the response has data waiting
- * to be sent, Node (20 to 24) neither sends that data nor ends the stream. A client could hold leases that way, by asking, not
- * reading, and closing. No event tells of it, so open streams are looked at once a second, and one that was stuck twice is destroyed,
- * which makes Node say `close`.
+ * HTTP/2 streams that are over and do not know it: when a client closes a stream with NO_ERROR while the response has
+ * data waiting to be sent, Node (20 to 24) neither sends that data nor ends the stream. A client could hold leases that
+ * way, by asking, not reading, and closing. No event tells of it, so open streams are looked at once a second, and one
+ * that was stuck twice is destroyed, which makes Node say `close`.
  */
 import type { ServerHttp2Stream } from 'node:http2';
 import { type Linked, LinkedList } from '../../base/queues/linked-list.js';

@@ -1,6 +1,6 @@
 /**
- * The handler that the dispatcher below gets while a call holds its lease. It passes everything to the caller, and tells the call how it
- * ends.
+ * The handler that the dispatcher below gets while a call holds its lease. It passes everything to the caller, and
+ * tells the call how it ends.
  */
 import type { Dispatcher } from 'undici';
 import type { RequestFlow } from '../http/request-flow.js';
@@ -54,7 +54,12 @@ export class LeasedHandler implements Handler {
     this.handler.onResponseStarted?.();
   }
 
-  onResponseStart(controller: Controller, statusCode: number, headers: Parameter<'onResponseStart', 2>, statusMessage?: string): void {
+  onResponseStart(
+    controller: Controller,
+    statusCode: number,
+    headers: Parameter<'onResponseStart', 2>,
+    statusMessage?: string,
+  ): void {
     this.handler.onResponseStart?.(controller, statusCode, headers, statusMessage);
   }
 

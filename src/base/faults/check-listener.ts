@@ -5,7 +5,9 @@ import { type ConfigIssue, describeValue, FlowConfigError } from './flow-config-
 /** @throws FlowConfigError when there is no such event, or the listener is no function */
 export function checkListener(event: string, listener: unknown, events: readonly string[]): void {
   const issues: ConfigIssue[] = [];
-  if (!events.includes(event)) issues.push({ path: 'event', expected: expectedWord(event, events), got: describeValue(event) });
-  if (typeof listener !== 'function') issues.push({ path: 'listener', expected: 'a function', got: describeValue(listener) });
+  if (!events.includes(event))
+    issues.push({ path: 'event', expected: expectedWord(event, events), got: describeValue(event) });
+  if (typeof listener !== 'function')
+    issues.push({ path: 'listener', expected: 'a function', got: describeValue(listener) });
   if (issues.length > 0) throw new FlowConfigError('on', issues);
 }

@@ -20,7 +20,9 @@ export class FlowConfigError extends TypeError {
 
   constructor(subject: string, issues: readonly ConfigIssue[]) {
     const lines = issues.map(describeIssue);
-    super(lines.length === 1 ? `${subject}: ${lines[0]}` : `${subject}: ${lines.length} problems\n  ${lines.join('\n  ')}`);
+    super(
+      lines.length === 1 ? `${subject}: ${lines[0]}` : `${subject}: ${lines.length} problems\n  ${lines.join('\n  ')}`,
+    );
     this.issues = issues;
     Object.defineProperty(this, brand, { value: true });
   }
@@ -54,7 +56,10 @@ function describe(value: unknown): string {
   return `${String(value)} (${typeof value})`;
 }
 
-/** Of URLs: a word with a name or a password, or with a query. Linear in the length, because clients may send what is described. */
+/**
+ * Of URLs: a word with a name or a password, or with a query. Linear in the length, because clients may send what is
+ * described.
+ */
 const secret = /^[^:]*:[^@]*@|^[^/]*\/[^?]*\?/;
 
 /**

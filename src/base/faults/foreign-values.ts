@@ -26,7 +26,10 @@ export function memberOf(plugin: object, name: PropertyKey): unknown {
   }
 }
 
-/** Has a rejection told to `failed` where the value is a promise that nobody awaits: otherwise it would end a Node process. Never throws. */
+/**
+ * Has a rejection told to `failed` where the value is a promise that nobody awaits: otherwise it would end a Node
+ * process. Never throws.
+ */
 export function disown(value: unknown, failed: (error: unknown) => void): void {
   if (typeof value !== 'object' || value === null) return;
   try {

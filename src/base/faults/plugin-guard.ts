@@ -1,7 +1,9 @@
 /**
- * The one place that contains foreign code: what a plugin threw, and what it answered, is reported here and goes no further.
+ * The one place that contains foreign code: what a plugin threw, and what it answered, is reported here and goes no
+ * further.
  *
- * Invariant: no method throws, whatever the plugin did, and no promise that a plugin answers ends the process when it is rejected.
+ * Invariant: no method throws, whatever the plugin did, and no promise that a plugin answers ends the process when it
+ * is rejected.
  */
 import { disown, textOf } from './foreign-values.js';
 import type { PluginErrorSink, PluginKind } from './plugin-errors.js';

@@ -12,9 +12,9 @@ export type HeaderRecord = Readonly<Record<string, string | readonly string[] | 
 export type HeaderSource = WebHeaders | HeaderRecord;
 
 /**
- * The trimmed value under the first of `names` that has one; undefined when none has. A header that came several times is joined
- * with `, `, as Node and browsers do.
- * Differs from llm-d-router: an empty newer name does not hide an older one with a value, because proxies blank headers that way.
+ * The trimmed value under the first of `names` that has one; undefined when none has. A header that came several times
+ * is joined with `, `, as Node and browsers do. Differs from llm-d-router: an empty newer name does not hide an older
+ * one with a value, because proxies blank headers that way.
  */
 export function headerValue(headers: HeaderSource, names: HeaderNames): string | undefined {
   for (const name of names) {
@@ -31,7 +31,8 @@ export function headerText(headers: HeaderSource, name: string): string | undefi
 
 /**
  * A copy without the control headers, to send upstream: `fetch(url, { headers: stripFlowHeaders(request.headers) })`.
- * Keeps `content-length`, which is right only while the body goes on unchanged; a proxy that rewrites bodies drops it too.
+ * Keeps `content-length`, which is right only while the body goes on unchanged; a proxy that rewrites bodies drops it
+ * too.
  */
 export function stripFlowHeaders<H extends HeaderSource>(headers: H): H {
   if (isWebHeaders(headers)) {

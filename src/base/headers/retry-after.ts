@@ -9,10 +9,10 @@ const asctimeDate = /^[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$/i;
 const decimal = /^\d+(?:\.\d+)?$/;
 
 /**
- * Reads `retry-after-ms`, else `Retry-After`, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined without the headers,
- * and when they are none of these. A date counts from the response's own `Date`, so that a client whose clock is wrong waits as long as
- * it should.
- * Source: RFC 9110 §10.2.3; `retry-after-ms` is what the clients of OpenAI, Anthropic and the AI SDK read first.
+ * Reads `retry-after-ms`, else `Retry-After`, in ms from 0 up: seconds, a fraction of them too, or a date. Undefined
+ * without the headers, and when they are none of these. A date counts from the response's own `Date`, so that a client
+ * whose clock is wrong waits as long as it should. Source: RFC 9110 §10.2.3; `retry-after-ms` is what the clients of
+ * OpenAI, Anthropic and the AI SDK read first.
  */
 export function retryAfterMs(headers: HeaderSource, nowEpochMs: () => number): number | undefined {
   const ms = headerValue(headers, ['retry-after-ms']);
@@ -21,7 +21,9 @@ export function retryAfterMs(headers: HeaderSource, nowEpochMs: () => number): n
   if (text === undefined) return undefined;
   if (decimal.test(text)) return Number(text) * 1000;
   const atMs = epochMsOf(text);
-  return atMs === undefined ? undefined : Math.max(0, atMs - (epochMsOf(headerValue(headers, ['date'])) ?? nowEpochMs()));
+  return atMs === undefined
+    ? undefined
+    : Math.max(0, atMs - (epochMsOf(headerValue(headers, ['date'])) ?? nowEpochMs()));
 }
 
 function epochMsOf(text = ''): number | undefined {

@@ -19,8 +19,9 @@ function placeOf<T extends Queued>({ sequence }: T, line: Denque<T>): number {
 }
 
 /**
- * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push, peek, shift
- * and remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when `rest` is empty.
+ * Members in the order of their sequence numbers, which nearly always is the order in which they are pushed. push,
+ * peek, shift and remove of the first O(1); discard O(1) amortized. Invariant: `front` is undefined only when `rest` is
+ * empty.
  */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
   private front: T | undefined = undefined;
@@ -84,7 +85,11 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
 
   leading(count: number): T[] {
     const leading: T[] = [];
-    for (let i = 0, member = this.front; member !== undefined && leading.length < count; member = this.rest?.peekAt(i++)) {
+    for (
+      let i = 0, member = this.front;
+      member !== undefined && leading.length < count;
+      member = this.rest?.peekAt(i++)
+    ) {
       if (member.isWaiting) leading.push(member);
     }
     return leading;

@@ -9,8 +9,9 @@ export interface Queued {
 }
 
 /**
- * A line of waiting members. A member that leaves from the middle stays behind as a tombstone (`isWaiting` false) and is skipped when
- * it surfaces; when the dead outnumber the living the line is rebuilt, so that removal is O(1) amortized.
+ * A line of waiting members. A member that leaves from the middle stays behind as a tombstone (`isWaiting` false) and
+ * is skipped when it surfaces; when the dead outnumber the living the line is rebuilt, so that removal is O(1)
+ * amortized.
  */
 export interface ItemQueue<T extends Queued> {
   push(member: T): void;
@@ -24,7 +25,10 @@ export interface ItemQueue<T extends Queued> {
   remove(member: T): void;
   /** The living, in no particular order. */
   members(): T[];
-  /** The first few as they stand in the structure: those to go next, in arrival order; beyond the first, only likely ones in any other. */
+  /**
+   * The first few as they stand in the structure: those to go next, in arrival order; beyond the first, only likely
+   * ones in any other.
+   */
   leading(count: number): T[];
   /** How many of the living go before `member`; undefined when more than `most` would have to be looked at. */
   ahead(member: T, most: number): number | undefined;

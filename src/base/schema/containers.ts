@@ -12,8 +12,8 @@ export type Output<S extends Shape> = Flat<
 >;
 
 /**
- * A condition over several fields of an object. It runs also when fields failed, so that all problems are told at once; a field that
- * failed is then NaN (numbers) or the raw value (anything else).
+ * A condition over several fields of an object. It runs also when fields failed, so that all problems are told at once;
+ * a field that failed is then NaN (numbers) or the raw value (anything else).
  */
 export type Rule<T> = (value: T, report: Report) => void;
 
@@ -25,14 +25,18 @@ export function object<S extends Shape>(shape: S, ...rules: readonly Rule<Output
     read(given, report) {
       if (!isObject(given)) return wrongObject(given, report) as Output<S>;
       const result = readKeys(shape, given, report);
-      for (const key of Object.keys(given)) if (!Object.hasOwn(shape, key)) report(expectedKeys(key, shape), [key], 'an unknown key');
+      for (const key of Object.keys(given))
+        if (!Object.hasOwn(shape, key)) report(expectedKeys(key, shape), [key], 'an unknown key');
       for (const rule of rules) rule(result, report);
       return result;
     },
   };
 }
 
-/** A shape and more keys. Bundlers take a spread for a side effect and keep unused schemas; they drop an unused call of this. */
+/**
+ * A shape and more keys. Bundlers take a spread for a side effect and keep unused schemas; they drop an unused call of
+ * this.
+ */
 // @__NO_SIDE_EFFECTS__
 export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): Omit<A, keyof B> & B {
   return { ...shape, ...more };
@@ -43,7 +47,8 @@ export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): O
 export function openObject<S extends Shape>(shape: S): Schema<Output<S>> {
   return {
     shape,
-    read: (given, report) => (isObject(given) ? readKeys(shape, given, report) : wrongObject(given, report)) as Output<S>,
+    read: (given, report) =>
+      (isObject(given) ? readKeys(shape, given, report) : wrongObject(given, report)) as Output<S>,
   };
 }
 
@@ -67,7 +72,8 @@ export function list<T>(entry: Schema<T>, expected = 'an array'): Schema<T[]> {
 // @__NO_SIDE_EFFECTS__
 export function record<T>(entry: Schema<T>): Schema<Record<string, T>> {
   return element((given, report) => {
-    if (!isObject(given) || Object.prototype.toString.call(given) !== '[object Object]') return wrongObject(given, report) as undefined;
+    if (!isObject(given) || Object.prototype.toString.call(given) !== '[object Object]')
+      return wrongObject(given, report) as undefined;
     return Object.fromEntries(Object.entries(given).map(([key, item]) => [key, entry.read(item, below(report, key))]));
   });
 }

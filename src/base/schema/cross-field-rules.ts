@@ -16,7 +16,9 @@ type BandList<K extends string> = { readonly [P in K]?: readonly BandEntry[] | u
 
 /** The priorities at their places in the list; entries that failed have none. */
 function prioritiesOf(bands: readonly (BandEntry | undefined)[] | undefined): (number | undefined)[] {
-  return Array.isArray(bands) ? bands.map((band) => (Number.isSafeInteger(band?.priority) ? band.priority : undefined)) : [];
+  return Array.isArray(bands)
+    ? bands.map((band) => (Number.isSafeInteger(band?.priority) ? band.priority : undefined))
+    : [];
 }
 
 /** Every band has a priority of its own; `key` names the list. */
@@ -28,14 +30,21 @@ export function distinctPriorities<const K extends string>(key: K): Rule<BandLis
       if (priority === undefined) return;
       const first = firstAt.get(priority);
       if (first === undefined) firstAt.set(priority, index);
-      else report('a priority that no other band has', [key, index, 'priority'], `${priority} (number), the priority of ${key}[${first}]`);
+      else
+        report(
+          'a priority that no other band has',
+          [key, index, 'priority'],
+          `${priority} (number), the priority of ${key}[${first}]`,
+        );
     });
   };
 }
 
 /** The configured bands fit into `maxBands`; `key` names the list. */
 // @__NO_SIDE_EFFECTS__
-export function roomForBands<const K extends string>(key: K): Rule<BandList<K> & { readonly maxBands?: number | undefined }> {
+export function roomForBands<const K extends string>(
+  key: K,
+): Rule<BandList<K> & { readonly maxBands?: number | undefined }> {
   return (options, report) => {
     const configured = countBands(options[key]);
     const counted = `the ${configured} configured bands, priority 0 included`;
@@ -68,5 +77,6 @@ interface IdleTimeouts {
 /** A band outlives its flows. */
 export function bandOutlivesFlows(timeouts: IdleTimeouts, report: Report): void {
   const { flowIdleTimeout = defaultFlowIdleTimeoutMs, bandIdleTimeout = flowIdleTimeout } = timeouts;
-  if (bandIdleTimeout < flowIdleTimeout) report(`at least flowIdleTimeout (${flowIdleTimeout} ms)`, ['bandIdleTimeout']);
+  if (bandIdleTimeout < flowIdleTimeout)
+    report(`at least flowIdleTimeout (${flowIdleTimeout} ms)`, ['bandIdleTimeout']);
 }

@@ -2,18 +2,19 @@
  * Schemas of options: each reads a value, or reports the problems of it. Every element says in its own words
  * what it expects; the words complete the sentence "expected …; got …".
  *
- * The functions that make elements have no side effects and say so, so that a bundler drops the schemas of policies that are not imported.
+ * The functions that make elements have no side effects and say so, so that a bundler drops the schemas of policies
+ * that are not imported.
  */
 
 /**
- * Reports a problem: what would have been right; below the value, where; and what came, when the value itself does not say it.
- * `path` is relative to the value in hand.
+ * Reports a problem: what would have been right; below the value, where; and what came, when the value itself does not
+ * say it. `path` is relative to the value in hand.
  */
 export type Report = (expected: string, path?: readonly PropertyKey[], got?: string) => void;
 
 /**
- * Reads a value of any type. When `read` reports, the reading fails as a whole, and only rules over several fields see what it returned:
- * NaN in place of a number, the raw value in place of anything else.
+ * Reads a value of any type. When `read` reports, the reading fails as a whole, and only rules over several fields see
+ * what it returned: NaN in place of a number, the raw value in place of anything else.
  */
 export interface Schema<out T> {
   read(value: unknown, report: Report): T;
@@ -23,7 +24,9 @@ export interface Schema<out T> {
 
 export type Shape = Readonly<Record<string, Schema<unknown>>>;
 
-/** A schema made of one function: it returns what the value stands for, or reports what is wrong and returns undefined. */
+/**
+ * A schema made of one function: it returns what the value stands for, or reports what is wrong and returns undefined.
+ */
 // @__NO_SIDE_EFFECTS__
 export function element<T>(read: (value: unknown, report: Report) => T | undefined): Schema<T> {
   return { read: (given, report) => (read(given, report) ?? given) as T };
@@ -55,7 +58,11 @@ export function callable<F>(expected = 'a function'): Schema<F> {
 // @__NO_SIDE_EFFECTS__
 export function objectWith<T extends object>(expected: string, ...methods: readonly (keyof T & string)[]): Schema<T> {
   return value(expected, (given): given is T => {
-    return typeof given === 'object' && given !== null && methods.every((name) => typeof Reflect.get(given, name) === 'function');
+    return (
+      typeof given === 'object' &&
+      given !== null &&
+      methods.every((name) => typeof Reflect.get(given, name) === 'function')
+    );
   });
 }
 
@@ -64,13 +71,17 @@ export function optional<T>(schema: Schema<T>): Schema<T | undefined>;
 export function optional<T>(schema: Schema<T>, otherwise: T): Schema<T>;
 // @__NO_SIDE_EFFECTS__
 export function optional<T>(schema: Schema<T>, otherwise?: T): Schema<T | undefined> {
-  return { shape: schema.shape, read: (given, report) => (given === undefined ? otherwise : schema.read(given, report)) };
+  return {
+    shape: schema.shape,
+    read: (given, report) => (given === undefined ? otherwise : schema.read(given, report)),
+  };
 }
 
 /** A value, or null. */
 // @__NO_SIDE_EFFECTS__
 export function orNull<T>(schema: Schema<T>): Schema<T | null> {
   return {
-    read: (given, report) => (given === null ? null : schema.read(given, (expected, ...where) => report(`${expected}, or null`, ...where))),
+    read: (given, report) =>
+      given === null ? null : schema.read(given, (expected, ...where) => report(`${expected}, or null`, ...where)),
   };
 }

@@ -1,9 +1,14 @@
-/** From a schema and a value to the parsed value, or to every problem at once, each with its path, what was expected and what came. */
+/**
+ * From a schema and a value to the parsed value, or to every problem at once, each with its path, what was expected and
+ * what came.
+ */
 import { type ConfigIssue, describeValue, FlowConfigError } from '../faults/flow-config-error.js';
 import type { Schema } from './element.js';
 
 /** The result of reading a value: the parsed value, or a list of problems. */
-export type Verdict<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
+export type Verdict<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly issues: readonly ConfigIssue[] };
 
 /**
  * The parsed value.
@@ -40,7 +45,9 @@ export function joinPath(start: string, path: readonly PropertyKey[]): string {
 
 function segment(key: PropertyKey): string {
   if (typeof key === 'number') return `[${key}]`;
-  return typeof key === 'string' && /^[\w$-]+$/.test(key) ? key : `[${typeof key === 'symbol' ? String(key) : JSON.stringify(key)}]`;
+  return typeof key === 'string' && /^[\w$-]+$/.test(key)
+    ? key
+    : `[${typeof key === 'symbol' ? String(key) : JSON.stringify(key)}]`;
 }
 
 /** `path`, which is relative to `start`, from the top. A start that ends with a space is a heading, not a path. */

@@ -7,7 +7,9 @@ export function fieldsOf(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
 }
 
-/** Keys of a delta that hold what the model wrote: text, reasoning, tool calls, in the words of the three interfaces. */
+/**
+ * Keys of a delta that hold what the model wrote: text, reasoning, tool calls, in the words of the three interfaces.
+ */
 const contentKeys = [
   'content',
   'reasoning_content',
@@ -35,7 +37,8 @@ export function contentPieces(event: unknown): number {
   if (fields === undefined) return 0;
   const { choices, type, delta } = fields;
   if (Array.isArray(choices)) {
-    return choices.filter((choice: unknown) => hasContent(fieldsOf(choice)?.delta) || isContent(fieldsOf(choice)?.text)).length;
+    return choices.filter((choice: unknown) => hasContent(fieldsOf(choice)?.delta) || isContent(fieldsOf(choice)?.text))
+      .length;
   }
   if (type === 'content_block_delta') return hasContent(delta) ? 1 : 0;
   return typeof type === 'string' && type.endsWith('.delta') && isContent(delta) ? 1 : 0;

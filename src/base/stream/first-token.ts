@@ -1,8 +1,8 @@
 /**
  * The first content token of a streamed answer, for callers that give up an attempt which brings none in time.
  *
- * Comments, keep-alive events and deltas with nothing but a role are no content. Bounded: after `mostHeldBytes` the answer counts as
- * begun, whatever it holds.
+ * Comments, keep-alive events and deltas with nothing but a role are no content. Bounded: after `mostHeldBytes` the
+ * answer counts as begun, whatever it holds.
  */
 import { contentPieces } from './content-pieces.js';
 import { SseData } from './sse-data.js';

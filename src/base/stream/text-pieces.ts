@@ -1,8 +1,8 @@
 /**
  * Text out of UTF-8 in pieces of any size.
  *
- * A decoder that remembers half a character costs several times one that does not, to make and to use. Nearly every piece of a stream ends
- * with a whole character, and those need none of their own.
+ * A decoder that remembers half a character costs several times one that does not, to make and to use. Nearly every
+ * piece of a stream ends with a whole character, and those need none of their own.
  */
 
 const atStart = /* @__PURE__ */ new TextDecoder();

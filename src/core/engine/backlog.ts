@@ -1,8 +1,9 @@
 /**
- * The waiting requests: their counts, bands and flows, deadlines and signals. Only this file adds a request to a band or takes one out.
+ * The waiting requests: their counts, bands and flows, deadlines and signals. Only this file adds a request to a band
+ * or takes one out.
  *
- * Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its deadline and its signal watched, and
- * no other request has.
+ * Invariant: global = Σ bands = Σ flows, in requests and in bytes; every waiting request has its deadline and its
+ * signal watched, and no other request has.
  */
 import type { CoarseClock } from '../../base/clock.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
@@ -39,7 +40,13 @@ export class Backlog implements Budgets {
   /** When the pool was last emptied or filled. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(options: ResolvedOptions, events: EventHub, readings: CoarseClock, listener: BacklogListener, nowMs: number) {
+  constructor(
+    options: ResolvedOptions,
+    events: EventHub,
+    readings: CoarseClock,
+    listener: BacklogListener,
+    nowMs: number,
+  ) {
     this.options = options;
     this.bands = new BandRegistry(options, new BandEvents(events), nowMs);
     this.expiry = new Expiry(options.clock, readings, this, () => listener.expired());
@@ -67,7 +74,9 @@ export class Backlog implements Budgets {
     return this.bands.flows.flowOf(band, item.fairnessId, nowMs, requestClass);
   }
 
-  /** Lets the request wait, until `settle` is called with its outcome. `park`: what its flow waits for beside its turn. */
+  /**
+   * Lets the request wait, until `settle` is called with its outcome. `park`: what its flow waits for beside its turn.
+   */
   add(item: QueueItem, settle: Settle, nowMs: number, park?: Park): void {
     const band = item.band as PriorityBand;
     const flow = item.flow ?? this.flowOf(item, band, nowMs);

@@ -1,12 +1,13 @@
 /**
- * A calendar queue of deadlines, made for requests that leave long before theirs: these cost O(1), and are never sorted.
+ * A calendar queue of deadlines, made for requests that leave long before theirs: these cost O(1), and are never
+ * sorted.
  *
  *     buckets:  256 ms each, in the order of arrival
  *     current:  the bucket that was opened last, sorted then; most of its requests have left by that time
  *     late:     a heap of requests whose bucket was opened before they came
  *
- * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem", 1988; with a heap of
- * bucket numbers, and one of latecomers.
+ * Source: R. Brown, "Calendar queues: a fast O(1) priority queue implementation for the simulation event set problem",
+ * 1988; with a heap of bucket numbers, and one of latecomers.
  */
 import TinyQueue from 'tinyqueue';
 import { FifoQueue } from '../../base/queues/fifo-queue.js';

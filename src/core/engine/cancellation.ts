@@ -1,8 +1,8 @@
 /**
  * Drops waiting requests whose AbortSignal aborts.
  *
- * Invariant: one listener for each distinct signal that a waiting request carries, however many share it, and none for any other. A
- * signal that cannot be listened to is reported, and its request waits without it.
+ * Invariant: one listener for each distinct signal that a waiting request carries, however many share it, and none for
+ * any other. A signal that cannot be listened to is reported, and its request waits without it.
  */
 import type { PluginGuard } from '../../base/faults/plugin-guard.js';
 
@@ -12,7 +12,10 @@ export interface Abortable<T> {
   abortGroup: AbortGroup<T> | undefined;
 }
 
-/** The waiting requests that share one signal: most often a single one, for which a set would be larger than its record (bench: cancel). */
+/**
+ * The waiting requests that share one signal: most often a single one, for which a set would be larger than its record
+ * (bench: cancel).
+ */
 export class AbortGroup<T> {
   readonly signal: AbortSignal;
   private single: T | undefined = undefined;
@@ -58,7 +61,9 @@ export class Cancellation<T extends Abortable<T>> {
     this.onAbort = onAbort;
   }
 
-  /** @throws whatever the signal throws; the request is then not watched, or watched with `signal.aborted` not looked at */
+  /**
+   * @throws whatever the signal throws; the request is then not watched, or watched with `signal.aborted` not looked at
+   */
   watch(item: T, signal: AbortSignal): void {
     let group = this.groups.get(signal);
     if (group === undefined) {

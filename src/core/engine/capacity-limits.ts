@@ -10,7 +10,12 @@ export interface Occupancy {
 }
 
 /** The limit that `byteSize` more bytes in one more request would exceed. Landing exactly on a limit is allowed. */
-export function exceededLimit(scope: LimitHit['scope'], used: Occupancy, limits: Limits, byteSize: number): LimitHit | undefined {
+export function exceededLimit(
+  scope: LimitHit['scope'],
+  used: Occupancy,
+  limits: Limits,
+  byteSize: number,
+): LimitHit | undefined {
   if (used.waitingBytes + byteSize > limits.maxBytes) {
     return { scope, resource: 'bytes', max: limits.maxBytes, used: used.waitingBytes };
   }

@@ -3,10 +3,13 @@
  *
  *     intake ── may it come in? ──► backlog ── what waits ──► walk ── seats ── what runs
  *
- * *Contract*: one operation runs to its end before the next begins; a call from inside one (a policy, a listener, an abort) is put off.
- * *Commitment point*: the seat is taken in the same synchronous step that decides, so that two requests never pass one free slot.
- * *Work conservation and head-of-line blocking*: between operations, nothing waits in a band that the gate is open for, unless the budget
- * of this turn is spent. A request with nowhere to go holds back its band, its flow or its class, as `holBlocking` says.
+ * *Contract*: one operation runs to its end before the next begins; a call from inside one (a policy, a listener, an
+ * abort) is put off. Only `bind` moves its seat at once, because its caller reads the lease next.
+ * *Commitment point*: the seat is taken in the same synchronous step that decides, so that two requests never pass one
+ * free slot.
+ * *Work conservation and head-of-line blocking*: between operations, nothing waits in a band that the gate is open for,
+ * unless the budget of this turn is spent. A request with nowhere to go holds back its band, its flow or its class, as
+ * `holBlocking` says.
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { CoarseClock, neverUnboxed } from '../../base/clock.js';
@@ -185,8 +188,9 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /**
-   * For a shadow: takes the request in, now or after the operation that is running. Tells `decided` the outcome, undefined where the
-   * request waits, and `settle` the outcome of one that waited; calls `failed` for a call that cannot be right.
+   * For a shadow: takes the request in, now or after the operation that is running. Tells `decided` the outcome,
+   * undefined where the request waits, and `settle` the outcome of one that waited; calls `failed` for a call that
+   * cannot be right.
    */
   watch(
     request: FlowRequest,
@@ -231,7 +235,10 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     else settle(outcome);
   }
 
-  /** Settles what is due, then takes the request in: an expired request holds no place, and a newcomer must not pass those that may go. */
+  /**
+   * Settles what is due, then takes the request in: an expired request holds no place, and a newcomer must not pass
+   * those that may go.
+   */
   private read(request: FlowRequest, key: FlowKey): QueueItem | undefined {
     if (this.placement.implicitEndpoint === undefined) this.noteRegime();
     if (this.backlog.waiting > 0) {
@@ -265,7 +272,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.hasTimers = true;
     backlog.add(item, settle, this.nowMs, intake.park);
     if (intake.park !== undefined) this.reviewParked(item.flow as Flow);
-    if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
+    if (this.events.heard.queued)
+      this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
 
   /** Evicts requests of its own band, then of lower bands, until the request fits in. Intake knows that it will. */
@@ -306,21 +314,29 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       if (band === undefined) break;
       const item = band.next(this.nowMs) as QueueItem;
       if (backlog.expiry.isDue(item, this.nowMs)) this.evictOverdue(item);
-      else if (band.dropsInfeasible && band.isInfeasible(item, this.nowMs)) this.evict(item, 'EvictedOther', 'infeasible');
-      else if (!(this.caps !== undefined && this.parkAtCap(item, band, this.caps)) && !this.dispatch(item, band) && !this.setAside(item)) {
+      else if (band.dropsInfeasible && band.isInfeasible(item, this.nowMs))
+        this.evict(item, 'EvictedOther', 'infeasible');
+      else if (
+        !(this.caps !== undefined && this.parkAtCap(item, band, this.caps)) &&
+        !this.dispatch(item, band) &&
+        !this.setAside(item)
+      ) {
         floor = band.priority;
       }
     }
     const isClosed = backlog.waiting > backlog.bands.parked;
     if (this.isGateClosed !== isClosed) this.noteGate(isClosed);
-    if (isClosed && this.seats.mayEvict && !backlog.isPoolEmpty) this.seats.reclaim(backlog.bands.allCompeting(), this.nowMs);
+    if (isClosed && this.seats.mayEvict && !backlog.isPoolEmpty)
+      this.seats.reclaim(backlog.bands.allCompeting(), this.nowMs);
   }
 
   /** Tier 1 and the gate: a band above `floor` that may dispatch now. */
   private nextBand(floor: number): PriorityBand | undefined {
     if (!this.selector.isPlain) return this.selector.next(this.nowMs, floor);
     const highest = this.backlog.bands.highestWaiting;
-    return highest !== undefined && highest.priority > floor && this.gate.admits(highest, this.nowMs) ? highest : undefined;
+    return highest !== undefined && highest.priority > floor && this.gate.admits(highest, this.nowMs)
+      ? highest
+      : undefined;
   }
 
   /** Parks the flow of a request whose fairness ID is at its cap, so that others pass. False when it is below. */
@@ -368,7 +384,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (this.accountsBands) this.accountDispatch(item, band);
     if (this.caps !== undefined) this.caps.taken(item);
     const queuedMs = this.nowMs - item.enqueuedAtMs;
-    if (this.events.heard.dispatched) this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
+    if (this.events.heard.dispatched)
+      this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
     const mayWaitAgain = this.seats.mayEvict || this.gate.hearsAnswers;
     if (!mayWaitAgain && (!this.admission.hearsEnds || item.admittedBy === undefined)) item.releasePayload();
     return { type: 'Dispatched', lease: this.tracer === undefined ? lease : this.tracer.handle(lease), queuedMs };
@@ -382,7 +399,9 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (bandOrder.hearsDispatches === true) bandOrder.dispatched?.(band.priority);
   }
 
-  /** Decides what becomes of a request that has nowhere to go. False when its band and those below must wait as well. */
+  /**
+   * Decides what becomes of a request that has nowhere to go. False when its band and those below must wait as well.
+   */
   private setAside(item: QueueItem): boolean {
     if (!this.placement.isServed(item.requestClass)) {
       this.evict(item, 'EvictedNoEndpoints', 'no-endpoints');
@@ -511,7 +530,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     const { flow, item } = lease;
     this.seats.giveBack(lease, this.nowMs, ending);
     const { shares } = this.backlog.bands;
-    if (shares.countsTokens) shares.settled(lease.band, this.backlog.bands.allCompeting(), item, consumedTokens(lease, ending));
+    if (shares.countsTokens)
+      shares.settled(lease.band, this.backlog.bands.allCompeting(), item, consumedTokens(lease, ending));
     if (flow !== undefined) this.backlog.markIdle(flow, this.nowMs);
     if (this.caps !== undefined) for (const parked of this.caps.givenBack(item)) this.reviewParked(parked);
     if (item.request !== undefined) {
@@ -539,7 +559,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.hasTimers = true;
     this.backlog.add(item, settle, this.nowMs);
     this.reviewParked(item.flow as Flow);
-    if (this.events.heard.queued) this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
+    if (this.events.heard.queued)
+      this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
 
   /** The drop of a victim that cannot wait again; otherwise its band and its class are known afterwards. */
@@ -637,7 +658,10 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (this.shutdown.state === 'draining') this.finish();
   }
 
-  /** Ends an operation that began by setting `isBusy`. Where it left nothing more to do, which is nearly always, the writer is not asked. */
+  /**
+   * Ends an operation that began by setting `isBusy`. Where it left nothing more to do, which is nearly always, the
+   * writer is not asked.
+   */
   private leave(): void {
     const { writer } = this;
     try {

@@ -44,7 +44,10 @@ export class Drops {
     const { limit, policy, retryAfterMs = retryAfter(item, reason, nowMs) } = details;
     const detail = details.detail ?? (isForWantOfEndpoints(type) ? this.gate.absence(nowMs) : undefined);
     const plain: Drop = { type, reason, fairnessId, priority, queuedMs, limit, policy, detail, retryAfterMs };
-    const outcome = new DropOutcome(plain, reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined);
+    const outcome = new DropOutcome(
+      plain,
+      reason === 'ttl-expired' ? this.gate.readingFor(item.band as PriorityBand) : undefined,
+    );
     if (item.admittedBy !== undefined) this.admission.ended(item, undefined, nowMs);
     if (this.events.heard.dropped) this.events.emit('dropped', { item, request: item.request, outcome });
     item.releasePayload();
@@ -63,7 +66,8 @@ function isForWantOfEndpoints(type: DropType): boolean {
 
 /** When the requests now waiting in the band should be gone, ms, if its recent rate holds. */
 function retryAfter({ band }: QueueItem, reason: DropReason, nowMs: number): number | undefined {
-  if (reason === 'cancelled' || reason === 'shutting-down' || reason === 'no-endpoints' || reason === 'revoked') return undefined;
+  if (reason === 'cancelled' || reason === 'shutting-down' || reason === 'no-endpoints' || reason === 'revoked')
+    return undefined;
   const rate = band?.dispatchedPerSecond(nowMs);
   return band === undefined || rate === undefined ? undefined : (Math.max(band.waiting, 1) / rate) * 1000;
 }

@@ -1,14 +1,18 @@
 /**
  * Ends the wait of requests whose time is up, never early and with one timer.
  *
- * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is no timer.
+ * Invariant: while anything waits the timer is armed no later than the earliest deadline; while nothing waits there is
+ * no timer.
  */
 
 import type { Clock, CoarseClock } from '../../base/clock.js';
 import { CalendarQueue } from './calendar-queue.js';
 import type { QueueItem } from './queue-item.js';
 
-/** The owner of the budgets. A method, because a closure for each controller would tie optimized code to one of them (bench: burst). */
+/**
+ * The owner of the budgets. A method, because a closure for each controller would tie optimized code to one of them
+ * (bench: burst).
+ */
 export interface Budgets {
   /** How long the request may wait, ms; what is said of those that were added changes with `restart` alone. */
   budgetOf(item: QueueItem): number;
@@ -48,7 +52,10 @@ export class Expiry {
     return Math.min(this.regimeBeganAtMs + budgetMs, sinceMs + this.budgets.mostOf(item));
   }
 
-  /** Starts the budget of a wait, from the time it began or from the beginning of the regime. O(1) amortized, at most O(log waiting). */
+  /**
+   * Starts the budget of a wait, from the time it began or from the beginning of the regime. O(1) amortized, at most
+   * O(log waiting).
+   */
   add(item: QueueItem): void {
     const deadlineMs = this.deadlineOf(item);
     if (deadlineMs === Number.POSITIVE_INFINITY) return;

@@ -1,13 +1,15 @@
 /**
- * Caps on what one fairness ID runs at a time: who is at its cap, and which flows may come back when one of its requests ends.
+ * Caps on what one fairness ID runs at a time: who is at its cap, and which flows may come back when one of its
+ * requests ends.
  *
  *     fairness ID ── with a cap of its own ──► one account over all bands
  *                 └─ otherwise ──────────────► one account in each band that has `maxInFlightPerFlow`
  *
- * Both accounts are kept for whatever runs, so that a cap which is set, lifted or moved counts what runs already. A request larger than the
- * cap in tokens runs while nothing else of its fairness ID does: it must not wait for ever.
+ * Both accounts are kept for whatever runs, so that a cap which is set, lifted or moved counts what runs already. A
+ * request larger than the cap in tokens runs while nothing else of its fairness ID does: it must not wait for ever.
  *
- * Invariant: an account exists exactly while something of it runs; a flow is parked in an account only while that has no room for its head.
+ * Invariant: an account exists exactly while something of it runs; a flow is parked in an account only while that has
+ * no room for its head.
  */
 import type { Flow, InFlightCap } from '../../tiers/flow.js';
 import type { Park } from '../../tiers/parked-flows.js';
@@ -33,7 +35,10 @@ export interface CapState {
 
 /** True when some fairness ID may have a cap. */
 export function hasCaps({ flows, bands, defaultBand, defaultNegativeBand }: ResolvedOptions): boolean {
-  return flows.mayCap || [...bands, defaultBand, defaultNegativeBand].some(({ maxInFlightPerFlow }) => maxInFlightPerFlow !== undefined);
+  return (
+    flows.mayCap ||
+    [...bands, defaultBand, defaultNegativeBand].some(({ maxInFlightPerFlow }) => maxInFlightPerFlow !== undefined)
+  );
 }
 
 export class InFlightCaps {
@@ -85,7 +90,10 @@ export class InFlightCaps {
 
   /** The flows of one fairness ID that are parked. O(bands). */
   parkedOf(fairnessId: string): Flow[] {
-    const accounts = [this.ofAllBands.get(fairnessId), ...[...this.ofBands.values()].map((ofBand) => ofBand.get(fairnessId))];
+    const accounts = [
+      this.ofAllBands.get(fairnessId),
+      ...[...this.ofBands.values()].map((ofBand) => ofBand.get(fairnessId)),
+    ];
     return accounts.flatMap((account) => [...(account?.flows ?? [])]);
   }
 }

@@ -3,7 +3,8 @@
  *
  *     admission policy ──► band ──► class of endpoints ──► limits ──► do others go first? ──► gate ──► endpoint
  *
- * It resolves band and flow once, and undoes nothing, because it does nothing before it has decided: whoever asks books the answer.
+ * It resolves band and flow once, and undoes nothing, because it does nothing before it has decided: whoever asks books
+ * the answer.
  */
 import type { Refusal } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
@@ -39,7 +40,9 @@ export interface IntakeParts {
 export class Intake {
   /** After the answer to wait: who leaves for the request first; undefined when it finds room. */
   displaces: Displacement | undefined = undefined;
-  /** After the answer to wait: true when the walk must look at the request, because the gate was not asked, or is open. */
+  /**
+   * After the answer to wait: true when the walk must look at the request, because the gate was not asked, or is open.
+   */
   wantsWalk = false;
   /** After the answer to wait: what the request waits for beside its turn. */
   park: Park | undefined = undefined;
@@ -65,21 +68,33 @@ export class Intake {
   }
 
   /**
-   * The request as it is handled from here on, with its band where that exists; undefined for a call that cannot be right. Counts the
-   * arrival. Each property is read once, and checked as it was read: a property of foreign code may change, or throw, at every reading.
+   * The request as it is handled from here on, with its band where that exists; undefined for a call that cannot be
+   * right. Counts the arrival. Each property is read once, and checked as it was read: a property of foreign code may
+   * change, or throw, at every reading.
    */
   read(request: FlowRequest, key: FlowKey, nowMs: number): QueueItem | undefined {
     try {
       const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs, maxWaitMs } = request;
       const { fairnessId, priority = 0 } = key;
-      if (!isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs)) return undefined;
+      if (!isRight(fairnessId, priority, byteSize, signal, ttlMs, tokens, sloTtftMs, receivedAtMs, maxWaitMs))
+        return undefined;
       this.isAborted = signal?.aborted === true;
       const { bands } = this.parts.backlog;
       const band = bands.arrived(priority, nowMs);
       const ownTtlMs = ttlMs ?? (band === undefined ? bands.settingsOf(priority) : band.settings).requestTtlMs;
       let longestWaitMs = ownTtlMs === 0 ? Number.POSITIVE_INFINITY : ownTtlMs;
       if (maxWaitMs !== undefined && maxWaitMs < longestWaitMs) longestWaitMs = maxWaitMs;
-      const item = new QueueItem(request, band, fairnessId, priority, byteSize, tokens, this.sequence++, nowMs, longestWaitMs);
+      const item = new QueueItem(
+        request,
+        band,
+        fairnessId,
+        priority,
+        byteSize,
+        tokens,
+        this.sequence++,
+        nowMs,
+        longestWaitMs,
+      );
       if (receivedAtMs !== undefined || sloTtftMs !== undefined) item.noteTimes(receivedAtMs, sloTtftMs);
       return item;
     } catch {
@@ -88,8 +103,8 @@ export class Intake {
   }
 
   /**
-   * The drop of a request that may not come in, the endpoint of one that may go at once, undefined for one that has to wait.
-   * `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
+   * The drop of a request that may not come in, the endpoint of one that may go at once, undefined for one that has to
+   * wait. `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
    */
   decide(item: QueueItem, nowMs: number, isPaused: boolean): Drop | Endpoint | undefined {
     const { backlog, placement, gate } = this.parts;
@@ -139,18 +154,27 @@ export class Intake {
     if (item.band === undefined) return drops.drop(item, this.capacityType, 'max-bands', nowMs);
     if (!placement.tellsClasses) return undefined;
     item.requestClass = placement.classOf(item);
-    return placement.isServed(item.requestClass) ? undefined : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
+    return placement.isServed(item.requestClass)
+      ? undefined
+      : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
   }
 
   private rejectedBy({ reason, cause, retryAfterMs, policy }: Refusal, item: QueueItem, nowMs: number): Drop {
     const details = { policy, detail: reason, retryAfterMs };
-    return this.parts.drops.drop(item, 'RejectedCapacity', cause === 'overloaded' ? 'overloaded' : 'refused', nowMs, details);
+    return this.parts.drops.drop(
+      item,
+      'RejectedCapacity',
+      cause === 'overloaded' ? 'overloaded' : 'refused',
+      nowMs,
+      details,
+    );
   }
 
   /** Mode `admission`: an admitted request with nowhere to go does not wait. */
   private noEndpoint(item: QueueItem, nowMs: number): Drop {
     const { backlog, drops, placement } = this.parts;
-    if (backlog.isPoolEmpty && !placement.isOverloaded(nowMs)) return drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
+    if (backlog.isPoolEmpty && !placement.isOverloaded(nowMs))
+      return drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
     return drops.drop(item, 'RejectedCapacity', 'overloaded', nowMs);
   }
 
@@ -225,7 +249,10 @@ export class Intake {
     return this.park !== undefined;
   }
 
-  /** True when the first request of its band may wait for room alone, so that this one, with room elsewhere, may take its place. */
+  /**
+   * True when the first request of its band may wait for room alone, so that this one, with room elsewhere, may take
+   * its place.
+   */
   private mayGoAhead(item: QueueItem, highest: PriorityBand): boolean {
     const { placement, gate } = this.parts;
     return placement.tellsClasses && highest.priority === item.priority && gate.isOpenFor(highest);
@@ -236,7 +263,10 @@ export class Intake {
   }
 }
 
-/** False for a call of `enqueue` that cannot be right, for callers that do not take the request in yet; `argumentError` says what is wrong. */
+/**
+ * False for a call of `enqueue` that cannot be right, for callers that do not take the request in yet; `argumentError`
+ * says what is wrong.
+ */
 export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
   try {
     const { byteSize, signal, ttlMs, tokens = 0, sloTtftMs, receivedAtMs, maxWaitMs } = request;

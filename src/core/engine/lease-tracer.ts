@@ -1,10 +1,12 @@
 /**
- * Leases that nobody can release any more, because the host lost them: found when they are garbage collected, and told of once, with the
- * call of `enqueue` that they came from. For development: a stack for each request costs more than all the rest of its way.
+ * Leases that nobody can release any more, because the host lost them: found when they are garbage collected, and told
+ * of once, with the call of `enqueue` that they came from. For development: a stack for each request costs more than
+ * all the rest of its way.
  *
  *     host ──► handle ──► lease ◄── running
  *
- * Invariant: the controller holds the lease and never the handle, so that the handle dies with the last reference of the host.
+ * Invariant: the controller holds the lease and never the handle, so that the handle dies with the last reference of
+ * the host.
  */
 import { warnOperator } from '../../base/faults/tell-operator.js';
 import type { EventHub } from '../event-hub.js';
@@ -55,7 +57,8 @@ export class LeaseTracer {
     const heldMs = nowMs - lease.dispatchedAtMs;
     const origin = this.originOf(lease.item);
     if (events.heard.leaseLost) events.emit('leaseLost', { fairnessId, priority, heldMs, origin });
-    else warnOperator(`a lease was lost without release(), and its seat stays taken. It was asked for here:\n${origin}`);
+    else
+      warnOperator(`a lease was lost without release(), and its seat stays taken. It was asked for here:\n${origin}`);
   }
 
   private originOf(item: QueueItem): string {

@@ -1,5 +1,6 @@
 /**
- * Leases that are held longer than `maxLeaseMs`: each is told of once, and its seat is taken back where the host asked for that.
+ * Leases that are held longer than `maxLeaseMs`: each is told of once, and its seat is taken back where the host asked
+ * for that.
  *
  *     running:  oldest ──► … ──► newest          one timer, for the oldest that was not told of
  *
@@ -52,7 +53,10 @@ export class LeaseWatch {
     this.clock.clearTimeout(this.timer);
   }
 
-  /** Tells of the leases that are due, from the `oldest` on; returns how many there were. O(leases that are held too long). */
+  /**
+   * Tells of the leases that are due, from the `oldest` on; returns how many there were. O(leases that are held too
+   * long).
+   */
   look(oldest: WatchedLease | undefined, events: EventHub, nowMs: number): number {
     let told = 0;
     let lease = oldest;

@@ -4,7 +4,8 @@
  *     'displace'   the newest of the lowest sheddable bands
  *     'fair'       the newest of lower bands; then, in the newcomer's own band, the newest of the flow with most waiting for its weight
  *
- * Invariant: nobody leaves for a request of a lower band, nor for a flow that would have as much waiting afterwards, nor in vain.
+ * Invariant: nobody leaves for a request of a lower band, nor for a flow that would have as much waiting afterwards,
+ * nor in vain.
  */
 import { type Crowd, levelOf, type Resource } from '../../tiers/crowd.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -49,19 +50,25 @@ export class Overflow {
   }
 
   /**
-   * Chooses the requests that leave for the newcomer; undefined when even that makes too little room. With 'displace' none of its own band
-   * leaves, because no band has a crowd. O(waiting bands), and O(1) for each that leaves.
+   * Chooses the requests that leave for the newcomer; undefined when even that makes too little room. With 'displace'
+   * none of its own band leaves, because no band has a crowd. O(waiting bands), and O(1) for each that leaves.
    */
   displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
     const { band, byteSize } = newcomer;
     const own = shortage(band, band.settings.limits, byteSize);
     const global = this.shortageWithoutBelow(newcomer);
-    const missing: Shortage = { requests: Math.max(own.requests, global.requests), bytes: Math.max(own.bytes, global.bytes) };
+    const missing: Shortage = {
+      requests: Math.max(own.requests, global.requests),
+      bytes: Math.max(own.bytes, global.bytes),
+    };
     const victims = isCovered(missing) ? nobody : newestOfMost(newcomer, missing);
     return victims && { limit, own: victims };
   }
 
-  /** The next to leave the lower bands, while one more request of `byteSize` exceeds the global limits. O(waiting bands). */
+  /**
+   * The next to leave the lower bands, while one more request of `byteSize` exceeds the global limits. O(waiting
+   * bands).
+   */
   nextBelow(priority: number, byteSize: number): QueueItem | undefined {
     const { bands } = this.backlog;
     const hit = exceededLimit('global', this.backlog, this.options.limits, byteSize);
@@ -99,7 +106,10 @@ function isCovered({ requests, bytes }: Shortage): boolean {
   return requests <= 0 && bytes <= 0;
 }
 
-/** The newest requests of the flow with most waiting, as many as are missing; undefined unless the newcomer's flow stays below it. */
+/**
+ * The newest requests of the flow with most waiting, as many as are missing; undefined unless the newcomer's flow stays
+ * below it.
+ */
 function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: Shortage): QueueItem[] | undefined {
   const resource: Resource = bytes > 0 ? 'bytes' : 'requests';
   const most = band.crowd?.most(resource);
@@ -123,6 +133,7 @@ function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: S
 /** The newest request of the flow with most waiting; one that holds bytes where these are short. */
 function newestOf(crowd: Crowd<Flow, WaitingItem>, resource: Resource): WaitingItem | undefined {
   const most = crowd.most(resource);
-  if (most !== undefined) for (const item of crowd.newestFirst(most)) if (resource === 'requests' || item.byteSize > 0) return item;
+  if (most !== undefined)
+    for (const item of crowd.newestFirst(most)) if (resource === 'requests' || item.byteSize > 0) return item;
   return undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * Where may a request go, and where does it go? Filters by the request's class, what can be had, headroom, then the picker.
+ * Where may a request go, and where does it go? Filters by the request's class, what can be had, headroom, then the
+ * picker.
  *
  *     pool ── filters (class) ──► served by ── available ──► reachable ── detector's filter ──► with room ── picker ──► endpoint
  *
@@ -85,16 +86,27 @@ export class Placement {
     return this.candidates(requestClass, band, nowMs, item).length > 0;
   }
 
-  /** The room that the request waits for where it has somewhere to go but no room there; undefined when single requests are not judged. */
+  /**
+   * The room that the request waits for where it has somewhere to go but no room there; undefined when single requests
+   * are not judged.
+   */
   waitOf(item: QueueItem, nowMs: number): RequestWait | undefined {
-    return this.gate.judgesRequests ? this.gate.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs) : undefined;
+    return this.gate.judgesRequests
+      ? this.gate.waitOf(this.reachable(item.requestClass, nowMs), item, item.band, nowMs)
+      : undefined;
   }
 
   /** Why a request of this class has nowhere to go now; undefined when it has somewhere. */
-  obstacle(requestClass: string | undefined, band: PriorityBand, nowMs: number): 'overloaded' | 'absent' | 'full' | undefined {
+  obstacle(
+    requestClass: string | undefined,
+    band: PriorityBand,
+    nowMs: number,
+  ): 'overloaded' | 'absent' | 'full' | undefined {
     if (this.hasRoom(requestClass, band, nowMs)) return undefined;
     if (this.reachable(requestClass, nowMs).length > 0) return 'full';
-    return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs) ? 'overloaded' : 'absent';
+    return this.endpointsFor(requestClass).every((endpoint) => endpoint.overloadedUntilMs > nowMs)
+      ? 'overloaded'
+      : 'absent';
   }
 
   /** The endpoint that gets the request; undefined when there is none now. */
@@ -139,10 +151,15 @@ export class Placement {
   /** Fallback for a picker that failed; the detector's filter still applies. */
   private fallback(candidates: readonly EndpointView[], item: QueueItem, nowMs: number): Endpoint | undefined {
     const members = candidates.filter((candidate) => this.member(candidate) !== undefined);
-    return this.member(fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs));
+    return this.member(
+      fallbackPicker.pick(members.length > 0 ? members : this.reachable(item.requestClass, nowMs), item, nowMs),
+    );
   }
 
-  /** Where a request can be sent at all, whether there is room or not: to those that can be had, else to any that serves it. */
+  /**
+   * Where a request can be sent at all, whether there is room or not: to those that can be had, else to any that serves
+   * it.
+   */
   eligible(item: QueueItem, request: FlowRequest, nowMs: number): readonly Endpoint[] {
     // A drop may know no class yet, and has released the payload that filters look at.
     if (this.tellsClasses && !item.isWaiting) {
@@ -159,7 +176,9 @@ export class Placement {
     const available = this.gate.available(nowMs);
     if (requestClass === undefined) return available;
     const served = this.endpointsFor(requestClass);
-    return available.length === this.pool.endpoints.length ? served : served.filter((endpoint) => available.includes(endpoint));
+    return available.length === this.pool.endpoints.length
+      ? served
+      : served.filter((endpoint) => available.includes(endpoint));
   }
 
   private candidates(
@@ -169,9 +188,11 @@ export class Placement {
     item?: WaitingItem,
   ): readonly EndpointView[] {
     const all = this.reachable(requestClass, nowMs);
-    const reachable = item !== undefined && this.gate.judgesRequests ? this.gate.withRoomFor(all, item, band, nowMs) : all;
+    const reachable =
+      item !== undefined && this.gate.judgesRequests ? this.gate.withRoomFor(all, item, band, nowMs) : all;
     const isRequired = this.options.headroom === 'required';
-    if (this.implicit !== undefined || reachable.length === 0 || (reachable.length === 1 && !isRequired)) return reachable;
+    if (this.implicit !== undefined || reachable.length === 0 || (reachable.length === 1 && !isRequired))
+      return reachable;
     const roomy = this.gate.withRoom(reachable, band, nowMs);
     return roomy.length > 0 || isRequired ? roomy : reachable;
   }
@@ -219,7 +240,11 @@ export class Placement {
     return undefined;
   }
 
-  private keep(filter: EndpointFilter, endpoints: readonly EndpointView[], requestClass: string): readonly EndpointView[] {
+  private keep(
+    filter: EndpointFilter,
+    endpoints: readonly EndpointView[],
+    requestClass: string,
+  ): readonly EndpointView[] {
     try {
       const answer: unknown = filter.keep(endpoints, requestClass);
       if (Array.isArray(answer)) {

@@ -1,4 +1,6 @@
-/** One request on its way through the controller: one fixed shape, made once, and small: a hundred thousand may wait. */
+/**
+ * One request on its way through the controller: one fixed shape, made once, and small: a hundred thousand may wait.
+ */
 
 import type { AdmissionPolicy } from '../../admission/admission-policy.js';
 import { neverUnboxed } from '../../base/clock.js';
@@ -115,10 +117,23 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     return this.particulars === undefined ? this.enqueuedAtMs : (this.particulars.requeuedAtMs ?? this.enqueuedAtMs);
   }
 
-  /** The same request with the same arrival, about to wait once more: with its payload, which it must still have, or another one. */
+  /**
+   * The same request with the same arrival, about to wait once more: with its payload, which it must still have, or
+   * another one.
+   */
   again(nowMs: number, request: FlowRequest | undefined = this.request): QueueItem {
     const { fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs } = this;
-    const item = new QueueItem(request as FlowRequest, undefined, fairnessId, priority, byteSize, tokens, sequence, enqueuedAtMs, ttlMs);
+    const item = new QueueItem(
+      request as FlowRequest,
+      undefined,
+      fairnessId,
+      priority,
+      byteSize,
+      tokens,
+      sequence,
+      enqueuedAtMs,
+      ttlMs,
+    );
     const own = item.own();
     own.requeuedAtMs = nowMs;
     own.receivedAtMs = this.receivedAtMs;

@@ -1,8 +1,9 @@
 /**
- * Asks the host once more, when the turn of a waiting request comes, whether it may still run: what it came with may have become void
- * meanwhile, such as a key that was revoked.
+ * Asks the host once more, when the turn of a waiting request comes, whether it may still run: what it came with may
+ * have become void meanwhile, such as a key that was revoked.
  *
- * Invariant: a host's function that fails lets the request go, as if there were none; what it did wrong is a plugin error.
+ * Invariant: a host's function that fails lets the request go, as if there were none; what it did wrong is a plugin
+ * error.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';

@@ -1,5 +1,6 @@
 /**
- * The running requests: a seat is taken at dispatch and given back at release, and every part that counts seats is told here.
+ * The running requests: a seat is taken at dispatch and given back at release, and every part that counts seats is told
+ * here.
  *
  *     take ──► ledger ──► endpoint's seat ──► detectors ──► fairness policy's lease count ──► evictor
  *     giveBack undoes each of them, once
@@ -41,7 +42,10 @@ export class Seats {
   overdue = 0;
   /** True while running requests may be evicted. */
   mayEvict: boolean;
-  /** Unreleased leases in the order of their dispatch, for readers. A list costs a request less than a count for each fairness ID. */
+  /**
+   * Unreleased leases in the order of their dispatch, for readers. A list costs a request less than a count for each
+   * fairness ID.
+   */
   readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
   readonly pool: EndpointPool;
   /** Undefined without `maxLeaseMs`. */
@@ -52,8 +56,18 @@ export class Seats {
   private readonly owner: SeatsOwner;
   private readonly onPoolChange: () => void;
 
-  /** `onPoolChange` is the listener that the pool calls for this controller; it is not called for a seat that is given back here. */
-  constructor(pool: EndpointPool, gate: Gate, events: EventHub, owner: SeatsOwner, options: ResolvedOptions, onPoolChange: () => void) {
+  /**
+   * `onPoolChange` is the listener that the pool calls for this controller; it is not called for a seat that is given
+   * back here.
+   */
+  constructor(
+    pool: EndpointPool,
+    gate: Gate,
+    events: EventHub,
+    owner: SeatsOwner,
+    options: ResolvedOptions,
+    onPoolChange: () => void,
+  ) {
     const { eviction } = options;
     this.pool = pool;
     this.gate = gate;
@@ -172,11 +186,15 @@ export class Seats {
  */
 export function destination(pool: EndpointPool, { isReleased }: SeatLease, to: string | EndpointView): Endpoint {
   if (isReleased) {
-    throw new FlowConfigError('lease.bind', [{ path: '', expected: 'a lease that is held', got: 'one that was released' }]);
+    throw new FlowConfigError('lease.bind', [
+      { path: '', expected: 'a lease that is held', got: 'one that was released' },
+    ]);
   }
   const endpoint = pool.get(typeof to === 'string' ? to : to?.id);
   if (endpoint === undefined || (typeof to !== 'string' && endpoint !== to)) {
-    throw new FlowConfigError('lease.bind', [{ path: 'endpoint', expected: 'an endpoint of the pool', got: describeValue(to) }]);
+    throw new FlowConfigError('lease.bind', [
+      { path: 'endpoint', expected: 'an endpoint of the pool', got: describeValue(to) },
+    ]);
   }
   return endpoint;
 }
@@ -363,7 +381,9 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     if (cachedPromptTokens !== undefined) checkTokens('cachedPromptTokens', cachedPromptTokens);
     if (this.isReleased) return;
     this.usage =
-      cachedPromptTokens === undefined ? { promptTokens, completionTokens } : { promptTokens, completionTokens, cachedPromptTokens };
+      cachedPromptTokens === undefined
+        ? { promptTokens, completionTokens }
+        : { promptTokens, completionTokens, cachedPromptTokens };
     if (this.flow === undefined && !this.owner.hearsReports) return;
     this.owner.consumed(this, {
       promptTokens: promptTokens - before.promptTokens,

@@ -1,6 +1,6 @@
 /**
- * One operation at a time: an operation runs to its end before the next begins, and a call that comes from inside one (a policy, a
- * listener, an abort) waits its turn.
+ * One operation at a time: an operation runs to its end before the next begins, and a call that comes from inside one
+ * (a policy, a listener, an abort) waits its turn.
  */
 import type { Clock } from '../../base/clock.js';
 

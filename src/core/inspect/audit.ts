@@ -1,6 +1,7 @@
 /**
- * Whether a controller's books balance: every invariant of its state, looked up where the state is kept. For tests and post-mortems; it
- * imports nothing at run time, and the controller does not import it, so that nobody else carries it. O(waiting + flows).
+ * Whether a controller's books balance: every invariant of its state, looked up where the state is kept. For tests and
+ * post-mortems; it imports nothing at run time, and the controller does not import it, so that nobody else carries it.
+ * O(waiting + flows).
  */
 import type { LinkedList } from '../../base/queues/linked-list.js';
 import { type Crowd, levelOf } from '../../tiers/crowd.js';
@@ -84,16 +85,29 @@ function checkBand(band: PriorityBand, check: Check): void {
   }
   checkCounts(name, band, items, check);
   check(band.waitingTokens === sum(items, (item) => item.tokens), `${name} miscounts tokens`);
-  const places = { active: new Set(band.activeFlows()), held: new Set(band.held.flows()), parked: new Set(band.parked.flows()) };
+  const places = {
+    active: new Set(band.activeFlows()),
+    held: new Set(band.held.flows()),
+    parked: new Set(band.parked.flows()),
+  };
   for (const [key, flow] of band.flows) {
     const flowName = `flow ${JSON.stringify(key)} of ${name}`;
     check(flow.name === key && flow.band === band, `${flowName} is filed wrongly`);
     checkCounts(flowName, flow, itemsOf.get(flow) ?? [], check);
-    check(places.held.has(flow) === (flow.heldIn !== undefined), `${flowName} is held back in one place and not in the other`);
-    check(places.parked.has(flow) === (flow.parkedFor !== undefined), `${flowName} is parked in one place and not in the other`);
+    check(
+      places.held.has(flow) === (flow.heldIn !== undefined),
+      `${flowName} is held back in one place and not in the other`,
+    );
+    check(
+      places.parked.has(flow) === (flow.parkedFor !== undefined),
+      `${flowName} is parked in one place and not in the other`,
+    );
     check(flow.parkedFor?.flows.has(flow) !== false, `${flowName} waits for something that does not know of it`);
     const count = Number(places.active.has(flow)) + Number(places.held.has(flow)) + Number(places.parked.has(flow));
-    check(count === Number(flow.waiting > 0), `${flowName} with ${flow.waiting} waiting requests stands in ${count} places`);
+    check(
+      count === Number(flow.waiting > 0),
+      `${flowName} with ${flow.waiting} waiting requests stands in ${count} places`,
+    );
     check(flow.trackedInFlight >= 0, `${flowName} has ${flow.trackedInFlight} leases`);
   }
   const flows = [...band.flows.values()];
@@ -114,24 +128,38 @@ function checkCrowd(name: string, band: PriorityBand, crowd: Crowd<Flow, Waiting
     const levels = waiting.map((flow) => levelOf(flow, resource));
     const most = crowd.most(resource);
     const level = most === undefined ? undefined : levelOf(most, resource);
-    const isMost = waiting.length === 0 ? most === undefined : level === Math.max(...levels) && waiting.includes(most as Flow);
+    const isMost =
+      waiting.length === 0 ? most === undefined : level === Math.max(...levels) && waiting.includes(most as Flow);
     check(isMost, `${name} takes a flow for the one with most ${resource} waiting that is not`);
     const kept = most === undefined ? 0 : [...crowd.newestFirst(most)].length;
-    check(kept === (most?.waiting ?? 0), `${name} knows ${kept} arrivals of a flow with ${most?.waiting ?? 0} waiting requests`);
+    check(
+      kept === (most?.waiting ?? 0),
+      `${name} knows ${kept} arrivals of a flow with ${most?.waiting ?? 0} waiting requests`,
+    );
   }
 }
 
-function checkCounts(name: string, counts: { waiting: number; waitingBytes: number }, items: readonly WaitingItem[], check: Check): void {
+function checkCounts(
+  name: string,
+  counts: { waiting: number; waitingBytes: number },
+  items: readonly WaitingItem[],
+  check: Check,
+): void {
   check(counts.waiting === items.length, `${name} counts ${counts.waiting} requests and holds ${items.length}`);
   check(counts.waitingBytes === sum(items, (item) => item.byteSize), `${name} miscounts bytes`);
 }
 
 function checkBandLists({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
-  const isDescending = bands.every((band, index) => index === 0 || (bands[index - 1] as PriorityBand).priority > band.priority);
+  const isDescending = bands.every(
+    (band, index) => index === 0 || (bands[index - 1] as PriorityBand).priority > band.priority,
+  );
   check(isDescending, 'bands are out of order, or two have one priority');
   const waiting = bands.filter((band) => band.waiting > 0);
   const listed = backlog.bands.allWaiting();
-  check(listed.length === waiting.length && waiting.every((band, index) => listed[index] === band), 'the list of waiting bands is wrong');
+  check(
+    listed.length === waiting.length && waiting.every((band, index) => listed[index] === band),
+    'the list of waiting bands is wrong',
+  );
   const highest = waiting.find((band) => band.waiting > band.parked.waiting);
   check(backlog.bands.highestWaiting === highest, 'the highest waiting band is another');
   const parked = sum(bands, (band) => band.parked.waiting);
@@ -145,7 +173,10 @@ function checkIdleFlows({ backlog }: Dispatcher, bands: readonly PriorityBand[],
   for (const band of bands) {
     for (const flow of band.flows.values()) {
       const isIdle = flow.waiting === 0 && flow.trackedInFlight === 0;
-      check(idle.delete(flow) === isIdle && flow.isIdle === isIdle, `flow ${JSON.stringify(flow.name)}: expected idle ${isIdle}`);
+      check(
+        idle.delete(flow) === isIdle && flow.isIdle === isIdle,
+        `flow ${JSON.stringify(flow.name)}: expected idle ${isIdle}`,
+      );
     }
   }
   check(idle.size === 0, `${idle.size} forgotten flows are listed as idle`);
@@ -161,30 +192,47 @@ function checkWaits({ backlog }: Dispatcher, items: readonly QueueItem[], check:
     check(item.isWaiting, `${name} is settled and still stands in a queue`);
     check(item.abortGroup?.signal === item.request?.signal, `${name}: its signal is not the one that is listened to`);
     const mayExpire = backlog.expiry.deadlineOf(item) < Number.POSITIVE_INFINITY;
-    check(mayExpire === (item.deadlines !== undefined), `${name}: its deadline is not kept, or it has none and one is kept`);
+    check(
+      mayExpire === (item.deadlines !== undefined),
+      `${name}: its deadline is not kept, or it has none and one is kept`,
+    );
   }
 }
 
 /** In flight = leases handed out − leases that ended = seats at the endpoints. */
 function checkSeats({ seats }: Dispatcher, check: Check): void {
   const { inFlight, inFlightTokens, dispatched, released, pool } = seats;
-  check(inFlight === dispatched - released, `${inFlight} leases are in flight, ${dispatched} were handed out and ${released} ended`);
+  check(
+    inFlight === dispatched - released,
+    `${inFlight} leases are in flight, ${dispatched} were handed out and ${released} ended`,
+  );
   check(inFlight >= 0 && inFlightTokens >= 0, `${inFlight} leases of ${inFlightTokens} tokens are in flight: below 0`);
   check(inFlight === seats.running.size, `${inFlight} leases are in flight, ${seats.running.size} are listed`);
   check(inFlight > 0 || inFlightTokens === 0, `${inFlightTokens} tokens are in flight without a lease`);
   const members = sum(pool.endpoints, (endpoint) => endpoint.inFlightRequests);
-  check(members === pool.inFlightRequests, `the endpoints have ${members} seats taken, the pool ${pool.inFlightRequests}`);
+  check(
+    members === pool.inFlightRequests,
+    `the endpoints have ${members} seats taken, the pool ${pool.inFlightRequests}`,
+  );
   const tokensOfMembers = sum(pool.endpoints, (endpoint) => endpoint.inFlightTokens);
-  check(tokensOfMembers === pool.inFlightTokens, `the endpoints have ${tokensOfMembers} tokens booked, the pool ${pool.inFlightTokens}`);
+  check(
+    tokensOfMembers === pool.inFlightTokens,
+    `the endpoints have ${tokensOfMembers} tokens booked, the pool ${pool.inFlightTokens}`,
+  );
   // A pool may have other controllers, and an endpoint may have left it with seats taken.
   const isAlone = pool.implicitEndpoint !== undefined;
   check(!isAlone || inFlight === pool.inFlightRequests, `${inFlight} leases hold ${pool.inFlightRequests} seats`);
   for (const { id, inFlightRequests, inFlightTokens: tokens } of pool.endpoints) {
-    check(inFlightRequests >= 0 && tokens >= 0, `endpoint ${id} has ${inFlightRequests} seats and ${tokens} tokens taken: below 0`);
+    check(
+      inFlightRequests >= 0 && tokens >= 0,
+      `endpoint ${id} has ${inFlightRequests} seats and ${tokens} tokens taken: below 0`,
+    );
   }
 }
 
-/** A flow is parked only while its first request has no room under its cap, and what counts towards a cap is what runs. */
+/**
+ * A flow is parked only while its first request has no room under its cap, and what counts towards a cap is what runs.
+ */
 function checkCaps({ caps, seats }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
   for (const band of bands) {
     for (const { name, head, parkedFor } of band.parked.flows()) {
@@ -204,7 +252,10 @@ function checkCaps({ caps, seats }: Dispatcher, bands: readonly PriorityBand[], 
   }
 }
 
-/** No wake-up is lost: requests wait only before a closed gate or until the next turn, and a gate that nothing announces has a timer. */
+/**
+ * No wake-up is lost: requests wait only before a closed gate or until the next turn, and a gate that nothing announces
+ * has a timer.
+ */
 function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
   const { backlog, gate, isGateClosed, isPaused, isWorkWanted } = dispatcher;
   const { isBusy } = Reflect.get(dispatcher, 'writer') as SingleWriter;
@@ -213,7 +264,10 @@ function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
   if (backlog.waiting === backlog.bands.parked || isPaused) return;
   check(isGateClosed, 'requests wait, and the gate is not said to be closed');
   const { isSet } = Reflect.get(dispatcher, 'poller') as GatePoller;
-  check(isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY, 'nothing looks at the closed gate again');
+  check(
+    isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY,
+    'nothing looks at the closed gate again',
+  );
 }
 
 /** A closed controller holds nothing. */

@@ -1,4 +1,6 @@
-/** How much the controller is asked for, what waits for want of capacity included: the signal that scales model servers. */
+/**
+ * How much the controller is asked for, what waits for want of capacity included: the signal that scales model servers.
+ */
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import { drainTimeMs } from '../outcome/explanation.js';
@@ -11,7 +13,9 @@ interface DemandFigures {
   /** Requests handed to the controller, `tryEnqueue` and those that were rejected included. */
   readonly arrivedPerSecond: number;
   readonly dispatchedPerSecond: number;
-  /** When all that waits should be gone, by the recent rate; undefined when something waits and nothing was measured. */
+  /**
+   * When all that waits should be gone, by the recent rate; undefined when something waits and nothing was measured.
+   */
   readonly timeToDrainMs: number | undefined;
 }
 
@@ -28,7 +32,10 @@ export interface FlowDemand extends DemandFigures {
   readonly saturation: number;
   /** Model servers in the pool; undefined for a controller without one. */
   readonly endpoints: number | undefined;
-  /** Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector needs. */
+  /**
+   * Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector
+   * needs.
+   */
   readonly availableEndpoints: number | undefined;
   /** Highest priority first. */
   readonly bands: readonly BandDemand[];

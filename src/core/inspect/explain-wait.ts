@@ -1,4 +1,6 @@
-/** Why does this request still wait? Reads the walk's state, in the order in which the walk asks, and changes nothing. */
+/**
+ * Why does this request still wait? Reads the walk's state, in the order in which the walk asks, and changes nothing.
+ */
 
 import type { RequestWait } from '../../gate/saturation-detector.js';
 import type { Flow } from '../../tiers/flow.js';
@@ -14,15 +16,16 @@ import { oldestLease } from './in-flight.js';
 type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
 
 /**
- * The waiting request by its arrival number, its view, the object that the host passed to `enqueue`, or a test of that object. O(waiting),
- * with a view O(1).
+ * The waiting request by its arrival number, its view, the object that the host passed to `enqueue`, or a test of that
+ * object. O(waiting), with a view O(1).
  */
 export function findWaiting(dispatcher: Dispatcher, wanted: unknown): QueueItem | undefined {
   if (wanted instanceof QueueItem) return wanted.isWaiting ? wanted : undefined;
   const isWanted = typeof wanted === 'function' ? wanted : undefined;
   for (const band of dispatcher.backlog.bands.allWaiting()) {
     for (const item of band.members()) {
-      const isIt = isWanted === undefined ? item.sequence === wanted || item.request === wanted : isWanted(item.request) === true;
+      const isIt =
+        isWanted === undefined ? item.sequence === wanted || item.request === wanted : isWanted(item.request) === true;
       if (isIt) return item as QueueItem;
     }
   }
@@ -30,8 +33,8 @@ export function findWaiting(dispatcher: Dispatcher, wanted: unknown): QueueItem 
 }
 
 /**
- * Explains the wait of a request that waits. Its place is exact in arrival order at O(place), and in any other order at O(its queue);
- * `most` bounds what is looked at, at the price of `ahead`.
+ * Explains the wait of a request that waits. Its place is exact in arrival order at O(place), and in any other order at
+ * O(its queue); `most` bounds what is looked at, at the price of `ahead`.
  */
 export function explainWait(
   dispatcher: Dispatcher,
@@ -46,10 +49,14 @@ export function explainWait(
   const ahead = band.queueOf(flow)?.ahead(item, most);
   const turns = (ahead ?? flow.waiting - 1) + 1;
   const aheadInOtherFlows = band.sharesQueue ? 0 : othersBefore(turns, flow, band, most);
-  const higher = dispatcher.backlog.bands.allWaiting().filter((other) => other.priority > band.priority && other.ready > 0);
+  const higher = dispatcher.backlog.bands
+    .allWaiting()
+    .filter((other) => other.priority > band.priority && other.ready > 0);
   const inHigherBands = higher.reduce((sum, other) => sum + other.ready, 0);
   const isPoolEmpty = dispatcher.gate.isPoolEmpty(nowMs);
-  const estimatedWaitMs = isPoolEmpty ? undefined : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
+  const estimatedWaitMs = isPoolEmpty
+    ? undefined
+    : estimate(dispatcher, band, turns + aheadInOtherFlows, inHigherBands, nowMs);
   const deadlineMs = dispatcher.backlog.expiry.deadlineOf(item);
   const expiresInMs = deadlineMs === Number.POSITIVE_INFINITY ? undefined : Math.max(deadlineMs - nowMs, 0);
   const leadInCost = band.lead(flow);
@@ -59,11 +66,15 @@ export function explainWait(
     text,
     inHigherBands > 0 && verdict.decidedBy !== 'priority' ? `${inHigherBands} in higher bands` : '',
     ahead !== undefined && ahead > 0 ? `${ahead} ahead in this ${band.sharesQueue ? 'band' : 'flow'}` : '',
-    leadInCost !== undefined && leadInCost >= 1 ? `its flow has received ${inWhole(leadInCost)} more than its share` : '',
+    leadInCost !== undefined && leadInCost >= 1
+      ? `its flow has received ${inWhole(leadInCost)} more than its share`
+      : '',
     aheadInOtherFlows > 0 ? `${aheadInOtherFlows} ahead in other flows` : '',
     oldest?.isOverdue ? `a lease is held for ${inSeconds(oldest.heldMs)}, longer than maxLeaseMs` : '',
     estimatedWaitMs === undefined ? '' : `about ${inSeconds(estimatedWaitMs)}`,
-    expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs ? `may wait only ${inSeconds(expiresInMs)} more` : '',
+    expiresInMs !== undefined && (estimatedWaitMs ?? 0) > expiresInMs
+      ? `may wait only ${inSeconds(expiresInMs)} more`
+      : '',
   ];
   return {
     ...verdict,
@@ -95,22 +106,30 @@ function judge(
   const flow = item.flow as Flow;
   const name = `band ${band.priority}`;
   const next = higher[higher.length - 1];
-  if (gate.isPoolEmpty(nowMs)) return { decidedBy: 'pool', text: `${name} waits: ${gate.absence(nowMs) ?? 'the pool has no endpoints'}` };
+  if (gate.isPoolEmpty(nowMs))
+    return { decidedBy: 'pool', text: `${name} waits: ${gate.absence(nowMs) ?? 'the pool has no endpoints'}` };
   if (caps !== undefined && (flow.parkedFor !== undefined || caps.obstacle(item, band) !== undefined)) {
     return { decidedBy: 'cap', text: `${name} waits for its own cap (${capText(caps, flow.head ?? item, band)})` };
   }
   if (flow.heldIn !== undefined) {
     const wait = placement.waitOf(item, nowMs);
     if (wait !== undefined && wait.atMs > nowMs) return waitsFor(name, wait, nowMs);
-    return { decidedBy: 'endpoints', text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}` };
+    return {
+      decidedBy: 'endpoints',
+      text: `${name}: ${obstacles[placement.obstacle(flow.heldIn.requestClass, band, nowMs) ?? 'full']}`,
+    };
   }
   if (!gate.isOpenFor(band)) {
     const saturation = gate.measured(band);
     if (saturation === undefined) return { decidedBy: 'gate', text: `${name} gated: the saturation detector fails` };
-    return { decidedBy: 'gate', text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}` };
+    return {
+      decidedBy: 'gate',
+      text: `${name} gated: saturation ${saturation.toFixed(2)} ≥ ceiling ${band.ceiling.toFixed(2)}`,
+    };
   }
   if (next !== undefined && selector.isStrict) {
-    const waiting = higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;
+    const waiting =
+      higher.length === 1 ? `band ${next.priority}, where ${next.ready} wait` : `${higher.length} higher bands`;
     return { decidedBy: 'priority', text: `${name} waits for ${waiting}` };
   }
   const obstacle = placement.obstacle(item.requestClass, band, nowMs);
@@ -119,7 +138,11 @@ function judge(
   if (obstacle !== undefined) return { decidedBy: 'endpoints', text: `${name}: ${obstacles[obstacle]}` };
   if (!selector.isStrict) return { decidedBy: 'priority', text: `${name} waits for its turn among the bands` };
   if (ahead === 0 && !band.sharesQueue) {
-    return { decidedBy: 'fairness', policy: band.settings.fairness.type, text: `${name}: it is the turn of other flows` };
+    return {
+      decidedBy: 'fairness',
+      policy: band.settings.fairness.type,
+      text: `${name}: it is the turn of other flows`,
+    };
   }
   return { decidedBy: 'ordering', policy: band.settings.ordering.type, text: `${name}: others of its queue go first` };
 }
@@ -151,7 +174,13 @@ const obstacles = {
 } as const;
 
 /** By the band's own rate; where higher bands go first, no sooner than the rate of all takes for them as well. */
-function estimate({ backlog }: Dispatcher, band: PriorityBand, inBand: number, inHigherBands: number, nowMs: number): number | undefined {
+function estimate(
+  { backlog }: Dispatcher,
+  band: PriorityBand,
+  inBand: number,
+  inHigherBands: number,
+  nowMs: number,
+): number | undefined {
   const own = drainTimeMs(inBand, band.dispatchedPerSecond(nowMs));
   if (inHigherBands === 0) return own;
   const perSecond = backlog.bands.all().reduce((sum, each) => sum + (each.dispatchedPerSecond(nowMs) ?? 0), 0);
@@ -159,7 +188,10 @@ function estimate({ backlog }: Dispatcher, band: PriorityBand, inBand: number, i
   return together === undefined ? own : Math.max(together, own ?? 0);
 }
 
-/** Requests of other active flows that go before one that needs `turns` turns of its own. O(flows), beyond `most` of them O(1). */
+/**
+ * Requests of other active flows that go before one that needs `turns` turns of its own. O(flows), beyond `most` of
+ * them O(1).
+ */
 function othersBefore(turns: number, flow: Flow, band: PriorityBand, most: number): number {
   const others = band.waiting - flow.waiting;
   if (band.activeCount > most) return Math.min(others, turns * (band.activeCount - 1));

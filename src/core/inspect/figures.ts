@@ -1,5 +1,6 @@
 /**
- * Counters for exporters. What a reader takes is what it costs: nothing is copied, nothing is sorted, and no waiting request is looked at.
+ * Counters for exporters. What a reader takes is what it costs: nothing is copied, nothing is sorted, and no waiting
+ * request is looked at.
  *
  *     figures ── stats, limits
  *             └─ bands ── what waits in the band ── what waits of one fairness ID, by its name
@@ -34,14 +35,20 @@ export interface BandFigures extends WaitingFigures {
    * wait).
    */
   waitingOf(fairnessId: string): WaitingFigures | undefined;
-  /** Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. Costs what is taken. */
+  /**
+   * Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. Costs
+   * what is taken.
+   */
   waitingIds(): Iterable<string>;
   /**
    * Cost that fairness IDs received and were owed, counted from the first time that somebody asks; undefined where the
    * fairness policy does not share by cost. O(fairness IDs that were served lately), at most 1,000.
    */
   service(): ServiceFigures | undefined;
-  /** Cost that a fairness ID which waits has received beyond those that go next; undefined where nothing waits or nobody keeps account. O(1). */
+  /**
+   * Cost that a fairness ID which waits has received beyond those that go next; undefined where nothing waits or nobody
+   * keeps account. O(1).
+   */
   leadOf(fairnessId: string): number | undefined;
 }
 
@@ -56,7 +63,10 @@ export interface ControllerFigures {
   readonly waitingTokens: number;
   /** Model servers in the pool; undefined for a controller without one. */
   readonly endpoints: number | undefined;
-  /** Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector needs. */
+  /**
+   * Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector
+   * needs.
+   */
   readonly availableEndpoints: number | undefined;
   /** Quotas, where a detector has some. */
   readonly quotas: QuotaFigures | undefined;

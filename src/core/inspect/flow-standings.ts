@@ -1,6 +1,6 @@
 /**
- * How single flows fare: what waits and runs of each, and for how long its oldest request has waited. For whoever wants to know which flow
- * starves, and which one takes its place.
+ * How single flows fare: what waits and runs of each, and for how long its oldest request has waited. For whoever wants
+ * to know which flow starves, and which one takes its place.
  *
  * Invariant: looks at a bounded number of flows and of their requests, however many wait.
  */
@@ -24,8 +24,8 @@ export interface FlowStanding {
   /** True while it waits for the end of one of its own requests, because it is at its cap. */
   readonly isAtCap: boolean;
   /**
-   * Of the request that has waited longest. Exact in arrival order; in any other order, and where flows share one queue, of those that were
-   * looked at. Undefined when none was.
+   * Of the request that has waited longest. Exact in arrival order; in any other order, and where flows share one
+   * queue, of those that were looked at. Undefined when none was.
    */
   readonly oldestWaitMs: number | undefined;
   /** Leases not yet released. */
@@ -77,8 +77,8 @@ function oldestByFlow(band: PriorityBand): Map<Flow | undefined, QueueItem> {
 }
 
 /**
- * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among them. Those that wait
- * come first, the longest wait first.
+ * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among
+ * them. Those that wait come first, the longest wait first.
  */
 export class FlowStandings {
   private readonly longest: Top<Examined>;
@@ -105,7 +105,13 @@ export class FlowStandings {
         const flow = band?.flows.get(fairnessId);
         const cap = band && capOf(caps?.stateOf({ fairnessId }, band));
         const { weight = 1, waiting: own = 0, waitingBytes = 0 } = flow ?? {};
-        const counts = { weight, waiting: own, waitingBytes, isHeld: flow?.heldIn !== undefined, isAtCap: flow?.parkedFor !== undefined };
+        const counts = {
+          weight,
+          waiting: own,
+          waitingBytes,
+          isHeld: flow?.heldIn !== undefined,
+          isAtCap: flow?.parkedFor !== undefined,
+        };
         busiest.offer({ fairnessId, priority, ...counts, oldestWaitMs: undefined, cap, ...running });
       }
     }
@@ -116,7 +122,11 @@ export class FlowStandings {
 }
 
 /** The same standings, with the oldest wait of those that have requests waiting. */
-function withOldest(standings: readonly FlowStanding[], bands: Dispatcher['backlog']['bands'], nowMs: number): FlowStanding[] {
+function withOldest(
+  standings: readonly FlowStanding[],
+  bands: Dispatcher['backlog']['bands'],
+  nowMs: number,
+): FlowStanding[] {
   const shared = new Map<PriorityBand, ReturnType<typeof oldestByFlow>>();
   return standings.map((standing) => {
     const band = bands.get(standing.priority);
@@ -133,7 +143,12 @@ function sinceMs({ oldest }: Examined): number {
 }
 
 /** One standing for each fairness ID of a band: where requests queue by class, several flows have one name. */
-function merged(examined: readonly Examined[], inFlight: InFlightByFlow, caps: Dispatcher['caps'], nowMs: number): FlowStanding[] {
+function merged(
+  examined: readonly Examined[],
+  inFlight: InFlightByFlow,
+  caps: Dispatcher['caps'],
+  nowMs: number,
+): FlowStanding[] {
   const standings = new Map<string, FlowStanding>();
   for (const { flow, oldest } of examined) {
     const { fairnessId, priority, weight } = flow;

@@ -9,8 +9,10 @@ import { aboveZero, clock, flag } from '../../base/schema/types.js';
 import type { DroppedEvent, FlowEvents } from '../events.js';
 
 export interface LogDropsOptions {
-  /** Gets `drops=12 periodMs=10000 reasons=ttl-expired:12 priorities=0:12`, and the same as an object; in mode `shadow` the line begins with
-   * `would-be-drops`. */
+  /**
+   * Gets `drops=12 periodMs=10000 reasons=ttl-expired:12 priorities=0:12`, and the same as an object; in mode `shadow`
+   * the line begins with `would-be-drops`.
+   */
   onLine: (line: string, summary: DropSummary) => void;
   /** From the first drop to the line, ms, above 0. @default 10,000 */
   everyMs?: number | undefined;
@@ -49,7 +51,8 @@ interface Source {
 }
 
 /**
- * Calls `onLine` once for all drops of a period, which begins with the first of them. `stop` tells what has not been told yet.
+ * Calls `onLine` once for all drops of a period, which begins with the first of them. `stop` tells what has not been
+ * told yet.
  * @throws FlowConfigError that lists every problem
  *
  * @example
@@ -106,7 +109,12 @@ class Period {
 
   summary(nowMs: number): DropSummary {
     const { drops, reasons, priorities, fairnessIds } = this;
-    const told = { drops, periodMs: Math.round(nowMs - this.beganAtMs), reasons: reasons.most(), priorities: priorities.most() };
+    const told = {
+      drops,
+      periodMs: Math.round(nowMs - this.beganAtMs),
+      reasons: reasons.most(),
+      priorities: priorities.most(),
+    };
     return fairnessIds === undefined ? told : { ...told, fairnessIds: fairnessIds.most(namesTold) };
   }
 }
@@ -127,7 +135,9 @@ class Counts {
 
 /** logfmt. Names from clients are quoted where they hold more than a plain word. */
 function lineOf({ drops, periodMs, isShadow, ...counts }: DropSummary): string {
-  const lists = Object.entries(counts).map(([key, of]) => `${key}=${Object.entries(of).map(([name, count]) => `${plain(name)}:${count}`)}`);
+  const lists = Object.entries(counts).map(
+    ([key, of]) => `${key}=${Object.entries(of).map(([name, count]) => `${plain(name)}:${count}`)}`,
+  );
   return [`${isShadow === true ? 'would-be-' : ''}drops=${drops}`, `periodMs=${periodMs}`, ...lists].join(' ');
 }
 

@@ -1,6 +1,6 @@
 /**
- * The picture for somebody who watches: bands, their largest flows, the longest waits and why. Costs the same with a hundred thousand
- * waiting requests as with a thousand.
+ * The picture for somebody who watches: bands, their largest flows, the longest waits and why. Costs the same with a
+ * hundred thousand waiting requests as with a thousand.
  */
 
 import { object } from '../../base/schema/containers.js';
@@ -94,8 +94,8 @@ export interface ControllerOverview {
   /** The longest wait of each flow, longest first, of the flows examined. */
   readonly slowest: readonly SlowWait[];
   /**
-   * Flows with requests waiting or running: those whose oldest request has waited longest first, then those that run most and have nothing
-   * waiting.
+   * Flows with requests waiting or running: those whose oldest request has waited longest first, then those that run
+   * most and have nothing waiting.
    */
   readonly standings: readonly FlowStanding[];
   /** Waiting flows and flows that only run which are not among them. */
@@ -129,8 +129,21 @@ const boundsSchema = object({
 });
 
 /** @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones */
-export function takeOverview(dispatcher: Dispatcher, given: OverviewBounds, pluginErrors: number, nowMs: number): ControllerOverview {
-  const { bands: bandCount, flows, tenants, slowest, standings, endpoints, examined } = parse(boundsSchema, given, 'overview');
+export function takeOverview(
+  dispatcher: Dispatcher,
+  given: OverviewBounds,
+  pluginErrors: number,
+  nowMs: number,
+): ControllerOverview {
+  const {
+    bands: bandCount,
+    flows,
+    tenants,
+    slowest,
+    standings,
+    endpoints,
+    examined,
+  } = parse(boundsSchema, given, 'overview');
   const { bands: demands, ...demand } = takeDemand(dispatcher, nowMs);
   const inFlight = countInFlight(dispatcher.seats);
   const all = dispatcher.backlog.bands.all();
@@ -148,7 +161,10 @@ export function takeOverview(dispatcher: Dispatcher, given: OverviewBounds, plug
     }
     const rates = demands.find(({ priority }) => priority === band.priority);
     const service = serviceOverview(band, tenants, nowMs);
-    return { ...bandOverview(band, largest.members, inFlight, dispatcher, rates as FlowDemand['bands'][number]), service };
+    return {
+      ...bandOverview(band, largest.members, inFlight, dispatcher, rates as FlowDemand['bands'][number]),
+      service,
+    };
   });
   const members = endpointSnapshots(dispatcher, nowMs, endpoints);
   const quotas = dispatcher.gate.quotas(nowMs);
@@ -163,7 +179,10 @@ export function takeOverview(dispatcher: Dispatcher, given: OverviewBounds, plug
     endpoints: members,
     oldestLease: oldestLease(dispatcher.seats, nowMs),
     otherEndpoints: (demand.endpoints ?? 0) - members.length,
-    slowest: oldest.members.map((item) => ({ fairnessId: item.fairnessId, ...explainWait(dispatcher, item, nowMs, mostMembers) })),
+    slowest: oldest.members.map((item) => ({
+      fairnessId: item.fairnessId,
+      ...explainWait(dispatcher, item, nowMs, mostMembers),
+    })),
     standings: listed,
     otherStandings: Math.max(0, countFlows(all, inFlight) - listed.length),
     ...(quotas === undefined ? {} : { quotas }),
@@ -182,7 +201,9 @@ function countFlows(bands: readonly PriorityBand[], inFlight: InFlightByFlow): n
   return waiting + onlyRun;
 }
 
-/** Highest priority first; when there are too many, those without waiting requests are left out first, then the lowest. */
+/**
+ * Highest priority first; when there are too many, those without waiting requests are left out first, then the lowest.
+ */
 function mostRelevant(bands: readonly PriorityBand[], count: number): readonly PriorityBand[] {
   if (bands.length <= count) return bands;
   const ranked = [...bands].sort((a, b) => Number(b.waiting > 0) - Number(a.waiting > 0) || b.priority - a.priority);

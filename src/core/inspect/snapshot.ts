@@ -10,7 +10,14 @@ import type { CapState } from '../engine/in-flight-caps.js';
 import type { Limits } from '../options.js';
 import type { OutcomeType } from '../outcome/outcome.js';
 import type { ShadowFigures } from '../outcome/shadow-figures.js';
-import { countInFlight, type FlowInFlight, type InFlightByFlow, type LeaseAge, listInFlight, oldestLease } from './in-flight.js';
+import {
+  countInFlight,
+  type FlowInFlight,
+  type InFlightByFlow,
+  type LeaseAge,
+  listInFlight,
+  oldestLease,
+} from './in-flight.js';
 
 /** Figures. At any time `enqueued` = `dispatched` + `rejected` + `evicted` + `waiting`. */
 export interface FlowStats {
@@ -50,7 +57,10 @@ export interface FlowStats {
   readonly fairnessIndex: number | undefined;
   /** Faults of policies, detectors, pickers and listeners. */
   readonly pluginErrors: number;
-  /** Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost, or shares of tokens, ignored. */
+  /**
+   * Reports of usage that went backwards or exceeded 2^53, and that policies which share by cost, or shares of tokens,
+   * ignored.
+   */
   readonly ignoredReports: number;
   /** In mode `shadow`: what it would have done. The other figures are then what would have been. */
   readonly shadow?: ShadowFigures | undefined;
@@ -93,7 +103,10 @@ export interface BandSnapshot {
   readonly dispatchedPerSecond: number | undefined;
   /** Flows known, idle ones included. */
   readonly flows: number;
-  /** Flows with waiting requests, longest active first; those held back for want of an endpoint, and those at their cap, last. */
+  /**
+   * Flows with waiting requests, longest active first; those held back for want of an endpoint, and those at their cap,
+   * last.
+   */
   readonly activeFlows: readonly FlowSnapshot[];
   /**
    * Cost that fairness IDs received and were owed lately, counted from the first time that somebody asks; undefined
@@ -147,7 +160,8 @@ export function takeStats(
     enqueued: dispatcher.enqueued,
     dispatched: seats.dispatched,
     rejected: outcomes.RejectedCapacity + outcomes.RejectedNoEndpoints + outcomes.RejectedOther,
-    evicted: outcomes.EvictedTTL + outcomes.EvictedNoEndpoints + outcomes.EvictedContextCancelled + outcomes.EvictedOther,
+    evicted:
+      outcomes.EvictedTTL + outcomes.EvictedNoEndpoints + outcomes.EvictedContextCancelled + outcomes.EvictedOther,
     outcomes,
     waiting: backlog.waiting,
     waitingBytes: backlog.waitingBytes,
@@ -183,7 +197,12 @@ function fairnessIndexOf(dispatcher: Dispatcher): number | undefined {
   return least;
 }
 
-export function takeSnapshot(dispatcher: Dispatcher, limits: Limits, pluginErrors: number, nowMs: number): ControllerSnapshot {
+export function takeSnapshot(
+  dispatcher: Dispatcher,
+  limits: Limits,
+  pluginErrors: number,
+  nowMs: number,
+): ControllerSnapshot {
   const inFlight = countInFlight(dispatcher.seats);
   const quotas = dispatcher.gate.quotas(nowMs);
   const sessions = dispatcher.gate.sessions(nowMs);
@@ -218,7 +237,12 @@ export function endpointSnapshots(
     });
 }
 
-function bandSnapshot(dispatcher: Dispatcher, band: PriorityBand, inFlight: InFlightByFlow, nowMs: number): BandSnapshot {
+function bandSnapshot(
+  dispatcher: Dispatcher,
+  band: PriorityBand,
+  inFlight: InFlightByFlow,
+  nowMs: number,
+): BandSnapshot {
   const { priority, isConfigured, waiting, waitingBytes, ceiling, settings } = band;
   const { limits, flowLimits, requestTtlMs, fairness, ordering } = settings;
   return {

@@ -4,7 +4,10 @@ import type { Explanation } from './explanation.js';
 import type { LimitHit } from './limit-hit.js';
 import type { Drop, DropReason, DropType } from './outcome.js';
 
-/** Invariant: the own enumerable properties are those of a plain `Drop`, so that copies, comparisons and JSON see nothing else. */
+/**
+ * Invariant: the own enumerable properties are those of a plain `Drop`, so that copies, comparisons and JSON see
+ * nothing else.
+ */
 export class DropOutcome implements Drop {
   readonly type: DropType;
   readonly reason: DropReason;

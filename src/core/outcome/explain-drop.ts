@@ -47,9 +47,15 @@ export type DropCode =
 export interface DropExplanation {
   readonly cause: DropCause;
   readonly code: DropCode;
-  /** By the Gateway API table, the default contract: 429 for `saturated` and `evicted`, 503, 500 for `shutting-down` and `internal`, or 403 for `revoked`. */
+  /**
+   * By the Gateway API table, the default contract: 429 for `saturated` and `evicted`, 503, 500 for `shutting-down` and
+   * `internal`, or 403 for `revoked`.
+   */
   readonly status: 403 | 429 | 500 | 503;
-  /** One sentence for the client. It names limits and figures, or what an admission policy said; of itself never a fairness ID. */
+  /**
+   * One sentence for the client. It names limits and figures, or what an admission policy said; of itself never a
+   * fairness ID.
+   */
   readonly detail: string;
   /** When to come back, whole seconds from 1 up; undefined when nobody is there to come back. */
   readonly retryAfterSeconds: number | undefined;
@@ -84,8 +90,8 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
 };
 
 /**
- * Explains a drop. Retry-After is at most `maxRetryAfterSeconds`, so that one bad estimate does not send clients away for an hour,
- * and 1 where nothing was measured, because clients of model APIs do not retry without it.
+ * Explains a drop. Retry-After is at most `maxRetryAfterSeconds`, so that one bad estimate does not send clients away
+ * for an hour, and 1 where nothing was measured, because clients of model APIs do not retry without it.
  */
 export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
   const cause = causeOf(drop);
@@ -132,13 +138,15 @@ function describe(cause: DropCause, drop: Drop): string {
         return 'The queue was full, and the place of this request went to a sender with less waiting.';
       }
       if (drop.limit !== undefined) return describeLimit(drop.limit, drop);
-      if (drop.reason === 'over-quota') return `The request cannot be served in time: the quota has no room for ${drop.detail ?? 'it'}.`;
+      if (drop.reason === 'over-quota')
+        return `The request cannot be served in time: the quota has no room for ${drop.detail ?? 'it'}.`;
       if (drop.detail !== undefined) return `The request was refused: ${drop.detail}.`;
       return drop.reason === 'displaced'
         ? 'The queue was full, and a request of higher priority took the place of this one.'
         : `The gateway takes no more requests of priority ${drop.priority} now.`;
     case 'no-endpoints':
-      if (drop.limit !== undefined) return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
+      if (drop.limit !== undefined)
+        return `${noServer(drop)}, and no more requests may wait. ${describeLimit(drop.limit, drop)}`;
       return `${noServer(drop)}${drop.queuedMs > 0 ? `; the request waited ${seconds(drop.queuedMs)} for one` : ''}.`;
     case 'ttl-expired':
       return `The request waited ${seconds(drop.queuedMs)} for a free model server, as long as it may.`;

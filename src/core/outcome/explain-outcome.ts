@@ -16,7 +16,10 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
     case 'refused':
     case 'overloaded':
       if (policy === undefined && detail === undefined) {
-        return { decidedBy: 'endpoints', text: 'no endpoint that it may go to takes more, and nothing waits in this mode' };
+        return {
+          decidedBy: 'endpoints',
+          text: 'no endpoint that it may go to takes more, and nothing waits in this mode',
+        };
       }
       return {
         decidedBy: 'admission',
@@ -33,18 +36,32 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
         text: `left ${name} after ${inSeconds(queuedMs)}: the queue was full, and a higher band took the place`,
       };
     case 'evicted':
-      return { decidedBy: 'priority', text: 'evicted while it ran, for a request of higher priority, and not put back' };
+      return {
+        decidedBy: 'priority',
+        text: 'evicted while it ran, for a request of higher priority, and not put back',
+      };
     case 'infeasible':
-      return { decidedBy: 'ordering', text: `waited ${inSeconds(queuedMs)} in ${name}, and could not have met its deadline` };
+      return {
+        decidedBy: 'ordering',
+        text: `waited ${inSeconds(queuedMs)} in ${name}, and could not have met its deadline`,
+      };
     case 'over-quota':
       return { decidedBy: 'endpoints', text: `${name}: there is no room in its time for ${detail ?? 'it'}` };
     case 'revoked':
-      return { decidedBy: 'host', text: `waited ${inSeconds(queuedMs)} in ${name}, and became void meanwhile: ${detail}` };
+      return {
+        decidedBy: 'host',
+        text: `waited ${inSeconds(queuedMs)} in ${name}, and became void meanwhile: ${detail}`,
+      };
     case 'max-bands':
       return { decidedBy: 'limit', text: `there is no band ${priority}, and no further band may be made` };
     case 'ttl-expired': {
-      const end = reading && `; saturation was ${reading.saturation.toFixed(2)}, the ceiling ${reading.ceiling.toFixed(2)}`;
-      return { decidedBy: 'ttl', text: `waited ${inSeconds(queuedMs)} in ${name}, as long as it may${end ?? ''}`, ...reading };
+      const end =
+        reading && `; saturation was ${reading.saturation.toFixed(2)}, the ceiling ${reading.ceiling.toFixed(2)}`;
+      return {
+        decidedBy: 'ttl',
+        text: `waited ${inSeconds(queuedMs)} in ${name}, as long as it may${end ?? ''}`,
+        ...reading,
+      };
     }
     case 'no-endpoints':
       return {
@@ -56,7 +73,11 @@ export function explainOutcome(drop: Drop, reading: GateReading | undefined): Ex
     case 'shutting-down':
       return { decidedBy: 'controller', text: 'the controller is closing' };
     default:
-      return { decidedBy: 'limit', limit, text: limit === undefined ? `over the limit ${reason}` : describeLimit(limit, name) };
+      return {
+        decidedBy: 'limit',
+        limit,
+        text: limit === undefined ? `over the limit ${reason}` : describeLimit(limit, name),
+      };
   }
 }
 

@@ -58,19 +58,25 @@ export interface WaitExplanation extends Explanation {
   readonly waitedMs: number;
   /** Until its time is up; undefined when it may wait for ever. */
   readonly expiresInMs: number | undefined;
-  /** Requests that go before it in its own queue: its flow's, or its band's under `globalStrict()`; undefined when they were not counted. */
+  /**
+   * Requests that go before it in its own queue: its flow's, or its band's under `globalStrict()`; undefined when they
+   * were not counted.
+   */
   readonly ahead: number | undefined;
   /** Those of other flows of its band, as if they took turns by weight. */
   readonly aheadInOtherFlows: number;
   /** Requests waiting in bands that go first. */
   readonly inHigherBands: number;
-  /** When it should go, by the recent rates of its band and of all bands, if nothing more comes in above it; undefined when nothing was measured. */
+  /**
+   * When it should go, by the recent rates of its band and of all bands, if nothing more comes in above it; undefined
+   * when nothing was measured.
+   */
   readonly estimatedWaitMs: number | undefined;
   /** How long the oldest unreleased lease is held; undefined while nothing runs. */
   readonly oldestLeaseMs: number | undefined;
   /**
-   * How much more its flow has received than those that go next, in the fairness policy's unit of cost; negative for less. Only under
-   * policies that share by cost.
+   * How much more its flow has received than those that go next, in the fairness policy's unit of cost; negative for
+   * less. Only under policies that share by cost.
    */
   readonly leadInCost?: number | undefined;
 }

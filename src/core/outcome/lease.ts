@@ -32,19 +32,19 @@ export interface Lease {
   /** True once the controller asked for the seat, for a waiting request of higher priority. */
   readonly isEvicted: boolean;
   /**
-   * True once `answered` told of a 429 or 529 while a detector learns from answers, such as `quotaDetector()`: the request may wait again,
-   * with `requeue`.
+   * True once `answered` told of a 429 or 529 while a detector learns from answers, such as `quotaDetector()`: the
+   * request may wait again, with `requeue`.
    */
   readonly isPutOff: boolean;
   /**
-   * Aborts when whoever runs the request must stop: `abort` was called, or the controller evicted the request (the reason is a
-   * FlowEvictedError then). Independent of the request's own signal.
+   * Aborts when whoever runs the request must stop: `abort` was called, or the controller evicted the request (the
+   * reason is a FlowEvictedError then). Independent of the request's own signal.
    */
   readonly signal: AbortSignal;
   /**
-   * Calls `listener` once with the reason, in a microtask, when `signal` aborts or has aborted; it replaces an earlier listener. What it
-   * throws is uncaught, as with a listener of the signal. For a host that runs every request itself: making a signal and listening to it
-   * costs more than all the rest of a lease.
+   * Calls `listener` once with the reason, in a microtask, when `signal` aborts or has aborted; it replaces an earlier
+   * listener. What it throws is uncaught, as with a listener of the signal. For a host that runs every request itself:
+   * making a signal and listening to it costs more than all the rest of a lease.
    */
   onAbort(listener: (reason: unknown) => void): void;
   /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
@@ -55,34 +55,36 @@ export interface Lease {
    */
   bind(endpoint: string | EndpointView): void;
   /**
-   * Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after `release`.
+   * Tells what the request consumed so far; the figures replace earlier ones, absent ones stay. Ignored after
+   * `release`.
    * @throws FlowConfigError when a figure is negative or no number.
    */
   report(usage: Partial<Usage>): void;
   /**
-   * Tells what the server answered: its status, its headers and, of a refusal, the text. Detectors learn from it what the server has
-   * left, and when it wants the next request. Call it as soon as the head is there, for every answer, as in
-   * `lease.answered(await fetch(url, init))`; a host that never calls it pays nothing. Ignored after `release`.
+   * Tells what the server answered: its status, its headers and, of a refusal, the text. Detectors learn from it what
+   * the server has left, and when it wants the next request. Call it as soon as the head is there, for every answer, as
+   * in `lease.answered(await fetch(url, init))`; a host that never calls it pays nothing. Ignored after `release`.
    * @throws FlowConfigError when the status is none, or `headers` is no object.
    */
   answered(answer: ServerAnswer): void;
   /**
-   * Tells that nothing of the request has reached a server: the connection was refused, or the caller left before it was sent. At
-   * `release` quotas then give everything back that they had reserved, and policies that share by cost charge it no tokens. Ignored after
-   * `release`.
+   * Tells that nothing of the request has reached a server: the connection was refused, or the caller left before it
+   * was sent. At `release` quotas then give everything back that they had reserved, and policies that share by cost
+   * charge it no tokens. Ignored after `release`.
    */
   unsent(): void;
   /**
-   * Tells that no turn of the request's session follows: a detector that limits sessions, such as `sessionLimit()`, gives its place to
-   * another once none of its turns runs. May be called after `release`; without such a detector it does nothing.
+   * Tells that no turn of the request's session follows: a detector that limits sessions, such as `sessionLimit()`,
+   * gives its place to another once none of its turns runs. May be called after `release`; without such a detector it
+   * does nothing.
    */
   endSession(): void;
   /**
-   * After an eviction, or where `isPutOff`: gives the seat back and lets the request wait again, in the place that its arrival gives it,
-   * with a fresh TTL and whatever the limits say: it had its place before.
-   * Resolves as `enqueue` does; a request that produced tokens, or was put back before after an eviction, is dropped as `evicted`. How
-   * often a request that is put off may return is for the host to bound. `request` replaces what policies see of it, and its signal ends
-   * this wait; the figures stay those of its arrival.
+   * After an eviction, or where `isPutOff`: gives the seat back and lets the request wait again, in the place that its
+   * arrival gives it, with a fresh TTL and whatever the limits say: it had its place before. Resolves as `enqueue`
+   * does; a request that produced tokens, or was put back before after an eviction, is dropped as `evicted`. How often
+   * a request that is put off may return is for the host to bound. `request` replaces what policies see of it, and its
+   * signal ends this wait; the figures stay those of its arrival.
    * @throws (rejects) FlowConfigError when the request was neither evicted nor put off, or the lease was released.
    */
   requeue(request?: FlowRequest): Promise<Outcome>;

@@ -21,11 +21,14 @@ export type OutcomeType = 'Dispatched' | DropType;
 /**
  * Why a request was dropped.
  * - `global-max-requests` … `flow-max-bytes`: that capacity limit; `limit` has the figures.
- * - `refused`, `overloaded`: an admission policy did not let it in; `policy` and `detail` say more. Overloaded: every worker is busy.
- * - `displaced`: the queue was full, and a request of higher priority took its place; with a `limit`, one of a flow with less waiting.
+ * - `refused`, `overloaded`: an admission policy did not let it in; `policy` and `detail` say more. Overloaded: every
+ *   worker is busy.
+ * - `displaced`: the queue was full, and a request of higher priority took its place; with a `limit`, one of a flow
+ *   with less waiting.
  * - `evicted`: it was evicted while it ran, and could not be put back.
  * - `infeasible`: its turn came when it could not have met its deadline any more (`edf({ dropInfeasible: true })`).
- * - `over-quota`: a quota has no room for it before its time to live is over; `detail` says which, `retryAfterMs` when there will be room.
+ * - `over-quota`: a quota has no room for it before its time to live is over; `detail` says which, `retryAfterMs` when
+ *   there will be room.
  * - `revoked`: it became void while it waited: the host's `onDispatch` refused it, and `detail` says why.
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.

@@ -4,10 +4,11 @@
  *     caller ──► Shadow ──► ShadowLease ──► caller          now, whatever the engine says
  *                   └─────► Dispatcher ──► its own lease    the same request: dispatched, waiting or dropped as it would be
  *
- * The engine knows nothing of it. A request that it would have held takes the engine's seat when its turn comes, for as long as the real
- * one ran: so what waits behind it waits as it would, as far as the servers take the same time for it.
+ * The engine knows nothing of it. A request that it would have held takes the engine's seat when its turn comes, for as
+ * long as the real one ran: so what waits behind it waits as it would, as far as the servers take the same time for it.
  *
- * Invariant: each request has one lease of the caller and at most one of the engine; the engine's ends, at the latest when shadow mode does.
+ * Invariant: each request has one lease of the caller and at most one of the engine; the engine's ends, at the latest
+ * when shadow mode does.
  */
 import type { Clock } from '../../base/clock.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
@@ -67,7 +68,9 @@ export class Shadow implements LeaseOwner {
   }
 
   enqueue(request: FlowRequest, key: FlowKey): Promise<Outcome> {
-    return new Promise((resolve, reject) => this.admit(request, key, resolve, () => reject(argumentError('enqueue', request, key))));
+    return new Promise((resolve, reject) =>
+      this.admit(request, key, resolve, () => reject(argumentError('enqueue', request, key))),
+    );
   }
 
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
@@ -157,14 +160,22 @@ export class Shadow implements LeaseOwner {
   }
 
   /** Gives the caller a lease. `said`: what the engine says; undefined where the request waits there. */
-  private pass(item: QueueItem, request: FlowRequest, said: Outcome | undefined, resolve: Settle): ShadowLease | undefined {
+  private pass(
+    item: QueueItem,
+    request: FlowRequest,
+    said: Outcome | undefined,
+    resolve: Settle,
+  ): ShadowLease | undefined {
     const { placement, seats } = this.dispatcher;
     const inner = said?.type === 'Dispatched' ? said.lease : undefined;
     if (said === undefined) {
       this.waited++;
       this.held.add(item);
     } else if (said.type !== 'Dispatched') this.noteDrop(said);
-    const seat = inner === undefined ? this.leastUsed(item, request) : (placement.member(inner.endpoint) ?? seats.pool.implicitEndpoint);
+    const seat =
+      inner === undefined
+        ? this.leastUsed(item, request)
+        : (placement.member(inner.endpoint) ?? seats.pool.implicitEndpoint);
     if (seat === undefined) {
       const { fairnessId, priority } = item;
       this.refused++;
@@ -218,7 +229,10 @@ export class Shadow implements LeaseOwner {
       );
   }
 
-  /** Gives the engine's seat back. What was consumed by a request that went before its turn is told now, when all of it is known. */
+  /**
+   * Gives the engine's seat back. What was consumed by a request that went before its turn is told now, when all of it
+   * is known.
+   */
   private end(lease: ShadowLease): void {
     const { inner } = lease;
     this.clock.clearTimeout(this.ending.get(lease));

@@ -10,7 +10,10 @@ import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter
 export interface LabelFilterParameters {
   /** The label's name. Its value may be a list: an endpoint with `a, b` serves both. */
   label: string;
-  /** The field of the request that the label is compared with. A request without text there may go anywhere. @default the label's name */
+  /**
+   * The field of the request that the label is compared with. A request without text there may go anywhere.
+   * @default the label's name
+   */
   field?: string | undefined;
   /** In place of a field: every request goes to endpoints with one of these values. */
   validValues?: readonly string[] | undefined;
@@ -44,9 +47,9 @@ function serves(label: string | undefined, values: readonly string[], allowsNoLa
 }
 
 /**
- * Keeps the endpoints whose label equals what the request asks for, or contains it where the label is a list; text is compared as it
- * stands. With `validValues`, all requests are restricted alike. O(endpoints) for each value and change of the pool.
- * Source: llm-d-router, by-label filter, which knows `validValues` alone.
+ * Keeps the endpoints whose label equals what the request asks for, or contains it where the label is a list; text is
+ * compared as it stands. With `validValues`, all requests are restricted alike. O(endpoints) for each value and change
+ * of the pool. Source: llm-d-router, by-label filter, which knows `validValues` alone.
  * @throws FlowConfigError
  * @example
  * labelFilter({ label: 'model', of: ({ req }) => req.body.model })

@@ -7,7 +7,9 @@ import { requestField } from '../request-field.js';
 import type { EndpointFilter, EndpointFilterDefinition } from './endpoint-filter.js';
 import { endpointsInSubset, subsetHintFromText } from './subset-hint.js';
 
-/** Addresses, as a list or as one text with commas. Undefined and null are no hint; no addresses at all allow nothing. */
+/**
+ * Addresses, as a list or as one text with commas. Undefined and null are no hint; no addresses at all allow nothing.
+ */
 export type SubsetHint = readonly string[] | string | null | undefined;
 
 export interface SubsetHintOptions<R = unknown> {
@@ -21,9 +23,9 @@ function addressesOf(hint: unknown): readonly string[] | undefined {
 }
 
 /**
- * Keeps the endpoints that the hint names by address, as `endpointsInSubset` does; a hint without addresses keeps none. Hints that list
- * the same in another order are one class. O(hint) for each request, O(endpoints + hint) for each hint and change of the pool.
- * Source: llm-d-router, subset hints of Envoy.
+ * Keeps the endpoints that the hint names by address, as `endpointsInSubset` does; a hint without addresses keeps none.
+ * Hints that list the same in another order are one class. O(hint) for each request, O(endpoints + hint) for each hint
+ * and change of the pool. Source: llm-d-router, subset hints of Envoy.
  * @throws FlowConfigError
  */
 export function subsetHint<R = unknown>(options: SubsetHintOptions<R> = {}): EndpointFilter<R> {

@@ -2,10 +2,11 @@
 import type { EndpointView } from '../endpoint.js';
 
 /**
- * The endpoints that a hint allows, in the order of `endpoints`. No hint at all (undefined or null) allows all of them; a hint without
- * addresses allows none. Entries are `ip:port` and compared by the IP alone; what is no text is ignored. An endpoint's address is its
- * label `address`, else its `id`, either with or without scheme, port and path. O(endpoints + entries).
- * Source: llm-d-router, the metadata `envoy.lb.subset_hint` with the key `x-gateway-destination-endpoint-subset`.
+ * The endpoints that a hint allows, in the order of `endpoints`. No hint at all (undefined or null) allows all of them;
+ * a hint without addresses allows none. Entries are `ip:port` and compared by the IP alone; what is no text is ignored.
+ * An endpoint's address is its label `address`, else its `id`, either with or without scheme, port and path.
+ * O(endpoints + entries). Source: llm-d-router, the metadata `envoy.lb.subset_hint` with the key
+ * `x-gateway-destination-endpoint-subset`.
  */
 export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>(
   endpoints: readonly E[],
@@ -17,7 +18,10 @@ export function endpointsInSubset<E extends Pick<EndpointView, 'id' | 'labels'>>
   return endpoints.filter(({ id, labels }) => hosts.has(hostOf(labels.address ?? id)));
 }
 
-/** A hint that came as one text, `10.0.0.1:8000, 10.0.0.2:8000`. An empty text is a hint without addresses; none is no hint. */
+/**
+ * A hint that came as one text, `10.0.0.1:8000, 10.0.0.2:8000`. An empty text is a hint without addresses; none is no
+ * hint.
+ */
 export function subsetHintFromText(text: string | undefined | null): readonly string[] | undefined {
   if (text === undefined || text === null) return undefined;
   return text
@@ -26,7 +30,10 @@ export function subsetHintFromText(text: string | undefined | null): readonly st
     .filter((entry) => entry !== '');
 }
 
-/** `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. Several colons without brackets are IPv6 without a port. */
+/**
+ * `10.0.0.1` of `http://10.0.0.1:8000/v1`, `::1` of `[::1]:8000`. Several colons without brackets are IPv6 without a
+ * port.
+ */
 function hostOf(address: string): string {
   const authority = address
     .trim()

@@ -1,7 +1,9 @@
 /**
- * Requests that belong together go to one endpoint, where their prefix is in the cache, unless it has more than its share to do.
+ * Requests that belong together go to one endpoint, where their prefix is in the cache, unless it has more than its
+ * share to do.
  *
- * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests in flight⌉.
+ * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests
+ * in flight⌉.
  */
 import { object } from '../../base/schema/containers.js';
 import { element, optional, type Report } from '../../base/schema/element.js';
@@ -18,7 +20,10 @@ import { leastLoadedOf } from './load-order.js';
 export interface AffinityParameters {
   /** The key that requests share: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
   by?: 'affinityKey' | 'fairnessId' | undefined;
-  /** How far above the average an endpoint may be loaded, from 1 up. Lower is more even, higher is more faithful. @default 1.25 */
+  /**
+   * How far above the average an endpoint may be loaded, from 1 up. Lower is more even, higher is more faithful.
+   * @default 1.25
+   */
   loadCap?: number | undefined;
 }
 
@@ -46,12 +51,12 @@ function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number 
 }
 
 /**
- * The first endpoint in the key's own order of the pool that is below its cap. Endpoints are first for as many keys as their weight says;
- * when one joins or leaves, only the keys that it gets or had move. Requests without a key go to the least loaded.
- * O(endpoints · length of their names), and the length of the key.
+ * The first endpoint in the key's own order of the pool that is below its cap. Endpoints are first for as many keys as
+ * their weight says; when one joins or leaves, only the keys that it gets or had move. Requests without a key go to the
+ * least loaded. O(endpoints · length of their names), and the length of the key.
  *
- * Source: rendezvous hashing, Thaler and Ravishankar (1998), with the weights of Schindelhauer and Schomaker (2005); bounded loads,
- * Mirrokni, Thorup and Zadimoghaddam (2016).
+ * Source: rendezvous hashing, Thaler and Ravishankar (1998), with the weights of Schindelhauer and Schomaker (2005);
+ * bounded loads, Mirrokni, Thorup and Zadimoghaddam (2016).
  * @throws FlowConfigError
  */
 export function affinity<R = unknown>(options: AffinityOptions<R> = {}): EndpointPicker<R> {

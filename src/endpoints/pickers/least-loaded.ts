@@ -6,11 +6,16 @@ import { leastLoadedOf } from './load-order.js';
 const type = 'least-loaded-picker';
 
 /**
- * The endpoint with the fewest requests in flight for its weight; ties by fewest tokens in flight, then by fewest requests ever sent,
- * both for its weight, then in the order of the pool. O(endpoints).
+ * The endpoint with the fewest requests in flight for its weight; ties by fewest tokens in flight, then by fewest
+ * requests ever sent, both for its weight, then in the order of the pool. O(endpoints).
  */
 export function leastLoaded(): EndpointPicker {
   return { type, pick: leastLoadedOf };
 }
 
-export const leastLoadedPlugin: EndpointPickerDefinition = { kind: 'endpointPicker', type, parameters: noParameters, create: leastLoaded };
+export const leastLoadedPlugin: EndpointPickerDefinition = {
+  kind: 'endpointPicker',
+  type,
+  parameters: noParameters,
+  create: leastLoaded,
+};

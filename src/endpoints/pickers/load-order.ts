@@ -2,8 +2,8 @@
 import type { EndpointView } from '../endpoint.js';
 
 /**
- * True when `a` has less to do for its weight: fewer requests in flight, among equals fewer tokens in flight, among these fewer requests
- * ever sent. Equal in all three is not less.
+ * True when `a` has less to do for its weight: fewer requests in flight, among equals fewer tokens in flight, among
+ * these fewer requests ever sent. Equal in all three is not less.
  */
 export function isLessLoaded(a: EndpointView, b: EndpointView): boolean {
   const requests = a.inFlightRequests / a.weight - b.inFlightRequests / b.weight;

@@ -24,7 +24,11 @@ const shape = { seed: optional(integer(), 1) };
 const optionsSchema = object(withKeys(shape, { random: optional(randomSource()) }));
 
 /** One endpoint by weight, `without` excepted; undefined when there is no other. */
-function drawByWeight(endpoints: readonly EndpointView[], number: number, without?: EndpointView): EndpointView | undefined {
+function drawByWeight(
+  endpoints: readonly EndpointView[],
+  number: number,
+  without?: EndpointView,
+): EndpointView | undefined {
   let weights = 0;
   for (const endpoint of endpoints) if (endpoint !== without) weights += endpoint.weight;
   let left = number * weights;
@@ -39,9 +43,10 @@ function drawByWeight(endpoints: readonly EndpointView[], number: number, withou
 }
 
 /**
- * Two different endpoints, each drawn by weight, and of these the less loaded. Gateways that do not know of each other's requests
- * do not all choose the same endpoint, and yet the most loaded endpoint of all gets nothing. O(endpoints).
- * Source: Azar, Broder, Karlin, Upfal, Balanced Allocations (1994); Mitzenmacher, The Power of Two Choices (1996).
+ * Two different endpoints, each drawn by weight, and of these the less loaded. Gateways that do not know of each
+ * other's requests do not all choose the same endpoint, and yet the most loaded endpoint of all gets nothing.
+ * O(endpoints). Source: Azar, Broder, Karlin, Upfal, Balanced Allocations (1994); Mitzenmacher, The Power of Two
+ * Choices (1996).
  * @throws FlowConfigError
  */
 export function powerOfTwoChoices(options: PowerOfTwoChoicesOptions = {}): EndpointPicker {

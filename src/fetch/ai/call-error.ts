@@ -30,5 +30,7 @@ export function answerIn(
 ): { status: number; headers: Readonly<Record<string, string>>; body?: string | undefined } | undefined {
   if (!(error instanceof Error) || !('statusCode' in error) || !Number.isInteger(error.statusCode)) return undefined;
   const { statusCode, responseHeaders = {}, responseBody } = error as unknown as ProviderError;
-  return statusCode >= 100 && statusCode <= 599 ? { status: statusCode, headers: responseHeaders, body: responseBody } : undefined;
+  return statusCode >= 100 && statusCode <= 599
+    ? { status: statusCode, headers: responseHeaders, body: responseBody }
+    : undefined;
 }

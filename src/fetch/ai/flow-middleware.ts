@@ -1,19 +1,41 @@
 /**
- * Flow control as a middleware of the AI SDK: a call of a language model waits for its turn, holds its seat until its answer has ended,
- * and is evicted through its abort signal.
+ * Flow control as a middleware of the AI SDK: a call of a language model waits for its turn, holds its seat until its
+ * answer has ended, and is evicted through its abort signal.
  */
-import { type AdapterGate, type Classification, type ErrorResponseOptions, toHttpResponse } from '../../adapters/http/index.js';
-import { type Duration, type FlowRequest, type Lease, type Outcome, realClock, schemas, tokenEstimator } from '../../index.js';
+import {
+  type AdapterGate,
+  type Classification,
+  type ErrorResponseOptions,
+  toHttpResponse,
+} from '../../adapters/http/index.js';
+import {
+  type Duration,
+  type FlowRequest,
+  type Lease,
+  type Outcome,
+  realClock,
+  schemas,
+  tokenEstimator,
+} from '../../index.js';
 import { callerSignal } from '../caller-signal.js';
 import { type CallContext, type ContextStorage, checkGate, longestIdleMs } from '../fetch-options.js';
 import { LeaseEnd } from '../lease-end.js';
 import { leasedStream } from '../leased-stream.js';
 import { answerIn, callError } from './call-error.js';
-import { type CallParams, type GenerateResult, type Model, type StreamPart, type StreamResult, usageOf } from './language-model.js';
+import {
+  type CallParams,
+  type GenerateResult,
+  type Model,
+  type StreamPart,
+  type StreamResult,
+  usageOf,
+} from './language-model.js';
 import { StreamUsage } from './stream-usage.js';
 
 /** The request that policies see, in `item.request`. */
-export interface ModelRequest extends FlowRequest, Pick<Classification, 'affinityKey' | 'sessionId' | 'endpointSubset'> {
+export interface ModelRequest
+  extends FlowRequest,
+    Pick<Classification, 'affinityKey' | 'sessionId' | 'endpointSubset'> {
   readonly model: string;
   readonly provider: string;
   /** Of the prompt, for quotas; undefined where the host has named the tokens. */
@@ -26,15 +48,21 @@ export interface FlowMiddlewareOptions extends ErrorResponseOptions {
   /** Names the flow. What it leaves out comes from `providerOptions.headgate`, else from `context`. Synchronous. */
   classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
   /**
-   * An `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the call as its own `abortSignal` does.
-   * With the option `context` of an adapter it holds those of the request that caused the call.
+   * An `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the call as its own
+   * `abortSignal` does. With the option `context` of an adapter it holds those of the request that caused the call.
    */
   context?: ContextStorage<CallContext> | undefined;
   /** Tokens to book for a call. @default the prompt at four letters a token, and the answer */
   estimate?: ((params: CallParams) => number | undefined) | undefined;
-  /** How often a call that was evicted before its answer, or put off by its server, waits again, an integer from 0 up. @default 1 */
+  /**
+   * How often a call that was evicted before its answer, or put off by its server, waits again, an integer from 0 up.
+   * @default 1
+   */
   maxRetries?: number | undefined;
-  /** The longest time in which nothing of a stream passes; then it is broken off, and the seat comes back. @default 5 minutes */
+  /**
+   * The longest time in which nothing of a stream passes; then it is broken off, and the seat comes back.
+   * @default 5 minutes
+   */
   idleTimeout?: Duration | undefined;
 }
 
@@ -61,7 +89,9 @@ const { callable, integer, object, objectWith, optional } = schemas;
 
 const optionsSchema = object({
   classify: optional(callable<NonNullable<FlowMiddlewareOptions['classify']>>()),
-  context: optional(objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore')),
+  context: optional(
+    objectWith<ContextStorage<CallContext>>('an object with getStore, as AsyncLocalStorage has it', 'getStore'),
+  ),
   estimate: optional(callable<NonNullable<FlowMiddlewareOptions['estimate']>>()),
   maxRetries: optional(integer({ from: 0 }), 1),
   idleTimeout: optional(schemas.durationAboveZero('5m'), longestIdleMs),
@@ -76,9 +106,10 @@ const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 const lettersPerToken = 4;
 
 /**
- * A middleware for `wrapLanguageModel`. A call waits for a lease; the model is called with a signal that also aborts when the call is
- * evicted; the usage that the provider tells is charged; the seat comes back when the answer has ended, was cancelled or failed. A drop
- * is a FlowControlError that the SDK takes for a provider's, with `retry-after-ms`, so that its own retries work.
+ * A middleware for `wrapLanguageModel`. A call waits for a lease; the model is called with a signal that also aborts
+ * when the call is evicted; the usage that the provider tells is charged; the seat comes back when the answer has
+ * ended, was cancelled or failed. A drop is a FlowControlError that the SDK takes for a provider's, with
+ * `retry-after-ms`, so that its own retries work.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example
@@ -87,11 +118,27 @@ const lettersPerToken = 4;
  */
 export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMiddlewareOptions = {}): FlowMiddleware {
   checkGate(flow, 'flowMiddleware');
-  const { classify, context, estimate, maxRetries, idleTimeout: idleMs } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
+  const {
+    classify,
+    context,
+    estimate,
+    maxRetries,
+    idleTimeout: idleMs,
+  } = schemas.parse(optionsSchema, options, 'flowMiddleware options');
   const counts = { unread: 0 };
 
   async function ask(params: CallParams, model: Model, signal: AbortSignal | undefined): Promise<Outcome> {
-    const { fairnessId, priority, tokens, ttlMs, maxWaitMs, sloTtftMs, affinityKey, sessionId, endpointSubset }: Classification = {
+    const {
+      fairnessId,
+      priority,
+      tokens,
+      ttlMs,
+      maxWaitMs,
+      sloTtftMs,
+      affinityKey,
+      sessionId,
+      endpointSubset,
+    }: Classification = {
       fairnessId: 'default-flow',
       ...context?.getStore(),
       ...params.providerOptions?.headgate,

@@ -1,4 +1,7 @@
-/** The part of the AI SDK's language models, specification 4, that the middleware uses. Structural: nothing of the SDK is imported. */
+/**
+ * The part of the AI SDK's language models, specification 4, that the middleware uses. Structural: nothing of the SDK
+ * is imported.
+ */
 
 /** The options of a call. */
 export interface CallParams {
@@ -10,7 +13,10 @@ export interface CallParams {
 
 /** Tokens by kind; earlier specifications have a number in place of each. */
 interface ModelUsage {
-  readonly inputTokens?: { readonly total?: number | undefined; readonly cacheRead?: number | undefined } | number | undefined;
+  readonly inputTokens?:
+    | { readonly total?: number | undefined; readonly cacheRead?: number | undefined }
+    | number
+    | undefined;
   readonly outputTokens?: { readonly total?: number | undefined } | number | undefined;
 }
 

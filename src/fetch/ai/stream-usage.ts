@@ -1,4 +1,7 @@
-/** Reads the usage out of a model's stream while it passes, and keeps the lease informed: at the first token, and at the end. */
+/**
+ * Reads the usage out of a model's stream while it passes, and keeps the lease informed: at the first token, and at the
+ * end.
+ */
 import type { Lease } from '../../index.js';
 import type { AnswerReader } from '../lease-end.js';
 import { isContent, type StreamPart, usageOf } from './language-model.js';

@@ -11,7 +11,10 @@ const parameters: Schema<object> = element((candidate, report) => {
   return isObject ? candidate : undefined;
 });
 
-/** The mirror image of the saturation for the band of rank `index` (0 is the highest) among `bands`: the band is gated from there up. */
+/**
+ * The mirror image of the saturation for the band of rank `index` (0 is the highest) among `bands`: the band is gated
+ * from there up.
+ */
 export function reflectiveCeiling(index: number, saturation: number, bands: number): number {
   return bands < 2 ? 1 : 1 - (index * saturation) / (bands - 1);
 }
@@ -23,14 +26,14 @@ export function openingPeriod(saturation: number): number {
 }
 
 /**
- * The highest band is never gated. The band of rank i is gated from a saturation of `1 − i·s/(bands − 1)` up; gated bands open together
- * for one release in every `openingPeriod(s)`, and not at all when the pool is full. O(bands).
+ * The highest band is never gated. The band of rank i is gated from a saturation of `1 − i·s/(bands − 1)` up; gated
+ * bands open together for one release in every `openingPeriod(s)`, and not at all when the pool is full. O(bands).
  *
- * The rhythm counts releases of requests, of any band, while the lowest band could be gated; looking twice between two releases finds the
- * same. With one exception, so that gated bands cannot be stuck when no other band sends: `openingPeriod(s)` fruitless looks in a row, and
- * one more, without any release between them, open the gated bands for one release.
- * Differs from llm-d-router: there every turn of the dispatch loop counts, so that the rhythm depends on how often it turns.
- * Source: llm-d-router, soft-reflective-ceiling-policy.
+ * The rhythm counts releases of requests, of any band, while the lowest band could be gated; looking twice between two
+ * releases finds the same. With one exception, so that gated bands cannot be stuck when no other band sends:
+ * `openingPeriod(s)` fruitless looks in a row, and one more, without any release between them, open the gated bands for
+ * one release. Differs from llm-d-router: there every turn of the dispatch loop counts, so that the rhythm depends on
+ * how often it turns. Source: llm-d-router, soft-reflective-ceiling-policy.
  */
 export function softReflectiveCeiling(): UsageLimitPolicy {
   /** Requests released while the lowest band could be gated. */
@@ -52,7 +55,8 @@ export function softReflectiveCeiling(): UsageLimitPolicy {
       const bands = priorities.length;
       canGate = saturation < 1 && saturation >= reflectiveCeiling(bands - 1, saturation, bands);
       const gated = canGate && opens(openingPeriod(saturation)) ? 1 : 0;
-      for (let i = 0; i < bands; i++) ceilings[i] = i === 0 || saturation < reflectiveCeiling(i, saturation, bands) ? 1 : gated;
+      for (let i = 0; i < bands; i++)
+        ceilings[i] = i === 0 || saturation < reflectiveCeiling(i, saturation, bands) ? 1 : gated;
     },
     dispatched() {
       fruitless = 0;
@@ -61,4 +65,9 @@ export function softReflectiveCeiling(): UsageLimitPolicy {
   };
 }
 
-export const softReflectiveCeilingPlugin: UsageLimitDefinition = { kind: 'usageLimit', type, parameters, create: softReflectiveCeiling };
+export const softReflectiveCeilingPlugin: UsageLimitDefinition = {
+  kind: 'usageLimit',
+  type,
+  parameters,
+  create: softReflectiveCeiling,
+};

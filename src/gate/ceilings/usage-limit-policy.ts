@@ -6,11 +6,10 @@ import type { PolicyDefinition } from '../../base/policy-definition.js';
 /**
  * Computes one ceiling for each band: the band dispatches while saturation < ceiling.
  *
- * Contract: `priorities` come highest first; `ceilings` has the same length and arrives filled with 1, so that an untouched entry
- * leaves the gate as it is. 0 closes a band, values above 1 overcommit the pool. Ceilings must not rise as priority falls: a rising
- * one is lowered to its predecessor. NaN and exceptions are reported as plugin errors and read as 1.
- * Cost: called with every reading of the saturation, unless `constant`.
- * State: its own.
+ * Contract: `priorities` come highest first; `ceilings` has the same length and arrives filled with 1, so that an
+ * untouched entry leaves the gate as it is. 0 closes a band, values above 1 overcommit the pool. Ceilings must not rise
+ * as priority falls: a rising one is lowered to its predecessor. NaN and exceptions are reported as plugin errors and
+ * read as 1. Cost: called with every reading of the saturation, unless `constant`. State: its own.
  */
 export interface UsageLimitPolicy {
   readonly type: string;
@@ -20,8 +19,8 @@ export interface UsageLimitPolicy {
   /** True when the ceilings depend on the priorities alone: called again only when the set of bands changes. */
   readonly constant?: true;
   /**
-   * True when a closed band may open though the saturation stays where it is: the gate then looks again by a timer while requests wait,
-   * also where the detector announces its changes.
+   * True when a closed band may open though the saturation stays where it is: the gate then looks again by a timer
+   * while requests wait, also where the detector announces its changes.
    */
   readonly reopens?: true;
 }

@@ -54,9 +54,9 @@ export interface BusyThresholdDetector extends SaturationDetector {
 }
 
 /**
- * Busy servers over servers, by weight: full when all are busy. A rank is busy when one of its figures exceeds a threshold; a figure that is not
- * known is not looked at. A server is busy when all its ranks are, so that one without known ranks is free. `filter` keeps the free
- * ones. O(endpoints · ranks).
+ * Busy servers over servers, by weight: full when all are busy. A rank is busy when one of its figures exceeds a
+ * threshold; a figure that is not known is not looked at. A server is busy when all its ranks are, so that one without
+ * known ranks is free. `filter` keeps the free ones. O(endpoints · ranks).
  *
  * Differs from Dynamo: a moved threshold counts at once, not from a server's next report on.
  * Source: Dynamo, request rejection and its worker monitor.
@@ -67,10 +67,15 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
   const listeners = new Set<() => void>();
 
   function isRankBusy({ activePrefillTokens, totalBlocks, maxNumBatchedTokens, ...blocks }: RankLoad): boolean {
-    const { activePrefillTokensThreshold, activePrefillTokensThresholdFrac: frac, activeDecodeBlocksThreshold } = thresholds;
+    const {
+      activePrefillTokensThreshold,
+      activePrefillTokensThresholdFrac: frac,
+      activeDecodeBlocksThreshold,
+    } = thresholds;
     if (activePrefillTokens !== undefined) {
       if (activePrefillTokensThreshold !== undefined && activePrefillTokens > activePrefillTokensThreshold) return true;
-      if (frac !== undefined && activePrefillTokens > Math.floor(frac * (maxNumBatchedTokens ?? unknownBatchedTokens))) return true;
+      if (frac !== undefined && activePrefillTokens > Math.floor(frac * (maxNumBatchedTokens ?? unknownBatchedTokens)))
+        return true;
     }
     if (activeDecodeBlocksThreshold === undefined || totalBlocks === undefined || totalBlocks === 0) return false;
     const usedBlocks = Math.max(blocks.activeDecodeBlocks ?? 0, blocks.kvUsedBlocks ?? 0);

@@ -5,7 +5,8 @@
  *                                                                    ▲                  │
  *                                                                    └── a probe failed ─┘   twice as long, up to a bound
  *
- * Invariant: an open endpoint gets nothing; a half-open one holds no more probes than it may, whatever its seats are otherwise.
+ * Invariant: an open endpoint gets nothing; a half-open one holds no more probes than it may, whatever its seats are
+ * otherwise.
  */
 import { object } from '../../base/schema/containers.js';
 import type { Duration } from '../../base/schema/duration.js';
@@ -151,11 +152,11 @@ class Circuit {
 }
 
 /**
- * Judges endpoints, and not how full they are: combine it with a detector of load by `maxOf`. A failure is an answer with status 500 or
- * more, as `lease.answered` tells; 429 and 529 put off and are no failures. A request that ends without an answer
- * counts where it took longer than `slowCall`, as slow.
- * O(1) for each call, O(endpoints) where a request goes.
- * Source: the circuit breaker of Nygard, "Release It!" (2007), with the sliding window that Resilience4j gives it.
+ * Judges endpoints, and not how full they are: combine it with a detector of load by `maxOf`. A failure is an answer
+ * with status 500 or more, as `lease.answered` tells; 429 and 529 put off and are no failures. A request that ends
+ * without an answer counts where it took longer than `slowCall`, as slow. O(1) for each call, O(endpoints) where a
+ * request goes. Source: the circuit breaker of Nygard, "Release It!" (2007), with the sliding window that Resilience4j
+ * gives it.
  * @throws FlowConfigError
  * @example
  * maxOf(concurrencyDetector({ maxConcurrency: 64 }), circuitBreaker({ slowCall: '20s' }))

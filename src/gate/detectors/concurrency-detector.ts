@@ -19,8 +19,8 @@ export interface ConcurrencyDetectorOptions {
   /** Share by which one endpoint may exceed its limit while the pool as a whole is not full. @default 0 */
   headroom?: number | undefined;
   /**
-   * Whether the tokens of a request must fit beside those in flight: it waits until an endpoint has so much room, or is empty. Only with
-   * `tokens` and `hybrid`. @default false: an endpoint below its limit takes any request
+   * Whether the tokens of a request must fit beside those in flight: it waits until an endpoint has so much room, or is
+   * empty. Only with `tokens` and `hybrid`. @default false: an endpoint below its limit takes any request
    */
   countIncoming?: boolean | undefined;
 }
@@ -43,12 +43,12 @@ function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDet
 }
 
 /**
- * In-flight work over capacity, which follows the endpoints' `weight`. `requests` and `tokens`: sums over the pool, O(1); `hybrid`: the
- * mean over endpoints, by weight, of the fuller dimension, O(endpoints). Exact and instantaneous, but blind to what the requests cost the server.
- * `filter` keeps the endpoints below `limit · weight · (1 + headroom)`. With `countIncoming` a request goes only where its tokens fit below
- * that limit too, or where no tokens are in flight, so that one larger than the limit runs alone; while it waits, `holBlocking` says what
- * waits behind it.
- * Source: llm-d-router, concurrency-detector.
+ * In-flight work over capacity, which follows the endpoints' `weight`. `requests` and `tokens`: sums over the pool,
+ * O(1); `hybrid`: the mean over endpoints, by weight, of the fuller dimension, O(endpoints). Exact and instantaneous,
+ * but blind to what the requests cost the server. `filter` keeps the endpoints below `limit · weight · (1 + headroom)`.
+ * With `countIncoming` a request goes only where its tokens fit below that limit too, or where no tokens are in flight,
+ * so that one larger than the limit runs alone; while it waits, `holBlocking` says what waits behind it. Source:
+ * llm-d-router, concurrency-detector.
  * @throws FlowConfigError
  */
 export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): SaturationDetector {
@@ -72,7 +72,8 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
     return concurrencyMode === 'requests' || endpoint.inFlightTokens < tokensOf(endpoint, 1 + headroom);
   }
   function fits({ tokens }: ItemView): (endpoint: EndpointView) => boolean {
-    return (endpoint) => endpoint.inFlightTokens === 0 || endpoint.inFlightTokens + tokens <= tokensOf(endpoint, 1 + headroom);
+    return (endpoint) =>
+      endpoint.inFlightTokens === 0 || endpoint.inFlightTokens + tokens <= tokensOf(endpoint, 1 + headroom);
   }
   function sumUp(endpoints: readonly EndpointView[]): void {
     summed = endpoints;
@@ -110,10 +111,13 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
   };
 }
 
-/** In llm-d the detector reads its counters from a producer plugin that a parameter names; here the controller counts. */
+/**
+ * In llm-d the detector reads its counters from a producer plugin that a parameter names; here the controller counts.
+ */
 function withoutProducer<T>(schema: Schema<T>): Schema<T> {
   return element((given, report) => {
-    if (typeof given !== 'object' || given === null || !('inFlightLoadProducerName' in given)) return schema.read(given, report);
+    if (typeof given !== 'object' || given === null || !('inFlightLoadProducerName' in given))
+      return schema.read(given, report);
     const { inFlightLoadProducerName: _, ...parameters } = given;
     return schema.read(parameters, report);
   });

@@ -11,7 +11,10 @@ import type { DetectorDefinition, SaturationDetector } from '../saturation-detec
 export interface ScrapedConcurrencyOptions {
   /** Requests, running and waiting, at which an endpoint of weight 1 is full; from 1 up. @default 100 */
   maxConcurrency?: number | undefined;
-  /** Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '2s'. @default '2s' */
+  /**
+   * Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '2s'.
+   * @default '2s'
+   */
   metricsStalenessThreshold?: number | string | undefined;
 }
 
@@ -23,14 +26,18 @@ const shape = {
 };
 const options = /* @__PURE__ */ object(shape);
 
-/** In llm-d own dispatches count for a fixed time; here they count until a report holds them, so that the time is read and not needed. */
+/**
+ * In llm-d own dispatches count for a fixed time; here they count until a report holds them, so that the time is read
+ * and not needed.
+ */
 const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optional(positiveDuration('1s')) });
 
 /**
  * The load that the servers of the pool report, running and waiting, with what this controller has sent them since,
  * over the capacity of those whose metrics are fresh. Several gateways before one pool agree about it, because all of
  * them read the same reports. A stale endpoint keeps its last load and gives no capacity, and so does one that is shown
- * although it cannot be had; a pool without fresh metrics is full. O(endpoints). `filter` keeps endpoints with fresh metrics that are below their own capacity.
+ * although it cannot be had; a pool without fresh metrics is full. O(endpoints). `filter` keeps endpoints with fresh
+ * metrics that are below their own capacity.
  *
  * Differs from llm-d-router: own dispatches count until a report holds them, not for a fixed second.
  * Source: llm-d-router, scraped-concurrency-detector.
@@ -44,7 +51,9 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
   }
   /** One that never reported has what this controller sent it. */
   function loadOf({ metrics, unsampledRequests, inFlightRequests }: EndpointView): number {
-    return metrics === undefined ? inFlightRequests : metrics.runningRequests + metrics.waitingQueueSize + unsampledRequests;
+    return metrics === undefined
+      ? inFlightRequests
+      : metrics.runningRequests + metrics.waitingQueueSize + unsampledRequests;
   }
 
   function givesCapacity(endpoint: EndpointView, nowMs: number): boolean {
@@ -73,5 +82,6 @@ export const scrapedConcurrencyPlugin: DetectorDefinition<ScrapedConcurrencyOpti
   kind: 'saturationDetector',
   type,
   parameters,
-  create: ({ maxConcurrency, metricsStalenessThreshold }) => scrapedConcurrency({ maxConcurrency, metricsStalenessThreshold }),
+  create: ({ maxConcurrency, metricsStalenessThreshold }) =>
+    scrapedConcurrency({ maxConcurrency, metricsStalenessThreshold }),
 };

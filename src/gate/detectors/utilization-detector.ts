@@ -3,24 +3,36 @@
 import { object } from '../../base/schema/containers.js';
 import { optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { atLeastZero, flag, oneOf, positiveDuration, positiveInteger, ratioAboveZero } from '../../base/schema/types.js';
+import {
+  atLeastZero,
+  flag,
+  oneOf,
+  positiveDuration,
+  positiveInteger,
+  ratioAboveZero,
+} from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import { hasFreshMetrics } from '../../endpoints/freshness.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
 export interface UtilizationDetectorOptions {
   /**
-   * Requests waiting in a server's own queue at which it is full: so many strangers stand there before one of high priority. 1 keeps them in
-   * the gateway. Servers that answer dozens of requests a second need more, to have the next one at hand. @default 1
+   * Requests waiting in a server's own queue at which it is full: so many strangers stand there before one of high
+   * priority. 1 keeps them in the gateway. Servers that answer dozens of requests a second need more, to have the next
+   * one at hand. @default 1
    */
   queueDepthThreshold?: number | undefined;
   /** Share of the KV cache in use at which a server is full, above 0 and at most 1. @default 0.8 */
   kvCacheUtilThreshold?: number | undefined;
-  /** Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '200ms'. @default '200ms' */
+  /**
+   * Metrics older than this are stale, counted from `reportDueAtMs` where it is later; ms, or text such as '200ms'.
+   * @default '200ms'
+   */
   metricsStalenessThreshold?: number | string | undefined;
   /**
-   * The load that an endpoint without fresh metrics counts. `saturated`: 1. `ignore`: nothing, also when it is the only one.
-   * `last-known`: its last report, scaled down as its requests end, and 1 if it never reported. @default 'saturated'
+   * The load that an endpoint without fresh metrics counts. `saturated`: 1. `ignore`: nothing, also when it is the only
+   * one. `last-known`: its last report, scaled down as its requests end, and 1 if it never reported. @default
+   * 'saturated'
    */
   stalenessPolicy?: 'saturated' | 'ignore' | 'last-known' | undefined;
   /** Share by which one endpoint may exceed its thresholds while the pool as a whole is not full. @default 0 */
@@ -50,19 +62,26 @@ interface Load {
 }
 
 /**
- * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint whose metrics are
- * missing or stale counts 1, is left out, or is judged by the last ones (`stalenessPolicy`). O(endpoints).
- * `filter` keeps endpoints that count by their metrics and are strictly below both thresholds · (1 + headroom).
+ * The mean over endpoints of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint
+ * whose metrics are missing or stale counts 1, is left out, or is judged by the last ones (`stalenessPolicy`).
+ * O(endpoints). `filter` keeps endpoints that count by their metrics and are strictly below both thresholds · (1 +
+ * headroom).
  *
- * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample includes them, less
- * those that have ended since (`lagCompensation`), so that one stale reading cannot release a herd. Its `queueDepthThreshold` is 5, which
- * files of llm-d keep here.
- * Source: llm-d-router, utilization-detector.
+ * Differs from llm-d-router: requests dispatched since an endpoint's last sample count as waiting there until a sample
+ * includes them, less those that have ended since (`lagCompensation`), so that one stale reading cannot release a herd.
+ * Its `queueDepthThreshold` is 5, which files of llm-d keep here. Source: llm-d-router, utilization-detector.
  * @throws FlowConfigError
  */
 export function utilizationDetector(options: UtilizationDetectorOptions = {}): UtilizationDetector {
   const parsed = parse(parameters, options, 'utilizationDetector');
-  const { queueDepthThreshold, kvCacheUtilThreshold, metricsStalenessThreshold, stalenessPolicy, headroom, lagCompensation } = parsed;
+  const {
+    queueDepthThreshold,
+    kvCacheUtilThreshold,
+    metricsStalenessThreshold,
+    stalenessPolicy,
+    headroom,
+    lagCompensation,
+  } = parsed;
   const queueBurst = queueDepthThreshold * (1 + headroom);
   const kvBurst = kvCacheUtilThreshold * (1 + headroom);
   /** Endpoints found stale at the last reading, or when they were looked at for it. */
@@ -78,7 +97,10 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     if (isFresh(endpoint, nowMs)) stale.delete(endpoint);
     else stale.add(endpoint);
   }
-  /** Each request that was sent since the report waits in the server, unless one has ended since and left its place to it. */
+  /**
+   * Each request that was sent since the report waits in the server, unless one has ended since and left its place to
+   * it.
+   */
   function waitingAt({ metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView): number {
     const waiting = metrics?.waitingQueueSize ?? 0;
     return lagCompensation ? waiting + Math.max(unsampledRequests - endedSinceReport, 0) : waiting;
@@ -120,7 +142,8 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
         if (load === undefined) unknown += endpoint.weight;
         else
           sum +=
-            endpoint.weight * Math.max(load.waiting / (queueDepthThreshold * endpoint.weight), load.kvCacheUsage / kvCacheUtilThreshold);
+            endpoint.weight *
+            Math.max(load.waiting / (queueDepthThreshold * endpoint.weight), load.kvCacheUsage / kvCacheUtilThreshold);
         total += endpoint.weight;
       }
       isReadingOver = true;

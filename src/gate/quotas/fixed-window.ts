@@ -1,8 +1,9 @@
 /**
- * A limit that starts anew at the end of each window. A window begins with the first taking after the last one ended, and ends `per` later,
- * or when somebody who knows better says.
+ * A limit that starts anew at the end of each window. A window begins with the first taking after the last one ended,
+ * and ends `per` later, or when somebody who knows better says.
  *
- * Invariant: what is taken with room in one window is at most the limit. What a window is in debt for is taken from the next.
+ * Invariant: what is taken with room in one window is at most the limit. What a window is in debt for is taken from the
+ * next.
  */
 import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
 

@@ -4,8 +4,8 @@
  *     taken ──────────────────────────►     the level is what was taken and has not leaked yet;
  *     leaked ────────►                       what was taken first leaks first
  *
- * Invariant: over any span the amounts taken with room are at most burst + rate · span. What a taking gives back is at most what of it has
- * not leaked: the rest has made room for others already.
+ * Invariant: over any span the amounts taken with room are at most burst + rate · span. What a taking gives back is at
+ * most what of it has not leaked: the rest has made room for others already.
  */
 import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
 

@@ -1,5 +1,6 @@
 /**
- * Which groups a request belongs to at an endpoint: made when they are first needed, and remembered while something of them is used.
+ * Which groups a request belongs to at an endpoint: made when they are first needed, and remembered while something of
+ * them is used.
  *
  * Invariant: `groups` has one group for each key; no endpoint remembers one that is not in it.
  */
@@ -39,7 +40,10 @@ export class GroupTable {
     return this.groups.values();
   }
 
-  /** The groups of a request for `model` at `endpoint`, in the order of the options; without a model, those that every request is in. */
+  /**
+   * The groups of a request for `model` at `endpoint`, in the order of the options; without a model, those that every
+   * request is in.
+   */
   of(endpoint: EndpointView, model: string | undefined, nowMs: number): readonly QuotaGroup[] {
     const known = this.tellsModels && model !== undefined ? this.models.of(model) : undefined;
     let remembered = this.remembered.get(endpoint);
@@ -70,7 +74,12 @@ export class GroupTable {
     this.sweepsAt = Math.max(manyGroups, 2 * this.groups.size);
   }
 
-  private find(template: ResolvedGroup, index: number, endpoint: EndpointView, asked: string | undefined): QuotaGroup[] {
+  private find(
+    template: ResolvedGroup,
+    index: number,
+    endpoint: EndpointView,
+    asked: string | undefined,
+  ): QuotaGroup[] {
     if (asked === undefined && (template.perModel || template.models !== undefined)) return [];
     const model = asked ?? '';
     const member = memberOf(template, endpoint);

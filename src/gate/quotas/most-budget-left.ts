@@ -12,8 +12,9 @@ import type { QuotaDetector } from './quota-detector.js';
 const type = 'most-budget-left-picker';
 
 /**
- * The endpoint with the largest share of its tightest quota left; of equals the less loaded. Keys that share an account have the same left,
- * so the load decides between them. `detector` is the one that the controller, or a composite in it, judges by. O(endpoints · quotas).
+ * The endpoint with the largest share of its tightest quota left; of equals the less loaded. Keys that share an account
+ * have the same left, so the load decides between them. `detector` is the one that the controller, or a composite in
+ * it, judges by. O(endpoints · quotas).
  */
 export function mostBudgetLeft(detector: Pick<QuotaDetector, 'budgetLeft'>): EndpointPicker {
   return {
@@ -39,13 +40,20 @@ export interface MostBudgetLeftParameters {
   detector?: string | undefined;
 }
 
-export const mostBudgetLeftPlugin: PolicyDefinition<'endpointPicker', MostBudgetLeftParameters, EndpointPicker, DetectorReferences> = {
+export const mostBudgetLeftPlugin: PolicyDefinition<
+  'endpointPicker',
+  MostBudgetLeftParameters,
+  EndpointPicker,
+  DetectorReferences
+> = {
   kind: 'endpointPicker',
   type,
   parameters: object({ detector: optional(text('the name of a quota detector')) }),
   create({ detector: name = 'quota-detector' }, references) {
     const detector = references.resolve('saturationDetector', name);
     if ('budgetLeft' in detector) return mostBudgetLeft(detector as QuotaDetector);
-    throw new FlowConfigError(type, [{ path: 'detector', expected: 'the name of a quota detector', got: `a ${detector.type}` }]);
+    throw new FlowConfigError(type, [
+      { path: 'detector', expected: 'the name of a quota detector', got: `a ${detector.type}` },
+    ]);
   },
 };

@@ -1,9 +1,11 @@
 /**
- * Quotas of hosted models as a gate: a request goes when every quota of its groups has room for what it will probably consume.
+ * Quotas of hosted models as a gate: a request goes when every quota of its groups has room for what it will probably
+ * consume.
  *
  *     room? ──► dispatched: hold ──► answered: learn ──► reported: correct ──► released: settle
  *
- * Invariant: what is held for a request is settled exactly once, at its release; what one endpoint tells never reaches another's group.
+ * Invariant: what is held for a request is settled exactly once, at its release; what one endpoint tells never reaches
+ * another's group.
  */
 import { warnOperator } from '../../base/faults/tell-operator.js';
 import { parse } from '../../base/schema/parse.js';
@@ -33,14 +35,16 @@ export interface QuotaDetector extends SaturationDetector {
   /** Every quota of every group that was needed so far, and what could not be used of what hosts and servers told. */
   quotas(nowMs: number): QuotaFigures;
   /**
-   * From now on the configured `gcra` quotas are taken from `source`, which may be one for many processes: see `sharedQuotas` of
-   * `headgate/redis`. Undefined: each process for itself, as without this call. What answers taught is forgotten; what runs is settled where
-   * it was taken. Quotas that only answers tell, and `fixed` and `sliding` windows, stay with this process.
+   * From now on the configured `gcra` quotas are taken from `source`, which may be one for many processes: see
+   * `sharedQuotas` of `headgate/redis`. Undefined: each process for itself, as without this call. What answers taught
+   * is forgotten; what runs is settled where it was taken. Quotas that only answers tell, and `fixed` and `sliding`
+   * windows, stay with this process.
    */
   drawFrom(source: QuotaSource | undefined): void;
   /**
-   * Gives its source back what was bought ahead, and lets nothing go by it any more: for a detector whose place another takes in the same
-   * turn, with the same source. `drawFrom` begins anew. Quotas of this process alone stay as they are.
+   * Gives its source back what was bought ahead, and lets nothing go by it any more: for a detector whose place another
+   * takes in the same turn, with the same source. `drawFrom` begins anew. Quotas of this process alone stay as they
+   * are.
    */
   end(): void;
 }
@@ -57,7 +61,13 @@ class Reservation {
   readonly averageKey: string;
   readonly dispatchedAtMs: number;
 
-  constructor(endpoint: EndpointView, groups: readonly QuotaGroup[], holds: readonly Hold[], key: string, nowMs: number) {
+  constructor(
+    endpoint: EndpointView,
+    groups: readonly QuotaGroup[],
+    holds: readonly Hold[],
+    key: string,
+    nowMs: number,
+  ) {
     this.endpoint = endpoint;
     this.groups = groups;
     this.holds = holds;
@@ -105,7 +115,9 @@ class Quotas implements QuotaDetector {
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
     const amounts = this.estimate.of(item);
     const model = modelOf(item);
-    return endpoints.filter((endpoint) => this.table.of(endpoint, model, nowMs).every((group) => group.hasRoom(amounts, nowMs)));
+    return endpoints.filter((endpoint) =>
+      this.table.of(endpoint, model, nowMs).every((group) => group.hasRoom(amounts, nowMs)),
+    );
   }
 
   waitOf(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait {
@@ -113,7 +125,9 @@ class Quotas implements QuotaDetector {
     const model = modelOf(item);
     const waits = endpoints.map((endpoint) => this.waitAt(this.table.of(endpoint, model, nowMs), amounts, nowMs));
     const first = waits.reduce((a, b) => (b.atMs < a.atMs ? b : a));
-    const notBeforeMs = this.options.rejectInfeasible ? Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs)) : nowMs;
+    const notBeforeMs = this.options.rejectInfeasible
+      ? Math.min(...waits.map(({ notBeforeMs }) => notBeforeMs))
+      : nowMs;
     return { ...first, notBeforeMs };
   }
 
@@ -201,7 +215,10 @@ class Quotas implements QuotaDetector {
 
   private tableFrom(source: QuotaSource | undefined): GroupTable {
     const { groups = [groupOfEachEndpoint], travel } = this.options;
-    return new GroupTable(groups, source === undefined ? localWindows(travel) : windowsFrom(source, travel, () => this.announce()));
+    return new GroupTable(
+      groups,
+      source === undefined ? localWindows(travel) : windowsFrom(source, travel, () => this.announce()),
+    );
   }
 
   private settle({ holds, status, averageKey }: Reservation, seat: SeatView, nowMs: number): void {
@@ -226,7 +243,9 @@ class Quotas implements QuotaDetector {
   private ignoreFigures({ name }: QuotaGroup, { ignored, firstIgnored = '' }: Told): void {
     if (this.counts.ignoredFigures === 0) {
       const example = JSON.stringify(firstIgnored.slice(0, longestExample));
-      warnOperator(`a figure that answers told of ${name} cannot be right, and is ignored: ${example}. ${writtenOnce('ignoredFigures')}`);
+      warnOperator(
+        `a figure that answers told of ${name} cannot be right, and is ignored: ${example}. ${writtenOnce('ignoredFigures')}`,
+      );
     }
     this.counts.ignoredFigures += ignored;
   }
@@ -234,7 +253,9 @@ class Quotas implements QuotaDetector {
   private ignoreReport({ usage: { promptTokens, completionTokens } }: SeatView): void {
     if (this.counts.ignoredReports === 0) {
       const told = `${promptTokens} and ${completionTokens} tokens`;
-      warnOperator(`a report of usage cannot be right, and the estimate stands: ${told}. ${writtenOnce('ignoredReports')}`);
+      warnOperator(
+        `a report of usage cannot be right, and the estimate stands: ${told}. ${writtenOnce('ignoredReports')}`,
+      );
     }
     this.counts.ignoredReports++;
   }
@@ -270,13 +291,14 @@ class Quotas implements QuotaDetector {
 }
 
 /**
- * Lets a request go when each quota of its groups has room for it, and reserves that in the same step. It settles by `lease.report`, learns
- * from `lease.answered`, and rests where a server puts off. A request that is larger than a limit goes when all of it is free, and leaves a debt.
- * Without options each endpoint is a group, and what its answers tell is its quota. Two controllers may share one detector.
+ * Lets a request go when each quota of its groups has room for it, and reserves that in the same step. It settles by
+ * `lease.report`, learns from `lease.answered`, and rests where a server puts off. A request that is larger than a
+ * limit goes when all of it is free, and leaves a debt. Without options each endpoint is a group, and what its answers
+ * tell is its quota. Two controllers may share one detector.
  *
- * A quota holds back single requests: the reading stays below 1, and placement (`holBlocking`) says who waits behind whom. Costs
- * O(endpoints · quotas) for a dispatch.
- * Source: token-throttle (several quotas at once, reserve, settle); GCRA, ITU-T I.371.
+ * A quota holds back single requests: the reading stays below 1, and placement (`holBlocking`) says who waits behind
+ * whom. Costs O(endpoints · quotas) for a dispatch. Source: token-throttle (several quotas at once, reserve, settle);
+ * GCRA, ITU-T I.371.
  * @throws FlowConfigError
  */
 export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}): QuotaDetector {

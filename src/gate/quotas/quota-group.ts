@@ -3,7 +3,8 @@
  *
  *     open ──429, 529──► resting until the told instant ──► one request goes ahead ──its answer──► open
  *
- * Invariant: a group that knows nothing yet, or has just rested, has one request under way at most until its server has answered.
+ * Invariant: a group that knows nothing yet, or has just rested, has one request under way at most until its server has
+ * answered.
  */
 import type { QuotaFigure } from '../quota-figure.js';
 import { FixedWindow } from './fixed-window.js';
@@ -74,7 +75,10 @@ export class Quota {
     this.window.settle(taking, amount, nowMs);
   }
 
-  /** Takes over what an answer tells: a limit, but never one above what is configured, and what is left, where that is less. */
+  /**
+   * Takes over what an answer tells: a limit, but never one above what is configured, and what is left, where that is
+   * less.
+   */
   learn({ limit, remaining, resetInMs, perMs }: ToldQuota, nowMs: number): void {
     const { window } = this;
     if (perMs !== undefined && this.isLearnt) window.perMs = perMs;
@@ -86,7 +90,8 @@ export class Quota {
       if (foreign > window.limit * rounding) window.take(foreign, nowMs);
     }
     // The end of a window of a minute does not lie hours away.
-    if (resetInMs !== undefined && (this.isLearnt || resetInMs <= window.perMs)) window.endsAt?.(nowMs + resetInMs, nowMs);
+    if (resetInMs !== undefined && (this.isLearnt || resetInMs <= window.perMs))
+      window.endsAt?.(nowMs + resetInMs, nowMs);
   }
 
   /** 1 when nothing is left; more while in debt. */
@@ -132,7 +137,10 @@ export class QuotaGroup {
     this.mustProbe = learn && quotas.length === 0;
   }
 
-  /** True when nothing of it is used, held or awaited: another one would do as well, but for the limits that it was told. */
+  /**
+   * True when nothing of it is used, held or awaited: another one would do as well, but for the limits that it was
+   * told.
+   */
   isAsNew(nowMs: number): boolean {
     if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
     return this.quotas.every(({ reserved, window }) => reserved === 0 && window.used(nowMs) === 0);
@@ -201,10 +209,15 @@ export class QuotaGroup {
   }
 
   /**
-   * Its server put a request off: it rests for `waitMs`, or where nothing is told for `restMs` of how often that has happened in a row. A
-   * rest is never shortened; requests that were under way together count once.
+   * Its server put a request off: it rests for `waitMs`, or where nothing is told for `restMs` of how often that has
+   * happened in a row. A rest is never shortened; requests that were under way together count once.
    */
-  refused(dispatchedAtMs: number, nowMs: number, waitMs: number | undefined, restMs: (doublings: number) => number): void {
+  refused(
+    dispatchedAtMs: number,
+    nowMs: number,
+    waitMs: number | undefined,
+    restMs: (doublings: number) => number,
+  ): void {
     const isNew = dispatchedAtMs >= this.refusedAtMs;
     const ms = waitMs ?? restMs(this.doublings);
     if (isNew) this.doublings = Math.min(this.doublings + 1, mostDoublings);
@@ -218,7 +231,10 @@ export class QuotaGroup {
     for (const each of told) {
       const known = this.quotas.filter(({ unit }) => unit === each.unit);
       // Of several limits of a unit the answer tells one, which nobody can name: the shortest is what servers tell.
-      const quota = known.reduce<Quota | undefined>((a, b) => (a === undefined || b.window.perMs < a.window.perMs ? b : a), undefined);
+      const quota = known.reduce<Quota | undefined>(
+        (a, b) => (a === undefined || b.window.perMs < a.window.perMs ? b : a),
+        undefined,
+      );
       if (quota !== undefined) quota.learn(each, nowMs);
       else if (each.limit !== undefined) this.adopt(each, each.limit, nowMs);
     }
@@ -275,7 +291,9 @@ export class QuotaGroup {
 
 export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
 
-/** Windows of this process alone. What a provider counts up to `travelMs` later must fit into its window all the same. */
+/**
+ * Windows of this process alone. What a provider counts up to `travelMs` later must fit into its window all the same.
+ */
 export function localWindows(travelMs: number): WindowFactory {
   return ({ limit, per, burst = limit, window }) => {
     if (window === 'fixed') return new FixedWindow(limit, per + travelMs);
@@ -318,5 +336,7 @@ const singular: Readonly<Record<QuotaUnit, string>> = {
 
 /** `12,400`; small costs keep their figures. */
 function inWhole(amount: number): string {
-  return amount >= 1 || amount === 0 ? Math.round(amount).toLocaleString('en-US') : String(Number(amount.toPrecision(2)));
+  return amount >= 1 || amount === 0
+    ? Math.round(amount).toLocaleString('en-US')
+    : String(Number(amount.toPrecision(2)));
 }

@@ -17,8 +17,9 @@ export interface QuotaOptions {
   /** Units that may go at once, above 0; only for `gcra`. @default limit */
   burst?: number | undefined;
   /**
-   * `gcra`: units come back all the time, at `limit ÷ per`. `fixed`: all of them come back at the end of a window. `sliding`: each comes
-   * back `per` after it was taken; right for any provider, because no span of `per` ever holds more than the limit. @default 'gcra'
+   * `gcra`: units come back all the time, at `limit ÷ per`. `fixed`: all of them come back at the end of a window.
+   * `sliding`: each comes back `per` after it was taken; right for any provider, because no span of `per` ever holds
+   * more than the limit. @default 'gcra'
    */
   window?: WindowKind | undefined;
 }
@@ -28,8 +29,8 @@ export interface QuotaGroupOptions {
   /** The name in figures and sentences. @default what the group is by, and of whom */
   name?: string | undefined;
   /**
-   * `pool`: one group for all. `endpoint`: one for each endpoint. `label`: one for each value of the label `label`, such as the account that
-   * several keys belong to; endpoints without the label are in none. @default 'pool'
+   * `pool`: one group for all. `endpoint`: one for each endpoint. `label`: one for each value of the label `label`,
+   * such as the account that several keys belong to; endpoints without the label are in none. @default 'pool'
    */
   by?: 'pool' | 'endpoint' | 'label' | undefined;
   /** The label. */
@@ -65,11 +66,14 @@ export interface QuotaParameters {
   /** Reserved for an answer of which nothing is known, tokens. @default 1024 */
   defaultOutputTokens?: number | undefined;
   prices?: TokenPrices | undefined;
-  /** Whether a request that cannot go before its time to live is over is dropped at once, with the time to come back. @default true */
+  /**
+   * Whether a request that cannot go before its time to live is over is dropped at once, with the time to come back.
+   * @default true
+   */
   rejectInfeasible?: boolean | undefined;
   /**
-   * How much later a provider may count a request than it was sent, ms or a duration: windows of `fixed` and `sliding` are taken for so much
-   * longer, and the burst of `gcra` for what comes back meanwhile smaller. @default '250ms'
+   * How much later a provider may count a request than it was sent, ms or a duration: windows of `fixed` and `sliding`
+   * are taken for so much longer, and the burst of `gcra` for what comes back meanwhile smaller. @default '250ms'
    */
   travel?: number | string | undefined;
   /** How long a group rests after a 429 or 529 that does not say; doubled while it goes on. @default '5s' */
@@ -165,10 +169,15 @@ const group: Schema<ResolvedGroup> = object(
   isNamedByItsLabel,
 );
 
-function isNamedByItsLabel({ by, label, is }: { by: string; label?: string | undefined; is?: string | undefined }, report: Report): void {
+function isNamedByItsLabel(
+  { by, label, is }: { by: string; label?: string | undefined; is?: string | undefined },
+  report: Report,
+): void {
   if (by === 'label' && label === undefined) report('the name of the label that the group is by', ['label'], 'none');
-  if (by !== 'label' && label !== undefined) report('no label, because the group is by none', ['label'], JSON.stringify(label));
-  if (by === 'pool' && is !== undefined) report('nothing, because the group is the whole pool', ['is'], JSON.stringify(is));
+  if (by !== 'label' && label !== undefined)
+    report('no label, because the group is by none', ['label'], JSON.stringify(label));
+  if (by === 'pool' && is !== undefined)
+    report('nothing, because the group is the whole pool', ['is'], JSON.stringify(is));
 }
 
 const shape = {
@@ -189,7 +198,9 @@ export const quotaParameters: Schema<ResolvedParameters> = /* @__PURE__ */ objec
 
 export const quotaOptions: Schema<ResolvedQuotaOptions> = /* @__PURE__ */ object(
   withKeys(shape, {
-    estimate: optional(callable<(item: ItemView) => QuotaEstimate>('a function of the waiting request that returns figures')),
+    estimate: optional(
+      callable<(item: ItemView) => QuotaEstimate>('a function of the waiting request that returns figures'),
+    ),
     random: optional(callable<() => number>(), Math.random),
     wallClock: optional(callable<() => number>(), Date.now),
   }),

@@ -1,10 +1,11 @@
 /**
- * The arithmetic of quotas: what of a limit is used, and when there is room again. Pure: it knows instants, and no clock.
+ * The arithmetic of quotas: what of a limit is used, and when there is room again. Pure: it knows instants, and no
+ * clock.
  *
  *     room at? ──► take (the estimate) ──► settle (what it really was)
  *
- * Invariant: nothing is taken before `roomAtMs` says that there is room, except by whoever takes without asking; then a window is in debt,
- * and lends nothing more until the debt is paid.
+ * Invariant: nothing is taken before `roomAtMs` says that there is room, except by whoever takes without asking; then a
+ * window is in debt, and lends nothing more until the debt is paid.
  */
 
 /** How the limit is counted. */
@@ -25,8 +26,8 @@ export interface QuotaWindow {
   /** The amount that is taken and not free again; beyond `burst` while in debt. */
   used(nowMs: number): number;
   /**
-   * The earliest instant from `nowMs` on at which `amount` fits, if nothing else is taken; Infinity when never. `returning` may come back
-   * before: it counts as free.
+   * The earliest instant from `nowMs` on at which `amount` fits, if nothing else is taken; Infinity when never.
+   * `returning` may come back before: it counts as free.
    */
   roomAtMs(amount: number, nowMs: number, returning?: number): number;
   /** Takes at once, whether there is room or not. */
@@ -40,8 +41,8 @@ export interface QuotaWindow {
   /** Somebody else knows that the window ends then. Only a `fixed` window has an end. */
   endsAt?(endMs: number, nowMs: number): void;
   /**
-   * True where others take from the same limit, and may give back what nobody here knows of: then `roomAtMs` is a guess. What follows is
-   * for such windows alone.
+   * True where others take from the same limit, and may give back what nobody here knows of: then `roomAtMs` is a
+   * guess. What follows is for such windows alone.
    */
   readonly isShared?: boolean;
   /** A request of that amount found no room: it waits until some has been fetched. */

@@ -33,7 +33,13 @@ export class RequestEstimate {
     // A host that gives only `tokens` has put into it what it knows; nothing is added to that.
     const isSplit = given.inputTokens !== undefined || given.outputTokens !== undefined || ownInput !== undefined;
     const tokens = sound(given.tokens) ?? (isSplit ? inputTokens + outputTokens : item.tokens);
-    return { requests: 1, inputTokens, outputTokens, tokens, cost: sound(given.cost) ?? this.costOf(inputTokens, outputTokens) };
+    return {
+      requests: 1,
+      inputTokens,
+      outputTokens,
+      tokens,
+      cost: sound(given.cost) ?? this.costOf(inputTokens, outputTokens),
+    };
   }
 
   /** The amounts that a reported request consumed; undefined for figures that cannot be right. */

@@ -3,8 +3,9 @@
  *
  *     entries:  │ 3 at 10 s │ 5 at 12 s │ 1 at 40 s │        each is free again `per` after it was taken
  *
- * Invariant: what is taken with room in any span of `per` is at most the limit. A taking beyond the limit is cut into entries `per` apart,
- * so that its debt is paid. There are at most `mostEntries` entries and a few: what is taken close together counts as taken at the end.
+ * Invariant: what is taken with room in any span of `per` is at most the limit. A taking beyond the limit is cut into
+ * entries `per` apart, so that its debt is paid. There are at most `mostEntries` entries and a few: what is taken close
+ * together counts as taken at the end.
  */
 import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
 
@@ -114,7 +115,11 @@ export class SlidingWindow implements QuotaWindow {
     // Behind the entries of a debt there is none; before them there may be.
     while (at > 0 && (this.entries[at - 1] as Entry).atMs > atMs) at--;
     const before = this.entries[at - 1];
-    if (before !== undefined && this.entries.length >= mostEntries && atMs - before.firstAtMs < this.perMs / mostEntries) {
+    if (
+      before !== undefined &&
+      this.entries.length >= mostEntries &&
+      atMs - before.firstAtMs < this.perMs / mostEntries
+    ) {
       before.amount += amount;
       before.atMs = atMs;
       return before;

@@ -6,7 +6,8 @@
  *     RateLimit, RateLimit-Policy                                                 seconds                                IETF
  *     retry-after-ms, retry-after, a text in the body of a 429                    ms, seconds or a date, spans
  *
- * Invariant: nothing is made up. A figure that cannot be right (negative, no number, beyond a year) is left out and counted.
+ * Invariant: nothing is made up. A figure that cannot be right (negative, no number, beyond a year) is left out and
+ * counted.
  */
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
 import { parseDuration } from '../../base/schema/duration.js';
@@ -139,17 +140,24 @@ function* anthropicQuotas(reader: HeaderReader): Generator<ToldQuota, void, unde
   }
 }
 
-/** Policies of requests, in the notation of today (`"default";r=50;t=30`) and in that of the seventh draft (`limit=100, remaining=50, reset=30`). */
+/**
+ * Policies of requests, in the notation of today (`"default";r=50;t=30`) and in that of the seventh draft
+ * (`limit=100, remaining=50, reset=30`).
+ */
 function* ietfQuotas(reader: HeaderReader): Generator<ToldQuota, void, undefined> {
   const field = reader.text('ratelimit');
   if (field === undefined) return;
   const policies = members(reader.text('ratelimit-policy') ?? '');
   const isDraft = /(?:^|[,;\s])remaining\s*=/i.test(field);
-  for (const { name, parameters } of isDraft ? [{ name: '', parameters: parametersOf(field.split(',')) }] : members(field)) {
+  for (const { name, parameters } of isDraft
+    ? [{ name: '', parameters: parametersOf(field.split(',')) }]
+    : members(field)) {
     const policy = isDraft ? policies[0] : policies.find((each) => each.name === name);
     const unit = policy?.parameters.get('qu') ?? '"requests"';
     if (unit !== '"requests"') continue;
-    const limit = reader.limit(parameters.get('limit') ?? policy?.parameters.get('q') ?? (isDraft ? policy?.name : undefined));
+    const limit = reader.limit(
+      parameters.get('limit') ?? policy?.parameters.get('q') ?? (isDraft ? policy?.name : undefined),
+    );
     const remaining = reader.remaining(parameters.get(isDraft ? 'remaining' : 'r'));
     const resetInMs = reader.span(parameters.get(isDraft ? 'reset' : 't'));
     const perMs = reader.span(policy?.parameters.get('w'));
@@ -174,7 +182,9 @@ function parametersOf(parts: readonly string[]): ReadonlyMap<string, string> {
   return new Map(
     parts.map((part): [string, string] => {
       const at = part.indexOf('=');
-      return at < 0 ? [part.trim().toLowerCase(), ''] : [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()];
+      return at < 0
+        ? [part.trim().toLowerCase(), '']
+        : [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()];
     }),
   );
 }
@@ -189,7 +199,9 @@ function waitOf(reader: HeaderReader): number | undefined {
 /** `Please try again in 6m0s.`, `"retryDelay": "34.07s"`; only the beginning is read. */
 function waitInBody(body: unknown): number | undefined {
   if (typeof body !== 'string') return undefined;
-  const found = /(?:try again in|retry in|retryDelay["']?\s*:\s*["'])\s*((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(body.slice(0, 8192));
+  const found = /(?:try again in|retry in|retryDelay["']?\s*:\s*["'])\s*((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(
+    body.slice(0, 8192),
+  );
   const ms = found === null ? Number.NaN : parseDuration(found[1] ?? '');
   return isSpan(ms) ? ms : undefined;
 }

@@ -1,8 +1,9 @@
 /**
- * Bounds the sessions that are resident in the servers: turns of a resident session pass, turns of new ones wait until others have ended.
+ * Bounds the sessions that are resident in the servers: turns of a resident session pass, turns of new ones wait until
+ * others have ended.
  *
- * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns; its end gives back
- * everything that it was counted for.
+ * Invariant: a session is counted from the dispatch of its first turn to its end, once, whatever becomes of its turns;
+ * its end gives back everything that it was counted for.
  */
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
 import { object, withKeys } from '../../base/schema/containers.js';
@@ -22,14 +23,15 @@ import { Session, SessionTable, type SharedPrefix } from './session-table.js';
 /** Parameters that a configuration file can hold. */
 export interface SessionLimitParameters {
   /**
-   * The session of a request: the text in `request.sessionId`, apart for each fairness ID, or the fairness ID itself. Requests without a
-   * session pass. @default 'sessionId'
+   * The session of a request: the text in `request.sessionId`, apart for each fairness ID, or the fairness ID itself.
+   * Requests without a session pass. @default 'sessionId'
    */
   by?: 'sessionId' | 'fairnessId' | undefined;
   /** Sessions that may be resident at a time in the whole pool, from 1 up. @default unlimited */
   maxSessions?: number | undefined;
   /**
-   * Tokens that sessions, idle ones too, may hold at an endpoint of weight 1, from 1 up: what its KV cache takes. @default unlimited
+   * Tokens that sessions, idle ones too, may hold at an endpoint of weight 1, from 1 up: what its KV cache takes.
+   * @default unlimited
    */
   footprint?: number | undefined;
   /** How long a session without a running turn stays resident, above 0. @default '30m' */
@@ -37,9 +39,14 @@ export interface SessionLimitParameters {
 }
 
 export interface SessionLimitOptions<R = unknown> extends Omit<SessionLimitParameters, 'by'> {
-  /** Or a function that tells the session, the same for a request whenever it is asked; undefined or empty text: none. */
+  /**
+   * Or a function that tells the session, the same for a request whenever it is asked; undefined or empty text: none.
+   */
   by?: SessionLimitParameters['by'] | ((item: ItemView<R>) => string | undefined);
-  /** The beginning that a session has in common with others: `footprint` counts it once at each endpoint. @default none */
+  /**
+   * The beginning that a session has in common with others: `footprint` counts it once at each endpoint.
+   * @default none
+   */
   sharedPrefix?: ((item: ItemView<R>) => SharedPrefix | undefined) | undefined;
 }
 
@@ -50,8 +57,8 @@ export interface SessionLimit extends SaturationDetector {
   tokensAt(endpoint: EndpointView, nowMs: number): number;
   sessions(held: readonly ItemView[], nowMs: number): SessionFigures;
   /**
-   * Ties it to the limits of other replicas, for one that carries messages, such as `sharedSessions` of `headgate/redis`. To be called before
-   * the first request.
+   * Ties it to the limits of other replicas, for one that carries messages, such as `sharedSessions` of
+   * `headgate/redis`. To be called before the first request.
    * @throws FlowConfigError when it is tied already
    */
   share(peer: SessionPeer): SessionSharing;
@@ -65,16 +72,25 @@ const limits = {
   inactivity: optional(positiveDuration('30m'), 1_800_000),
 };
 
-const parameters = /* @__PURE__ */ object(withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits), hasLimit);
+const parameters = /* @__PURE__ */ object(
+  withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits),
+  hasLimit,
+);
 
 type SessionOf = (item: ItemView) => unknown;
 
 const options = /* @__PURE__ */ object(
-  withKeys({ by: element(readBy), sharedPrefix: optional(callable<(item: ItemView) => SharedPrefix | undefined>()) }, limits),
+  withKeys(
+    { by: element(readBy), sharedPrefix: optional(callable<(item: ItemView) => SharedPrefix | undefined>()) },
+    limits,
+  ),
   hasLimit,
 );
 
-function hasLimit({ maxSessions, footprint }: { maxSessions?: number | undefined; footprint?: number | undefined }, report: Report): void {
+function hasLimit(
+  { maxSessions, footprint }: { maxSessions?: number | undefined; footprint?: number | undefined },
+  report: Report,
+): void {
   if (maxSessions === undefined && footprint === undefined) report('maxSessions, footprint, or both', [], 'neither');
 }
 
@@ -198,7 +214,9 @@ class Sessions implements SessionLimit {
 
   share(peer: SessionPeer): SessionSharing {
     if (this.peer !== undefined) {
-      throw new FlowConfigError('sessionLimit', [{ path: 'share', expected: 'a limit that is shared once', got: 'one that is shared' }]);
+      throw new FlowConfigError('sessionLimit', [
+        { path: 'share', expected: 'a limit that is shared once', got: 'one that is shared' },
+      ]);
     }
     this.peer = peer;
     const { inactivity: inactivityMs, maxSessions = Number.POSITIVE_INFINITY } = this.settings;
@@ -258,7 +276,10 @@ class Sessions implements SessionLimit {
   private newSession(key: string, item: ItemView): Session {
     const prefix: unknown = this.settings.sharedPrefix?.(item);
     if (!isPrefix(prefix)) return new Session(key, undefined);
-    return new Session(key, this.peer === undefined ? prefix : { id: this.peer.nameOf(prefix.id), tokens: prefix.tokens });
+    return new Session(
+      key,
+      this.peer === undefined ? prefix : { id: this.peer.nameOf(prefix.id), tokens: prefix.tokens },
+    );
   }
 
   private adopt({ name, endpoint, tokens, prefix, forMs }: SessionClaim, nowMs: number): boolean {
@@ -313,12 +334,14 @@ class Sessions implements SessionLimit {
 }
 
 /**
- * Lets turns of resident sessions pass, and turns of new ones wait until there is room: the one that was held back longest goes first where
- * the fairness policy takes flows in turn. A session ends when the host says so with `lease.endSession()`, or after `inactivity` without a turn.
+ * Lets turns of resident sessions pass, and turns of new ones wait until there is room: the one that was held back
+ * longest goes first where the fairness policy takes flows in turn. A session ends when the host says so with
+ * `lease.endSession()`, or after `inactivity` without a turn.
  *
- * It judges sessions, and not how full servers are: combine it with a detector of load by `maxOf`. The requests of each session queue apart,
- * as with `holBlocking: 'none'`, so that no turn of a resident session stands behind one of a new session. Costs O(endpoints) for each request
- * with a session, and O(waiting sessions) for each walk while new ones wait.
+ * It judges sessions, and not how full servers are: combine it with a detector of load by `maxOf`. The requests of each
+ * session queue apart, as with `holBlocking: 'none'`, so that no turn of a resident session stands behind one of a new
+ * session. Costs O(endpoints) for each request with a session, and O(waiting sessions) for each walk while new ones
+ * wait.
  * @throws FlowConfigError
  * @example
  * maxOf(concurrencyDetector({ maxConcurrency: 64 }), sessionLimit({ maxSessions: 200, inactivity: '10m' }))

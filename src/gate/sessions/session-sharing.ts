@@ -1,6 +1,6 @@
 /**
- * How a limit of sessions hears of those of other replicas, and tells of its own: the contract between the detector and whatever carries
- * the messages.
+ * How a limit of sessions hears of those of other replicas, and tells of its own: the contract between the detector and
+ * whatever carries the messages.
  *
  * Invariant: what was adopted from elsewhere is not told until it has a turn here.
  */
@@ -34,7 +34,9 @@ export interface SessionClaim {
 export interface SessionPeer {
   /** The name under which all replicas know a session, or a shared prefix. Asked several times for a request. */
   nameOf(key: string): string;
-  /** A session is at this endpoint and of this size. `isNew`: it was not resident here, or only because others told so. */
+  /**
+   * A session is at this endpoint and of this size. `isNew`: it was not resident here, or only because others told so.
+   */
   held(session: ResidentSession, isNew: boolean): void;
   /** A session ended, but not for its inactivity. `isUnsent`: because nothing of it was sent to a server. */
   ended(session: ResidentSession, isUnsent: boolean): void;
@@ -46,13 +48,18 @@ export interface SessionSharing {
   /** Infinity = unlimited. */
   readonly maxSessions: number;
   /**
-   * Counts a session from elsewhere until it is released, or has a turn here. False where it stays this replica's own: a turn of it runs here,
-   * or the last one here ended later.
+   * Counts a session from elsewhere until it is released, or has a turn here. False where it stays this replica's own:
+   * a turn of it runs here, or the last one here ended later.
    */
   adopt(claim: SessionClaim, nowMs: number): boolean;
-  /** A session ended elsewhere. One with a running turn here ends with that. `isUnsent`: it is left alone if it had turns here. True when it ended. */
+  /**
+   * A session ended elsewhere. One with a running turn here ends with that. `isUnsent`: it is left alone if it had
+   * turns here. True when it ended.
+   */
   release(name: string, isUnsent: boolean): boolean;
-  /** The sessions that have turns here or had the last one here, and how long they stay resident without another, ms. */
+  /**
+   * The sessions that have turns here or had the last one here, and how long they stay resident without another, ms.
+   */
   own(nowMs: number): [session: ResidentSession, forMs: number][];
   /** Nothing is told from now on. Names stay; the limit cannot be shared again. */
   stop(): void;

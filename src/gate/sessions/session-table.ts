@@ -7,8 +7,8 @@
  *
  * An endpoint is known by its ID: that is what replicas have in common.
  *
- * Invariant: `size` = sessions that began and did not end; the tokens of an endpoint are the sum over its sessions and their prefixes, each
- * prefix once.
+ * Invariant: `size` = sessions that began and did not end; the tokens of an endpoint are the sum over its sessions and
+ * their prefixes, each prefix once.
  */
 import type { EndpointView } from '../../endpoints/endpoint.js';
 
@@ -149,7 +149,10 @@ export class SessionTable {
     this.settleAt(endpoint.id, session, tokens);
   }
 
-  /** A turn of the session ran in another replica, at this endpoint. The replica says when it ends, unless a turn runs here. */
+  /**
+   * A turn of the session ran in another replica, at this endpoint. The replica says when it ends, unless a turn runs
+   * here.
+   */
   adopt(session: Session, endpoint: string, tokens: number): void {
     this.sessions.set(session.key, session);
     session.isServed = true;
@@ -181,7 +184,9 @@ export class SessionTable {
     if (endpoint !== undefined && tokens > session.tokens) this.settleAt(endpoint, session, tokens);
   }
 
-  /** A turn of the session ended. A session of which nothing was ever sent ends with it. True when the session ended. */
+  /**
+   * A turn of the session ended. A session of which nothing was ever sent ends with it. True when the session ended.
+   */
   ended(session: Session, nowMs: number, wasSent: boolean): boolean {
     session.running--;
     session.isServed ||= wasSent;

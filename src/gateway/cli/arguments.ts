@@ -132,7 +132,9 @@ function gatewayCommand(
 }
 
 function checkCommand([file, ...others]: readonly string[], options: Omit<CheckArguments, 'file'>): Command {
-  return file === undefined || others.length > 0 ? wrong('expected check and one file') : { name: 'check', file, ...options };
+  return file === undefined || others.length > 0
+    ? wrong('expected check and one file')
+    : { name: 'check', file, ...options };
 }
 
 type SimulateValues = {
@@ -142,7 +144,8 @@ type SimulateValues = {
 function simulateCommand([file, ...others]: readonly string[], values: SimulateValues): Command {
   const { compare = [], sweep = [], find, from, seed, seeds, html, json = false } = values;
   const soThat = values['so-that'];
-  if ((file === undefined && from === undefined) || others.length > 0) return wrong('expected simulate and one scenario, or --from FILE');
+  if ((file === undefined && from === undefined) || others.length > 0)
+    return wrong('expected simulate and one scenario, or --from FILE');
   if ((find === undefined) !== (soThat === undefined)) return wrong('expected --find and --so-that together');
   for (const [name, text] of Object.entries({ seed, seeds })) {
     if (text !== undefined && !/^\d{1,15}$/.test(text))

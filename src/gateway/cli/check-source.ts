@@ -22,7 +22,10 @@ export interface CheckResult {
   readonly effective: readonly Effective[];
 }
 
-/** A file whose documents have kinds is read as an EndpointPickerConfig, any other as a gateway file. `registry` has the plugins that it may name. */
+/**
+ * A file whose documents have kinds is read as an EndpointPickerConfig, any other as a gateway file. `registry` has the
+ * plugins that it may name.
+ */
 export function checkSource(text: string, registry?: PluginRegistry): CheckResult {
   const isDocument = /^\uFEFF?kind:/m.test(text) && !/^\uFEFF?(listen|upstreams):/m.test(text);
   const kind = isDocument ? 'EndpointPickerConfig' : 'gateway file';
@@ -41,7 +44,12 @@ function checkDocument(text: string, registry: PluginRegistry | undefined): Find
   const resolved = resolve(options);
   const gate = enabled ? [] : ['the feature gate "flowControl" is off: a host that heeds it applies none of this'];
   return {
-    warnings: [...warnings, ...gate, ...flowLints(resolved, objectives, text), ...depthLints(resolved, objectives, text, 5)],
+    warnings: [
+      ...warnings,
+      ...gate,
+      ...flowLints(resolved, objectives, text),
+      ...depthLints(resolved, objectives, text, 5),
+    ],
     effective: effectiveFlow(resolved),
   };
 }

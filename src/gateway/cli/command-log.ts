@@ -45,7 +45,11 @@ export class CommandLog {
     } else {
       for (const { path, expected, got } of issues) this.log('error', 'fault', { file, path, expected, got });
     }
-    this.log('error', event, { file, problems: issues.length || undefined, error: issues.length > 0 ? undefined : message });
+    this.log('error', event, {
+      file,
+      problems: issues.length || undefined,
+      error: issues.length > 0 ? undefined : message,
+    });
   }
 
   flush(): void {

@@ -13,7 +13,8 @@ export type Resolved = ReturnType<typeof resolveOptions>;
 type Band = Resolved['defaultBand'];
 
 export function effectiveFlow(options: Resolved): Effective[] {
-  const { limits, saturationDetector, endpointPicker, endpointFilters, usageLimitPolicy, admission, eviction } = options;
+  const { limits, saturationDetector, endpointPicker, endpointFilters, usageLimitPolicy, admission, eviction } =
+    options;
   const ofBand = ({ limits: own, requestTtlMs, fairness, ordering }: Band): string =>
     `${quantity(own.maxRequests)} requests, ${bytes(own.maxBytes)}; waits ${ms(requestTtlMs)}; ${fairness.type}, ${ordering.type}`;
   return [
@@ -55,7 +56,9 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
         ['API keys', auth.keys.length === 0 ? 'none' : String(auth.keys.length)],
         [
           'without a key',
-          auth.anonymous === undefined ? 'refused with 401' : `tenant ${auth.anonymous.tenant}, priority ${auth.anonymous.priority}`,
+          auth.anonymous === undefined
+            ? 'refused with 401'
+            : `tenant ${auth.anonymous.tenant}, priority ${auth.anonymous.priority}`,
         ],
         ['largest request', bytes(limits.maxRequestBytes)],
         [
@@ -64,7 +67,9 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
         ],
         [
           'retry elsewhere',
-          retry.enabled ? `${retry.max === 1 ? 'once' : `${retry.max} times`}, bodies up to ${bytes(retry.maxBodyBytes)}` : 'never',
+          retry.enabled
+            ? `${retry.max === 1 ? 'once' : `${retry.max} times`}, bodies up to ${bytes(retry.maxBodyBytes)}`
+            : 'never',
         ],
         [
           'scraping',
@@ -81,7 +86,10 @@ export function effectiveGateway(config: GatewayConfig): Effective[] {
         ['shared by replicas', sharedBy(config)],
       ],
     },
-    { section: 'Upstreams', entries: upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const) },
+    {
+      section: 'Upstreams',
+      entries: upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const),
+    },
   ];
 }
 
@@ -100,7 +108,9 @@ function sharedBy({ sharedState }: GatewayConfig): string {
   const { pool, fallback = 'safe', leaseDuration = 5_000 } = leases;
   const after = ms(Number(leaseDuration));
   const limited =
-    limits === undefined ? `pool "${pool}"` : `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the engine: ${fallback}`;
+    limits === undefined
+      ? `pool "${pool}"`
+      : `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the engine: ${fallback}`;
   const drawn = quotas ? '. Quotas of quota-detector (gcra windows)' : '';
   return `${limited}${drawn}. Queues, budgets and other limits are those of one replica`;
 }

@@ -25,10 +25,14 @@ export function flowLints(options: Resolved, objectives: ReadonlyMap<string, num
 function limitLints({ limits, bands }: Resolved): string[] {
   return bands.flatMap(({ priority, limits: own }) => [
     ...(limits.maxRequests < own.maxRequests && own.maxRequests !== Number.POSITIVE_INFINITY
-      ? [`band ${priority} may hold ${own.maxRequests} requests, but all bands together only ${limits.maxRequests} (maxRequests)`]
+      ? [
+          `band ${priority} may hold ${own.maxRequests} requests, but all bands together only ${limits.maxRequests} (maxRequests)`,
+        ]
       : []),
     ...(limits.maxBytes < own.maxBytes && own.maxBytes !== Number.POSITIVE_INFINITY
-      ? [`band ${priority} may hold ${bytes(own.maxBytes)}, but all bands together only ${bytes(limits.maxBytes)} (maxBytes)`]
+      ? [
+          `band ${priority} may hold ${bytes(own.maxBytes)}, but all bands together only ${bytes(limits.maxBytes)} (maxBytes)`,
+        ]
       : []),
   ]);
 }
@@ -49,7 +53,8 @@ function bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<string
   const sheddable = [...known, ...objectives.values()].some((priority) => priority < 0);
   return [
     ...withoutBand.map(
-      ([name, priority]) => `objective ${name} has priority ${priority}, for which there is no band: the default band's settings apply`,
+      ([name, priority]) =>
+        `objective ${name} has priority ${priority}, for which there is no band: the default band's settings apply`,
     ),
     ...(eviction?.filter.type === 'sheddable-eviction-filter' && !sheddable
       ? ['enableEviction is on, but no priority is negative: nothing can be evicted']
@@ -60,13 +65,21 @@ function bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<string
 /** So many waiting requests keep a pool busy for long. */
 const longBacklog = 100;
 
-/** A backlog of negative priority fills the gate, and whatever comes above it waits for answers to end (docs/simulator.md, row S8). */
-function headroomLints({ bands, mode, usageLimitPolicy, eviction }: Resolved, objectives: ReadonlyMap<string, number>): string[] {
-  const isFlat = mode !== 'admission' && eviction === undefined && usageLimitPolicy.type === 'static-usage-limit-policy';
+/**
+ * A backlog of negative priority fills the gate, and whatever comes above it waits for answers to end
+ * (docs/simulator.md, row S8).
+ */
+function headroomLints(
+  { bands, mode, usageLimitPolicy, eviction }: Resolved,
+  objectives: ReadonlyMap<string, number>,
+): string[] {
+  const isFlat =
+    mode !== 'admission' && eviction === undefined && usageLimitPolicy.type === 'static-usage-limit-policy';
   const isShared = bands.length > 1 || [...objectives.values()].some((priority) => priority >= 0);
   return bands
     .filter(
-      ({ priority, limits, saturationDetector }) => priority < 0 && limits.maxRequests > longBacklog && saturationDetector === undefined,
+      ({ priority, limits, saturationDetector }) =>
+        priority < 0 && limits.maxRequests > longBacklog && saturationDetector === undefined,
     )
     .slice(0, isFlat && isShared ? undefined : 0)
     .map(
@@ -75,7 +88,10 @@ function headroomLints({ bands, mode, usageLimitPolicy, eviction }: Resolved, ob
     );
 }
 
-/** Threshold of servers' queues beyond which priority is worth little: those that stand in a server are passed by nobody. */
+/**
+ * Threshold of servers' queues beyond which priority is worth little: those that stand in a server are passed by
+ * nobody.
+ */
 const deepQueue = 2;
 
 /** `silentDepth`: what a file means that does not name the threshold. */
@@ -150,7 +166,8 @@ function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): st
   const drainMs = Number(leases.drainDuration ?? 60_000);
   return [
     ...own.map(
-      ({ type }) => `${type}: ${perReplica[type]} in each replica; only sharedState.${limits ?? 'quotas'} is shared${inCode[type] ?? ''}`,
+      ({ type }) =>
+        `${type}: ${perReplica[type]} in each replica; only sharedState.${limits ?? 'quotas'} is shared${inCode[type] ?? ''}`,
     ),
     ...quotaLints(sharedState, text),
     ...(limits !== undefined && drainMs < timeouts.totalMs
@@ -159,24 +176,36 @@ function sharedLints({ sharedState, timeouts }: GatewayConfig, text: string): st
         ]
       : []),
     ...(limits !== undefined && leases.replicas === undefined
-      ? ['sharedState.replicas is not set: a replica that starts while the engine is away dispatches nothing until it is back']
+      ? [
+          'sharedState.replicas is not set: a replica that starts while the engine is away dispatches nothing until it is back',
+        ]
       : []),
     ...(leases.replicas !== undefined && leases.replicas > limit && limits === 'maxConcurrency'
-      ? [`sharedState has ${leases.replicas} replicas for a limit of ${limit}: some get nothing, and their requests wait`]
+      ? [
+          `sharedState has ${leases.replicas} replicas for a limit of ${limit}: some get nothing, and their requests wait`,
+        ]
       : []),
   ];
 }
 
-function metricsLints({ scrape, upstreams, admin }: GatewayConfig, { saturationDetector }: Resolved, text: string): string[] {
+function metricsLints(
+  { scrape, upstreams, admin }: GatewayConfig,
+  { saturationDetector }: Resolved,
+  text: string,
+): string[] {
   const asked = upstreams.filter(({ profile }) => profile !== 'none');
   const isBlind = saturationDetector.needsPool === true && (scrape === undefined || asked.length === 0);
   const utilization = declaredPlugins(text).filter(({ type }) => type === 'utilization-detector');
   const stale = utilization.map(({ parameters }) => String(parameters.metricsStalenessThreshold ?? '200ms'));
   const hasThresholds = declaredPlugins(text).some(({ type }) => type === 'busy-threshold-detector');
   return [
-    ...(isBlind ? [`${saturationDetector.type} reads what servers report, but none is asked (scrape, upstreams[].metrics)`] : []),
+    ...(isBlind
+      ? [`${saturationDetector.type} reads what servers report, but none is asked (scrape, upstreams[].metrics)`]
+      : []),
     ...(scrape === undefined ? [] : stale.flatMap((threshold) => tooSlow(scrape, threshold))),
-    ...(hasThresholds && admin.token === undefined ? ['/busy_threshold refuses everybody: there is no admin.token'] : []),
+    ...(hasThresholds && admin.token === undefined
+      ? ['/busy_threshold refuses everybody: there is no admin.token']
+      : []),
   ];
 }
 
@@ -192,15 +221,22 @@ function labelLints({ upstreams, models }: GatewayConfig, text: string): string[
   const labels = filters.flatMap(({ parameters }) => (typeof parameters.label === 'string' ? [parameters.label] : []));
   const unused = labels.filter((label) => upstreams.every((upstream) => upstream.labels[label] === undefined));
   const withModel = upstreams.filter((upstream) => upstream.labels.model !== undefined);
-  const served = new Set(withModel.flatMap((upstream) => (upstream.labels.model ?? '').split(',').map((name) => name.trim())));
-  const lost = withModel.length < upstreams.length ? [] : Object.entries(models.aliases).filter(([, target]) => !served.has(target));
+  const served = new Set(
+    withModel.flatMap((upstream) => (upstream.labels.model ?? '').split(',').map((name) => name.trim())),
+  );
+  const lost =
+    withModel.length < upstreams.length
+      ? []
+      : Object.entries(models.aliases).filter(([, target]) => !served.has(target));
   return [
     ...(upstreams.length === 0 ? ['there are no upstreams: every request waits, and is then dropped'] : []),
     ...unused.map((label) => `label-filter looks at the label "${label}", which no upstream has`),
     ...(withModel.length > 0 && withModel.length < upstreams.length
       ? ['some upstreams have the label "model" and others have not: those without get requests for every model']
       : []),
-    ...(upstreams.length === 0 ? [] : lost.map(([name, target]) => `models.aliases.${name} leads to "${target}", which no upstream has`)),
+    ...(upstreams.length === 0
+      ? []
+      : lost.map(([name, target]) => `models.aliases.${name} leads to "${target}", which no upstream has`)),
   ];
 }
 
@@ -211,13 +247,18 @@ function senderLints({ listen, admin, auth, limits }: GatewayConfig, { bands, li
   const withoutBand = senders.filter(({ priority }) => !known.has(priority));
   const narrow = bands.filter((band) => Math.min(band.limits.maxBytes, all.maxBytes) < limits.maxRequestBytes);
   return [
-    ...(isOpen && auth.keys.length === 0 ? [`everybody who reaches ${listen.host} may send requests: there are no auth.keys`] : []),
+    ...(isOpen && auth.keys.length === 0
+      ? [`everybody who reaches ${listen.host} may send requests: there are no auth.keys`]
+      : []),
     ...(isOpen && admin.listen === undefined
       ? [`everybody who reaches ${listen.host} may read /metrics, which names tenants: there is no admin.port`]
       : []),
-    ...(isOpen && auth.anonymous?.trusted ? ['auth.anonymous is trusted: whoever comes names any tenant and objective'] : []),
+    ...(isOpen && auth.anonymous?.trusted
+      ? ['auth.anonymous is trusted: whoever comes names any tenant and objective']
+      : []),
     ...withoutBand.map(
-      ({ tenant, priority }) => `tenant ${tenant} has priority ${priority}, for which there is no band: the default band's settings apply`,
+      ({ tenant, priority }) =>
+        `tenant ${tenant} has priority ${priority}, for which there is no band: the default band's settings apply`,
     ),
     ...narrow.map(
       ({ priority }) =>
@@ -230,7 +271,9 @@ function timeLints({ timeouts, drain }: GatewayConfig): string[] {
   const drainMs = drain.delayMs + drain.waitingMs + drain.streamsMs;
   return [
     ...(timeouts.firstByteMs > timeouts.totalMs
-      ? [`timeouts.firstByte (${ms(timeouts.firstByteMs)}) is longer than timeouts.total (${ms(timeouts.totalMs)}), and never counts`]
+      ? [
+          `timeouts.firstByte (${ms(timeouts.firstByteMs)}) is longer than timeouts.total (${ms(timeouts.totalMs)}), and never counts`,
+        ]
       : []),
     ...(drainMs > terminationGraceMs
       ? [

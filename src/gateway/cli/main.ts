@@ -31,7 +31,12 @@ function version(): string {
 
 /** Files are read by the package `yaml`, which is optional for the library. */
 function isYamlMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND' && error.message.includes("'yaml'");
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    error.code === 'ERR_MODULE_NOT_FOUND' &&
+    error.message.includes("'yaml'")
+  );
 }
 
 main().then(
@@ -41,7 +46,9 @@ main().then(
     if (status === 0) setImmediate(() => process.exit());
   },
   (error: unknown) => {
-    process.stderr.write(isYamlMissing(error) ? 'headgate: expected the package yaml: npm install yaml\n' : `${String(error)}\n`);
+    process.stderr.write(
+      isYamlMissing(error) ? 'headgate: expected the package yaml: npm install yaml\n' : `${String(error)}\n`,
+    );
     process.exitCode = 1;
   },
 );

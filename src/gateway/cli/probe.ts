@@ -1,4 +1,7 @@
-/** `headgate check --probe`: asks the servers of a gateway file once whether they are there, and whether they report their load. */
+/**
+ * `headgate check --probe`: asks the servers of a gateway file once whether they are there, and whether they report
+ * their load.
+ */
 import type { PluginRegistry } from '../../index.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
 import { Upstreams } from '../upstreams.js';
@@ -11,11 +14,19 @@ export async function probe(text: string, registry?: PluginRegistry): Promise<st
   return [...absent.flat(), ...(await withoutLoad(config))];
 }
 
-async function absence({ id, url, healthPath }: GatewayConfig['upstreams'][number], timeoutMs: number): Promise<string[]> {
+async function absence(
+  { id, url, healthPath }: GatewayConfig['upstreams'][number],
+  timeoutMs: number,
+): Promise<string[]> {
   try {
-    const answer = await fetch(url + (healthPath ?? '/v1/models'), { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' });
+    const answer = await fetch(url + (healthPath ?? '/v1/models'), {
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: 'manual',
+    });
     await answer.body?.cancel();
-    return healthPath === undefined || answer.ok ? [] : [`upstream ${id} is ill: ${healthPath} answers ${answer.status}`];
+    return healthPath === undefined || answer.ok
+      ? []
+      : [`upstream ${id} is ill: ${healthPath} answers ${answer.status}`];
   } catch (error) {
     const cause = error instanceof Error ? (error.cause ?? error) : error;
     return [`upstream ${id} does not answer: ${cause instanceof Error ? cause.message : String(cause)}`];

@@ -8,7 +8,11 @@ export function renderCheck(file: string, { kind, faults, warnings, effective }:
   if (faults.length > 0) {
     lines.push(...wrap(`${file}: ${kind} with ${counted(faults.length, 'fault')}`, ''), '');
     for (const { path, expected, got } of faults) {
-      lines.push(...wrap(`- ${path || 'the file'}`, '  '), ...wrap(`  expected ${expected}`, '    '), ...wrap(`  got ${got}`, '    '));
+      lines.push(
+        ...wrap(`- ${path || 'the file'}`, '  '),
+        ...wrap(`  expected ${expected}`, '    '),
+        ...wrap(`  got ${got}`, '    '),
+      );
     }
     return `${lines.join('\n')}\n`;
   }
@@ -16,7 +20,11 @@ export function renderCheck(file: string, { kind, faults, warnings, effective }:
   if (warnings.length > 0) lines.push('', 'Warnings', ...warnings.flatMap((warning) => wrap(`- ${warning}`, '  ')));
   for (const { section, entries } of effective) {
     const width = Math.min(Math.max(0, ...entries.map(([name]) => name.length)), 24);
-    lines.push('', section, ...entries.flatMap(([name, value]) => wrap(`  ${name.padEnd(width)}  ${value}`, ' '.repeat(width + 4))));
+    lines.push(
+      '',
+      section,
+      ...entries.flatMap(([name, value]) => wrap(`  ${name.padEnd(width)}  ${value}`, ' '.repeat(width + 4))),
+    );
   }
   return `${lines.join('\n')}\n`;
 }

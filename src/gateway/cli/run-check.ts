@@ -20,7 +20,9 @@ async function check(file: string, modules: readonly string[], asksServers: bool
   try {
     text = readSource(file);
   } catch (error) {
-    return faulty([{ path: '', expected: 'a file that can be read', got: error instanceof Error ? error.message : String(error) }]);
+    return faulty([
+      { path: '', expected: 'a file that can be read', got: error instanceof Error ? error.message : String(error) },
+    ]);
   }
   let registry: PluginRegistry;
   try {

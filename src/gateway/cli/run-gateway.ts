@@ -1,7 +1,14 @@
 /** `headgate gateway`: a gateway until a signal ends it. */
 import { dirname, resolve } from 'node:path';
 import { changesBetween } from '../config-changes.js';
-import { createGateway, type Gateway, type GatewayConfig, type GatewayLog, importPlugins, loadGatewayConfig } from '../index.js';
+import {
+  createGateway,
+  type Gateway,
+  type GatewayConfig,
+  type GatewayLog,
+  importPlugins,
+  loadGatewayConfig,
+} from '../index.js';
 import { CommandLog, type LogFormat } from './command-log.js';
 import { readSource } from './read-source.js';
 

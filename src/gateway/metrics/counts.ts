@@ -4,8 +4,8 @@
 const longestValue = 256;
 
 /**
- * Invariant: at most `most` rows. Beyond them, and for long values, the first label says `other`; the values of the further labels are few by
- * themselves.
+ * Invariant: at most `most` rows. Beyond them, and for long values, the first label says `other`; the values of the
+ * further labels are few by themselves.
  */
 export class Counts {
   readonly labelNames: readonly string[];

@@ -52,7 +52,8 @@ export class GatewayCounters {
   ended(call: Call, isSent: boolean, isDraining: boolean): void {
     const { req, res, ttftMs } = call;
     this.answers.add(1, res.headersSent ? String(res.statusCode) : 'none', sourceOf(call));
-    if (!isSent && res.headersSent) this.cuts.add(1, isDraining && call.cutBy === 'client' ? 'shutdown' : (call.cutBy ?? 'client'));
+    if (!isSent && res.headersSent)
+      this.cuts.add(1, isDraining && call.cutBy === 'client' ? 'shutdown' : (call.cutBy ?? 'client'));
     if (ttftMs !== undefined) this.onFirstToken?.(ttftMs / 1000, call);
     if (req.flow !== undefined) this.consumed(req.flow.lease);
   }

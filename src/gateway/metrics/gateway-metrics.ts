@@ -1,4 +1,7 @@
-/** Everything that `/metrics` shows: flow control, the gateway's own counters, and the process. docs/metrics.md is held against it. */
+/**
+ * Everything that `/metrics` shows: flow control, the gateway's own counters, and the process. docs/metrics.md is held
+ * against it.
+ */
 import type { Counter, Registry } from 'prom-client';
 import type { FlowController, SaturationDetector } from '../../index.js';
 import { prometheusMetrics, sharedQuotaMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';
@@ -53,7 +56,8 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
   if (leases !== undefined) sharedStateMetrics(() => leases.status, { register });
   const quotas = shared?.quotas;
   if (quotas !== undefined) sharedQuotaMetrics(() => quotas, { register });
-  for (const [name, [figure, help]] of Object.entries(counted)) expose(promClient, register, name, help, counters[figure]);
+  for (const [name, [figure, help]] of Object.entries(counted))
+    expose(promClient, register, name, help, counters[figure]);
   counters.onFirstToken = firstTokens(promClient, register, knownModels);
   return joined(register, processMetrics(promClient));
 }
@@ -73,7 +77,11 @@ function expose({ Counter }: PromClient, register: Registry, name: string, help:
   });
 }
 
-function firstTokens({ Histogram }: PromClient, register: Registry, knownModels: KnownModels): GatewayCounters['onFirstToken'] {
+function firstTokens(
+  { Histogram }: PromClient,
+  register: Registry,
+  knownModels: KnownModels,
+): GatewayCounters['onFirstToken'] {
   const histogram = new Histogram({
     name: 'headgate_time_to_first_token_seconds',
     help: 'From the arrival of a request to the first token of its streamed answer, waiting included.',

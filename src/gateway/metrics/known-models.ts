@@ -1,7 +1,9 @@
 /**
- * Which names of models may be labels. Clients write what they like into a request, and each new label is a series for ever.
+ * Which names of models may be labels. Clients write what they like into a request, and each new label is a series for
+ * ever.
  *
- * Invariant: a name is known when the file has it, or when a server has answered a request for it; of the latter there are at most a hundred.
+ * Invariant: a name is known when the file has it, or when a server has answered a request for it; of the latter there
+ * are at most a hundred.
  */
 import type { GatewayConfig } from '../gateway-config.js';
 import { listed } from '../upstreams.js';

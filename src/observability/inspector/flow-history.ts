@@ -1,10 +1,12 @@
 /**
- * How many requests of each flow were dispatched and dropped in the last minute, counted as they go, whether somebody looks or not.
+ * How many requests of each flow were dispatched and dropped in the last minute, counted as they go, whether somebody
+ * looks or not.
  *
  *     served   [3, 5, 4, …]   one number for each span of five seconds, in a ring; `current` is being filled
  *     refused  [0, 0, 9, …]   drops of any kind
  *
- * Invariant: at most `mostFlows` flows are kept apart; those that come later wait until another one had nothing for a minute.
+ * Invariant: at most `mostFlows` flows are kept apart; those that come later wait until another one had nothing for a
+ * minute.
  */
 import type { ControllerEvents } from './options.js';
 
@@ -84,7 +86,8 @@ export class FlowHistory {
   /** Fairness IDs of a band of which something was let go in the last minute, without those of `known`. */
   othersServed(priority: number, known: ReadonlySet<string>): number {
     let others = 0;
-    for (const [fairnessId, { served }] of this.byPriority.get(priority) ?? []) if (!known.has(fairnessId) && sum(served) > 0) others++;
+    for (const [fairnessId, { served }] of this.byPriority.get(priority) ?? [])
+      if (!known.has(fairnessId) && sum(served) > 0) others++;
     return others;
   }
 

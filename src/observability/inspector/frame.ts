@@ -1,4 +1,6 @@
-/** One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label. */
+/**
+ * One frame: an overview as the page and the JSON endpoint show it. Bounded in size; no payload, no header, no label.
+ */
 import type { ControllerOverview, OutcomeType, ShadowFigures } from '../../index.js';
 import type { History } from './history.js';
 import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
@@ -160,7 +162,20 @@ export function toFrame(
     tenants: tenantTable(overview, history?.flows, nameOf, nowMs),
     otherTenants: overview.otherStandings,
     bands: bands.map(
-      ({ flows, service, maxRequests, saturation, ceiling, arrivedPerSecond, dispatchedPerSecond, timeToDrainMs, ...band }, index) => ({
+      (
+        {
+          flows,
+          service,
+          maxRequests,
+          saturation,
+          ceiling,
+          arrivedPerSecond,
+          dispatchedPerSecond,
+          timeToDrainMs,
+          ...band
+        },
+        index,
+      ) => ({
         ...band,
         maxRequests: maxRequests === Number.POSITIVE_INFINITY ? null : maxRequests,
         saturation: rounded(saturation, 3),
@@ -180,18 +195,20 @@ export function toFrame(
       }),
     ),
     otherBands,
-    endpoints: endpoints.map(({ id, inFlightRequests, seats = Number.POSITIVE_INFINITY, inFlightTokens, metrics, ...condition }) => ({
-      name: shortened(id),
-      inFlight: inFlightRequests,
-      seats: seats < Number.POSITIVE_INFINITY ? seats : null,
-      tokens: inFlightTokens,
-      isOverloaded: condition.isOverloaded,
-      trouble: troubleOf(condition),
-      kvCacheUsage: metrics === undefined ? null : rounded(metrics.kvCacheUsage, 3),
-      waitingQueueSize: metrics?.waitingQueueSize ?? null,
-      runningRequests: metrics?.runningRequests ?? null,
-      reportAgeMs: orNull(metrics && atMs - metrics.sampledAtMs),
-    })),
+    endpoints: endpoints.map(
+      ({ id, inFlightRequests, seats = Number.POSITIVE_INFINITY, inFlightTokens, metrics, ...condition }) => ({
+        name: shortened(id),
+        inFlight: inFlightRequests,
+        seats: seats < Number.POSITIVE_INFINITY ? seats : null,
+        tokens: inFlightTokens,
+        isOverloaded: condition.isOverloaded,
+        trouble: troubleOf(condition),
+        kvCacheUsage: metrics === undefined ? null : rounded(metrics.kvCacheUsage, 3),
+        waitingQueueSize: metrics?.waitingQueueSize ?? null,
+        runningRequests: metrics?.runningRequests ?? null,
+        reportAgeMs: orNull(metrics && atMs - metrics.sampledAtMs),
+      }),
+    ),
     otherEndpoints,
     quotas: quotaTable(overview),
     sessions: sessionsOf(overview),

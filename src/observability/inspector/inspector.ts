@@ -5,7 +5,12 @@ import { Broadcast } from './broadcast.js';
 import { toFrame } from './frame.js';
 import { History } from './history.js';
 import { answerNode, type NodeLikeRequest, type NodeLikeResponse } from './node-answer.js';
-import { type InspectedFlow, type InspectorOptions, type InspectorRequest, resolveInspectorOptions } from './options.js';
+import {
+  type InspectedFlow,
+  type InspectorOptions,
+  type InspectorRequest,
+  resolveInspectorOptions,
+} from './options.js';
 import { pageHtml, pagePolicy } from './page/document.js';
 import { sharedTable } from './shared-limits.js';
 import { shortened } from './shortened.js';
@@ -14,11 +19,17 @@ import { shortened } from './shortened.js';
 export interface Inspector {
   /** For Hono and every fetch runtime: `app.get('/inspector', (c) => page.fetch(c.req.raw))`. */
   fetch(request: Request): Promise<Response>;
-  /** For node:http, Express, Koa (`ctx.respond = false`) and Fastify (`reply.hijack()`). `next` gets what `authorize` throws. */
+  /**
+   * For node:http, Express, Koa (`ctx.respond = false`) and Fastify (`reply.hijack()`). `next` gets what `authorize`
+   * throws.
+   */
   node(req: NodeLikeRequest, res: NodeLikeResponse, next?: (error?: unknown) => void): Promise<void>;
   /** Pages that watch now. */
   readonly watchers: number;
-  /** Ends all streams, so that a server can close, and the history. Pages that come later are served again, without the past. */
+  /**
+   * Ends all streams, so that a server can close, and the history. Pages that come later are served again, without the
+   * past.
+   */
   close(): void;
 }
 
@@ -31,9 +42,9 @@ const guards: Readonly<Record<string, string>> = {
 };
 
 /**
- * Shows a controller as it works: bands and their flows, the gate, endpoints, outcomes, the longest waits and why. The path that it is
- * mounted at answers with the page, with `?view=events` its stream, with `?view=json` one frame. While nobody
- * watches, a reading is taken every five seconds, so that the page shows what led to this moment.
+ * Shows a controller as it works: bands and their flows, the gate, endpoints, outcomes, the longest waits and why. The
+ * path that it is mounted at answers with the page, with `?view=events` its stream, with `?view=json` one frame. While
+ * nobody watches, a reading is taken every five seconds, so that the page shows what led to this moment.
  * @throws FlowConfigError that lists every problem
  *
  * @example
@@ -73,8 +84,10 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
   const broadcast = new Broadcast(clock, intervalMs, currentFrame);
 
   async function answer(request: InspectorRequest): Promise<Response> {
-    if (authorize === undefined) return refusal(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
-    if (hosts !== undefined && !hosts.includes(hostOf(request))) return refusal(421, 'This page is not known by the name in `Host`.');
+    if (authorize === undefined)
+      return refusal(403, 'The inspector is off: give it `authorize`, a function that tells who may look.');
+    if (hosts !== undefined && !hosts.includes(hostOf(request)))
+      return refusal(421, 'This page is not known by the name in `Host`.');
     const verdict = await authorize(request);
     if (verdict instanceof Response) return verdict;
     if (verdict !== true) return refusal(403, 'not authorized');
@@ -86,7 +99,9 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
 
   /** Why the request of that ID waits. O(waiting). */
   function found(id: string): object {
-    const wait = flow.explain((request) => idOf(request as never) === id) ?? (/^\d{1,15}$/.test(id) ? flow.explain(Number(id)) : undefined);
+    const wait =
+      flow.explain((request) => idOf(request as never) === id) ??
+      (/^\d{1,15}$/.test(id) ? flow.explain(Number(id)) : undefined);
     if (wait === undefined) return { isWaiting: false };
     const { priority, waitedMs, text } = wait;
     return { isWaiting: true, priority, waitedMs: Math.round(waitedMs), why: text };
@@ -103,7 +118,8 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
         return respond(200, 'application/json', JSON.stringify(found(id)));
       case 'events':
         if (isHead) return respond(200, 'text/event-stream', null);
-        if (broadcast.size >= maxWatchers) return refusal(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
+        if (broadcast.size >= maxWatchers)
+          return refusal(503, `${maxWatchers} pages watch already`, { 'retry-after': '10' });
         return respond(200, 'text/event-stream', broadcast.watch(), { 'x-accel-buffering': 'no' });
       default:
         return refusal(404, 'views are: none for the page, events, json, find');
@@ -127,7 +143,9 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
 /** Without the port; empty when there is none. */
 function hostOf({ headers, url }: InspectorRequest): string {
   const authority: unknown = Reflect.get(headers, ':authority');
-  const named = headerText(headers, 'host') ?? (typeof authority === 'string' ? authority : URL.canParse(url) ? new URL(url).host : '');
+  const named =
+    headerText(headers, 'host') ??
+    (typeof authority === 'string' ? authority : URL.canParse(url) ? new URL(url).host : '');
   return named.replace(/:\d+$/, '').toLowerCase();
 }
 

@@ -1,4 +1,7 @@
-/** A login that every browser knows: the answer 401 makes it ask for name and password, which it then sends along, to the stream as well. */
+/**
+ * A login that every browser knows: the answer 401 makes it ask for name and password, which it then sends along, to
+ * the stream as well.
+ */
 import { headerText } from '../../base/headers/header-source.js';
 import { schemas } from '../../index.js';
 import type { InspectorRequest } from './options.js';
@@ -18,8 +21,8 @@ const optionsSchema = object({
 });
 
 /**
- * An `authorize` that asks for a password by HTTP's basic authentication; compared in constant time. Use it behind TLS, or on an address
- * that only operators reach.
+ * An `authorize` that asks for a password by HTTP's basic authentication; compared in constant time. Use it behind TLS,
+ * or on an address that only operators reach.
  * @throws FlowConfigError when there is no password
  *
  * @example
@@ -27,7 +30,10 @@ const optionsSchema = object({
  */
 export function basicLogin(options: BasicLoginOptions): (request: InspectorRequest) => Promise<boolean | Response> {
   const { password, realm } = parse(optionsSchema, options, 'basicLogin');
-  const challenge = { 'www-authenticate': `Basic realm="${realm.replace(/[^\w .-]/g, '')}", charset="UTF-8"`, 'cache-control': 'no-store' };
+  const challenge = {
+    'www-authenticate': `Basic realm="${realm.replace(/[^\w .-]/g, '')}", charset="UTF-8"`,
+    'cache-control': 'no-store',
+  };
   return async ({ headers }) => {
     const given = passwordIn(headerText(headers, 'authorization'));
     if (given !== undefined && (await isSame(given, password))) return true;

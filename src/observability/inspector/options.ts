@@ -35,20 +35,24 @@ export interface InspectorRequest {
 
 export interface InspectorOptions {
   /**
-   * Whether this request may look; or the answer to one that may not, such as a challenge to log in (`basicLogin`), or a redirection to a
-   * page that sets a session's cookie. Without it nobody may: every request is answered with 403.
+   * Whether this request may look; or the answer to one that may not, such as a challenge to log in (`basicLogin`), or
+   * a redirection to a page that sets a session's cookie. Without it nobody may: every request is answered with 403.
    */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
-   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Say them where `authorize` goes by
-   * the address, because a page of a stranger can give a name of its own to yours. @default any
+   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Say them where
+   * `authorize` goes by the address, because a page of a stranger can give a name of its own to yours. @default any
    */
   hosts?: readonly string[] | undefined;
   /**
-   * The name by which a waiting request can be searched for. @default its `id` or `requestId`, or the header `x-request-id` of its `req`
+   * The name by which a waiting request can be searched for. @default its `id` or `requestId`, or the header
+   * `x-request-id` of its `req`
    */
   idOf?: ((request: never) => string | undefined) | undefined;
-  /** Whether the last minutes are kept while nobody looks: a reading every 5 s, and two counts for each request. @default true */
+  /**
+   * Whether the last minutes are kept while nobody looks: a reading every 5 s, and two counts for each request.
+   * @default true
+   */
   history?: boolean | undefined;
   /** `hidden`: flows appear as `flow 1`, `flow 2`, … @default 'shown' */
   fairnessIds?: 'shown' | 'hidden' | undefined;
@@ -56,7 +60,10 @@ export interface InspectorOptions {
   intervalMs?: number | undefined;
   /** Pages that may watch at a time, from 1 up; the next one is answered with 503. @default 16 */
   maxWatchers?: number | undefined;
-  /** Of each, how much a frame shows; the rest is counted. @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 12 standings, 64 endpoints */
+  /**
+   * Of each, how much a frame shows; the rest is counted.
+   * @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 12 standings, 64 endpoints
+   */
   bounds?: OverviewBounds | undefined;
   /**
    * Tells the part of shared limits that this replica holds, asked for each frame: `() => ({ leases: shared.status,
@@ -94,8 +101,13 @@ function usualId(request: unknown): string | undefined {
 const upTo = (to: number) => optional(integer({ from: 0, to }));
 
 const optionsSchema = object({
-  authorize: optional(callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look')),
-  idOf: optional(callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'), usualId),
+  authorize: optional(
+    callable<NonNullable<InspectorOptions['authorize']>>('a function that tells whether a request may look'),
+  ),
+  idOf: optional(
+    callable<NonNullable<InspectorOptions['idOf']>>('a function that answers the name of a request'),
+    usualId,
+  ),
   hosts: optional(list(text())),
   history: optional(flag(), true),
   fairnessIds: optional(oneOf('shown', 'hidden'), 'shown'),
@@ -120,5 +132,11 @@ const optionsSchema = object({
 /** @throws FlowConfigError that lists every problem */
 export function resolveInspectorOptions(options: InspectorOptions): ResolvedInspectorOptions {
   const { fairnessIds, ...others } = parse(optionsSchema, options, 'inspector');
-  return { ...others, authorize: others.authorize, hosts: others.hosts, shared: others.shared, hidesFairnessIds: fairnessIds === 'hidden' };
+  return {
+    ...others,
+    authorize: others.authorize,
+    hosts: others.hosts,
+    shared: others.shared,
+    hidesFairnessIds: fairnessIds === 'hidden',
+  };
 }

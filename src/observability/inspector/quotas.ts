@@ -1,4 +1,7 @@
-/** The table of quotas, and the sessions that a detector limits. Of too many quotas those with the longest waits are shown, first. */
+/**
+ * The table of quotas, and the sessions that a detector limits. Of too many quotas those with the longest waits are
+ * shown, first.
+ */
 import type { ControllerOverview, QuotaFigure, SessionFigures } from '../../index.js';
 import { shortened } from './shortened.js';
 
@@ -43,7 +46,19 @@ function shareOf({ used, reserved, limit }: QuotaFigure): number {
 }
 
 /** A group has the name of an endpoint, or of a model that a client made up. */
-function toRow({ group, unit, limit, perMs, used, reserved, resetsInMs, waitMs, restsForMs, isLearnt, isShared }: QuotaFigure): FrameQuota {
+function toRow({
+  group,
+  unit,
+  limit,
+  perMs,
+  used,
+  reserved,
+  resetsInMs,
+  waitMs,
+  restsForMs,
+  isLearnt,
+  isShared,
+}: QuotaFigure): FrameQuota {
   return {
     group: shortened(group),
     unit,

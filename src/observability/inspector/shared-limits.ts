@@ -34,10 +34,15 @@ export interface InspectedEngine {
 export interface InspectedShares {
   readonly leases: readonly InspectedLease[];
   /** The quotas that are bought ahead: `sharedQuotas`. */
-  readonly quotas?: { readonly status: readonly { readonly isLocal: boolean }[]; readonly engine: InspectedEngine } | undefined;
+  readonly quotas?:
+    | { readonly status: readonly { readonly isLocal: boolean }[]; readonly engine: InspectedEngine }
+    | undefined;
 }
 
-/** `expired`: no answer for a whole lease, and the fallback is in force. `learning`: the engine is empty, and nobody's share grows. */
+/**
+ * `expired`: no answer for a whole lease, and the fallback is in force. `learning`: the engine is empty, and nobody's
+ * share grows.
+ */
 export type LeaseState = 'held' | 'learning' | 'expired' | 'none yet';
 
 export interface FrameLease {
@@ -94,7 +99,9 @@ function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
   const engine = first?.engine ?? quotas?.engine;
   if (engine === undefined) return null;
   const ranked =
-    leases.length <= mostRows ? leases : [...leases].sort((a, b) => b.overAdmission - a.overAdmission || shareOf(b) - shareOf(a));
+    leases.length <= mostRows
+      ? leases
+      : [...leases].sort((a, b) => b.overAdmission - a.overAdmission || shareOf(b) - shareOf(a));
   const rows = ranked.slice(0, mostRows).map(toRow);
   const engines = [first?.engine, quotas?.engine].filter((each) => each !== undefined);
   const sum = (figure: 'calls' | 'misses'): number => engines.reduce((total, each) => total + each[figure], 0);
@@ -105,7 +112,10 @@ function tableOf({ leases, quotas }: InspectedShares): FrameShared | null {
     replicas: first?.replicas ?? null,
     overAdmission: leases.reduce((total, { overAdmission }) => total + overAdmission, 0),
     epochChanges: first?.epochChanges ?? 0,
-    quotas: quotas === undefined ? null : { drawn: quotas.status.length, local: quotas.status.filter(({ isLocal }) => isLocal).length },
+    quotas:
+      quotas === undefined
+        ? null
+        : { drawn: quotas.status.length, local: quotas.status.filter(({ isLocal }) => isLocal).length },
     engine: {
       latencyMs: engine.latencyMs === undefined ? null : Number(engine.latencyMs.toFixed(2)),
       calls: sum('calls'),

@@ -1,8 +1,8 @@
 /**
  * The table of tenants: who has how much, who gets how much of what is owed, and who starves.
  *
- * A flow starves when its oldest request has waited for `starvesAfterMs`, and it got nothing lately while others were served, or in the
- * last minute less than half of its share of its band.
+ * A flow starves when its oldest request has waited for `starvesAfterMs`, and it got nothing lately while others were
+ * served, or in the last minute less than half of its share of its band.
  */
 import type { ControllerOverview } from '../../index.js';
 import type { FlowHistory } from './flow-history.js';
@@ -14,7 +14,10 @@ export interface FrameTenant {
   readonly waiting: number;
   readonly servedPerSecond: number;
   readonly refusedPerSecond: number;
-  /** Of its band, 0 … 1: by the cost that the fairness policy goes by, or by requests; null where nothing of the band was served lately. */
+  /**
+   * Of its band, 0 … 1: by the cost that the fairness policy goes by, or by requests; null where nothing of the band
+   * was served lately.
+   */
   readonly receivedShare: number | null;
   readonly owedShare: number | null;
   /** Null: nothing waits, or no request of it was looked at. */
@@ -69,7 +72,10 @@ export function tenantTable(
     };
   });
   return rows.sort(
-    (a, b) => Number(b.isStarving) - Number(a.isStarving) || (b.oldestWaitMs ?? -1) - (a.oldestWaitMs ?? -1) || b.running - a.running,
+    (a, b) =>
+      Number(b.isStarving) - Number(a.isStarving) ||
+      (b.oldestWaitMs ?? -1) - (a.oldestWaitMs ?? -1) ||
+      b.running - a.running,
   );
 }
 
@@ -83,14 +89,19 @@ function orNull(limit: number): number | null {
   return limit === Number.POSITIVE_INFINITY ? null : limit;
 }
 
-/** By the policy's own account where it keeps one; otherwise by requests and weights. Flows that are not listed count with weight 1. */
+/**
+ * By the policy's own account where it keeps one; otherwise by requests and weights. Flows that are not listed count
+ * with weight 1.
+ */
 function sharesOf(
   { fairnessId, priority, weight }: Standing,
   standings: readonly Standing[],
   bands: ControllerOverview['bands'],
   history: FlowHistory | undefined,
 ): { readonly received: number; readonly owed: number } | undefined {
-  const kept = bands.find((band) => band.priority === priority)?.service?.tenants.find((tenant) => tenant.fairnessId === fairnessId);
+  const kept = bands
+    .find((band) => band.priority === priority)
+    ?.service?.tenants.find((tenant) => tenant.fairnessId === fairnessId);
   if (kept !== undefined) return { received: kept.receivedShare, owed: kept.owedShare };
   const served = history?.servedInBand(priority) ?? 0;
   if (history === undefined || served === 0) return undefined;

@@ -1,7 +1,8 @@
 /**
  * Quotas as exporters tell them: one for each group, unit and span, and not more than a scrape can bear.
  *
- * Invariant: no two have the same three, because series of the same labels are an error. Of several the one with the longest wait stands.
+ * Invariant: no two have the same three, because series of the same labels are an error. Of several the one with the
+ * longest wait stands.
  */
 import type { QuotaFigure } from '../../index.js';
 

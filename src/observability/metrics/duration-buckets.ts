@@ -4,4 +4,6 @@ export const queueDurationBuckets: readonly number[] = [
 ];
 
 /** Of what the controller itself takes. */
-export const cycleDurationBuckets: readonly number[] = [0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1];
+export const cycleDurationBuckets: readonly number[] = [
+  0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1,
+];

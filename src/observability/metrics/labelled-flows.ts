@@ -6,10 +6,14 @@ export type BandFigures = ControllerFigures['bands'][number];
 export type WaitingFigures = NonNullable<ReturnType<BandFigures['waitingOf']>>;
 
 /**
- * Tells each label of which something waits, and the rest in one sum as `other`. Fairness IDs that wait get a label while there are labels
- * left. O(labels), however many flows wait.
+ * Tells each label of which something waits, and the rest in one sum as `other`. Fairness IDs that wait get a label
+ * while there are labels left. O(labels), however many flows wait.
  */
-export function eachLabelledFlow(band: BandFigures, labels: BoundedLabel, tell: (label: string, figures: WaitingFigures) => void): void {
+export function eachLabelledFlow(
+  band: BandFigures,
+  labels: BoundedLabel,
+  tell: (label: string, figures: WaitingFigures) => void,
+): void {
   if (band.waiting === 0) return;
   if (!labels.isFull) admitWaiting(band, labels);
   let { waiting, waitingBytes } = band;
@@ -24,7 +28,9 @@ export function eachLabelledFlow(band: BandFigures, labels: BoundedLabel, tell: 
   tell(otherLabel, { waiting, waitingBytes });
 }
 
-/** Ends when the labels are used up, so it looks at no more flows than there are labels, and the few that never get one. */
+/**
+ * Ends when the labels are used up, so it looks at no more flows than there are labels, and the few that never get one.
+ */
 function admitWaiting(band: BandFigures, labels: BoundedLabel): void {
   for (const fairnessId of band.waitingIds()) {
     labels.of(fairnessId);

@@ -1,6 +1,6 @@
 /**
- * Cost of the requests that ended, by band and fairness ID, as counters that never fall: a band forgets tenants that are silent for minutes,
- * and what they had received stays counted here, under their label.
+ * Cost of the requests that ended, by band and fairness ID, as counters that never fall: a band forgets tenants that
+ * are silent for minutes, and what they had received stays counted here, under their label.
  *
  * Invariant: at most as many totals as there are bands and labels; they end with their band.
  */
@@ -47,7 +47,9 @@ export class ServiceTotals {
       known.seen = seen;
     }
     this.bands = bands;
-    return [...bands].flatMap(([priority, { totals }]) => Array.from(totals, ([label, value]) => ({ priority, label, value })));
+    return [...bands].flatMap(([priority, { totals }]) =>
+      Array.from(totals, ([label, value]) => ({ priority, label, value })),
+    );
   }
 
   private labelOf(fairnessId: string): string {

@@ -1,4 +1,7 @@
-/** Every instrument and attribute, by name. Source: OpenTelemetry semantic conventions 1.44, general naming. docs/metrics.md is held against it. */
+/**
+ * Every instrument and attribute, by name. Source: OpenTelemetry semantic conventions 1.44, general naming.
+ * docs/metrics.md is held against it.
+ */
 import type { MetricOptions } from '@opentelemetry/api';
 import { queueDurationBuckets } from '../metrics/duration-buckets.js';
 
@@ -83,13 +86,15 @@ export const serviceCost: Instrument = {
 
 export const counterLag: Instrument = {
   name: 'flow_control.fairness.counter_lag',
-  description: 'Cost that a fairness ID which waits has received beyond those that go next, under policies that share by cost.',
+  description:
+    'Cost that a fairness ID which waits has received beyond those that go next, under policies that share by cost.',
   unit: '1',
 };
 
 export const bandFairnessIndex: Instrument = {
   name: 'flow_control.fairness.band_index',
-  description: "Jain's index of received over owed cost of the last five minutes, under policies that share by cost; 1 is fair.",
+  description:
+    "Jain's index of received over owed cost of the last five minutes, under policies that share by cost; 1 is fair.",
   unit: '1',
 };
 
@@ -131,7 +136,8 @@ export const quotaRefusals: Instrument = {
 
 export const quotaUnreported: Instrument = {
   name: 'flow_control.quota.unreported',
-  description: 'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
+  description:
+    'Requests under a quota that ended without a report of what they consumed, so that their estimates stand.',
   unit: '{request}',
 };
 
@@ -185,7 +191,8 @@ export const pluginErrors: Instrument = {
 
 export const shadow: Instrument = {
   name: 'flow_control.shadow',
-  description: '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
+  description:
+    '1 in shadow mode: nothing is held or dropped, and every other metric is what would have been. Absent otherwise.',
   unit: '1',
 };
 

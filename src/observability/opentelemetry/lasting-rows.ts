@@ -1,4 +1,7 @@
-/** Rows that were told once are told for ever, as 0 when they are gone: SDKs repeat the last value of what is no longer observed. */
+/**
+ * Rows that were told once are told for ever, as 0 when they are gone: SDKs repeat the last value of what is no longer
+ * observed.
+ */
 import type { Attributes } from '@opentelemetry/api';
 
 export type Figure = readonly [value: number, of: Attributes];

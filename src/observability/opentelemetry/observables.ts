@@ -46,14 +46,19 @@ function queue(figureOf: (of: WaitingFigures) => number): Read {
     bands.flatMap((band): Figure[] => {
       if (fairnessIds === undefined) return [[figureOf(band), bandAttributes(band.priority)]];
       const rows: Figure[] = [];
-      eachLabelledFlow(band, fairnessIds, (label, of) => rows.push([figureOf(of), flowAttributes(label, band.priority)]));
+      eachLabelledFlow(band, fairnessIds, (label, of) =>
+        rows.push([figureOf(of), flowAttributes(label, band.priority)]),
+      );
       return rows;
     });
 }
 
 /** Requests and bytes of one scope, where they are limited. */
 function shares({ waiting, waitingBytes }: WaitingFigures, limits: BandFigures['limits'], of: Attributes): Figure[] {
-  const both = { requests: utilization(waiting, limits.maxRequests), bytes: utilization(waitingBytes, limits.maxBytes) };
+  const both = {
+    requests: utilization(waiting, limits.maxRequests),
+    bytes: utilization(waitingBytes, limits.maxBytes),
+  };
   return Object.entries(both).flatMap(([resource, share]): Figure[] =>
     share === undefined ? [] : [[share, { ...of, [attributes.resource]: resource }]],
   );
@@ -65,7 +70,13 @@ function quota(figureOf: (quota: QuotaFigure) => number): Read {
     distinctQuotas(quotas?.quotas ?? []).map((each): Figure => {
       const { quotaGroup, quotaUnit, quotaPer, quotaLearnt } = attributes;
       const { group, unit, perMs, isLearnt } = each;
-      const of = { ...constant, [quotaGroup]: group, [quotaUnit]: unit, [quotaPer]: perMs / 1_000, [quotaLearnt]: isLearnt };
+      const of = {
+        ...constant,
+        [quotaGroup]: group,
+        [quotaUnit]: unit,
+        [quotaPer]: perMs / 1_000,
+        [quotaLearnt]: isLearnt,
+      };
       return [figureOf(each), of];
     });
 }
@@ -99,7 +110,9 @@ export const observables: readonly ObservableFigure[] = [
   rows(gauge, instruments.capacityUtilization, ({ bands }, { bandAttributes }) =>
     bands.flatMap((band) => shares(band, band.limits, bandAttributes(band.priority))),
   ),
-  single(gauge, instruments.globalCapacityUtilization, ({ stats, limits }, { constant }) => shares(stats, limits, constant)),
+  single(gauge, instruments.globalCapacityUtilization, ({ stats, limits }, { constant }) =>
+    shares(stats, limits, constant),
+  ),
   single(
     gauge,
     instruments.saturation,
@@ -197,7 +210,9 @@ export const observables: readonly ObservableFigure[] = [
     count(({ sessions }) => sessions?.expired),
   ),
   rows(upDownCounter, instruments.cappedRequests, ({ bands }, { bandAttributes }) =>
-    bands.flatMap(({ priority, waitingAtCap }): Figure[] => (waitingAtCap === undefined ? [] : [[waitingAtCap, bandAttributes(priority)]])),
+    bands.flatMap(({ priority, waitingAtCap }): Figure[] =>
+      waitingAtCap === undefined ? [] : [[waitingAtCap, bandAttributes(priority)]],
+    ),
   ),
   single(
     counter,
@@ -246,7 +261,10 @@ export const observables: readonly ObservableFigure[] = [
   ),
   single(counter, instruments.shadowDropped, ({ stats }, { constant }) =>
     (stats.shadow?.wouldHaveBeenDropped ?? []).map(
-      ({ outcome, reason, requests }): Figure => [requests, { ...constant, [attributes.outcome]: outcome, [attributes.errorType]: reason }],
+      ({ outcome, reason, requests }): Figure => [
+        requests,
+        { ...constant, [attributes.outcome]: outcome, [attributes.errorType]: reason },
+      ],
     ),
   ),
   single(

@@ -1,5 +1,14 @@
-/** A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges read from the controller when they are collected. */
-import { type Attributes, type BatchObservableResult, type Meter, type MeterProvider, metrics } from '@opentelemetry/api';
+/**
+ * A controller's metrics for OpenTelemetry: durations and counts as they happen, gauges read from the controller when
+ * they are collected.
+ */
+import {
+  type Attributes,
+  type BatchObservableResult,
+  type Meter,
+  type MeterProvider,
+  metrics,
+} from '@opentelemetry/api';
 import { BoundedLabel, otherLabel } from '../../base/bounded-label.js';
 import { type Drop, type FlowRequest, schemas } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
@@ -19,9 +28,15 @@ export interface OpenTelemetryMetricsOptions {
   meter?: Meter | undefined;
   /** @default the global one */
   meterProvider?: MeterProvider | undefined;
-  /** Value of the attribute `flow_control.pool`; tells controllers apart that share a meter. @default no such attribute */
+  /**
+   * Value of the attribute `flow_control.pool`; tells controllers apart that share a meter.
+   * @default no such attribute
+   */
   pool?: string | undefined;
-  /** Whether metrics have the attribute `flow_control.fairness_id`: many series, and names of tenants. @default false */
+  /**
+   * Whether metrics have the attribute `flow_control.fairness_id`: many series, and names of tenants.
+   * @default false
+   */
   fairnessIdAttribute?: boolean | undefined;
   /** Fairness IDs kept apart, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
   maxFairnessIds?: number | undefined;
@@ -42,7 +57,10 @@ const optionsSchema = object({
  * @example
  * const metrics = openTelemetryMetrics(flow, { meterProvider });
  */
-export function openTelemetryMetrics<R extends FlowRequest>(flow: ObservedFlow<R>, options: OpenTelemetryMetricsOptions = {}): Observation {
+export function openTelemetryMetrics<R extends FlowRequest>(
+  flow: ObservedFlow<R>,
+  options: OpenTelemetryMetricsOptions = {},
+): Observation {
   parse(optionsSchema, options, 'openTelemetryMetrics');
   const { pool, fairnessIdAttribute = false, maxFairnessIds = 1000, meterProvider = metrics } = options;
   const { meter = meterProvider.getMeter('headgate') } = options;
@@ -87,7 +105,9 @@ export function openTelemetryMetrics<R extends FlowRequest>(flow: ObservedFlow<R
   meter.addBatchObservableCallback(observe, observed);
   const listeners = [
     flow.on('dispatched', ({ item, queuedMs }) => settled(item.fairnessId, item.priority, 'Dispatched', queuedMs)),
-    flow.on('dropped', ({ outcome }) => settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, outcome)),
+    flow.on('dropped', ({ outcome }) =>
+      settled(outcome.fairnessId, outcome.priority, outcome.type, outcome.queuedMs, outcome),
+    ),
   ];
   return {
     stop() {

@@ -15,8 +15,9 @@ export interface TraceFlowControlOptions<R extends FlowRequest = FlowRequest> {
   /** Makes the spans. */
   tracer: Tracer;
   /**
-   * The context whose span is the parent. The active one is the caller's, except for a request that was handed in from inside a plugin or a
-   * listener of the controller, which is queued when the operation in progress has ended. @default the active context
+   * The context whose span is the parent. The active one is the caller's, except for a request that was handed in from
+   * inside a plugin or a listener of the controller, which is queued when the operation in progress has ended. @default
+   * the active context
    */
   contextOf?: ((request: R) => Context) | undefined;
   /** Whether spans have the attribute `flow_control.fairness_id`. @default false */
@@ -30,14 +31,17 @@ const optionsSchema = object({
 } satisfies Record<keyof TraceFlowControlOptions, unknown>);
 
 /**
- * Makes a span for every request that waits, from now on; one that is dispatched or rejected at once has none. `stop` ends the spans of
- * those that still wait.
+ * Makes a span for every request that waits, from now on; one that is dispatched or rejected at once has none. `stop`
+ * ends the spans of those that still wait.
  * @throws FlowConfigError that lists every problem
  *
  * @example
  * traceFlowControl(flow, { tracer: trace.getTracer('gateway') });
  */
-export function traceFlowControl<R extends FlowRequest>(flow: ObservedFlow<R>, options: TraceFlowControlOptions<R>): Observation {
+export function traceFlowControl<R extends FlowRequest>(
+  flow: ObservedFlow<R>,
+  options: TraceFlowControlOptions<R>,
+): Observation {
   parse(optionsSchema, options, 'traceFlowControl');
   const { tracer, contextOf = () => context.active(), fairnessIdAttribute = false } = options;
   const spans = new Map<ItemView, Span>();
@@ -54,7 +58,10 @@ export function traceFlowControl<R extends FlowRequest>(flow: ObservedFlow<R>, o
         [attributes.queuePosition]: waitingInBand,
         ...(fairnessIdAttribute && { [attributes.fairnessId]: fairnessId }),
       };
-      spans.set(item, tracer.startSpan(waitSpan, { kind: SpanKind.INTERNAL, attributes: described }, contextOf(request)));
+      spans.set(
+        item,
+        tracer.startSpan(waitSpan, { kind: SpanKind.INTERNAL, attributes: described }, contextOf(request)),
+      );
     }),
     flow.on('dispatched', ({ item }) => {
       take(item)?.setAttribute(attributes.outcome, 'Dispatched').end();

@@ -1,4 +1,7 @@
-/** One series of a histogram. prom-client's own validates and hashes its labels at every observation; this one costs an increment. */
+/**
+ * One series of a histogram. prom-client's own validates and hashes its labels at every observation; this one costs an
+ * increment.
+ */
 import type { Labels, Sample } from './scraped-metric.js';
 
 /** The label `le` of each bound and of +Inf, made once for each list of bounds. */

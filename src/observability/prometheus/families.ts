@@ -1,4 +1,7 @@
-/** Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is held against it. */
+/**
+ * Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is
+ * held against it.
+ */
 import type { QuotaFigure } from '../../index.js';
 import { distinctQuotas } from '../metrics/distinct-quotas.js';
 import { utilization } from '../metrics/utilization.js';
@@ -40,7 +43,10 @@ function stageSaturation({ detectors, pool }: FlowReadings): Sample[] {
   return Array.from(fullest, ([stage, value]) => ({ labels: { stage, ...pool }, value }));
 }
 
-/** One sample for every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and one for the day. */
+/**
+ * One sample for every quota of every group. `per` is its span in seconds: a group may have a limit for the minute and
+ * one for the day.
+ */
 function quotas({ figures, pool }: FlowReadings, read: (quota: QuotaFigure) => number): Sample[] {
   return distinctQuotas(figures.quotas?.quotas ?? []).map((quota) => {
     const { group, unit, perMs } = quota;
@@ -49,8 +55,14 @@ function quotas({ figures, pool }: FlowReadings, read: (quota: QuotaFigure) => n
 }
 
 /** The part of its limit that each band uses, where it has one. */
-function ofBands({ figures, pool }: FlowReadings, used: 'waiting' | 'waitingBytes', max: 'maxRequests' | 'maxBytes'): Sample[] {
-  return figures.bands.flatMap((band) => one({ priority: String(band.priority), ...pool }, utilization(band[used], band.limits[max])));
+function ofBands(
+  { figures, pool }: FlowReadings,
+  used: 'waiting' | 'waitingBytes',
+  max: 'maxRequests' | 'maxBytes',
+): Sample[] {
+  return figures.bands.flatMap((band) =>
+    one({ priority: String(band.priority), ...pool }, utilization(band[used], band.limits[max])),
+  );
 }
 
 export const families: readonly Family<FlowReadings>[] = [
@@ -118,7 +130,8 @@ export const families: readonly Family<FlowReadings>[] = [
     labels: ['outcome', 'priority', 'inference_pool'],
     *samples({ tally, pool }) {
       for (const { label: priority, outcomes } of tally.outcomes()) {
-        for (const [outcome, value] of Object.entries(outcomes)) yield { labels: { outcome, priority, ...pool }, value };
+        for (const [outcome, value] of Object.entries(outcomes))
+          yield { labels: { outcome, priority, ...pool }, value };
       }
     },
     reset: ({ tally }) => tally.resetOutcomes(),

@@ -1,9 +1,10 @@
 /**
- * Counts what events tell, by priority, flow and outcome, and keeps the rows of what waits. O(1) for each event: for most of them one map
- * lookup and two increments.
+ * Counts what events tell, by priority, flow and outcome, and keeps the rows of what waits. O(1) for each event: for
+ * most of them one map lookup and two increments.
  *
- * Invariant: at most 100 priorities beside the configured ones, and in each as many flows as the guard admits; at most `maxSeries` series
- * of each histogram and as many rows, whichever flows, models and outcomes they are for; the rest is `other`.
+ * Invariant: at most 100 priorities beside the configured ones, and in each as many flows as the guard admits; at most
+ * `maxSeries` series of each histogram and as many rows, whichever flows, models and outcomes they are for; the rest is
+ * `other`.
  */
 
 import { type BoundedLabel, otherLabel } from '../../base/bounded-label.js';
@@ -150,7 +151,8 @@ export class FlowCounters {
   }
 
   *enqueueDurations(): Iterable<DurationHistogram> {
-    for (const { flows } of this.allCells()) for (const { enqueueDurations } of flows.values()) yield* enqueueDurations.values();
+    for (const { flows } of this.allCells())
+      for (const { enqueueDurations } of flows.values()) yield* enqueueDurations.values();
   }
 
   /** Waiting requests of every flow that was heard of, by models. */
@@ -216,7 +218,13 @@ export class FlowCounters {
   }
 
   /** The series of its own, or when there are too many the one that is shared. */
-  private seriesFor(cell: PriorityCell, flow: FlowCell, key: string, outcome: OutcomeType, models: Models): DurationHistogram {
+  private seriesFor(
+    cell: PriorityCell,
+    flow: FlowCell,
+    key: string,
+    outcome: OutcomeType,
+    models: Models,
+  ): DurationHistogram {
     if (this.series < this.maxSeries) return this.newSeries(flow, key, outcome, models);
     const shared = models === noModels ? noModels : otherModels;
     const sharedKey = models === noModels ? outcome : `${outcome} ${shared.key}`;
@@ -262,7 +270,13 @@ export class FlowCounters {
 
   private newRow(flow: FlowCell, { key, model, target }: Models): QueueRow {
     const fairness = this.fairnessIds === undefined ? {} : { fairness_id: flow.fairnessId };
-    const labels = { ...fairness, priority: flow.priority, ...this.constant, model_name: model, target_model_name: target };
+    const labels = {
+      ...fairness,
+      priority: flow.priority,
+      ...this.constant,
+      model_name: model,
+      target_model_name: target,
+    };
     const row = { labels, requests: 0, bytes: 0 };
     flow.rows.set(key, row);
     this.rowCount++;

@@ -1,7 +1,8 @@
 /**
  * One controller as a scrape sees it: its tally of events, and its counters, read once for all metrics of a scrape.
  *
- * Invariant: gauges are what the controller says of itself, so that they cannot drift; a scrape looks at series, and never at what waits.
+ * Invariant: gauges are what the controller says of itself, so that they cannot drift; a scrape looks at series, and
+ * never at what waits.
  */
 
 import { BoundedLabel } from '../../base/bounded-label.js';
@@ -51,7 +52,10 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   readonly victims: Victims;
   private readonly flow: ObservedFlow<R>;
   private readonly models: ModelLabels<R>;
-  /** The rows that waiting requests are counted in, where models are named. Weak, because a Map would keep requests as `LinkedList` says. */
+  /**
+   * The rows that waiting requests are counted in, where models are named. Weak, because a Map would keep requests as
+   * `LinkedList` says.
+   */
   private readonly rowsOfItems = new WeakMap<ItemView, QueueRow>();
   private readonly fairnessIds: BoundedLabel | undefined;
   private readonly listDetectors: () => readonly SaturationDetector[];
@@ -60,7 +64,14 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   private taken: ControllerFigures | undefined;
 
   constructor(flow: ObservedFlow<R>, options: Omit<PrometheusMetricsOptions<R>, 'register'>) {
-    const { inferencePool = '', fairnessIdLabel = true, maxFairnessIds = 1000, maxSeries = 1000, pinnedFairnessIds, dynamo } = options;
+    const {
+      inferencePool = '',
+      fairnessIdLabel = true,
+      maxFairnessIds = 1000,
+      maxSeries = 1000,
+      pinnedFairnessIds,
+      dynamo,
+    } = options;
     this.flow = flow;
     this.pool = { inference_pool: inferencePool };
     this.poolIfNamed = inferencePool === '' ? {} : this.pool;
@@ -77,14 +88,17 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       maxSeries,
     });
     this.models = new ModelLabels<R>(options.modelName, options.targetModelName);
-    const rejections = dynamo === undefined ? undefined : new ModelRejections<R>(this.models, dynamo.endpoint, this.poolIfNamed);
+    const rejections =
+      dynamo === undefined ? undefined : new ModelRejections<R>(this.models, dynamo.endpoint, this.poolIfNamed);
     this.modelRejections = rejections;
     this.victims = new Victims((listener) => flow.on('released', ({ lease }) => listener(lease)));
     this.stops = [
       () => this.victims.stop(),
       ...this.count(),
       ...(this.models.areNamed ? this.followModels() : []),
-      ...(rejections === undefined ? [] : [flow.on('dropped', ({ request, outcome }) => rejections.dropped(request as R, outcome))]),
+      ...(rejections === undefined
+        ? []
+        : [flow.on('dropped', ({ request, outcome }) => rejections.dropped(request as R, outcome))]),
     ];
   }
 
@@ -128,7 +142,8 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
       const rows: Sample[] = [];
       eachLabelledFlow(band, fairnessIds, (label) => {
         const value = band.leadOf(label);
-        if (value !== undefined) rows.push({ labels: { fairness_id: label, priority: String(band.priority), ...this.pool }, value });
+        if (value !== undefined)
+          rows.push({ labels: { fairness_id: label, priority: String(band.priority), ...this.pool }, value });
       });
       yield* rows;
     }
@@ -148,7 +163,11 @@ export class FlowMeter<R extends FlowRequest> implements FlowReadings {
   }
 
   private inFlightLabels(priority: number, fairnessId: string | undefined): Labels {
-    return { ...(fairnessId === undefined ? {} : { fairness_id: fairnessId }), priority: String(priority), ...this.pool };
+    return {
+      ...(fairnessId === undefined ? {} : { fairness_id: fairnessId }),
+      priority: String(priority),
+      ...this.pool,
+    };
   }
 
   /** Where models are named, the events keep the rows. */

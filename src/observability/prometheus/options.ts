@@ -9,13 +9,19 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   prefix?: string | undefined;
   /** Value of the label `inference_pool`; tells controllers apart that share a registry. @default '' */
   inferencePool?: string | undefined;
-  /** Whether series have the label `fairness_id`. Say false where fairness IDs are secrets, such as API keys. @default true */
+  /**
+   * Whether series have the label `fairness_id`. Say false where fairness IDs are secrets, such as API keys.
+   * @default true
+   */
   fairnessIdLabel?: boolean | undefined;
-  /** Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up. @default 1000 */
+  /**
+   * Fairness IDs with series of their own, the first that come; the rest is `other`. An integer from 1 up.
+   * @default 1000
+   */
   maxFairnessIds?: number | undefined;
   /**
-   * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 4 kB of a scrape. Later ones
-   * are counted as `other`. An integer from 1 up. @default 1000
+   * Series of each histogram, for all fairness IDs, priorities, models and outcomes together: a series takes 4 kB of a
+   * scrape. Later ones are counted as `other`. An integer from 1 up. @default 1000
    */
   maxSeries?: number | undefined;
   /** Fairness IDs that have series of their own whoever came before. @default [] */
@@ -25,11 +31,14 @@ export interface PrometheusMetricsOptions<R extends FlowRequest = FlowRequest> {
   /** Value of the label `target_model_name`: the model after rewriting. @default '' */
   targetModelName?: ((request: R) => string) | undefined;
   /**
-   * The controller's detectors, for what they alone can tell: endpoints without fresh figures, the saturation of stages. A function is
-   * asked at each scrape, for hosts that reconfigure. @default []
+   * The controller's detectors, for what they alone can tell: endpoints without fresh figures, the saturation of
+   * stages. A function is asked at each scrape, for hosts that reconfigure. @default []
    */
   detectors?: readonly SaturationDetector[] | (() => readonly SaturationDetector[]) | undefined;
-  /** Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API endpoint, such as `chat_completions`. @default undefined */
+  /**
+   * Adds `dynamo_frontend_model_rejection_total`; `endpoint` names the API endpoint, such as `chat_completions`.
+   * @default undefined
+   */
   dynamo?: { readonly endpoint?: ((request: R) => string) | undefined } | undefined;
 }
 
@@ -44,7 +53,12 @@ const texts = value(
 );
 
 const optionsSchema = object({
-  register: objectWith<MetricsRegister>('a Registry of prom-client', 'registerMetric', 'removeSingleMetric', 'getSingleMetric'),
+  register: objectWith<MetricsRegister>(
+    'a Registry of prom-client',
+    'registerMetric',
+    'removeSingleMetric',
+    'getSingleMetric',
+  ),
   prefix: optional(
     value(
       'letters, digits and underscores, no digit first',
@@ -61,7 +75,8 @@ const optionsSchema = object({
   detectors: optional(
     value(
       'a list of detectors, or a function that answers one',
-      (given): given is SaturationDetector[] | (() => SaturationDetector[]) => Array.isArray(given) || typeof given === 'function',
+      (given): given is SaturationDetector[] | (() => SaturationDetector[]) =>
+        Array.isArray(given) || typeof given === 'function',
     ),
   ),
   dynamo: optional(object({ endpoint: optional(aFunction) })),

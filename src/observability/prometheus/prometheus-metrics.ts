@@ -7,9 +7,9 @@ import { checkOptions, type PrometheusMetricsOptions } from './options.js';
 import { expose } from './scraped-metric.js';
 
 /**
- * Registers the metrics of llm-d's flow control for a controller. Counts begin now; gauges are read from the controller when somebody
- * scrapes. Costs O(1) for each request, and O(series) for each scrape, however much waits.
- * Source of names, labels and buckets: llm-d's flow control document; llm-d-router, its metrics.
+ * Registers the metrics of llm-d's flow control for a controller. Counts begin now; gauges are read from the controller
+ * when somebody scrapes. Costs O(1) for each request, and O(series) for each scrape, however much waits. Source of
+ * names, labels and buckets: llm-d's flow control document; llm-d-router, its metrics.
  * @throws FlowConfigError that lists every problem
  *
  * @example
@@ -17,7 +17,10 @@ import { expose } from './scraped-metric.js';
  * const metrics = prometheusMetrics(flow, { register, inferencePool: 'llama' });
  * app.get('/metrics', async (req, res) => res.type(register.contentType).send(await register.metrics()));
  */
-export function prometheusMetrics<R extends FlowRequest>(flow: ObservedFlow<R>, options: PrometheusMetricsOptions<R>): Observation {
+export function prometheusMetrics<R extends FlowRequest>(
+  flow: ObservedFlow<R>,
+  options: PrometheusMetricsOptions<R>,
+): Observation {
   checkOptions(options);
   const { register, prefix = 'inference_extension_', inferencePool = '', dynamo } = options;
   const meter = new FlowMeter(flow, options);

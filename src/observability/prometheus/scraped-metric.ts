@@ -1,6 +1,6 @@
 /**
- * A metric as a registry of prom-client wants it, read when somebody scrapes. A registry takes a name only once, so the controllers that
- * report to one registry share its metrics.
+ * A metric as a registry of prom-client wants it, read when somebody scrapes. A registry takes a name only once, so the
+ * controllers that report to one registry share its metrics.
  *
  * Invariant: registered while some controller reports it; no two controllers of one metric have the same pool.
  */
@@ -10,7 +10,9 @@ export type Labels = Readonly<Record<string, string>>;
 
 export interface Sample {
   readonly labels?: Labels;
-  /** Labels beside those, in an object that lives as long as its series: prom-client prints it once and keeps the text. */
+  /**
+   * Labels beside those, in an object that lives as long as its series: prom-client prints it once and keeps the text.
+   */
   readonly sharedLabels?: Labels;
   readonly value: number;
   /** Where it is not the metric's own: `…_bucket`, `…_sum`, `…_count`. */
@@ -23,7 +25,9 @@ export interface RegisteredMetric {
   reset(): void;
 }
 
-/** The part of prom-client's `Registry` that is used. Nothing is imported from prom-client, so any copy of it will do. */
+/**
+ * The part of prom-client's `Registry` that is used. Nothing is imported from prom-client, so any copy of it will do.
+ */
 export interface MetricsRegister {
   registerMetric(metric: RegisteredMetric): void;
   removeSingleMetric(name: string): void;
@@ -79,7 +83,10 @@ class ScrapedMetric<S> implements RegisteredMetric {
   }
 
   async get(): Promise<object> {
-    const values = this.samples().map(({ sharedLabels, labels, ...sample }) => ({ ...sample, labels: { ...sharedLabels, ...labels } }));
+    const values = this.samples().map(({ sharedLabels, labels, ...sample }) => ({
+      ...sample,
+      labels: { ...sharedLabels, ...labels },
+    }));
     return this.described(values);
   }
 
@@ -101,7 +108,8 @@ class ScrapedMetric<S> implements RegisteredMetric {
 
   private samples(): Sample[] {
     const samples: Sample[] = [];
-    for (const source of this.sources.values()) for (const sample of this.family.samples(source, this.name)) samples.push(sample);
+    for (const source of this.sources.values())
+      for (const sample of this.family.samples(source, this.name)) samples.push(sample);
     return samples;
   }
 
@@ -115,7 +123,13 @@ class ScrapedMetric<S> implements RegisteredMetric {
  * Registers the families under one prefix, or joins those that are registered. Returns the way to take them back.
  * @throws FlowConfigError when the pool is reported already, or a name belongs to somebody else
  */
-export function expose<S>(register: MetricsRegister, prefix: string, families: readonly Family<S>[], pool: string, source: S): () => void {
+export function expose<S>(
+  register: MetricsRegister,
+  prefix: string,
+  families: readonly Family<S>[],
+  pool: string,
+  source: S,
+): () => void {
   const metrics = families.map((family) => metricFor(register, `${prefix}${family.name}`, family));
   if (metrics.some(({ sources }) => sources.has(pool))) {
     throw refusal(

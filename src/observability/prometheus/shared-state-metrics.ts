@@ -48,7 +48,13 @@ export interface ObservedEngine {
 type Leases = () => readonly ObservedLease[];
 
 function gauge(name: string, help: string, read: (lease: ObservedLease) => number | undefined): Family<Leases> {
-  return { name: `shared_${name}`, type: 'gauge', help, labels: ['pool', 'endpoint'], samples: (leases) => perLease(leases, read) };
+  return {
+    name: `shared_${name}`,
+    type: 'gauge',
+    help,
+    labels: ['pool', 'endpoint'],
+    samples: (leases) => perLease(leases, read),
+  };
 }
 
 /** Counted for all leases of a pool together. */
@@ -90,14 +96,28 @@ const families: readonly Family<Leases>[] = [
     leaseAgeMs < Number.POSITIVE_INFINITY ? leaseAgeMs / 1_000 : undefined,
   ),
   gauge('lease_expired', '1 while the fallback is in force.', ({ isExpired }) => Number(isExpired)),
-  gauge('over_admission', 'In flight above the safe share while the lease is over.', ({ overAdmission }) => overAdmission),
+  gauge(
+    'over_admission',
+    'In flight above the safe share while the lease is over.',
+    ({ overAdmission }) => overAdmission,
+  ),
   perPool('engine_latency_seconds', 'gauge', 'Time of the last call of the engine.', ({ engine: { latencyMs } }) =>
     latencyMs === undefined ? undefined : latencyMs / 1_000,
   ),
   perPool('engine_breaker_open', 'gauge', '1 while calls are held back.', ({ engine }) => Number(engine.isBreakerOpen)),
   perPool('engine_calls_total', 'counter', 'Calls of the engine.', ({ engine }) => engine.calls),
-  perPool('engine_misses_total', 'counter', 'Calls of the engine that did not do their work.', ({ engine }) => engine.misses),
-  perPool('engine_epoch_changes_total', 'counter', 'Times that the engine had lost what it knew.', ({ epochChanges }) => epochChanges),
+  perPool(
+    'engine_misses_total',
+    'counter',
+    'Calls of the engine that did not do their work.',
+    ({ engine }) => engine.misses,
+  ),
+  perPool(
+    'engine_epoch_changes_total',
+    'counter',
+    'Times that the engine had lost what it knew.',
+    ({ epochChanges }) => epochChanges,
+  ),
 ];
 
 type Quotas = () => ObservedQuotas;
@@ -108,11 +128,17 @@ function ofQuota(name: string, help: string, read: (quota: ObservedQuota) => num
     type: 'gauge',
     help,
     labels: ['name', 'quota'],
-    samples: (quotas) => quotas().status.map((quota) => ({ labels: { name: quotas().name, quota: quota.key }, value: read(quota) })),
+    samples: (quotas) =>
+      quotas().status.map((quota) => ({ labels: { name: quotas().name, quota: quota.key }, value: read(quota) })),
   };
 }
 
-function ofQuotaEngine(name: string, type: 'gauge' | 'counter', help: string, read: (engine: ObservedEngine) => number): Family<Quotas> {
+function ofQuotaEngine(
+  name: string,
+  type: 'gauge' | 'counter',
+  help: string,
+  read: (engine: ObservedEngine) => number,
+): Family<Quotas> {
   return {
     name: `shared_quota_engine_${name}`,
     type,
@@ -126,7 +152,9 @@ const quotaFamilies: readonly Family<Quotas>[] = [
   ofQuota('limit', 'Units in its span, of all replicas together.', ({ limit }) => limit),
   ofQuota('used', 'Units that all replicas have used, as far as this one knows.', ({ used }) => used),
   ofQuota('balance', 'Units that this replica has bought ahead and not used.', ({ balance }) => balance),
-  ofQuota('local', '1 while this replica uses its own part, because the engine is away.', ({ isLocal }) => Number(isLocal)),
+  ofQuota('local', '1 while this replica uses its own part, because the engine is away.', ({ isLocal }) =>
+    Number(isLocal),
+  ),
   ofQuotaEngine('breaker_open', 'gauge', '1 while calls are held back.', ({ isBreakerOpen }) => Number(isBreakerOpen)),
   ofQuotaEngine('calls_total', 'counter', 'Calls of the engine.', ({ calls }) => calls),
   ofQuotaEngine('misses_total', 'counter', 'Calls of the engine that did not do their work.', ({ misses }) => misses),
@@ -142,8 +170,8 @@ export interface SharedStateMetricsOptions {
 }
 
 /**
- * Registers what a replica holds of shared limits: share, lease age, over-admission, and the state of the engine. Read when somebody
- * scrapes; requests cost nothing.
+ * Registers what a replica holds of shared limits: share, lease age, over-admission, and the state of the engine. Read
+ * when somebody scrapes; requests cost nothing.
  * @throws FlowConfigError when the registry has them already
  * @example
  * sharedStateMetrics(() => shared.status, { register });
@@ -154,7 +182,8 @@ export function sharedStateMetrics(leases: Leases, options: SharedStateMetricsOp
 }
 
 /**
- * Registers what a replica has of quotas that it shares: what all have used, what it has bought ahead, and the state of the engine.
+ * Registers what a replica has of quotas that it shares: what all have used, what it has bought ahead, and the state of
+ * the engine.
  * @throws FlowConfigError when the registry has them already
  * @example
  * sharedQuotaMetrics(() => quotas, { register });

@@ -1,5 +1,13 @@
 /** The options of shared budgets, and their checks. */
-import { type AdmissionKey, type Clock, type Duration, realClock, type Schema, schemas, type Usage } from '../../index.js';
+import {
+  type AdmissionKey,
+  type Clock,
+  type Duration,
+  realClock,
+  type Schema,
+  schemas,
+  type Usage,
+} from '../../index.js';
 import { keyName } from '../leases/lease-options.js';
 
 /** The cost of a request: an estimate at admission, without usage, and the actual cost at its end. */
@@ -31,7 +39,8 @@ export interface SharedBudgetsOptions<R = unknown> {
   /** Whether keys hold a hash of who pays, and not the name. @default false */
   readonly hashKeys?: boolean | undefined;
   /**
-   * While the engine is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`; `closed`. @default 'share'
+   * While the engine is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
+   * `closed`. @default 'share'
    */
   readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;
   /** Replicas, for the share and for the size of chunks; a function is asked each time. @default 2 */
@@ -69,14 +78,28 @@ export interface BudgetSettings {
   readonly random: () => number;
 }
 
-const { aboveZero, callable, clock, element, flag, list, object, oneOf, optional, positiveDuration, positiveInteger, randomSource } =
-  schemas;
+const {
+  aboveZero,
+  callable,
+  clock,
+  element,
+  flag,
+  list,
+  object,
+  oneOf,
+  optional,
+  positiveDuration,
+  positiveInteger,
+  randomSource,
+} = schemas;
 
 const perRequest: BudgetCost = () => 1;
 
 const perToken: BudgetCost = (request, _key, usage) => {
-  if (usage !== undefined && usage.promptTokens + usage.completionTokens > 0) return usage.promptTokens + usage.completionTokens;
-  const tokens: unknown = typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
+  if (usage !== undefined && usage.promptTokens + usage.completionTokens > 0)
+    return usage.promptTokens + usage.completionTokens;
+  const tokens: unknown =
+    typeof request === 'object' && request !== null && 'tokens' in request ? request.tokens : undefined;
   return typeof tokens === 'number' ? tokens : 0;
 };
 

@@ -1,4 +1,7 @@
-/** The rates of one payer in this process alone, for the time without an engine: the same algorithm, a part of the limit. */
+/**
+ * The rates of one payer in this process alone, for the time without an engine: the same algorithm, a part of the
+ * limit.
+ */
 import { type BudgetSettings, partOf, spanOf } from './budget-options.js';
 
 export class LocalRates {

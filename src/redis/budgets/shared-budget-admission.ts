@@ -3,8 +3,8 @@
  *
  *     engine ── chunk ──► balance of the payer here ── cost ──► requests
  *
- * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new here begins with one
- * chunk on credit, which the engine is charged for at once.
+ * Invariant: over any span of time replicas admit at most burst + rate · span + replicas · chunk. A payer that is new
+ * here begins with one chunk on credit, which the engine is charged for at once.
  */
 import { type AdmissionKey, type AdmissionPolicy, type Refusal, schemas, type Usage } from '../../index.js';
 import type { LinkFigures } from '../engine/engine-link.js';
@@ -37,8 +37,8 @@ interface Account {
 }
 
 /**
- * Admission by shared budgets without a round trip. Rejects when this replica has bought nothing more, with the time when it may.
- * O(budgets) for each request; one call of the engine for each chunk.
+ * Admission by shared budgets without a round trip. Rejects when this replica has bought nothing more, with the time
+ * when it may. O(budgets) for each request; one call of the engine for each chunk.
  * @throws FlowConfigError
  */
 export function sharedBudgetAdmission<R = unknown>(
@@ -47,7 +47,11 @@ export function sharedBudgetAdmission<R = unknown>(
 ): SharedBudgetAdmission<R> {
   schemas.parse(redisClient, client, 'sharedBudgetAdmission: client');
   const { chunkSeconds, ...rest } = options;
-  const seconds = schemas.parse(schemas.optional(schemas.aboveZero()), chunkSeconds, 'sharedBudgetAdmission: chunkSeconds');
+  const seconds = schemas.parse(
+    schemas.optional(schemas.aboveZero()),
+    chunkSeconds,
+    'sharedBudgetAdmission: chunkSeconds',
+  );
   const settings = budgetSettings(rest, 'sharedBudgetAdmission');
   const engine = new BudgetEngine(client, settings);
   const local = new LocalRates(settings);
@@ -107,14 +111,16 @@ export function sharedBudgetAdmission<R = unknown>(
       () => local.take(payer, amounts),
     );
     if (waitMs === 0)
-      for (const [index, amount] of amounts.entries()) account.balances[index] = (account.balances[index] as number) + amount;
+      for (const [index, amount] of amounts.entries())
+        account.balances[index] = (account.balances[index] as number) + amount;
     else account.blockedUntilMs = clock.now() + waitMs;
     account.isBuying = false;
   }
 
   function replenish(payer: string, account: Account, nowMs: number): void {
     if (account.isBuying || nowMs < account.blockedUntilMs) return;
-    if (account.balances.some((balance, index) => balance < chunkOf(rates[index] as Rate) / 2)) void buy(payer, account);
+    if (account.balances.some((balance, index) => balance < chunkOf(rates[index] as Rate) / 2))
+      void buy(payer, account);
   }
 
   return {
@@ -132,11 +138,18 @@ export function sharedBudgetAdmission<R = unknown>(
       const payer = settings.payerOf(request, key);
       const costs = engine.costsOf(request, key, undefined);
       const account = accountOf(payer);
-      const isPaid = account.balances.every((balance, index) => balance >= Math.min(costs[index] as number, chunkOf(rates[index] as Rate)));
-      if (isPaid) for (const [index, cost] of costs.entries()) account.balances[index] = (account.balances[index] as number) - cost;
+      const isPaid = account.balances.every(
+        (balance, index) => balance >= Math.min(costs[index] as number, chunkOf(rates[index] as Rate)),
+      );
+      if (isPaid)
+        for (const [index, cost] of costs.entries())
+          account.balances[index] = (account.balances[index] as number) - cost;
       replenish(payer, account, nowMs);
       if (isPaid) return 'admit';
-      return { reason: 'the budget is spent', retryAfterMs: Math.max(timeoutMs, Math.ceil(account.blockedUntilMs - nowMs)) };
+      return {
+        reason: 'the budget is spent',
+        retryAfterMs: Math.max(timeoutMs, Math.ceil(account.blockedUntilMs - nowMs)),
+      };
     },
     released(request: R, key: AdmissionKey, usage: Usage | undefined) {
       const account = accounts.get(settings.payerOf(request, key));

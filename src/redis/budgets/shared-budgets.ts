@@ -5,13 +5,29 @@
  */
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
-import type { AdmissionKey, Dispatched, Drop, FlowGate, FlowKey, FlowRequest, Lease, Outcome, Usage } from '../../index.js';
+import type {
+  AdmissionKey,
+  Dispatched,
+  Drop,
+  FlowGate,
+  FlowKey,
+  FlowRequest,
+  Lease,
+  Outcome,
+  Usage,
+} from '../../index.js';
 import { schemas } from '../../index.js';
 import { EngineLink, type LinkFigures } from '../engine/engine-link.js';
 import { EngineError, type EngineProblem } from '../engine/engine-problem.js';
 import { ProblemListeners } from '../engine/problem-listeners.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
-import { type BudgetSettings, budgetSettings, checkedCost, type SharedBudgetsOptions, spanOf } from './budget-options.js';
+import {
+  type BudgetSettings,
+  budgetSettings,
+  checkedCost,
+  type SharedBudgetsOptions,
+  spanOf,
+} from './budget-options.js';
 import { budgetScript } from './budget-script.js';
 import { LocalRates } from './local-rate.js';
 
@@ -43,11 +59,17 @@ export interface GuardedFlow<R extends FlowRequest> extends FlowGate<R> {
 }
 
 export interface SharedBudgets<R = unknown> {
-  /** Takes the estimate of a request from all budgets, or from none. One round trip, or at most `callTimeout`. Never rejects. */
+  /**
+   * Takes the estimate of a request from all budgets, or from none. One round trip, or at most `callTimeout`. Never
+   * rejects.
+   */
   take(request: R, key: AdmissionKey): Promise<BudgetTicket | BudgetRefusal>;
   /** The rest of the budgets of a payer; undefined while the engine is away. */
   peek(payer: string): Promise<BudgetBalance | undefined>;
-  /** The gate with the budgets in front: refused requests are `RejectedCapacity` by policy `shared-budgets`; the others settle at release. */
+  /**
+   * The gate with the budgets in front: refused requests are `RejectedCapacity` by policy `shared-budgets`; the others
+   * settle at release.
+   */
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q>;
   readonly engine: LinkFigures;
   /** Calls `listener` for each kind of problem; returns the way to stop. */
@@ -56,8 +78,8 @@ export interface SharedBudgets<R = unknown> {
 }
 
 /**
- * Budgets of requests, tokens or money per time, for each payer, exact over all replicas. For limits that must hold to the last request,
- * such as a provider's; where a small excess is fine, `sharedBudgetAdmission` needs no round trip.
+ * Budgets of requests, tokens or money per time, for each payer, exact over all replicas. For limits that must hold to
+ * the last request, such as a provider's; where a small excess is fine, `sharedBudgetAdmission` needs no round trip.
  * @throws FlowConfigError
  * @example
  * const budgets = sharedBudgets(client, {
@@ -92,19 +114,27 @@ export function sharedBudgets<R = unknown>(client: RedisClient, options: SharedB
   }
 
   /** `localAtMs`: when it was taken here, without the engine. */
-  function ticket(request: R, key: AdmissionKey, payer: string, costs: readonly number[], localAtMs: number | undefined): BudgetTicket {
+  function ticket(
+    request: R,
+    key: AdmissionKey,
+    payer: string,
+    costs: readonly number[],
+    localAtMs: number | undefined,
+  ): BudgetTicket {
     let isOpen = true;
     const settle = async (actual: readonly number[]): Promise<void> => {
       if (!isOpen) return;
       isOpen = false;
       // Units that were used here without the engine are charged later, unless a whole burst has passed since.
-      const isOld = (periodUs: number): boolean => localAtMs !== undefined && (settings.clock.now() - localAtMs) * 1_000 > periodUs;
+      const isOld = (periodUs: number): boolean =>
+        localAtMs !== undefined && (settings.clock.now() - localAtMs) * 1_000 > periodUs;
       const differences = actual.map((amount, index) => {
         const { periodUs } = settings.rates[index] as BudgetSettings['rates'][number];
         if (localAtMs === undefined) return amount - (costs[index] as number);
         return isOld(periodUs) ? 0 : amount;
       });
-      if (differences.some((difference) => difference !== 0)) await engine.call('settle', payer, differences).catch(() => {});
+      if (differences.some((difference) => difference !== 0))
+        await engine.call('settle', payer, differences).catch(() => {});
     };
     return {
       isTaken: true,
@@ -162,7 +192,16 @@ function guard<R extends FlowRequest>(flow: GuardedFlow<R>, take: SharedBudgets<
 }
 
 function dropOf(fairnessId: string, priority: number, { reason: detail, retryAfterMs }: BudgetRefusal): Drop {
-  return { type: 'RejectedCapacity', reason: 'refused', fairnessId, priority, queuedMs: 0, policy: 'shared-budgets', detail, retryAfterMs };
+  return {
+    type: 'RejectedCapacity',
+    reason: 'refused',
+    fairnessId,
+    priority,
+    queuedMs: 0,
+    policy: 'shared-budgets',
+    detail,
+    retryAfterMs,
+  };
 }
 
 /** The calls of the budgets' script. */

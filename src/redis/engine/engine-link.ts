@@ -3,8 +3,9 @@
  *
  *     closed ── 3 misses ──► open ── retry time, jittered and doubling ──► one probe ── answered ──► closed
  *
- * Invariant: `run` settles once and in time, whatever the client does; no more than `mostOutstanding` commands sent since the last answer
- * stand in the client. A connection answers in order: an older command whose reply was lost must not count for ever.
+ * Invariant: `run` settles once and in time, whatever the client does; no more than `mostOutstanding` commands sent
+ * since the last answer stand in the client. A connection answers in order: an older command whose reply was lost must
+ * not count for ever.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import type { Clock } from '../../index.js';
@@ -91,7 +92,12 @@ export class EngineLink {
    * The script's answer. `onLate` hears one that came after the time limit.
    * @throws (rejects) EngineError
    */
-  run(script: Script, keys: readonly string[], args: readonly string[], onLate?: (reply: unknown) => void): Promise<unknown> {
+  run(
+    script: Script,
+    keys: readonly string[],
+    args: readonly string[],
+    onLate?: (reply: unknown) => void,
+  ): Promise<unknown> {
     const { clock, timeoutMs, where } = this.settings;
     const sentAtMs = clock.now();
     if (this.isOpen && sentAtMs < this.retryAtMs) return Promise.reject(this.notAsked('breaker-open', keys));
@@ -104,7 +110,8 @@ export class EngineLink {
       const timer = clock.setTimeout(() => {
         isOver = true;
         const { connectionError } = this;
-        const problem = connectionError === undefined ? this.timeoutProblem(keys) : problemOf(connectionError, where, keys);
+        const problem =
+          connectionError === undefined ? this.timeoutProblem(keys) : problemOf(connectionError, where, keys);
         reject(this.missed(problem));
       }, timeoutMs);
       letProcessEnd(timer);
@@ -193,7 +200,8 @@ export class EngineLink {
 
   private notAsked(code: 'breaker-open' | 'busy', keys: readonly string[]): EngineError {
     const { where } = this.settings;
-    const cause = code === 'busy' ? `${mostOutstanding} commands have no answer yet` : 'the engine did not answer the last calls';
+    const cause =
+      code === 'busy' ? `${mostOutstanding} commands have no answer yet` : 'the engine did not answer the last calls';
     return new EngineError({ code, message: `${where}: not asked, because ${cause}`, keys, cause });
   }
 }

@@ -1,10 +1,14 @@
 /** Explains a failed call of the engine in words that help: what happened, and what to do about it. */
 
 /**
- * - `unreachable`, `timeout`: no connection, or no answer in time; `breaker-open`, `busy`: not asked, because it did not answer before.
- * - `auth`, `permission`: the password, or the rights of the user. `read-only`: a replica. `cluster`: a client for one server.
- * - `wrong-type`: a key of ours holds something else. `script-killed`, `script-running`, `out-of-memory`, `not-ready`, `old-version`.
- * - `bad-reply`: an answer to another question. `limit-mismatch`: replicas disagree on the limit of one pool. `other`: see the message.
+ * - `unreachable`, `timeout`: no connection, or no answer in time; `breaker-open`, `busy`: not asked, because it did
+ *   not answer before.
+ * - `auth`, `permission`: the password, or the rights of the user. `read-only`: a replica. `cluster`: a client for one
+ *   server.
+ * - `wrong-type`: a key of ours holds something else. `script-killed`, `script-running`, `out-of-memory`, `not-ready`,
+ *   `old-version`.
+ * - `bad-reply`: an answer to another question. `limit-mismatch`: replicas disagree on the limit of one pool. `other`:
+ *   see the message.
  */
 export type EngineProblemCode =
   | 'unreachable'
@@ -54,14 +58,44 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
     'the engine rejects the password',
     'set user and password of the client',
   ],
-  [/NOPERM|no permissions/i, 'permission', 'the user may not do this', 'allow it EVALSHA, EVAL, and reading and writing of these keys'],
-  [/READONLY/i, 'read-only', 'this server is a replica', 'connect to the primary, or through Sentinel or a cluster client'],
+  [
+    /NOPERM|no permissions/i,
+    'permission',
+    'the user may not do this',
+    'allow it EVALSHA, EVAL, and reading and writing of these keys',
+  ],
+  [
+    /READONLY/i,
+    'read-only',
+    'this server is a replica',
+    'connect to the primary, or through Sentinel or a cluster client',
+  ],
   [/WRONGTYPE/i, 'wrong-type', 'the key holds a value of another type', 'delete it, or choose another prefix'],
   [/\bOOM\b/i, 'out-of-memory', 'maxmemory is reached', 'raise it, and set maxmemory-policy to noeviction'],
-  [/^BUSY|BUSY Redis|BUSY Valkey/i, 'script-running', 'another script blocks the engine', 'find it with SLOWLOG, end it with SCRIPT KILL'],
-  [/script killed|killed by user/i, 'script-killed', 'somebody killed the script', 'nothing: the next call runs it again'],
-  [/LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF/i, 'not-ready', 'the engine is up but takes no writes', 'see its log; calls go on'],
-  [/^MOVED|^ASK\b|CROSSSLOT/i, 'cluster', 'this server is one of a cluster', 'use a cluster client: createCluster, or Redis.Cluster'],
+  [
+    /^BUSY|BUSY Redis|BUSY Valkey/i,
+    'script-running',
+    'another script blocks the engine',
+    'find it with SLOWLOG, end it with SCRIPT KILL',
+  ],
+  [
+    /script killed|killed by user/i,
+    'script-killed',
+    'somebody killed the script',
+    'nothing: the next call runs it again',
+  ],
+  [
+    /LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|MISCONF/i,
+    'not-ready',
+    'the engine is up but takes no writes',
+    'see its log; calls go on',
+  ],
+  [
+    /^MOVED|^ASK\b|CROSSSLOT/i,
+    'cluster',
+    'this server is one of a cluster',
+    'use a cluster client: createCluster, or Redis.Cluster',
+  ],
   [
     /non deterministic commands|unknown (?:redis )?command|wrong number of arguments/i,
     'old-version',
@@ -80,7 +114,8 @@ const advice: readonly (readonly [pattern: RegExp, code: EngineProblemCode, what
 export function problemOf(error: unknown, where: string, keys: readonly string[]): EngineProblem {
   const cause = causeOf(error);
   const found = advice.find(([pattern]) => pattern.test(cause));
-  if (found === undefined) return { code: 'other', message: `${where}: ${cause} (keys ${keys.join(', ')})`, keys, cause };
+  if (found === undefined)
+    return { code: 'other', message: `${where}: ${cause} (keys ${keys.join(', ')})`, keys, cause };
   const [, code, what, todo] = found;
   return { code, message: `${where}: ${what} (${cause}; keys ${keys.join(', ')}): ${todo}`, keys, cause };
 }
@@ -89,6 +124,7 @@ export function problemOf(error: unknown, where: string, keys: readonly string[]
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = error instanceof AggregateError ? error.errors.map(causeOf) : [];
-  const code = 'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? [error.code] : [];
+  const code =
+    'code' in error && typeof error.code === 'string' && !error.message.includes(error.code) ? [error.code] : [];
   return [error.message, ...code, ...new Set(inner)].filter((part) => part !== '').join(' ') || error.name;
 }

@@ -26,7 +26,11 @@ function isIoRedis(subscriber: MessageSubscriber): subscriber is IoRedisSubscrib
 }
 
 /** Resolves to the way to hear no more; rejects when the engine cannot be reached, and then nothing is heard. */
-export async function listen(subscriber: MessageSubscriber, channel: string, hear: (message: string) => void): Promise<() => void> {
+export async function listen(
+  subscriber: MessageSubscriber,
+  channel: string,
+  hear: (message: string) => void,
+): Promise<() => void> {
   if (!isIoRedis(subscriber)) {
     await subscriber.subscribe(channel, hear);
     return () => {};

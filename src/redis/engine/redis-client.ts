@@ -1,4 +1,7 @@
-/** The clients that a host may bring: node-redis, ioredis and iovalkey, single, cluster or Sentinel, by the methods that are used. */
+/**
+ * The clients that a host may bring: node-redis, ioredis and iovalkey, single, cluster or Sentinel, by the methods that
+ * are used.
+ */
 import { type Schema, schemas } from '../../index.js';
 
 /** A client of the package `redis`: `createClient`, `createCluster` or `createSentinel`. */
@@ -13,7 +16,10 @@ export interface IoRedisClient {
   eval(script: string, keys: number, ...keysAndArguments: string[]): Promise<unknown>;
 }
 
-/** Nothing is imported from any of them, so every version with these methods will do. The host connects it and closes it. */
+/**
+ * Nothing is imported from any of them, so every version with these methods will do. The host connects it and closes
+ * it.
+ */
 export type RedisClient = NodeRedisClient | IoRedisClient;
 
 /** Calls a script by its digest, or by its text. */

@@ -14,8 +14,8 @@ export function script(name: string, text: string): Script {
 }
 
 /**
- * Opens every script: the server's clock in ms, and integers as text, because the server prints Lua's numbers with 14 digits and cuts
- * fractions off those it returns.
+ * Opens every script: the server's clock in ms, and integers as text, because the server prints Lua's numbers with 14
+ * digits and cuts fractions off those it returns.
  */
 export const scriptHead = `
 local time = redis.call('TIME')

@@ -3,7 +3,8 @@
  *
  *     counter here = what was charged here + what others have told since this replica knows the flow
  *
- * Invariant: no request waits for an exchange; without the engine every replica is fair by itself. What a flow received is told once.
+ * Invariant: no request waits for an exchange; without the engine every replica is fair by itself. What a flow received
+ * is told once.
  */
 
 import { sha256 } from '@noble/hashes/sha2';
@@ -77,15 +78,19 @@ interface Account {
 const rememberedIntervals = 10;
 
 /**
- * Makes a policy that shares by cost, such as `virtualTokenCounter()`, fair over all replicas: for tenants whose requests come to some
- * replicas only. Where every tenant comes to all of them, replicas that are fair by themselves are fairer than this.
- * After an exchange the shares of two flows differ by what an interval serves, at most.
+ * Makes a policy that shares by cost, such as `virtualTokenCounter()`, fair over all replicas: for tenants whose
+ * requests come to some replicas only. Where every tenant comes to all of them, replicas that are fair by themselves
+ * are fairer than this. After an exchange the shares of two flows differ by what an interval serves, at most.
  * @throws FlowConfigError for a policy that keeps no account of what flows receive
  * @example
  * const fairness = sharedFairness(client, virtualTokenCounter(), { name: 'chat' });
  * const flow = new FlowController({ saturationDetector, defaultBand: { fairness } });
  */
-export function sharedFairness(client: RedisClient, policy: FlowFairnessPolicy, options: SharedFairnessOptions): SharedFairness {
+export function sharedFairness(
+  client: RedisClient,
+  policy: FlowFairnessPolicy,
+  options: SharedFairnessOptions,
+): SharedFairness {
   parse(redisClient, client, 'sharedFairness: client');
   const settings = parse(optionsSchema, options, 'sharedFairness');
   const { name, prefix, interval, callTimeout: timeoutMs, clock: time, random, maxFlows, hashKeys } = settings;
@@ -102,7 +107,12 @@ export function sharedFairness(client: RedisClient, policy: FlowFairnessPolicy, 
   }
 
   async function exchange(): Promise<void> {
-    const told: { readonly flow: FlowView; readonly selector: FlowSelector; readonly account: Account; readonly delta: number }[] = [];
+    const told: {
+      readonly flow: FlowView;
+      readonly selector: FlowSelector;
+      readonly account: Account;
+      readonly delta: number;
+    }[] = [];
     const args: string[] = [];
     for (const [priority, { band, selector }] of bands) {
       for (const flow of band.activeFlows()) {
@@ -152,7 +162,11 @@ export function sharedFairness(client: RedisClient, policy: FlowFairnessPolicy, 
     createSelector(band) {
       const selector = policy.createSelector(band);
       if (selector.received === undefined || selector.charge === undefined) {
-        const issue = { path: 'policy', expected: 'a policy that shares by cost, such as virtualTokenCounter()', got: policy.type };
+        const issue = {
+          path: 'policy',
+          expected: 'a policy that shares by cost, such as virtualTokenCounter()',
+          got: policy.type,
+        };
         throw new FlowConfigError('sharedFairness', [issue]);
       }
       bands.set(band.priority, { band, selector });

@@ -3,7 +3,8 @@
  *
  *     answered ── grant ──► send time + lease ── no answer ──► fallback: safe share, 0, or a limit of its own
  *
- * Invariant: the limit rises by an answer to the latest call alone; older answers promise seats that a later call has given back.
+ * Invariant: the limit rises by an answer to the latest call alone; older answers promise seats that a later call has
+ * given back.
  */
 
 /** The limit of a replica that gets no answers: its safe share, 0, or a limit that it was given. */
@@ -100,11 +101,13 @@ export class CapacityLease {
   }
 
   /**
-   * A call had no answer. A replica that has had none for a whole lease uses its first share from now on; not sooner, because a connection
-   * takes its time, and a replica that takes the place of a dead one would use seats that are still kept for that one.
+   * A call had no answer. A replica that has had none for a whole lease uses its first share from now on; not sooner,
+   * because a connection takes its time, and a replica that takes the place of a dead one would use seats that are
+   * still kept for that one.
    */
   missed(nowMs: number): void {
-    if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs) this.isEngineAway = true;
+    if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs)
+      this.isEngineAway = true;
   }
 }
 

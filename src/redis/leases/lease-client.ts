@@ -1,8 +1,9 @@
 /**
- * The protocol of capacity leases, the replica's side: one call for each refresh, one at a time, for all leases together.
+ * The protocol of capacity leases, the replica's side: one call for each refresh, one at a time, for all leases
+ * together.
  *
- * Invariant: an answer counts only if it names the latest call, and from the moment that call was sent, so that neither the clocks of
- * other machines nor slow, lost, repeated or swapped answers matter.
+ * Invariant: an answer counts only if it names the latest call, and from the moment that call was sent, so that neither
+ * the clocks of other machines nor slow, lost, repeated or swapped answers matter.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
@@ -114,7 +115,8 @@ export class LeaseClient {
     clock.clearTimeout(this.expiryTimer);
     const leases = [...this.leases.values()];
     try {
-      if (leases.length > 0) await this.link.run(leaseScript(), keysOf(leases), this.argumentsFor(leases, ++this.sequence, 'leave'));
+      if (leases.length > 0)
+        await this.link.run(leaseScript(), keysOf(leases), this.argumentsFor(leases, ++this.sequence, 'leave'));
     } catch {
       // The engine learns of it when the lease ends.
     }
@@ -181,7 +183,18 @@ export class LeaseClient {
       const cap = Math.ceil(lease.cap(nowMs));
       const acknowledged = isRemembered ? lease.acknowledged : 0;
       const { epoch, poolWeight } = lease.last ?? { epoch: 0, poolWeight: 0 };
-      const told = [sequence, acknowledged, lease.limit, lease.weight, cap, inFlight, wants, lease.safeShare, epoch, poolWeight];
+      const told = [
+        sequence,
+        acknowledged,
+        lease.limit,
+        lease.weight,
+        cap,
+        inFlight,
+        wants,
+        lease.safeShare,
+        epoch,
+        poolWeight,
+      ];
       for (const number of told) args.push(String(Math.ceil(number)));
     }
     return args;
@@ -190,7 +203,8 @@ export class LeaseClient {
   /** Takes a reply, to whichever call it belongs. False when it is none of ours. */
   private hear(reply: unknown): boolean {
     const { replica, clock } = this.settings;
-    if (!Array.isArray(reply) || reply.length === 0 || reply.length % replyWidth !== 0 || String(reply[0]) !== replica) return false;
+    if (!Array.isArray(reply) || reply.length === 0 || reply.length % replyWidth !== 0 || String(reply[0]) !== replica)
+      return false;
     const { asked } = this;
     if (asked === undefined || this.isClosed || Number(reply[1]) !== this.sequence) return true;
     const answers = asked.map((_lease, index) => grantOf(reply, index * replyWidth));
@@ -221,7 +235,8 @@ export class LeaseClient {
       this.events.emit('epoch', { key, epoch: answer.epoch, before: last.epoch });
     }
     if (answer.limit !== answer.largestLimit) this.tell(mismatch(this.settings.where, key, answer));
-    if (answer.grant !== last?.grant) this.events.emit('granted', { key, grant: answer.grant, before: last?.grant ?? 0, answer });
+    if (answer.grant !== last?.grant)
+      this.events.emit('granted', { key, grant: answer.grant, before: last?.grant ?? 0, answer });
   }
 
   private missed(lease: CapacityLease): void {
@@ -282,7 +297,19 @@ function grantOf(reply: readonly unknown[], at: number): Grant {
   const [sequence, grant, safe, epoch, learning, replicas, limit, largestLimit, held, target, poolWeight] = reply
     .slice(at + 1, at + replyWidth)
     .map(Number) as [number, number, number, number, number, number, number, number, number, number, number];
-  return { sequence, grant, safe, epoch, isLearning: learning === 1, replicas, limit, largestLimit, held, target, poolWeight };
+  return {
+    sequence,
+    grant,
+    safe,
+    epoch,
+    isLearning: learning === 1,
+    replicas,
+    limit,
+    largestLimit,
+    held,
+    target,
+    poolWeight,
+  };
 }
 
 function mismatch(where: string, key: string, { limit, largestLimit }: Grant): EngineProblem {

@@ -11,17 +11,18 @@ export interface LeaseOptions {
   /** This replica's part beside others of weight 1 when not all get what they want; an integer from 1 up. @default 1 */
   weight?: number | undefined;
   /**
-   * The most that this replica ever uses; bounds what a split engine can do. ⌈1.5 · limit / replicas⌉ is a good one. @default no bound
+   * The most that this replica ever uses; bounds what a split engine can do. ⌈1.5 · limit / replicas⌉ is a good one.
+   * @default no bound
    */
   maxShare?: number | undefined;
   /**
-   * The limit after a whole lease without an answer: the `safe` share, which all replicas have room for; 0 (`closed`); or a limit of its
-   * own, which may add up to more than the pool has. @default 'safe'
+   * The limit after a whole lease without an answer: the `safe` share, which all replicas have room for; 0 (`closed`);
+   * or a limit of its own, which may add up to more than the pool has. @default 'safe'
    */
   fallback?: LeaseFallback | undefined;
   /**
-   * Replicas that are expected: one that starts while the engine is away begins with ⌊limit / replicas⌋ after a `leaseDuration` without
-   * an answer. @default it waits for an answer
+   * Replicas that are expected: one that starts while the engine is away begins with ⌊limit / replicas⌋ after a
+   * `leaseDuration` without an answer. @default it waits for an answer
    */
   replicas?: number | undefined;
   /** From one call to the next, give or take a tenth. @default '1s' */
@@ -29,8 +30,8 @@ export interface LeaseOptions {
   /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
   leaseDuration?: Duration | undefined;
   /**
-   * How long the seats of a replica that fell silent stay reserved for the requests that it may still run: the longest that a request
-   * takes, say its p99.9. @default '60s'
+   * How long the seats of a replica that fell silent stay reserved for the requests that it may still run: the longest
+   * that a request takes, say its p99.9. @default '60s'
    */
   drainDuration?: Duration | undefined;
   /** How long its safe share stays reserved after that. @default '10m' */
@@ -45,7 +46,8 @@ export interface LeaseOptions {
 
 const { clock, element, oneOf, optional, positiveDuration, positiveInteger, randomSource, value } = schemas;
 
-const isName = (candidate: unknown): candidate is string => typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);
+const isName = (candidate: unknown): candidate is string =>
+  typeof candidate === 'string' && /^[^{}\s]{1,200}$/.test(candidate);
 export const keyName: Schema<string> = value('a name of up to 200 characters without blanks and braces', isName);
 
 const words = oneOf('safe', 'closed');
@@ -90,19 +92,39 @@ export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<Pa
 };
 
 /** A lease lasts over one call that got lost. */
-export function checkTiming({ refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions, subject: string): void {
+export function checkTiming(
+  { refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions,
+  subject: string,
+): void {
   const issues = [];
   if (leaseDuration < 2 * refreshInterval) {
-    issues.push({ path: 'leaseDuration', expected: `at least twice refreshInterval (${refreshInterval} ms)`, got: `${leaseDuration} ms` });
+    issues.push({
+      path: 'leaseDuration',
+      expected: `at least twice refreshInterval (${refreshInterval} ms)`,
+      got: `${leaseDuration} ms`,
+    });
   }
   if (callTimeout > leaseDuration) {
-    issues.push({ path: 'callTimeout', expected: `at most leaseDuration (${leaseDuration} ms)`, got: `${callTimeout} ms` });
+    issues.push({
+      path: 'callTimeout',
+      expected: `at most leaseDuration (${leaseDuration} ms)`,
+      got: `${callTimeout} ms`,
+    });
   }
   if (issues.length > 0) throw new FlowConfigError(subject, issues);
 }
 
 export function leaseSettings(parsed: ParsedLeaseOptions): LeaseClientSettings {
-  const { refreshInterval, leaseDuration, drainDuration, forgetAfter, callTimeout, pool, clock: given, random } = parsed;
+  const {
+    refreshInterval,
+    leaseDuration,
+    drainDuration,
+    forgetAfter,
+    callTimeout,
+    pool,
+    clock: given,
+    random,
+  } = parsed;
   return {
     refreshMs: refreshInterval,
     leaseMs: leaseDuration,

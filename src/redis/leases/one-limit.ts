@@ -7,7 +7,10 @@ interface Limits {
 }
 
 /** @throws FlowConfigError when there is none, or both */
-export function oneLimit({ maxConcurrency, maxTokens }: Limits, subject: string): readonly ['requests' | 'tokens', number] {
+export function oneLimit(
+  { maxConcurrency, maxTokens }: Limits,
+  subject: string,
+): readonly ['requests' | 'tokens', number] {
   if (maxConcurrency !== undefined && maxTokens === undefined) return ['requests', maxConcurrency];
   if (maxTokens !== undefined && maxConcurrency === undefined) return ['tokens', maxTokens];
   const got = maxConcurrency === undefined ? 'neither' : 'both';

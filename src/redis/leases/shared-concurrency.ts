@@ -16,7 +16,10 @@ import { oneLimit } from './one-limit.js';
 export interface SharedConcurrencyOptions extends LeaseOptions {
   /** Requests in flight at which the pool is full, of all replicas together. Either this or `maxTokens`. */
   maxConcurrency?: number | undefined;
-  /** Tokens in flight at which the pool is full. A gate looks before it lets go: each replica may go over by its last request. */
+  /**
+   * Tokens in flight at which the pool is full. A gate looks before it lets go: each replica may go over by its last
+   * request.
+   */
   maxTokens?: number | undefined;
 }
 
@@ -52,11 +55,12 @@ const optionsSchema = schemas.object({
 });
 
 /**
- * A saturation detector for pools that several replicas share. The limit is one limit, however many replicas there are; each replica holds
- * a lease on its part, and no request waits for the network. O(1) for each request; one call of the engine for each `refreshInterval`.
+ * A saturation detector for pools that several replicas share. The limit is one limit, however many replicas there are;
+ * each replica holds a lease on its part, and no request waits for the network. O(1) for each request; one call of the
+ * engine for each `refreshInterval`.
  *
- * In flight over all replicas never exceeds the limit while replicas reach the engine, whatever answers are lost or late; with
- * `drainDuration` as long as the longest request, nor when they do not.
+ * In flight over all replicas never exceeds the limit while replicas reach the engine, whatever answers are lost or
+ * late; with `drainDuration` as long as the longest request, nor when they do not.
  * @throws FlowConfigError
  * @example
  * const client = await createClient({ url: process.env.REDIS_URL }).on('error', log).connect();
@@ -120,7 +124,9 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
     get status() {
       const { replica } = settings;
       const { figures: engine, epochChanges } = leases;
-      return [leaseStatus(lease, inFlight(), clock.now(), { pool, endpoint: undefined, replica, unit, epochChanges, engine })];
+      return [
+        leaseStatus(lease, inFlight(), clock.now(), { pool, endpoint: undefined, replica, unit, epochChanges, engine }),
+      ];
     },
     saturation(pool, nowMs) {
       view = pool;

@@ -1,7 +1,8 @@
 /**
  * One limit for each model server that many replicas of the gateway send to, as a saturation detector.
  *
- * Invariant: there is a lease for every endpoint of the last view of the pool, and for no other; one call serves them all.
+ * Invariant: there is a lease for every endpoint of the last view of the pool, and for no other; one call serves them
+ * all.
  */
 import { type EndpointView, type PoolView, schemas } from '../../index.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
@@ -13,7 +14,9 @@ import { oneLimit } from './one-limit.js';
 import type { LeasedDetector, WaitingFlow } from './shared-concurrency.js';
 
 export interface SharedEndpointsOptions extends LeaseOptions {
-  /** Requests in flight at which an endpoint of weight 1 is full, of all replicas together. Either this or `maxTokens`. */
+  /**
+   * Requests in flight at which an endpoint of weight 1 is full, of all replicas together. Either this or `maxTokens`.
+   */
   maxConcurrency?: number | undefined;
   /** Tokens in flight at which an endpoint of weight 1 is full. */
   maxTokens?: number | undefined;
@@ -26,9 +29,9 @@ const optionsSchema = schemas.object({
 });
 
 /**
- * `sharedConcurrency` with a limit for each endpoint, times its weight; endpoints are known by their IDs, which all replicas must use
- * alike. With `headroom: 'required'` no endpoint gets more than its limit; otherwise a request whose endpoints are all full goes all the same.
- * Endpoints may come and go. O(endpoints) for each request.
+ * `sharedConcurrency` with a limit for each endpoint, times its weight; endpoints are known by their IDs, which all
+ * replicas must use alike. With `headroom: 'required'` no endpoint gets more than its limit; otherwise a request whose
+ * endpoints are all full goes all the same. Endpoints may come and go. O(endpoints) for each request.
  * @throws FlowConfigError
  */
 export function sharedEndpointConcurrency(client: RedisClient, options: SharedEndpointsOptions): LeasedDetector {
@@ -56,13 +59,17 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
     }
   }
 
-  const inFlight = (endpoint: EndpointView): number => (unit === 'requests' ? endpoint.inFlightRequests : endpoint.inFlightTokens);
+  const inFlight = (endpoint: EndpointView): number =>
+    unit === 'requests' ? endpoint.inFlightRequests : endpoint.inFlightTokens;
   const limitOf = (endpoint: EndpointView): number => Math.max(1, Math.round(limit * endpoint.weight));
 
   /** Every endpoint could take what waits; which it will be is not known yet. */
   function wants(endpoint: EndpointView): number {
     const waiting = queued();
-    return Math.min(limitOf(endpoint), inFlight(endpoint) + (isHungry && attached === undefined ? limitOf(endpoint) : waiting));
+    return Math.min(
+      limitOf(endpoint),
+      inFlight(endpoint) + (isHungry && attached === undefined ? limitOf(endpoint) : waiting),
+    );
   }
 
   function follow(pool: PoolView): void {
@@ -108,7 +115,14 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
       const { replica } = settings;
       const { figures: engine, epochChanges } = leases;
       return [...byEndpoint.values()].map(({ lease, endpoint }) =>
-        leaseStatus(lease, inFlight(endpoint), clock.now(), { pool, endpoint: endpoint.id, replica, unit, epochChanges, engine }),
+        leaseStatus(lease, inFlight(endpoint), clock.now(), {
+          pool,
+          endpoint: endpoint.id,
+          replica,
+          unit,
+          epochChanges,
+          engine,
+        }),
       );
     },
     saturation(view, nowMs) {

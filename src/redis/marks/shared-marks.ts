@@ -1,7 +1,8 @@
 /**
  * A model server that refused one replica is spared by all: overload marks travel by publish and subscribe.
  *
- * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs one refusal.
+ * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs
+ * one refusal.
  */
 import { type EndpointPool, type EndpointView, schemas } from '../../index.js';
 import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
@@ -32,8 +33,8 @@ const sameMs = 50;
 const optionsSchema = schemas.object({ name: keyName, prefix: schemas.optional(keyName, 'headgate') });
 
 /**
- * Shares the overload marks of a pool. Endpoints are known by their IDs, which all replicas must use alike. Requests pay nothing: a message
- * goes out when a server refuses, at most.
+ * Shares the overload marks of a pool. Endpoints are known by their IDs, which all replicas must use alike. Requests
+ * pay nothing: a message goes out when a server refuses, at most.
  * @throws FlowConfigError
  */
 export function sharedMarks(
@@ -87,10 +88,13 @@ export function sharedMarks(
 }
 
 /** Undefined for a message that is none of ours. */
-function readMark(message: string): { readonly from: string; readonly endpoint: string; readonly forMs: number } | undefined {
+function readMark(
+  message: string,
+): { readonly from: string; readonly endpoint: string; readonly forMs: number } | undefined {
   try {
     const { from, endpoint, forMs } = JSON.parse(message) as Record<string, unknown>;
-    if (typeof from !== 'string' || typeof endpoint !== 'string' || typeof forMs !== 'number' || !(forMs > 0)) return undefined;
+    if (typeof from !== 'string' || typeof endpoint !== 'string' || typeof forMs !== 'number' || !(forMs > 0))
+      return undefined;
     return { from, endpoint, forMs: Math.min(forMs, longestMs) };
   } catch {
     return undefined;

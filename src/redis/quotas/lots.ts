@@ -42,7 +42,10 @@ export class Lots {
     this.balance += lot.amount;
   }
 
-  /** Draws up to `amount`, from the oldest lots first, and tells of each part. The amount that there was not. Amortized O(1). */
+  /**
+   * Draws up to `amount`, from the oldest lots first, and tells of each part. The amount that there was not. Amortized
+   * O(1).
+   */
   draw(amount: number, drawn: (lot: Lot, part: number) => void): number {
     let left = amount;
     while (left > 0 && this.lots.length > 0) {

@@ -1,8 +1,8 @@
 /**
  * The part of a quota that a replica takes by itself while the engine is away.
  *
- * Invariant: it begins with this part of what was used when the engine went. What the engine is told when it is back is never more than a
- * burst, however long it was away.
+ * Invariant: it begins with this part of what was used when the engine went. What the engine is told when it is back is
+ * never more than a burst, however long it was away.
  */
 import type { QuotaTerms, QuotaWindow } from '../../index.js';
 

@@ -7,14 +7,15 @@ export interface SharedQuotasOptions {
   /** Names these quotas: all replicas with this name share them. */
   readonly name: string;
   /**
-   * Replicas that share them, for the size of chunks and for the share; a function is asked each time. More replicas than this may together
-   * go over a quota by a chunk each. @default 2
+   * Replicas that share them, for the size of chunks and for the share; a function is asked each time. More replicas
+   * than this may together go over a quota by a chunk each. @default 2
    */
   readonly replicas?: number | (() => number) | undefined;
   /** A replica buys ahead what its part of a quota comes to in half of this. @default '1s' */
   readonly refreshInterval?: Duration | undefined;
   /**
-   * While the engine is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`; `closed`. @default 'share'
+   * While the engine is away: `share`: limit / replicas; `full`: the whole limit in each replica; `unlimited`;
+   * `closed`. @default 'share'
    */
   readonly fallback?: 'share' | 'full' | 'unlimited' | 'closed' | undefined;
   /** Opens the names of keys. @default 'headgate' */
@@ -59,5 +60,10 @@ const optionsSchema = object({
 /** @throws FlowConfigError that lists every problem */
 export function quotaSettings(options: unknown, subject: string): QuotaSettings {
   const { refreshInterval, callTimeout, fallback, ...rest } = schemas.parse(optionsSchema, options, subject);
-  return { ...rest, refreshMs: refreshInterval, timeoutMs: callTimeout, ownPart: () => partOf(fallback, rest.replicas) };
+  return {
+    ...rest,
+    refreshMs: refreshInterval,
+    timeoutMs: callTimeout,
+    ownPart: () => partOf(fallback, rest.replicas),
+  };
 }

@@ -1,5 +1,6 @@
 /**
- * One quota of all replicas on the engine's clock: the level of a leaking bucket, from which replicas buy ahead and to which they give back.
+ * One quota of all replicas on the engine's clock: the level of a leaking bucket, from which replicas buy ahead and to
+ * which they give back.
  *
  *     taken ──────────────────────────►     the level is what was taken and has not leaked yet;
  *     leaked ────────►                       what was taken first leaks first
@@ -8,9 +9,10 @@
  *     ARGV  rate per µs, burst, charge, least level, least to buy, most to buy; then for each lot that is given back: e, its end, its amount
  *     reply e, the end of what was sold, what was sold, the level
  *
- * Invariant: over any span of time what is sold and not given back is at most burst + rate · span. What a lot gives back is at most what of
- * it has not leaked: the rest has made room for others already. A lot of a bucket that is gone gives back nothing. A bucket stays until
- * nobody can take what was in it for more than it is: a new one tells replicas that the engine has lost theirs.
+ * Invariant: over any span of time what is sold and not given back is at most burst + rate · span. What a lot gives
+ * back is at most what of it has not leaked: the rest has made room for others already. A lot of a bucket that is gone
+ * gives back nothing. A bucket stays until nobody can take what was in it for more than it is: a new one tells replicas
+ * that the engine has lost theirs.
  */
 import { type Script, script } from '../engine/script.js';
 

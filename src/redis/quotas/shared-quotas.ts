@@ -1,7 +1,8 @@
 /**
  * Quotas of hosted models that all replicas share: a source for `quotaDetector().drawFrom`.
  *
- * Invariant: each quota is one bucket of the engine, under a key of its own; the breaker and the figures of calls are common to all.
+ * Invariant: each quota is one bucket of the engine, under a key of its own; the breaker and the figures of calls are
+ * common to all.
  */
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -38,17 +39,17 @@ export interface SharedQuotas extends QuotaSource {
 }
 
 /**
- * One quota for many replicas, as a source that a quota detector draws from. Requests wait as they do for a quota of one process, and none
- * waits for the network while the chunk that was bought ahead lasts; a chunk is half a `refreshInterval` of this replica's part, or one
- * request where that is more.
+ * One quota for many replicas, as a source that a quota detector draws from. Requests wait as they do for a quota of
+ * one process, and none waits for the network while the chunk that was bought ahead lasts; a chunk is half a
+ * `refreshInterval` of this replica's part, or one request where that is more.
  *
- * Over any span of time replicas let go at most burst + rate · span, as long as there are no more than `replicas` and a request is no larger
- * than a chunk; each further replica, and each larger request that waits, adds what it has bought. At most replicas · chunk lie unused.
- * Source: GCRA, ITU-T I.371.
+ * Over any span of time replicas let go at most burst + rate · span, as long as there are no more than `replicas` and a
+ * request is no larger than a chunk; each further replica, and each larger request that waits, adds what it has bought.
+ * At most replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
  * @throws FlowConfigError
  * @example
- * const quotas = quotaDetector({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'tokens', limit: 1_000_000 }] }] });
- * quotas.drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
+ * const quotas = quotaDetector({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'tokens', limit: 1_000_000
+ * }] }] }); quotas.drawFrom(sharedQuotas(client, { name: 'openai', replicas: 3 }));
  */
 export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions): SharedQuotas {
   schemas.parse(redisClient, client, 'sharedQuotas: client');
@@ -73,7 +74,12 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
     const sale = saleOf(await link.run(quotaScript(), keys, argumentsOf(purchase), hearLate));
     if (sale !== undefined) return sale;
     const cause = 'the answer belongs to another call';
-    const problem: EngineProblem = { code: 'bad-reply', message: `quotas "${name}": ${cause} (keys ${keys.join(', ')})`, keys, cause };
+    const problem: EngineProblem = {
+      code: 'bad-reply',
+      message: `quotas "${name}": ${cause} (keys ${keys.join(', ')})`,
+      keys,
+      cause,
+    };
     link.reject(problem);
     throw new EngineError(problem);
   }
@@ -92,7 +98,13 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
     get status() {
       const nowMs = clock.now();
       return [...windows.values()].map((window) => {
-        return { key: window.key, balance: window.balance, used: window.used(nowMs), limit: window.limit, isLocal: window.isAway };
+        return {
+          key: window.key,
+          balance: window.balance,
+          used: window.used(nowMs),
+          limit: window.limit,
+          isLocal: window.isAway,
+        };
       });
     },
     get engine() {

@@ -1,10 +1,11 @@
 /**
- * A quota of which all replicas take: this one buys ahead, lets requests go by what it has bought, and gives back what they did not use.
+ * A quota of which all replicas take: this one buys ahead, lets requests go by what it has bought, and gives back what
+ * they did not use.
  *
  *     engine ── chunk ──► balance here ── a request takes ──► settled ── what is too much ──► engine
  *
- * Invariant: no request asks the engine; between two calls the balance is at most a chunk more than what waits here. A quota keeps one
- * call outstanding, and makes none while nothing is taken and nothing waits.
+ * Invariant: no request asks the engine; between two calls the balance is at most a chunk more than what waits here. A
+ * quota keeps one call outstanding, and makes none while nothing is taken and nothing waits.
  */
 
 import { letProcessEnd } from '../../base/clock.js';
@@ -107,7 +108,10 @@ export class SharedWindow implements QuotaWindow {
   private dueAtMs: number = Number.POSITIVE_INFINITY;
   private timer: unknown = undefined;
 
-  /** `hasCredit`: the first chunk is used before it is paid for, so that the first request need not wait; it is paid for at once. */
+  /**
+   * `hasCredit`: the first chunk is used before it is paid for, so that the first request need not wait; it is paid for
+   * at once.
+   */
   constructor(terms: QuotaTerms, settings: QuotaSettings, market: Market, hasCredit: boolean, onRetired: () => void) {
     const { limit, burst, perMs } = terms;
     this.limit = limit;
@@ -281,7 +285,8 @@ export class SharedWindow implements QuotaWindow {
     const onLate = (late: Sale): void => this.returns.add(lotOf(late), late.sold, clock.now());
     await this.market(this.terms.key, purchase, onLate).then(
       (sale) => this.bought(sale, purchase, clock.now()),
-      (error) => this.missed(purchase, error instanceof EngineError && unsent.includes(error.problem.code), clock.now()),
+      (error) =>
+        this.missed(purchase, error instanceof EngineError && unsent.includes(error.problem.code), clock.now()),
     );
   }
 

@@ -42,7 +42,9 @@ export interface Permit {
 }
 
 export interface SharedSemaphore {
-  /** A permit, or undefined when there is no room. It asks once: callers that wait poll, and have no order among them. */
+  /**
+   * A permit, or undefined when there is no room. It asks once: callers that wait poll, and have no order among them.
+   */
   tryAcquire(seats?: number): Promise<Permit | undefined>;
   readonly engine: LinkFigures;
   /** The last problem of the engine; undefined while it answers. */
@@ -64,8 +66,8 @@ const optionsSchema = object({
 });
 
 /**
- * A weighted semaphore. A request wider than the limit gets in when nobody else is. Two round trips for each permit and one for each
- * renewal: for hundreds of permits at a time; for requests by the thousand take `sharedConcurrency`.
+ * A weighted semaphore. A request wider than the limit gets in when nobody else is. Two round trips for each permit and
+ * one for each renewal: for hundreds of permits at a time; for requests by the thousand take `sharedConcurrency`.
  * @throws FlowConfigError
  */
 export function sharedSemaphore(client: RedisClient, options: SharedSemaphoreOptions): SharedSemaphore {
@@ -79,7 +81,8 @@ export function sharedSemaphore(client: RedisClient, options: SharedSemaphoreOpt
   async function call(mode: 'acquire' | 'renew' | 'release', id: string, seats: number): Promise<boolean> {
     const undo = (reply: unknown): void => {
       // The caller went on without: nobody else gives this permit back.
-      if (mode === 'acquire' && Array.isArray(reply) && String(reply[0]) === '1') void call('release', id, seats).catch(() => {});
+      if (mode === 'acquire' && Array.isArray(reply) && String(reply[0]) === '1')
+        void call('release', id, seats).catch(() => {});
     };
     const reply = await link.run(semaphoreScript(), keys, [mode, id, seats, limit, ttl].map(String), undo);
     return Array.isArray(reply) && String(reply[0]) === '1';

@@ -1,8 +1,8 @@
 /**
  * Messages of replicas about their sessions, as text.
  *
- * Invariant: whatever is read is bounded: names, numbers, and how many sessions one message tells of. Spans are told and no instants,
- * because clocks differ.
+ * Invariant: whatever is read is bounded: names, numbers, and how many sessions one message tells of. Spans are told
+ * and no instants, because clocks differ.
  */
 import type { SessionClaim } from '../../index.js';
 
@@ -38,7 +38,8 @@ export function readMessage(text: string): SessionMessage | undefined {
 function readSession(given: unknown): SessionClaim[] {
   if (typeof given !== 'object' || given === null) return [];
   const { name, endpoint, tokens, forMs, prefix } = given as Fields;
-  const isOne = isText(name, longestName) && isText(endpoint, longestEndpoint) && isAmount(tokens) && isAmount(forMs) && forMs > 0;
+  const isOne =
+    isText(name, longestName) && isText(endpoint, longestEndpoint) && isAmount(tokens) && isAmount(forMs) && forMs > 0;
   return isOne ? [{ name, endpoint, tokens, forMs, prefix: readPrefix(prefix) }] : [];
 }
 

@@ -1,8 +1,8 @@
 /**
  * The sessions that other replicas told of, and when each is over unless it is told again.
  *
- * Invariant: never more than `most`; no session stays longer than this replica's own inactivity after it was last told of, give or take
- * `betweenScansMs`.
+ * Invariant: never more than `most`; no session stays longer than this replica's own inactivity after it was last told
+ * of, give or take `betweenScansMs`.
  */
 
 import { letProcessEnd } from '../../base/clock.js';

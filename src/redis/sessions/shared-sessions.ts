@@ -1,15 +1,23 @@
 /**
- * The sessions that are resident are those of all replicas: each tells what begins, moves, grows and ends, by publish and subscribe.
+ * The sessions that are resident are those of all replicas: each tells what begins, moves, grows and ends, by publish
+ * and subscribe.
  *
  *     turn here ──► table ──► message ──► tables of the others, until it is told again, ends, or its time is over
  *
- * Invariant: no request waits for the network, and nothing waits to be sent. What came from elsewhere is not sent on. A lost message is made
- * good when the session is told again.
+ * Invariant: no request waits for the network, and nothing waits to be sent. What came from elsewhere is not sent on. A
+ * lost message is made good when the session is told again.
  */
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { letProcessEnd } from '../../base/clock.js';
-import { type Clock, type ResidentSession, realClock, type SessionClaim, type SessionLimit, schemas } from '../../index.js';
+import {
+  type Clock,
+  type ResidentSession,
+  realClock,
+  type SessionClaim,
+  type SessionLimit,
+  schemas,
+} from '../../index.js';
 import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
@@ -18,10 +26,14 @@ import { SessionsElsewhere } from './sessions-elsewhere.js';
 export interface SharedSessionsOptions {
   /** Replicas with this name share their sessions. */
   readonly name: string;
-  /** Whether messages hold a hash of sessions and shared prefixes, and not their names: the same in all replicas. @default false */
+  /**
+   * Whether messages hold a hash of sessions and shared prefixes, and not their names: the same in all replicas.
+   * @default false
+   */
   readonly hashKeys?: boolean | undefined;
   /**
-   * Sessions of other replicas that are counted here at most, an integer from 1 up: what bounds the memory that a faulty replica can fill.
+   * Sessions of other replicas that are counted here at most, an integer from 1 up: what bounds the memory that a
+   * faulty replica can fill.
    * @default 10,000, or twice `maxSessions` where that is more
    */
   readonly maxElsewhere?: number | undefined;
@@ -65,7 +77,8 @@ const optionsSchema = object({
   clock: optional(clockSchema(), realClock),
 });
 
-const isLimit = (given: unknown): given is SessionLimit => typeof given === 'object' && given !== null && 'share' in given;
+const isLimit = (given: unknown): given is SessionLimit =>
+  typeof given === 'object' && given !== null && 'share' in given;
 const limitSchema = value('a sessionLimit()', isLimit);
 
 /** A hash for what is secret or long. */
@@ -84,14 +97,15 @@ function naming(hashesAll: boolean): (key: string) => string {
 }
 
 /**
- * Ties the `sessionLimit()` of each replica together: a session that is resident in one counts in all towards `maxSessions` and, at its
- * endpoint (by its ID), towards `footprint`, and its turns pass in all. Call it before the first request. All replicas need the same `by`,
- * and should have the same limits.
+ * Ties the `sessionLimit()` of each replica together: a session that is resident in one counts in all towards
+ * `maxSessions` and, at its endpoint (by its ID), towards `footprint`, and its turns pass in all. Call it before the
+ * first request. All replicas need the same `by`, and should have the same limits.
  *
- * Replicas that see the same free place may all fill it: the pool is over by what began in the others within the time of one message, at most
- * (replicas − 1) · the free places that each saw. A lost message undercounts until the session is told again, a quarter of `inactivity` later.
- * Costs one message for a session that begins, moves to another endpoint or replica, grows by a quarter or ends, and one for a hundred
- * sessions four times in each `inactivity`; a message costs O(1), and nothing waits for it.
+ * Replicas that see the same free place may all fill it: the pool is over by what began in the others within the time
+ * of one message, at most (replicas − 1) · the free places that each saw. A lost message undercounts until the session
+ * is told again, a quarter of `inactivity` later. Costs one message for a session that begins, moves to another
+ * endpoint or replica, grows by a quarter or ends, and one for a hundred sessions four times in each `inactivity`; a
+ * message costs O(1), and nothing waits for it.
  * @throws FlowConfigError
  * @example
  * const limit = sessionLimit({ maxSessions: 200 });
@@ -108,8 +122,8 @@ export function sharedSessions(
   /** The last message about a session. */
   const told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
   /**
-   * Sessions that ended and were not told yet. Those that take their places here are told first, or replicas in which others wait would give
-   * the places away, too.
+   * Sessions that ended and were not told yet. Those that take their places here are told first, or replicas in which
+   * others wait would give the places away, too.
    */
   const endings = new Map<string, boolean>();
   const counts = { sent: 0, skipped: 0, received: 0, refused: 0 };
@@ -145,7 +159,8 @@ export function sharedSessions(
 
   function held(session: ResidentSession, isNew: boolean): void {
     const before = told.get(session);
-    const isKnown = before !== undefined && before.endpoint === session.endpoint && session.tokens < before.tokens * growth;
+    const isKnown =
+      before !== undefined && before.endpoint === session.endpoint && session.tokens < before.tokens * growth;
     if (isKnown && !isNew) return;
     if (isNew) {
       elsewhere.forget(session.key);

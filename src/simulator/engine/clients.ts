@@ -28,7 +28,10 @@ export class Clients {
 
   /** How long they wait for the first token, and for the last; Infinity: for ever. */
   drawPatience(): { firstTokenMs: number; lastTokenMs: number } {
-    return { firstTokenMs: this.patience?.() ?? Number.POSITIVE_INFINITY, lastTokenMs: this.deadline?.() ?? Number.POSITIVE_INFINITY };
+    return {
+      firstTokenMs: this.patience?.() ?? Number.POSITIVE_INFINITY,
+      lastTokenMs: this.deadline?.() ?? Number.POSITIVE_INFINITY,
+    };
   }
 
   requested(): void {

@@ -1,4 +1,7 @@
-/** The simulated servers behind one controller: the pool's endpoints, the load that they report, and the detectors that learn from them. */
+/**
+ * The simulated servers behind one controller: the pool's endpoints, the load that they report, and the detectors that
+ * learn from them.
+ */
 import { type AdaptiveDetector, EndpointPool, type SaturationDetector } from '../../index.js';
 import type { RandomStreams } from '../random/random-streams.js';
 import { isServerRoomDetector, type ServerRoomDetector } from '../servers/server-room-detector.js';
@@ -52,7 +55,10 @@ export class Fleet {
   }
 
   /** How often loads are reported, and how late; undefined: not at all. */
-  static reporting({ reports }: ResolvedSimulation, flow: SimulatedFlow): { intervalMs: number; delayMs: number } | undefined {
+  static reporting(
+    { reports }: ResolvedSimulation,
+    flow: SimulatedFlow,
+  ): { intervalMs: number; delayMs: number } | undefined {
     const isNeeded = detectorsOf(flow).some((detector) => detector.needsPool === true);
     if (reports === undefined && !isNeeded) return undefined;
     return { intervalMs: reports?.interval ?? defaultIntervalMs, delayMs: reports?.delay ?? 0 };
@@ -75,7 +81,9 @@ function detectorsOf(flow: SimulatedFlow): SaturationDetector[] {
     ...(flow.bands ?? []).map(({ saturationDetector }) => saturationDetector),
     ...(insideOf.get(flow) ?? []),
   ];
-  return [...new Set(given)].filter((detector): detector is SaturationDetector => typeof detector === 'object' && detector !== null);
+  return [...new Set(given)].filter(
+    (detector): detector is SaturationDetector => typeof detector === 'object' && detector !== null,
+  );
 }
 
 const insideOf = new WeakMap<SimulatedFlow, readonly SaturationDetector[]>();

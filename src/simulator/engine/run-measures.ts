@@ -106,7 +106,8 @@ export class RunMeasures {
       meanInSystem: this.inSystem.mean(endedAtMs),
       jainIndex: jainIndex([...this.tenants.values()].map(({ service }) => service)),
       series: this.series.figures(),
-      serviceDifference: this.options.serviceDifference && requests && serviceDifference(requests, this.options.serviceDifference),
+      serviceDifference:
+        this.options.serviceDifference && requests && serviceDifference(requests, this.options.serviceDifference),
       requests,
     };
   }

@@ -51,8 +51,8 @@ export interface ScenarioBody {
 
 export interface SimulationOptions extends ScenarioBody {
   /**
-   * The options of the controller, as for `new FlowController`, without `clock` and `pool`. Policies keep state: give a function where
-   * several simulations run with the same options.
+   * The options of the controller, as for `new FlowController`, without `clock` and `pool`. Policies keep state: give a
+   * function where several simulations run with the same options.
    */
   readonly flow: SimulatedFlow | (() => SimulatedFlow);
 }
@@ -78,8 +78,20 @@ export interface ResolvedSimulation {
   readonly serviceDifference: ServiceDifferenceOptions | undefined;
 }
 
-const { aboveZero, atLeastZero, duration, durationAboveZero, flag, integer, list, object, oneOf, optional, positiveInteger, text } =
-  schemas;
+const {
+  aboveZero,
+  atLeastZero,
+  duration,
+  durationAboveZero,
+  flag,
+  integer,
+  list,
+  object,
+  oneOf,
+  optional,
+  positiveInteger,
+  text,
+} = schemas;
 
 const differenceShape = object({
   duration: optional(durationAboveZero('10m')),
@@ -117,7 +129,8 @@ const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report)
   const { servers, traffic, warmUp, duration: length } = given;
   if (servers?.length === 0) report('at least one server', ['servers']);
   if (traffic?.length === 0) report('at least one entry', ['traffic']);
-  if (typeof warmUp === 'number' && typeof length === 'number' && warmUp >= length) report('less than `duration`', ['warmUp']);
+  if (typeof warmUp === 'number' && typeof length === 'number' && warmUp >= length)
+    report('less than `duration`', ['warmUp']);
   if (length === Number.POSITIVE_INFINITY) report('a time that ends', ['duration']);
   const names = new Set<string>();
   for (const [index, server] of (Array.isArray(servers) ? servers : []).entries()) {
@@ -126,7 +139,9 @@ const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report)
     if (names.has(name)) report('a name that no other server has', ['servers', index, 'name'], JSON.stringify(name));
     names.add(name);
   }
-  const ids = (Array.isArray(servers) ? servers : []).flatMap((server) => (server?.model === undefined ? [] : namesOf(server)));
+  const ids = (Array.isArray(servers) ? servers : []).flatMap((server) =>
+    server?.model === undefined ? [] : namesOf(server),
+  );
   for (const faults of ['outages', 'slowdowns'] as const) {
     for (const [index, fault] of (Array.isArray(given[faults]) ? given[faults] : []).entries()) {
       const name: unknown = fault?.server;

@@ -4,8 +4,9 @@
  *     source ──send──► controller ──dispatched──► server ──completed──► release ──► controller …
  *                          └──dropped──► client: gives up, or tries again
  *
- * Invariant: whatever an event makes the controller decide is followed up before the next event, in the order of the decisions; nothing is
- * done to a server or the controller from inside one of their own calls. Longer than most files, because these few steps are one loop.
+ * Invariant: whatever an event makes the controller decide is followed up before the next event, in the order of the
+ * decisions; nothing is done to a server or the controller from inside one of their own calls. Longer than most files,
+ * because these few steps are one loop.
  */
 import { type Drop, FlowController, type FlowKey } from '../../index.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
@@ -18,7 +19,12 @@ import { Clients } from './clients.js';
 import { Fleet } from './fleet.js';
 import type { SimulationResult } from './result.js';
 import { RunMeasures } from './run-measures.js';
-import { type ResolvedSimulation, resolveScenario, type SimulatedFlow, type SimulationOptions } from './simulation-options.js';
+import {
+  type ResolvedSimulation,
+  resolveScenario,
+  type SimulatedFlow,
+  type SimulationOptions,
+} from './simulation-options.js';
 
 type Decision =
   | { readonly type: 'dispatched'; readonly request: SimRequest }
@@ -100,7 +106,8 @@ export class Simulation implements ServerHost, TrafficHost {
       return true;
     }
     this.isOver = true;
-    this.endedAtMs = this.open > 0 ? this.clock.now() : Math.max(this.endedAtMs, Math.min(this.clock.now(), durationMs));
+    this.endedAtMs =
+      this.open > 0 ? this.clock.now() : Math.max(this.endedAtMs, Math.min(this.clock.now(), durationMs));
     return false;
   }
 
@@ -151,7 +158,12 @@ export class Simulation implements ServerHost, TrafficHost {
   ): SimRequest {
     const { spec, index } = source;
     const { tokens = spec.seats === undefined ? 'prompt' : 'seats' } = spec;
-    const booked = tokens === 'prompt' ? draft.promptTokens : tokens === 'seats' ? draft.seats : draft.promptTokens + draft.outputTokens;
+    const booked =
+      tokens === 'prompt'
+        ? draft.promptTokens
+        : tokens === 'seats'
+          ? draft.seats
+          : draft.promptTokens + draft.outputTokens;
     const nowMs = this.clock.now();
     const request = new SimRequest(
       index,
@@ -358,7 +370,8 @@ export class Simulation implements ServerHost, TrafficHost {
     request.lease = undefined;
     this.running?.delete(request);
     if (this.mayEvict) this.byLease.delete(lease);
-    if (request.promptTokens > 0) lease.report({ promptTokens: request.promptTokens, completionTokens: request.tokensOut });
+    if (request.promptTokens > 0)
+      lease.report({ promptTokens: request.promptTokens, completionTokens: request.tokensOut });
     lease.release();
   }
 
@@ -403,7 +416,8 @@ export class Simulation implements ServerHost, TrafficHost {
   private scheduleOutages(): void {
     for (const { server, at, for: lengthMs = Number.POSITIVE_INFINITY } of this.options.outages) {
       this.clock.at(at, () => this.serverDied(server));
-      if (lengthMs < Number.POSITIVE_INFINITY) this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
+      if (lengthMs < Number.POSITIVE_INFINITY)
+        this.clock.at(at + lengthMs, () => this.fleet.pool.update(server, { state: 'ready' }));
     }
   }
 

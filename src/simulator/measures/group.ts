@@ -120,7 +120,11 @@ export function isWithin(slo: SloSpec | undefined, request: SimRequest, nowMs: n
   const ttftMs = request.firstTokenAtMs - request.arrivedAtMs;
   if (request.sloTtftMs !== undefined && ttftMs > request.sloTtftMs) return false;
   if (slo === undefined) return true;
-  const { ttft = Number.POSITIVE_INFINITY, perToken = Number.POSITIVE_INFINITY, total = Number.POSITIVE_INFINITY } = slo;
+  const {
+    ttft = Number.POSITIVE_INFINITY,
+    perToken = Number.POSITIVE_INFINITY,
+    total = Number.POSITIVE_INFINITY,
+  } = slo;
   if (ttftMs > ttft || nowMs - request.arrivedAtMs > total) return false;
   return request.tokensOut < 2 || (nowMs - request.firstTokenAtMs) / (request.tokensOut - 1) <= perToken;
 }

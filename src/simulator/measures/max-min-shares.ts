@@ -1,6 +1,11 @@
-/** Max-min fair shares: nobody gets more than it asks for, and what is left is shared evenly among those that ask for more. */
+/**
+ * Max-min fair shares: nobody gets more than it asks for, and what is left is shared evenly among those that ask for
+ * more.
+ */
 
-/** Shares of `capacity` in the order of `demands`. Source: Bertsekas and Gallager, "Data networks", progressive filling. */
+/**
+ * Shares of `capacity` in the order of `demands`. Source: Bertsekas and Gallager, "Data networks", progressive filling.
+ */
 export function maxMinShares(demands: readonly number[], capacity: number): number[] {
   const order = demands.map((_, index) => index).sort((a, b) => (demands[a] as number) - (demands[b] as number));
   const shares = demands.map(() => 0);

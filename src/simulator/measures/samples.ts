@@ -1,6 +1,6 @@
 /**
- * Order statistics of a stream of figures: exact while they are few, by narrow buckets afterwards, so that memory does not grow with the
- * length of a run.
+ * Order statistics of a stream of figures: exact while they are few, by narrow buckets afterwards, so that memory does
+ * not grow with the length of a run.
  */
 
 /** Figures in ms. A percentile is the smallest sample that at least so many percent do not exceed. */

@@ -1,10 +1,11 @@
 /**
  * How far tenants are from equal service, as the VTC paper measures it.
  *
- * A request's cost, prompt + 2 · output, counts as served evenly from its first token to its last: the artifact's way, which smears the
- * prompt over the decode phase. At each tick, the service of each tenant in a window around it, per second, is set against the largest one
- * and against what the tenant asked for in that window; what is missing of the lesser of the two is summed over the tenants.
- * Source: Sheng et al., "Fairness in serving large language models" (OSDI '24), §5.1; artifact, fair_bench/plot/visualize.py.
+ * A request's cost, prompt + 2 · output, counts as served evenly from its first token to its last: the artifact's way,
+ * which smears the prompt over the decode phase. At each tick, the service of each tenant in a window around it, per
+ * second, is set against the largest one and against what the tenant asked for in that window; what is missing of the
+ * lesser of the two is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
+ * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
 import type { RequestRecord } from './request-record.js';
 
@@ -40,7 +41,10 @@ interface Span {
   readonly cost: number;
 }
 
-export function serviceDifference(requests: readonly RequestRecord[], options: ServiceDifferenceOptions = {}): ServiceDifference {
+export function serviceDifference(
+  requests: readonly RequestRecord[],
+  options: ServiceDifferenceOptions = {},
+): ServiceDifference {
   const { duration = 600_000, ticks = 20, window = 60_000, warmUp = 30_000 } = options;
   const { promptTokenPrice = 1, completionTokenPrice = 2 } = options;
   const byTenant = new Map<string, Span[]>();
@@ -60,7 +64,10 @@ export function serviceDifference(requests: readonly RequestRecord[], options: S
     const asked = tenants.map((spans) => (askedIn(spans, fromMs, toMs) * 1000) / window);
     const most = Math.max(0, ...served);
     differences.push(
-      served.reduce((sum, service, index) => sum + Math.min(most - service, Math.abs((asked[index] as number) - service)), 0),
+      served.reduce(
+        (sum, service, index) => sum + Math.min(most - service, Math.abs((asked[index] as number) - service)),
+        0,
+      ),
     );
     const sums = tenants.map((spans) => servedIn(spans, 0, (duration / ticks) * tick));
     if (sums.length > 0) maxAccumulated = Math.max(maxAccumulated, Math.max(...sums) - Math.min(...sums));
@@ -79,5 +86,8 @@ function servedIn(spans: readonly Span[], fromMs: number, toMs: number): number 
 }
 
 function askedIn(spans: readonly Span[], fromMs: number, toMs: number): number {
-  return spans.reduce((sum, { arrivedAtMs, cost }) => (arrivedAtMs >= fromMs && arrivedAtMs <= toMs ? sum + cost : sum), 0);
+  return spans.reduce(
+    (sum, { arrivedAtMs, cost }) => (arrivedAtMs >= fromMs && arrivedAtMs <= toMs ? sum + cost : sum),
+    0,
+  );
 }

@@ -11,7 +11,10 @@ export interface TimeSeries {
   readonly inFlight: readonly number[];
   /** As the controller read it last, 1 is full. */
   readonly saturation: readonly number[];
-  /** Served in the bucket, per second, by tenant: prompt tokens once, output tokens twice. At most 50 tenants, and the others together. */
+  /**
+   * Served in the bucket, per second, by tenant: prompt tokens once, output tokens twice. At most 50 tenants, and the
+   * others together.
+   */
   readonly serviceByTenant: Readonly<Record<string, readonly number[]>>;
   /** Of requests that ended in the bucket, by class, ms. */
   readonly ttftP50ByClass: Readonly<Record<string, readonly number[]>>;

@@ -1,8 +1,14 @@
-/** Distributions of lengths and times: how a scenario writes them, and what draws from them. Every figure drawn is from 0 up. */
+/**
+ * Distributions of lengths and times: how a scenario writes them, and what draws from them. Every figure drawn is from
+ * 0 up.
+ */
 import { type Schema, schemas } from '../../index.js';
 import { exponential, gamma, normal, type Random } from './random-streams.js';
 
-/** A number stands for `fixed`. Figures are in the unit of what they describe: ms for times (`'100ms'` may be written), tokens for lengths. */
+/**
+ * A number stands for `fixed`. Figures are in the unit of what they describe: ms for times (`'100ms'` may be written),
+ * tokens for lengths.
+ */
 export type Distribution<N = number> =
   | N
   | { readonly type: 'fixed'; readonly value: N }
@@ -34,7 +40,8 @@ function shapesOf(figure: Schema<number>): Record<(typeof types)[number], Schema
     gamma: object({ type, mean: figure, cv: aboveZero() }),
     values: object({ type, values, weights: optional(list(atLeastZero())) }, ({ values: given, weights }, report) => {
       if (given.length === 0) report('at least one value', ['values']);
-      if (weights !== undefined && weights.length !== given.length) report(`as many weights as values (${given.length})`, ['weights']);
+      if (weights !== undefined && weights.length !== given.length)
+        report(`as many weights as values (${given.length})`, ['weights']);
       if (weights?.every((weight) => weight === 0) === true) report('a weight above 0', ['weights']);
     }),
     sequence: object({ type, values }, ({ values: given }, report) => {

@@ -1,6 +1,6 @@
 /**
- * Random numbers by name: each part of a simulation draws from a stream of its own, so that taking one tenant away leaves what the others
- * do as it was.
+ * Random numbers by name: each part of a simulation draws from a stream of its own, so that taking one tenant away
+ * leaves what the others do as it was.
  */
 import { seededRandom } from '../../base/seeded-random.js';
 import { textHash } from '../../base/text-hash.js';
@@ -31,7 +31,10 @@ export function exponential(random: Random): number {
   return -Math.log(aboveZero(random));
 }
 
-/** Mean 0, variance 1. Source: Marsaglia's polar method. It needs no sine, whose last digit differs between versions of V8. */
+/**
+ * Mean 0, variance 1. Source: Marsaglia's polar method. It needs no sine, whose last digit differs between versions of
+ * V8.
+ */
 export function normal(random: Random): number {
   for (;;) {
     const x = 2 * random() - 1;

@@ -12,7 +12,13 @@ export type Rate =
   /** From one rate to another, then steady. */
   | { readonly type: 'ramp'; readonly from: number; readonly to: number; readonly over: number }
   /** `high` for `on` ms, `low` for `off` ms, again and again. */
-  | { readonly type: 'on-off'; readonly high: number; readonly low?: number | undefined; readonly on: number; readonly off: number }
+  | {
+      readonly type: 'on-off';
+      readonly high: number;
+      readonly low?: number | undefined;
+      readonly on: number;
+      readonly off: number;
+    }
   /** A day: from `low` to `high` and back once in each period, as a cosine has it. */
   | { readonly type: 'daily'; readonly low: number; readonly high: number; readonly period?: number | undefined }
   /** The rate changes at these times, ms from the start. */
@@ -36,7 +42,8 @@ const shapes: Record<(typeof types)[number], Schema<object>> = {
   steps: object({ type, steps: list(object({ at: duration('0s'), rate: atLeastZero() })) }, ({ steps }, report) => {
     if (steps.length === 0) report('at least one step', ['steps']);
     for (const [index, { at }] of steps.entries()) {
-      if (index > 0 && !(at > (steps[index - 1]?.at ?? 0))) report('a time after that of the step before', ['steps', index, 'at']);
+      if (index > 0 && !(at > (steps[index - 1]?.at ?? 0)))
+        report('a time after that of the step before', ['steps', index, 'at']);
     }
   }),
 };
@@ -79,8 +86,13 @@ function cosineOfTurn(part: number): number {
 }
 
 function profileOf(given: Rate): Profile {
-  if (typeof given === 'number') return { pieces: [{ lengthMs: 1e12, from: given / 1000, to: given / 1000 }], repeats: false };
-  const flat = (lengthMs: number, perSecond: number): Piece => ({ lengthMs, from: perSecond / 1000, to: perSecond / 1000 });
+  if (typeof given === 'number')
+    return { pieces: [{ lengthMs: 1e12, from: given / 1000, to: given / 1000 }], repeats: false };
+  const flat = (lengthMs: number, perSecond: number): Piece => ({
+    lengthMs,
+    from: perSecond / 1000,
+    to: perSecond / 1000,
+  });
   switch (given.type) {
     case 'ramp':
       return { pieces: [{ lengthMs: given.over, from: given.from / 1000, to: given.to / 1000 }], repeats: false };
@@ -98,14 +110,20 @@ function profileOf(given: Rate): Profile {
       const { steps } = given;
       const before = (steps[0]?.at ?? 0) > 0 ? [flat(steps[0]?.at ?? 0, 0)] : [];
       return {
-        pieces: [...before, ...steps.map(({ at, rate: perSecond }, index) => flat((steps[index + 1]?.at ?? at + 1e12) - at, perSecond))],
+        pieces: [
+          ...before,
+          ...steps.map(({ at, rate: perSecond }, index) => flat((steps[index + 1]?.at ?? at + 1e12) - at, perSecond)),
+        ],
         repeats: false,
       };
     }
   }
 }
 
-/** Walks along a profile. `advance(work)` returns when `work` more requests have come: ms from the start, Infinity for never. */
+/**
+ * Walks along a profile. `advance(work)` returns when `work` more requests have come: ms from the start, Infinity for
+ * never.
+ */
 export class RateWalk {
   private readonly profile: Profile;
   private index = 0;
@@ -125,7 +143,8 @@ export class RateWalk {
       const spanMs = lengthMs - this.withinMs;
       const area = here * spanMs + (slope * spanMs * spanMs) / 2;
       if (area >= left && area > 0) {
-        this.withinMs += slope === 0 ? left / here : (2 * left) / (here + Math.sqrt(Math.max(here * here + 2 * slope * left, 0)));
+        this.withinMs +=
+          slope === 0 ? left / here : (2 * left) / (here + Math.sqrt(Math.max(here * here + 2 * slope * left, 0)));
         return this.pieceBeganAtMs + this.withinMs;
       }
       left -= area;

@@ -22,8 +22,16 @@ const linesOf = (rows: TimeSeries['waitingByBand'], prefix: string): ChartLine[]
     .slice(0, mostLines);
 
 const kinds: readonly ChartKind[] = [
-  { title: 'Waiting at the gateway, by priority', unit: 'count', lines: ({ waitingByBand }) => linesOf(waitingByBand, 'priority ') },
-  { title: 'Service per tenant, tokens a second (output counts twice)', unit: 'count', lines: (all) => linesOf(all.serviceByTenant, '') },
+  {
+    title: 'Waiting at the gateway, by priority',
+    unit: 'count',
+    lines: ({ waitingByBand }) => linesOf(waitingByBand, 'priority '),
+  },
+  {
+    title: 'Service per tenant, tokens a second (output counts twice)',
+    unit: 'count',
+    lines: (all) => linesOf(all.serviceByTenant, ''),
+  },
   {
     title: 'Saturation (1 is full)',
     unit: 'count',
@@ -44,7 +52,9 @@ const kinds: readonly ChartKind[] = [
 /** The page, as text. Charts of one kind have one scale, so that results can be compared by eye. */
 export function htmlReport(results: readonly SimulationResult[], title = 'Simulation'): string {
   const heads = results.map(
-    (result) => `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
+    (
+      result,
+    ) => `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
 ${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}</p>${groupTable(result)}</section>`,
   );
   // One result has its charts two in a row; several have a row for each kind.
@@ -65,7 +75,8 @@ ${rowsOfCharts(charts, results.length)}
 }
 
 function rowsOfCharts(charts: readonly string[], results: number): string {
-  const row = (inside: string, columns: number): string => `<div class="row" style="--columns:${columns}">${inside}</div>`;
+  const row = (inside: string, columns: number): string =>
+    `<div class="row" style="--columns:${columns}">${inside}</div>`;
   return results === 1 ? row(charts.join('\n'), 2) : charts.map((inside) => row(inside, results)).join('\n');
 }
 
@@ -74,9 +85,24 @@ function groupTable({ all, classes, tenants }: SimulationResult): string {
   const groups: [string, GroupFigures][] = [
     ['all', all],
     ...Object.entries(classes).map(([name, group]): [string, GroupFigures] => [`class ${name}`, group]),
-    ...(names.length > 1 ? names.slice(0, 20) : []).map(([name, group]): [string, GroupFigures] => [`tenant ${name}`, group]),
+    ...(names.length > 1 ? names.slice(0, 20) : []).map(([name, group]): [string, GroupFigures] => [
+      `tenant ${name}`,
+      group,
+    ]),
   ];
-  const head = ['', 'arrived', 'done', 'dropped', 'left', 'goodput', 'TTFT p50', 'p95', 'p99', 'queued p99', 'tokens/s'];
+  const head = [
+    '',
+    'arrived',
+    'done',
+    'dropped',
+    'left',
+    'goodput',
+    'TTFT p50',
+    'p95',
+    'p99',
+    'queued p99',
+    'tokens/s',
+  ];
   const rows = groups.map(([name, group]) => [
     name,
     count(group.arrived),

@@ -44,11 +44,14 @@ export function lineChart({ title, unit, bucketMs, lines, top }: Chart): string 
   const drawn = lines.map(({ values }, index) => {
     const point = (value: number, bucket: number): string => `${x(bucket)},${y(Math.min(value, scaleTop))}`;
     // A bucket in which nothing ended has no latency.
-    const points = values.flatMap((value, bucket) => (unit === 'ms' && value === 0 ? [] : [point(value, bucket)])).join(' ');
+    const points = values
+      .flatMap((value, bucket) => (unit === 'ms' && value === 0 ? [] : [point(value, bucket)]))
+      .join(' ');
     return `<polyline points="${points}" fill="none" stroke="${colours[index % colours.length]}" stroke-width="1.6"/>`;
   });
   const legend = lines.map(
-    ({ name }, index) => `<span><i style="background:${colours[index % colours.length]}"></i>${escapeHtml(name)}</span>`,
+    ({ name }, index) =>
+      `<span><i style="background:${colours[index % colours.length]}"></i>${escapeHtml(name)}</span>`,
   );
   return `<figure><figcaption>${escapeHtml(title)}</figcaption>
 <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${escapeHtml(title)}">${grid.join('')}${times.join('')}${drawn.join('')}</svg>

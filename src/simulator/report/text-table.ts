@@ -15,11 +15,16 @@ export function resultTable(result: SimulationResult): string {
   const groups: (readonly [string, GroupFigures])[] = [
     ['all', result.all],
     ...Object.entries(result.classes).map(([name, group]) => [`class ${name}`, group] as const),
-    ...(tenants.length > 1 ? tenants.slice(0, mostTenants).map(([name, group]) => [`tenant ${name}`, group] as const) : []),
+    ...(tenants.length > 1
+      ? tenants.slice(0, mostTenants).map(([name, group]) => [`tenant ${name}`, group] as const)
+      : []),
   ];
   const lines = columns([head, ...groups.map(([name, group]) => groupRow(name, group))]);
   if (tenants.length > mostTenants) lines.push(`… and ${tenants.length - mostTenants} tenants more`);
-  lines.push('', ...columns([['server', 'in use', 'running', 'cache at most', 'preempted'], ...result.servers.map(serverRow)]));
+  lines.push(
+    '',
+    ...columns([['server', 'in use', 'running', 'cache at most', 'preempted'], ...result.servers.map(serverRow)]),
+  );
   const drops = Object.entries(result.counts.dropped).map(([reason, number]) => `${number} ${reason}`);
   lines.push(
     '',
@@ -53,7 +58,13 @@ function groupRow(name: string, group: GroupFigures): string[] {
   ];
 }
 
-function serverRow({ id, utilization, meanRunning, peakKvUsage, preemptions }: SimulationResult['servers'][number]): string[] {
+function serverRow({
+  id,
+  utilization,
+  meanRunning,
+  peakKvUsage,
+  preemptions,
+}: SimulationResult['servers'][number]): string[] {
   return [id, percent(utilization), meanRunning.toFixed(1), percent(peakKvUsage), count(preemptions)];
 }
 
@@ -62,11 +73,24 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   const names = [...new Set(results.flatMap(({ classes }) => Object.keys(classes)))];
   const of = (name: string): string[] => names.map((who) => `${name}(${who})`);
   const some = ['tokensPerSecond', 'goodput', 'dropped', 'utilization', 'preemptions', 'jain'];
-  return [...of('ttft.p50'), ...of('ttft.p95'), ...of('ttft.p99'), ...of('queued.p99'), ...of('goodput'), ...of('completed'), ...some];
+  return [
+    ...of('ttft.p50'),
+    ...of('ttft.p95'),
+    ...of('ttft.p99'),
+    ...of('queued.p99'),
+    ...of('goodput'),
+    ...of('completed'),
+    ...some,
+  ];
 }
 
-/** Several scenarios beside each other, the first being what the others are set against; each was run with one or more seeds. */
-export function comparisonTable(scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[]): string {
+/**
+ * Several scenarios beside each other, the first being what the others are set against; each was run with one or more
+ * seeds.
+ */
+export function comparisonTable(
+  scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[],
+): string {
   const measures = comparedMeasures(scenarios.flatMap(({ results }) => results)).map(parseMeasure);
   const rows = measures.map((measure) => {
     const spreads = scenarios.map(({ results }) => spreadOf(measure, results));

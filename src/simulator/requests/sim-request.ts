@@ -26,7 +26,10 @@ export interface RequestOwner {
 export class SimRequest implements FlowRequest {
   readonly byteSize: number;
   readonly tokens: number;
-  /** The prompt, for quotas, where that is all that is told of the size; undefined where `tokens` says more, or there is no prompt. */
+  /**
+   * The prompt, for quotas, where that is all that is told of the size; undefined where `tokens` says more, or there is
+   * no prompt.
+   */
   readonly inputTokens: number | undefined;
   readonly ttlMs: number | undefined;
   readonly sloTtftMs: number | undefined;

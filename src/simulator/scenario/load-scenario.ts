@@ -1,4 +1,7 @@
-/** From a scenario file to what a simulation is made with, or to everything that is wrong with it, each with line and column. */
+/**
+ * From a scenario file to what a simulation is made with, or to everything that is wrong with it, each with line and
+ * column.
+ */
 import { loadConfig } from '../../config/index.js';
 import { readOneObject, registryOption } from '../../config/read-yaml.js';
 import {
@@ -52,7 +55,9 @@ const heading = 'EndpointPickerConfig: ';
 const optionsSchema = schemas.object({
   readFile: schemas.optional(schemas.callable<(path: string) => string>()),
   registry: registryOption,
-  rows: schemas.optional(schemas.value('rows of a trace', (given): given is readonly TraceRow[] => Array.isArray(given))),
+  rows: schemas.optional(
+    schemas.value('rows of a trace', (given): given is readonly TraceRow[] => Array.isArray(given)),
+  ),
   skipBadLines: schemas.optional(schemas.flag()),
 });
 
@@ -60,8 +65,8 @@ const optionsSchema = schemas.object({
  * Reads a scenario, YAML text or what was parsed of it.
  * @throws FlowConfigError that lists every problem
  * @example
- * const { options } = loadScenario(await readFile('scenario.yaml', 'utf8'), { readFile: (path) => readFileSync(path, 'utf8') });
- * console.log(simulate(options).all.ttft.p99Ms);
+ * const { options } = loadScenario(await readFile('scenario.yaml', 'utf8'), { readFile: (path) => readFileSync(path,
+ * 'utf8') }); console.log(simulate(options).all.ttft.p99Ms);
  */
 export function loadScenario(source: string | object, options: LoadScenarioOptions = {}): Scenario {
   schemas.parse(optionsSchema, options, 'loadScenario');
@@ -82,10 +87,18 @@ function read(
 ): Omit<Scenario, 'warnings'> | undefined {
   const known = [...scenarioKeys, ...flowSections];
   for (const key of Object.keys(file).filter((name) => !known.includes(name))) {
-    issues.push({ path: key, expected: `one of the sections ${known.join(', ')}${schemas.didYouMean(key, known)}`, got: 'an unknown key' });
+    issues.push({
+      path: key,
+      expected: `one of the sections ${known.join(', ')}${schemas.didYouMean(key, known)}`,
+      got: 'an unknown key',
+    });
   }
-  const body = Object.fromEntries(Object.entries(file).filter(([key]) => scenarioKeys.includes(key))) as unknown as ScenarioBody;
-  const sections = Object.fromEntries(flowSections.flatMap((key) => (file[key] === undefined ? [] : [[key, file[key]]])));
+  const body = Object.fromEntries(
+    Object.entries(file).filter(([key]) => scenarioKeys.includes(key)),
+  ) as unknown as ScenarioBody;
+  const sections = Object.fromEntries(
+    flowSections.flatMap((key) => (file[key] === undefined ? [] : [[key, file[key]]])),
+  );
   collect(issues, () => resolveScenario(body));
   collect(issues, () => {
     const { warnings: noted } = readFlow(sections, registry);
@@ -105,7 +118,12 @@ function readFlow(sections: object, given: PluginRegistry): { flow: SimulatedFlo
     if ('saturation' in plugin) detectors.push(plugin);
     return plugin;
   };
-  const document = { apiVersion: 'llm-d.ai/v1alpha1', kind: 'EndpointPickerConfig', featureGates: ['flowControl'], ...sections };
+  const document = {
+    apiVersion: 'llm-d.ai/v1alpha1',
+    kind: 'EndpointPickerConfig',
+    featureGates: ['flowControl'],
+    ...sections,
+  };
   const { options, warnings } = loadConfig(document, { registry: recording, defaults: 'headgate' });
   resolveOptions({ ...options, pool: new EndpointPool() }, 'flowControl');
   const flow = options as SimulatedFlow;
@@ -123,18 +141,33 @@ function withFiles(
   const { rows } = options;
   if (rows !== undefined) Object.assign(file, recordedTraffic(rows, file));
   const traffic = Array.isArray(file.traffic) ? file.traffic : undefined;
-  const withRows = traffic?.map((entry: unknown, index) => withTrace(entry, `traffic[${index}].arrivals`, options, issues, warnings));
+  const withRows = traffic?.map((entry: unknown, index) =>
+    withTrace(entry, `traffic[${index}].arrivals`, options, issues, warnings),
+  );
   const sections = gateway === undefined ? {} : gatewaySections(gateway, options, issues);
   return { ...sections, ...file, ...(withRows !== undefined && { traffic: withRows }) };
 }
 
-function gatewaySections(gateway: unknown, options: LoadScenarioOptions, issues: ConfigIssue[]): Record<string, unknown> {
+function gatewaySections(
+  gateway: unknown,
+  options: LoadScenarioOptions,
+  issues: ConfigIssue[],
+): Record<string, unknown> {
   const text = readNamed(gateway, 'gateway', options, issues);
-  const file = text === undefined ? undefined : readOneObject(text, (issue) => issues.push({ ...issue, path: `gateway: ${issue.path}` }));
+  const file =
+    text === undefined
+      ? undefined
+      : readOneObject(text, (issue) => issues.push({ ...issue, path: `gateway: ${issue.path}` }));
   return Object.fromEntries(flowSections.flatMap((key) => (file?.[key] === undefined ? [] : [[key, file[key]]])));
 }
 
-function withTrace(entry: unknown, at: string, options: LoadScenarioOptions, issues: ConfigIssue[], warnings: string[]): unknown {
+function withTrace(
+  entry: unknown,
+  at: string,
+  options: LoadScenarioOptions,
+  issues: ConfigIssue[],
+  warnings: string[],
+): unknown {
   const arrivals: unknown = Reflect.get(Object(entry), 'arrivals');
   const { type, file, ...rest }: Record<string, unknown> = { ...Object(arrivals) };
   if (type !== 'trace' || file === undefined) return entry;
@@ -154,7 +187,12 @@ function withTrace(entry: unknown, at: string, options: LoadScenarioOptions, iss
   }
 }
 
-function readNamed(name: unknown, path: string, { readFile }: LoadScenarioOptions, issues: ConfigIssue[]): string | undefined {
+function readNamed(
+  name: unknown,
+  path: string,
+  { readFile }: LoadScenarioOptions,
+  issues: ConfigIssue[],
+): string | undefined {
   const expected = 'the name of a file that can be read';
   if (typeof name !== 'string' || readFile === undefined) {
     issues.push({ path, expected, got: readFile === undefined ? 'no way to read files' : schemas.describeValue(name) });

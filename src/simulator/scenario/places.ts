@@ -3,7 +3,9 @@ import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'y
 import type { ConfigIssue } from '../../index.js';
 import { parsePath } from './value-path.js';
 
-/** Adds line and column to the paths of issues; the place of what a missing value should stand in, where it is missing. */
+/**
+ * Adds line and column to the paths of issues; the place of what a missing value should stand in, where it is missing.
+ */
 export function withPlaces(text: string, issues: readonly ConfigIssue[]): ConfigIssue[] {
   const lines = new LineCounter();
   const { contents } = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
@@ -11,7 +13,10 @@ export function withPlaces(text: string, issues: readonly ConfigIssue[]): Config
     if (/\bline \d+/.test(issue.path)) return issue;
     const offset = offsetOf(contents as Node | null, parsePath(issue.path) ?? []);
     const { line, col } = lines.linePos(offset);
-    return { ...issue, path: issue.path === '' ? `line ${line}, column ${col}` : `line ${line}, column ${col}: ${issue.path}` };
+    return {
+      ...issue,
+      path: issue.path === '' ? `line ${line}, column ${col}` : `line ${line}, column ${col}: ${issue.path}`,
+    };
   });
 }
 
@@ -29,7 +34,8 @@ function offsetOf(root: Node | null, path: readonly (string | number)[]): number
       if (node === undefined) return offset;
     } else return offset;
     offset = (isScalar(node) ? (node as Node).range?.[0] : undefined) ?? offset;
-    if (isSeq(node) || isMap(node)) offset = isSeq(node) || path.at(-1) === part ? offset : ((node as Node).range?.[0] ?? offset);
+    if (isSeq(node) || isMap(node))
+      offset = isSeq(node) || path.at(-1) === part ? offset : ((node as Node).range?.[0] ?? offset);
   }
   return offset;
 }

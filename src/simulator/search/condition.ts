@@ -7,7 +7,10 @@ export interface Condition {
   readonly text: string;
   readonly measure: Measure;
   readonly threshold: number;
-  /** How far the figure is from the threshold, relative to it: 0 and less, the condition holds; NaN counts as infinitely far. */
+  /**
+   * How far the figure is from the threshold, relative to it: 0 and less, the condition holds; NaN counts as infinitely
+   * far.
+   */
   miss(figure: number): number;
 }
 

@@ -1,5 +1,6 @@
 /**
- * Looks for the values for which a condition holds: a coarse grid first, then bisection at both ends of the range that it finds.
+ * Looks for the values for which a condition holds: a coarse grid first, then bisection at both ends of the range that
+ * it finds.
  *
  *     infeasible │ feasible … feasible │ infeasible
  *                ▲ least               ▲ greatest
@@ -12,7 +13,9 @@ export interface FindOptions {
   readonly to: number;
   /** Try integers only. */
   readonly isInteger: boolean;
-  /** How far the value misses the condition, relative to it: 0 and less, it holds. Costs one simulation for each seed. */
+  /**
+   * How far the value misses the condition, relative to it: 0 and less, it holds. Costs one simulation for each seed.
+   */
   miss(value: number): number;
 }
 
@@ -45,7 +48,8 @@ export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValu
     tried.set(value, known);
     return { value, miss: known };
   };
-  const curve = (): TriedValue[] => [...tried].map(([value, missed]) => ({ value, miss: missed })).sort((a, b) => a.value - b.value);
+  const curve = (): TriedValue[] =>
+    [...tried].map(([value, missed]) => ({ value, miss: missed })).sort((a, b) => a.value - b.value);
   const isBetween = (a: number, b: number): boolean => (isInteger ? b - a > 1 : b - a > Math.abs(b) * precision);
   const middle = (a: number, b: number): number => (a > 0 && b > 4 * a ? Math.sqrt(a * b) : (a + b) / 2);
 
@@ -75,7 +79,9 @@ export function findValue({ from, to, isInteger, miss }: FindOptions): FoundValu
 
 /** Evenly by ratio where the range spans much, otherwise evenly. */
 function gridValue(from: number, to: number, part: number): number {
-  return from > 0 && to > 4 * from ? Math.exp(Math.log(from) + (Math.log(to) - Math.log(from)) * part) : from + (to - from) * part;
+  return from > 0 && to > 4 * from
+    ? Math.exp(Math.log(from) + (Math.log(to) - Math.log(from)) * part)
+    : from + (to - from) * part;
 }
 
 /** Where nothing on the grid will do, a narrow range may lie beside the value that came closest. */
@@ -91,7 +97,9 @@ function refineClosest(
     const best = all.reduce((index, { miss }, at) => (miss < (all[index] as TriedValue).miss ? at : index), 0);
     const here = all[best] as TriedValue;
     const neighbours = [all[best - 1], all[best + 1]].filter((other) => other !== undefined);
-    const open = neighbours.filter((other) => isBetween(Math.min(here.value, other.value), Math.max(here.value, other.value)));
+    const open = neighbours.filter((other) =>
+      isBetween(Math.min(here.value, other.value), Math.max(here.value, other.value)),
+    );
     if (open.length === 0) return;
     for (const other of open) attempt(middle(Math.min(here.value, other.value), Math.max(here.value, other.value)));
   }

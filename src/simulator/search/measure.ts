@@ -1,4 +1,7 @@
-/** Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `completed(batch)`, `utilization`. */
+/**
+ * Figures of a result by name, as the command line writes them: `ttft.p99(premium)`, `goodput`, `completed(batch)`,
+ * `utilization`.
+ */
 import { FlowConfigError, schemas } from '../../index.js';
 import type { SimulationResult } from '../engine/result.js';
 import type { GroupFigures } from '../measures/group.js';
@@ -37,7 +40,8 @@ const ofGroup: Readonly<Record<string, readonly [Measure['unit'], (group: GroupF
   meanRunning: ['count', ({ meanRunning }) => meanRunning],
 };
 
-const mean = (figures: readonly number[]): number => figures.reduce((sum, figure) => sum + figure, 0) / Math.max(1, figures.length);
+const mean = (figures: readonly number[]): number =>
+  figures.reduce((sum, figure) => sum + figure, 0) / Math.max(1, figures.length);
 
 const ofRun: Readonly<Record<string, readonly [Measure['unit'], (result: SimulationResult) => number]>> = {
   utilization: ['ratio', ({ servers }) => mean(servers.map(({ utilization }) => utilization))],
@@ -61,10 +65,15 @@ export function parseMeasure(text: string): Measure {
   const field = latencies.find((candidate) => candidate === latency);
   const take = statistics[statistic];
   if (field !== undefined && take !== undefined) {
-    return { text: text.trim(), unit: 'ms', read: (result) => measured(group(result), (figures) => take(figures[field])) };
+    return {
+      text: text.trim(),
+      unit: 'ms',
+      read: (result) => measured(group(result), (figures) => take(figures[field])),
+    };
   }
   const grouped = ofGroup[name];
-  if (grouped !== undefined) return { text: text.trim(), unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
+  if (grouped !== undefined)
+    return { text: text.trim(), unit: grouped[0], read: (result) => measured(group(result), grouped[1]) };
   const run = ofRun[name];
   if (run !== undefined && who === undefined) return { text: text.trim(), unit: run[0], read: run[1] };
   const expected = `a measure such as ${known.join(', ')}, with a class or tenant in parentheses${schemas.didYouMean(name, known)}`;

@@ -3,11 +3,15 @@ import { FlowConfigError } from '../../index.js';
 import { parsePath, type ValuePath, valueAt, withValue } from '../scenario/value-path.js';
 
 /**
- * The scenario file with another value at `path`: `servers[0].slots`, `traffic[acme].arrivals.rate`, entries of lists by index, name, tenant,
- * type or priority. `gate.NAME` is the parameter of that name of the saturation detector.
+ * The scenario file with another value at `path`: `servers[0].slots`, `traffic[acme].arrivals.rate`, entries of lists
+ * by index, name, tenant, type or priority. `gate.NAME` is the parameter of that name of the saturation detector.
  * @throws FlowConfigError when the path leads nowhere
  */
-export function withScenarioValue(source: Readonly<Record<string, unknown>>, path: string, value: unknown): Record<string, unknown> {
+export function withScenarioValue(
+  source: Readonly<Record<string, unknown>>,
+  path: string,
+  value: unknown,
+): Record<string, unknown> {
   const parts = resolvePath(source, path);
   const changed = parts && withValue(source, parts, value);
   if (changed !== undefined) return changed as Record<string, unknown>;
@@ -25,6 +29,7 @@ function resolvePath(source: Readonly<Record<string, unknown>>, path: string): V
   const parts = parsePath(path);
   if (parts?.[0] !== 'gate' || parts.length < 2) return parts;
   const detector =
-    valueAt(source, ['flowControl', 'saturationDetector', 'pluginRef']) ?? valueAt(source, ['saturationDetector', 'pluginRef']);
+    valueAt(source, ['flowControl', 'saturationDetector', 'pluginRef']) ??
+    valueAt(source, ['saturationDetector', 'pluginRef']);
   return detector === undefined ? undefined : ['plugins', String(detector), 'parameters', ...parts.slice(1)];
 }

@@ -5,7 +5,11 @@ import { type SimulateHooks, simulate } from '../simulate.js';
 import type { Measure } from './measure.js';
 
 /** The seed of the scenario and those that follow it. */
-export function simulateSeeds(options: SimulationOptions, seeds: number, hooks: SimulateHooks = {}): SimulationResult[] {
+export function simulateSeeds(
+  options: SimulationOptions,
+  seeds: number,
+  hooks: SimulateHooks = {},
+): SimulationResult[] {
   const first = options.seed ?? 1;
   return Array.from({ length: seeds }, (_, index) =>
     simulate(

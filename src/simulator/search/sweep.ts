@@ -14,7 +14,8 @@ export interface SweepAxis {
 export function parseSweepAxis(text: string): SweepAxis {
   const [, path = '', list = ''] = /^([^=]+)=(.+)$/.exec(text) ?? [];
   const [, from, to, step] = /^(\d+)\.\.(\d+)(?:\/(\d+))?$/.exec(list) ?? [];
-  const values = from === undefined ? list.split(',').map(readValue) : range(Number(from), Number(to), Number(step ?? 1));
+  const values =
+    from === undefined ? list.split(',').map(readValue) : range(Number(from), Number(to), Number(step ?? 1));
   if (path !== '' && list !== '' && values.length > 0 && values.length <= 1000) return { path: path.trim(), values };
   const expected = 'path=value,value,… or path=from..to/step, with 1000 values at most';
   throw new FlowConfigError('--sweep', [{ path: '', expected, got: JSON.stringify(text) }]);
@@ -33,5 +34,8 @@ function range(from: number, to: number, step: number): number[] {
 
 /** Every combination, the last axis changing fastest. */
 export function combinations(axes: readonly SweepAxis[]): (number | string)[][] {
-  return axes.reduce<(number | string)[][]>((rows, { values }) => rows.flatMap((row) => values.map((value) => [...row, value])), [[]]);
+  return axes.reduce<(number | string)[][]>(
+    (rows, { values }) => rows.flatMap((row) => values.map((value) => [...row, value])),
+    [[]],
+  );
 }

@@ -1,15 +1,16 @@
 /**
- * A server with continuous batching and chunked prefill, as vLLM and its like run one: each step computes the next token of every sequence
- * in the batch, and pieces of prompts with what is left of the step's budget. Sequences grow in a paged KV cache; when it is full the
- * youngest loses its pages and begins again.
+ * A server with continuous batching and chunked prefill, as vLLM and its like run one: each step computes the next
+ * token of every sequence in the batch, and pieces of prompts with what is left of the step's budget. Sequences grow in
+ * a paged KV cache; when it is full the youngest loses its pages and begins again.
  *
  *     waiting ──► running: prefill (chunks) ──► decode, one token a step ──► end
  *        ▲            └── preempted: cache full ──┐
  *        └────────────────────────────────────────┘
  *
- * Sources: Kwon et al., "Efficient memory management for large language model serving with PagedAttention" (2023), whose recomputation
- * this preempts by; Agrawal et al., "Sarathi-Serve" (2024), chunked prefill. A step takes `stepMs + decodeMs·decoding + kvTokenMs·resident
- * tokens + prefillTokenMs·prompt tokens`, a line fitted by least squares in `calibrate`.
+ * Sources: Kwon et al., "Efficient memory management for large language model serving with PagedAttention" (2023),
+ * whose recomputation this preempts by; Agrawal et al., "Sarathi-Serve" (2024), chunked prefill. A step takes `stepMs +
+ * decodeMs·decoding + kvTokenMs·resident tokens + prefillTokenMs·prompt
+ * tokens`, a line fitted by least squares in `calibrate `.
  */
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
@@ -102,7 +103,9 @@ class BatchingServer implements SimServer {
   }
 
   hasRoom(): boolean {
-    return this.waiting.length === 0 && this.running.length < this.settings.maxSequences && this.usedBlocks < this.blocks;
+    return (
+      this.waiting.length === 0 && this.running.length < this.settings.maxSequences && this.usedBlocks < this.blocks
+    );
   }
 
   /** From its next step on. */
@@ -193,12 +196,16 @@ class BatchingServer implements SimServer {
     for (let i = 0; i < this.running.length; i++) {
       const request = this.running[i] as SimRequest;
       if (request.scheduled === 0) continue;
-      durationMs += (pending(request) > 1 ? request.scheduled * prefillTokenMs : decodeMs) + request.computed * kvTokenMs;
+      durationMs +=
+        (pending(request) > 1 ? request.scheduled * prefillTokenMs : decodeMs) + request.computed * kvTokenMs;
     }
     return durationMs * this.slowness;
   }
 
-  /** Takes the pages that `tokens` more need. False, and nothing taken, when there are not so many; a cache that is too small holds one. */
+  /**
+   * Takes the pages that `tokens` more need. False, and nothing taken, when there are not so many; a cache that is too
+   * small holds one.
+   */
   private grow(request: SimRequest, tokens: number): boolean {
     const more = Math.ceil((request.computed + tokens) / this.settings.blockTokens) - request.held;
     const isAlone = this.usedBlocks === request.held;
@@ -225,7 +232,10 @@ class BatchingServer implements SimServer {
   }
 }
 
-/** Tokens to compute before the next one is out: 1 while decoding, more in prefill. A prompt of none still has its mark of beginning. */
+/**
+ * Tokens to compute before the next one is out: 1 while decoding, more in prefill. A prompt of none still has its mark
+ * of beginning.
+ */
 function pending(request: SimRequest): number {
   return Math.max(1, request.promptTokens) + request.tokensOut - request.computed;
 }

@@ -1,7 +1,7 @@
 /**
- * Servers that die, and come back. The gateway learns of it at once, as from a connection that breaks: the endpoint counts as ill.
- * A request that ran there and has sent nothing yet is tried again, as a gateway tries another server; an answer that
- * has begun is lost.
+ * Servers that die, and come back. The gateway learns of it at once, as from a connection that breaks: the endpoint
+ * counts as ill. A request that ran there and has sent nothing yet is tried again, as a gateway tries another server;
+ * an answer that has begun is lost.
  */
 import { type Schema, schemas } from '../../index.js';
 

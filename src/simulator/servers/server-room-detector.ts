@@ -1,8 +1,15 @@
 /**
- * Saturation as the simulated servers themselves know it: 0 while one of them would begin with one more request, 1 otherwise. No gateway
- * has this knowledge; it makes the simulated server's own scheduler of the controller, as in papers whose scheduler is inside the engine.
+ * Saturation as the simulated servers themselves know it: 0 while one of them would begin with one more request, 1
+ * otherwise. No gateway has this knowledge; it makes the simulated server's own scheduler of the controller, as in
+ * papers whose scheduler is inside the engine.
  */
-import { definePlugin, type EndpointView, type PluginDefinition, type SaturationDetector, schemas } from '../../index.js';
+import {
+  definePlugin,
+  type EndpointView,
+  type PluginDefinition,
+  type SaturationDetector,
+  schemas,
+} from '../../index.js';
 
 /** Tells whether the server behind an endpoint would begin with one more request. */
 export type RoomOf = (endpointId: string) => boolean;

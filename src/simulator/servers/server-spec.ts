@@ -24,7 +24,19 @@ export type ServerSpec = Common &
     | { readonly model: 'custom'; readonly create: ServerFactory }
   );
 
-const { aboveZero, atLeastZero, callable, durationAboveZero, element, object, oneOf, optional, positiveInteger, record, text } = schemas;
+const {
+  aboveZero,
+  atLeastZero,
+  callable,
+  durationAboveZero,
+  element,
+  object,
+  oneOf,
+  optional,
+  positiveInteger,
+  record,
+  text,
+} = schemas;
 
 const models = ['slots', 'continuous-batching', 'vtc-serving', 'custom'] as const;
 const common = {

@@ -13,7 +13,11 @@ import { TimeAverage } from './time-average.js';
 export interface SlotsOptions {
   /** Requests served at a time; an integer from 1 up. */
   readonly slots: number;
-  /** Time that one request takes, ms. Requests with a time of their own (`serviceTime` of the traffic, a trace) take that. @default 1000 */
+  /**
+   * Time that one request takes, ms. Requests with a time of their own (`serviceTime` of the traffic, a trace) take
+   * that.
+   * @default 1000
+   */
   readonly serviceTime?: Distribution | undefined;
 }
 
@@ -67,12 +71,21 @@ class SlotServer implements SimServer {
   }
 
   load(): ServerLoad {
-    return { waitingQueueSize: this.queued, runningRequests: this.running.size, kvCacheUsage: this.taken.value / this.slots };
+    return {
+      waitingQueueSize: this.queued,
+      runningRequests: this.running.size,
+      kvCacheUsage: this.taken.value / this.slots,
+    };
   }
 
   use(nowMs: number): ServerUse {
     const mean = this.taken.mean(nowMs);
-    return { utilization: mean / this.slots, meanRunning: mean, peakKvUsage: this.taken.peak / this.slots, preemptions: 0 };
+    return {
+      utilization: mean / this.slots,
+      meanRunning: mean,
+      peakKvUsage: this.taken.peak / this.slots,
+      preemptions: 0,
+    };
   }
 
   private get queued(): number {

@@ -1,8 +1,9 @@
 /**
- * Servers that become slow, and are fast again later: a GPU that throttles, a neighbour that takes the memory's bandwidth. Nobody is told:
- * the gateway sees only that requests take longer there.
+ * Servers that become slow, and are fast again later: a GPU that throttles, a neighbour that takes the memory's
+ * bandwidth. Nobody is told: the gateway sees only that requests take longer there.
  *
- * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none does.
+ * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none
+ * does.
  */
 import { FlowConfigError, type Schema, schemas } from '../../index.js';
 import type { VirtualClock } from '../clock/virtual-clock.js';
@@ -29,12 +30,18 @@ export const slowdownShape: Schema<Slowdown> = object({
 }) as Schema<Slowdown>;
 
 /** @throws FlowConfigError for a server whose model has one pace only */
-export function scheduleSlowdowns(slowdowns: readonly Slowdown[], servers: readonly SimServer[], clock: VirtualClock): void {
+export function scheduleSlowdowns(
+  slowdowns: readonly Slowdown[],
+  servers: readonly SimServer[],
+  clock: VirtualClock,
+): void {
   for (const [index, { server: id, at, for: lengthMs = Number.POSITIVE_INFINITY }] of slowdowns.entries()) {
     const server = servers.find((each) => each.id === id);
     if (server?.slowDown === undefined) {
       const expected = 'a server whose model has the method slowDown';
-      throw new FlowConfigError('simulation', [{ path: `slowdowns[${index}].server`, expected, got: JSON.stringify(id) }]);
+      throw new FlowConfigError('simulation', [
+        { path: `slowdowns[${index}].server`, expected, got: JSON.stringify(id) },
+      ]);
     }
     const change = (): void => server.slowDown?.(factorAt(slowdowns, id, clock.now()));
     clock.at(at, change);
@@ -44,6 +51,9 @@ export function scheduleSlowdowns(slowdowns: readonly Slowdown[], servers: reado
 
 function factorAt(slowdowns: readonly Slowdown[], id: string, nowMs: number): number {
   return slowdowns
-    .filter(({ server, at, for: lengthMs = Number.POSITIVE_INFINITY }) => server === id && at <= nowMs && nowMs < at + lengthMs)
+    .filter(
+      ({ server, at, for: lengthMs = Number.POSITIVE_INFINITY }) =>
+        server === id && at <= nowMs && nowMs < at + lengthMs,
+    )
     .reduce((product, { factor }) => product * factor, 1);
 }

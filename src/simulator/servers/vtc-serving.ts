@@ -1,10 +1,11 @@
 /**
- * The server of the VTC paper, Llama-2-7b on an A10G under S-LoRA: a request joins the batch only when all running requests, at their longest,
- * will fit into the KV pool beside it; joining is tried every ten decode steps, prompts are computed in a step of their own.
+ * The server of the VTC paper, Llama-2-7b on an A10G under S-LoRA: a request joins the batch only when all running
+ * requests, at their longest, will fit into the KV pool beside it; joining is tried every ten decode steps, prompts are
+ * computed in a step of their own.
  *
- * A request that was dispatched and does not fit stands at the door, alone: what a gateway in front cannot know is whether the next one fits.
- * Sources: Sheng et al., "Fairness in serving large language models" (OSDI '24) and its artifact, slora/server/router; the times are
- * fitted to the artifact's cost profile.
+ * A request that was dispatched and does not fit stands at the door, alone: what a gateway in front cannot know is
+ * whether the next one fits. Sources: Sheng et al., "Fairness in serving large language models" (OSDI '24) and its
+ * artifact, slora/server/router; the times are fitted to the artifact's cost profile.
  */
 import type { SimRequest } from '../requests/sim-request.js';
 import type { ServerFactory, ServerHost, ServerLoad, ServerUse, SimServer } from './sim-server.js';
@@ -122,7 +123,10 @@ class VtcServer implements SimServer {
     }
   }
 
-  /** Asks the gate for more; whatever it sends joins at once or stands at the door. The step begins when the instant is over. */
+  /**
+   * Asks the gate for more; whatever it sends joins at once or stands at the door. The step begins when the instant is
+   * over.
+   */
   private open(): void {
     this.isOpen = true;
     this.join();
@@ -142,11 +146,14 @@ class VtcServer implements SimServer {
     }
   }
 
-  /** At no step of the future may the requests, the longest first, hold more than the pool. A lone request always joins. */
+  /**
+   * At no step of the future may the requests, the longest first, hold more than the pool. A lone request always joins.
+   */
   private canJoin(request: SimRequest): boolean {
     const others = this.batch.length + this.joining.length;
     if (others === 0) return true;
-    if (this.joiningTokens + request.promptTokens > this.settings.maxPromptTokens && this.joining.length > 0) return false;
+    if (this.joiningTokens + request.promptTokens > this.settings.maxPromptTokens && this.joining.length > 0)
+      return false;
     const all = [...this.batch, ...this.joining].map(({ held, left }) => ({ held, left }));
     all.push({ held: request.promptTokens + 1, left: request.outputTokens - 1 });
     all.sort((a, b) => b.left - a.left);

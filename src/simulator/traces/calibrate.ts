@@ -1,6 +1,7 @@
 /**
- * A model of the servers from what was measured of them: how long a step takes, and what a sequence, a resident token and a prompt token
- * add to it. Least squares with coefficients from 0 up, each request weighing by what it tells relative to its length.
+ * A model of the servers from what was measured of them: how long a step takes, and what a sequence, a resident token
+ * and a prompt token add to it. Least squares with coefficients from 0 up, each request weighing by what it tells
+ * relative to its length.
  *
  *     decoding of one answer = tokens · (step + decode · batch + kv · resident tokens) + prefill · prompt tokens of others meanwhile
  */
@@ -38,7 +39,15 @@ export function calibrate(rows: readonly TraceRow[], { servers = 1 }: CalibrateO
   const answers = rows.flatMap(({ arrivalMs, ttftMs, totalMs, promptTokens = 0, outputTokens = 0 }): Answer[] =>
     ttftMs === undefined || totalMs === undefined || outputTokens < 1 || totalMs < ttftMs
       ? []
-      : [{ fromMs: arrivalMs + ttftMs, toMs: arrivalMs + totalMs, steps: outputTokens - 1, promptTokens, outputTokens }],
+      : [
+          {
+            fromMs: arrivalMs + ttftMs,
+            toMs: arrivalMs + totalMs,
+            steps: outputTokens - 1,
+            promptTokens,
+            outputTokens,
+          },
+        ],
   );
   const long = answers.filter(({ steps, fromMs, toMs }) => steps + 1 >= fewestTokens && toMs > fromMs);
   if (long.length < fewestRequests) return undefined;
@@ -46,7 +55,10 @@ export function calibrate(rows: readonly TraceRow[], { servers = 1 }: CalibrateO
   const [stepMs = 0, decodeMs = 0, kvTokenMs = 0, prefillTokenMs = 0] = leastSquares(equations);
   const model = { stepMs: Math.max(stepMs, 0.01), decodeMs, kvTokenMs, prefillTokenMs };
   const errors = equations.map(({ terms, value }) => {
-    const predicted = terms.reduce((sum, term, index) => sum + term * ([stepMs, decodeMs, kvTokenMs, prefillTokenMs][index] ?? 0), 0);
+    const predicted = terms.reduce(
+      (sum, term, index) => sum + term * ([stepMs, decodeMs, kvTokenMs, prefillTokenMs][index] ?? 0),
+      0,
+    );
     return Math.abs(predicted / value - 1);
   });
   errors.sort((a, b) => a - b);
@@ -72,7 +84,8 @@ function equationOf(answer: Answer, answers: readonly Answer[], servers: number)
       batchMs += overlap * share;
       residentMs += overlap * share * (other.promptTokens + other.outputTokens / 2);
     }
-    if (other !== answer && other.fromMs > answer.fromMs && other.fromMs <= answer.toMs) prefilled += other.promptTokens * share;
+    if (other !== answer && other.fromMs > answer.fromMs && other.fromMs <= answer.toMs)
+      prefilled += other.promptTokens * share;
   }
   const { steps } = answer;
   return {
@@ -100,12 +113,15 @@ function leastSquares(equations: readonly Equation[]): number[] {
 
 /** The normal equations by Gauss and Jordan, scaled so that terms of different size are treated alike. */
 function solve(equations: readonly Equation[], active: readonly number[]): number[] {
-  const scale = active.map((index) => Math.max(...equations.map(({ terms, weight }) => Math.abs((terms[index] ?? 0) * weight)), 1e-100));
+  const scale = active.map((index) =>
+    Math.max(...equations.map(({ terms, weight }) => Math.abs((terms[index] ?? 0) * weight)), 1e-100),
+  );
   const matrix = active.map((row, i) => [
     ...active.map((column, j) =>
       sum(
         equations,
-        ({ terms, weight }) => ((terms[row] ?? 0) * (terms[column] ?? 0) * weight * weight) / ((scale[i] ?? 1) * (scale[j] ?? 1)),
+        ({ terms, weight }) =>
+          ((terms[row] ?? 0) * (terms[column] ?? 0) * weight * weight) / ((scale[i] ?? 1) * (scale[j] ?? 1)),
       ),
     ),
     sum(equations, ({ terms, value, weight }) => ((terms[row] ?? 0) * value * weight * weight) / (scale[i] ?? 1)),
@@ -119,7 +135,8 @@ function solve(equations: readonly Equation[], active: readonly number[]): numbe
     for (const [index, other] of matrix.entries()) {
       if (index === pivot) continue;
       const factor = other[pivot] ?? 0;
-      for (let column = pivot; column <= size; column++) other[column] = (other[column] ?? 0) - factor * (row[column] ?? 0);
+      for (let column = pivot; column <= size; column++)
+        other[column] = (other[column] ?? 0) - factor * (row[column] ?? 0);
     }
   }
   return matrix.map((row, index) => (row[size] ?? 0) / (scale[index] ?? 1));

@@ -1,4 +1,7 @@
-/** Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named; it is left out only where the reader is told to. */
+/**
+ * Reads recorded traffic: JSONL, or CSV with a head. Every bad line is named; it is left out only where the reader is
+ * told to.
+ */
 import { type ConfigIssue, FlowConfigError } from '../../index.js';
 import { splitCsvLine } from './csv.js';
 import { formatOf, plainName, type TraceColumn, type TraceFormat } from './trace-formats.js';
@@ -25,8 +28,9 @@ const mostIssues = 20;
 type Line = Readonly<Record<string, unknown>>;
 
 /**
- * Recorded requests, in the order of their arrival. Column names of the Azure LLM inference trace, BurstGPT, Mooncake and of a gateway's
- * access log are understood, and `arrivalMs` or `arrival` (seconds), `tenant`, `priority`, `promptTokens`, `outputTokens`, `serviceMs`.
+ * Recorded requests, in the order of their arrival. Column names of the Azure LLM inference trace, BurstGPT, Mooncake
+ * and of a gateway's access log are understood, and `arrivalMs` or `arrival` (seconds), `tenant`, `priority`,
+ * `promptTokens`, `outputTokens`, `serviceMs`.
  * @throws FlowConfigError that names the lines
  */
 export function readTrace(text: string, { skipBadLines = false }: ReadTraceOptions = {}): ReadTrace {
@@ -37,7 +41,9 @@ export function readTrace(text: string, { skipBadLines = false }: ReadTraceOptio
     if (more > 0) issues.push({ path: 'more', expected: 'right lines', got: `${more} more that are wrong` });
     throw new FlowConfigError('trace', issues);
   }
-  const warnings = skipBadLines ? issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`) : [];
+  const warnings = skipBadLines
+    ? issues.map(({ path, expected, got }) => `${path}: expected ${expected}; got ${got}`)
+    : [];
   return { rows: reading.rows, format: reading.formatName, skippedLines: reading.badLines, warnings };
 }
 
@@ -127,14 +133,23 @@ class TraceReading {
     if (arrivalMs === undefined) return;
     if (noFigure !== undefined) {
       const [what, , column] = noFigure;
-      this.wrong(number, `a number from 0 up of ${what}`, isHole(values[column]) ? 'a hole' : JSON.stringify(values[column]));
+      this.wrong(
+        number,
+        `a number from 0 up of ${what}`,
+        isHole(values[column]) ? 'a hole' : JSON.stringify(values[column]),
+      );
       return;
     }
     if (!isHole(values.priority) && !Number.isSafeInteger(Number(values.priority))) {
       this.wrong(number, 'an integer as priority', JSON.stringify(values.priority));
       return;
     }
-    if (promptTokens === undefined && outputTokens === undefined && serviceMs === undefined && this.format?.isByEnd !== true) {
+    if (
+      promptTokens === undefined &&
+      outputTokens === undefined &&
+      serviceMs === undefined &&
+      this.format?.isByEnd !== true
+    ) {
       this.wrong(number, 'tokens, or a service time', 'a hole');
       return;
     }
@@ -155,18 +170,24 @@ class TraceReading {
   }
 
   /** Undefined, and noted, when it is wrong. */
-  private arrivalOf(values: Partial<Record<TraceColumn, unknown>>, totalMs: number, number: number): number | undefined {
+  private arrivalOf(
+    values: Partial<Record<TraceColumn, unknown>>,
+    totalMs: number,
+    number: number,
+  ): number | undefined {
     const given = values.arrivalMs ?? values.arrivalSeconds ?? values.arrivalDate ?? values.endDate;
     if (values.arrivalDate !== undefined || values.endDate !== undefined) {
       const instantMs = instant(String(given));
-      if (Number.isNaN(instantMs)) return this.wrong(number, 'an instant such as 2023-11-16 18:17:03.979', JSON.stringify(given));
+      if (Number.isNaN(instantMs))
+        return this.wrong(number, 'an instant such as 2023-11-16 18:17:03.979', JSON.stringify(given));
       if (this.format?.isByEnd === true) return instantMs - totalMs;
       this.beginsAtMs ??= instantMs;
       return this.inOrder(instantMs - this.beginsAtMs, given, number);
     }
     if (isHole(given)) return this.wrong(number, 'an arrival time', 'a hole');
     const arrivalMs = Number(given) * (values.arrivalMs === undefined ? 1000 : 1);
-    if (!(arrivalMs >= 0 && arrivalMs < Number.POSITIVE_INFINITY)) return this.wrong(number, 'a time from 0 up', JSON.stringify(given));
+    if (!(arrivalMs >= 0 && arrivalMs < Number.POSITIVE_INFINITY))
+      return this.wrong(number, 'a time from 0 up', JSON.stringify(given));
     return this.inOrder(arrivalMs, given, number);
   }
 
@@ -186,7 +207,11 @@ class TraceReading {
     if (this.unknown.has(name)) return;
     this.unknown.add(name);
     const known = this.format?.spelled ?? [];
-    const place = { path: `line ${number}`, expected: `one of the columns ${known.join(', ')}`, got: JSON.stringify(name) };
+    const place = {
+      path: `line ${number}`,
+      expected: `one of the columns ${known.join(', ')}`,
+      got: JSON.stringify(name),
+    };
     this.issues.push(place);
   }
 

@@ -13,19 +13,30 @@ export interface ScenarioFromTraceOptions extends CalibrateOptions {
  * A source for `loadScenario`. Sections can be replaced: `{ ...scenarioFromTrace(rows), flowControl: { … } }`.
  * @throws FlowConfigError when too few rows have the times that a calibration needs
  */
-export function scenarioFromTrace(rows: readonly TraceRow[], options: ScenarioFromTraceOptions = {}): Record<string, unknown> {
+export function scenarioFromTrace(
+  rows: readonly TraceRow[],
+  options: ScenarioFromTraceOptions = {},
+): Record<string, unknown> {
   const { servers = 1, name = 'trace' } = options;
   const calibration = calibrate(rows, { servers });
   if (calibration === undefined) {
     const got = `${rows.filter(({ ttftMs, totalMs }) => ttftMs !== undefined && totalMs !== undefined).length} requests with both`;
-    const expected = 'times to the first token and to the last (ttftMs, totalMs) of 20 answers or more, or a scenario with servers';
+    const expected =
+      'times to the first token and to the last (ttftMs, totalMs) of 20 answers or more, or a scenario with servers';
     throw new FlowConfigError('calibration', [{ path: '', expected, got }]);
   }
   const maxConcurrency = options.maxConcurrency ?? Math.max(1, Math.ceil(peakOf(rows) / servers));
   return {
     name,
     duration: (rows.at(-1)?.arrivalMs ?? 0) + 1,
-    servers: [{ model: 'continuous-batching', count: servers, ...calibration.model, maxSequences: Math.max(64, maxConcurrency) }],
+    servers: [
+      {
+        model: 'continuous-batching',
+        count: servers,
+        ...calibration.model,
+        maxSequences: Math.max(64, maxConcurrency),
+      },
+    ],
     traffic: [{ arrivals: { type: 'trace', rows } }],
     plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
     saturationDetector: { pluginRef: 'concurrency-detector' },

@@ -1,4 +1,7 @@
-/** The columns that recorded traffic comes with, by who recorded it. Names are compared without case, blanks and underscores. */
+/**
+ * The columns that recorded traffic comes with, by who recorded it. Names are compared without case, blanks and
+ * underscores.
+ */
 
 /** The content of a column. */
 export type TraceColumn =
@@ -34,7 +37,8 @@ export interface TraceFormat {
   readonly only?: readonly [column: string, value: string];
 }
 
-const ignored = (names: readonly string[]): Record<string, TraceColumn> => Object.fromEntries(names.map((name) => [name, 'ignored']));
+const ignored = (names: readonly string[]): Record<string, TraceColumn> =>
+  Object.fromEntries(names.map((name) => [name, 'ignored']));
 
 function format({ columns, ...rest }: Omit<TraceFormat, 'spelled'>): TraceFormat {
   const entries = Object.entries(columns);

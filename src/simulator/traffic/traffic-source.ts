@@ -11,7 +11,12 @@ export interface TrafficHost {
   readonly clock: VirtualClock;
   /** No source sends after this, ms. */
   readonly trafficEndsAtMs: number;
-  send(source: TrafficSource, draft: RequestDraft, tenant: string | undefined, priority: number | undefined): SimRequest;
+  send(
+    source: TrafficSource,
+    draft: RequestDraft,
+    tenant: string | undefined,
+    priority: number | undefined,
+  ): SimRequest;
   /** A source has something left to do, or no longer. */
   sourceOpened(): void;
   sourceClosed(): void;
@@ -66,7 +71,14 @@ export abstract class TrafficSource implements RequestOwner {
   protected readonly endsAtMs: number;
 
   /** `name` names the random numbers: that of no other source. */
-  constructor(spec: TrafficSpec, index: number, tenant: string, name: string, host: TrafficHost, streams: RandomStreams) {
+  constructor(
+    spec: TrafficSpec,
+    index: number,
+    tenant: string,
+    name: string,
+    host: TrafficHost,
+    streams: RandomStreams,
+  ) {
     this.spec = spec;
     this.index = index;
     this.tenant = tenant;
@@ -201,7 +213,12 @@ class Trace extends TrafficSource {
       const { promptTokens = drawn.promptTokens, outputTokens = drawn.outputTokens, serviceMs = drawn.serviceMs } = row;
       const byteSize = this.spec.bytes ?? Math.round(promptTokens * 4);
       const draft = { ...drawn, promptTokens, outputTokens: Math.max(1, outputTokens), serviceMs, byteSize };
-      this.host.send(this, draft, this.spec.tenant === undefined ? row.tenant : undefined, this.spec.priority ?? row.priority);
+      this.host.send(
+        this,
+        draft,
+        this.spec.tenant === undefined ? row.tenant : undefined,
+        this.spec.priority ?? row.priority,
+      );
       this.start();
     });
   }

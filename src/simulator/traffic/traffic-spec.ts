@@ -13,8 +13,8 @@ export type Arrivals =
   /** Evenly spaced. `offset`: part of a gap before the first, 0…1. @default drawn at random */
   | { readonly type: 'fixed'; readonly rate: Rate; readonly offset?: number | undefined }
   /**
-   * `threads` clients, each of which sends the next request when the last one has ended and it has thought for `think`. Each starts
-   * `stagger` after the one before it.
+   * `threads` clients, each of which sends the next request when the last one has ended and it has thought for `think`.
+   * Each starts `stagger` after the one before it.
    */
   | {
       readonly type: 'closed-loop';
@@ -24,10 +24,15 @@ export type Arrivals =
       readonly requestsPerThread?: number | undefined;
     }
   /**
-   * Agents: sessions come at `rate`, and each makes `turns` requests, one after the other, with `toolTime` between them. A turn's prompt
-   * is all that was said before, and `promptTokens` more.
+   * Agents: sessions come at `rate`, and each makes `turns` requests, one after the other, with `toolTime` between
+   * them. A turn's prompt is all that was said before, and `promptTokens` more.
    */
-  | { readonly type: 'sessions'; readonly rate: Rate; readonly turns: Distribution; readonly toolTime?: Distribution | undefined }
+  | {
+      readonly type: 'sessions';
+      readonly rate: Rate;
+      readonly turns: Distribution;
+      readonly toolTime?: Distribution | undefined;
+    }
   /** Requests as they were recorded. `speed` 2 is twice as fast. */
   | { readonly type: 'trace'; readonly rows: readonly TraceRow[]; readonly speed?: number | undefined };
 
@@ -147,7 +152,9 @@ const arrivals: Schema<Arrivals> = element((given, report) => {
   const named: unknown = Reflect.get(Object(given), 'type');
   const shape = arrivalTypes.find((name) => name === named);
   if (shape !== undefined)
-    return shape === 'trace' ? readTrace(given as Arrivals, report) : (arrivalShapes[shape].read(given, report) as Arrivals);
+    return shape === 'trace'
+      ? readTrace(given as Arrivals, report)
+      : (arrivalShapes[shape].read(given, report) as Arrivals);
   report(`one of the types ${arrivalTypes.join(', ')}`, ['type'], schemas.describeValue(named));
   return undefined;
 });

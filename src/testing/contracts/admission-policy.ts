@@ -10,11 +10,18 @@ const usages: readonly (Usage | undefined)[] = [
   { promptTokens: 0, completionTokens: 0 },
   { promptTokens: 1e6, completionTokens: 7 },
 ];
-const requests: readonly unknown[] = [{ byteSize: 1 }, { byteSize: 0, tokens: 1e9 }, {}, Object.freeze({ byteSize: 1, tokens: 3 })];
+const requests: readonly unknown[] = [
+  { byteSize: 1 },
+  { byteSize: 0, tokens: 1e9 },
+  {},
+  Object.freeze({ byteSize: 1, tokens: 3 }),
+];
 
 function randomView(random: Random, nowMs: number): AdmissionView {
   const saturation = random.pick([0, 0.3, 0.99, 1, 50]);
-  const endpoints = Array.from({ length: random.int(4) }, (_, index) => endpointView(`e${index}`, { inFlightRequests: random.int(9) }));
+  const endpoints = Array.from({ length: random.int(4) }, (_, index) =>
+    endpointView(`e${index}`, { inFlightRequests: random.int(9) }),
+  );
   return { nowMs, pool: poolView(...endpoints), waiting: random.int(1000), saturation: () => saturation };
 }
 
@@ -27,7 +34,9 @@ function live(policy: AdmissionPolicy, seed: number): unknown[] {
   for (let i = 0; i < 500; i++) {
     nowMs += random.int(50);
     if (random.chance(0.3) && admitted.length > 0) {
-      const [[request, fairnessId, priority]] = admitted.splice(random.int(admitted.length), 1) as [(typeof admitted)[number]];
+      const [[request, fairnessId, priority]] = admitted.splice(random.int(admitted.length), 1) as [
+        (typeof admitted)[number],
+      ];
       policy.released?.(request, { fairnessId, priority }, random.pick(usages));
       continue;
     }
@@ -50,7 +59,8 @@ export function admissionPolicyContract(make: () => AdmissionPolicy): ContractCa
     {
       name: 'admits, or rejects with a reason, whatever the request carries',
       run() {
-        for (const answer of live(make(), 1)) expectThat(answer === 'admit' || isRefusal(answer), `it answers ${JSON.stringify(answer)}`);
+        for (const answer of live(make(), 1))
+          expectThat(answer === 'admit' || isRefusal(answer), `it answers ${JSON.stringify(answer)}`);
       },
     },
     {
@@ -99,5 +109,7 @@ function isRefusal(answer: unknown): boolean {
   if (typeof answer !== 'object' || answer === null || !('reason' in answer)) return false;
   const { cause, retryAfterMs } = answer as { cause?: unknown; retryAfterMs?: unknown };
   const isTime = retryAfterMs === undefined || (typeof retryAfterMs === 'number' && retryAfterMs >= 0);
-  return typeof answer.reason === 'string' && [undefined, 'saturated', 'overloaded'].includes(cause as undefined) && isTime;
+  return (
+    typeof answer.reason === 'string' && [undefined, 'saturated', 'overloaded'].includes(cause as undefined) && isTime
+  );
 }

@@ -31,7 +31,10 @@ export function typeCase(make: () => { readonly type: string }): ContractCase {
     name: 'has a type',
     run() {
       const { type } = make();
-      expectThat(typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type), `expected a type such as "my-policy", got ${String(type)}`);
+      expectThat(
+        typeof type === 'string' && /^[a-z][a-z0-9-]*$/.test(type),
+        `expected a type such as "my-policy", got ${String(type)}`,
+      );
     },
   };
 }

@@ -11,12 +11,15 @@ const words = ['a', 'b', 'a,b', '', ' ', 'e0', 'e1:80, e2:80', undefined, null, 
 function randomItem(random: Random): ItemView {
   const [model, endpointSubset] = [random.pick(words), random.pick(words)];
   return Object.freeze(
-    itemView({ request: random.chance(0.1) ? random.pick(words) : Object.freeze({ byteSize: 1, model, endpointSubset }) }),
+    itemView({
+      request: random.chance(0.1) ? random.pick(words) : Object.freeze({ byteSize: 1, model, endpointSubset }),
+    }),
   );
 }
 
 function randomEndpoints(random: Random): readonly EndpointView[] {
-  const labelled = (): Record<string, string> => (random.chance(0.3) ? {} : { model: random.pick(['a', 'b', 'a, b', '']) });
+  const labelled = (): Record<string, string> =>
+    random.chance(0.3) ? {} : { model: random.pick(['a', 'b', 'a, b', '']) };
   const all = Array.from({ length: random.int(8) }, (_, index) =>
     Object.freeze(endpointView(`e${index}`, { labels: Object.freeze(labelled()), inFlightRequests: random.int(9) })),
   );
@@ -54,7 +57,10 @@ export function endpointFilterContract(make: () => EndpointFilter): ContractCase
         for (let i = 0; i < 300; i++) {
           const item = randomItem(random);
           const requestClass: unknown = filter.classOf(item);
-          expectThat(requestClass === undefined || typeof requestClass === 'string', `a class of ${typeof requestClass}`);
+          expectThat(
+            requestClass === undefined || typeof requestClass === 'string',
+            `a class of ${typeof requestClass}`,
+          );
           expectSame(
             filter.classOf({ ...item, sequence: item.sequence + 1, fairnessId: 'b' }),
             requestClass,
@@ -83,7 +89,9 @@ export function endpointFilterContract(make: () => EndpointFilter): ContractCase
       run() {
         const filter = make();
         withClasses(3, filter, (endpoints, requestClass) => {
-          const alone = endpoints.flatMap(({ id, labels }) => filter.keep([endpointView(id, { labels })], requestClass));
+          const alone = endpoints.flatMap(({ id, labels }) =>
+            filter.keep([endpointView(id, { labels })], requestClass),
+          );
           expectSame(ids(alone), ids(filter.keep(endpoints, requestClass)), 'what it keeps, one by one');
         });
       },

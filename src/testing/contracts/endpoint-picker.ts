@@ -44,14 +44,22 @@ function pickFromRandom(picker: EndpointPicker): void {
             dispatchedRequests: random.int(50),
             weight: random.pick([1, 1, 0.1, 1000]),
             metrics: random.chance(0.5)
-              ? { waitingQueueSize: random.int(9), runningRequests: random.int(9), kvCacheUsage: random.next(), sampledAtMs: 0 }
+              ? {
+                  waitingQueueSize: random.int(9),
+                  runningRequests: random.int(9),
+                  kvCacheUsage: random.next(),
+                  sampledAtMs: 0,
+                }
               : undefined,
           }),
         ),
       ),
     );
     const picked = picker.pick(endpoints, Object.freeze(itemView({ sequence: i, request: random.pick(requests) })), i);
-    expectThat(picked !== undefined && endpoints.includes(picked), `of ${endpoints.length} endpoints it picks ${JSON.stringify(picked)}`);
+    expectThat(
+      picked !== undefined && endpoints.includes(picked),
+      `of ${endpoints.length} endpoints it picks ${JSON.stringify(picked)}`,
+    );
   }
 }
 

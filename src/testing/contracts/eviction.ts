@@ -1,5 +1,11 @@
 /** The contracts of eviction filters and orderings. */
-import { concurrencyDetector, type EvictionFilter, type EvictionOrdering, type InFlightView, type Lease } from '../../index.js';
+import {
+  concurrencyDetector,
+  type EvictionFilter,
+  type EvictionOrdering,
+  type InFlightView,
+  type Lease,
+} from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
 import { expectBalanced, expectNoFaults, makePlay, sabotaged, survive } from './play.js';
 import { Random } from './random.js';
@@ -25,14 +31,22 @@ interface Plugins {
   readonly ordering?: EvictionOrdering;
 }
 
-/** Fills a controller with sheddable requests, lets more important ones come, and lets victims go; faults of plugins. */
+/**
+ * Fills a controller with sheddable requests, lets more important ones come, and lets victims go; faults of plugins.
+ */
 function evictUnder(plugins: Plugins): number {
   const seats = 8;
-  const { flow, clock } = makePlay({ saturationDetector: concurrencyDetector({ maxConcurrency: seats }), eviction: { ...plugins } });
+  const { flow, clock } = makePlay({
+    saturationDetector: concurrencyDetector({ maxConcurrency: seats }),
+    eviction: { ...plugins },
+  });
   const running = new Set<Lease>();
   flow.on('dispatched', ({ lease }) => running.add(lease));
-  flow.on('evicted', ({ lease }) => expectThat(running.has(lease) && !lease.isReleased, 'a request was evicted that does not run'));
-  for (let i = 0; i < seats; i++) void flow.enqueue({ byteSize: 1, tokens: i }, { fairnessId: `f${i % 3}`, priority: -1 - (i % 2) });
+  flow.on('evicted', ({ lease }) =>
+    expectThat(running.has(lease) && !lease.isReleased, 'a request was evicted that does not run'),
+  );
+  for (let i = 0; i < seats; i++)
+    void flow.enqueue({ byteSize: 1, tokens: i }, { fairnessId: `f${i % 3}`, priority: -1 - (i % 2) });
   for (let i = 0; i < seats / 2; i++) void flow.enqueue({ byteSize: 1 }, { fairnessId: 'important', priority: 10 });
   for (let round = 0; round < 100 && running.size > 0; round++) {
     clock.advance(100);
@@ -64,7 +78,10 @@ export function evictionFilterContract(make: () => EvictionFilter): ContractCase
         }
       },
     },
-    { name: 'lets important requests have seats, and is never at fault', run: () => expectNoFaults(evictUnder({ filter: make() })) },
+    {
+      name: 'lets important requests have seats, and is never at fault',
+      run: () => expectNoFaults(evictUnder({ filter: make() })),
+    },
     {
       name: 'evicts nobody by an answer that was lost',
       run: () => void evictUnder({ filter: sabotaged(make(), 'accepts') }),
@@ -101,13 +118,20 @@ export function evictionOrderingContract(make: () => EvictionOrdering): Contract
           expectThat(compare(a, a) === 0, 'a request is not equal to itself');
           for (const b of leases) {
             expectThat(sign(a, b) + sign(b, a) === 0, 'two requests are not opposite when turned round');
-            for (const c of leases) expectThat(sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0, 'three requests: not transitive');
+            for (const c of leases)
+              expectThat(sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0, 'three requests: not transitive');
           }
         }
       },
     },
-    { name: 'lets important requests have seats, and is never at fault', run: () => expectNoFaults(evictUnder({ ordering: make() })) },
-    { name: 'evicts on when its comparisons are lost', run: () => void evictUnder({ ordering: sabotaged(make(), 'compare') }) },
+    {
+      name: 'lets important requests have seats, and is never at fault',
+      run: () => expectNoFaults(evictUnder({ ordering: make() })),
+    },
+    {
+      name: 'evicts on when its comparisons are lost',
+      run: () => void evictUnder({ ordering: sabotaged(make(), 'compare') }),
+    },
     {
       name: 'breaks no caller when every method of it answers anything, or throws',
       run: () => survive({ eviction: { ordering: sabotaged(make()) } }),

@@ -87,7 +87,10 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
           const last = new Map<string, number>();
           for (const number of order) {
             const flow = flows[number] as string;
-            expectThat(number > (last.get(flow) ?? -1), `history ${seed}: request ${number} of ${flow} went after ${last.get(flow)}`);
+            expectThat(
+              number > (last.get(flow) ?? -1),
+              `history ${seed}: request ${number} of ${flow} went after ${last.get(flow)}`,
+            );
             last.set(flow, number);
           }
         }
@@ -96,7 +99,8 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
     {
       name: 'decides alike on like histories',
       run() {
-        for (const seed of seeds(21, 25)) expectSame(live(make(), seed).order, live(make(), seed).order, `history ${seed} played twice`);
+        for (const seed of seeds(21, 25))
+          expectSame(live(make(), seed).order, live(make(), seed).order, `history ${seed} played twice`);
       },
     },
     { name: 'may come to and go from a queue that is in use', run: () => replaceInUse(make) },
@@ -123,7 +127,10 @@ export function fairnessPolicyContract(make: () => FairnessPolicy): ContractCase
       async run() {
         const policy = make();
         if ('sharedQueue' in policy) return; // nobody asks it
-        const broken = (): FairnessPolicy => ({ type: policy.type, createSelector: (band) => sabotaged(policy.createSelector(band)) });
+        const broken = (): FairnessPolicy => ({
+          type: policy.type,
+          createSelector: (band) => sabotaged(policy.createSelector(band)),
+        });
         await survive({ bands: bandsWith(broken) });
       },
     },

@@ -23,20 +23,28 @@ const endpoints: readonly EndpointView[] = Object.freeze(['a', 'b', 'c'].map((id
 
 function randomItem(random: Random, sequence: number): ItemView {
   const sizes = { inputTokens: random.int(400), maxOutputTokens: random.int(400) };
-  const request = Object.freeze({ byteSize: 1, model: random.pick(['m', 'n']), sessionId: random.pick(['r', 's', 't']), ...sizes });
-  return Object.freeze(itemView({ request, sequence, tokens: random.int(800), fairnessId: random.pick(['a', 'b', 'c']) }));
+  const request = Object.freeze({
+    byteSize: 1,
+    model: random.pick(['m', 'n']),
+    sessionId: random.pick(['r', 's', 't']),
+    ...sizes,
+  });
+  return Object.freeze(
+    itemView({ request, sequence, tokens: random.int(800), fairnessId: random.pick(['a', 'b', 'c']) }),
+  );
 }
 
 /**
- * Sends requests where the detector has room, and ends them in every way: told of an answer or not, reported or not, sent or not. `look`
- * sees each request before it is sent, at the instant of the history. At the end nothing runs.
+ * Sends requests where the detector has room, and ends them in every way: told of an answer or not, reported or not,
+ * sent or not. `look` sees each request before it is sent, at the instant of the history. At the end nothing runs.
  */
 function playSeats(detector: SaturationDetector, seed: number, look: (item: ItemView, nowMs: number) => void): number {
   const random = new Random(seed);
   const running: Running[] = [];
   let nowMs = 0;
   const end = ({ endpoint, seat }: Running): void => {
-    if (random.chance(0.6)) detector.answered?.(endpoint, nowMs, seat, { status: random.pick([200, 200, 429, 500]), headers: {} });
+    if (random.chance(0.6))
+      detector.answered?.(endpoint, nowMs, seat, { status: random.pick([200, 200, 429, 500]), headers: {} });
     if (random.chance(0.7)) {
       seat.usage = { promptTokens: random.int(900), completionTokens: random.int(900) };
       seat.isReported = true;
@@ -96,7 +104,10 @@ export function judgedRequestCases(make: () => SaturationDetector): ContractCase
           const { atMs, notBeforeMs, missing } = detector.waitOf?.(endpoints, item, nowMs) ?? {};
           // An instant that has come would have the gate look again at once, for ever.
           expectThat(typeof atMs === 'number' && atMs > nowMs, `atMs must lie after ${nowMs}, got ${atMs}`);
-          expectThat(typeof notBeforeMs === 'number' && notBeforeMs <= atMs, `notBeforeMs must be at most ${atMs}, got ${notBeforeMs}`);
+          expectThat(
+            typeof notBeforeMs === 'number' && notBeforeMs <= atMs,
+            `notBeforeMs must be at most ${atMs}, got ${notBeforeMs}`,
+          );
           expectThat(typeof missing === 'string' && missing !== '', 'it must say what is missing');
         });
       },
@@ -124,7 +135,9 @@ export function judgedRequestCases(make: () => SaturationDetector): ContractCase
         const detector = make();
         if (detector.sessions === undefined) return;
         const names = ['resident', 'idle', 'maxSessions', 'waiting', 'tokens', 'expired'];
-        const endMs = playSeats(detector, 7, (item, nowMs) => expectFigures(detector.sessions?.([item], nowMs) ?? {}, names));
+        const endMs = playSeats(detector, 7, (item, nowMs) =>
+          expectFigures(detector.sessions?.([item], nowMs) ?? {}, names),
+        );
         const { resident, idle, waiting } = detector.sessions([], endMs);
         expectThat(resident === idle, `${resident - idle} sessions run, and no request does`);
         expectThat(waiting === 0, `${waiting} sessions wait, and nothing is held back`);

@@ -55,7 +55,10 @@ const answers: Readonly<Record<string, () => unknown>> = {
   'a symbol': () => Symbol('nonsense'),
   'an empty object': () => ({}),
   'an object that cannot become text': bare,
-  'an object whose text throws': () => ({ toString: () => thrown(new Error('toString')), valueOf: () => thrown(new Error('valueOf')) }),
+  'an object whose text throws': () => ({
+    toString: () => thrown(new Error('toString')),
+    valueOf: () => thrown(new Error('valueOf')),
+  }),
   'an empty array': () => [],
   'an array that holds null': () => [null],
   'an array with holes': () => new Array(3),

@@ -61,7 +61,10 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
         for (const a of items) {
           expectThat(compare(a, a) === 0, `request ${a.sequence} is not equal to itself`);
           for (const b of items) {
-            expectThat(sign(a, b) + sign(b, a) === 0, `requests ${a.sequence} and ${b.sequence} are not opposite when turned round`);
+            expectThat(
+              sign(a, b) + sign(b, a) === 0,
+              `requests ${a.sequence} and ${b.sequence} are not opposite when turned round`,
+            );
             for (const c of items) {
               const isTransitive = sign(a, b) > 0 || sign(b, c) > 0 || sign(a, c) <= 0;
               expectThat(isTransitive, `requests ${a.sequence}, ${b.sequence}, ${c.sequence}: not transitive`);
@@ -75,7 +78,8 @@ export function orderingPolicyContract(make: () => OrderingPolicy): ContractCase
       run() {
         if (arrivalOrder !== true) return;
         for (const a of items) {
-          for (const b of items) expectSame(sign(a, b), Math.sign(a.sequence - b.sequence), `requests ${a.sequence} and ${b.sequence}`);
+          for (const b of items)
+            expectSame(sign(a, b), Math.sign(a.sequence - b.sequence), `requests ${a.sequence} and ${b.sequence}`);
         }
       },
     },
@@ -113,8 +117,20 @@ function dispatchInOrder(ordering: OrderingPolicy): void {
   const order: number[] = [];
   // Copies: a request's item lets go of the request when it leaves.
   flow.on('queued', ({ item }) => {
-    const { fairnessId, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs, request } = item;
-    waiting.push({ fairnessId, priority: 0, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs, request });
+    const { fairnessId, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs, request } =
+      item;
+    waiting.push({
+      fairnessId,
+      priority: 0,
+      byteSize,
+      tokens,
+      sequence,
+      receivedAtMs,
+      enqueuedAtMs,
+      ttlMs,
+      ttftDeadlineAtMs,
+      request,
+    });
   });
   flow.on('dispatched', ({ item }) => order.push(item.sequence));
   for (let i = 0; i < 60; i++) {

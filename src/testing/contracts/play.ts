@@ -1,4 +1,7 @@
-/** Controllers that the suites put plugins into, and what each must still keep: every request served, the books balanced, no fault. */
+/**
+ * Controllers that the suites put plugins into, and what each must still keep: every request served, the books
+ * balanced, no fault.
+ */
 import {
   concurrencyDetector,
   EndpointPool,
@@ -77,8 +80,8 @@ const answer: ServerAnswer = { status: 200, headers: { 'content-type': 'applicat
 const priorities = [10, 0, -10, 5] as const;
 
 /**
- * Sends requests of several tenants and priorities through a controller with three endpoints, releases each, and expects that none is
- * left, that none was evicted, and that the books balance all along.
+ * Sends requests of several tenants and priorities through a controller with three endpoints, releases each, and
+ * expects that none is left, that none was evicted, and that the books balance all along.
  */
 export async function serveAll(options: Partial<FlowControllerOptions>): Promise<Served> {
   const pool = new EndpointPool();
@@ -121,13 +124,18 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
 }
 
 /**
- * Sends requests while every method of a plugin breaks its contract, and expects that the books balance all along and that every caller
- * gets an answer, at the latest when the controller closes.
+ * Sends requests while every method of a plugin breaks its contract, and expects that the books balance all along and
+ * that every caller gets an answer, at the latest when the controller closes.
  */
 export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
   const pool = new EndpointPool();
   for (const id of ['a', 'b', 'c']) pool.add(id);
-  const { flow, clock } = makePlay({ pool, saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), eviction: {}, ...options });
+  const { flow, clock } = makePlay({
+    pool,
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    eviction: {},
+    ...options,
+  });
   const running: Lease[] = [];
   flow.on('dispatched', ({ lease }) => running.push(lease));
   let answers = 0;

@@ -55,7 +55,12 @@ function busier(pool: PoolView, random: Random): PoolView {
 /** Figures at the ends of their ranges, as servers have reported them. */
 const extremes: readonly PoolView[] = [
   { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 1.5, sampledAtMs: nowMs },
-  { waitingQueueSize: Number.MAX_SAFE_INTEGER, runningRequests: Number.MAX_SAFE_INTEGER, kvCacheUsage: 1, sampledAtMs: nowMs },
+  {
+    waitingQueueSize: Number.MAX_SAFE_INTEGER,
+    runningRequests: Number.MAX_SAFE_INTEGER,
+    kvCacheUsage: 1,
+    sampledAtMs: nowMs,
+  },
   { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs + 1e12 },
   { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: Number.NEGATIVE_INFINITY },
 ].map((metrics) => poolView(endpointView('e', { metrics, inFlightRequests: 1e9, inFlightTokens: 1e15 })));
@@ -86,7 +91,10 @@ export function saturationDetectorContract(make: () => SaturationDetector): Cont
       name: 'reads an idle pool as not full',
       run() {
         const metrics = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: nowMs };
-        const reading = make().saturation(poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics }))), nowMs);
+        const reading = make().saturation(
+          poolView(...['a', 'b', 'c'].map((id) => endpointView(id, { metrics }))),
+          nowMs,
+        );
         expectThat(reading < 1, `it reads ${reading}`);
       },
     },

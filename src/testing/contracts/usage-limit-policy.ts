@@ -53,7 +53,11 @@ export function usageLimitPolicyContract(make: () => UsageLimitPolicy): Contract
         const random = new Random(3);
         for (let i = 0; i < 100; i++) {
           const priorities = randomPriorities(random);
-          expectSame(ceilingsOf(policy, random.next() * 2, priorities), ceilingsOf(policy, 0, priorities), 'ceilings of a constant policy');
+          expectSame(
+            ceilingsOf(policy, random.next() * 2, priorities),
+            ceilingsOf(policy, 0, priorities),
+            'ceilings of a constant policy',
+          );
         }
       },
     },

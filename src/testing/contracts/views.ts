@@ -33,6 +33,7 @@ export function endpointView(id: string, figures: Partial<EndpointView> = {}): E
 }
 
 export function poolView(...endpoints: EndpointView[]): PoolView {
-  const sum = (figure: 'inFlightRequests' | 'inFlightTokens'): number => endpoints.reduce((total, endpoint) => total + endpoint[figure], 0);
+  const sum = (figure: 'inFlightRequests' | 'inFlightTokens'): number =>
+    endpoints.reduce((total, endpoint) => total + endpoint[figure], 0);
   return { endpoints, inFlightRequests: sum('inFlightRequests'), inFlightTokens: sum('inFlightTokens') };
 }

@@ -3,21 +3,23 @@ import type { PluginShape } from '../../base/plugin-shape.js';
 import type { PolicyDefinition } from '../../base/policy-definition.js';
 
 /**
- * Ranks the bands that have requests waiting and whose ceiling is open. The first of the order goes. One whose request has nowhere to go
- * is passed over as `holBlocking` says, and the others are ranked again.
+ * Ranks the bands that have requests waiting and whose ceiling is open. The first of the order goes. One whose request
+ * has nowhere to go is passed over as `holBlocking` says, and the others are ranked again.
  *
- * Contract: `priorities` come highest first, with their `ceilings`; `order` has the same length and arrives as 0, 1, 2, …, the places in
- * `priorities`. `rank` reorders it in place, or leaves it alone, which is strict priority. What is no permutation, and exceptions, are
- * reported as plugin errors, and the highest band goes. Asked only where two bands or more compete, after the bands that are due by
- * `minShare`; a question is no promise of a dispatch, so that `rank` must answer the same until `recordDispatch` tells of one.
- * Cost: one call for each dispatch of a waiting request.
- * State: its own. One object serves one controller.
- * Source: llm-d-router #2919, band selection policy.
+ * Contract: `priorities` come highest first, with their `ceilings`; `order` has the same length and arrives as 0, 1, 2,
+ * …, the places in `priorities`. `rank` reorders it in place, or leaves it alone, which is strict priority. What is no
+ * permutation, and exceptions, are reported as plugin errors, and the highest band goes. Asked only where two bands or
+ * more compete, after the bands that are due by `minShare`; a question is no promise of a dispatch, so that `rank` must
+ * answer the same until `recordDispatch` tells of one. Cost: one call for each dispatch of a waiting request. State:
+ * its own. One object serves one controller. Source: llm-d-router #2919, band selection policy.
  */
 export interface BandOrderPolicy {
   readonly type: string;
   rank(saturation: number, priorities: readonly number[], ceilings: readonly number[], order: number[]): void;
-  /** A request of this priority was dispatched, whether it waited or not. Never told of requests that were passed over or dropped. */
+  /**
+   * A request of this priority was dispatched, whether it waited or not. Never told of requests that were passed over
+   * or dropped.
+   */
   recordDispatch?(priority: number): void;
   /** True when the order never differs from the priorities: it is not asked then, and costs nothing. */
   readonly strict?: true;

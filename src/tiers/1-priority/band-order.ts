@@ -7,7 +7,8 @@ import { position } from './band-position.js';
 /**
  * An order of bands.
  *
- * Invariant: `choose` gets the waiting bands whose ceiling is open, highest priority first and never none, and returns one of them.
+ * Invariant: `choose` gets the waiting bands whose ceiling is open, highest priority first and never none, and returns
+ * one of them.
  */
 export interface BandOrder {
   /** True when bands must know their oldest waiting request. */
@@ -50,21 +51,23 @@ function leastBy(open: readonly PriorityBand[], key: (band: PriorityBand) => num
 export const strictOrder: BandOrder = { needsOldest: false, choose: highest };
 
 /**
- * The band whose oldest request came first; priorities only decide how far the gate is open. All keys are the same, so that arrival alone
- * decides. Source: BLIS, dispatch order fifo.
+ * The band whose oldest request came first; priorities only decide how far the gate is open. All keys are the same, so
+ * that arrival alone decides. Source: BLIS, dispatch order fifo.
  */
 export const fifoOrder: BandOrder = { needsOldest: true, choose: (open) => leastBy(open, () => 0) };
 
 /**
- * A request is worth one band more for every `promotionMs` that it has waited: the least of `enqueuedAtMs + place · promotionMs`
- * goes, place counted downward from the highest band. A request is overtaken only by requests of the j-th band above that come less than
- * j · promotionMs after it. 0 is first come, first served; Infinity is strict.
+ * A request is worth one band more for every `promotionMs` that it has waited: the least of
+ * `enqueuedAtMs + place · promotionMs` goes, place counted downward from the highest band. A request is overtaken only
+ * by requests of the j-th band above that come less than j · promotionMs after it. 0 is first come, first served;
+ * Infinity is strict.
  */
 export function agingOrder(promotionMs: number): BandOrder {
   // Infinities do not tell the lower bands apart.
   if (promotionMs === Number.POSITIVE_INFINITY) return strictOrder;
   return {
     needsOldest: true,
-    choose: (open, all) => leastBy(open, (band) => oldestOf(band).enqueuedAtMs + position(all, band.priority) * promotionMs),
+    choose: (open, all) =>
+      leastBy(open, (band) => oldestOf(band).enqueuedAtMs + position(all, band.priority) * promotionMs),
   };
 }

@@ -1,5 +1,6 @@
 /**
- * Tier 1: which band goes next, among the bands that the gate is open for and that have requests which are not held back.
+ * Tier 1: which band goes next, among the bands that the gate is open for and that have requests which are not held
+ * back.
  *
  * The gate and the endpoints answer through interfaces of this file, because the tiers know neither.
  */
@@ -71,7 +72,10 @@ export class BandSelector {
     return isOpen ? highest : undefined;
   }
 
-  /** Holds the flow back, because its first request has nowhere to go, so that others may pass. False when its band lets nothing pass. */
+  /**
+   * Holds the flow back, because its first request has nowhere to go, so that others may pass. False when its band lets
+   * nothing pass.
+   */
   holdBack(flow: Flow): boolean {
     const { band } = flow;
     if (!band.settings.holdsFlows) return false;
@@ -88,9 +92,12 @@ export class BandSelector {
 
   /** The choice where the highest band does not simply go first. */
   private byOrder(isOpenForHighest: boolean, floor: number): PriorityBand | undefined {
-    // Ceilings never rise as priority falls: closed for the highest is closed for all, unless bands have detectors of their own.
+    // Ceilings never rise as priority falls: closed for the highest is closed for all, unless bands have detectors of
+    // their own.
     if (!isOpenForHighest && !this.gate.judgesApart) return undefined;
-    const open = this.bands.allWaiting().filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
+    const open = this.bands
+      .allWaiting()
+      .filter((band) => band.priority > floor && band.ready > 0 && this.gate.isOpenFor(band));
     if (open.length === 0) return undefined;
     return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all(), this.gate.saturation);
   }

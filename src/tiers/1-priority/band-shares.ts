@@ -10,7 +10,10 @@ export interface Sharing {
   readonly settings: { readonly minShare: number };
 }
 
-/** In units of the largest cost: more would let a band burst after its ceiling was closed; less would lose what is earned by the dispatch that pays. */
+/**
+ * In units of the largest cost: more would let a band burst after its ceiling was closed; less would lose what is
+ * earned by the dispatch that pays.
+ */
 const mostCredit = 2;
 /** More tokens than that are no report. */
 const mostTokens = 2 ** 53;
@@ -20,17 +23,19 @@ const rounding = 1e-9;
 const reviewEvery = 1024;
 
 /**
- * Gives each band that has a `minShare` that part of all that is dispatched while it waits, whatever the order of bands says.
+ * Gives each band that has a `minShare` that part of all that is dispatched while it waits, whatever the order of bands
+ * says.
  *
- * Every dispatch adds `minShare` of its cost to the credit of each waiting band and takes its cost from the band that was served; the lowest
- * band that is due goes first. Requests cost 1 each, and a band is due when its credit pays for one. What they cost in tokens is known only
- * when one is chosen: a band is due then as soon as it has any credit, and pays afterwards.
+ * Every dispatch adds `minShare` of its cost to the credit of each waiting band and takes its cost from the band that
+ * was served; the lowest band that is due goes first. Requests cost 1 each, and a band is due when its credit pays for
+ * one. What they cost in tokens is known only when one is chosen: a band is due then as soon as it has any credit, and
+ * pays afterwards.
  *
- * The credit of a band is 0 while nothing of it waits. By tokens it keeps what it owes: a band that empties with each request would be due
- * again at once otherwise, without ever having paid.
+ * The credit of a band is 0 while nothing of it waits. By tokens it keeps what it owes: a band that empties with each
+ * request would be due again at once otherwise, without ever having paid.
  *
- * Over any dispatches of cost N in all during which band i keeps requests waiting it is served at least `minShare · N − (2 + minShare · b) · e`,
- * b being the bands with a share and e the largest cost of a request.
+ * Over any dispatches of cost N in all during which band i keeps requests waiting it is served at least
+ * `minShare · N − (2 + minShare · b) · e`, b being the bands with a share and e the largest cost of a request.
  */
 export class BandShares {
   private readonly credits = new Map<PriorityBand, number>();
@@ -45,7 +50,10 @@ export class BandShares {
   private largestSinceReview = 1;
   private dispatches = 0;
 
-  /** Takes the shares anew, those of templates too, and what they are parts of: requests unless said. Another unit forgets the credits. */
+  /**
+   * Takes the shares anew, those of templates too, and what they are parts of: requests unless said. Another unit
+   * forgets the credits.
+   */
   configure(bands: readonly Sharing[], unit?: ShareUnit): void {
     const before = this.countsTokens;
     this.isUsed = bands.some((band) => band.settings.minShare > 0);
@@ -55,7 +63,9 @@ export class BandShares {
     this.largestSinceReview = 1;
   }
 
-  /** The lowest band that is due; undefined when the order of bands decides. O(waiting bands), nothing without shares. */
+  /**
+   * The lowest band that is due; undefined when the order of bands decides. O(waiting bands), nothing without shares.
+   */
   due(open: readonly PriorityBand[]): PriorityBand | undefined {
     if (!this.isUsed) return undefined;
     for (let i = open.length - 1; i >= 0; i--) {
@@ -74,7 +84,10 @@ export class BandShares {
     this.charge(served, waiting, cost);
   }
 
-  /** A request ended that had consumed this many tokens; undefined where nothing is known of it. Call it where `countsTokens`. */
+  /**
+   * A request ended that had consumed this many tokens; undefined where nothing is known of it. Call it where
+   * `countsTokens`.
+   */
   settled(served: PriorityBand, waiting: readonly PriorityBand[], item: ItemView, tokens: number | undefined): void {
     if (tokens === undefined) return;
     if (tokens > mostTokens) {

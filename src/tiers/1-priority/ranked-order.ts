@@ -39,11 +39,14 @@ export class RankedOrder implements BandOrder {
     return highest;
   }
 
-  /** Undefined where the order is no permutation: it names what is not open, or one twice, or is too short or too long. */
+  /**
+   * Undefined where the order is no permutation: it names what is not open, or one twice, or is too short or too long.
+   */
   private firstOf(order: readonly unknown[], open: readonly PriorityBand[]): PriorityBand | undefined {
     const isNamed = (place: unknown): place is number => typeof place === 'number' && open[place] !== undefined;
     const strangers = order.filter((place) => !isNamed(place));
-    for (const stranger of strangers) this.guard.refused('rank must leave a permutation in the order that it was given', stranger);
+    for (const stranger of strangers)
+      this.guard.refused('rank must leave a permutation in the order that it was given', stranger);
     if (strangers.length > 0) return undefined;
     if (order.length === open.length && new Set(order).size === open.length) return open[order[0] as number];
     this.guard.refused('rank must leave each place in the order once', order.join(', '));

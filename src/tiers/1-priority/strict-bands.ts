@@ -12,4 +12,9 @@ export function strictBands(): BandOrderPolicy {
   return { type, strict: true, rank: () => undefined };
 }
 
-export const strictBandsPlugin: BandOrderDefinition = { kind: 'bandOrder', type, parameters: noParameters, create: strictBands };
+export const strictBandsPlugin: BandOrderDefinition = {
+  kind: 'bandOrder',
+  type,
+  parameters: noParameters,
+  create: strictBands,
+};

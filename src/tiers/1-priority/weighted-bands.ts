@@ -3,7 +3,8 @@
  *
  *     weights 20: 6, 10: 3, 0: 1      a round: 20 20 20 20 20 20 10 10 10 0
  *
- * Invariant: while some bands all keep requests waiting, each gets exactly its weight in every round that begins meanwhile.
+ * Invariant: while some bands all keep requests waiting, each gets exactly its weight in every round that begins
+ * meanwhile.
  */
 import { object, record } from '../../base/schema/containers.js';
 import { element, optional } from '../../base/schema/element.js';
@@ -13,13 +14,16 @@ import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.j
 
 const type = 'weighted-band-selection-policy';
 
-/** Priorities that are counted apart in one round; the round ends when more come, which only a crowd of priorities without weight can do. */
+/**
+ * Priorities that are counted apart in one round; the round ends when more come, which only a crowd of priorities
+ * without weight can do.
+ */
 const mostCounted = 1024;
 
 export interface WeightedBandsOptions {
   /**
-   * Dispatches in a round, by priority: integers from 1 up; priorities that are not named have 1. @default in proportion to the priority:
-   * its distance from the lowest band that competes in the round, and 1
+   * Dispatches in a round, by priority: integers from 1 up; priorities that are not named have 1. @default in
+   * proportion to the priority: its distance from the lowest band that competes in the round, and 1
    */
   weights?: Readonly<Record<string, number>> | undefined;
 }
@@ -28,7 +32,9 @@ const parameters = object({
   weights: optional(
     element<Readonly<Record<string, number>>>((given, report) => {
       const read = record(positiveInteger()).read(given, report);
-      const wrong = Object.keys(read ?? {}).filter((name) => !Number.isSafeInteger(Number(name)) || String(Number(name)) !== name);
+      const wrong = Object.keys(read ?? {}).filter(
+        (name) => !Number.isSafeInteger(Number(name)) || String(Number(name)) !== name,
+      );
       for (const name of wrong) report('a priority, which is an integer', [name], JSON.stringify(name));
       return read;
     }),
@@ -36,9 +42,9 @@ const parameters = object({
 });
 
 /**
- * Bands take turns by weight, the highest first in each round: no band starves, and a band that has nothing waiting forgoes its turns.
- * Requests that need not wait use up turns too, down to none. O(bands that compete).
- * Source: llm-d-router #1995, priority-first rounds.
+ * Bands take turns by weight, the highest first in each round: no band starves, and a band that has nothing waiting
+ * forgoes its turns. Requests that need not wait use up turns too, down to none. O(bands that compete). Source:
+ * llm-d-router #1995, priority-first rounds.
  * @throws FlowConfigError
  */
 export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPolicy {

@@ -14,7 +14,10 @@ const type = 'deficit-round-robin-fairness-policy';
 const quantumRange = { from: 1e-6, to: mostCost };
 
 export interface DeficitRoundRobinParameters extends CostParameters {
-  /** Cost per weight that a flow may use in a round, from 1e-6 to 2^53. @default the largest cost of late, by weights above 1 */
+  /**
+   * Cost per weight that a flow may use in a round, from 1e-6 to 2^53.
+   * @default the largest cost of late, by weights above 1
+   */
   quantum?: number | undefined;
 }
 
@@ -27,10 +30,11 @@ const fileParameters = object({ ...costShape, quantum: optional(number(quantumRa
 const codeOptions = object({ ...costCodeShape, quantum: optional(number(quantumRange)) });
 
 /**
- * Shares a band by tokens in rounds: a flow may use one quantum per weight in each, goes on until it is used up, and sits out rounds until
- * what it used beyond is paid for. While two flows wait, what they received per weight differs by no more than a quantum and one request
- * of each, and what is mispredicted. O(1) amortized while the quantum is no less than the largest cost, otherwise O(log flows).
- * Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (SIGCOMM '95), in the surplus form.
+ * Shares a band by tokens in rounds: a flow may use one quantum per weight in each, goes on until it is used up, and
+ * sits out rounds until what it used beyond is paid for. While two flows wait, what they received per weight differs by
+ * no more than a quantum and one request of each, and what is mispredicted. O(1) amortized while the quantum is no less
+ * than the largest cost, otherwise O(log flows). Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit
+ * Round Robin" (SIGCOMM '95), in the surplus form.
  * @throws FlowConfigError
  */
 export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowFairnessPolicy {

@@ -1,4 +1,7 @@
-/** Picks the flow whose first request is first by the ordering policy. It replaces one shared queue where single flows can be held back. */
+/**
+ * Picks the flow whose first request is first by the ordering policy. It replaces one shared queue where single flows
+ * can be held back.
+ */
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { Queued } from '../../base/queues/item-queue.js';
 import type { FlowView, ItemView } from '../views.js';

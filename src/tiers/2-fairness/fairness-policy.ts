@@ -8,23 +8,23 @@ import type { ServiceFigures } from './service-figures.js';
 /**
  * Shares the turns of one band between its flows.
  *
- * Contract: `pick` returns one of the band's active flows; it is called once for each request to be released, and the head of the
- * returned flow goes. Returning nothing, a foreign flow or an idle one is reported as a plugin error, and the flow that has been
- * active longest goes instead. A selector must never change a view nor call the controller back.
- * Time: `nowMs` is the instant of the decision on the controller's clock; it never runs backwards.
- * Cost: every method is on the request path; O(1) or O(log flows) expected.
- * State: a selector belongs to one band and may keep what it likes; `flowRemoved` says when to forget a flow. One that takes over from
- * another hears of the flows and requests that wait, and later of the end of requests (`consumed`, `settled`) that the other saw go.
+ * Contract: `pick` returns one of the band's active flows; it is called once for each request to be released, and the
+ * head of the returned flow goes. Returning nothing, a foreign flow or an idle one is reported as a plugin error, and
+ * the flow that has been active longest goes instead. A selector must never change a view nor call the controller back.
+ * Time: `nowMs` is the instant of the decision on the controller's clock; it never runs backwards. Cost: every method
+ * is on the request path; O(1) or O(log flows) expected. State: a selector belongs to one band and may keep what it
+ * likes; `flowRemoved` says when to forget a flow. One that takes over from another hears of the flows and requests
+ * that wait, and later of the end of requests (`consumed`, `settled`) that the other saw go.
  */
 export interface FlowSelector<R = unknown> {
   pick(nowMs: number): FlowView | undefined;
   /** The flow got its first waiting request, or is no longer held back. */
   flowActivated?(flow: FlowView<R>): void;
   /**
-   * The flow's last waiting request went; when that request was dispatched, `dispatched` follows. Or the flow is held back, because its
-   * first request has nowhere to go (`holBlocking`): what waits in it waits on, may grow and shrink, and cannot be picked until
-   * `flowActivated` comes again. `isParked`: the same, because the flow is at a cap of its own (`maxInFlightPerFlow`); what it does not
-   * receive meanwhile it is not owed.
+   * The flow's last waiting request went; when that request was dispatched, `dispatched` follows. Or the flow is held
+   * back, because its first request has nowhere to go (`holBlocking`): what waits in it waits on, may grow and shrink,
+   * and cannot be picked until `flowActivated` comes again. `isParked`: the same, because the flow is at a cap of its
+   * own (`maxInFlightPerFlow`); what it does not receive meanwhile it is not owed.
    */
   flowDeactivated?(flow: FlowView<R>, isParked?: boolean): void;
   itemAdded?(flow: FlowView<R>, item: ItemView<R>): void;
@@ -32,17 +32,20 @@ export interface FlowSelector<R = unknown> {
   itemRemoved?(flow: FlowView<R>, item: ItemView<R>): void;
   /** A request of this flow was dispatched, also when it never had to wait. */
   dispatched?(flow: FlowView<R>, item: ItemView<R>, nowMs: number): void;
-  /** A running request was reported to have consumed this much more; `total` is all of it. `item` is what `dispatched` was given. */
+  /**
+   * A running request was reported to have consumed this much more; `total` is all of it. `item` is what `dispatched`
+   * was given.
+   */
   consumed?(flow: FlowView<R>, usage: Usage, nowMs: number, item: ItemView<R>, total: Usage): void;
   /**
-   * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was booked for it.
-   * Called once for each `dispatched`, on the selector in use at that time, which may be another than the one that was told of the dispatch.
-   * `item` is the object that `dispatched` was given; its `request` may be gone.
+   * A dispatched request ended, however it ended; `usage` is all it was reported to have consumed, `tokens` what was
+   * booked for it. Called once for each `dispatched`, on the selector in use at that time, which may be another than
+   * the one that was told of the dispatch. `item` is the object that `dispatched` was given; its `request` may be gone.
    */
   settled?(flow: FlowView<R>, usage: Usage, nowMs: number, tokens: number, item: ItemView<R>, ending: Ending): void;
   /**
-   * How much more, in the policy's unit of cost, a flow that waits has received than those that go next; negative for less. For explanations,
-   * not on the request path.
+   * How much more, in the policy's unit of cost, a flow that waits has received than those that go next; negative for
+   * less. For explanations, not on the request path.
    */
   lead?(flow: FlowView<R>): number | undefined;
   /**
@@ -51,7 +54,10 @@ export interface FlowSelector<R = unknown> {
   service?(nowMs: number): ServiceFigures | undefined;
   /** The charges of the flow so far, in the policy's unit of cost. Not on the request path. */
   received?(flow: FlowView<R>): number;
-  /** The flow received so much elsewhere, in another replica: charges it as if it had been here. Called between decisions. */
+  /**
+   * The flow received so much elsewhere, in another replica: charges it as if it had been here. Called between
+   * decisions.
+   */
   charge?(flow: FlowView<R>, cost: number): void;
   /** Reports of usage that went backwards or exceeded 2^53, and were ignored, so far. */
   readonly ignoredReports?: number;
@@ -60,8 +66,9 @@ export interface FlowSelector<R = unknown> {
 }
 
 /**
- * How a dispatched request ended: it gave its seat back; it did so after it was called off (`lease.abort`, an eviction); it did so, and
- * nothing of it had reached a server (`lease.unsent`); or it was evicted or put off, and waits once more.
+ * How a dispatched request ended: it gave its seat back; it did so after it was called off (`lease.abort`, an
+ * eviction); it did so, and nothing of it had reached a server (`lease.unsent`); or it was evicted or put off, and
+ * waits once more.
  */
 export type Ending = 'released' | 'aborted' | 'unsent' | 'requeued';
 

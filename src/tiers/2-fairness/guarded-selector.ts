@@ -1,7 +1,8 @@
 /**
  * A selector behind a guard: exceptions and wrong answers are reported, and methods that it does not have cost nothing.
  *
- * Invariant: a policy that fails to make a selector is asked again, once a second at most, while its band has something to pick.
+ * Invariant: a policy that fails to make a selector is asked again, once a second at most, while its band has something
+ * to pick.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
@@ -221,7 +222,9 @@ export class GuardedSelector implements FlowSelector {
 
   private tellNearMisses(selector: FlowSelector): void {
     for (const { given, meant } of nearMisses(selector, selectorMethods)) {
-      this.guard.failed(new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`));
+      this.guard.failed(
+        new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`),
+      );
     }
   }
 }

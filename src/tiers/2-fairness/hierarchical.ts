@@ -1,11 +1,21 @@
-/** Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys what a project has. */
+/**
+ * Fair by cost at every level: organisations share the band, their projects share what an organisation has, and keys
+ * what a project has.
+ */
 import { list, object, record } from '../../base/schema/containers.js';
 import { callable, optional, type Report } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
 import { number, oneOf, text } from '../../base/schema/types.js';
 import { CostFairSelector, type LeafOf } from './by-cost/cost-fair-selector.js';
 import { CostMeter } from './by-cost/cost-meter.js';
-import { type CostOptions, type CostParameters, costCodeShape, costShape, leastWeight, mostCost } from './by-cost/cost-options.js';
+import {
+  type CostOptions,
+  type CostParameters,
+  costCodeShape,
+  costShape,
+  leastWeight,
+  mostCost,
+} from './by-cost/cost-options.js';
 import { ServiceLedger } from './by-cost/service-ledger.js';
 import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
@@ -17,13 +27,16 @@ const type = 'hierarchical-fairness-policy';
 const mostLevels = 4;
 
 interface Levels {
-  /** How the members of each level share, from the top; one to four entries. @default three times 'virtual-token-counter' */
+  /**
+   * How the members of each level share, from the top; one to four entries.
+   * @default three times 'virtual-token-counter'
+   */
   levels?: Sharing[] | undefined;
   /** The text between the names of a fairness ID. @default '/' */
   separator?: string | undefined;
   /**
-   * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 to 2^53. Those of the last level are the weights
-   * of flows, or `weightOf`; here they are an error.
+   * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 to 2^53. Those of the last level
+   * are the weights of flows, or `weightOf`; here they are an error.
    * @default 1
    */
   weights?: Record<string, number> | undefined;
@@ -71,8 +84,8 @@ const fileParameters = object({ ...costShape, ...levelShape }, levelsFit);
 const codeOptions = object({ ...costCodeShape, ...levelShape, pathOf: optional(callable<PathOf>()) }, levelsFit);
 
 /**
- * Names for every level, so that no two fairness IDs have the same: those that are given begin with `=`, and those that a short path
- * lacks are empty. What is deeper than the last level becomes part of its name.
+ * Names for every level, so that no two fairness IDs have the same: those that are given begin with `=`, and those that
+ * a short path lacks are empty. What is deeper than the last level becomes part of its name.
  */
 function namesFor(path: readonly string[], levels: number, joinRest: (rest: readonly string[]) => string): string[] {
   const names: string[] = [];
@@ -89,10 +102,10 @@ function isPath(path: unknown): path is string[] {
 }
 
 /**
- * Shares a band by tokens from the top down: `acme/search/key-7` is a key of a project of an organisation, each level is shared by a
- * policy of the family, and a request is charged at every level of its path. However many keys an organisation makes, it has one share.
- * O(levels · log members).
- * Source: hierarchical start-time fair queueing (Goyal, Guo and Vin, OSDI '96).
+ * Shares a band by tokens from the top down: `acme/search/key-7` is a key of a project of an organisation, each level
+ * is shared by a policy of the family, and a request is charged at every level of its path. However many keys an
+ * organisation makes, it has one share. O(levels · log members). Source: hierarchical start-time fair queueing (Goyal,
+ * Guo and Vin, OSDI '96).
  * @throws FlowConfigError
  * @example
  * const fairness = hierarchical({ levels: ['virtual-token-counter', 'virtual-token-counter'], weights: { acme: 2 } });
@@ -102,9 +115,11 @@ export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPol
   const { charge = 'predict' } = costs;
   const meter = new CostMeter(costs);
   const weightByPath = new Map(Object.entries(weights));
-  const weightOf = (names: readonly string[]): number => weightByPath.get(names.map((name) => name.slice(1)).join(separator)) ?? 1;
+  const weightOf = (names: readonly string[]): number =>
+    weightByPath.get(names.map((name) => name.slice(1)).join(separator)) ?? 1;
   const orders = levels.map((sharing) => () => shareOrder(sharing));
-  const joinRest = (rest: readonly string[]): string => (pathOf === undefined ? rest.join(separator) : JSON.stringify(rest));
+  const joinRest = (rest: readonly string[]): string =>
+    pathOf === undefined ? rest.join(separator) : JSON.stringify(rest);
   const namesOf = (fairnessId: string): string[] => {
     if (pathOf === undefined) return namesFor(fairnessId.split(separator), levels.length, joinRest);
     const path = meter.guard(() => pathOf(fairnessId));
@@ -117,7 +132,14 @@ export function hierarchical(options: HierarchicalOptions = {}): FlowFairnessPol
     createSelector: (band) => {
       const tree = new ShareTree(orders, weightOf);
       const leafOf: LeafOf = (shares, { fairnessId }) => shares.leafAt(namesOf(fairnessId));
-      return new CostFairSelector(band, tree, meter, charge, leafOf, (nowMs) => new ServiceLedger(nowMs, namesOf, weightOf));
+      return new CostFairSelector(
+        band,
+        tree,
+        meter,
+        charge,
+        leafOf,
+        (nowMs) => new ServiceLedger(nowMs, namesOf, weightOf),
+      );
     },
   };
 }

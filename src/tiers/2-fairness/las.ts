@@ -31,9 +31,9 @@ function headWaitMs(flow: FlowView, nowMs: number): number {
 }
 
 /**
- * Score = `weightService · (1 − norm(service)) + weightHeadWait · norm(head wait)`, both relative to the flows that wait; the highest
- * goes, and of equals the one whose head came first.
- * Source: llm-d-router, program-aware-fairness, strategy las.
+ * Score = `weightService · (1 − norm(service)) + weightHeadWait · norm(head wait)`, both relative to the flows that
+ * wait; the highest goes, and of equals the one whose head came first. Source: llm-d-router, program-aware-fairness,
+ * strategy las.
  */
 export function leastAttainedService({ weightService, weightHeadWait, halfLifeMs }: LasSettings): ProgramStrategy {
   return {

@@ -12,8 +12,8 @@ const fileParameters = object(costShape);
 const codeOptions = object(costCodeShape);
 
 /**
- * Plain least service: the same counters, and nobody is lifted: a flow that was idle makes up for it, at the expense of the others, and so
- * does every new fairness ID. Only for fairness IDs that clients cannot choose.
+ * Plain least service: the same counters, and nobody is lifted: a flow that was idle makes up for it, at the expense of
+ * the others, and so does every new fairness ID. Only for fairness IDs that clients cannot choose.
  * @throws FlowConfigError
  */
 export function leastService(options: CostOptions = {}): FlowFairnessPolicy {

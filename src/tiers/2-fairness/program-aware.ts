@@ -12,9 +12,15 @@ import type { ProgramStrategy } from './program-strategy.js';
 import { type Program, ProgramTable } from './program-table.js';
 import { turnPriority } from './turn-priority.js';
 
-/** A program is a fairness ID; its cost is `promptTokenWeight` · prompt tokens + `completionTokenWeight` · completion tokens. */
+/**
+ * A program is a fairness ID; its cost is `promptTokenWeight` · prompt tokens + `completionTokenWeight` · completion
+ * tokens.
+ */
 export interface ProgramAwareOptions {
-  /** `las`: the program that attained least service. `turn-priority`: the session with the most turns. @default 'las' */
+  /**
+   * `las`: the program that attained least service. `turn-priority`: the session with the most turns.
+   * @default 'las'
+   */
   strategy?: 'las' | 'turn-priority' | undefined;
   /** Weight of little service in the score, from 0 up. @default 0.8 */
   lasWeightService?: number | undefined;
@@ -55,7 +61,9 @@ type Settings = ReturnType<typeof parameters.read>;
 export interface ProgramAwarePolicy extends FlowFairnessPolicy {
   /** Programs that are remembered. */
   readonly programs: number;
-  /** Jain's index over the mean waits of the programs that are remembered, 0…1. O(programs): computed when it is read. */
+  /**
+   * Jain's index over the mean waits of the programs that are remembered, 0…1. O(programs): computed when it is read.
+   */
   readonly fairnessIndex: number;
 }
 
@@ -115,13 +123,13 @@ class ProgramAwareSelector implements FlowSelector {
 }
 
 /**
- * Fairness by fairness ID over all the bands, and all the controllers, that share the object. O(active flows) for each pick, O(1)
- * for everything else. Requests are charged what `lease.report` says as it says it, and a request of which nothing was reported its
- * booked `tokens`, or 1, when it ends.
+ * Fairness by fairness ID over all the bands, and all the controllers, that share the object. O(active flows) for each
+ * pick, O(1) for everything else. Requests are charged what `lease.report` says as it says it, and a request of which
+ * nothing was reported its booked `tokens`, or 1, when it ends.
  *
- * Differs from llm-d-router: charged while the response streams and however it ends, not at the end of a complete stream alone;
- * equal scores go by arrival; one request that never ends does not keep its program for ever, because leases end.
- * Source: llm-d-router, program-aware-fairness.
+ * Differs from llm-d-router: charged while the response streams and however it ends, not at the end of a complete
+ * stream alone; equal scores go by arrival; one request that never ends does not keep its program for ever, because
+ * leases end. Source: llm-d-router, program-aware-fairness.
  * @throws FlowConfigError
  */
 export function programAware(options: ProgramAwareOptions = {}): ProgramAwarePolicy {
@@ -146,7 +154,11 @@ function strategyOf(settings: Settings): ProgramStrategy {
     const { turnPriorityTimeWeight: timeWeight, turnPriorityInactivitySeconds: inactivitySeconds } = settings;
     return turnPriority({ timeWeight, inactivityMs: inactivitySeconds * 1000 });
   }
-  const { lasWeightService: weightService, lasWeightHeadWait: weightHeadWait, lasHalfLifeSeconds: halfLifeSeconds } = settings;
+  const {
+    lasWeightService: weightService,
+    lasWeightHeadWait: weightHeadWait,
+    lasHalfLifeSeconds: halfLifeSeconds,
+  } = settings;
   return leastAttainedService({ weightService, weightHeadWait, halfLifeMs: halfLifeSeconds * 1000 });
 }
 

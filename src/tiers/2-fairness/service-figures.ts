@@ -35,11 +35,18 @@ export function readServiceFigures(answer: unknown): ServiceFigures | undefined 
   const { windowMs, fairnessIndex, flows, others } = answer as ServiceFigures;
   if (!Array.isArray(flows) || !areNumbers(windowMs, fairnessIndex)) return undefined;
   const copies = flows.map(({ fairnessId, ...cost }) => ({ fairnessId, ...readCost(cost) }));
-  if (!copies.every(({ fairnessId, settled, received, owed }) => typeof fairnessId === 'string' && areNumbers(settled, received, owed))) {
+  if (
+    !copies.every(
+      ({ fairnessId, settled, received, owed }) =>
+        typeof fairnessId === 'string' && areNumbers(settled, received, owed),
+    )
+  ) {
     return undefined;
   }
   const rest = readCost(others);
-  return areNumbers(rest.settled, rest.received, rest.owed) ? { windowMs, fairnessIndex, flows: copies, others: rest } : undefined;
+  return areNumbers(rest.settled, rest.received, rest.owed)
+    ? { windowMs, fairnessIndex, flows: copies, others: rest }
+    : undefined;
 }
 
 function readCost({ settled, received, owed }: ServiceFigures['others']): ServiceFigures['others'] {

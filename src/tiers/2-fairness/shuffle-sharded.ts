@@ -40,7 +40,10 @@ const shardingShape = {
   ),
 };
 
-function handIsDealt({ queues, handSize }: { readonly queues: number; readonly handSize: number }, report: Report): void {
+function handIsDealt(
+  { queues, handSize }: { readonly queues: number; readonly handSize: number },
+  report: Report,
+): void {
   if (handSize > queues) report(`at most ${queues}, the number of queues`, ['handSize'], String(handSize));
   else if (requiredHashBits(queues, handSize) > mostHashBits) {
     report(
@@ -55,10 +58,11 @@ const fileParameters = object({ ...costShape, ...shardingShape }, handIsDealt);
 const codeOptions = object({ ...costCodeShape, ...shardingShape }, handIsDealt);
 
 /**
- * Shares a band by tokens among `queues`: each tenant has a hand of them, and each request stands in the least loaded one of its hand. A
- * tenant is kept from another's burst unless their hands are the same queues, which with 64 queues and hands of 8 happens once in 4·10⁹
- * pairs. O(1) for each request beside the policy of the queues; memory for the queues and what waits, none for a tenant.
- * Source: kubernetes, API priority and fairness, whose dealer this is; inside the queues counters by cost instead of its virtual finish times.
+ * Shares a band by tokens among `queues`: each tenant has a hand of them, and each request stands in the least loaded
+ * one of its hand. A tenant is kept from another's burst unless their hands are the same queues, which with 64 queues
+ * and hands of 8 happens once in 4·10⁹ pairs. O(1) for each request beside the policy of the queues; memory for the
+ * queues and what waits, none for a tenant. Source: kubernetes, API priority and fairness, whose dealer this is; inside
+ * the queues counters by cost instead of its virtual finish times.
  * @throws FlowConfigError
  */
 export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnessPolicy {
@@ -67,7 +71,8 @@ export function shuffleSharded(options: ShuffleShardedOptions = {}): FlowFairnes
   const meter = new CostMeter(costs);
   return {
     type,
-    createSelector: (band) => new ShardedSelector(band, new ShareTree([() => shareOrder(policy)]), meter, charge, queues, handSize, salt),
+    createSelector: (band) =>
+      new ShardedSelector(band, new ShareTree([() => shareOrder(policy)]), meter, charge, queues, handSize, salt),
   };
 }
 

@@ -12,9 +12,9 @@ const fileParameters = object(costShape);
 const codeOptions = object(costCodeShape);
 
 /**
- * Start-time fair queueing by cost: the same counters, and a flow that returns begins at the largest start tag dispatched so far. The bound
- * holds whatever the rate at which the gate opens.
- * Source: Goyal, Vin and Cheng, "Start-time Fair Queueing" (SIGCOMM '96).
+ * Start-time fair queueing by cost: the same counters, and a flow that returns begins at the largest start tag
+ * dispatched so far. The bound holds whatever the rate at which the gate opens. Source: Goyal, Vin and Cheng,
+ * "Start-time Fair Queueing" (SIGCOMM '96).
  * @throws FlowConfigError
  */
 export function startTimeFairQueueing(options: CostOptions = {}): FlowFairnessPolicy {

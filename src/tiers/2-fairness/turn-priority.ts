@@ -1,4 +1,7 @@
-/** Turn priority: the session that is deepest goes next, so that what is begun is brought to an end; waiting makes up for depth. */
+/**
+ * Turn priority: the session that is deepest goes next, so that what is begun is brought to an end; waiting makes up
+ * for depth.
+ */
 import type { FlowView, ItemView } from '../views.js';
 import type { ProgramStrategy } from './program-strategy.js';
 import type { Program } from './program-table.js';
@@ -15,23 +18,30 @@ function isShared(fairnessId: string): boolean {
   return fairnessId === 'default-flow' || fairnessId.startsWith('\u0000');
 }
 
-/** True when the request comes after such a pause: from the end of the last one to this one's arrival, so that queueing is no pause. */
+/**
+ * True when the request comes after such a pause: from the end of the last one to this one's arrival, so that queueing
+ * is no pause.
+ */
 function beginsSession(program: Program, arrivedAtMs: number, inactivityMs: number): boolean {
   return inactivityMs > 0 && program.inFlight === 0 && arrivedAtMs - program.lastEndedAtMs > inactivityMs;
 }
 
-/** The number in its session of the request that arrived at `arrivedAtMs`, from 1. Always 1 for fairness IDs that are no session. */
+/**
+ * The number in its session of the request that arrived at `arrivedAtMs`, from 1. Always 1 for fairness IDs that are no
+ * session.
+ */
 export function turnOf(program: Program | undefined, arrivedAtMs: number, inactivityMs: number): number {
-  if (program === undefined || isShared(program.fairnessId) || beginsSession(program, arrivedAtMs, inactivityMs)) return 1;
+  if (program === undefined || isShared(program.fairnessId) || beginsSession(program, arrivedAtMs, inactivityMs))
+    return 1;
   return program.dispatched + 1;
 }
 
 /**
- * Score = turn + `timeWeight` · seconds that the head has waited; the highest goes, of equals the one that waited longer, and then the
- * one that came first.
+ * Score = turn + `timeWeight` · seconds that the head has waited; the highest goes, of equals the one that waited
+ * longer, and then the one that came first.
  *
- * Differs from llm-d-router: after a pause the count begins again, where the reference counts on from the second request; and fairness
- * IDs that many share never gain depth, or the clients behind them would overtake every session.
+ * Differs from llm-d-router: after a pause the count begins again, where the reference counts on from the second
+ * request; and fairness IDs that many share never gain depth, or the clients behind them would overtake every session.
  * Source: llm-d-router, program-aware-fairness, strategy turn-priority.
  */
 export function turnPriority({ timeWeight, inactivityMs }: TurnPrioritySettings): ProgramStrategy {

@@ -12,8 +12,8 @@ const type = 'virtual-token-counter-fairness-policy';
 
 export interface VirtualTokenCounterParameters extends CostParameters {
   /**
-   * Where a flow begins whose first request comes: at the largest counter picked so far (`floor`), at the least counter of those that wait
-   * (`vtc`, as the paper has it), or at its own (`none`).
+   * Where a flow begins whose first request comes: at the largest counter picked so far (`floor`), at the least counter
+   * of those that wait (`vtc`, as the paper has it), or at its own (`none`).
    * @default 'floor'
    */
   lift?: Lift | undefined;
@@ -30,10 +30,10 @@ const fileParameters = object({ ...costShape, lift });
 const codeOptions = object({ ...costCodeShape, lift });
 
 /**
- * Shares a band by tokens: the flow with the least cost received per weight goes next, costs being charged at dispatch by prediction and
- * put right at the end. While two flows wait, what they received differs by no more than one request of each and what is mispredicted of
- * the requests in flight. O(log flows); a pick O(1). Memory follows the flows that wait, run or are ahead of the rest.
- * Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24).
+ * Shares a band by tokens: the flow with the least cost received per weight goes next, costs being charged at dispatch
+ * by prediction and put right at the end. While two flows wait, what they received differs by no more than one request
+ * of each and what is mispredicted of the requests in flight. O(log flows); a pick O(1). Memory follows the flows that
+ * wait, run or are ahead of the rest. Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24).
  * @throws FlowConfigError
  * @example
  * const fairness = virtualTokenCounter({ promptTokenPrice: 1, completionTokenPrice: 3 });

@@ -11,8 +11,8 @@ const type = 'edf-ordering-policy';
 
 export interface EdfParameters {
   /**
-   * Drops a request whose turn comes when it is too late for its first token: the deadline is then the end of its time to wait, or its
-   * time-to-first-token target where that is earlier.
+   * Drops a request whose turn comes when it is too late for its first token: the deadline is then the end of its time
+   * to wait, or its time-to-first-token target where that is earlier.
    * @default false
    */
   dropInfeasible?: boolean | undefined;
@@ -21,7 +21,10 @@ export interface EdfParameters {
    * latest took less
    */
   firstTokenAfter?: number | string | undefined;
-  /** The deadline of requests without one, after their arrival, such as '5m'. @default none: they go last, and may starve */
+  /**
+   * The deadline of requests without one, after their arrival, such as '5m'.
+   * @default none: they go last, and may starve
+   */
   maxWait?: number | string | undefined;
 }
 
@@ -34,9 +37,10 @@ const parameters = object({
 /**
  * Earliest `enqueuedAtMs + ttlMs` first; requests without a TTL last; ties in arrival order. O(log requests).
  * With one TTL for all requests this is first come, first served: it pays where requests carry their own `ttlMs`.
- * With `dropInfeasible` a request that can no longer have its first token in time is dropped when its turn comes (`infeasible`), at O(log
- * requests), so that an overloaded pool works on requests that can still make it. One object learns for all its bands.
- * Source: llm-d-router, edf-ordering-policy. Dropping: Haritsa, Carey and Livny, on firm deadlines (1990s real-time databases).
+ * With `dropInfeasible` a request that can no longer have its first token in time is dropped when its turn comes
+ * (`infeasible`), at O(log requests), so that an overloaded pool works on requests that can still make it. One object
+ * learns for all its bands. Source: llm-d-router, edf-ordering-policy. Dropping: Haritsa, Carey and Livny, on firm
+ * deadlines (1990s real-time databases).
  * @throws FlowConfigError
  */
 export function edf(options: EdfParameters = {}): OrderingPolicy {

@@ -7,27 +7,30 @@ import type { ItemView } from '../views.js';
 /**
  * Orders the requests of one flow (or of the whole band under `globalStrict()`).
  *
- * Contract: `compare` is negative when `a` goes first, positive when `b` does, 0 when arrival decides. It must be a consistent
- * order, and the order of two requests must not change while they wait. A NaN or an exception is reported as a plugin error and
- * read as 0.
- * Cost: called O(log requests) times for each request that waits; never for policies with `arrivalOrder`.
- * State: of the policy's own; one policy object may serve many bands.
+ * Contract: `compare` is negative when `a` goes first, positive when `b` does, 0 when arrival decides. It must be a
+ * consistent order, and the order of two requests must not change while they wait. A NaN or an exception is reported as
+ * a plugin error and read as 0. Cost: called O(log requests) times for each request that waits; never for policies with
+ * `arrivalOrder`. State: of the policy's own; one policy object may serve many bands.
  */
 export interface OrderingPolicy<R = unknown> {
   readonly type: string;
   compare(a: ItemView<R>, b: ItemView<R>): number;
   /** True when `compare` is nothing but arrival order: the controller then uses a FIFO instead of a heap. */
   readonly arrivalOrder?: true;
-  /** Lets requests pass within arrival order, by what is known when a request is chosen; `compare` is arrival order then. */
+  /**
+   * Lets requests pass within arrival order, by what is known when a request is chosen; `compare` is arrival order
+   * then.
+   */
   readonly scores?: RequestScores<R>;
   /**
-   * True for a request that cannot be served in time any more: it is dropped when its turn comes (`infeasible`) instead of being
-   * dispatched. Must not be true for one that might. A request that finds room when it arrives is not asked about.
+   * True for a request that cannot be served in time any more: it is dropped when its turn comes (`infeasible`) instead
+   * of being dispatched. Must not be true for one that might. A request that finds room when it arrives is not asked
+   * about.
    */
   isInfeasible?(item: ItemView<R>, nowMs: number): boolean;
   /**
-   * A dispatched request was reported to have its first completion token, so long after its dispatch; or it was released without a report,
-   * and was neither called off nor unsent.
+   * A dispatched request was reported to have its first completion token, so long after its dispatch; or it was
+   * released without a report, and was neither called off nor unsent.
    */
   firstToken?(item: ItemView<R>, afterMs: number): void;
 }
@@ -37,7 +40,10 @@ export interface RequestScores<R = unknown> {
   readonly lookahead: number;
   /** How many may pass the one that came first; from 0 up. */
   readonly overtakings: number;
-  /** The highest goes; ties in arrival order. Asked anew for each choice; a NaN or an exception is reported, and read as 0. */
+  /**
+   * The highest goes; ties in arrival order. Asked anew for each choice; a NaN or an exception is reported, and read as
+   * 0.
+   */
   score(item: ItemView<R>): number;
   /** The request goes. */
   dispatched?(item: ItemView<R>): void;

@@ -21,7 +21,10 @@ export interface PrefixOrderParameters {
 }
 
 export interface PrefixOrderOptions extends PrefixOrderParameters {
-  /** How much of the request's prompt is cached now, such as its tokens; the most goes first. @default how lately its key went */
+  /**
+   * How much of the request's prompt is cached now, such as its tokens; the most goes first.
+   * @default how lately its key went
+   */
   prefixScore?: ((item: ItemView) => number) | undefined;
 }
 
@@ -58,10 +61,11 @@ class LatestKeys {
 }
 
 /**
- * Of the first `lookahead` requests of a flow the one with the longest cached prefix goes; ties, and every `overtakings + 1`-th turn, by
- * arrival: whoever is first is passed `overtakings` times at most. Under a fairness policy by cost this keeps that policy's bound, and the
- * requests of a tenant that begin alike go one after the other. O(lookahead) for each dispatch.
- * Source: the locality of "Locality-aware Fair Scheduling in LLM Serving" (DLPM, 2501.14312), inside a flow instead of between flows.
+ * Of the first `lookahead` requests of a flow the one with the longest cached prefix goes; ties, and every
+ * `overtakings + 1`-th turn, by arrival: whoever is first is passed `overtakings` times at most. Under a fairness
+ * policy by cost this keeps that policy's bound, and the requests of a tenant that begin alike go one after the other.
+ * O(lookahead) for each dispatch. Source: the locality of "Locality-aware Fair Scheduling in LLM Serving" (DLPM,
+ * 2501.14312), inside a flow instead of between flows.
  * @throws FlowConfigError
  * @example
  * const band = { priority: 0, fairness: virtualTokenCounter(), ordering: prefixOrder() };
@@ -69,7 +73,8 @@ class LatestKeys {
 export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
   const { by, overtakings, lookahead, prefixScore } = parse(codeOptions, options, 'prefixOrder');
   const compare = (a: ItemView, b: ItemView): number => a.sequence - b.sequence;
-  if (prefixScore !== undefined) return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score: prefixScore } };
+  if (prefixScore !== undefined)
+    return { type, arrivalOrder: true, compare, scores: { lookahead, overtakings, score: prefixScore } };
   const latest = new LatestKeys();
   const keyOf = by === 'fairnessId' ? ({ fairnessId }: ItemView) => fairnessId : affinityKeyOf;
   const score = (item: ItemView): number => latest.scoreOf(keyOf(item));
@@ -81,7 +86,8 @@ export function prefixOrder(options: PrefixOrderOptions = {}): OrderingPolicy {
 }
 
 function affinityKeyOf({ request }: ItemView): string | undefined {
-  const key: unknown = typeof request === 'object' && request !== null ? Reflect.get(request, 'affinityKey') : undefined;
+  const key: unknown =
+    typeof request === 'object' && request !== null ? Reflect.get(request, 'affinityKey') : undefined;
   return typeof key === 'string' && key !== '' ? key : undefined;
 }
 

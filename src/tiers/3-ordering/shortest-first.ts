@@ -11,8 +11,8 @@ const type = 'shortest-first-ordering-policy';
 
 export interface ShortestFirstParameters {
   /**
-   * Seconds of waiting that one second of work is worth, above 0: towards 0 it is first come, first served, and large values let short
-   * requests pass long ones for long.
+   * Seconds of waiting that one second of work is worth, above 0: towards 0 it is first come, first served, and large
+   * values let short requests pass long ones for long.
    * @default 10
    */
   aging?: number | undefined;
@@ -59,10 +59,10 @@ function modelName(model: unknown): string {
 }
 
 /**
- * The least `work / weight + arrival / aging` goes first, in seconds; ties in arrival order. A request is overtaken only by requests that come
- * less than `aging` · (its work − theirs) after it, so that nothing starves. The work is predicted once, when the request is first looked at.
- * O(log requests).
- * Source: shortest predicted job first with ageing; weighted, Smith's rule (WSPT).
+ * The least `work / weight + arrival / aging` goes first, in seconds; ties in arrival order. A request is overtaken
+ * only by requests that come less than `aging` · (its work − theirs) after it, so that nothing starves. The work is
+ * predicted once, when the request is first looked at. O(log requests). Source: shortest predicted job first with
+ * ageing; weighted, Smith's rule (WSPT).
  * @throws FlowConfigError
  */
 export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolicy {
@@ -77,7 +77,8 @@ export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolic
     return positive('predictor.predict', predictor.predict(item, model)) / completionTokensPerSecond;
   };
   const predict = (item: ItemView): number => {
-    const seconds = secondsOf === undefined ? promptSeconds(item) + answerSeconds(item) : positive('secondsOf', secondsOf(item));
+    const seconds =
+      secondsOf === undefined ? promptSeconds(item) + answerSeconds(item) : positive('secondsOf', secondsOf(item));
     return weightOf === undefined ? seconds : seconds / positive('weightOf', weightOf(item));
   };
   const isForeign = predictor !== undefined || secondsOf !== undefined || weightOf !== undefined;

@@ -11,13 +11,17 @@ function compareSloDeadlines(a: ItemView, b: ItemView): number {
 }
 
 /**
- * Earliest `receivedAtMs + sloTtftMs` first (the `x-slo-ttft-ms` header of HTTP requests); ties by `receivedAtMs`, then arrival.
- * Requests without a target go last and can starve while others keep coming: give every request of such a band a target or a TTL.
- * O(log requests).
- * Source: llm-d-router, slo-deadline-ordering-policy.
+ * Earliest `receivedAtMs + sloTtftMs` first (the `x-slo-ttft-ms` header of HTTP requests); ties by `receivedAtMs`, then
+ * arrival. Requests without a target go last and can starve while others keep coming: give every request of such a band
+ * a target or a TTL. O(log requests). Source: llm-d-router, slo-deadline-ordering-policy.
  */
 export function sloDeadline(): OrderingPolicy {
   return { type, compare: compareSloDeadlines };
 }
 
-export const sloDeadlinePlugin: OrderingDefinition = { kind: 'ordering', type, parameters: noParameters, create: sloDeadline };
+export const sloDeadlinePlugin: OrderingDefinition = {
+  kind: 'ordering',
+  type,
+  parameters: noParameters,
+  create: sloDeadline,
+};

@@ -1,6 +1,6 @@
 /**
- * The endpoints of an idle pool wait here, and are asked together: a process that wakes up once and asks ten servers takes half the CPU
- * of one that wakes up ten times.
+ * The endpoints of an idle pool wait here, and are asked together: a process that wakes up once and asks ten servers
+ * takes half the CPU of one that wakes up ten times.
  *
  * Invariant: its timer runs exactly while there are targets in it.
  */

@@ -7,7 +7,13 @@ import { ScrapeError } from './scrape-error.js';
 
 /** Figures that every report has. */
 const basics = ['waitingQueueSize', 'runningRequests', 'kvCacheUsage'] as const;
-const rankFigures = ['activeDecodeBlocks', 'kvUsedBlocks', 'activePrefillTokens', 'totalBlocks', 'maxNumBatchedTokens'] as const;
+const rankFigures = [
+  'activeDecodeBlocks',
+  'kvUsedBlocks',
+  'activePrefillTokens',
+  'totalBlocks',
+  'maxNumBatchedTokens',
+] as const;
 
 type Figure = (typeof basics)[number] | (typeof rankFigures)[number];
 
@@ -63,7 +69,8 @@ export class LoadReading implements SampleSink {
     this.seen.set(metric, true);
     for (const selector of this.selectorsOf.get(metric) ?? []) {
       if (!isSelected(selector, labels)) continue;
-      const figure = selector.valueLabel === undefined ? value : (parseValue(labels.get(selector.valueLabel)) ?? Number.NaN);
+      const figure =
+        selector.valueLabel === undefined ? value : (parseValue(labels.get(selector.valueLabel)) ?? Number.NaN);
       if (Number.isFinite(figure) && figure >= 0) this.note(selector, labels.get(rankLabel ?? '') ?? '', figure);
     }
     if (metric === loraAdapters?.metric && isSelected(loraAdapters, labels)) this.noteAdapters(labels, value);
@@ -71,8 +78,11 @@ export class LoadReading implements SampleSink {
 
   /** @throws ScrapeError when the server lacks a metric that the sources name for a basic figure. */
   report(): Omit<MetricsReport, 'sampledAtMs'> {
-    const missing = basics.filter((figure) => this.sources.selectors[figure] !== undefined && this.byRank(figure) === undefined);
-    if (missing.length > 0) throw new ScrapeError('no-metrics', `no ${this.namesOf(missing)} in the answer (profile ${this.sources.name})`);
+    const missing = basics.filter(
+      (figure) => this.sources.selectors[figure] !== undefined && this.byRank(figure) === undefined,
+    );
+    if (missing.length > 0)
+      throw new ScrapeError('no-metrics', `no ${this.namesOf(missing)} in the answer (profile ${this.sources.name})`);
     const ranks = this.ranks();
     return {
       waitingQueueSize: sum(this.byRank('waitingQueueSize')),
@@ -90,20 +100,25 @@ export class LoadReading implements SampleSink {
       this.found.set(selector, byRank);
     }
     byRank.set(rank, Math.max(figure, byRank.get(rank) ?? 0));
-    if (byRank.size > mostRanks) throw new ScrapeError('too-large', `more than ${mostRanks} ranks in ${selector.metric}`);
+    if (byRank.size > mostRanks)
+      throw new ScrapeError('too-large', `more than ${mostRanks} ranks in ${selector.metric}`);
   }
 
   /** The engine leaves a series behind for each set of adapters that it ever ran: the newest is true. */
   private noteAdapters(labels: ReadonlyMap<string, string>, value: number): void {
     if (!(value >= (this.lora?.atValue ?? Number.NEGATIVE_INFINITY))) return;
     const max = parseValue(labels.get('max_lora')) ?? Number.NaN;
-    const adapters = { running: namesIn(labels.get('running_lora_adapters')), waiting: namesIn(labels.get('waiting_lora_adapters')) };
+    const adapters = {
+      running: namesIn(labels.get('running_lora_adapters')),
+      waiting: namesIn(labels.get('waiting_lora_adapters')),
+    };
     this.lora = { atValue: value, adapters: Number.isFinite(max) && max >= 0 ? { ...adapters, max } : adapters };
   }
 
   /**
-   * Of the first source with figures; else empty when the server has one of the metrics without a single sample: it has counted nothing
-   * yet. A metric with samples of which none is selected, or none is a number, is unknown, and not idle.
+   * Of the first source with figures; else empty when the server has one of the metrics without a single sample: it has
+   * counted nothing yet. A metric with samples of which none is selected, or none is a number, is unknown, and not
+   * idle.
    */
   private byRank(figure: Figure): ByRank | undefined {
     const selectors = this.sources.selectors[figure] ?? [];
@@ -125,7 +140,9 @@ export class LoadReading implements SampleSink {
     // A series without a rank speaks for all of them.
     if (labels.size > 1) labels.delete('');
     return [...labels].sort(byNumber).map((rank) => {
-      const load = Object.fromEntries(known.map(([figure, byRank]) => [figure, byRank.get(rank) ?? byRank.get('')])) as RankLoad;
+      const load = Object.fromEntries(
+        known.map(([figure, byRank]) => [figure, byRank.get(rank) ?? byRank.get('')]),
+      ) as RankLoad;
       const used = usage.get(rank) ?? usage.get('');
       if (load.kvUsedBlocks !== undefined || load.totalBlocks === undefined || used === undefined) return load;
       return { ...load, kvUsedBlocks: Math.round(used * load.totalBlocks) };

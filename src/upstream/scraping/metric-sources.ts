@@ -1,13 +1,15 @@
 /** From which metrics of a model server its load is read: ready-made for the common engines, or a host's own. */
 
 /**
- * A selector such as `my_queue_depth` or `my_requests{state="waiting"}`; `valueLabel` takes the figure from a label of the series.
- * Of several sources the first counts that the server has.
+ * A selector such as `my_queue_depth` or `my_requests{state="waiting"}`; `valueLabel` takes the figure from a label of
+ * the series. Of several sources the first counts that the server has.
  */
 export type MetricSource = string | { readonly metric: string; readonly valueLabel: string };
 type OneOrMore<T> = T | readonly T[];
 
-/** Metric by figure. Figures that have no source read 0 when every server must report them, and stay unknown otherwise. */
+/**
+ * Metric by figure. Figures that have no source read 0 when every server must report them, and stay unknown otherwise.
+ */
 export interface MetricSources {
   readonly waitingQueueSize: OneOrMore<MetricSource>;
   readonly runningRequests?: OneOrMore<MetricSource> | undefined;
@@ -22,8 +24,8 @@ export interface MetricSources {
   /** A metric with the labels of vLLM's `lora_requests_info`, and the time of its last change as its value. */
   readonly loraAdapters?: string | undefined;
   /**
-   * The label that tells data-parallel ranks apart. Counts are summed over ranks and `kvCacheUsage` is their mean; series that differ in
-   * other labels show the same rank, and the highest counts.
+   * The label that tells data-parallel ranks apart. Counts are summed over ranks and `kvCacheUsage` is their mean;
+   * series that differ in other labels show the same rank, and the highest counts.
    */
   readonly rankLabel?: string | undefined;
 }
@@ -31,8 +33,9 @@ export interface MetricSources {
 export type MetricProfile = 'vllm' | 'sglang' | 'trtllm-serve' | 'triton' | 'dynamo';
 
 /**
- * By engine, in the order in which an unknown server is tried: a worker of Dynamo passes its engine's metrics on, and these say more.
- * Sources: llm-d-router, the engine configurations of its core metrics extractor; the metrics pages of the engines.
+ * By engine, in the order in which an unknown server is tried: a worker of Dynamo passes its engine's metrics on, and
+ * these say more. Sources: llm-d-router, the engine configurations of its core metrics extractor; the metrics pages of
+ * the engines.
  */
 export const metricProfiles: Readonly<Record<MetricProfile, MetricSources>> = {
   vllm: {
@@ -58,7 +61,10 @@ export const metricProfiles: Readonly<Record<MetricProfile, MetricSources>> = {
   },
   triton: {
     waitingQueueSize: 'nv_trt_llm_request_metrics{request_type="waiting"}',
-    runningRequests: ['nv_trt_llm_request_metrics{request_type="scheduled"}', 'nv_trt_llm_request_metrics{request_type="active"}'],
+    runningRequests: [
+      'nv_trt_llm_request_metrics{request_type="scheduled"}',
+      'nv_trt_llm_request_metrics{request_type="active"}',
+    ],
     kvCacheUsage: 'nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="fraction"}',
     kvUsedBlocks: 'nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="used"}',
     totalBlocks: 'nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="max"}',

@@ -9,7 +9,9 @@ export const engineTypeLabel = 'llm-d.ai/engine-type';
 
 /** An engine, or a host's own metrics. */
 export type ProfileChoice = MetricProfile | MetricSources;
-/** The same for all endpoints, or what says so for each; undefined = by its label `llm-d.ai/engine-type`, else find out. */
+/**
+ * The same for all endpoints, or what says so for each; undefined = by its label `llm-d.ai/engine-type`, else find out.
+ */
 export type ProfileOption = ProfileChoice | ((endpoint: EndpointView) => ProfileChoice | undefined);
 
 const { element, object, optional, text } = schemas;
@@ -20,7 +22,9 @@ function source(): Schema<readonly MetricSelector[]> {
     const listed: readonly unknown[] = Array.isArray(candidate) ? candidate : [candidate];
     const selectors = listed.map(selectorOf).filter((selector) => selector !== undefined);
     if (selectors.length > 0 && selectors.length === listed.length) return selectors;
-    report('a metric such as "my_metric" or "my_metric{label=\\"value\\"}", { metric, valueLabel }, or an array of these');
+    report(
+      'a metric such as "my_metric" or "my_metric{label=\\"value\\"}", { metric, valueLabel }, or an array of these',
+    );
     return undefined;
   });
 }
@@ -58,7 +62,11 @@ export function resolveChoice(choice: unknown, subject: string): LoadSources {
     report(expectedProfile, [], schemas.describeValue(choice));
     return undefined;
   });
-  const { loraAdapters, rankLabel, ...selectors } = schemas.parse(ownSources, schemas.parse(profile, named, subject), subject);
+  const { loraAdapters, rankLabel, ...selectors } = schemas.parse(
+    ownSources,
+    schemas.parse(profile, named, subject),
+    subject,
+  );
   return { name: isEngine ? String(choice) : 'of its own', selectors, loraAdapters: loraAdapters?.[0], rankLabel };
 }
 

@@ -11,17 +11,23 @@ export interface ScrapeWarning {
 }
 
 export interface ScrapeOptions {
-  /** From the beginning of one scrape of an endpoint to the beginning of the next, unless that took longer. @default 50, as llm-d's router */
+  /**
+   * From the beginning of one scrape of an endpoint to the beginning of the next, unless that took longer.
+   * @default 50, as llm-d's router
+   */
   intervalMs?: number | undefined;
   /**
-   * True while nobody wants anything of the servers: they are asked every `idleIntervalMs` then. Asked at each scrape; what it throws counts
-   * as false. Call `scraper.wake()` when that ends, or the next question comes as late as it would have while idle.
-   * @default no request runs, and none waits, in any controller of the pool; never without a controller. The scraper wakes up by itself.
+   * True while nobody wants anything of the servers: they are asked every `idleIntervalMs` then. Asked at each scrape;
+   * what it throws counts as false. Call `scraper.wake()` when that ends, or the next question comes as late as it
+   * would have while idle.
+   * @default no request runs, and none waits, in any controller of the pool; never without a controller. The scraper
+   * wakes up by itself.
    */
   isIdle?: (() => boolean) | undefined;
   /**
-   * Interval while idle, for all endpoints together; at most `intervalMs` turns the slow rhythm off. Metrics stay fresh until the next
-   * question is due and the detector's threshold has passed, so that a server that dies meanwhile is trusted for so long. @default 1000
+   * Interval while idle, for all endpoints together; at most `intervalMs` turns the slow rhythm off. Metrics stay fresh
+   * until the next question is due and the detector's threshold has passed, so that a server that dies meanwhile is
+   * trusted for so long. @default 1000
    */
   idleIntervalMs?: number | undefined;
   /** How long an answer may take, to its last byte. @default 1000 */
@@ -30,7 +36,10 @@ export interface ScrapeOptions {
   concurrency?: number | undefined;
   /** Share of the interval by which each scrape is early or late, 0…1, so that they spread out. @default 0.1 */
   jitter?: number | undefined;
-  /** An endpoint that fails is asked at doubling intervals up to this one, and at least at every interval. @default 1000 */
+  /**
+   * An endpoint that fails is asked at doubling intervals up to this one, and at least at every interval.
+   * @default 1000
+   */
   maxBackoffMs?: number | undefined;
   /** Longest answer. @default 4194304 */
   maxResponseBytes?: number | undefined;
@@ -42,7 +51,10 @@ export interface ScrapeOptions {
   headers?: Readonly<Record<string, string>> | undefined;
   /** Which metrics an endpoint has. @default by its label `llm-d.ai/engine-type`, else found out */
   profile?: ProfileOption | undefined;
-  /** The detector's; older metrics count as stale in `stats`, and intervals beyond it are warned of. @default 200, as utilizationDetector's */
+  /**
+   * The detector's; older metrics count as stale in `stats`, and intervals beyond it are warned of.
+   * @default 200, as utilizationDetector's
+   */
   stalenessThresholdMs?: number | undefined;
   /** Told at once, before `scrape` returns. */
   onWarning?: ((warning: ScrapeWarning) => unknown) | undefined;
@@ -61,10 +73,13 @@ export type ScrapeSettings = {
   readonly [K in Exclude<keyof ScrapeOptions, Absent>]-?: NonNullable<ScrapeOptions[K]>;
 } & Pick<ScrapeOptions, Absent>;
 
-const { aboveZero, anything, callable, clock, object, optional, positiveInteger, randomSource, ratio, text, value } = schemas;
+const { aboveZero, anything, callable, clock, object, optional, positiveInteger, randomSource, ratio, text, value } =
+  schemas;
 
 const isRecordOfTexts = (candidate: unknown): candidate is Readonly<Record<string, string>> =>
-  typeof candidate === 'object' && candidate !== null && Object.values(candidate).every((entry) => typeof entry === 'string');
+  typeof candidate === 'object' &&
+  candidate !== null &&
+  Object.values(candidate).every((entry) => typeof entry === 'string');
 
 const scrapeOptions = object({
   intervalMs: optional(aboveZero(), 50),
@@ -91,7 +106,9 @@ export function resolveScrapeOptions(options: ScrapeOptions): ScrapeSettings {
   const settings = schemas.parse(scrapeOptions, options, 'scrape');
   const { fetch = globalThis.fetch, profile } = settings;
   if (typeof fetch !== 'function') {
-    throw new FlowConfigError('scrape', [{ path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' }]);
+    throw new FlowConfigError('scrape', [
+      { path: 'fetch', expected: 'a function, since the platform has no fetch', got: 'nothing' },
+    ]);
   }
   if (profile !== undefined && typeof profile !== 'function') resolveChoice(profile, 'scrape: profile');
   return { ...settings, fetch };

@@ -4,8 +4,9 @@ import { resolveScrapeOptions, type ScrapeOptions, type ScrapeSettings } from '.
 import { Scraper } from './scraper.js';
 
 /**
- * Starts to read the Prometheus metrics of every endpoint of the pool, those that join later included, and reports their load to it,
- * until `stop`. It does not keep the process alive. Source: llm-d-router, its metrics data source, refreshed every 50 ms.
+ * Starts to read the Prometheus metrics of every endpoint of the pool, those that join later included, and reports
+ * their load to it, until `stop`. It does not keep the process alive. Source: llm-d-router, its metrics data source,
+ * refreshed every 50 ms.
  * @throws FlowConfigError
  * @example
  * pool.add('server-1', { labels: { address: '10.0.0.1:8000' } });

@@ -1,9 +1,11 @@
 /**
- * Keeps a pool's metrics fresh by asking the servers for them: often while requests run or wait, seldom while none does.
+ * Keeps a pool's metrics fresh by asking the servers for them: often while requests run or wait, seldom while none
+ * does.
  *
- * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line or in the idle round; after `stop` there
- * is none of these, and nothing is reported any more. A sample's time is that of the request, so that seats taken while it was under way
- * count as unsampled. A reading of the idle round tells the pool when the next one comes; the first request takes that promise back.
+ * Invariant: an endpoint has at most one scrape under way, or one timer, or one place in the line or in the idle round;
+ * after `stop` there is none of these, and nothing is reported any more. A sample's time is that of the request, so
+ * that seats taken while it was under way count as unsampled. A reading of the idle round tells the pool when the next
+ * one comes; the first request takes that promise back.
  */
 
 import { letProcessEnd } from '../../base/clock.js';
@@ -53,7 +55,10 @@ export interface ScraperStats {
   /** Endpoints that are asked. */
   readonly targets: number;
   readonly failing: number;
-  /** Targets whose metrics are missing or older than `stalenessThresholdMs`. Stale and not failing: the answers come too slowly. */
+  /**
+   * Targets whose metrics are missing or older than `stalenessThresholdMs`. Stale and not failing: the answers come too
+   * slowly.
+   */
   readonly stale: number;
   readonly underWay: number;
   /** Answers ever taken, and attempts that brought none. */
@@ -110,8 +115,9 @@ export class Scraper {
   }
 
   /**
-   * Somebody wants something of the servers again: those that are asked seldom are asked at once, and at `intervalMs` from then on. The
-   * scraper does so by itself when a request runs or waits in a controller of the pool. O(targets) after a rest, else O(1).
+   * Somebody wants something of the servers again: those that are asked seldom are asked at once, and at `intervalMs`
+   * from then on. The scraper does so by itself when a request runs or waits in a controller of the pool. O(targets)
+   * after a rest, else O(1).
    */
   wake(): void {
     if (this.round.isEmpty) return;
@@ -206,8 +212,13 @@ export class Scraper {
     const controller = new AbortController();
     const { signal } = controller;
     // Also for a `fetch` that does not heed its signal.
-    const aborted = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
-    const timer = clock.setTimeout(() => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`)), timeoutMs);
+    const aborted = new Promise<never>((_, reject) =>
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
+    );
+    const timer = clock.setTimeout(
+      () => controller.abort(new ScrapeError('timeout', `no answer within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
     letProcessEnd(timer);
     target.underWay = controller;
     const answer = new Answer(target);
@@ -220,9 +231,12 @@ export class Scraper {
     const reading = answer.recognized();
     const report = reading.report();
     target.profile = reading.sources.name;
-    // A request that was sent just before the question may reach the server after it. The shorter of two round trips, because one in
-    // which the server was slow to answer says nothing of the way.
-    const travelMs = Math.min(Math.max(this.pool.now() - sampledAtMs, 0), target.lastDurationMs ?? Number.POSITIVE_INFINITY);
+    // A request that was sent just before the question may reach the server after it. The shorter of two round trips,
+    // because one in which the server was slow to answer says nothing of the way.
+    const travelMs = Math.min(
+      Math.max(this.pool.now() - sampledAtMs, 0),
+      target.lastDurationMs ?? Number.POSITIVE_INFINITY,
+    );
     if (this.isCurrent(target)) this.pool.report(endpoint, { ...report, sampledAtMs, travelMs });
   }
 
@@ -246,14 +260,18 @@ export class Scraper {
 
   private again(target: Target): void {
     const { intervalMs, idleIntervalMs, maxBackoffMs } = this.settings;
-    if (target.failures > 0) this.askAgain(target, Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs)));
+    if (target.failures > 0)
+      this.askAgain(target, Math.min(intervalMs * 2 ** target.failures, Math.max(maxBackoffMs, intervalMs)));
     else if (idleIntervalMs > intervalMs && this.isIdle()) this.askSeldom(target);
     else this.askAgain(target, intervalMs);
   }
 
   private askAgain(target: Target, intervalMs: number): void {
     const { clock } = this.settings;
-    target.timer = clock.setTimeout(() => this.due(target), Math.max(target.askedAtMs + this.jittered(intervalMs) - clock.now(), 0));
+    target.timer = clock.setTimeout(
+      () => this.due(target),
+      Math.max(target.askedAtMs + this.jittered(intervalMs) - clock.now(), 0),
+    );
     letProcessEnd(target.timer);
   }
 

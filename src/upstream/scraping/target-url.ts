@@ -6,17 +6,22 @@ import { ScrapeError } from './scrape-error.js';
 const urlLabel = 'metricsUrl';
 
 /**
- * The label `metricsUrl`; else `path` at the label `address`, else at the `id`, either with or without scheme, port and path of its own.
+ * The label `metricsUrl`; else `path` at the label `address`, else at the `id`, either with or without scheme, port and
+ * path of its own.
  * @throws ScrapeError when that makes no URL of HTTP.
  */
 export function targetUrl({ id, labels }: EndpointView, path: string): string {
-  return httpUrl(labels[urlLabel] ?? withScheme(labels.address ?? id), labels[urlLabel] === undefined ? path : undefined);
+  return httpUrl(
+    labels[urlLabel] ?? withScheme(labels.address ?? id),
+    labels[urlLabel] === undefined ? path : undefined,
+  );
 }
 
 /** @throws ScrapeError */
 export function httpUrl(text: string, path?: string): string {
   const url = parseUrl(text);
-  if (url === undefined || !/^https?:$/.test(url.protocol)) throw new ScrapeError('url', `no URL of http or https: ${text}`);
+  if (url === undefined || !/^https?:$/.test(url.protocol))
+    throw new ScrapeError('url', `no URL of http or https: ${text}`);
   return path === undefined ? url.href : new URL(path, url).href;
 }
 

@@ -33,7 +33,9 @@ export class Target {
 
   /** True when the other one asks the same server for the same. */
   equals({ url, candidates }: Target): boolean {
-    return typeof url === 'string' && url === this.url && JSON.stringify(candidates) === JSON.stringify(this.candidates);
+    return (
+      typeof url === 'string' && url === this.url && JSON.stringify(candidates) === JSON.stringify(this.candidates)
+    );
   }
 }
 
@@ -56,7 +58,9 @@ export class Answer {
 
   /** @throws ScrapeError when it is none of them. */
   recognized(): LoadReading {
-    const reading = this.readings.find(({ isRecognized }) => isRecognized) ?? (this.readings.length === 1 ? this.readings[0] : undefined);
+    const reading =
+      this.readings.find(({ isRecognized }) => isRecognized) ??
+      (this.readings.length === 1 ? this.readings[0] : undefined);
     if (reading !== undefined) return reading;
     const names = this.readings.map(({ sources }) => sources.name);
     throw new ScrapeError('no-metrics', `no metrics of ${names.join(', ')} in the answer`);

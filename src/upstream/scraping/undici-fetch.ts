@@ -1,5 +1,6 @@
 /**
- * Asks for metrics by undici's `dispatch`, which costs a fraction of the platform's `fetch` (bench: scraping): no streams, one handler.
+ * Asks for metrics by undici's `dispatch`, which costs a fraction of the platform's `fetch` (bench: scraping): no
+ * streams, one handler.
  *
  * Invariant: at most the bytes of one turn of the parser are kept; the connection is paused until they are read.
  */
@@ -27,8 +28,9 @@ export interface MetricsExchange {
 }
 
 /**
- * The option `fetch` of `scrape` for hosts that have undici: `scrape(pool, { fetch: undiciFetch(new Agent()) })`. Connections are kept
- * alive by the dispatcher, which the host closes. Redirects are not followed: their status is the answer.
+ * The option `fetch` of `scrape` for hosts that have undici: `scrape(pool, { fetch: undiciFetch(new Agent()) })`.
+ * Connections are kept alive by the dispatcher, which the host closes. Redirects are not followed: their status is the
+ * answer.
  */
 export function undiciFetch(dispatcher: MetricsDispatcher): MetricsFetch {
   return (url, { headers, signal }) =>

@@ -1,7 +1,8 @@
 /**
  * One member of a JSON object, an object itself, out of a text that need not fit into memory.
  *
- * Follows strings and brackets and keeps nothing but the member, up to `longest` characters; of several of that name the last counts.
+ * Follows strings and brackets and keeps nothing but the member, up to `longest` characters; of several of that name
+ * the last counts.
  */
 const structure = /["{}[\]:]/g;
 const inString = /["\\]/g;
@@ -35,7 +36,8 @@ export class JsonMember {
       }
       mark.lastIndex = at;
       const index = mark.exec(text)?.index ?? text.length;
-      if (this.isInString && this.depth === 1) this.lastString = (this.lastString + text.slice(at, index)).slice(0, this.name.length + 1);
+      if (this.isInString && this.depth === 1)
+        this.lastString = (this.lastString + text.slice(at, index)).slice(0, this.name.length + 1);
       if (index === text.length) break;
       const wasCapturing = this.captured !== undefined;
       this.step(text.charAt(index));

@@ -1,12 +1,12 @@
 /**
- * Recognises events of a stream that differ from an earlier one in the text of their delta alone, without parsing them: most events of a
- * generation do, and parsing is most of what reading them costs.
+ * Recognises events of a stream that differ from an earlier one in the text of their delta alone, without parsing them:
+ * most events of a generation do, and parsing is most of what reading them costs.
  *
  *     {"id":"c1","choices":[{"delta":{"content":" token"}}]}
  *     └──────────── before ───────────────────┘ text └ after ┘
  *
- * Invariant: what `has` accepts is the event that was learnt with another text in it, which is not empty. Where the learnt text stands
- * several times, or is written with escapes, nothing is learnt.
+ * Invariant: what `has` accepts is the event that was learnt with another text in it, which is not empty. Where the
+ * learnt text stands several times, or is written with escapes, nothing is learnt.
  */
 import { fieldsOf } from '../../base/stream/content-pieces.js';
 
@@ -30,7 +30,8 @@ export class RepeatedDelta {
     if (!data.startsWith(before) || !data.endsWith(after)) return false;
     const end = data.length - after.length;
     // The first quote ends the text, unless an escape comes before it.
-    const isLike = end > before.length && data.indexOf('"', before.length) === end && !data.includes('\\', before.length);
+    const isLike =
+      end > before.length && data.indexOf('"', before.length) === end && !data.includes('\\', before.length);
     if (isLike && this.head === nothing) {
       const utf8 = new TextEncoder();
       this.head = utf8.encode(`data: ${before}`);
@@ -39,7 +40,10 @@ export class RepeatedDelta {
     return isLike;
   }
 
-  /** Whether a piece of the stream is such an event and nothing else, from `data: ` to the empty line; it needs no decoding then. */
+  /**
+   * Whether a piece of the stream is such an event and nothing else, from `data: ` to the empty line; it needs no
+   * decoding then.
+   */
   isPiece(piece: Uint8Array): boolean {
     const { head, tail } = this;
     const end = piece.length - tail.length;

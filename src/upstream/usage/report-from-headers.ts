@@ -2,7 +2,9 @@
 import type { EndpointPool, EndpointView } from '../../index.js';
 
 /** `Headers`, or what Node calls headers. */
-export type LoadHeaders = { get(name: string): string | null } | Readonly<Record<string, string | readonly string[] | undefined>>;
+export type LoadHeaders =
+  | { get(name: string): string | null }
+  | Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** The response header. A server sends it when the request asks by `endpoint-load-metrics-format: JSON` (or `TEXT`). */
 export const loadMetricsHeader = 'endpoint-load-metrics';
@@ -18,10 +20,10 @@ const names = {
 } as const;
 
 /**
- * Reports the load that a response's headers tell; call it when they arrive. Returns whether there was a load to report: the queue and
- * the KV cache must both be known, since half of a new sample would make the other half look fresh; the number of running requests stays
- * as it was where the header lacks it.
- * Source: ORCA (open request cost aggregation), formats `TEXT` and `JSON`, as sent by vLLM.
+ * Reports the load that a response's headers tell; call it when they arrive. Returns whether there was a load to
+ * report: the queue and the KV cache must both be known, since half of a new sample would make the other half look
+ * fresh; the number of running requests stays as it was where the header lacks it. Source: ORCA (open request cost
+ * aggregation), formats `TEXT` and `JSON`, as sent by vLLM.
  */
 export function reportFromHeaders(pool: EndpointPool, server: string | EndpointView, headers: LoadHeaders): boolean {
   const text = headerOf(headers);
@@ -30,7 +32,11 @@ export function reportFromHeaders(pool: EndpointPool, server: string | EndpointV
   const [waitingQueueSize, kvCacheUsage] = [figureOf(load, names.waitingQueueSize), figureOf(load, names.kvCacheUsage)];
   if (waitingQueueSize === undefined || kvCacheUsage === undefined) return false;
   const known = pool.get(typeof server === 'string' ? server : server.id)?.metrics?.runningRequests ?? 0;
-  return pool.report(server, { waitingQueueSize, kvCacheUsage, runningRequests: figureOf(load, names.runningRequests) ?? known });
+  return pool.report(server, {
+    waitingQueueSize,
+    kvCacheUsage,
+    runningRequests: figureOf(load, names.runningRequests) ?? known,
+  });
 }
 
 function headerOf(headers: LoadHeaders): string | undefined {

@@ -14,7 +14,10 @@ export interface UsageReaderOptions {
   cachedTokens?: boolean | undefined;
   /** @default 32 */
   reportEveryTokens?: number | undefined;
-  /** Characters of one event beyond which it is passed over, as a bound of the memory for each stream. @default 1048576 */
+  /**
+   * Characters of one event beyond which it is passed over, as a bound of the memory for each stream.
+   * @default 1048576
+   */
   longestEvent?: number | undefined;
   /** The instant of the first token is taken from here, in ms. @default the platform's monotonic clock */
   now?: (() => number) | undefined;
@@ -27,7 +30,10 @@ const { flag, object, optional, positiveInteger, value } = schemas;
 
 const options = object({
   lease: optional(
-    value('a lease', (lease): lease is Pick<Lease, 'report'> => typeof lease === 'object' && lease !== null && 'report' in lease),
+    value(
+      'a lease',
+      (lease): lease is Pick<Lease, 'report'> => typeof lease === 'object' && lease !== null && 'report' in lease,
+    ),
   ),
   cachedTokens: optional(flag()),
   reportEveryTokens: optional(positiveInteger()),
@@ -85,7 +91,10 @@ export class UsageReader {
     };
   }
 
-  /** True while `completionTokens` contains pieces of content that were counted as one token each, since the server has not told. */
+  /**
+   * True while `completionTokens` contains pieces of content that were counted as one token each, since the server has
+   * not told.
+   */
   get isEstimate(): boolean {
     return this.countedTokens > 0;
   }
@@ -167,9 +176,10 @@ export class UsageReader {
 }
 
 /**
- * Reads what a response costs while it passes: chat completions, completions and responses of OpenAI's interface, messages of
- * Anthropic's, as server-sent events or as one JSON body. Give it every chunk, and call `end` before the lease is released.
- * Cost: one `JSON.parse` for each event that differs from the one before in more than the text of its delta. Memory: one event.
+ * Reads what a response costs while it passes: chat completions, completions and responses of OpenAI's interface,
+ * messages of Anthropic's, as server-sent events or as one JSON body. Give it every chunk, and call `end` before the
+ * lease is released. Cost: one `JSON.parse` for each event that differs from the one before in more than the text of
+ * its delta. Memory: one event.
  * @throws FlowConfigError
  * @example
  * const usage = usageReader({ lease });

@@ -10,9 +10,9 @@ function tokens(value: unknown): number | undefined {
 }
 
 /**
- * A `usage` object, of chat completions, completions and embeddings (`prompt_tokens`), of responses, or of Anthropic's messages
- * (`input_tokens`, where only the latter counts the cached part of the prompt beside it), with what was cached of the prompt where it is
- * told. Undefined when it says nothing.
+ * A `usage` object, of chat completions, completions and embeddings (`prompt_tokens`), of responses, or of Anthropic's
+ * messages (`input_tokens`, where only the latter counts the cached part of the prompt beside it), with what was cached
+ * of the prompt where it is told. Undefined when it says nothing.
  */
 export function readUsage(value: unknown): Partial<Usage> | undefined {
   const usage = fieldsOf(value);
@@ -35,5 +35,9 @@ export function readUsage(value: unknown): Partial<Usage> | undefined {
 /** The usage in one event of a stream: at its top, in `response` (responses), or in `message` (Anthropic). */
 export function usageOfEvent(event: unknown): Partial<Usage> | undefined {
   const fields = fieldsOf(event);
-  return readUsage(fields?.usage) ?? readUsage(fieldsOf(fields?.response)?.usage) ?? readUsage(fieldsOf(fields?.message)?.usage);
+  return (
+    readUsage(fields?.usage) ??
+    readUsage(fieldsOf(fields?.response)?.usage) ??
+    readUsage(fieldsOf(fields?.message)?.usage)
+  );
 }

@@ -30,7 +30,12 @@ describe.each([
   it('has its context behind the parsers, too', async () => {
     const context = new AsyncLocalStorage<RequestContext>();
     const app = express();
-    app.use(flowControl(controller(), { context, classify: (req) => ({ fairnessId: req.get('x-tenant') ?? 'nobody', priority: 0 }) }));
+    app.use(
+      flowControl(controller(), {
+        context,
+        classify: (req) => ({ fairnessId: req.get('x-tenant') ?? 'nobody', priority: 0 }),
+      }),
+    );
     app.use(express.json({ limit: '10mb' }));
     app.post('/', (req, res) => {
       const { fairnessId } = context.getStore() ?? {};
@@ -41,7 +46,11 @@ describe.each([
     const prompts = ['a', 'b'.repeat(200_000)];
     const answers = prompts.map(async (prompt) =>
       (
-        await fetch(url, { method: 'POST', headers: { ...headers, 'x-tenant': prompt.slice(0, 1) }, body: JSON.stringify({ prompt }) })
+        await fetch(url, {
+          method: 'POST',
+          headers: { ...headers, 'x-tenant': prompt.slice(0, 1) },
+          body: JSON.stringify({ prompt }),
+        })
       ).json(),
     );
     expect(await Promise.all(answers)).toEqual([
@@ -78,10 +87,17 @@ describe.each([
     const limit = flowControl<express5.Request>(controller(), {
       classify: (req) => ({ fairnessId: String(req.res?.locals.tenant), priority: 7 }),
     });
-    app.post('/v1', authenticate, limit, (req, res) => void res.json([req.flow?.lease.fairnessId, req.flow?.lease.priority]));
+    app.post(
+      '/v1',
+      authenticate,
+      limit,
+      (req, res) => void res.json([req.flow?.lease.fairnessId, req.flow?.lease.priority]),
+    );
     app.get('/free', (req, res) => void res.json(req.flow ?? 'free'));
     const url = await serve(app);
-    expect(await (await fetch(`${url}/v1`, { method: 'POST', headers: { authorization: 'tenant-a' } })).json()).toEqual(['tenant-a', 7]);
+    expect(await (await fetch(`${url}/v1`, { method: 'POST', headers: { authorization: 'tenant-a' } })).json()).toEqual(
+      ['tenant-a', 7],
+    );
     expect(await (await fetch(`${url}/free`)).json()).toBe('free');
   });
 

@@ -25,7 +25,9 @@ describe('the plugin', () => {
   it('leaves the body to the parsers behind it', async () => {
     const app = application();
     app.register(flowControl(countingGate(1)));
-    app.post('/', { bodyLimit: 1e6 }, async (request) => ({ length: (request.body as { prompt: string }).prompt.length }));
+    app.post('/', { bodyLimit: 1e6 }, async (request) => ({
+      length: (request.body as { prompt: string }).prompt.length,
+    }));
     const { url } = await serve(app);
     const headers = { 'content-type': 'application/json' };
     const body = JSON.stringify({ prompt: 'x'.repeat(500_000) });
@@ -36,7 +38,10 @@ describe('the plugin', () => {
   it('has its context behind the parsers, too', async () => {
     const context = new AsyncLocalStorage<RequestContext>();
     const app = application();
-    const classify = ({ headers }: { headers: Record<string, unknown> }) => ({ fairnessId: String(headers['x-tenant']), priority: 0 });
+    const classify = ({ headers }: { headers: Record<string, unknown> }) => ({
+      fairnessId: String(headers['x-tenant']),
+      priority: 0,
+    });
     app.register(flowControl(countingGate(1), { context, classify }));
     app.post('/', async (request) => {
       const { fairnessId } = context.getStore() ?? {};
@@ -47,7 +52,11 @@ describe('the plugin', () => {
     const prompts = ['a', 'b'.repeat(200_000)];
     const answers = prompts.map(async (prompt) =>
       (
-        await fetch(url, { method: 'POST', headers: { ...headers, 'x-tenant': prompt.slice(0, 1) }, body: JSON.stringify({ prompt }) })
+        await fetch(url, {
+          method: 'POST',
+          headers: { ...headers, 'x-tenant': prompt.slice(0, 1) },
+          body: JSON.stringify({ prompt }),
+        })
       ).json(),
     );
     expect(await Promise.all(answers)).toEqual([
@@ -77,7 +86,9 @@ describe('the plugin', () => {
     const gate = countingGate(1);
     app.get('/free', async (request) => String(request.flow));
     app.register((v1, _options, done) => {
-      v1.register(flowControl(gate, { classify: (request) => ({ fairnessId: `${request.headers.authorization}`, priority: 3 }) }));
+      v1.register(
+        flowControl(gate, { classify: (request) => ({ fairnessId: `${request.headers.authorization}`, priority: 3 }) }),
+      );
       v1.get('/v1', async ({ flow }) => [flow!.lease.fairnessId, flow!.lease.priority]);
       v1.register((inner, _innerOptions, innerDone) => {
         inner.get('/inner', async ({ flow }) => flow!.lease.fairnessId);
@@ -178,7 +189,10 @@ describe('hooks and handlers around it', () => {
     app.register(flowControl(gate, { onDrop: 'throw' }));
     app.addHook('onRequest', async (request) => void ran.push(request.url));
     app.addHook('onError', async (_request, _reply, error) => void errors.push(error));
-    app.get('/*', (request) => new Promise((resolve) => request.flow!.signal.addEventListener('abort', resolve, { once: true })));
+    app.get(
+      '/*',
+      (request) => new Promise((resolve) => request.flow!.signal.addEventListener('abort', resolve, { once: true })),
+    );
     const { port } = await serve(app);
     const [first, second] = [rawConnection(port), rawConnection(port)];
     first.socket.write('GET /first HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -220,7 +234,9 @@ describe('hooks and handlers around it', () => {
     app.register(flowControl(gate, { trust: true, objectives: { batch: -10, premium: 100 } }));
     app.get('/', async ({ flow }) => {
       if (flow!.lease.priority === 100) return 'premium';
-      return new Promise((_, reject) => flow!.signal.addEventListener('abort', () => reject(flow!.signal.reason), { once: true }));
+      return new Promise((_, reject) =>
+        flow!.signal.addEventListener('abort', () => reject(flow!.signal.reason), { once: true }),
+      );
     });
     const { url } = await serve(app);
     const batch = fetch(url, { headers: { 'x-gateway-inference-objective': 'batch' } });
@@ -235,7 +251,13 @@ describe('hooks and handlers around it', () => {
 
 it('a FlowControlError that a handler throws is answered unaided', async () => {
   const app = application();
-  const drop = { type: 'RejectedCapacity', reason: 'global-max-requests', fairnessId: 'a', priority: 0, queuedMs: 0 } as const;
+  const drop = {
+    type: 'RejectedCapacity',
+    reason: 'global-max-requests',
+    fairnessId: 'a',
+    priority: 0,
+    queuedMs: 0,
+  } as const;
   app.get('/', async () => {
     throw new FlowControlError(drop);
   });

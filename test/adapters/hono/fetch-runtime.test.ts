@@ -19,11 +19,11 @@ describe('leases', () => {
     const { stream, send, end } = source();
     const { gate, fetch } = runtime((c) => c.body(stream, 201, { 'x-mine': 'kept' }));
     const response = await fetch();
-    expect([response.status, response.headers.get('x-mine'), response.headers.get('x-llm-d-flow-queue-duration-ms')]).toEqual([
-      201,
-      'kept',
-      '0',
-    ]);
+    expect([
+      response.status,
+      response.headers.get('x-mine'),
+      response.headers.get('x-llm-d-flow-queue-duration-ms'),
+    ]).toEqual([201, 'kept', '0']);
     const text = response.text();
     send('one ');
     await until('nothing changes', () => gate.flow.stats().inFlight === 1);
@@ -300,7 +300,11 @@ describe('evictions', () => {
     ],
   ])('before the response: 429, when %s', async (_, batchHandler) => {
     const gate = countingGate(1, { eviction: {} });
-    const { fetch } = runtime((c) => (isPremium(c.var.flow) ? c.text('premium') : batchHandler(c.var.flow!)), options, gate);
+    const { fetch } = runtime(
+      (c) => (isPremium(c.var.flow) ? c.text('premium') : batchHandler(c.var.flow!)),
+      options,
+      gate,
+    );
     const batch = fetch('/', objective('batch'));
     await until('batch runs', () => gate.flow.stats().inFlight === 1);
     const premium = fetch('/', objective('premium'));
@@ -338,11 +342,18 @@ describe('request headers', () => {
 
   it('also where the runtime makes them immutable; the body stays', async () => {
     const { app } = runtime(async (c) => c.json([c.req.header(), await c.req.text()]));
-    const request = new Request('http://localhost/', { method: 'POST', headers: { ...sent, 'content-type': 'text/plain' }, body: 'hello' });
+    const request = new Request('http://localhost/', {
+      method: 'POST',
+      headers: { ...sent, 'content-type': 'text/plain' },
+      body: 'hello',
+    });
     vi.spyOn(request.headers, 'delete').mockImplementation(() => {
       throw new TypeError('immutable');
     });
-    expect(await (await app.fetch(request)).json()).toEqual([{ 'content-type': 'text/plain', 'x-user': 'kept' }, 'hello']);
+    expect(await (await app.fetch(request)).json()).toEqual([
+      { 'content-type': 'text/plain', 'x-user': 'kept' },
+      'hello',
+    ]);
   });
 });
 

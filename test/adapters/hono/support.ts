@@ -11,7 +11,11 @@ export interface Runtime {
   fetch(path?: string, init?: RequestInit): Promise<Response>;
 }
 
-export function runtime(handler: Handler, options: FlowControlOptions<Context> = {}, gate: CountingGate = countingGate(1)): Runtime {
+export function runtime(
+  handler: Handler,
+  options: FlowControlOptions<Context> = {},
+  gate: CountingGate = countingGate(1),
+): Runtime {
   const app = new Hono();
   app.use(flowControl(gate, options));
   app.all('/*', handler);

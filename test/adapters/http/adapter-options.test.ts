@@ -46,7 +46,12 @@ describe('adapter options', () => {
     [{ onDrop: 'ignore' }, 'onDrop', 'one of "respond", "throw"', '"ignore" (string)'],
     [{ context: {} }, 'context', 'an object with run, as AsyncLocalStorage has it', 'an object with keys (none)'],
     [{ releaseOn: 'finish' }, 'releaseOn', 'one of "response-end", "manual"', '"finish" (string)'],
-    [{ contract: 'llmd' }, 'contract', 'one of "gateway-api", "llm-d", "dynamo" (did you mean "llm-d"?), or a function', '"llmd" (string)'],
+    [
+      { contract: 'llmd' },
+      'contract',
+      'one of "gateway-api", "llm-d", "dynamo" (did you mean "llm-d"?), or a function',
+      '"llmd" (string)',
+    ],
     [{ body: {} }, 'body', 'one of "problem", "openai", or a function', 'an object with keys (none)'],
     [{ maxRetryAfterSeconds: 0 }, 'maxRetryAfterSeconds', 'an integer from 1 up', '0 (number)'],
   ])('%o is refused', (options, path, expected, got) => {

@@ -35,7 +35,11 @@ describe('flowKeyFromHeaders with sessionHeaders', () => {
 
   it('is checked where adapters are made', () => {
     expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: ['x-run'] })).not.toThrow();
-    expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: ['x run'] })).toThrow(/sessionHeaders/);
-    expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: 'x-run' })).toThrow(/sessionHeaders/);
+    expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: ['x run'] })).toThrow(
+      /sessionHeaders/,
+    );
+    expect(() => checkAdapter({ enqueue: () => new Promise(() => {}) }, { sessionHeaders: 'x-run' })).toThrow(
+      /sessionHeaders/,
+    );
   });
 });

@@ -1,4 +1,7 @@
-/** The room left in a band, in the responses of adapters that set headers in different ways: on Node's response, and on a web one. */
+/**
+ * The room left in a band, in the responses of adapters that set headers in different ways: on Node's response, and on
+ * a web one.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Hono } from 'hono';
@@ -24,13 +27,18 @@ const throughNode: Serve = async (flow, options) => {
   const server = createServer((req, res) => limit(req, res, () => res.end('served')));
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   onTestFinished(() => void server.close());
-  return () => fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { headers: { connection: 'close' } });
+  return () =>
+    fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { headers: { connection: 'close' } });
 };
 
 /** One seat; one request may wait, although its band would take three. */
 function controller(): FlowController {
   const bands = [{ priority: 0, limits: { maxRequests: 3 } }];
-  const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), limits: { maxRequests: 1 }, bands });
+  const flow = new FlowController({
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    limits: { maxRequests: 1 },
+    bands,
+  });
   onTestFinished(() => flow.close());
   return flow;
 }

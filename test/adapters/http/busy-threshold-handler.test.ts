@@ -1,5 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type BusyThresholdHandlerOptions, busyThresholdHandler, type HandlerResponse } from '../../../src/adapters/http/index.js';
+import {
+  type BusyThresholdHandlerOptions,
+  busyThresholdHandler,
+  type HandlerResponse,
+} from '../../../src/adapters/http/index.js';
 import { type BusyThresholdDetector, busyThresholdDetector } from '../../../src/index.js';
 
 type Models = BusyThresholdHandlerOptions['models'];
@@ -9,7 +13,8 @@ function setUp(models: Models = { llama: busyThresholdDetector({ activeDecodeBlo
   const post = (
     body: unknown,
     headers: Record<string, string> = { 'Content-Type': 'application/json; charset=utf-8' },
-  ): Promise<HandlerResponse> => handle({ method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
+  ): Promise<HandlerResponse> =>
+    handle({ method: 'POST', headers, body: typeof body === 'string' ? body : JSON.stringify(body) });
   return { handle, post, get: () => handle({ method: 'GET', headers: {} }) };
 }
 const parsed = ({ body }: HandlerResponse): unknown => JSON.parse(body);
@@ -35,7 +40,11 @@ describe('busyThresholdHandler', () => {
   it('moves what is given, on every detector of the model, and leaves null alone', async () => {
     const detectors = [busyThresholdDetector({ activeDecodeBlocksThreshold: 0.85 }), busyThresholdDetector()];
     const { post } = setUp({ llama: detectors });
-    const answer = await post({ model: 'llama', active_decode_blocks_threshold: null, active_prefill_tokens_threshold: 5000 });
+    const answer = await post({
+      model: 'llama',
+      active_decode_blocks_threshold: null,
+      active_prefill_tokens_threshold: 5000,
+    });
     expect(parsed(answer)).toEqual({
       model: 'llama',
       active_decode_blocks_threshold: 0.85,
@@ -53,8 +62,18 @@ describe('busyThresholdHandler', () => {
       400,
       'active_decode_blocks_threshold must be between 0.0 and 1.0, got 1.5',
     ],
-    ['a negative fraction', { model: 'llama', active_prefill_tokens_threshold_frac: -1 }, 400, 'finite and at least 0.0, got -1'],
-    ['an unknown model', { model: 'nope', active_prefill_tokens_threshold: 1 }, 404, 'can only be set for discovered models'],
+    [
+      'a negative fraction',
+      { model: 'llama', active_prefill_tokens_threshold_frac: -1 },
+      400,
+      'finite and at least 0.0, got -1',
+    ],
+    [
+      'an unknown model',
+      { model: 'nope', active_prefill_tokens_threshold: 1 },
+      404,
+      'can only be set for discovered models',
+    ],
     ['a name of every object', { model: 'constructor', active_prefill_tokens_threshold: 1 }, 404, 'discovered'],
     ['no model', { active_prefill_tokens_threshold: 1 }, 422, 'missing field model'],
     ['a model that is no text', { model: 5 }, 422, 'model must be a string'],
@@ -64,7 +83,12 @@ describe('busyThresholdHandler', () => {
       422,
       'must be a number, got "0.5" (string)',
     ],
-    ['half a token', { model: 'llama', active_prefill_tokens_threshold: 0.5 }, 422, 'must be an integer from 0 up, got 0.5'],
+    [
+      'half a token',
+      { model: 'llama', active_prefill_tokens_threshold: 0.5 },
+      422,
+      'must be an integer from 0 up, got 0.5',
+    ],
     ['no object', [], 422, 'expected a JSON object'],
     ['a long body', ' '.repeat(70_000), 413, 'longer than 65536'],
   ])('refuses %s', async (_, body, status, error) => {
@@ -96,13 +120,18 @@ describe('busyThresholdHandler', () => {
     const models: Record<string, BusyThresholdDetector> = { llama: detector };
     const headers = new Headers({ 'content-type': 'application/json', 'x-operator': 'no' });
     const body = JSON.stringify({ model: 'llama', active_prefill_tokens_threshold: 1 });
-    const handle = busyThresholdHandler({ models, authorize: async (request) => (request.headers as Headers).get('x-operator') === 'yes' });
+    const handle = busyThresholdHandler({
+      models,
+      authorize: async (request) => (request.headers as Headers).get('x-operator') === 'yes',
+    });
     expect((await handle({ method: 'POST', headers, body })).status).toBe(403);
     headers.set('x-operator', 'yes');
     expect((await handle({ method: 'POST', headers, body })).status).toBe(200);
     const careless = busyThresholdHandler({ models, authorize: (() => 'yes') as never });
     expect((await careless({ method: 'GET', headers })).status).toBe(403);
-    expect(() => busyThresholdHandler({ models } as never)).toThrow('busyThresholdHandler: authorize: expected a function');
+    expect(() => busyThresholdHandler({ models } as never)).toThrow(
+      'busyThresholdHandler: authorize: expected a function',
+    );
     expect(() => busyThresholdHandler({} as never)).toThrow('busyThresholdHandler: 2 problems');
   });
 
@@ -110,6 +139,8 @@ describe('busyThresholdHandler', () => {
     const authorize = (): never => {
       throw new Error('directory is down');
     };
-    await expect(busyThresholdHandler({ models: {}, authorize })({ method: 'GET', headers: {} })).rejects.toThrow('directory is down');
+    await expect(busyThresholdHandler({ models: {}, authorize })({ method: 'GET', headers: {} })).rejects.toThrow(
+      'directory is down',
+    );
   });
 });

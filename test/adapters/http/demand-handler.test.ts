@@ -23,7 +23,15 @@ describe('demandHandler', () => {
       endpoints: null,
       bands: {
         100: { ...figures, priority: 100, waiting: 1, arrivedPerSecond: 1 },
-        0: { priority: 0, waiting: 0, waitingTokens: 0, waitingBytes: 0, arrivedPerSecond: 0, dispatchedPerSecond: 0, timeToDrainMs: 0 },
+        0: {
+          priority: 0,
+          waiting: 0,
+          waitingTokens: 0,
+          waitingBytes: 0,
+          arrivedPerSecond: 0,
+          dispatchedPerSecond: 0,
+          timeToDrainMs: 0,
+        },
       },
     });
   });
@@ -37,7 +45,9 @@ describe('demandHandler', () => {
 
   it('lets in whom the host lets in', async () => {
     const { flow } = makeFlow();
-    const handle = demandHandler(flow, { authorize: ({ headers }) => Reflect.get(headers, 'authorization') === 'Bearer keda' });
+    const handle = demandHandler(flow, {
+      authorize: ({ headers }) => Reflect.get(headers, 'authorization') === 'Bearer keda',
+    });
     expect((await handle(get)).status).toBe(403);
     expect((await handle({ method: 'GET', headers: { authorization: 'Bearer keda' } })).status).toBe(200);
   });

@@ -7,7 +7,13 @@ const common = { fairnessId: 'secret-tenant', priority: 100, queuedMs: 0 };
 const bandRequests: LimitHit = { scope: 'band', resource: 'requests', max: 500, used: 500 };
 
 export const drops = {
-  capacity: { ...common, type: 'RejectedCapacity', reason: 'band-max-requests', limit: bandRequests, retryAfterMs: 2_300 },
+  capacity: {
+    ...common,
+    type: 'RejectedCapacity',
+    reason: 'band-max-requests',
+    limit: bandRequests,
+    retryAfterMs: 2_300,
+  },
   globalBytes: {
     ...common,
     type: 'RejectedCapacity',
@@ -28,7 +34,13 @@ export const drops = {
     policy: 'tenant-budgets',
     detail: 'the budget of 5 requests is spent',
   },
-  overloaded: { ...common, type: 'RejectedCapacity', reason: 'overloaded', policy: 'worker-admission', detail: 'every worker is busy' },
+  overloaded: {
+    ...common,
+    type: 'RejectedCapacity',
+    reason: 'overloaded',
+    policy: 'worker-admission',
+    detail: 'every worker is busy',
+  },
   displaced: { ...common, type: 'EvictedOther', reason: 'displaced', queuedMs: 10 },
   noEndpointsRejected: { ...common, type: 'RejectedNoEndpoints', reason: 'band-max-requests', limit: bandRequests },
   noEndpointsAtAll: { ...common, type: 'RejectedNoEndpoints', reason: 'no-endpoints' },

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { flowKeyFromHeaders, type HeaderSource, type Objectives, sloTtftMsFromHeaders } from '../../../src/adapters/http/index.js';
+import {
+  flowKeyFromHeaders,
+  type HeaderSource,
+  type Objectives,
+  sloTtftMsFromHeaders,
+} from '../../../src/adapters/http/index.js';
 
 const headers = {
   'x-gateway-inference-fairness-id': 'tenant-a',
@@ -36,7 +41,9 @@ describe('flowKeyFromHeaders', () => {
   });
 
   it.each(['toString', '__proto__', 'constructor'])('an objective called %s is unknown', (objective) => {
-    expect(flowKeyFromHeaders({ 'x-gateway-inference-objective': objective }, { objectives: {}, trust: true }).priority).toBe(0);
+    expect(
+      flowKeyFromHeaders({ 'x-gateway-inference-objective': objective }, { objectives: {}, trust: true }).priority,
+    ).toBe(0);
   });
 
   it('puts requests without a fairness ID into the default flow', () => {

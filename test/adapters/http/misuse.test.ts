@@ -1,4 +1,7 @@
-/** Mistakes in the use of adapters, told when they are made or, where only a request can show them, by the host's error handling. */
+/**
+ * Mistakes in the use of adapters, told when they are made or, where only a request can show them, by the host's error
+ * handling.
+ */
 import { describe, expect, it } from 'vitest';
 import { flowControl as express } from '../../../src/adapters/express/index.js';
 import { flowControl as fastify } from '../../../src/adapters/fastify/index.js';
@@ -9,7 +12,10 @@ import { flowControl as undici } from '../../../src/adapters/undici/index.js';
 import { FlowConfigError, type FlowController } from '../../../src/index.js';
 import { makeFlow } from '../../support/flow.js';
 
-const adapters = { node, express, koa, fastify, hono, undici } as unknown as Record<string, (flow?: unknown, options?: object) => unknown>;
+const adapters = { node, express, koa, fastify, hono, undici } as unknown as Record<
+  string,
+  (flow?: unknown, options?: object) => unknown
+>;
 
 describe.each(Object.entries(adapters))('the adapter for %s', (_, flowControl) => {
   it.each([
@@ -18,15 +24,20 @@ describe.each(Object.entries(adapters))('the adapter for %s', (_, flowControl) =
     ['a promise of a controller', Promise.resolve(), 'an object with keys (none)'],
   ])('wants a controller, and tells of %s', (_case, flow, got) => {
     expect(() => flowControl(flow)).toThrow(
-      new FlowConfigError('flowControl', [{ path: 'flow', expected: 'a FlowController, or what has its enqueue', got }]),
+      new FlowConfigError('flowControl', [
+        { path: 'flow', expected: 'a FlowController, or what has its enqueue', got },
+      ]),
     );
   });
 
-  it.each(['classify', 'trust', 'skip', 'byteSize', 'hasEndpoints', 'contract', 'body'])('tells of an async %s', (name) => {
-    expect(() => flowControl(makeFlow().flow, { [name]: async () => ({}) })).toThrow(
-      new RegExp(`^flowControl options: ${name}: expected .*; got an async function$`),
-    );
-  });
+  it.each(['classify', 'trust', 'skip', 'byteSize', 'hasEndpoints', 'contract', 'body'])(
+    'tells of an async %s',
+    (name) => {
+      expect(() => flowControl(makeFlow().flow, { [name]: async () => ({}) })).toThrow(
+        new RegExp(`^flowControl options: ${name}: expected .*; got an async function$`),
+      );
+    },
+  );
 });
 
 describe.each(Object.entries(adapters))('the headroom of bands, told by the adapter for %s', (_, flowControl) => {
@@ -34,7 +45,9 @@ describe.each(Object.entries(adapters))('the headroom of bands, told by the adap
     const gate = { enqueue: () => undefined };
     const expected = 'a FlowController, or what has its bandHeadroom';
     const issue = { path: 'bandHeadroom', expected, got: 'an object with keys enqueue' };
-    expect(() => flowControl(gate, { bandHeadroom: true })).toThrow(new FlowConfigError('flowControl options', [issue]));
+    expect(() => flowControl(gate, { bandHeadroom: true })).toThrow(
+      new FlowConfigError('flowControl options', [issue]),
+    );
     expect(() => flowControl(gate, { bandHeadroom: false })).not.toThrow();
     expect(() => flowControl(makeFlow().flow, { bandHeadroom: 'yes' })).toThrow('bandHeadroom: expected');
   });
@@ -43,8 +56,20 @@ describe.each(Object.entries(adapters))('the headroom of bands, told by the adap
 /** The error that the host is given for a request. */
 function errorOf(flow: FlowController, options: object): unknown {
   const limit = node(flow, options);
-  const req = { headers: {}, rawHeaders: [], method: 'GET', httpVersionMajor: 1, socket: { destroyed: false } } as unknown as NodeRequest;
-  const res = { headersSent: false, socket: {}, on: () => {}, setHeader: () => {}, removeListener: () => {} } as unknown as NodeResponse;
+  const req = {
+    headers: {},
+    rawHeaders: [],
+    method: 'GET',
+    httpVersionMajor: 1,
+    socket: { destroyed: false },
+  } as unknown as NodeRequest;
+  const res = {
+    headersSent: false,
+    socket: {},
+    on: () => {},
+    setHeader: () => {},
+    removeListener: () => {},
+  } as unknown as NodeResponse;
   let given: unknown = 'none';
   limit(req, res, (error) => {
     given = error;
@@ -60,7 +85,9 @@ describe('a request', () => {
   ])('is not let past flow control when classify returns %s', async (_, classify, got) => {
     const { flow } = makeFlow();
     const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
-    expect(errorOf(flow, { classify })).toEqual(new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]));
+    expect(errorOf(flow, { classify })).toEqual(
+      new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]),
+    );
     expect(flow.stats()).toMatchObject({ enqueued: 0, inFlight: 0 });
     await new Promise(setImmediate);
   });

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { dynamoBody, dynamoContract, isOverloadRefusal, refusalWaitMs, toHttpResponse } from '../../../src/adapters/http/index.js';
+import {
+  dynamoBody,
+  dynamoContract,
+  isOverloadRefusal,
+  refusalWaitMs,
+  toHttpResponse,
+} from '../../../src/adapters/http/index.js';
 import { drops } from './drops.js';
 
 const overloaded = 'Server overloaded: worker at capacity';
@@ -27,7 +33,9 @@ describe('isOverloadRefusal', () => {
 
   it('tells a worker that is gone from one that has too much to do', () => {
     expect(isOverloadRefusal({ status: 503, body: 'Server unavailable: draining' })).toBe(false);
-    expect(isOverloadRefusal({ status: 503, body: JSON.stringify({ error: { message: 'Server unavailable: draining' } }) })).toBe(false);
+    expect(
+      isOverloadRefusal({ status: 503, body: JSON.stringify({ error: { message: 'Server unavailable: draining' } }) }),
+    ).toBe(false);
   });
 
   it('looks at the beginning of the message only, and not at what a model wrote', () => {
@@ -59,6 +67,8 @@ describe('refusalWaitMs', () => {
   });
 
   it('counts a date from the time of day that it is given', () => {
-    expect(refusalWaitMs({ 'retry-after': 'Sat, 21 Nov 2026 10:00:20 GMT' }, () => Date.UTC(2026, 10, 21, 10, 0, 15))).toBe(5000);
+    expect(
+      refusalWaitMs({ 'retry-after': 'Sat, 21 Nov 2026 10:00:20 GMT' }, () => Date.UTC(2026, 10, 21, 10, 0, 15)),
+    ).toBe(5000);
   });
 });

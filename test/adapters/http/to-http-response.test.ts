@@ -4,7 +4,8 @@ import { type ErrorResponseOptions, toHttpResponse } from '../../../src/adapters
 import type { Drop } from '../../../src/index.js';
 import { type DropName, drops } from './drops.js';
 
-const respond = (drop: Drop, options: ErrorResponseOptions = {}) => toHttpResponse(drop, { random: () => 0, ...options });
+const respond = (drop: Drop, options: ErrorResponseOptions = {}) =>
+  toHttpResponse(drop, { random: () => 0, ...options });
 const problem = (drop: Drop, options?: ErrorResponseOptions) => JSON.parse(respond(drop, options).body);
 
 type Row = readonly [drop: DropName, status: number, droppedReason: string | undefined, hasRetryAfter: boolean];
@@ -77,7 +78,10 @@ describe('error contracts', () => {
   });
 
   it('a function decides for itself', () => {
-    const contract = (drop: Drop) => ({ status: drop.type === 'RejectedCapacity' ? 529 : 418, droppedReason: `mine-${drop.reason}` });
+    const contract = (drop: Drop) => ({
+      status: drop.type === 'RejectedCapacity' ? 529 : 418,
+      droppedReason: `mine-${drop.reason}`,
+    });
     const response = respond(drops.capacity, { contract });
     expect(response.status).toBe(529);
     expect(response.headers['x-llm-d-request-dropped-reason']).toBe('mine-band-max-requests');
@@ -117,9 +121,15 @@ describe('headers', () => {
     expect(respond(drop, { maxRetryAfterSeconds, random: () => random }).headers['retry-after-ms']).toBe(expected);
   });
 
-  it.each(['gateway-api', 'llm-d', 'dynamo', () => ({ status: 529 })] as const)('retry-after-ms is in contract %s', (contract) => {
-    expect(respond(drops.capacity, { contract }).headers).toMatchObject({ 'retry-after': '3', 'retry-after-ms': '2300' });
-  });
+  it.each(['gateway-api', 'llm-d', 'dynamo', () => ({ status: 529 })] as const)(
+    'retry-after-ms is in contract %s',
+    (contract) => {
+      expect(respond(drops.capacity, { contract }).headers).toMatchObject({
+        'retry-after': '3',
+        'retry-after-ms': '2300',
+      });
+    },
+  );
 
   it.each([
     [1, [1, 2]],
@@ -128,7 +138,9 @@ describe('headers', () => {
     [10, [10, 11, 12]],
   ])('retry-after of %d seconds is spread evenly over whole seconds', (seconds, expected) => {
     const drop: Drop = { ...drops.capacity, retryAfterMs: seconds * 1000 };
-    const draws = Array.from({ length: 60 }, (_, i) => Number(respond(drop, { random: () => i / 60 }).headers['retry-after']));
+    const draws = Array.from({ length: 60 }, (_, i) =>
+      Number(respond(drop, { random: () => i / 60 }).headers['retry-after']),
+    );
     const counts = new Map<number, number>();
     for (const value of draws) counts.set(value, (counts.get(value) ?? 0) + 1);
     expect([...counts]).toEqual(expected.map((value) => [value, 60 / expected.length]));
@@ -177,9 +189,19 @@ describe('problem body', () => {
       'quota-exceeded',
       'Requests that wait may hold at most 1000 bytes; they hold 990, and this one does not fit.',
     ],
-    ['flowRequests', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'At most 5 requests of this flow may wait, and 5 are waiting.'],
+    [
+      'flowRequests',
+      'ERR_FLOW_SATURATED',
+      'quota-exceeded',
+      'At most 5 requests of this flow may wait, and 5 are waiting.',
+    ],
     ['refused', 'ERR_FLOW_SATURATED', 'quota-exceeded', 'The request was refused: the budget of 5 requests is spent.'],
-    ['overloaded', 'ERR_FLOW_OVERLOADED', 'temporary-reduced-capacity', 'The request was refused: every worker is busy.'],
+    [
+      'overloaded',
+      'ERR_FLOW_OVERLOADED',
+      'temporary-reduced-capacity',
+      'The request was refused: every worker is busy.',
+    ],
     [
       'displaced',
       'ERR_FLOW_SATURATED',
@@ -200,7 +222,12 @@ describe('problem body', () => {
       'temporary-reduced-capacity',
       'No model server is available; the request waited 60.0 s for one.',
     ],
-    ['ttl', 'ERR_FLOW_TTL_EXPIRED', 'temporary-reduced-capacity', 'The request waited 60.0 s for a free model server, as long as it may.'],
+    [
+      'ttl',
+      'ERR_FLOW_TTL_EXPIRED',
+      'temporary-reduced-capacity',
+      'The request waited 60.0 s for a free model server, as long as it may.',
+    ],
     ['gone', 'ERR_FLOW_CANCELLED', 'temporary-reduced-capacity', 'The client left after 1.2 s in the queue.'],
     ['shutdownRejected', 'ERR_FLOW_SHUTTING_DOWN', 'about:blank', 'The gateway is shutting down.'],
     ['internal', 'ERR_FLOW_INTERNAL', 'about:blank', 'Flow control could not handle the request.'],
@@ -233,7 +260,11 @@ describe('other bodies', () => {
 
   it('openai: the openai client understands it', async () => {
     const { status, headers, body } = respond(drops.capacity, { body: 'openai' });
-    const client = new OpenAI({ apiKey: 'none', maxRetries: 0, fetch: async () => new Response(body, { status, headers }) });
+    const client = new OpenAI({
+      apiKey: 'none',
+      maxRetries: 0,
+      fetch: async () => new Response(body, { status, headers }),
+    });
     const error: unknown = await client.models.list().then(
       () => undefined,
       (reason) => reason,

@@ -44,7 +44,10 @@ describe('Koa', () => {
       const { fairnessId, priority } = ctx.state.flow.lease;
       ctx.body = { fairnessId, priority };
     });
-    expect(await (await fetch(`http://localhost:${await serve(app)}`)).json()).toEqual({ fairnessId: 'tenant-a', priority: 3 });
+    expect(await (await fetch(`http://localhost:${await serve(app)}`)).json()).toEqual({
+      fairnessId: 'tenant-a',
+      priority: 3,
+    });
   });
 
   it('middleware around it sees how a drop was answered', async () => {

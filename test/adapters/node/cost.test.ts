@@ -9,7 +9,8 @@ import { concurrencyDetector, FlowController } from '../../../src/index.js';
 import { rawConnection } from '../../integration/support/clients.js';
 import { until } from '../../integration/support/until.js';
 
-const controller = (): FlowController => new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
+const controller = (): FlowController =>
+  new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }) });
 const options = { classify: () => ({ fairnessId: 'a', priority: 0 }) };
 const post = 'POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi';
 
@@ -25,7 +26,10 @@ async function exchange(listener: http.RequestListener): Promise<string> {
 
 /** Every listener of the request, the response and their connection. */
 function listeners(req: http.IncomingMessage, res: http.ServerResponse): number {
-  return [req, res, req.socket].reduce((sum, one) => sum + one.eventNames().reduce((n, name) => n + one.listenerCount(name), 0), 0);
+  return [req, res, req.socket].reduce(
+    (sum, one) => sum + one.eventNames().reduce((n, name) => n + one.listenerCount(name), 0),
+    0,
+  );
 }
 
 /** How often AbortControllers were made, until the test ends. */
@@ -63,7 +67,9 @@ describe('a request that need not wait', () => {
     const made = countAbortControllers();
     await exchange((req, res) => limit(req, res, () => res.end()));
     expect(made()).toBe(0);
-    await exchange((req: WithFlow<http.IncomingMessage>, res) => limit(req, res, () => res.end(String(req.flow?.signal.aborted))));
+    await exchange((req: WithFlow<http.IncomingMessage>, res) =>
+      limit(req, res, () => res.end(String(req.flow?.signal.aborted))),
+    );
     expect(made()).toBe(1);
   });
 

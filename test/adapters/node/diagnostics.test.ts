@@ -28,9 +28,20 @@ describe('publishDiagnostics', () => {
     void flow.enqueue({ ...request, ttlMs: 10 }, key('a', 5));
     clock.advance(10);
     lease.release();
-    expect(messages.map(([event]) => event)).toEqual(['dispatched', 'bandAdded', 'gate', 'queued', 'dropped', 'gate', 'released']);
+    expect(messages.map(([event]) => event)).toEqual([
+      'dispatched',
+      'bandAdded',
+      'gate',
+      'queued',
+      'dropped',
+      'gate',
+      'released',
+    ]);
     expect(messages.every(([, message]) => message.flow === flow)).toBe(true);
-    expect(messages[4]?.[1]).toMatchObject({ request: { ttlMs: 10 }, outcome: { type: 'EvictedTTL', reason: 'ttl-expired' } });
+    expect(messages[4]?.[1]).toMatchObject({
+      request: { ttlMs: 10 },
+      outcome: { type: 'EvictedTTL', reason: 'ttl-expired' },
+    });
     diagnostics.stop();
     runNow(flow);
     expect(messages).toHaveLength(7);

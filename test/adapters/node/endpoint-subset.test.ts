@@ -2,17 +2,29 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import type { PlacementHints } from '../../../src/adapters/http/index.js';
-import { type FlowControlOptions, flowControl, type NodeRequest, type WithFlow } from '../../../src/adapters/node/index.js';
+import {
+  type FlowControlOptions,
+  flowControl,
+  type NodeRequest,
+  type WithFlow,
+} from '../../../src/adapters/node/index.js';
 import { affinity, EndpointPool, FlowController, type FlowRequest, subsetHint } from '../../../src/index.js';
 
 const subset = 'x-gateway-destination-endpoint-subset';
 
 /** A server that answers with the endpoint of each request, or the status of its drop. */
-async function serve(options: FlowControlOptions<NodeRequest>): Promise<(headers?: Record<string, string>) => Promise<string>> {
+async function serve(
+  options: FlowControlOptions<NodeRequest>,
+): Promise<(headers?: Record<string, string>) => Promise<string>> {
   const pool = new EndpointPool();
   for (const id of ['10.0.0.1:8000', '10.0.0.2:8000', '10.0.0.3:8000']) pool.add(id);
   const endpointPicker = affinity<FlowRequest & PlacementHints>();
-  const flow = new FlowController({ pool, endpointPicker, endpointFilters: [subsetHint()], saturationDetector: () => 0 });
+  const flow = new FlowController({
+    pool,
+    endpointPicker,
+    endpointFilters: [subsetHint()],
+    saturationDetector: () => 0,
+  });
   const limit = flowControl(flow, options);
   const server = http.createServer((req, res) => {
     limit(req, res, () => {
@@ -44,7 +56,11 @@ it('sends requests where a trusted proxy allows, and refuses those that it allow
 
 it('does not believe a client', async () => {
   const ask = await serve({});
-  const answers = new Set([await ask({ [subset]: '10.0.0.9' }), await ask({ [subset]: '10.0.0.9' }), await ask({ [subset]: '10.0.0.9' })]);
+  const answers = new Set([
+    await ask({ [subset]: '10.0.0.9' }),
+    await ask({ [subset]: '10.0.0.9' }),
+    await ask({ [subset]: '10.0.0.9' }),
+  ]);
   expect([...answers].sort()).toEqual(['10.0.0.1:8000', '10.0.0.2:8000', '10.0.0.3:8000']);
 });
 

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type EventLoopLagDetector, type EventLoopLagOptions, eventLoopLag, eventLoopLagPlugin } from '../../../src/adapters/node/index.js';
+import {
+  type EventLoopLagDetector,
+  type EventLoopLagOptions,
+  eventLoopLag,
+  eventLoopLagPlugin,
+} from '../../../src/adapters/node/index.js';
 import { defaultRegistry, FlowConfigError } from '../../../src/index.js';
 import { saturationDetectorContract } from '../../../src/testing/index.js';
 import { until } from '../../integration/support/until.js';
@@ -136,10 +141,14 @@ describe('eventLoopLag', () => {
     expect(() => registry.create('event-loop-lag-detector', { lagTarget: 50 })).toThrow('did you mean "lagTargetMs"?');
   });
 
-  it.each([{ intervalMs: 0 }, { resolutionMs: 0.5 }, { lagTargetMs: -1 }, { utilizationTarget: 1.1 }, { riseSmoothing: 0 }, { lag: 1 }])(
-    'refuses %o',
-    (options) => {
-      expect(() => eventLoopLag(options)).toThrow(FlowConfigError);
-    },
-  );
+  it.each([
+    { intervalMs: 0 },
+    { resolutionMs: 0.5 },
+    { lagTargetMs: -1 },
+    { utilizationTarget: 1.1 },
+    { riseSmoothing: 0 },
+    { lag: 1 },
+  ])('refuses %o', (options) => {
+    expect(() => eventLoopLag(options)).toThrow(FlowConfigError);
+  });
 });

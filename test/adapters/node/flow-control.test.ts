@@ -11,7 +11,15 @@ import {
   type NodeResponse,
   type WithFlow,
 } from '../../../src/adapters/node/index.js';
-import { type Drop, FlowConfigError, FlowControlError, type FlowGate, type FlowKey, type Lease, type Outcome } from '../../../src/index.js';
+import {
+  type Drop,
+  FlowConfigError,
+  FlowControlError,
+  type FlowGate,
+  type FlowKey,
+  type Lease,
+  type Outcome,
+} from '../../../src/index.js';
 import { rawConnection } from '../../integration/support/clients.js';
 import { deferred, until } from '../../integration/support/until.js';
 
@@ -50,7 +58,13 @@ function lend(fairnessId = 'a', priority = 0): Lent {
 }
 
 const dispatched = (lease: Lease = lend()): Outcome => ({ type: 'Dispatched', lease, queuedMs: 12.9 });
-const full: Drop = { type: 'RejectedCapacity', reason: 'global-max-requests', fairnessId: 'a', priority: 0, queuedMs: 0 };
+const full: Drop = {
+  type: 'RejectedCapacity',
+  reason: 'global-max-requests',
+  fairnessId: 'a',
+  priority: 0,
+  queuedMs: 0,
+};
 
 /** A gate that remembers what it was asked. */
 function recordingGate(answer: () => Outcome | Promise<Outcome>, isPrompt = false) {
@@ -137,7 +151,12 @@ describe('asking', () => {
   it.each([
     ['no body', get, {}, 0],
     ['a declared body', 'POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello', {}, 5],
-    ['a chunked body', 'POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n', {}, 65_536],
+    [
+      'a chunked body',
+      'POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      {},
+      65_536,
+    ],
     [
       'a chunked body, booked otherwise',
       'POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',

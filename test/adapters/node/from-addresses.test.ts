@@ -29,13 +29,20 @@ describe('fromAddresses', () => {
     expect(fromAddresses([])(from('127.0.0.1'))).toBe(false);
   });
 
-  it.each(['', 'localhost', '10.0.0.0/33', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/-1', '10.0.0.0/', '::/129', 7])('refuses %j', (range) => {
-    expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow(FlowConfigError);
-    expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow('fromAddresses: [1]: expected an IPv4 or IPv6 address, or a range');
-  });
+  it.each(['', 'localhost', '10.0.0.0/33', '10.0.0/8', '10.0.0.0/8/8', '10.0.0.0/-1', '10.0.0.0/', '::/129', 7])(
+    'refuses %j',
+    (range) => {
+      expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow(FlowConfigError);
+      expect(() => fromAddresses(['10.0.0.1', range as string])).toThrow(
+        'fromAddresses: [1]: expected an IPv4 or IPv6 address, or a range',
+      );
+    },
+  );
 
   it.each(['10.0.0.0/8', undefined, { 0: '10.0.0.0/8' }])('refuses %j in place of a list', (ranges) => {
-    expect(() => fromAddresses(ranges as never)).toThrow('fromAddresses: expected a list of addresses and ranges; got ');
+    expect(() => fromAddresses(ranges as never)).toThrow(
+      'fromAddresses: expected a list of addresses and ranges; got ',
+    );
   });
 
   it('knows a client of a socket for both families', async () => {

@@ -19,7 +19,18 @@ function request(rawHeaders: string[]) {
 
 describe('stripRequestHeaders', () => {
   it('takes the flow headers off all forms', () => {
-    const req = request(['Host', 'here', 'X-SLO-TTFT-ms', '5', 'x-llm-d-inference-objective', 'vip', 'X-User', 'u', 'x-slo-ttft-ms', '6']);
+    const req = request([
+      'Host',
+      'here',
+      'X-SLO-TTFT-ms',
+      '5',
+      'x-llm-d-inference-objective',
+      'vip',
+      'X-User',
+      'u',
+      'x-slo-ttft-ms',
+      '6',
+    ]);
     stripRequestHeaders(req as unknown as NodeRequest);
     expect(req.rawHeaders).toEqual(['Host', 'here', 'X-User', 'u']);
     expect(req.headers).toEqual({ host: 'here', 'x-user': 'u' });

@@ -44,7 +44,10 @@ it.each([1, 2, 3])(`${calls} calls, seed %d`, async (seed) => {
     const body = random.next() < 0.5 ? 'x'.repeat(30_000) : null;
     const options = { dispatcher, signal: caller.signal, ...(body !== null && { method: 'POST', body }) };
     const url = `http://localhost:${port}/`;
-    const done = random.next() < 0.5 ? fetch(url, options).then((res) => res.text()) : request(url, options).then((res) => res.body.text());
+    const done =
+      random.next() < 0.5
+        ? fetch(url, options).then((res) => res.text())
+        : request(url, options).then((res) => res.body.text());
     await done.catch(() => {});
     clearTimeout(timer);
   }

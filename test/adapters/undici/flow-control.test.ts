@@ -91,7 +91,9 @@ describe('leases', () => {
     const gate = countingGate(1);
     const { url } = await upstream((req, res) => void req.pipe(res));
     const dispatcher = controlled(gate);
-    const answers = ['one', 'two', 'three'].map(async (body) => (await fetch(url, { dispatcher, method: 'POST', body })).text());
+    const answers = ['one', 'two', 'three'].map(async (body) =>
+      (await fetch(url, { dispatcher, method: 'POST', body })).text(),
+    );
     expect(await Promise.all(answers)).toEqual(['one', 'two', 'three']);
     await until('all is released', () => gate.flow.stats().inFlight === 0);
     expect(gate.releases).toEqual([1, 1, 1]);
@@ -99,7 +101,10 @@ describe('leases', () => {
 
   it.each<[string, (url: string, dispatcher: Dispatcher) => Promise<unknown>]>([
     ['nobody listens', (_, dispatcher) => request('http://localhost:1', { dispatcher })],
-    ['the response breaks off', async (url, dispatcher) => (await request(`${url}/broken`, { dispatcher })).body.text()],
+    [
+      'the response breaks off',
+      async (url, dispatcher) => (await request(`${url}/broken`, { dispatcher })).body.text(),
+    ],
     [
       'the caller destroys the body',
       async (url, dispatcher) => {
@@ -117,8 +122,14 @@ describe('leases', () => {
         await body.text();
       },
     ],
-    ['the call is aborted before it begins', (url, dispatcher) => request(url, { dispatcher, signal: AbortSignal.abort() })],
-    ['undici refuses the options', (url, dispatcher) => request(url, { dispatcher, headers: { expect: '100-continue' } })],
+    [
+      'the call is aborted before it begins',
+      (url, dispatcher) => request(url, { dispatcher, signal: AbortSignal.abort() }),
+    ],
+    [
+      'undici refuses the options',
+      (url, dispatcher) => request(url, { dispatcher, headers: { expect: '100-continue' } }),
+    ],
   ])('comes back when %s', async (_, call) => {
     const gate = countingGate(1);
     const { url } = await upstream((req, res) => {
@@ -147,7 +158,11 @@ describe('leases', () => {
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
       socket.pipe(socket);
     });
-    const { socket } = await controlled(gate).upgrade({ path: '/', protocol: 'echo', origin: url } as Dispatcher.UpgradeOptions);
+    const { socket } = await controlled(gate).upgrade({
+      path: '/',
+      protocol: 'echo',
+      origin: url,
+    } as Dispatcher.UpgradeOptions);
     socket.write('hello');
     expect(String((await once(socket, 'data'))[0])).toBe('hello');
     expect(gate.flow.stats().inFlight).toBe(1);
@@ -180,8 +195,12 @@ describe('leases', () => {
     const agent = new Agent();
     onTestFinished(() => agent.destroy());
     const retry = interceptors.retry({ minTimeout: 1, maxTimeout: 1 });
-    expect(await (await request(url, { dispatcher: agent.compose(flowControl(outside), retry) })).body.text()).toBe('done');
-    expect(await (await request(url, { dispatcher: agent.compose(retry, flowControl(inside)) })).body.text()).toBe('done');
+    expect(await (await request(url, { dispatcher: agent.compose(flowControl(outside), retry) })).body.text()).toBe(
+      'done',
+    );
+    expect(await (await request(url, { dispatcher: agent.compose(retry, flowControl(inside)) })).body.text()).toBe(
+      'done',
+    );
     expect([outside.releases, inside.releases]).toEqual([[1, 1], [1]]);
   });
 });
@@ -259,7 +278,10 @@ describe('aborts in the queue', () => {
   });
 
   it('a call that has its lease but no connection yet can be aborted', async () => {
-    const { gate, url, dispatcher, paths, finish } = await busy({}, countingGate(2, { limits: {} }), { connections: 1, pipelining: 1 });
+    const { gate, url, dispatcher, paths, finish } = await busy({}, countingGate(2, { limits: {} }), {
+      connections: 1,
+      pipelining: 1,
+    });
     const caller = new AbortController();
     const third = { origin: url, path: '/third', method: 'GET', signal: caller.signal };
     const second = request(`${url}/second`, { dispatcher });
@@ -340,7 +362,9 @@ describe('drops', () => {
     gate.flow.reconfigure(limits as object);
     // Its handler throws out of the end of an answer that it wants to repeat, and expects to be told so.
     const retry = interceptors.retry({ minTimeout: 1, maxTimeout: 1, maxRetries: 1 });
-    await expect(request(url, { dispatcher: dispatcher.compose(retry) })).rejects.toMatchObject({ code: 'UND_ERR_REQ_RETRY' });
+    await expect(request(url, { dispatcher: dispatcher.compose(retry) })).rejects.toMatchObject({
+      code: 'UND_ERR_REQ_RETRY',
+    });
     await finish();
   });
 
@@ -354,7 +378,9 @@ describe('drops', () => {
 
   it('options are checked when it is made', () => {
     expect(() => flowControl(countingGate(1), { trsut: true } as object)).toThrow(FlowConfigError);
-    expect(() => flowControl(countingGate(1), { context: { run: () => {} } } as object)).toThrow('context: expected no such option');
+    expect(() => flowControl(countingGate(1), { context: { run: () => {} } } as object)).toThrow(
+      'context: expected no such option',
+    );
   });
 });
 
@@ -415,7 +441,10 @@ describe('what a call says of itself', () => {
     ['a record', () => Object.fromEntries(flowHeaders)],
     ['a flat list', () => flowHeaders.flat()],
     ['pairs', () => new Map(flowHeaders)],
-    ['an iterator that can be read once', () => flowHeaders.map((pair): [string, string] => [...pair])[Symbol.iterator]()],
+    [
+      'an iterator that can be read once',
+      () => flowHeaders.map((pair): [string, string] => [...pair])[Symbol.iterator](),
+    ],
   ])('flow headers in %s count where they are trusted, and are not sent', async (_, headers) => {
     const gate = countingGate(1);
     let sent: http.IncomingHttpHeaders | undefined;

@@ -21,7 +21,8 @@ describe('a value in a message', () => {
     expect(describeValue(value)).toBe(shown);
   });
 
-  // Expressions that go back over what they have read would take minutes for each of these; the limit of time of a test is the check.
+  // Expressions that go back over what they have read would take minutes for each of these; the limit of time of a test
+  // is the check.
   it.each([':', '/', 'a', 'a:', '/a', ': ', ' '])('is described at once, however often %j stands in it', (part) => {
     expect(describeValue(part.repeat(100_000))).toMatch(/^".{77}\.\.\." \(string\)$/);
   });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { fairnessIdHeader, type HeaderSource, headerValue, stripFlowHeaders } from '../../../src/adapters/http/index.js';
+import {
+  fairnessIdHeader,
+  type HeaderSource,
+  headerValue,
+  stripFlowHeaders,
+} from '../../../src/adapters/http/index.js';
 
 const newer = 'x-llm-d-inference-fairness-id';
 const older = 'x-gateway-inference-fairness-id';
@@ -20,7 +25,11 @@ describe('headerValue', () => {
     ['undefined', { [newer]: undefined }, undefined],
     ['web headers', new Headers({ 'X-LLM-D-Inference-Fairness-Id': 'a' }), 'a'],
     ['web headers, older name', new Headers({ [newer]: '', [older]: 'old' }), 'old'],
-    ['web headers, appended', new Headers([[newer, 'a'] as const, [newer, 'b'] as const].map(([k, v]) => [k, v])), 'a, b'],
+    [
+      'web headers, appended',
+      new Headers([[newer, 'a'] as const, [newer, 'b'] as const].map(([k, v]) => [k, v])),
+      'a, b',
+    ],
     ['a header called get', { get: 'a' }, undefined],
   ])('%s', (_, headers, expected) => {
     expect(headerValue(headers, fairnessIdHeader)).toBe(expected);
@@ -41,7 +50,12 @@ describe('stripFlowHeaders', () => {
   });
 
   it('copies web headers without the control headers', () => {
-    const headers = new Headers({ [older]: 'x', 'x-llm-d-request-dropped-reason': 'y', accept: '*/*', 'content-length': '3' });
+    const headers = new Headers({
+      [older]: 'x',
+      'x-llm-d-request-dropped-reason': 'y',
+      accept: '*/*',
+      'content-length': '3',
+    });
     expect([...stripFlowHeaders(headers)]).toEqual([
       ['accept', '*/*'],
       ['content-length', '3'],

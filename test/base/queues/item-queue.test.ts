@@ -51,7 +51,11 @@ describe.each([
   function filled(count: number): { queue: ItemQueue<Member>; members: Member[] } {
     const random = new Random(count);
     const queue = make();
-    const members = Array.from({ length: count }, (_, sequence) => ({ sequence, rank: random.int(20), isWaiting: true }));
+    const members = Array.from({ length: count }, (_, sequence) => ({
+      sequence,
+      rank: random.int(20),
+      isWaiting: true,
+    }));
     for (const member of members) queue.push(member);
     return { queue, members };
   }

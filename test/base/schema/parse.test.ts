@@ -31,10 +31,16 @@ function complaint(schema: Schema<unknown>, input: unknown): string {
 }
 
 describe('parse', () => {
-  const person = object({ name: text(), address: optional(object({ street: text(), number: optional(positiveInteger()) })) });
+  const person = object({
+    name: text(),
+    address: optional(object({ street: text(), number: optional(positiveInteger()) })),
+  });
 
   it('returns the parsed value', () => {
-    expect(parse(object({ limit: quantity(), wait: duration() }), { limit: '1k', wait: '1m' }, 'x')).toEqual({ limit: 1000, wait: 60_000 });
+    expect(parse(object({ limit: quantity(), wait: duration() }), { limit: '1k', wait: '1m' }, 'x')).toEqual({
+      limit: 1000,
+      wait: 60_000,
+    });
   });
 
   it('lists every problem with its path, what was expected and what came', () => {

@@ -39,7 +39,12 @@ function viewOf(instances: readonly Instance[]): AdmissionView {
 }
 
 /** The refusal, or undefined for a request that comes in. */
-function refusalBy(policy: AdmissionPolicy, priority: number, view: AdmissionView, fairnessId = 'tenant'): Refusal | undefined {
+function refusalBy(
+  policy: AdmissionPolicy,
+  priority: number,
+  view: AdmissionView,
+  fairnessId = 'tenant',
+): Refusal | undefined {
   const answer = policy.admit({}, { fairnessId, priority }, view);
   return answer === 'admit' ? undefined : answer;
 }
@@ -48,8 +53,8 @@ function refusalBy(policy: AdmissionPolicy, priority: number, view: AdmissionVie
 type ExpectedError = boolean | string;
 
 /**
- * An error of the right kind, about something that the vector wrote: one about what it left out would be an accident of the runner. The
- * figures of a reason in words must be told, as they are of a refusal.
+ * An error of the right kind, about something that the vector wrote: one about what it left out would be an accident of
+ * the runner. The figures of a reason in words must be told, as they are of a refusal.
  */
 function expectConfigError(make: () => unknown, config: object, expected: ExpectedError): void {
   expect(make).toThrow(FlowConfigError);
@@ -59,14 +64,16 @@ function expectConfigError(make: () => unknown, config: object, expected: Expect
     ({ got = '' }) => got !== 'nothing' && (written.includes(got.replace(/ \(.*$/s, '')) || got.startsWith('a')),
   );
   expect(isAboutIt, `${message} is about ${written}`).toBe(true);
-  if (typeof expected === 'string') for (const [figure] of expected.matchAll(/-?\d+(\.\d+)?/g)) expect(message).toContain(figure);
+  if (typeof expected === 'string')
+    for (const [figure] of expected.matchAll(/-?\d+(\.\d+)?/g)) expect(message).toContain(figure);
 }
 
 /** Reasons are worded anew; what is left of a reason is its figures, which must all be told. */
 function expectReason(refusal: Refusal | undefined, reason: string | undefined): void {
   if (reason === undefined) return;
   expect(refusal === undefined).toBe(reason === '');
-  for (const [, figure = ''] of reason.matchAll(/(?:priority|min|load|saturation)=(-?[\d.]+)/g)) expect(refusal?.reason).toContain(figure);
+  for (const [, figure = ''] of reason.matchAll(/(?:priority|min|load|saturation)=(-?[\d.]+)/g))
+    expect(refusal?.reason).toContain(figure);
 }
 
 function isError(expected: ExpectedError | undefined): expected is true | string {
@@ -100,7 +107,8 @@ interface Classes {
 
 const sloPriorityRunner = flatRunner<Classes>(['config', 'cases', 'expectError'], ({ input }) => {
   const { overrides } = withKeys(input.config, 'overrides');
-  if (isError(input.expectError)) return expectConfigError(() => sloClasses({ overrides }), input.config, input.expectError);
+  if (isError(input.expectError))
+    return expectConfigError(() => sloClasses({ overrides }), input.config, input.expectError);
   const classes = accepted(() => sloClasses({ overrides }));
   for (const entry of input.cases ?? []) {
     const { class: sloClass, ...expected } = withKeys(entry, 'class', 'priority', 'sheddable', 'inverted');
@@ -147,15 +155,18 @@ interface TierShedConfig {
   priorities?: Readonly<Record<string, number>>;
 }
 
-const tierShedRunner = flatRunner<Shed<TierShedConfig>>(['config', 'instances', 'cases', 'expectError'], ({ input }) => {
-  const { priorities, ...options } = withKeys(input.config, 'overloadThreshold', 'minAdmitPriority', 'priorities');
-  if (isError(input.expectError)) return expectConfigError(() => tierShed(options), input.config, input.expectError);
-  expectCases(
-    input,
-    accepted(() => tierShed(options)),
-    priorities,
-  );
-});
+const tierShedRunner = flatRunner<Shed<TierShedConfig>>(
+  ['config', 'instances', 'cases', 'expectError'],
+  ({ input }) => {
+    const { priorities, ...options } = withKeys(input.config, 'overloadThreshold', 'minAdmitPriority', 'priorities');
+    if (isError(input.expectError)) return expectConfigError(() => tierShed(options), input.config, input.expectError);
+    expectCases(
+      input,
+      accepted(() => tierShed(options)),
+      priorities,
+    );
+  },
+);
 
 interface GaieConfig {
   qdThreshold?: number;
@@ -163,17 +174,20 @@ interface GaieConfig {
   priorities?: Readonly<Record<string, number>>;
 }
 
-const gaieLegacyRunner = flatRunner<Shed<GaieConfig>>(['config', 'instances', 'saturation', 'cases', 'expectError'], ({ input }) => {
-  const { qdThreshold, kvThreshold, priorities } = withKeys(input.config, 'qdThreshold', 'kvThreshold', 'priorities');
-  const make = () => gaieLegacy({ queueDepthThreshold: qdThreshold, kvCacheUtilThreshold: kvThreshold });
-  if (isError(input.expectError)) return expectConfigError(make, input.config, input.expectError);
-  const policy = accepted(make);
-  if (input.saturation !== undefined) {
-    const isFull = refusalBy(policy, -1, viewOf(input.instances ?? [])) !== undefined;
-    expect(isFull).toBe(input.saturation >= 1);
-  }
-  expectCases(input, policy, priorities);
-});
+const gaieLegacyRunner = flatRunner<Shed<GaieConfig>>(
+  ['config', 'instances', 'saturation', 'cases', 'expectError'],
+  ({ input }) => {
+    const { qdThreshold, kvThreshold, priorities } = withKeys(input.config, 'qdThreshold', 'kvThreshold', 'priorities');
+    const make = () => gaieLegacy({ queueDepthThreshold: qdThreshold, kvCacheUtilThreshold: kvThreshold });
+    if (isError(input.expectError)) return expectConfigError(make, input.config, input.expectError);
+    const policy = accepted(make);
+    if (input.saturation !== undefined) {
+      const isFull = refusalBy(policy, -1, viewOf(input.instances ?? [])) !== undefined;
+      expect(isFull).toBe(input.saturation >= 1);
+    }
+    expectCases(input, policy, priorities);
+  },
+);
 
 interface Budgets {
   config: { budgets: Readonly<Record<string, number>>; totalCapacity: number };
@@ -282,7 +296,8 @@ export const admissionPolicyRunners: Runners = {
       const refusal = refusalBy(gaieLegacy(), priority, view);
       expect(refusal === undefined).toBe(expected.admitted);
       if (refusal === undefined) return;
-      // What a cause becomes on the wire is the error contract's business; `saturated`, the default, is 429 in all of them.
+      // What a cause becomes on the wire is the error contract's business; `saturated`, the default, is 429 in all of
+      // them.
       expect(refusal.cause ?? 'saturated').toBe('saturated');
       expect(expected.status).toBe(429);
     },
@@ -294,7 +309,11 @@ export const admissionPolicyRunners: Runners = {
       const endpoints = input.endpoints.map(({ metrics }): EndpointFigures => {
         // Reports do not grow stale for this policy.
         const { waiting, kv } = withKeys(metrics ?? {}, 'waiting', 'kv', 'ageMs');
-        return { hasReported: metrics !== null, ...(waiting === undefined ? {} : { waiting }), ...(kv === undefined ? {} : { kv }) };
+        return {
+          hasReported: metrics !== null,
+          ...(waiting === undefined ? {} : { waiting }),
+          ...(kv === undefined ? {} : { kv }),
+        };
       });
       const policy = probabilisticAdmitter({ ...input.params, random: () => input.random });
       expect(refusalBy(policy, input.priority, admissionView(endpoints)) === undefined).toBe(expected.admitted);

@@ -33,10 +33,14 @@ function budget(ms: number): number {
 }
 
 /**
- * A request that came at 0, in a pool whose regime began when the vector says. Before that instant the pool is empty and waiting costs
- * nothing, so that the request lives to see it; the change itself may then be two changes at one instant.
+ * A request that came at 0, in a pool whose regime began when the vector says. Before that instant the pool is empty
+ * and waiting costs nothing, so that the request lives to see it; the change itself may then be two changes at one
+ * instant.
  */
-function waitingSince({ itemTtlMs, noEndpointTtlMs, poolEmpty, regimeChangedAtMs }: Expiry): { rig: Rig; ticket: Ticket } {
+function waitingSince({ itemTtlMs, noEndpointTtlMs, poolEmpty, regimeChangedAtMs }: Expiry): {
+  rig: Rig;
+  ticket: Ticket;
+} {
   const endpoints = poolEmpty ? 0 : 1;
   const startMs = Math.min(regimeChangedAtMs ?? 0, 0);
   const rig = new Rig({ noEndpointRequestTtl: 0 }, { endpoints: regimeChangedAtMs === null ? endpoints : 0, startMs });
@@ -58,7 +62,10 @@ function waitingSince({ itemTtlMs, noEndpointTtlMs, poolEmpty, regimeChangedAtMs
 }
 
 const expiry = runner<Expiry, { outcome: string; expired: boolean }>(
-  { input: ['itemTtlMs', 'noEndpointTtlMs', 'poolEmpty', 'regimeChangedAtMs', 'elapsedMs'], expect: ['outcome', 'expired'] },
+  {
+    input: ['itemTtlMs', 'noEndpointTtlMs', 'poolEmpty', 'regimeChangedAtMs', 'elapsedMs'],
+    expect: ['outcome', 'expired'],
+  },
   ({ input, expect: expected }) => {
     const { rig, ticket } = waitingSince(input);
     rig.advanceTo(input.elapsedMs);
@@ -70,24 +77,24 @@ const expiry = runner<Expiry, { outcome: string; expired: boolean }>(
   },
 );
 
-const sweepScript = runner<{ itemTtlMs: number; noEndpointTtlMs: number; steps: readonly Step[] }, { afterSweeps: readonly string[] }>(
-  { input: ['itemTtlMs', 'noEndpointTtlMs', 'steps'], expect: ['afterSweeps'] },
-  (vector) => {
-    const { itemTtlMs, noEndpointTtlMs, steps } = vector.input;
-    const rig = new Rig({ noEndpointRequestTtl: budget(noEndpointTtlMs) });
-    let ticket: Ticket | undefined;
-    const afterSweeps: unknown[] = [];
-    for (const { op, empty, ms = 0 } of steps) {
-      if (op === 'regime') rig.setEndpoints(empty === true ? 0 : 1);
-      else if (op === 'enqueue') ticket = rig.enqueue({ ttlMs: budget(itemTtlMs) });
-      else if (op === 'advance') rig.clock.advance(ms);
-      else if (op === 'cancel') ticket?.abort.abort();
-      else if (op === 'sweep') afterSweeps.push(ticket?.state);
-      else throw unknownWord(vector, op);
-    }
-    expect(afterSweeps).toEqual(vector.expect.afterSweeps);
-  },
-);
+const sweepScript = runner<
+  { itemTtlMs: number; noEndpointTtlMs: number; steps: readonly Step[] },
+  { afterSweeps: readonly string[] }
+>({ input: ['itemTtlMs', 'noEndpointTtlMs', 'steps'], expect: ['afterSweeps'] }, (vector) => {
+  const { itemTtlMs, noEndpointTtlMs, steps } = vector.input;
+  const rig = new Rig({ noEndpointRequestTtl: budget(noEndpointTtlMs) });
+  let ticket: Ticket | undefined;
+  const afterSweeps: unknown[] = [];
+  for (const { op, empty, ms = 0 } of steps) {
+    if (op === 'regime') rig.setEndpoints(empty === true ? 0 : 1);
+    else if (op === 'enqueue') ticket = rig.enqueue({ ttlMs: budget(itemTtlMs) });
+    else if (op === 'advance') rig.clock.advance(ms);
+    else if (op === 'cancel') ticket?.abort.abort();
+    else if (op === 'sweep') afterSweeps.push(ticket?.state);
+    else throw unknownWord(vector, op);
+  }
+  expect(afterSweeps).toEqual(vector.expect.afterSweeps);
+});
 
 interface RegimeStep {
   readonly op: string;

@@ -1,7 +1,16 @@
-/** Dynamo's rejection by busy workers: a pool that reports ranks, the detector of busy thresholds, and the endpoint that moves them. */
+/**
+ * Dynamo's rejection by busy workers: a pool that reports ranks, the detector of busy thresholds, and the endpoint that
+ * moves them.
+ */
 import { expect } from 'vitest';
 import { busyThresholdHandler } from '../../../src/adapters/http/index.js';
-import { type BusyThresholds, busyThresholdDetector, EndpointPool, FlowConfigError, type RankLoad } from '../../../src/index.js';
+import {
+  type BusyThresholds,
+  busyThresholdDetector,
+  EndpointPool,
+  FlowConfigError,
+  type RankLoad,
+} from '../../../src/index.js';
 import { Rig } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 import type { Vector } from '../support/vectors.js';
@@ -14,7 +23,9 @@ type Nullable<T> = { readonly [K in keyof T]?: T[K] | null };
 
 /** Null: not known. */
 function known<T extends object>(figures: Nullable<T>): { [K in keyof T]?: NonNullable<T[K]> } {
-  return Object.fromEntries(Object.entries(figures).filter(([, figure]) => figure !== null)) as { [K in keyof T]?: NonNullable<T[K]> };
+  return Object.fromEntries(Object.entries(figures).filter(([, figure]) => figure !== null)) as {
+    [K in keyof T]?: NonNullable<T[K]>;
+  };
 }
 
 /** A pool that hears one report after the other, in the shape of Dynamo's events. */
@@ -84,7 +95,15 @@ function playSequence(vector: Vector<{ config: Nullable<BusyThresholds>; steps: 
   const workers = new Workers();
   const detector = busyThresholdDetector(known(vector.input.config));
   for (const step of vector.input.steps) {
-    const { op, dpRank = 0, activeDecodeBlocks, kvUsedBlocks, activePrefillTokens, totalBlocks, maxNumBatchedTokens } = step;
+    const {
+      op,
+      dpRank = 0,
+      activeDecodeBlocks,
+      kvUsedBlocks,
+      activePrefillTokens,
+      totalBlocks,
+      maxNumBatchedTokens,
+    } = step;
     if (op === 'check') expect(workers.busy(detector).length > 0, JSON.stringify(step)).toBe(step.overloaded);
     else if (op === 'load') {
       workers.reportRank('0', dpRank, known({ activeDecodeBlocks, kvUsedBlocks, activePrefillTokens }));
@@ -134,7 +153,12 @@ export const busyWorkerRunners: Runners = {
     },
     object
   >({ input: [...about, 'steps', 'config', 'workers', 'overloadedWorkers'], expect: [] }, (vector) => {
-    const { steps = [], config = { activePrefillTokensThreshold: 1 }, workers: reported = {}, overloadedWorkers = [] } = vector.input;
+    const {
+      steps = [],
+      config = { activePrefillTokensThreshold: 1 },
+      workers: reported = {},
+      overloadedWorkers = [],
+    } = vector.input;
     const workers = new Workers();
     const detector = busyThresholdDetector(known(config));
     for (const [id, ranks] of Object.entries(reported)) workers.report(id, Object.values(ranks).map(known));
@@ -148,11 +172,15 @@ export const busyWorkerRunners: Runners = {
       } else if (op === 'removeWorkers') for (const id of listed) workers.pool.remove(String(id));
       else if (op === 'expect') expect(before).toEqual(listed);
       else throw unknownWord(vector, op);
-      if (changed !== undefined) expect(JSON.stringify(workers.busy(detector)) !== JSON.stringify(before)).toBe(changed);
+      if (changed !== undefined)
+        expect(JSON.stringify(workers.busy(detector)) !== JSON.stringify(before)).toBe(changed);
     }
   }),
 
-  /** Instances that are down are no members of the pool. What would be refused there waits here, for as long as its budget lasts. */
+  /**
+   * Instances that are down are no members of the pool. What would be refused there waits here, for as long as its
+   * budget lasts.
+   */
   'routing-availability': runner<
     About & {
       config: Readonly<Record<'discovered' | 'down' | 'overloaded', readonly number[]>>;
@@ -161,62 +189,71 @@ export const busyWorkerRunners: Runners = {
       result: string;
     },
     object
-  >({ input: [...about, 'config', 'routable', 'free', 'result'], expect: [] }, async ({ input: { config, routable, free, result } }) => {
-    const saturationDetector = busyThresholdDetector({ activePrefillTokensThreshold: 1 });
-    const rig = new Rig({ saturationDetector, defaultRequestTtl: 1000 }, { endpoints: 0 });
-    for (const id of config.discovered) if (!config.down.includes(id)) rig.pool.add(String(id));
-    for (const { id } of rig.pool.endpoints) {
-      const ranks = [config.overloaded.includes(Number(id)) ? busyRank : freeRank];
-      rig.pool.report(id, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, ranks });
-    }
-    const sorted = (ids: readonly { readonly id: string }[]): number[] => ids.map(({ id }) => Number(id)).sort((a, b) => a - b);
-    expect(sorted(rig.pool.endpoints)).toEqual(routable);
-    expect(sorted(rig.pool.endpoints.filter((endpoint) => !saturationDetector.isBusy(endpoint)))).toEqual(free);
-    const ticket = rig.enqueue();
-    rig.clock.advance(2000);
-    const results: Readonly<Record<string, string>> = {
-      Dispatched: 'route',
-      EvictedTTL: 'reject-overloaded',
-      EvictedNoEndpoints: 'reject-unavailable',
-    };
-    expect(results[ticket.state ?? '']).toBe(result);
-    if (result === 'route') expect(free).toContain(Number(ticket.lease?.endpoint?.id));
-  }),
+  >(
+    { input: [...about, 'config', 'routable', 'free', 'result'], expect: [] },
+    async ({ input: { config, routable, free, result } }) => {
+      const saturationDetector = busyThresholdDetector({ activePrefillTokensThreshold: 1 });
+      const rig = new Rig({ saturationDetector, defaultRequestTtl: 1000 }, { endpoints: 0 });
+      for (const id of config.discovered) if (!config.down.includes(id)) rig.pool.add(String(id));
+      for (const { id } of rig.pool.endpoints) {
+        const ranks = [config.overloaded.includes(Number(id)) ? busyRank : freeRank];
+        rig.pool.report(id, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, ranks });
+      }
+      const sorted = (ids: readonly { readonly id: string }[]): number[] =>
+        ids.map(({ id }) => Number(id)).sort((a, b) => a - b);
+      expect(sorted(rig.pool.endpoints)).toEqual(routable);
+      expect(sorted(rig.pool.endpoints.filter((endpoint) => !saturationDetector.isBusy(endpoint)))).toEqual(free);
+      const ticket = rig.enqueue();
+      rig.clock.advance(2000);
+      const results: Readonly<Record<string, string>> = {
+        Dispatched: 'route',
+        EvictedTTL: 'reject-overloaded',
+        EvictedNoEndpoints: 'reject-unavailable',
+      };
+      expect(results[ticket.state ?? '']).toBe(result);
+      if (result === 'route') expect(free).toContain(Number(ticket.lease?.endpoint?.id));
+    },
+  ),
 
   /** Nothing is stored but the threshold itself. */
   'threshold-scaling': runner<About & { cases: readonly Scaling[] }, { effective?: readonly number[] }>(
     { input: [...about, 'cases'], expect: ['effective'] },
     ({ input, expect: { effective = input.cases.map((each) => each.effective) } }) => {
       const found = input.cases.map(
-        (each) => busyThresholdDetector({ activeDecodeBlocksThreshold: each.input }).thresholds.activeDecodeBlocksThreshold,
+        (each) =>
+          busyThresholdDetector({ activeDecodeBlocksThreshold: each.input }).thresholds.activeDecodeBlocksThreshold,
       );
       expect(found).toEqual(effective);
     },
   ),
 
-  'threshold-validation': runner<About & { cases: readonly (Readonly<Record<string, unknown>> & { valid: boolean })[] }, object>(
-    { input: [...about, 'cases'], expect: [] },
-    ({ input }) => {
-      for (const { valid, ...thresholds } of input.cases) {
-        const options = Object.fromEntries(Object.entries(thresholds).map(([name, value]) => [name, numberOf(value)]));
-        const make = (): unknown => busyThresholdDetector(options);
-        if (valid) expect(make).not.toThrow();
-        else expect(make).toThrow(FlowConfigError);
-      }
-    },
-  ),
+  'threshold-validation': runner<
+    About & { cases: readonly (Readonly<Record<string, unknown>> & { valid: boolean })[] },
+    object
+  >({ input: [...about, 'cases'], expect: [] }, ({ input }) => {
+    for (const { valid, ...thresholds } of input.cases) {
+      const options = Object.fromEntries(Object.entries(thresholds).map(([name, value]) => [name, numberOf(value)]));
+      const make = (): unknown => busyThresholdDetector(options);
+      if (valid) expect(make).not.toThrow();
+      else expect(make).toThrow(FlowConfigError);
+    }
+  }),
 
-  'threshold-update': runner<About & { steps: readonly { op: string; body?: object; status: number; response?: object }[] }, object>(
-    { input: [...about, 'steps'], expect: [] },
-    async ({ input }) => {
-      const handle = busyThresholdHandler({ models: { m: busyThresholdDetector() }, authorize: () => true });
-      for (const { op, body, status, response } of input.steps) {
-        const headers = { 'content-type': 'application/json' };
-        const answer = await handle({ method: op.toUpperCase(), headers, body: body === undefined ? '' : JSON.stringify(body) });
-        expect(answer.status, JSON.stringify(body)).toBe(status);
-        if (response !== undefined) expect(JSON.parse(answer.body)).toEqual(response);
-        else expect(JSON.parse(answer.body)).toEqual({ error: expect.any(String) });
-      }
-    },
-  ),
+  'threshold-update': runner<
+    About & { steps: readonly { op: string; body?: object; status: number; response?: object }[] },
+    object
+  >({ input: [...about, 'steps'], expect: [] }, async ({ input }) => {
+    const handle = busyThresholdHandler({ models: { m: busyThresholdDetector() }, authorize: () => true });
+    for (const { op, body, status, response } of input.steps) {
+      const headers = { 'content-type': 'application/json' };
+      const answer = await handle({
+        method: op.toUpperCase(),
+        headers,
+        body: body === undefined ? '' : JSON.stringify(body),
+      });
+      expect(answer.status, JSON.stringify(body)).toBe(status);
+      if (response !== undefined) expect(JSON.parse(answer.body)).toEqual(response);
+      else expect(JSON.parse(answer.body)).toEqual({ error: expect.any(String) });
+    }
+  }),
 };

@@ -25,7 +25,10 @@ interface Limits {
   maxRequests: number;
 }
 
-/** Vectors count bytes apart from requests; here bytes need a request that has them, and a limit moves along by what was added. */
+/**
+ * Vectors count bytes apart from requests; here bytes need a request that has them, and a limit moves along by what was
+ * added.
+ */
 function fill(rig: Rig, priority: number, bytes: number, length: number): { addedRequests: number } {
   const needed = Math.max(length, bytes > 0 ? 1 : 0);
   for (let index = 0; index < needed; index++) rig.enqueue({ priority, byteSize: index === 0 ? bytes : 0 });
@@ -103,7 +106,16 @@ export const capacityRunners: Runners = {
   'enqueue.outcome': runner<Arrival, ArrivalResult>(
     {
       input: [
-        ...(['fault', 'preFinalized', 'queuedRequests', 'queuedBytes', 'saturation', 'priority', 'itemBytes', 'poolEmpty'] as const),
+        ...([
+          'fault',
+          'preFinalized',
+          'queuedRequests',
+          'queuedBytes',
+          'saturation',
+          'priority',
+          'itemBytes',
+          'poolEmpty',
+        ] as const),
         ...(['bandCapacityBytes', 'bandCapacityRequests', 'globalCapacityBytes', 'globalCapacityRequests'] as const),
       ],
       expect: ['outcome', 'errorChainIncludes', 'addedToQueue'],
@@ -116,7 +128,10 @@ export const capacityRunners: Runners = {
         maxBytes: input.globalCapacityBytes ?? Number.POSITIVE_INFINITY,
         maxRequests: input.globalCapacityRequests ?? Number.POSITIVE_INFINITY,
       };
-      const rig = new Rig({ limits: global, bands: [{ priority, limits }] }, { endpoints: input.poolEmpty === true ? 0 : 1 });
+      const rig = new Rig(
+        { limits: global, bands: [{ priority, limits }] },
+        { endpoints: input.poolEmpty === true ? 0 : 1 },
+      );
       rig.gate.saturationWhenClosed = input.saturation ?? 1;
       fill(rig, priority, queuedBytes, queuedRequests);
       const waiting = rig.flow.stats().waiting;

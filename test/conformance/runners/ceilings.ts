@@ -32,9 +32,15 @@ interface Reading extends About {
   expectError?: boolean | string;
 }
 
-function detectorOf({ detector, queueDepthThreshold, kvThreshold, maxConcurrency }: Reading['config']): SaturationDetector {
+function detectorOf({
+  detector,
+  queueDepthThreshold,
+  kvThreshold,
+  maxConcurrency,
+}: Reading['config']): SaturationDetector {
   if (detector === 'never' || detector === '') return { type: 'never', saturation: () => 0 };
-  const parameters = detector === 'concurrency' ? { maxConcurrency } : { queueDepthThreshold, kvCacheUtilThreshold: kvThreshold };
+  const parameters =
+    detector === 'concurrency' ? { maxConcurrency } : { queueDepthThreshold, kvCacheUtilThreshold: kvThreshold };
   return defaultRegistry().create(`${detector}-detector`, parameters) as SaturationDetector;
 }
 
@@ -60,22 +66,34 @@ export const ceilingRunners: Runners = {
     { input: [...about, 'config', 'instances', 'saturation', 'expectError'], expect: [] },
     ({ input: { config, instances = [], saturation, expectError }, tolerance }) => {
       if (expectError !== undefined && expectError !== false) expect(() => detectorOf(config)).toThrow(FlowConfigError);
-      else expectNumber(accepted(() => detectorOf(config)).saturation(poolOf(instances), 0), saturation ?? Number.NaN, tolerance);
+      else
+        expectNumber(
+          accepted(() => detectorOf(config)).saturation(poolOf(instances), 0),
+          saturation ?? Number.NaN,
+          tolerance,
+        );
     },
   ),
 
-  'band-ceilings': runner<About & { config: { bandCount: number; usageLimitThreshold: number }; ceilings: readonly number[] }, object>(
-    { input: [...about, 'config', 'ceilings'], expect: [] },
-    ({ input: { config, ceilings }, tolerance }) => {
-      const priorities = Array.from({ length: config.bandCount }, (_, rank) => -rank);
-      const found = priorities.map(() => 1);
-      interpolatedUsageLimit({ threshold: config.usageLimitThreshold }).computeLimits(0.5, priorities, found);
-      expectNumbers(found, ceilings, tolerance);
-    },
-  ),
+  'band-ceilings': runner<
+    About & { config: { bandCount: number; usageLimitThreshold: number }; ceilings: readonly number[] },
+    object
+  >({ input: [...about, 'config', 'ceilings'], expect: [] }, ({ input: { config, ceilings }, tolerance }) => {
+    const priorities = Array.from({ length: config.bandCount }, (_, rank) => -rank);
+    const found = priorities.map(() => 1);
+    interpolatedUsageLimit({ threshold: config.usageLimitThreshold }).computeLimits(0.5, priorities, found);
+    expectNumbers(found, ceilings, tolerance);
+  }),
 
   'soft-reflective-ceiling': runner<
-    About & { cases: readonly { saturation: number; bandCount: number; rawCeilings: readonly number[]; period: number | null }[] },
+    About & {
+      cases: readonly {
+        saturation: number;
+        bandCount: number;
+        rawCeilings: readonly number[];
+        period: number | null;
+      }[];
+    },
     object
   >({ input: [...about, 'cases'], expect: [] }, ({ input }) => {
     for (const { saturation, bandCount, rawCeilings, period } of input.cases) {
@@ -89,23 +107,29 @@ export const ceilingRunners: Runners = {
   'http-rejection': runner<
     About & { cases: readonly { profile: string; status: number; body: object }[]; retryAfterHeader: null },
     { profiles: readonly string[]; retryAfterHeader: string | null }
-  >({ input: [...about, 'cases', 'retryAfterHeader'], expect: ['profiles', 'retryAfterHeader'] }, ({ input, expect: expected }) => {
-    const { profiles = input.cases.map(({ profile }) => profile), retryAfterHeader = input.retryAfterHeader } = expected;
-    const drop = dropFrom('RejectedCapacity', []);
-    const matching = input.cases.filter(({ status, body }) => {
-      const answer = toHttpResponse(drop, { contract: dynamoContract(status), body: dynamoBody, random: () => 0 });
-      expect(answer.headers['retry-after'] ?? null).toBe(retryAfterHeader);
-      return answer.status === status && JSON.stringify(JSON.parse(answer.body)) === JSON.stringify(body);
-    });
-    expect(matching.map(({ profile }) => profile)).toEqual(profiles);
-  }),
+  >(
+    { input: [...about, 'cases', 'retryAfterHeader'], expect: ['profiles', 'retryAfterHeader'] },
+    ({ input, expect: expected }) => {
+      const { profiles = input.cases.map(({ profile }) => profile), retryAfterHeader = input.retryAfterHeader } =
+        expected;
+      const drop = dropFrom('RejectedCapacity', []);
+      const matching = input.cases.filter(({ status, body }) => {
+        const answer = toHttpResponse(drop, { contract: dynamoContract(status), body: dynamoBody, random: () => 0 });
+        expect(answer.headers['retry-after'] ?? null).toBe(retryAfterHeader);
+        return answer.status === status && JSON.stringify(JSON.parse(answer.body)) === JSON.stringify(body);
+      });
+      expect(matching.map(({ profile }) => profile)).toEqual(profiles);
+    },
+  ),
 
   'overload-status-resolution': runner<About & { cases: readonly { env: string | null; status: number }[] }, object>(
     { input: [...about, 'cases'], expect: [] },
     ({ input }) => {
       const drop = dropFrom('RejectedCapacity', []);
       for (const { env, status } of input.cases) {
-        expect(toHttpResponse(drop, { contract: dynamoContract(dynamoOverloadStatus(env ?? undefined)) }).status).toBe(status);
+        expect(toHttpResponse(drop, { contract: dynamoContract(dynamoOverloadStatus(env ?? undefined)) }).status).toBe(
+          status,
+        );
       }
     },
   ),

@@ -1,6 +1,12 @@
 /** Whole gateways of BLIS: requests arrive, nothing completes, and the time is up. */
 import { expect } from 'vitest';
-import { type AdmissionPolicy, concurrencyDetector, defaultRegistry, type SaturationDetector, tenantBudgets } from '../../../src/index.js';
+import {
+  type AdmissionPolicy,
+  concurrencyDetector,
+  defaultRegistry,
+  type SaturationDetector,
+  tenantBudgets,
+} from '../../../src/index.js';
 import { flatRunner, withKeys } from '../support/flat-vectors.js';
 import { type GatewayConfig, GatewayPlay, gatewayKeys, type Surroundings } from '../support/gateway-play.js';
 import { type Runners, unknownWord } from '../support/runner.js';
@@ -83,9 +89,18 @@ function detectorOf(vector: Vector<Scenario>): SaturationDetector {
   return concurrencyDetector({ maxConcurrency });
 }
 
-function admissionOf({ flowControl, admission, tenantBudgets: budgets, instances, maxNumSeqs = 1 }: Config): AdmissionPolicy | undefined {
-  const inner = flowControl === false ? (defaultRegistry().create(admission || 'always-admit') as AdmissionPolicy) : undefined;
-  return budgets === undefined ? inner : tenantBudgets({ budgets, capacity: instances * maxNumSeqs, counting: 'blis' }, inner);
+function admissionOf({
+  flowControl,
+  admission,
+  tenantBudgets: budgets,
+  instances,
+  maxNumSeqs = 1,
+}: Config): AdmissionPolicy | undefined {
+  const inner =
+    flowControl === false ? (defaultRegistry().create(admission || 'always-admit') as AdmissionPolicy) : undefined;
+  return budgets === undefined
+    ? inner
+    : tenantBudgets({ budgets, capacity: instances * maxNumSeqs, counting: 'blis' }, inner);
 }
 
 function playCluster(vector: Vector<Scenario>): Result {
@@ -100,7 +115,11 @@ function playCluster(vector: Vector<Scenario>): Result {
     inFlightEviction: inFlightEviction === true,
     requestTtlUs: requestTTLUs ?? 0,
   };
-  const play = new GatewayPlay({ ...config, maxDepth: maxQueueDepth ?? 0 }, [...new Set(requests.map((each) => each.class))], surroundings);
+  const play = new GatewayPlay(
+    { ...config, maxDepth: maxQueueDepth ?? 0 },
+    [...new Set(requests.map((each) => each.class))],
+    surroundings,
+  );
   const { rig } = play;
   const classOf = new Map(requests.map((each) => [each.id, each.class]));
   const dispatchUs: Record<string, number> = {};
@@ -141,7 +160,8 @@ export const clusterRunners: Runners = {
     ['config', 'requests'],
     (vector) => {
       const found = playCluster(vector);
-      for (const key of resultKeys) if (vector.expect[key] !== undefined) expect(found[key], key).toEqual(vector.expect[key]);
+      for (const key of resultKeys)
+        if (vector.expect[key] !== undefined) expect(found[key], key).toEqual(vector.expect[key]);
     },
     resultKeys,
   ),

@@ -29,13 +29,19 @@ function load({ flowControl, featureGates = ['flowControl'], plugins, saturation
   return loadConfig(stringify({ ...identity, featureGates, plugins, saturationDetector, flowControl }));
 }
 
-/** An error of the reference is matched by an issue at the same field; text that no table knows must stand in our message as it is. */
+/**
+ * An error of the reference is matched by an issue at the same field; text that no table knows must stand in our
+ * message as it is.
+ */
 function expectProblem(input: FileInput, message: string): void {
   const error = configErrorOf(() => load(input));
   expect(error, message).toBeInstanceOf(FlowConfigError);
   const path = pathOfMessage(message, input.flowControl ?? {});
   if (path === undefined) expect(error?.message).toContain(message);
-  else expect(error?.issues.map((issue) => issue.path)).toContainEqual(expect.stringMatching(new RegExp(`${escapeText(path)}$`)));
+  else
+    expect(error?.issues.map((issue) => issue.path)).toContainEqual(
+      expect.stringMatching(new RegExp(`${escapeText(path)}$`)),
+    );
 }
 
 function escapeText(text: string): string {
@@ -58,7 +64,8 @@ function registryFigures({ options }: LoadedConfig): object {
     ordering,
     bands: Object.fromEntries(resolved.bands.map((band) => [String(band.priority), bandFigures(band)])),
     defaultPriorityBand: bandFigures(resolved.defaultBand),
-    defaultNegativePriorityBand: options.defaultNegativeBand === undefined ? null : bandFigures(resolved.defaultNegativeBand),
+    defaultNegativePriorityBand:
+      options.defaultNegativeBand === undefined ? null : bandFigures(resolved.defaultNegativeBand),
   };
 }
 
@@ -124,13 +131,18 @@ export const configFileRunners: Runners = {
       const resolved = resolveWithPool(options);
       expect({ enabled, ...limitFigures(resolved.limits), ...ttlFigures(resolved) }).toMatchObject(expected);
       const { fairness, ordering } = resolved.defaultBand;
-      const plugins = [fairness, ordering, resolved.usageLimitPolicy, resolved.saturationDetector].map(({ type }) => type);
+      const plugins = [fairness, ordering, resolved.usageLimitPolicy, resolved.saturationDetector].map(
+        ({ type }) => type,
+      );
       expect(plugins).toEqual(expect.arrayContaining([...injectedPlugins]));
     },
   ),
 
-  'loader.ignoredWarning': runner<FileInput, { warns: boolean }>({ input: inputKeys, expect: ['warns'] }, ({ input, expect: expected }) => {
-    const { warnings } = load(input);
-    expect(warnings.some((warning) => warning.includes('feature gate "flowControl" is off'))).toBe(expected.warns);
-  }),
+  'loader.ignoredWarning': runner<FileInput, { warns: boolean }>(
+    { input: inputKeys, expect: ['warns'] },
+    ({ input, expect: expected }) => {
+      const { warnings } = load(input);
+      expect(warnings.some((warning) => warning.includes('feature gate "flowControl" is off'))).toBe(expected.warns);
+    },
+  ),
 };

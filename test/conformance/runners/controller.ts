@@ -106,7 +106,10 @@ interface Key {
   priority: number;
 }
 
-const fallback = runner<Key & { provisioned: readonly number[] }, { outcome?: string; queuedKey?: Key | null; error?: string | null }>(
+const fallback = runner<
+  Key & { provisioned: readonly number[] },
+  { outcome?: string; queuedKey?: Key | null; error?: string | null }
+>(
   { input: ['flowId', 'priority', 'provisioned'], expect: ['outcome', 'queuedKey', 'error'] },
   ({ input, expect: expected }) => {
     const rig = new Rig({ bands: input.provisioned.map((priority) => ({ priority })) });

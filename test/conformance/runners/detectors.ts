@@ -16,7 +16,12 @@ import { expectNumber, expectNumbers, type Runners, runner, unknownWord } from '
 import type { Vector } from '../support/vectors.js';
 
 interface VectorEndpoint {
-  readonly metrics?: { readonly waiting?: number; readonly running?: number; readonly kv?: number; readonly ageMs?: number } | null;
+  readonly metrics?: {
+    readonly waiting?: number;
+    readonly running?: number;
+    readonly kv?: number;
+    readonly ageMs?: number;
+  } | null;
   readonly load?: { readonly requests?: number; readonly tokens?: number } | null;
   /** Null: not known yet, and so without load. */
   readonly metadata?: null;
@@ -38,7 +43,9 @@ function endpointOf({ metrics, load }: VectorEndpoint, id: string): EndpointView
     labels: {},
     weight: 1,
     overloadedUntilMs: 0,
-    metrics: metrics ? { waitingQueueSize: waiting, runningRequests: running, kvCacheUsage: kv, sampledAtMs: nowMs - ageMs } : undefined,
+    metrics: metrics
+      ? { waitingQueueSize: waiting, runningRequests: running, kvCacheUsage: kv, sampledAtMs: nowMs - ageMs }
+      : undefined,
     inFlightRequests: load?.requests ?? 0,
     inFlightTokens: load?.tokens ?? 0,
     unsampledRequests: 0,
@@ -48,7 +55,8 @@ function endpointOf({ metrics, load }: VectorEndpoint, id: string): EndpointView
 
 function poolOf(endpoints: VectorEndpoints): PoolView {
   const views = endpointsOf(endpoints);
-  const sum = (figure: (view: EndpointView) => number): number => views.reduce((total, view) => total + figure(view), 0);
+  const sum = (figure: (view: EndpointView) => number): number =>
+    views.reduce((total, view) => total + figure(view), 0);
   return {
     endpoints: views,
     inFlightRequests: sum((view) => view.inFlightRequests),
@@ -66,7 +74,9 @@ interface Reading {
   endpoints: VectorEndpoints;
 }
 
-/** A controller whose gate is always open: in the reference load is counted after the gate, whatever the gate thinks. */
+/**
+ * A controller whose gate is always open: in the reference load is counted after the gate, whatever the gate thinks.
+ */
 class CountedPool {
   readonly pool: EndpointPool = new EndpointPool();
   private readonly clock = new ManualClock();
@@ -146,11 +156,18 @@ function scrapedPool(endpoints: readonly ScrapedEndpoint[], ownRecent: number): 
 }
 
 export const detectorRunners: Runners = {
-  'detector.scraped': runner<{ endpoints: readonly ScrapedEndpoint[]; ownRecent: number; maxConcurrency: number }, { saturation: number }>(
+  'detector.scraped': runner<
+    { endpoints: readonly ScrapedEndpoint[]; ownRecent: number; maxConcurrency: number },
+    { saturation: number }
+  >(
     { input: ['endpoints', 'ownRecent', 'maxConcurrency'], expect: ['saturation'] },
     ({ input, expect: expected, tolerance }) => {
       const detector = detectorOf('scraped-concurrency-detector', { maxConcurrency: input.maxConcurrency });
-      expectNumber(detector.saturation(scrapedPool(input.endpoints, input.ownRecent), nowMs), expected.saturation, tolerance ?? 1e-9);
+      expectNumber(
+        detector.saturation(scrapedPool(input.endpoints, input.ownRecent), nowMs),
+        expected.saturation,
+        tolerance ?? 1e-9,
+      );
     },
   ),
 
@@ -162,7 +179,10 @@ export const detectorRunners: Runners = {
     },
   ),
 
-  /** Where the reference's utilization filter keeps none, it keeps all. Here the controller does that, with headroom 'preferred'. */
+  /**
+   * Where the reference's utilization filter keeps none, it keeps all. Here the controller does that, with headroom
+   * 'preferred'.
+   */
   'detector.filter': runner<Reading, { keptIndexes: readonly number[] }>(
     { input: ['type', 'params', 'endpoints'], expect: ['keptIndexes'] },
     ({ input, expect: expected }) => {
@@ -207,25 +227,28 @@ export const detectorRunners: Runners = {
   'detector.reservation': runner<
     Reservations,
     { reads: readonly number[]; reserveResults: readonly boolean[]; releaseResults: readonly boolean[] }
-  >({ input: ['maxConcurrency', 'endpoints', 'steps'], expect: ['reads', 'reserveResults', 'releaseResults'] }, (vector) => {
-    const { maxConcurrency, endpoints, steps } = vector.input;
-    const detector = concurrencyDetector({ maxConcurrency } satisfies ConcurrencyDetectorOptions);
-    const counted = new CountedPool(endpoints);
-    const leases = new Map<string, Lease>();
-    const found = { reads: [] as number[], reserveResults: [] as boolean[], releaseResults: [] as boolean[] };
-    for (const step of steps) {
-      const [verb, id = ''] = step.split(' ');
-      const lease = leases.get(id);
-      if (verb === 'read') found.reads.push(counted.read(detector));
-      else if (verb === 'reserve') {
-        // A request that holds a lease does not ask for another.
-        found.reserveResults.push(lease === undefined);
-        if (lease === undefined) leases.set(id, counted.dispatch(0));
-      } else if (verb === 'release') {
-        found.releaseResults.push(lease?.isReleased === false);
-        lease?.release();
-      } else throw unknownWord(vector, step);
-    }
-    expect(found).toEqual(vector.expect);
-  }),
+  >(
+    { input: ['maxConcurrency', 'endpoints', 'steps'], expect: ['reads', 'reserveResults', 'releaseResults'] },
+    (vector) => {
+      const { maxConcurrency, endpoints, steps } = vector.input;
+      const detector = concurrencyDetector({ maxConcurrency } satisfies ConcurrencyDetectorOptions);
+      const counted = new CountedPool(endpoints);
+      const leases = new Map<string, Lease>();
+      const found = { reads: [] as number[], reserveResults: [] as boolean[], releaseResults: [] as boolean[] };
+      for (const step of steps) {
+        const [verb, id = ''] = step.split(' ');
+        const lease = leases.get(id);
+        if (verb === 'read') found.reads.push(counted.read(detector));
+        else if (verb === 'reserve') {
+          // A request that holds a lease does not ask for another.
+          found.reserveResults.push(lease === undefined);
+          if (lease === undefined) leases.set(id, counted.dispatch(0));
+        } else if (verb === 'release') {
+          found.releaseResults.push(lease?.isReleased === false);
+          lease?.release();
+        } else throw unknownWord(vector, step);
+      }
+      expect(found).toEqual(vector.expect);
+    },
+  ),
 };

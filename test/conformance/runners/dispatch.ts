@@ -35,8 +35,9 @@ interface CycleResult {
 }
 
 /**
- * A policy that fails, or returns a flow in which nobody waits; undefined for a band without such. The other parts of the reference that
- * can fail, those that look a band or a queue up, have no counterpart: such a band is one like any other.
+ * A policy that fails, or returns a flow in which nobody waits; undefined for a band without such. The other parts of
+ * the reference that can fail, those that look a band or a queue up, have no counterpart: such a band is one like any
+ * other.
  */
 function faultyPolicy({ fault, fairnessReturns }: VectorBand): FairnessPolicy | undefined {
   const fails = fault?.startsWith('fairness') === true;
@@ -47,7 +48,14 @@ function faultyPolicy({ fault, fairnessReturns }: VectorBand): FairnessPolicy | 
       pick() {
         if (fails) throw new Error('this policy fails');
         if (fairnessReturns === null || fairnessReturns === 'nothing') return undefined;
-        return { fairnessId: 'empty', priority: band.priority, weight: 1, waiting: 0, waitingBytes: 0, head: undefined };
+        return {
+          fairnessId: 'empty',
+          priority: band.priority,
+          weight: 1,
+          waiting: 0,
+          waitingBytes: 0,
+          head: undefined,
+        };
       },
     }),
   };
@@ -85,7 +93,8 @@ function givenOrder(bands: RankedBands['bands'], given: readonly number[]): Band
   return {
     type: 'given-order',
     rank(_saturation, priorities, _ceilings, order) {
-      const rankOf = (place: number): number => given.indexOf(bands.findIndex(({ priority }) => priority === priorities[place]));
+      const rankOf = (place: number): number =>
+        given.indexOf(bands.findIndex(({ priority }) => priority === priorities[place]));
       order.sort((a, b) => rankOf(a) - rankOf(b));
     },
   };
@@ -129,21 +138,35 @@ export const dispatchRunners: Runners = {
       const order = [...orderIn];
       bandOrder.rank(saturation, priorities, ceilings, order);
       expect(order).toEqual(vector.expect.order);
-      const rig = new Rig({ bandOrder, usageLimitPolicy: givenCeilings((priority) => ceilings[priorities.indexOf(priority)]) });
+      const rig = new Rig({
+        bandOrder,
+        usageLimitPolicy: givenCeilings((priority) => ceilings[priorities.indexOf(priority)]),
+      });
       for (const priority of [...priorities].reverse()) rig.enqueue({ priority });
       rig.gate.saturationWhenOpen = saturation;
       rig.gate.open(priorities.length);
-      expect(rig.dispatched.map(({ lease }) => priorities.indexOf(lease?.priority ?? Number.NaN))).toEqual(vector.expect.order);
+      expect(rig.dispatched.map(({ lease }) => priorities.indexOf(lease?.priority ?? Number.NaN))).toEqual(
+        vector.expect.order,
+      );
     },
   ),
 
   /** A band whose request has no room is passed over, and the other bands go in their order. */
-  'dispatch.rankedBands': runner<RankedBands, { dispatchedPriorities: readonly number[]; stillQueued: readonly number[] }>(
-    { input: ['bands', 'order', 'endpointLoadTokens', 'limitTokens', 'cycles'], expect: ['dispatchedPriorities', 'stillQueued'] },
+  'dispatch.rankedBands': runner<
+    RankedBands,
+    { dispatchedPriorities: readonly number[]; stillQueued: readonly number[] }
+  >(
+    {
+      input: ['bands', 'order', 'endpointLoadTokens', 'limitTokens', 'cycles'],
+      expect: ['dispatchedPriorities', 'stillQueued'],
+    },
     (vector) => {
       const { bands, order, endpointLoadTokens, limitTokens, cycles } = vector.input;
       const charged: number[] = [];
-      const bandOrder: BandOrderPolicy = { ...givenOrder(bands, order), recordDispatch: (priority) => void charged.push(priority) };
+      const bandOrder: BandOrderPolicy = {
+        ...givenOrder(bands, order),
+        recordDispatch: (priority) => void charged.push(priority),
+      };
       const rig = new Rig({ bandOrder, holBlocking: 'flow' }, { endpoints: endpointLoadTokens.length });
       for (const { priority, incoming } of bands) rig.enqueue({ priority, tokens: incoming });
       rig.flow.reconfigure({ saturationDetector: tokenRoom(endpointLoadTokens, limitTokens) });
@@ -151,7 +174,9 @@ export const dispatchRunners: Runners = {
       expect(dispatchedPriorities.length).toBeLessThanOrEqual(cycles);
       expect(rig.dispatched.map(({ lease }) => lease?.priority)).toEqual(dispatchedPriorities);
       expect(charged).toEqual(dispatchedPriorities);
-      expect(bands.map(({ priority }) => priority).filter((priority) => !dispatchedPriorities.includes(priority))).toEqual(stillQueued);
+      expect(
+        bands.map(({ priority }) => priority).filter((priority) => !dispatchedPriorities.includes(priority)),
+      ).toEqual(stillQueued);
       expect(rig.flow.stats().waiting).toBe(stillQueued.length);
     },
   ),
@@ -161,7 +186,9 @@ export const dispatchRunners: Runners = {
     (vector) => {
       const { schedule, weights, cycles, allBusy } = vector.input;
       if (schedule !== 'priority-first' || !allBusy) throw unknownWord(vector, schedule);
-      expect(served(weightedBands({ weights }), Object.keys(weights).map(Number), cycles)).toEqual(vector.expect.dispatched);
+      expect(served(weightedBands({ weights }), Object.keys(weights).map(Number), cycles)).toEqual(
+        vector.expect.dispatched,
+      );
     },
   ),
 
@@ -174,7 +201,9 @@ export const dispatchRunners: Runners = {
     if (distribution !== 'proportional') throw unknownWord(vector, distribution);
     const { weights, roundSize } = vector.expect;
     const round = served(weightedBands(), priorities, roundSize);
-    expect(Object.fromEntries(priorities.map((priority) => [priority, round.filter((each) => each === priority).length]))).toEqual(weights);
+    expect(
+      Object.fromEntries(priorities.map((priority) => [priority, round.filter((each) => each === priority).length])),
+    ).toEqual(weights);
     expect(round).toHaveLength(roundSize);
   }),
 

@@ -1,8 +1,18 @@
 /** What is known of endpoints and requests: subset hints, token estimates, and how long a request counts as running. */
 import { expect } from 'vitest';
 import { endpointsInSubset } from '../../../src/endpoints/filters/subset-hint.js';
-import { estimatedOutputTokens, type PrefixMatch, uncachedInputTokens } from '../../../src/endpoints/token-estimator.js';
-import { type EndpointFilter, EndpointPool, type EndpointView, subsetHint, tokenEstimator } from '../../../src/index.js';
+import {
+  estimatedOutputTokens,
+  type PrefixMatch,
+  uncachedInputTokens,
+} from '../../../src/endpoints/token-estimator.js';
+import {
+  type EndpointFilter,
+  EndpointPool,
+  type EndpointView,
+  subsetHint,
+  tokenEstimator,
+} from '../../../src/index.js';
 import { Rig, Ticket } from '../support/rig.js';
 import { type Runners, runner, unknownWord } from '../support/runner.js';
 
@@ -135,7 +145,10 @@ export const endpointRunners: Runners = {
   ),
 
   /** A lease counts until it is released, however long that takes: the end of the stream releases it. */
-  'load.lifecycle': runner<Lifecycle, { requestsAtReads?: readonly number[]; readsGreaterThanZero?: readonly boolean[] }>(
+  'load.lifecycle': runner<
+    Lifecycle,
+    { requestsAtReads?: readonly number[]; readsGreaterThanZero?: readonly boolean[] }
+  >(
     {
       input: ['stalenessMs', 'cleanupMs', 'requestTokens', 'maxConcurrency', 'steps'],
       expect: ['requestsAtReads', 'readsGreaterThanZero'],
@@ -161,7 +174,8 @@ export const endpointRunners: Runners = {
       }
       const { requestsAtReads, readsGreaterThanZero } = vector.expect;
       if (requestsAtReads !== undefined) expect(played.reads).toEqual(requestsAtReads);
-      if (readsGreaterThanZero !== undefined) expect(played.reads.map((count) => count > 0)).toEqual(readsGreaterThanZero);
+      if (readsGreaterThanZero !== undefined)
+        expect(played.reads.map((count) => count > 0)).toEqual(readsGreaterThanZero);
     },
   ),
 

@@ -1,4 +1,7 @@
-/** Running requests that may be evicted: who they are, in which order they go, how they are told, and what their client sees. */
+/**
+ * Running requests that may be evicted: who they are, in which order they go, how they are told, and what their client
+ * sees.
+ */
 import { expect } from 'vitest';
 import { droppedReasonHeader } from '../../../src/base/headers/header-names.js';
 import type { SeatLease } from '../../../src/core/engine/seats.js';
@@ -97,7 +100,8 @@ const queuePeek = runner<Peek, { peek: string; evictable: number; priorityAfterM
     const meddling: EvictionOrdering = {
       type: 'meddling',
       compare(a, b) {
-        for (const view of [a, b]) for (const [key, value] of Object.entries(mutatePeeked)) Reflect.set(view, key, value);
+        for (const view of [a, b])
+          for (const [key, value] of Object.entries(mutatePeeked)) Reflect.set(view, key, value);
         return order.compare(a, b);
       },
     };
@@ -133,12 +137,21 @@ interface EvictorResult extends Counts {
 const evictorScript = runner<EvictorScript, Partial<EvictorResult>>(
   {
     input: ['track', 'signalFails', 'evictN', 'bound', 'endOfStream', 'cancelContext', 'untrack'],
-    expect: ['evicted', 'inFlight', 'evictable', 'notifications', 'channelRegistered', 'victimPriority', 'victimPriorityWhenEmpty'],
+    expect: [
+      'evicted',
+      'inFlight',
+      'evictable',
+      'notifications',
+      'channelRegistered',
+      'victimPriority',
+      'victimPriorityWhenEmpty',
+    ],
   },
   ({ input: { track, evictN = 0, bound, endOfStream, cancelContext, untrack = [] }, expect: expected }) => {
     const play = new EvictionPlay({ filter: acceptAll });
     const found: Partial<EvictorResult> = {};
-    if (expected.victimPriorityWhenEmpty !== undefined) found.victimPriorityWhenEmpty = play.ask(1)[0]?.lease?.priority ?? null;
+    if (expected.victimPriorityWhenEmpty !== undefined)
+      found.victimPriorityWhenEmpty = play.ask(1)[0]?.lease?.priority ?? null;
     play.trackAll(track);
     for (const id of untrack) play.untrack(id);
     found.notifications = 0;
@@ -176,24 +189,24 @@ function tellRepeatedly(times: number): { errors: number; signals: number } {
   return told;
 }
 
-const signal = runner<{ evicts?: number; steps?: readonly string[] }, { errors?: number; newChannelSignalled?: boolean }>(
-  { input: ['evicts', 'steps'], expect: ['errors', 'newChannelSignalled'] },
-  (vector) => {
-    const { evicts, steps = [] } = vector.input;
-    const { errors, newChannelSignalled } = vector.expect;
-    if (evicts !== undefined) expect(tellRepeatedly(evicts)).toEqual({ errors, signals: Math.min(evicts, 1) });
-    const play = new EvictionPlay();
-    let latest: Ticket | undefined;
-    for (const step of steps) {
-      if (step === 'cleanup') play.untrack('victim');
-      else if (step === 'evict' || step === 'evict with a new channel') {
-        latest = play.track({ id: 'victim', priority: -1 });
-        play.ask(1);
-      } else throw unknownWord(vector, step);
-    }
-    if (newChannelSignalled !== undefined) expect(latest?.lease?.signal.aborted).toBe(newChannelSignalled);
-  },
-);
+const signal = runner<
+  { evicts?: number; steps?: readonly string[] },
+  { errors?: number; newChannelSignalled?: boolean }
+>({ input: ['evicts', 'steps'], expect: ['errors', 'newChannelSignalled'] }, (vector) => {
+  const { evicts, steps = [] } = vector.input;
+  const { errors, newChannelSignalled } = vector.expect;
+  if (evicts !== undefined) expect(tellRepeatedly(evicts)).toEqual({ errors, signals: Math.min(evicts, 1) });
+  const play = new EvictionPlay();
+  let latest: Ticket | undefined;
+  for (const step of steps) {
+    if (step === 'cleanup') play.untrack('victim');
+    else if (step === 'evict' || step === 'evict with a new channel') {
+      latest = play.track({ id: 'victim', priority: -1 });
+      play.ask(1);
+    } else throw unknownWord(vector, step);
+  }
+  if (newChannelSignalled !== undefined) expect(latest?.lease?.signal.aborted).toBe(newChannelSignalled);
+});
 
 interface TrackerStep {
   op: string;
@@ -270,11 +283,25 @@ export const evictionRunners: Runners = {
     },
   ),
 
-  /** There is one reason to evict a request that runs, so that the response names it whatever the reference was given. */
-  'errors.evictResponse': runner<{ reason?: string | null }, Response>({ input: ['reason'], expect: ['status', 'headers'] }, (vector) => {
-    const { status, headers } = llmDResponse({ type: 'EvictedOther', reason: 'evicted', fairnessId: 'tenant', priority: -1, queuedMs: 0 });
-    const names = Object.entries(headers).filter(([name]) => name === droppedReasonHeader);
-    const { status: expectedStatus = status, headers: expectedHeaders = {} } = vector.expect;
-    expect({ status, headers: Object.fromEntries(names) }).toEqual({ status: expectedStatus, headers: expectedHeaders });
-  }),
+  /**
+   * There is one reason to evict a request that runs, so that the response names it whatever the reference was given.
+   */
+  'errors.evictResponse': runner<{ reason?: string | null }, Response>(
+    { input: ['reason'], expect: ['status', 'headers'] },
+    (vector) => {
+      const { status, headers } = llmDResponse({
+        type: 'EvictedOther',
+        reason: 'evicted',
+        fairnessId: 'tenant',
+        priority: -1,
+        queuedMs: 0,
+      });
+      const names = Object.entries(headers).filter(([name]) => name === droppedReasonHeader);
+      const { status: expectedStatus = status, headers: expectedHeaders = {} } = vector.expect;
+      expect({ status, headers: Object.fromEntries(names) }).toEqual({
+        status: expectedStatus,
+        headers: expectedHeaders,
+      });
+    },
+  ),
 };

@@ -99,8 +99,8 @@ interface Pick {
 }
 
 /**
- * A missing band is one in which nobody waits: here every selector has its band. A band has one ordering policy, so that the first that
- * the queues name is that of all, and no pick fails.
+ * A missing band is one in which nobody waits: here every selector has its band. A band has one ordering policy, so
+ * that the first that the queues name is that of all, and no pick fails.
  */
 const pick = runner<{ policy: string; queues: readonly VectorFlow[] | null }, Pick>(
   { input: ['policy', 'queues'], expect: ['flowId', 'error', 'throws'] },

@@ -31,7 +31,9 @@ interface Script {
   defect?: boolean;
 }
 
-/** What BLIS calls the end of an attempt to get in: the request's own state, and whether another one had to go for it. */
+/**
+ * What BLIS calls the end of an attempt to get in: the request's own state, and whether another one had to go for it.
+ */
 function outcomeOf({ state }: Ticket, victim: Ticket | undefined): string {
   if (state === 'RejectedCapacity') return 'rejected';
   return victim === undefined ? 'enqueued' : 'shed-victim';
@@ -46,7 +48,8 @@ function playQueue(vector: Vector<Script>): (string | null)[] {
   for (const step of sortRuns(steps, 'enqueue', ({ seq = 0 }) => seq)) {
     if (step.op === 'enqueue') tickets.set(step.id ?? '', enqueue(play, withKeys(step, ...enqueueKeys)));
     else if (step.op === 'dequeue') dequeued.push(play.dequeue(withKeys(step, 'op', 'id').saturation));
-    else if (step.op === 'dequeueGated') dequeued.push(play.dequeue(withKeys(step, 'op', 'id', 'saturation').saturation));
+    else if (step.op === 'dequeueGated')
+      dequeued.push(play.dequeue(withKeys(step, 'op', 'id', 'saturation').saturation));
     else if (step.op === 'remove') {
       const ticket = tickets.get(withKeys(step, 'op', 'id', 'removed').id ?? '');
       expect(ticket?.state === 'queued').toBe(step.removed);
@@ -101,21 +104,24 @@ export const gatewayQueueRunners: Runners = {
   ),
 
   /** An admission policy that refuses would be another thing: a full queue is found after admission. */
-  'flow-control-admission': flatRunner<{ config: GatewayConfig; steps: readonly Attempt[] }>(['config', 'steps'], ({ input }) => {
-    const play = new GatewayPlay(withKeys(input.config, ...gatewayKeys), classesOf(input.steps));
-    const queuedAt = new Map<string, number>();
-    play.rig.flow.on('queued', ({ item }) => queuedAt.set(item.request.id, play.rig.nowMs));
-    for (const step of input.steps) {
-      const { clockUs, admit, outcome, reason, enqueueTimeUsAfter, victim } = withKeys(step, ...attemptKeys);
-      play.rig.advanceTo(clockUs);
-      const before = play.displaced.length;
-      const ticket = play.enqueue(step);
-      const displaced = play.displaced[before];
-      expect(ticket.drop?.reason !== 'refused').toBe(admit);
-      expect(outcomeOf(ticket, displaced)).toBe(outcome);
-      expect(ticket.state === 'queued' ? 'flow-control-enqueued' : 'flow-control-queue-rejected').toBe(reason);
-      expect(queuedAt.get(ticket.id) ?? 0).toBe(enqueueTimeUsAfter);
-      expect(displaced?.id).toBe(victim);
-    }
-  }),
+  'flow-control-admission': flatRunner<{ config: GatewayConfig; steps: readonly Attempt[] }>(
+    ['config', 'steps'],
+    ({ input }) => {
+      const play = new GatewayPlay(withKeys(input.config, ...gatewayKeys), classesOf(input.steps));
+      const queuedAt = new Map<string, number>();
+      play.rig.flow.on('queued', ({ item }) => queuedAt.set(item.request.id, play.rig.nowMs));
+      for (const step of input.steps) {
+        const { clockUs, admit, outcome, reason, enqueueTimeUsAfter, victim } = withKeys(step, ...attemptKeys);
+        play.rig.advanceTo(clockUs);
+        const before = play.displaced.length;
+        const ticket = play.enqueue(step);
+        const displaced = play.displaced[before];
+        expect(ticket.drop?.reason !== 'refused').toBe(admit);
+        expect(outcomeOf(ticket, displaced)).toBe(outcome);
+        expect(ticket.state === 'queued' ? 'flow-control-enqueued' : 'flow-control-queue-rejected').toBe(reason);
+        expect(queuedAt.get(ticket.id) ?? 0).toBe(enqueueTimeUsAfter);
+        expect(displaced?.id).toBe(victim);
+      }
+    },
+  ),
 };

@@ -1,4 +1,7 @@
-/** The way into the reference's inbox. Here a request is queued, dispatched or rejected in the turn in which it comes: no inbox is full. */
+/**
+ * The way into the reference's inbox. Here a request is queued, dispatched or rejected in the turn in which it comes:
+ * no inbox is full.
+ */
 import { expect } from 'vitest';
 import { errorChainOf } from '../support/reference-terms.js';
 import { Rig } from '../support/rig.js';

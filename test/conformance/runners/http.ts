@@ -1,4 +1,6 @@
-/** What a client sees: status, reason header and body of a drop under the `llm-d` contract, and the headers of requests. */
+/**
+ * What a client sees: status, reason header and body of a drop under the `llm-d` contract, and the headers of requests.
+ */
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect } from 'vitest';
@@ -30,7 +32,10 @@ export function llmDResponse(drop: Drop, hasEndpoints = true): HttpErrorResponse
 }
 
 /** Status and reason header; nulls for a request that was let through. */
-export function answerTo(drop: Drop | undefined, hasEndpoints: boolean): { status: number | null; reason: string | null } {
+export function answerTo(
+  drop: Drop | undefined,
+  hasEndpoints: boolean,
+): { status: number | null; reason: string | null } {
   if (drop === undefined) return { status: null, reason: null };
   const { status, headers } = llmDResponse(drop, hasEndpoints);
   return { status, reason: headers[reasonHeader] ?? null };
@@ -93,7 +98,10 @@ export const httpRunners: Runners = {
     },
   ),
 
-  /** Only drops become responses: a code of another part of a gateway, and an untyped error, are causes that nobody foresaw. */
+  /**
+   * Only drops become responses: a code of another part of a gateway, and an untyped error, are causes that nobody
+   * foresaw.
+   */
   'errors.http': runner<{ code: string | null }, { status?: number; transportError?: boolean }>(
     { input: ['code'], expect: ['status', 'transportError'] },
     ({ input, expect: { status, transportError = false } }) => {
@@ -105,11 +113,14 @@ export const httpRunners: Runners = {
   ),
 
   /**
-   * A pool of the candidates, and a filter for everything that leaves some of them out: nothing comes between the gate and the endpoint
-   * here. A scheduler that fails, or a plugin that denies, is an admission policy that does.
+   * A pool of the candidates, and a filter for everything that leaves some of them out: nothing comes between the gate
+   * and the endpoint here. A scheduler that fails, or a plugin that denies, is an admission policy that does.
    */
   'errors.postDispatch': runner<Release, { status: number; reason?: string | null }>(
-    { input: ['candidates', 'afterScreeners', 'afterFilters', 'schedulerError', 'admissionDenied'], expect: ['status', 'reason'] },
+    {
+      input: ['candidates', 'afterScreeners', 'afterFilters', 'schedulerError', 'admissionDenied'],
+      expect: ['status', 'reason'],
+    },
     ({ input, expect: { status, reason = null } }) => {
       const { candidates = 1, afterScreeners = candidates, afterFilters = afterScreeners } = input;
       const admission: AdmissionPolicy = {
@@ -119,7 +130,9 @@ export const httpRunners: Runners = {
           return input.admissionDenied === undefined ? 'admit' : { reason: 'denied' };
         },
       };
-      const endpointFilters: EndpointFilter[] = [{ type: 'first-few', classOf: () => 'any', keep: (all) => all.slice(0, afterFilters) }];
+      const endpointFilters: EndpointFilter[] = [
+        { type: 'first-few', classOf: () => 'any', keep: (all) => all.slice(0, afterFilters) },
+      ];
       const rig = new Rig({ admission, endpointFilters }, { endpoints: candidates });
       rig.gate.open(1);
       const ticket = rig.enqueue();
@@ -129,7 +142,10 @@ export const httpRunners: Runners = {
     },
   ),
 
-  'errors.capacityHint': runner<{ wrappedIn: string; retryAfterSeconds: number }, { is: readonly string[]; retryAfterSeconds: number }>(
+  'errors.capacityHint': runner<
+    { wrappedIn: string; retryAfterSeconds: number },
+    { is: readonly string[]; retryAfterSeconds: number }
+  >(
     { input: ['wrappedIn', 'retryAfterSeconds'], expect: ['is', 'retryAfterSeconds'] },
     ({ input, expect: expected }) => {
       const drop: Drop = { ...dropFrom('RejectedCapacity', []), retryAfterMs: input.retryAfterSeconds * 1000 };
@@ -146,14 +162,14 @@ export const httpRunners: Runners = {
   ),
 
   /** A header that is not there reads as nothing, in whatever way the vector says so. */
-  'headers.lookup': runner<{ headers: Readonly<Record<string, string>>; key: string }, { value?: string | null; found?: boolean }>(
-    { input: ['headers', 'key'], expect: ['value', 'found'] },
-    ({ input, expect: expected }) => {
-      const value = headerValue(input.headers, namesOf(input.key));
-      expect(value ?? '').toBe(expected.value ?? '');
-      if (expected.found !== undefined) expect(value !== undefined).toBe(expected.found);
-    },
-  ),
+  'headers.lookup': runner<
+    { headers: Readonly<Record<string, string>>; key: string },
+    { value?: string | null; found?: boolean }
+  >({ input: ['headers', 'key'], expect: ['value', 'found'] }, ({ input, expect: expected }) => {
+    const value = headerValue(input.headers, namesOf(input.key));
+    expect(value ?? '').toBe(expected.value ?? '');
+    if (expected.found !== undefined) expect(value !== undefined).toBe(expected.found);
+  }),
 
   'headers.agentIdentity': runner<
     { headers: Readonly<Record<string, string>>; additionalSessionHeaders?: readonly string[] },
@@ -162,7 +178,10 @@ export const httpRunners: Runners = {
     expect(agentIdentity(input.headers, input.additionalSessionHeaders) ?? null).toBe(expected.identity);
   }),
 
-  'headers.systemOwned': runner<{ headers?: readonly string[]; notOwned?: readonly string[]; header?: string }, { owned: boolean }>(
+  'headers.systemOwned': runner<
+    { headers?: readonly string[]; notOwned?: readonly string[]; header?: string },
+    { owned: boolean }
+  >(
     { input: ['headers', 'notOwned', 'header'], expect: ['owned'] },
     ({ input: { headers = [], notOwned = [], header }, expect: { owned } }) => {
       const isOwned = (name: string): boolean => systemOwnedHeaders.has(name.toLowerCase());
@@ -173,11 +192,18 @@ export const httpRunners: Runners = {
   ),
 
   /** Through the adapter of node:http, which skips what need not be controlled. */
-  'headers.queueDuration': runner<{ flowControlled: boolean; queuedMs: number | null }, Readonly<Record<string, string | null>>>(
+  'headers.queueDuration': runner<
+    { flowControlled: boolean; queuedMs: number | null },
+    Readonly<Record<string, string | null>>
+  >(
     { input: ['flowControlled', 'queuedMs'], expect: [queueDurationHeader] },
     ({ input: { flowControlled, queuedMs }, expect: expected }) => {
       const rig = dispatched();
-      const outcome = { type: 'Dispatched', lease: rig.dispatched[0]?.lease as Lease, queuedMs: queuedMs ?? 0 } as const;
+      const outcome = {
+        type: 'Dispatched',
+        lease: rig.dispatched[0]?.lease as Lease,
+        queuedMs: queuedMs ?? 0,
+      } as const;
       const gate = { enqueue: () => Promise.resolve(outcome), tryEnqueue: () => outcome };
       const req = new IncomingMessage(new Socket());
       const res = new ServerResponse(req);

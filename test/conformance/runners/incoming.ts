@@ -1,4 +1,7 @@
-/** Endpoints judged with the request to come: `countIncoming` of the concurrency detector, alone and in a composite by stages. */
+/**
+ * Endpoints judged with the request to come: `countIncoming` of the concurrency detector, alone and in a composite by
+ * stages.
+ */
 import { expect } from 'vitest';
 import type { Stage } from '../../../src/endpoints/endpoint.js';
 import {
@@ -23,7 +26,8 @@ interface Loads {
 function loadedRig(loadTokens: readonly number[], role: string): Rig {
   const next: EndpointPicker = {
     type: 'first-empty',
-    pick: (endpoints) => endpoints.find((endpoint, index) => endpoint.inFlightTokens === 0 && (loadTokens[index] ?? 0) > 0),
+    pick: (endpoints) =>
+      endpoints.find((endpoint, index) => endpoint.inFlightTokens === 0 && (loadTokens[index] ?? 0) > 0),
   };
   const rig = new Rig({ endpointPicker: next }, { endpoints: 0 });
   for (const index of loadTokens.keys()) rig.pool.add(`endpoint-${index}`, { labels: { [roleLabel]: role } });
@@ -70,7 +74,9 @@ export const incomingRunners: Runners = {
     { input: ['children', 'loadTokens', 'incomingTokens', 'stage'], expect: ['admissible'] },
     ({ input: { children, loadTokens, incomingTokens, stage }, expect: expected }) => {
       const rig = loadedRig(loadTokens, stage === '' ? 'prefill-decode' : stage);
-      const detector = maxOf(...children.map(({ stages, limitTokens }) => ({ stages, detector: byTokens(limitTokens, true) })));
+      const detector = maxOf(
+        ...children.map(({ stages, limitTokens }) => ({ stages, detector: byTokens(limitTokens, true) })),
+      );
       expect(roomyAt(detector, rig.pool, incomingTokens)).toHaveLength(expected.admissible);
     },
   ),

@@ -1,4 +1,7 @@
-/** Whole scenarios: the stage is set, requests come, things happen, and every expectation is looked up among what was observed. */
+/**
+ * Whole scenarios: the stage is set, requests come, things happen, and every expectation is looked up among what was
+ * observed.
+ */
 import { expect } from 'vitest';
 import { errorChainOf } from '../support/reference-terms.js';
 import type { Rig, Ticket } from '../support/rig.js';
@@ -54,7 +57,8 @@ const script = runner<Scenario, ScenarioResult>(
       rig.gate.open();
     }
     if (input.cancelWhileQueued === true) first.abort.abort();
-    if (expected.order !== undefined || expected.eachRoundContainsAllFlows !== undefined) drain(rig, input.concurrency ?? 1);
+    if (expected.order !== undefined || expected.eachRoundContainsAllFlows !== undefined)
+      drain(rig, input.concurrency ?? 1);
     if (input.stop === true || expected.returned !== undefined) await rig.flow.close();
     // What nothing has ended by now ends by its time to live.
     const endsByTime = input.then === undefined && (expected.outcome ?? expected.outcomeNot) !== undefined;
@@ -67,7 +71,11 @@ const script = runner<Scenario, ScenarioResult>(
   },
 );
 
-function checkEnds(rig: Rig, tickets: readonly Ticket[], { input, expect: expected }: Vector<Scenario, ScenarioResult>): void {
+function checkEnds(
+  rig: Rig,
+  tickets: readonly Ticket[],
+  { input, expect: expected }: Vector<Scenario, ScenarioResult>,
+): void {
   const first = tickets[0] as Ticket;
   const order = rig.dispatched.slice(input.inFlight ?? 0).map(({ id }) => id);
   if (expected.order !== undefined) expect(order).toEqual(expected.order);
@@ -80,13 +88,16 @@ function checkEnds(rig: Rig, tickets: readonly Ticket[], { input, expect: expect
   if (expected.returned !== undefined) expect(tickets.filter(({ ends }) => ends === 1)).toHaveLength(expected.returned);
   if (expected.errorChainIncludes !== undefined) expectChain(first, expected.errorChainIncludes);
   const { firstThree } = expected;
-  if (firstThree !== undefined) for (const ticket of tickets.slice(0, 3)) expectChain(ticket, firstThree.errorChainIncludes);
+  if (firstThree !== undefined)
+    for (const ticket of tickets.slice(0, 3)) expectChain(ticket, firstThree.errorChainIncludes);
 }
 
 /** True when every stretch as long as there are flows holds each flow once. */
 function eachRoundIsFair(order: readonly string[], flows: readonly string[]): boolean {
   const { length } = flows;
-  const rounds = Array.from({ length: Math.ceil(order.length / length) }, (_, round) => order.slice(round * length, (round + 1) * length));
+  const rounds = Array.from({ length: Math.ceil(order.length / length) }, (_, round) =>
+    order.slice(round * length, (round + 1) * length),
+  );
   return rounds.every((round) => new Set(round).size === length);
 }
 

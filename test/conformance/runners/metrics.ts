@@ -26,7 +26,10 @@ export const metricsRunners: Runners = {
     },
   ),
   'metrics.deleteFlow': runner<
-    { series: readonly (readonly [fairnessId: string, priority: string, outcome: string])[]; delete: readonly [string, string] },
+    {
+      series: readonly (readonly [fairnessId: string, priority: string, outcome: string])[];
+      delete: readonly [string, string];
+    },
     { remaining: number }
   >({ input: ['series', 'delete'], expect: ['remaining'] }, async (vector) => {
     const { series: wanted, delete: deleted } = vector.input;

@@ -1,6 +1,12 @@
 /** Options in code, and the quantities that they and files are written in. */
 import { expect } from 'vitest';
-import { defaultRegistry, type FlowControllerOptions, resolveOptions, schemas, utilizationDetector } from '../../../src/index.js';
+import {
+  defaultRegistry,
+  type FlowControllerOptions,
+  resolveOptions,
+  schemas,
+  utilizationDetector,
+} from '../../../src/index.js';
 import {
   bandFigures,
   configErrorOf,
@@ -51,7 +57,12 @@ function policy(type: string | null | undefined): unknown {
 function bandOptions({ priority, maxBytes, maxRequests, fairness, ordering, ...others }: BandInput): object {
   expect(Object.keys(others), 'keys of a band that the runner does not know').toEqual([]);
   const limits = { maxBytes: maxBytes || undefined, maxRequests: maxRequests || undefined };
-  return { ...(priority === undefined ? {} : { priority }), limits, fairness: policy(fairness), ordering: policy(ordering) };
+  return {
+    ...(priority === undefined ? {} : { priority }),
+    limits,
+    fairness: policy(fairness),
+    ordering: policy(ordering),
+  };
 }
 
 /** A global limit of 0 is unlimited. Vectors may hold bands that are none, hence the cast. */

@@ -52,7 +52,12 @@ function less(policy: OrderingPolicy, a: VectorItem | null, b: VectorItem | null
 }
 
 /** A deadline is found by comparing: no policy tells it. `probe` makes an item with a given deadline. */
-function expectDeadline(policy: OrderingPolicy, item: View, probe: (deadlineMs: number) => View, expected: Deadline): void {
+function expectDeadline(
+  policy: OrderingPolicy,
+  item: View,
+  probe: (deadlineMs: number) => View,
+  expected: Deadline,
+): void {
   const farthestMs = 2 ** 50;
   const { deadlineMs } = expected;
   if (deadlineMs === undefined) {
@@ -83,7 +88,11 @@ export const orderingRunners: Runners = {
     ({ input, expect: expected }) => {
       const policy = policyOf(input.policy);
       const item = { enqueueMs: 0, ttlMs: 1000 };
-      const found = { nullNull: less(policy, null, null), itemNull: less(policy, item, null), nullItem: less(policy, null, item) };
+      const found = {
+        nullNull: less(policy, null, null),
+        itemNull: less(policy, item, null),
+        nullItem: less(policy, null, item),
+      };
       expect(found).toEqual(expected);
     },
   ),
@@ -94,7 +103,10 @@ export const orderingRunners: Runners = {
       const { enqueueMs = 0 } = input;
       const item = viewOf({ ...input, enqueueMs });
       const probe = (deadlineMs: number): View =>
-        viewOf({ enqueueMs: Math.min(enqueueMs, deadlineMs) - 1, ttlMs: deadlineMs - (Math.min(enqueueMs, deadlineMs) - 1) });
+        viewOf({
+          enqueueMs: Math.min(enqueueMs, deadlineMs) - 1,
+          ttlMs: deadlineMs - (Math.min(enqueueMs, deadlineMs) - 1),
+        });
       expectDeadline(edf(), item, probe, expected);
     },
   ),

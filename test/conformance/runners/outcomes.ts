@@ -11,12 +11,13 @@ const expiring: readonly string[] = ['ErrTTLExpired', 'DeadlineExceeded', 'Evict
 const oneAtATime = { limits: { maxRequests: 1 } };
 
 /**
- * Brings the cause about, for a request that waits. Every eviction here has a cause of its own, shutting down is the only one
- * without an outcome to itself: what the reference calls any other cause is that.
+ * Brings the cause about, for a request that waits. Every eviction here has a cause of its own, shutting down is the
+ * only one without an outcome to itself: what the reference calls any other cause is that.
  */
 function endWaiting(vector: Vector, rig: Rig, ticket: Ticket, cause: string | null): void {
   if (cause === 'ErrTTLExpired' || cause === 'EvictedTTL' || cause === 'DeadlineExceeded') rig.clock.advance(ttlMs);
-  else if (cause === 'Canceled' || cause === 'ErrContextCancelled' || cause === 'EvictedContextCancelled') ticket.abort.abort();
+  else if (cause === 'Canceled' || cause === 'ErrContextCancelled' || cause === 'EvictedContextCancelled')
+    ticket.abort.abort();
   else if (cause === 'Dispatched') rig.gate.open(1);
   else if (cause === 'EvictedNoEndpoints' || cause === 'ErrNoEndpoints') {
     rig.setEndpoints(0);
@@ -27,10 +28,15 @@ function endWaiting(vector: Vector, rig: Rig, ticket: Ticket, cause: string | nu
 
 /** What the reference has no outcome for. */
 function isOther(cause: string | null): boolean {
-  return cause === null || ['other', 'unknown', 'ErrFlowControllerNotRunning', 'ErrEvicted', 'ErrRejected'].includes(cause);
+  return (
+    cause === null || ['other', 'unknown', 'ErrFlowControllerNotRunning', 'ErrEvicted', 'ErrRejected'].includes(cause)
+  );
 }
 
-/** A request that ends for this cause before it is queued. No time passes before that: one whose time is up has been queued. */
+/**
+ * A request that ends for this cause before it is queued. No time passes before that: one whose time is up has been
+ * queued.
+ */
 function endAtOnce(vector: Vector, rig: Rig, cause: string | null): Ticket {
   const abort = new AbortController();
   if (cause === 'Dispatched') rig.gate.open(1);
@@ -105,23 +111,23 @@ export const outcomeRunners: Runners = {
   ),
 
   /** Whatever comes after the first end: the second cause, and then every other one. */
-  'finalize.idempotent': runner<{ queued: boolean; first: Ending; second: Ending }, { outcome: string; doneSignals: number }>(
-    { input: ['queued', 'first', 'second'], expect: ['outcome', 'doneSignals'] },
-    async (vector) => {
-      const { queued, first, second } = vector.input;
-      const rig = new Rig({ bands: [{ priority: 0, ...(first[1] === 'RejectedCapacity' ? oneAtATime : {}) }] });
-      const ticket = ended(vector, rig, first[1], queued);
-      const outcomes = [...rig.outcomes];
-      if (!second[1].startsWith('Rejected')) endWaiting(vector, rig, ticket, second[1]);
-      rig.clock.advance(ttlMs * 10);
-      ticket.abort.abort();
-      rig.gate.open();
-      await rig.flow.close();
-      expect(ticket.state).toBe(vector.expect.outcome);
-      expect(ticket.ends).toBe(vector.expect.doneSignals);
-      expect((await outcomes.at(-1))?.type).toBe(vector.expect.outcome);
-    },
-  ),
+  'finalize.idempotent': runner<
+    { queued: boolean; first: Ending; second: Ending },
+    { outcome: string; doneSignals: number }
+  >({ input: ['queued', 'first', 'second'], expect: ['outcome', 'doneSignals'] }, async (vector) => {
+    const { queued, first, second } = vector.input;
+    const rig = new Rig({ bands: [{ priority: 0, ...(first[1] === 'RejectedCapacity' ? oneAtATime : {}) }] });
+    const ticket = ended(vector, rig, first[1], queued);
+    const outcomes = [...rig.outcomes];
+    if (!second[1].startsWith('Rejected')) endWaiting(vector, rig, ticket, second[1]);
+    rig.clock.advance(ttlMs * 10);
+    ticket.abort.abort();
+    rig.gate.open();
+    await rig.flow.close();
+    expect(ticket.state).toBe(vector.expect.outcome);
+    expect(ticket.ends).toBe(vector.expect.doneSignals);
+    expect((await outcomes.at(-1))?.type).toBe(vector.expect.outcome);
+  }),
 
   'drops.counter': runner<{ steps: readonly string[] }, Readonly<Record<string, number>>>(
     { input: ['steps'], expect: Object.keys(new Rig().flow.stats().outcomes) },

@@ -32,21 +32,30 @@ function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: re
 
 const { flag, object, optional, parse, text } = schemas;
 
-/** The load producer is no plugin here: an estimator counts tokens, and the controller requests. Its other parameters name parts of the router. */
+/**
+ * The load producer is no plugin here: an estimator counts tokens, and the controller requests. Its other parameters
+ * name parts of the router.
+ */
 const loadProducer = {
   prefixMatchInfoProducerName: optional(text()),
   syncCrossReplicaState: optional(flag()),
 };
 
-/** The built-in plugins, and for each known name, some with a remark on what it is, a plugin of that name as its type. */
+/**
+ * The built-in plugins, and for each known name, some with a remark on what it is, a plugin of that name as its type.
+ */
 function registryWith(names: readonly string[]): PluginRegistry {
   return names.reduce((registry, name) => {
     const parameters = object({});
     const type = name.replace(' (not a detector)', '');
     if (type === name) {
-      return registry.add(definePlugin({ kind: 'saturationDetector', type, parameters, create: () => ({ type, saturation: () => 0 }) }));
+      return registry.add(
+        definePlugin({ kind: 'saturationDetector', type, parameters, create: () => ({ type, saturation: () => 0 }) }),
+      );
     }
-    return registry.add(definePlugin({ kind: 'usageLimit', type, parameters, create: () => ({ type, computeLimits: () => {} }) }));
+    return registry.add(
+      definePlugin({ kind: 'usageLimit', type, parameters, create: () => ({ type, computeLimits: () => {} }) }),
+    );
   }, defaultRegistry());
 }
 
@@ -59,7 +68,9 @@ const ownWords: Readonly<Record<string, string>> = {
 };
 
 /** What the reference calls its plugins and their parameters → what they are called here. */
-const ownNames: Readonly<Record<string, { readonly type: string; readonly parameters: Readonly<Record<string, string>> }>> = {
+const ownNames: Readonly<
+  Record<string, { readonly type: string; readonly parameters: Readonly<Record<string, string>> }>
+> = {
   'vtc-fairness-policy': {
     type: 'virtual-token-counter-fairness-policy',
     parameters: { inputTokenWeight: 'promptTokenPrice', outputTokenWeight: 'completionTokenPrice' },
@@ -97,7 +108,9 @@ interface Validation {
 /** Where an error about these parameters may point: at one of them, or at the whole when it is no object. */
 function parameterPaths(type: string, params: unknown): string[] {
   if (typeof params !== 'object' || params === null || Array.isArray(params)) return ['parameters'];
-  return Object.keys(params).map((key) => (type === 'agent-identity' ? ownNameOf(type, key) : `parameters.${ownNameOf(type, key)}`));
+  return Object.keys(params).map((key) =>
+    type === 'agent-identity' ? ownNameOf(type, key) : `parameters.${ownNameOf(type, key)}`,
+  );
 }
 
 export const pluginRunners: Runners = {
@@ -119,7 +132,8 @@ export const pluginRunners: Runners = {
       const { issues, message } = error as FlowConfigError;
       const paths = parameterPaths(input.type, input.params);
       // A required parameter that is missing is named, too.
-      const isNamed = ({ path, got }: ConfigIssue): boolean => got === 'nothing' || paths.some((given) => path.startsWith(given));
+      const isNamed = ({ path, got }: ConfigIssue): boolean =>
+        got === 'nothing' || paths.some((given) => path.startsWith(given));
       expect(issues.some(isNamed), `${message} names one of ${paths.join(', ')}`).toBe(true);
       const { errorContains = '' } = expected;
       expect(message).toContain(ownWords[errorContains] ?? errorContains);
@@ -153,6 +167,7 @@ export const pluginRunners: Runners = {
     { ceiling0: number }
   >({ input: ['type', 'params', 'saturations', 'priorities'], expect: ['ceiling0'] }, ({ input, expect: expected }) => {
     const policy = policyOf(input.type, input.params);
-    for (const saturation of input.saturations) expect(ceilingsOf(policy, saturation, input.priorities)[0]).toBe(expected.ceiling0);
+    for (const saturation of input.saturations)
+      expect(ceilingsOf(policy, saturation, input.priorities)[0]).toBe(expected.ceiling0);
   }),
 };

@@ -102,16 +102,24 @@ interface LasExpectation {
 }
 
 function pickLeastAttained({ programs = [], weightService, weightHeadWait, halfLifeSeconds }: Las): ProgramBand {
-  const past = programs.map(({ id, length = 1, service = 0, headWaitMs = 0, decayAnchorSecondsAgo = 0 }): PastProgram => {
-    const serviceMsAgo = decayAnchorSecondsAgo * 1000;
-    const dispatched = service > 0 ? 1 : 0;
-    return { id, length, headWaitMs, dispatched, inFlight: 0, endedMsAgo: serviceMsAgo, service, serviceMsAgo };
-  });
-  return new ProgramBand({ lasWeightService: weightService, lasWeightHeadWait: weightHeadWait, lasHalfLifeSeconds: halfLifeSeconds }, past);
+  const past = programs.map(
+    ({ id, length = 1, service = 0, headWaitMs = 0, decayAnchorSecondsAgo = 0 }): PastProgram => {
+      const serviceMsAgo = decayAnchorSecondsAgo * 1000;
+      const dispatched = service > 0 ? 1 : 0;
+      return { id, length, headWaitMs, dispatched, inFlight: 0, endedMsAgo: serviceMsAgo, service, serviceMsAgo };
+    },
+  );
+  return new ProgramBand(
+    { lasWeightService: weightService, lasWeightHeadWait: weightHeadWait, lasHalfLifeSeconds: halfLifeSeconds },
+    past,
+  );
 }
 
 /** The service of a program after one operation at instant 0. */
-function serviceAfter(op: string, { startService = 0, anchorSecondsAgo = 0, halfLifeSeconds, ...request }: Las): number | undefined {
+function serviceAfter(
+  op: string,
+  { startService = 0, anchorSecondsAgo = 0, halfLifeSeconds, ...request }: Las,
+): number | undefined {
   const halfLifeMs = halfLifeSeconds * 1000;
   const table = new ProgramTable(1, 1);
   table.sweep(-anchorSecondsAgo * 1000);
@@ -184,7 +192,16 @@ const programSweep = runner<Sweep, { kept: boolean }>(
   { input: ['inFlight', 'lastCompletionSecondsAgo', 'ttlSeconds'], expect: ['kept'] },
   ({ input: { inFlight, lastCompletionSecondsAgo, ttlSeconds }, expect: expected }) => {
     const endedMsAgo = lastCompletionSecondsAgo * 1000;
-    const past = { id: 'program', length: 0, headWaitMs: 0, dispatched: inFlight + 1, inFlight, endedMsAgo, service: 0, serviceMsAgo: 1e6 };
+    const past = {
+      id: 'program',
+      length: 0,
+      headWaitMs: 0,
+      dispatched: inFlight + 1,
+      inFlight,
+      endedMsAgo,
+      service: 0,
+      serviceMsAgo: 1e6,
+    };
     const band = new ProgramBand({ evictionTtlSeconds: ttlSeconds, evictionSweepSeconds: 1e-3 }, [past]);
     band.run('other', 1);
     expect(band.policy.programs).toBe(expected.kept ? 2 : 1);
@@ -192,17 +209,17 @@ const programSweep = runner<Sweep, { kept: boolean }>(
 );
 
 /** A request without an arrival instant is one that never waited. */
-const programHooks = runner<{ enqueueMsAgo: number | null }, { dispatched: number; inFlight: number; waitCount: number }>(
-  { input: ['enqueueMsAgo'], expect: ['dispatched', 'inFlight', 'waitCount'] },
-  ({ input, expect: expected }) => {
-    const table = new ProgramTable(3_600_000, 300_000);
-    const program = table.of('program');
-    table.dispatched(program, input.enqueueMsAgo ?? 0);
-    const { dispatched, inFlight, waits: waitCount } = program;
-    expect({ dispatched, inFlight, waitCount }).toEqual(expected);
-    expect(program.meanWaitMs).toBe(input.enqueueMsAgo ?? 0);
-  },
-);
+const programHooks = runner<
+  { enqueueMsAgo: number | null },
+  { dispatched: number; inFlight: number; waitCount: number }
+>({ input: ['enqueueMsAgo'], expect: ['dispatched', 'inFlight', 'waitCount'] }, ({ input, expect: expected }) => {
+  const table = new ProgramTable(3_600_000, 300_000);
+  const program = table.of('program');
+  table.dispatched(program, input.enqueueMsAgo ?? 0);
+  const { dispatched, inFlight, waits: waitCount } = program;
+  expect({ dispatched, inFlight, waitCount }).toEqual(expected);
+  expect(program.meanWaitMs).toBe(input.enqueueMsAgo ?? 0);
+});
 
 interface TurnProgram {
   id: string;
@@ -215,10 +232,12 @@ interface TurnProgram {
   length: number;
 }
 
-const turnPriority = runner<{ timeWeight: number; inactivitySeconds: number; programs: readonly TurnProgram[] }, { pick: string | null }>(
-  { input: ['timeWeight', 'inactivitySeconds', 'programs'], expect: ['pick'] },
-  ({ input, expect: expected }) => {
-    const past = input.programs.map(({ id, dispatched, inFlight, completedSecondsAgo, headWaitSeconds = 0, head, length }): PastProgram => {
+const turnPriority = runner<
+  { timeWeight: number; inactivitySeconds: number; programs: readonly TurnProgram[] },
+  { pick: string | null }
+>({ input: ['timeWeight', 'inactivitySeconds', 'programs'], expect: ['pick'] }, ({ input, expect: expected }) => {
+  const past = input.programs.map(
+    ({ id, dispatched, inFlight, completedSecondsAgo, headWaitSeconds = 0, head, length }): PastProgram => {
       const endedMsAgo = completedSecondsAgo * 1000;
       const hasHead = head !== null && headWaitSeconds !== null;
       return {
@@ -231,18 +250,18 @@ const turnPriority = runner<{ timeWeight: number; inactivitySeconds: number; pro
         service: 0,
         serviceMsAgo: endedMsAgo,
       };
-    });
-    const band = new ProgramBand(
-      {
-        strategy: 'turn-priority',
-        turnPriorityTimeWeight: input.timeWeight,
-        turnPriorityInactivitySeconds: input.inactivitySeconds,
-      },
-      past,
-    );
-    expect(band.pick()).toBe(expected.pick);
-  },
-);
+    },
+  );
+  const band = new ProgramBand(
+    {
+      strategy: 'turn-priority',
+      turnPriorityTimeWeight: input.timeWeight,
+      turnPriorityInactivitySeconds: input.inactivitySeconds,
+    },
+    past,
+  );
+  expect(band.pick()).toBe(expected.pick);
+});
 
 interface Turn {
   flowId?: string;
@@ -297,7 +316,8 @@ export const programRunners: Runners = {
   'jain-index': runner<Jain, { jain?: readonly number[] }>(
     { input: ['id', 'component', 'source', 'cases'], expect: ['jain'] },
     ({ input, expect: { jain = input.cases.map((each) => each.jain) } }) => {
-      for (const [index, { values }] of input.cases.entries()) expectNumber(jainIndex(values), jain[index] as number, roundingError);
+      for (const [index, { values }] of input.cases.entries())
+        expectNumber(jainIndex(values), jain[index] as number, roundingError);
     },
   ),
 };

@@ -1,4 +1,7 @@
-/** One queue: its order, removal from anywhere in it, and its counts. It is one flow of a controller whose gate is closed. */
+/**
+ * One queue: its order, removal from anywhere in it, and its counts. It is one flow of a controller whose gate is
+ * closed.
+ */
 import { expect } from 'vitest';
 import { FlowConfigError, fcfs, type ItemView, type OrderingPolicy } from '../../../src/index.js';
 import { Rig, Ticket } from '../support/rig.js';
@@ -107,16 +110,19 @@ export const queueRunners: Runners = {
   'queue.remove': runner<
     { items: readonly Item[]; remove: readonly string[] },
     { results: readonly string[]; length: number; bytes: number }
-  >({ input: ['items', 'remove'], expect: ['results', 'length', 'bytes'] }, ({ input, expect: { results, ...counts } }) => {
-    const queue = new FilledQueue(input.items);
-    const removed = input.remove.map((id) => {
-      const before = queue.rig.dropped.length;
-      queue.tickets.get(id)?.abort.abort();
-      return queue.rig.dropped.slice(before).map((ticket) => ticket.id);
-    });
-    expect(removed).toEqual(results.map((result) => (alreadyGone.includes(result) ? [] : [result])));
-    expect(queue.counts()).toEqual(counts);
-  }),
+  >(
+    { input: ['items', 'remove'], expect: ['results', 'length', 'bytes'] },
+    ({ input, expect: { results, ...counts } }) => {
+      const queue = new FilledQueue(input.items);
+      const removed = input.remove.map((id) => {
+        const before = queue.rig.dropped.length;
+        queue.tickets.get(id)?.abort.abort();
+        return queue.rig.dropped.slice(before).map((ticket) => ticket.id);
+      });
+      expect(removed).toEqual(results.map((result) => (alreadyGone.includes(result) ? [] : [result])));
+      expect(queue.counts()).toEqual(counts);
+    },
+  ),
 
   'queue.removeError': runner<{ handle: string }, { lengthUnchanged: boolean; bytesUnchanged: boolean }>(
     { input: ['handle'], expect: ['lengthUnchanged', 'bytesUnchanged'] },
@@ -127,7 +133,10 @@ export const queueRunners: Runners = {
       const before = queue.counts();
       removal[1](queue);
       const after = queue.counts();
-      const unchanged = { lengthUnchanged: after.length === before.length, bytesUnchanged: after.bytes === before.bytes };
+      const unchanged = {
+        lengthUnchanged: after.length === before.length,
+        bytesUnchanged: after.bytes === before.bytes,
+      };
       expect(unchanged).toEqual(vector.expect);
       expect(queue.drain()).toEqual(three.map(({ id }) => id));
     },
@@ -150,7 +159,10 @@ export const queueRunners: Runners = {
     expect(queue.drain()).toEqual(drain ?? survivors);
   }),
 
-  'queue.drain': runner<{ items: readonly Item[]; drains: number }, { counts: readonly number[]; length: number; bytes: number }>(
+  'queue.drain': runner<
+    { items: readonly Item[]; drains: number },
+    { counts: readonly number[]; length: number; bytes: number }
+  >(
     { input: ['items', 'drains'], expect: ['counts', 'length', 'bytes'] },
     async ({ input, expect: { counts, ...left } }) => {
       const queue = new FilledQueue(input.items);

@@ -1,4 +1,6 @@
-/** Seats for more important requests: how many are asked for, when, for whom, and that no more are taken than needed. */
+/**
+ * Seats for more important requests: how many are asked for, when, for whom, and that no more are taken than needed.
+ */
 import { expect } from 'vitest';
 import { Reclamation } from '../../../src/eviction/reclamation.js';
 import { concurrencyDetector, type UsageLimitPolicy } from '../../../src/index.js';
@@ -18,7 +20,10 @@ class Decisions {
   private evictable: number;
   private made = 0;
 
-  constructor({ inFlight, evictable }: { inFlight: number; evictable: number }, { graceMs = 100, timeoutMs = 5000 } = {}) {
+  constructor(
+    { inFlight, evictable }: { inFlight: number; evictable: number },
+    { graceMs = 100, timeoutMs = 5000 } = {},
+  ) {
     this.inFlight = inFlight;
     this.evictable = evictable;
     this.reclamation = new Reclamation({ maxPerDecision, graceMs, timeoutMs });
@@ -30,7 +35,8 @@ class Decisions {
     const size = this.reclamation.size({ inFlight, evictable, saturation, ceiling });
     if (size === 0) return;
     this.sizes.push(size);
-    for (let victim = 0; victim < size; victim++) this.reclamation.issued(`req-${this.made++}`, saturation / inFlight, this.nowMs);
+    for (let victim = 0; victim < size; victim++)
+      this.reclamation.issued(`req-${this.made++}`, saturation / inFlight, this.nowMs);
     this.inFlight -= size;
     this.evictable -= size;
   }
@@ -74,31 +80,31 @@ export const reclamationRunners: Runners = {
     },
   ),
 
-  'reclaim.gate': runner<Pool & { graceMs: number; timeoutMs: number; steps: readonly string[] }, { gates: readonly boolean[] }>(
-    { input: [...poolKeys, 'graceMs', 'timeoutMs', 'steps'], expect: ['gates'] },
-    (vector) => {
-      const decisions = new Decisions(vector.input, vector.input);
-      const gates: boolean[] = [];
-      for (const step of vector.input.steps) {
-        const [verb, first = '', second] = step.split(' ');
-        if (verb === 'gate') gates.push(decisions.reclamation.isSettled(decisions.nowMs));
-        else if (verb === 'reclaim') decisions.decide(Number(first), Number(second));
-        else if (verb === 'advance') decisions.nowMs += Number(first);
-        else if (verb === 'confirm') decisions.reclamation.confirmed(first, decisions.nowMs);
-        else throw unknownWord(vector, step);
-      }
-      expect(gates).toEqual(vector.expect.gates);
-    },
-  ),
+  'reclaim.gate': runner<
+    Pool & { graceMs: number; timeoutMs: number; steps: readonly string[] },
+    { gates: readonly boolean[] }
+  >({ input: [...poolKeys, 'graceMs', 'timeoutMs', 'steps'], expect: ['gates'] }, (vector) => {
+    const decisions = new Decisions(vector.input, vector.input);
+    const gates: boolean[] = [];
+    for (const step of vector.input.steps) {
+      const [verb, first = '', second] = step.split(' ');
+      if (verb === 'gate') gates.push(decisions.reclamation.isSettled(decisions.nowMs));
+      else if (verb === 'reclaim') decisions.decide(Number(first), Number(second));
+      else if (verb === 'advance') decisions.nowMs += Number(first);
+      else if (verb === 'confirm') decisions.reclamation.confirmed(first, decisions.nowMs);
+      else throw unknownWord(vector, step);
+    }
+    expect(gates).toEqual(vector.expect.gates);
+  }),
 
-  'reclaim.pending': runner<Pool & { calls: readonly (readonly [saturation: number, ceiling: number])[] }, { evictCalls: number[] }>(
-    { input: [...poolKeys, 'calls'], expect: ['evictCalls'] },
-    ({ input, expect: { evictCalls } }) => {
-      const decisions = new Decisions(input);
-      for (const [saturation, ceiling] of input.calls) decisions.decide(saturation, ceiling);
-      expect(decisions.sizes).toEqual(evictCalls);
-    },
-  ),
+  'reclaim.pending': runner<
+    Pool & { calls: readonly (readonly [saturation: number, ceiling: number])[] },
+    { evictCalls: number[] }
+  >({ input: [...poolKeys, 'calls'], expect: ['evictCalls'] }, ({ input, expect: { evictCalls } }) => {
+    const decisions = new Decisions(input);
+    for (const [saturation, ceiling] of input.calls) decisions.decide(saturation, ceiling);
+    expect(decisions.sizes).toEqual(evictCalls);
+  }),
 
   /** Whoever is not strictly below the bound stays, however full the pool is. */
   'reclaim.bound': runner<{ demandPriority: number }, { bound: number }>(
@@ -112,11 +118,16 @@ export const reclamationRunners: Runners = {
 
   /** One cycle of the reference is one look at the gate. */
   'reclaim.trigger': runner<Trigger, { evictCalls: readonly number[] }>(
-    { input: [...poolKeys, 'demandPriority', 'queued', 'saturation', 'ceiling', 'victimPriority', 'cycles'], expect: ['evictCalls'] },
+    {
+      input: [...poolKeys, 'demandPriority', 'queued', 'saturation', 'ceiling', 'victimPriority', 'cycles'],
+      expect: ['evictCalls'],
+    },
     ({ input, expect: { evictCalls } }) => {
       const { inFlight, evictable, demandPriority, queued, saturation, ceiling, victimPriority, cycles = 1 } = input;
       const victim = victimPriority ?? -1;
-      const play = new EvictionPlay({ filter: { type: 'victims-only', accepts: ({ priority }) => priority === victim } });
+      const play = new EvictionPlay({
+        filter: { type: 'victims-only', accepts: ({ priority }) => priority === victim },
+      });
       const bystander = Math.max(demandPriority, victim) + 1;
       for (let index = 0; index < inFlight; index++) {
         play.track({ id: `running-${index}`, priority: index < evictable ? victim : bystander });
@@ -136,7 +147,10 @@ export const reclamationRunners: Runners = {
     },
   ),
 
-  /** The figures are those of the oracle; the controller admits as many, and evicts at most one decision more than the fewest. */
+  /**
+   * The figures are those of the oracle; the controller admits as many, and evicts at most one decision more than the
+   * fewest.
+   */
   'eviction.analyticMinimum': runner<Burst, { minEvictions: number; admittable: number }>(
     { input: ['preload', 'highPriority', 'capacity', 'ceiling'], expect: ['minEvictions', 'admittable'] },
     ({ input, expect: expected }) => {

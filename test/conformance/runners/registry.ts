@@ -45,7 +45,9 @@ interface ScriptResult {
 
 /** Flows of the given ages: a leased one has a request waiting, one whose idle time has not begun becomes idle now. */
 function playResources(play: RegistryPlay, resources: readonly Resource[]): Pick<ScriptResult, 'deleted' | 'stamped'> {
-  for (const { id, leases, idleSinceMs } of [...resources].sort((a, b) => (a.idleSinceMs ?? 0) - (b.idleSinceMs ?? 0))) {
+  for (const { id, leases, idleSinceMs } of [...resources].sort(
+    (a, b) => (a.idleSinceMs ?? 0) - (b.idleSinceMs ?? 0),
+  )) {
     play.rig.advanceTo(idleSinceMs ?? 0);
     const waiting = play.rig.enqueueMany(Math.max(leases, 1), { fairnessId: id, priority: 0 });
     if (leases === 0) waiting[0]?.abort.abort();
@@ -110,7 +112,16 @@ function observe(play: RegistryPlay, { input, expect: expected }: Vector<Script,
 }
 
 const inputKeys: readonly (keyof Script)[] = [
-  ...(['bands', 'static', 'provisioned', 'dynamic', 'flowId', 'priority', 'flowGCTimeoutMs', 'priorityBandGCTimeoutMs'] as const),
+  ...([
+    'bands',
+    'static',
+    'provisioned',
+    'dynamic',
+    'flowId',
+    'priority',
+    'flowGCTimeoutMs',
+    'priorityBandGCTimeoutMs',
+  ] as const),
   ...(['timeoutMs', 'defaultPriorityBand', 'defaultNegativePriorityBand'] as const),
   ...(['steps', 'adds', 'submits', 'consumer', 'concurrency', 'resources'] as const),
 ];

@@ -99,8 +99,19 @@ export const reportRunners: Runners = {
   /** BLIS writes 0 for its default threshold; here the option is left out. */
   'threshold-detector': flatRunner<Threshold>(['cases'], ({ input, tolerance }) => {
     for (const entry of input.cases) {
-      const { thresholdMs, latenciesMs, ...verdict } = withKeys(entry, 'thresholdMs', 'latenciesMs', 'level', 'score', 'confidence');
-      expectVerdict(thresholdStability(latenciesMs, { thresholdMs: thresholdMs === 0 ? undefined : thresholdMs }), verdict, tolerance);
+      const { thresholdMs, latenciesMs, ...verdict } = withKeys(
+        entry,
+        'thresholdMs',
+        'latenciesMs',
+        'level',
+        'score',
+        'confidence',
+      );
+      expectVerdict(
+        thresholdStability(latenciesMs, { thresholdMs: thresholdMs === 0 ? undefined : thresholdMs }),
+        verdict,
+        tolerance,
+      );
     }
   }),
 
@@ -108,7 +119,10 @@ export const reportRunners: Runners = {
   'client-backoff': flatRunner<ClientBackoff>(['cases'], ({ input, tolerance = figureTolerance }) => {
     for (const entry of input.cases) {
       const { attempt, u, delaySeconds } = withKeys(entry, 'attempt', 'u', 'delaySeconds');
-      const delayMs = retryDelayMs({ status: 503, headers: {} }, attempt, { rejected: dynamoBackoff(), random: () => u });
+      const delayMs = retryDelayMs({ status: 503, headers: {} }, attempt, {
+        rejected: dynamoBackoff(),
+        random: () => u,
+      });
       expectNumber((delayMs ?? Number.NaN) / 1000, delaySeconds, tolerance);
     }
   }),

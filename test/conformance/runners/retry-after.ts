@@ -1,6 +1,6 @@
 /**
- * The proposed estimator of Retry-After: dispatches are counted, folded into a rate now and then, and a request that finds its band full
- * is told when to come back. Here the band measures its own rate, and the drop tells the time.
+ * The proposed estimator of Retry-After: dispatches are counted, folded into a rate now and then, and a request that
+ * finds its band full is told when to come back. Here the band measures its own rate, and the drop tells the time.
  */
 import { expect } from 'vitest';
 import { Rig } from '../support/rig.js';
@@ -35,7 +35,10 @@ export const retryAfterRunners: Runners = {
     (vector) => {
       const { priority: own, bandTripped, globalTripped, capSeconds, steps } = vector.input;
       const priorities = [...new Set([own, ...steps.map(({ priority = own }) => priority)])];
-      const bands = priorities.map((priority) => ({ priority, limits: bandTripped && priority === own ? full : undefined }));
+      const bands = priorities.map((priority) => ({
+        priority,
+        limits: bandTripped && priority === own ? full : undefined,
+      }));
       const rig = new Rig({ bands, defaultRequestTtl: 0 });
       const hints = steps.flatMap(({ op, atSeconds, priority = own, count = 1 }) => {
         if (atSeconds !== undefined) rig.advanceTo(atSeconds * 1000);

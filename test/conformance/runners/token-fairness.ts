@@ -1,6 +1,7 @@
 /**
- * Fairness by tokens and by programs: the reference's virtual token counters are `virtualTokenCounter()` with the paper's lift, and its
- * program scores are `leastService()` with a cost of each turn, over one flow for each program. Counters are read off the selector.
+ * Fairness by tokens and by programs: the reference's virtual token counters are `virtualTokenCounter()` with the
+ * paper's lift, and its program scores are `leastService()` with a cost of each turn, over one flow for each program.
+ * Counters are read off the selector.
  */
 import { expect } from 'vitest';
 import { leastService, virtualTokenCounter } from '../../../src/index.js';
@@ -36,7 +37,12 @@ class CountedBand {
   private readonly selector: FlowSelector;
   private readonly counters: Counters;
 
-  constructor(policy: FlowFairnessPolicy, counters: Counters, queued: readonly string[] = Object.keys(counters), headTokens = 0) {
+  constructor(
+    policy: FlowFairnessPolicy,
+    counters: Counters,
+    queued: readonly string[] = Object.keys(counters),
+    headTokens = 0,
+  ) {
     this.selector = policy.createSelector(band);
     this.counters = counters;
     for (const id of [...Object.keys(counters), ...queued]) {
@@ -94,11 +100,18 @@ interface Cost {
 
 const costKeys = ['tokenIds', 'tokenizedPromptTokens', 'inputWeight', 'outputWeight', 'outputEstimate'] as const;
 
-const cost = runner<Cost, { cost: number }>({ input: costKeys, expect: ['cost'] }, ({ input, expect: expected, tolerance }) => {
-  const { tokenIds, tokenizedPromptTokens, inputWeight, outputWeight, outputEstimate } = input;
-  const prices = { promptTokenPrice: inputWeight, completionTokenPrice: outputWeight, expectedCompletionTokens: outputEstimate };
-  expectNumber(chargeOf(prices, tokenIds ?? tokenizedPromptTokens ?? 0), expected.cost, tolerance);
-});
+const cost = runner<Cost, { cost: number }>(
+  { input: costKeys, expect: ['cost'] },
+  ({ input, expect: expected, tolerance }) => {
+    const { tokenIds, tokenizedPromptTokens, inputWeight, outputWeight, outputEstimate } = input;
+    const prices = {
+      promptTokenPrice: inputWeight,
+      completionTokenPrice: outputWeight,
+      expectedCompletionTokens: outputEstimate,
+    };
+    expectNumber(chargeOf(prices, tokenIds ?? tokenizedPromptTokens ?? 0), expected.cost, tolerance);
+  },
+);
 
 /** What else a vector says of the request, its text or its size, says nothing of tokens here. */
 const costOfAny: Runner = (vector) => {
@@ -107,22 +120,27 @@ const costOfAny: Runner = (vector) => {
 };
 
 /** Heads of 400 bytes are 100 tokens. */
-const pick = runner<{ counters: Counters; queued: readonly string[] }, { pick?: string | null; counterAtLeast?: Counters }>(
-  { input: ['counters', 'queued'], expect: ['pick', 'counterAtLeast'] },
-  ({ input, expect: expected }) => {
-    const counted = new CountedBand(virtualTokenCounter({ lift: 'vtc' }), input.counters, input.queued, 100);
-    if (expected.pick !== undefined) expect(counted.pick() ?? null).toBe(expected.pick);
-    for (const [id, least] of Object.entries(expected.counterAtLeast ?? {})) expect(counted.counterOf(id)).toBeGreaterThanOrEqual(least);
-  },
-);
+const pick = runner<
+  { counters: Counters; queued: readonly string[] },
+  { pick?: string | null; counterAtLeast?: Counters }
+>({ input: ['counters', 'queued'], expect: ['pick', 'counterAtLeast'] }, ({ input, expect: expected }) => {
+  const counted = new CountedBand(virtualTokenCounter({ lift: 'vtc' }), input.counters, input.queued, 100);
+  if (expected.pick !== undefined) expect(counted.pick() ?? null).toBe(expected.pick);
+  for (const [id, least] of Object.entries(expected.counterAtLeast ?? {}))
+    expect(counted.counterOf(id)).toBeGreaterThanOrEqual(least);
+});
 
-/** The flow that is furthest ahead is served, at a cost of next to nothing: that is when counters are looked at. Only distances can be seen. */
+/**
+ * The flow that is furthest ahead is served, at a cost of next to nothing: that is when counters are looked at. Only
+ * distances can be seen.
+ */
 const normalize = runner<{ counters: Counters; threshold: number }, { counters: Counters }>(
   { input: ['counters', 'threshold'], expect: ['counters'] },
   ({ input, expect: expected, tolerance = 1e-6 }) => {
     const counted = new CountedBand(virtualTokenCounter({ lift: 'vtc', cost: () => 1e-9 }), input.counters);
     counted.serveFurthest();
-    for (const [id, counter] of Object.entries(expected.counters)) expectNumber(counted.counterOf(id), counter, tolerance);
+    for (const [id, counter] of Object.entries(expected.counters))
+      expectNumber(counted.counterOf(id), counter, tolerance);
   },
 );
 
@@ -152,8 +170,8 @@ interface Program {
 const pastMs = -1e9;
 
 /**
- * What a program did lies in the past of the rig; then one request of each waits, and the one that goes has the lower cost, or came first.
- * A turn has a prompt; tokens without a turn are those of a request without one.
+ * What a program did lies in the past of the rig; then one request of each waits, and the one that goes has the lower
+ * cost, or came first. A turn has a prompt; tokens without a turn are those of a request without one.
  */
 const programScore = runner<{ weightTurns: number; weightTokens: number; a: Program; b: Program }, { less: boolean }>(
   { input: ['weightTurns', 'weightTokens', 'a', 'b'], expect: ['less'] },

@@ -27,7 +27,12 @@ class Worker {
   private granted: string[] = [];
   private expired: string[] = [];
 
-  constructor(options: { limit: number; queue: number; delayMs?: number | null | undefined; adaptiveLifo?: boolean | undefined }) {
+  constructor(options: {
+    limit: number;
+    queue: number;
+    delayMs?: number | null | undefined;
+    adaptiveLifo?: boolean | undefined;
+  }) {
     const { limit, queue, delayMs, adaptiveLifo } = options;
     const maxQueueDelay = delayMs === null ? Number.POSITIVE_INFINITY : delayMs;
     this.admission = workerAdmission({
@@ -92,16 +97,28 @@ interface Limit {
 }
 
 const limitRunner = flatRunner<Limit>(['config', 'arrivals', 'dispatched', 'queued', 'rejected'], async ({ input }) => {
-  const { profile, engineRequestLimit, requestQueueLimit } = withKeys(input.config, 'profile', 'engineRequestLimit', 'requestQueueLimit');
+  const { profile, engineRequestLimit, requestQueueLimit } = withKeys(
+    input.config,
+    'profile',
+    'engineRequestLimit',
+    'requestQueueLimit',
+  );
   // Limits of the older profile come from the environment. The gate itself is the exact one.
-  const env = { DYN_ENGINE_REQUEST_LIMIT: String(engineRequestLimit), DYN_DYNAMO_REQUEST_QUEUE_LIMIT: String(requestQueueLimit) };
+  const env = {
+    DYN_ENGINE_REQUEST_LIMIT: String(engineRequestLimit),
+    DYN_DYNAMO_REQUEST_QUEUE_LIMIT: String(requestQueueLimit),
+  };
   const limits = dynamoEnvironment(env, { release: profile === 'tcp-channel' ? 'tcp-channel' : 'backend-gate' }).worker;
   const worker = new Worker({ limit: limits.engineRequestLimit, queue: limits.requestQueueLimit });
   for (let index = 0; index < input.arrivals; index++) await worker.acquire(String(index));
   const { running, waiting, refusedQueueFull } = worker.admission.stats();
   const expected = { dispatched: input.dispatched, queued: input.queued, rejected: input.rejected };
   expect({ dispatched: running, queued: waiting, rejected: refusedQueueFull }).toEqual(expected);
-  expect({ dispatched: worker.count('granted'), queued: worker.count('queued'), rejected: worker.count('queue-full') }).toEqual(expected);
+  expect({
+    dispatched: worker.count('granted'),
+    queued: worker.count('queued'),
+    rejected: worker.count('queue-full'),
+  }).toEqual(expected);
 });
 
 interface GateStep {
@@ -171,43 +188,63 @@ export const workerAdmissionRunners: Runners = {
       expect(automaticConcurrencyLimit(engine) ?? null).toBe(limit);
     }
   }),
-  /** The channel of the reference leaves out the request that its dispatcher has in hand: behind a limit, our queue holds one more. */
-  'engine-request-limit-sizing': flatRunner<{ cases: readonly { env: Env; pool: number; channel: number }[] }>(['cases'], ({ input }) => {
-    for (const entry of input.cases) {
-      const { env, pool, channel } = withKeys(entry, 'env', 'pool', 'channel');
-      const { engineRequestLimit, requestQueueLimit } = dynamoEnvironment(env, { release: 'tcp-channel' }).worker;
-      const isLimited = /^\d+$/.test(env.DYN_ENGINE_REQUEST_LIMIT ?? '');
-      const found = { pool: engineRequestLimit, channel: isLimited ? Math.max(1, requestQueueLimit - 1) : requestQueueLimit };
-      expect(found, JSON.stringify(env)).toEqual({ pool, channel });
-    }
-  }),
+  /**
+   * The channel of the reference leaves out the request that its dispatcher has in hand: behind a limit, our queue
+   * holds one more.
+   */
+  'engine-request-limit-sizing': flatRunner<{ cases: readonly { env: Env; pool: number; channel: number }[] }>(
+    ['cases'],
+    ({ input }) => {
+      for (const entry of input.cases) {
+        const { env, pool, channel } = withKeys(entry, 'env', 'pool', 'channel');
+        const { engineRequestLimit, requestQueueLimit } = dynamoEnvironment(env, { release: 'tcp-channel' }).worker;
+        const isLimited = /^\d+$/.test(env.DYN_ENGINE_REQUEST_LIMIT ?? '');
+        const found = {
+          pool: engineRequestLimit,
+          channel: isLimited ? Math.max(1, requestQueueLimit - 1) : requestQueueLimit,
+        };
+        expect(found, JSON.stringify(env)).toEqual({ pool, channel });
+      }
+    },
+  ),
 
   'concurrency-limit-resolution': flatRunner<{
     cases: readonly { env: string | number | null; hint: number | null; limit: number }[];
   }>(['cases'], ({ input }) => {
     for (const entry of input.cases) {
       const { env, hint, limit } = withKeys(entry, 'env', 'hint', 'limit');
-      expect(workerFrom('DYN_ENGINE_REQUEST_LIMIT', env, hint ?? undefined).engineRequestLimit, JSON.stringify(entry)).toBe(limit);
+      expect(
+        workerFrom('DYN_ENGINE_REQUEST_LIMIT', env, hint ?? undefined).engineRequestLimit,
+        JSON.stringify(entry),
+      ).toBe(limit);
     }
   }),
 
-  'queue-delay-resolution': flatRunner<{ cases: readonly { env: string | number | null; delayMs: number }[] }>(['cases'], ({ input }) => {
-    for (const entry of input.cases) {
-      const { env, delayMs } = withKeys(entry, 'env', 'delayMs');
-      expect(workerFrom('DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS', env).maxQueueDelay, JSON.stringify(entry)).toBe(delayMs);
-    }
-  }),
+  'queue-delay-resolution': flatRunner<{ cases: readonly { env: string | number | null; delayMs: number }[] }>(
+    ['cases'],
+    ({ input }) => {
+      for (const entry of input.cases) {
+        const { env, delayMs } = withKeys(entry, 'env', 'delayMs');
+        expect(workerFrom('DYN_DYNAMO_REQUEST_QUEUE_TIMEOUT_MS', env).maxQueueDelay, JSON.stringify(entry)).toBe(
+          delayMs,
+        );
+      }
+    },
+  ),
 
   /** Both switches read alike. */
-  'queue-policy-switch': flatRunner<{ cases: readonly { raw: string | null; enabled: boolean }[] }>(['cases'], ({ input }) => {
-    for (const entry of input.cases) {
-      const { raw, enabled } = withKeys(entry, 'raw', 'enabled');
-      const { adaptiveLifo } = workerFrom('DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO', raw);
-      const { maxQueueDelay } = workerFrom('DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY', raw);
-      const isBounded = maxQueueDelay < Number.POSITIVE_INFINITY;
-      expect([adaptiveLifo, isBounded], JSON.stringify(raw)).toEqual([enabled, enabled]);
-    }
-  }),
+  'queue-policy-switch': flatRunner<{ cases: readonly { raw: string | null; enabled: boolean }[] }>(
+    ['cases'],
+    ({ input }) => {
+      for (const entry of input.cases) {
+        const { raw, enabled } = withKeys(entry, 'raw', 'enabled');
+        const { adaptiveLifo } = workerFrom('DYN_DYNAMO_REQUEST_QUEUE_ENABLE_ADAPTIVE_LIFO', raw);
+        const { maxQueueDelay } = workerFrom('DYN_DYNAMO_REQUEST_QUEUE_ENABLE_CONTROLLED_DELAY', raw);
+        const isBounded = maxQueueDelay < Number.POSITIVE_INFINITY;
+        expect([adaptiveLifo, isBounded], JSON.stringify(raw)).toEqual([enabled, enabled]);
+      }
+    },
+  ),
 
   'admission-config': flatRunner<{ cases: readonly FlagCase[] }>(['cases'], ({ input }) => {
     for (const entry of input.cases) {
@@ -219,7 +256,10 @@ export const workerAdmissionRunners: Runners = {
       }
       const found = dynamoEnvironment(env);
       const set = Object.fromEntries(Object.entries(thresholds).filter(([, threshold]) => threshold !== null));
-      expect({ mode: found.admissionControl, thresholds: found.thresholds }, JSON.stringify(flags)).toEqual({ mode, thresholds: set });
+      expect({ mode: found.admissionControl, thresholds: found.thresholds }, JSON.stringify(flags)).toEqual({
+        mode,
+        thresholds: set,
+      });
     }
   }),
 };

@@ -1,6 +1,6 @@
 /**
- * The reference's messages about wrong configuration → the field of the file that our message names in their place. Our messages are
- * another sentence: path, what was expected, what came.
+ * The reference's messages about wrong configuration → the field of the file that our message names in their place. Our
+ * messages are another sentence: path, what was expected, what came.
  */
 
 type PathOf = (match: RegExpExecArray, flowControl: object) => string;
@@ -9,11 +9,18 @@ const fieldOf: Readonly<Record<string, string>> = { MaxBytes: 'maxBytes', MaxReq
 
 const paths: readonly (readonly [message: RegExp, path: PathOf])[] = [
   [/^global (MaxBytes|MaxRequests) must be non-negative/, ([, name = '']) => `flowControl.${fieldOf[name]}`],
-  [/^default negative priority band (MaxBytes|MaxRequests)/, ([, name = '']) => `flowControl.defaultNegativePriorityBand.${fieldOf[name]}`],
-  [/^default priority band (MaxBytes|MaxRequests)/, ([, name = '']) => `flowControl.defaultPriorityBand.${fieldOf[name]}`],
+  [
+    /^default negative priority band (MaxBytes|MaxRequests)/,
+    ([, name = '']) => `flowControl.defaultNegativePriorityBand.${fieldOf[name]}`,
+  ],
+  [
+    /^default priority band (MaxBytes|MaxRequests)/,
+    ([, name = '']) => `flowControl.defaultPriorityBand.${fieldOf[name]}`,
+  ],
   [
     /^priority band (-?\d+) (MaxBytes|MaxRequests)/,
-    ([, priority, name = ''], flowControl) => `flowControl.priorityBands[${indexOf(flowControl, Number(priority))}].${fieldOf[name]}`,
+    ([, priority, name = ''], flowControl) =>
+      `flowControl.priorityBands[${indexOf(flowControl, Number(priority))}].${fieldOf[name]}`,
   ],
   [
     /^duplicate priority level (-?\d+)/,
@@ -23,11 +30,17 @@ const paths: readonly (readonly [message: RegExp, path: PathOf])[] = [
   [/NoEndpointRequestTTL cannot be negative/, () => 'flowControl.noEndpointRequestTTL'],
   [/^saturation detector references an undefined plugin/, () => 'flowControl.saturationDetector.pluginRef'],
   // Unknown, or of another kind: ours says which at the field that refers to it.
-  [/^plugin "([^"]+)" (?:not found|does not implement)/, ([, name = ''], flowControl) => `flowControl${pathTo(name, flowControl)}`],
+  [
+    /^plugin "([^"]+)" (?:not found|does not implement)/,
+    ([, name = ''], flowControl) => `flowControl${pathTo(name, flowControl)}`,
+  ],
   [/does not implement/, () => 'Ref'],
 ];
 
-/** The end of the path at which headgate reports what the message is about; undefined when the table does not know the message. */
+/**
+ * The end of the path at which headgate reports what the message is about; undefined when the table does not know the
+ * message.
+ */
 export function pathOfMessage(message: string, flowControl: object): string | undefined {
   for (const [pattern, path] of paths) {
     const match = pattern.exec(message);
@@ -49,7 +62,8 @@ function pathTo(name: string, value: object): string {
 
 /** Where the band of a priority stands in the file; `occurrence` counts from 0. */
 function indexOf(flowControl: object, priority: number, occurrence = 0): number {
-  const bands = 'priorityBands' in flowControl && Array.isArray(flowControl.priorityBands) ? flowControl.priorityBands : [];
+  const bands =
+    'priorityBands' in flowControl && Array.isArray(flowControl.priorityBands) ? flowControl.priorityBands : [];
   const found = bands.flatMap((band: { priority?: unknown }, index) => (band.priority === priority ? [index] : []));
   return found[occurrence] ?? -1;
 }

@@ -2,7 +2,9 @@
 import { readFileSync } from 'node:fs';
 import type { Vector } from './vectors.js';
 
-/** A condition on one value: a literal, which must be equal, or an object of these operators, all of which must hold. */
+/**
+ * A condition on one value: a literal, which must be equal, or an object of these operators, all of which must hold.
+ */
 interface Operators {
   oneOf?: readonly unknown[];
   not?: Matcher;
@@ -27,8 +29,8 @@ type Matcher = string | number | boolean | null | Operators;
 type Conditions = Readonly<Record<string, Matcher>>;
 
 /**
- * An entry excuses what its vectors have in common, not single ones: vectors that nobody has seen yet fall under it too. They are played,
- * and must differ.
+ * An entry excuses what its vectors have in common, not single ones: vectors that nobody has seen yet fall under it
+ * too. They are played, and must differ.
  */
 export interface Deviation {
   /** A kind of vectors; a trailing `*` stands for any ending. */
@@ -40,7 +42,9 @@ export interface Deviation {
   readonly instead?: Readonly<Record<string, object>>;
 }
 
-export const deviations: readonly Deviation[] = JSON.parse(readFileSync(new URL('../deviations.json', import.meta.url), 'utf8'));
+export const deviations: readonly Deviation[] = JSON.parse(
+  readFileSync(new URL('../deviations.json', import.meta.url), 'utf8'),
+);
 
 /** The first entry that names the vector. */
 export function deviationOf(vector: Vector): Deviation | undefined {

@@ -61,7 +61,9 @@ export class EvictionPlay {
     return this.running.get(id);
   }
 
-  /** Those whom a request of this priority makes leave in one decision for at most `count`; it does not stay to see it. */
+  /**
+   * Those whom a request of this priority makes leave in one decision for at most `count`; it does not stay to see it.
+   */
   ask(count: number, priority: number = aboveAll): Ticket[] {
     const before = this.asked.length;
     if (count === 0) {

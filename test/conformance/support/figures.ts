@@ -43,8 +43,13 @@ export function bandFigures({ limits, fairness, ordering }: Resolved['defaultBan
 }
 
 /** The settings count once eviction is switched on; the reference has them before. */
-export function evictionFigures(options: FlowControllerOptions, isOn: boolean = options.eviction !== undefined): object {
-  const { maxPerDecision, graceMs, timeoutMs } = { ...resolveWithPool({ ...options, eviction: options.eviction ?? {} }).eviction };
+export function evictionFigures(
+  options: FlowControllerOptions,
+  isOn: boolean = options.eviction !== undefined,
+): object {
+  const { maxPerDecision, graceMs, timeoutMs } = {
+    ...resolveWithPool({ ...options, eviction: options.eviction ?? {} }).eviction,
+  };
   return {
     enableEviction: isOn,
     maxRevocationsPerDecision: maxPerDecision,
@@ -54,5 +59,8 @@ export function evictionFigures(options: FlowControllerOptions, isOn: boolean = 
 }
 
 export function ttlFigures({ defaultBand, noEndpointRequestTtlMs }: Resolved): object {
-  return { defaultRequestTTLMs: figure(defaultBand.requestTtlMs), noEndpointRequestTTLMs: figure(noEndpointRequestTtlMs) };
+  return {
+    defaultRequestTTLMs: figure(defaultBand.requestTtlMs),
+    noEndpointRequestTTLMs: figure(noEndpointRequestTtlMs),
+  };
 }

@@ -1,11 +1,17 @@
-/** Vectors without `input` and `expect`: conditions and expectations stand side by side, in the vector itself and in its cases. */
+/**
+ * Vectors without `input` and `expect`: conditions and expectations stand side by side, in the vector itself and in its
+ * cases.
+ */
 import { type Runner, runner } from './runner.js';
 import type { Vector } from './vectors.js';
 
 /** What every vector may say about itself, and the part that is looked at by its own keys. */
 const frame = ['id', 'component', 'name', 'note', 'source', 'tolerance', 'expect'];
 
-/** A runner for vectors with these keys; any other key makes it throw. `expected`: keys of an `expect`, for those that have one. */
+/**
+ * A runner for vectors with these keys; any other key makes it throw. `expected`: keys of an `expect`, for those that
+ * have one.
+ */
 export function flatRunner<I extends object, E extends object = object>(
   keys: readonly (keyof I & string)[],
   run: (vector: Vector<I, E>) => void | Promise<void>,

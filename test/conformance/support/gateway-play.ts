@@ -63,12 +63,17 @@ export class GatewayPlay {
   private readonly played: ReadonlyMap<string, number>;
   private readonly own: ReadonlyMap<string, number>;
 
-  /** `classes`: all that the vector names. Their bands are configured, so that their ceilings do not depend on who comes when. */
+  /**
+   * `classes`: all that the vector names. Their bands are configured, so that their ceilings do not depend on who comes
+   * when.
+   */
   constructor(config: GatewayConfig, classes: readonly string[], surroundings: Surroundings = {}) {
     this.config = config;
     const priorities = sloClasses({ overrides: config.priorities });
     this.own = new Map(classes.map((name) => [name, priorities.priorityOf(name)]));
-    this.played = new Map([...this.own].map(([name, priority]) => [name, playedPriority(priority, [...this.own.values()])]));
+    this.played = new Map(
+      [...this.own].map(([name, priority]) => [name, playedPriority(priority, [...this.own.values()])]),
+    );
     const { instances = 1, detector, mode, admission, inFlightEviction = false, requestTtlUs = 0 } = surroundings;
     const options = {
       ...queueOptions(config, [...new Set(this.played.values())]),
@@ -88,7 +93,10 @@ export class GatewayPlay {
   enqueue({ id, class: sloClass = '', tenant, enqueueTimeUs = this.rig.nowMs, sloTargetUs }: GatewayRequest): Ticket {
     const target = sloTargetUs || this.config.sloTargetsUs?.[sloClass];
     const sloTtftMs = target === undefined ? undefined : enqueueTimeUs + target - this.rig.nowMs;
-    return this.rig.enqueue({ fairnessId: tenant || 'default', priority: this.played.get(sloClass), sloTtftMs }, id ?? '');
+    return this.rig.enqueue(
+      { fairnessId: tenant || 'default', priority: this.played.get(sloClass), sloTtftMs },
+      id ?? '',
+    );
   }
 
   /** The one request that goes at this saturation; null when none may. */
@@ -102,7 +110,9 @@ export class GatewayPlay {
     return dispatched[before]?.id ?? null;
   }
 
-  /** Waiting requests by the vector's priorities, for the bands that it names; 0 for a band of which nothing is known. */
+  /**
+   * Waiting requests by the vector's priorities, for the bands that it names; 0 for a band of which nothing is known.
+   */
   waitingIn(priorities: readonly string[]): Record<string, number> {
     const bands = this.rig.flow.snapshot().bands;
     const waiting = (priority: number): number => {
@@ -113,7 +123,9 @@ export class GatewayPlay {
   }
 }
 
-/** Priority 0 has a band here in any case: the lowest class that is not sheddable gets it. Order and sheddability stay. */
+/**
+ * Priority 0 has a band here in any case: the lowest class that is not sheddable gets it. Order and sheddability stay.
+ */
 function playedPriority(priority: number, all: readonly number[]): number {
   return priority < 0 ? priority : new Set(all.filter((other) => other >= 0 && other < priority)).size;
 }

@@ -12,9 +12,15 @@ export interface Burst {
 }
 
 /** The seats below the ceiling bound both: the last request to be admitted must find one free. */
-export function minimumEvictions({ preload, highPriority, capacity, ceiling }: Burst): { minEvictions: number; admittable: number } {
+export function minimumEvictions({ preload, highPriority, capacity, ceiling }: Burst): {
+  minEvictions: number;
+  admittable: number;
+} {
   let seats = 0;
   while (seats / capacity < ceiling) seats++;
   const admittable = Math.min(highPriority, seats);
-  return { minEvictions: admittable === 0 ? 0 : Math.min(preload, Math.max(0, preload + admittable - seats)), admittable };
+  return {
+    minEvictions: admittable === 0 ? 0 : Math.min(preload, Math.max(0, preload + admittable - seats)),
+    admittable,
+  };
 }

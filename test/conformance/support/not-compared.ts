@@ -1,10 +1,11 @@
 /**
- * Keys of vectors that no runner looks at, by kind, each with its reason: things of the reference that do not exist here, so that
- * there is nothing to compare. Whatever is not listed must be understood by the runner.
+ * Keys of vectors that no runner looks at, by kind, each with its reason: things of the reference that do not exist
+ * here, so that there is nothing to compare. Whatever is not listed must be understood by the runner.
  */
 
 const noSweep = 'a request expires at its deadline: there is no sweep, and no interval of one';
-const noInbox = 'a request is queued or rejected in the turn in which it comes: there is no inbox between caller and queue';
+const noInbox =
+  'a request is queued or rejected in the turn in which it comes: there is no inbox between caller and queue';
 const noLog = 'headgate does not log; the figure is there to be read';
 const ownBodies = 'bodies are problem details or OpenAI errors, or come from a function of the host';
 const noServers = 'no vector waits for the end of a request, so that no server is needed';
@@ -38,7 +39,9 @@ export const notCompared: Readonly<Record<string, Readonly<Record<string, string
   'threshold-scaling': { 'input.cases[].stored': 'nothing is stored but the threshold itself' },
   'queue.removeError': { 'expect.error': noHandles },
   'errors.evictResponse': { 'expect.body': ownBodies },
-  'gateway-queue': { 'input.recommendedOrder': 'the advice of whoever wrote the vector; what headgate does is checked' },
+  'gateway-queue': {
+    'input.recommendedOrder': 'the advice of whoever wrote the vector; what headgate does is checked',
+  },
   'errors.http': { 'expect.body': ownBodies, 'input.message': ownBodies },
   'admission.legacy': {
     'expect.messageContains': ownWords,

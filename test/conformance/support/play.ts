@@ -1,6 +1,6 @@
 /**
- * Plays a vector and says what came of it. Only a comparison that failed is a difference: whatever else is thrown means that the runner
- * could not play the vector, and then nobody knows what headgate does.
+ * Plays a vector and says what came of it. Only a comparison that failed is a difference: whatever else is thrown means
+ * that the runner could not play the vector, and then nobody knows what headgate does.
  */
 import { runners } from '../runners/index.js';
 import type { Vector } from './vectors.js';

@@ -49,7 +49,11 @@ export function dropFrom(outcome: string, errorChain: readonly string[]): Drop {
 }
 
 /** The reference's canonical codes and their statuses; only those that a drop can become. */
-export const statusOfCode: Readonly<Record<string, number>> = { ResourceExhausted: 429, ServiceUnavailable: 503, Internal: 500 };
+export const statusOfCode: Readonly<Record<string, number>> = {
+  ResourceExhausted: 429,
+  ServiceUnavailable: 503,
+  Internal: 500,
+};
 
 /** What opens the reference's message → the codes of our bodies that say the same. The first that fits counts. */
 const codesByMessage: readonly (readonly [prefix: string, codes: readonly DropCode[]])[] = [

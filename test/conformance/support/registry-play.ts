@@ -1,6 +1,7 @@
 /**
- * A registry script, played on a controller whose gate is closed. A lease on a flow is a request that waits in it; a priority that a
- * control plane desires is a band that is asked for the first time; a collection is a look at the figures.
+ * A registry script, played on a controller whose gate is closed. A lease on a flow is a request that waits in it; a
+ * priority that a control plane desires is a band that is asked for the first time; a collection is a look at the
+ * figures.
  */
 import { FlowConfigError } from '../../../src/index.js';
 import { dispatcherOf } from '../../property/inside.js';

@@ -131,7 +131,10 @@ export class Rig {
     this.clock.advance(Math.max(ms - this.nowMs, 0));
   }
 
-  enqueue({ fairnessId = 'flow', priority, ...request }: TicketOptions = {}, id: string = `request-${this.made++}`): Ticket {
+  enqueue(
+    { fairnessId = 'flow', priority, ...request }: TicketOptions = {},
+    id: string = `request-${this.made++}`,
+  ): Ticket {
     const ticket = new Ticket(id, request);
     const outcome = this.flow.enqueue(ticket, { fairnessId, priority });
     this.outcomes.push(outcome);

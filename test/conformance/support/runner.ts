@@ -17,10 +17,13 @@ interface Keys<I, E> {
 }
 
 /**
- * A runner for vectors with these keys. A key that it does not know makes it throw: a condition or an expectation that nobody looks at
- * must not pass for conformance. What is left out on purpose stands in `not-compared.ts`.
+ * A runner for vectors with these keys. A key that it does not know makes it throw: a condition or an expectation that
+ * nobody looks at must not pass for conformance. What is left out on purpose stands in `not-compared.ts`.
  */
-export function runner<I extends object, E extends object>(keys: Keys<I, E>, run: (vector: Vector<I, E>) => void | Promise<void>): Runner {
+export function runner<I extends object, E extends object>(
+  keys: Keys<I, E>,
+  run: (vector: Vector<I, E>) => void | Promise<void>,
+): Runner {
   return (vector) => {
     const input = compared(vector, 'input', keys.input);
     const expected = compared(vector, 'expect', keys.expect);
@@ -46,7 +49,10 @@ export function unknownWord(vector: Vector, word: unknown): Error {
   return new Error(`the runner of ${vector.kind} does not know ${JSON.stringify(word)}`);
 }
 
-/** What is made of a configuration that the vector takes for right. One that headgate refuses is a difference, not a failure of the runner. */
+/**
+ * What is made of a configuration that the vector takes for right. One that headgate refuses is a difference, not a
+ * failure of the runner.
+ */
 export function accepted<T>(make: () => T): T {
   let problem: string | undefined;
   try {

@@ -62,13 +62,26 @@ interface Course {
 
 export interface Scenario extends Stage, Traffic, Course {}
 
-const limitKeys = ['maxBytes', 'maxRequests', 'globalMaxBytes', 'globalMaxRequests', 'bandMaxBytes', 'bandMaxRequests'] as const;
+const limitKeys = [
+  'maxBytes',
+  'maxRequests',
+  'globalMaxBytes',
+  'globalMaxRequests',
+  'bandMaxBytes',
+  'bandMaxRequests',
+] as const;
 const stageKeys = ['bands', 'fairness', 'ordering', 'detector', 'usageLimit', 'endpoints', 'inFlight'] as const;
 const ttlKeys = ['defaultTtlMs', 'noEndpointTtlMs', 'callerTimeoutMs'] as const;
 const trafficKeys = ['arrivals', 'flows', 'perFlow', 'sizes', 'queued', 'requests', 'request'] as const;
 const courseKeys = ['concurrency', 'cancelWhileQueued', 'scaleUpAtMs', 'stop', 'then'] as const;
 
-export const scenarioKeys: readonly (keyof Scenario)[] = [...limitKeys, ...stageKeys, ...ttlKeys, ...trafficKeys, ...courseKeys];
+export const scenarioKeys: readonly (keyof Scenario)[] = [
+  ...limitKeys,
+  ...stageKeys,
+  ...ttlKeys,
+  ...trafficKeys,
+  ...courseKeys,
+];
 
 /** A controller with closed gate, unless the scenario has a detector of its own. */
 export function setStage(input: Stage): Rig {
@@ -100,12 +113,15 @@ export function setStage(input: Stage): Rig {
 
 export function bring(rig: Rig, input: Scenario): Ticket[] {
   const { arrivals = [], flows = [], perFlow = 0, sizes = [], queued = 0, requests = 0, request } = input;
-  const all: Arrival[] = arrivals.map((arrival) => ('id' in arrival ? arrival : pairToArrival(arrival, input.ordering)));
+  const all: Arrival[] = arrivals.map((arrival) =>
+    'id' in arrival ? arrival : pairToArrival(arrival, input.ordering),
+  );
   for (const flow of flows) for (let turn = 0; turn < perFlow; turn++) all.push({ id: flow, flow });
   for (const bytes of sizes) all.push({ id: `${bytes} bytes`, bytes });
   const count = queued + (typeof requests === 'number' ? requests : 0);
   for (let index = 0; index < count; index++) all.push({ id: `request-${index}` });
-  if (typeof requests !== 'number') all.push(...requests.map((each) => ('id' in each ? each : pairToArrival(each, input.ordering))));
+  if (typeof requests !== 'number')
+    all.push(...requests.map((each) => ('id' in each ? each : pairToArrival(each, input.ordering))));
   if (request !== undefined || all.length === 0) all.push({ id: 'request', ...request });
   return all.map(({ id, flow, bytes, sloMs, ttlMs, priority }) => {
     const budgetMs = smallest(input.callerTimeoutMs, ttlMs);

@@ -1,7 +1,11 @@
 /** Steps in the order in which they can be played: time and arrival numbers only run forward here. */
 
 /** The same steps; those of one kind that follow each other are sorted by `key`. */
-export function sortRuns<S extends { readonly op: string }>(steps: readonly S[], op: string, key: (step: S) => number): S[] {
+export function sortRuns<S extends { readonly op: string }>(
+  steps: readonly S[],
+  op: string,
+  key: (step: S) => number,
+): S[] {
   const sorted: S[] = [];
   let run: S[] = [];
   const finish = (): void => {

@@ -49,7 +49,11 @@ function readVectorFile(folder: string, name: string): VectorFile {
   const content: { vectors?: unknown; kinds?: object } = JSON.parse(readFileSync(join(folder, name), 'utf8'));
   if (!Array.isArray(content.vectors)) throw new Error(`${name}: expected { "vectors": [...] }`);
   const vectors = content.vectors.map(toVector);
-  return { name, vectors, kinds: [...new Set([...Object.keys(content.kinds ?? {}), ...vectors.map(({ kind }) => kind)])] };
+  return {
+    name,
+    vectors,
+    kinds: [...new Set([...Object.keys(content.kinds ?? {}), ...vectors.map(({ kind }) => kind)])],
+  };
 }
 
 function toVector(raw: Record<string, unknown>): Vector {

@@ -14,7 +14,12 @@ it('every waiter goes on in its own context, whoever made it go', async () => {
       seen[name] = [type, storage.getStore()];
     });
   const held = storage.run('holder', () => runNow(flow));
-  const all = [wait('released'), wait('closed', { ttlMs: 0 }), wait('aborted', { signal: abort.signal }), wait('expired', { ttlMs: 10 })];
+  const all = [
+    wait('released'),
+    wait('closed', { ttlMs: 0 }),
+    wait('aborted', { signal: abort.signal }),
+    wait('expired', { ttlMs: 10 }),
+  ];
   storage.run('releaser', () => held.release());
   storage.run('aborter', () => abort.abort());
   storage.run('timer', () => clock.advance(10));

@@ -1,6 +1,12 @@
 /** Which flows are kept: those of which something waits, or runs where its end is told to the fairness policy. */
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, type FlowRequest, labelFilter, virtualTokenCounter } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  type FlowRequest,
+  labelFilter,
+  virtualTokenCounter,
+} from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
 import { key, makeFlow, record, request, runNow } from '../../support/flow.js';
 
@@ -12,7 +18,11 @@ const roomy = { saturationDetector: concurrencyDetector({ maxConcurrency: 100 })
 
 describe('a flow', () => {
   it('is not forgotten while a request of it runs whose end its fairness policy hears of', () => {
-    const { flow, clock } = makeFlow({ ...roomy, flowIdleTimeout: 1000, bands: [{ priority: 0, fairness: virtualTokenCounter() }] });
+    const { flow, clock } = makeFlow({
+      ...roomy,
+      flowIdleTimeout: 1000,
+      bands: [{ priority: 0, fairness: virtualTokenCounter() }],
+    });
     const removed = record(flow, 'flowRemoved');
     const [first, second] = [runNow(flow, { fairnessId: 'a' }), runNow(flow, { fairnessId: 'a' })];
     first?.release();

@@ -9,7 +9,11 @@ describe.each([
     'holds also for a request that comes (%s) before a silent detector was asked again',
     async (way) => {
       const detector = dial(1);
-      const { flow, clock } = makeFlow({ saturationDetector: detector, gate: { recheckIntervalMs: 60_000 }, ...options });
+      const { flow, clock } = makeFlow({
+        saturationDetector: detector,
+        gate: { recheckIntervalMs: 60_000 },
+        ...options,
+      });
       const order = dispatchOrder(flow);
       void flow.enqueue(request, key('old low', -1));
       clock.advance(10_000);

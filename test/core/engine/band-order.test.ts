@@ -37,16 +37,30 @@ describe('bandOrder', () => {
 
   it('aging: a band higher is worth bandPromotion of waiting', async () => {
     // Ranks: -1 → 0, 0 → 1, 5 → 2. Keys at 12 s a band: low 0, normal −2, low 20, high 6.
-    expect(await orderOf({ bandOrder: 'aging', bandPromotion: '12s' }, arrivals)).toEqual(['normal 10', 'low 0', 'high 30', 'low 20']);
-    expect(await orderOf({ bandOrder: 'aging', bandPromotion: 0 }, arrivals)).toEqual(['low 0', 'normal 10', 'low 20', 'high 30']);
+    expect(await orderOf({ bandOrder: 'aging', bandPromotion: '12s' }, arrivals)).toEqual([
+      'normal 10',
+      'low 0',
+      'high 30',
+      'low 20',
+    ]);
+    expect(await orderOf({ bandOrder: 'aging', bandPromotion: 0 }, arrivals)).toEqual([
+      'low 0',
+      'normal 10',
+      'low 20',
+      'high 30',
+    ]);
   });
 
   it('aging: a request is overtaken only by those that came less than a promotion after it', async () => {
-    const many = Array.from({ length: 60 }, (_, i) => [`${i % 2 === 0 ? 'high' : 'low'} ${i}`, i % 2, i * 1000] as const);
+    const many = Array.from(
+      { length: 60 },
+      (_, i) => [`${i % 2 === 0 ? 'high' : 'low'} ${i}`, i % 2, i * 1000] as const,
+    );
     const order = await orderOf({ bandOrder: 'aging', bandPromotion: '10s', bands: [{ priority: 1 }] }, many);
     for (const [place, name] of order.entries()) {
       const at = Number(name.split(' ')[1]);
-      for (const later of order.slice(0, place).map((other) => Number(other.split(' ')[1]))) expect(later - at).toBeLessThanOrEqual(10);
+      for (const later of order.slice(0, place).map((other) => Number(other.split(' ')[1])))
+        expect(later - at).toBeLessThanOrEqual(10);
     }
   });
 
@@ -66,7 +80,10 @@ describe('bandOrder', () => {
 
 describe('minShare', () => {
   it('gives a low band its part of all dispatches, within the bound', async () => {
-    const arrivals = Array.from({ length: 400 }, (_, i) => [i % 2 === 0 ? 'high' : 'low', i % 2 === 0 ? 10 : -1, 0] as const);
+    const arrivals = Array.from(
+      { length: 400 },
+      (_, i) => [i % 2 === 0 ? 'high' : 'low', i % 2 === 0 ? 10 : -1, 0] as const,
+    );
     const order = await orderOf({ bands: [{ priority: 10 }, { priority: -1, minShare: 0.1 }] }, arrivals);
     const share = 0.1;
     for (let n = 1; n <= 200; n++) {
@@ -99,6 +116,8 @@ describe('minShare', () => {
           { priority: -1, minShare: 0.4 },
         ],
       }),
-    ).toThrow('FlowController options: bands: expected shares that add up to less than 1; got minShare of all bands together 1');
+    ).toThrow(
+      'FlowController options: bands: expected shares that add up to less than 1; got minShare of all bands together 1',
+    );
   });
 });

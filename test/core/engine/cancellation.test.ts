@@ -1,7 +1,19 @@
 import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { FlowController, type FlowFairnessPolicy, roundRobin } from '../../../src/index.js';
-import { countedAbort, dial, dispatchOrder, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
+import {
+  countedAbort,
+  dial,
+  dispatchOrder,
+  dropOf,
+  key,
+  leaseOf,
+  makeFlow,
+  record,
+  request,
+  runNow,
+  turns,
+} from '../../support/flow.js';
 
 describe('a signal that aborts while its request waits', () => {
   it('drops the request in the same turn', async () => {
@@ -179,7 +191,8 @@ describe('listeners', () => {
     const { flow } = makeFlow();
     const sources = Array.from({ length: 20 }, countedAbort);
     runNow(flow);
-    for (const { signal } of sources) for (let i = 0; i < 3; i++) void flow.enqueue({ ...request, signal }, key(`f${i}`));
+    for (const { signal } of sources)
+      for (let i = 0; i < 3; i++) void flow.enqueue({ ...request, signal }, key(`f${i}`));
     expect(sources.map(({ live }) => live())).toEqual(sources.map(() => 1));
     await flow.close();
     expect(sources.map(({ live }) => live())).toEqual(sources.map(() => 0));
@@ -210,8 +223,14 @@ const failing = () => {
 it.each([
   ['cannot be listened to', { addEventListener: failing, removeEventListener: () => {} }],
   ['cannot be let go of', { addEventListener: () => {}, removeEventListener: failing }],
-  ['answers later that it could not be listened to', { addEventListener: async () => failing(), removeEventListener: () => {} }],
-  ['answers later that it could not be let go of', { addEventListener: () => {}, removeEventListener: async () => failing() }],
+  [
+    'answers later that it could not be listened to',
+    { addEventListener: async () => failing(), removeEventListener: () => {} },
+  ],
+  [
+    'answers later that it could not be let go of',
+    { addEventListener: () => {}, removeEventListener: async () => failing() },
+  ],
 ])('a signal that %s is reported once, and its request waits all the same', async (_, methods) => {
   const { flow } = makeFlow();
   const errors = record(flow, 'pluginError');

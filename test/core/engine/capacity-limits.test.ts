@@ -9,7 +9,9 @@ type Scope = (typeof scopes)[number];
 
 function limited(scope: Scope, limits: LimitOptions): Partial<FlowControllerOptions> {
   if (scope === 'global') return { limits };
-  return { bands: [{ priority: 0, ...(scope === 'band' ? { limits } : { flowLimits: limits }), fairness: roundRobin() }] };
+  return {
+    bands: [{ priority: 0, ...(scope === 'band' ? { limits } : { flowLimits: limits }), fairness: roundRobin() }],
+  };
 }
 
 /** Nothing is dispatched: what fits waits. */
@@ -56,7 +58,10 @@ describe.each(scopes)('a limit of the %s', (scope) => {
 
   it('has room again as soon as a request has left, whichever way', async () => {
     const detector = dial(1, true);
-    const { flow, clock } = makeFlow({ saturationDetector: detector, ...limited(scope, { maxRequests: 1, maxBytes: 10 }) });
+    const { flow, clock } = makeFlow({
+      saturationDetector: detector,
+      ...limited(scope, { maxRequests: 1, maxBytes: 10 }),
+    });
     const abort = new AbortController();
     const waits = (own: object = {}): void => {
       const before = flow.stats().rejected;
@@ -110,7 +115,11 @@ describe.each(scopes)('a limit of the %s', (scope) => {
 describe('which limit is named', () => {
   it.each([
     ['bytes before requests', { limits: { maxRequests: 0, maxBytes: 0 } }, 'global-max-bytes'],
-    ['the whole before the band', { limits: { maxRequests: 0 }, bands: [{ priority: 0, limits: { maxBytes: 0 } }] }, 'global-max-requests'],
+    [
+      'the whole before the band',
+      { limits: { maxRequests: 0 }, bands: [{ priority: 0, limits: { maxBytes: 0 } }] },
+      'global-max-requests',
+    ],
     [
       'the band before the flow',
       { bands: [{ priority: 0, limits: { maxRequests: 0 }, flowLimits: { maxBytes: 0 } }] },
@@ -154,7 +163,10 @@ describe('in the shortest configuration', () => {
     const flow = waitingRoom({});
     fill(flow, 1);
     expect(flow.stats().waiting).toBe(2500);
-    expect(dropOf(await flow.enqueue(request, key('noisy')))).toMatchObject({ reason: 'flow-max-requests', limit: { max: 2500 } });
+    expect(dropOf(await flow.enqueue(request, key('noisy')))).toMatchObject({
+      reason: 'flow-max-requests',
+      limit: { max: 2500 },
+    });
     void flow.enqueue(request, key('polite'));
     expect(flow.stats().waiting).toBe(2501);
   });
@@ -189,7 +201,12 @@ it('a limit that shrinks keeps new requests out, and leaves those that wait in p
   for (let i = 0; i < 4; i++) void flow.enqueue(request, key());
   flow.reconfigure({ limits: { maxRequests: 2 } });
   expect(flow.stats().waiting).toBe(4);
-  expect(dropOf(await flow.enqueue(request, key())).limit).toEqual({ scope: 'global', resource: 'requests', max: 2, used: 4 });
+  expect(dropOf(await flow.enqueue(request, key())).limit).toEqual({
+    scope: 'global',
+    resource: 'requests',
+    max: 2,
+    used: 4,
+  });
   flow.reconfigure({ limits: { maxRequests: 6 } });
   void flow.enqueue(request, key());
   expect(flow.stats().waiting).toBe(5);

@@ -7,7 +7,11 @@ import { dial, key, makeFlow, record, request, turns } from '../../support/flow.
 describe('when much becomes free at once', () => {
   async function open(count: number, maxDispatchesPerTurn?: number) {
     const detector = dial(1, true);
-    const { flow, clock } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn, defaultBand: { fairness: globalStrict() } });
+    const { flow, clock } = makeFlow({
+      saturationDetector: detector,
+      maxDispatchesPerTurn,
+      defaultBand: { fairness: globalStrict() },
+    });
     const order: number[] = [];
     for (let i = 0; i < count; i++) void flow.enqueue(request, key()).then(() => order.push(i));
     detector.turnTo(0);
@@ -91,7 +95,12 @@ describe('the budget of a turn', () => {
   it('ends with the turn, on a clock that tells of turns, and neither with what waits nor with a timer', () => {
     const detector = dial(1);
     const clock = new TurnClock();
-    const { flow } = makeFlow({ clock, saturationDetector: detector, maxDispatchesPerTurn: 2, gate: { recheckIntervalMs: 10 } });
+    const { flow } = makeFlow({
+      clock,
+      saturationDetector: detector,
+      maxDispatchesPerTurn: 2,
+      gate: { recheckIntervalMs: 10 },
+    });
     const waits = (count: number): void => {
       detector.value = 1;
       for (let i = 0; i < count; i++) void flow.enqueue(request, key());
@@ -144,7 +153,10 @@ describe('timers', () => {
 
 describe('a chain of releases', () => {
   it('lets the event loop turn as well, on the real clock', async () => {
-    const flow = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), maxDispatchesPerTurn: 100 });
+    const flow = new FlowController({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+      maxDispatchesPerTurn: 100,
+    });
     const order: number[] = [];
     let turnsSeen = 0;
     let isDone = false;

@@ -3,7 +3,10 @@ import type { FlowControllerOptions } from '../../../src/index.js';
 import { dial, dropOf, key, makeFlow } from '../../support/flow.js';
 
 /** Sheddable requests wait before a closed gate; a normal one comes and does not fit. */
-async function displaced(options: Partial<FlowControllerOptions>, shrunk?: FlowControllerOptions['limits']): Promise<[string, number]> {
+async function displaced(
+  options: Partial<FlowControllerOptions>,
+  shrunk?: FlowControllerOptions['limits'],
+): Promise<[string, number]> {
   const { flow } = makeFlow({ saturationDetector: dial(1, true), overflow: 'displace', ...options });
   void flow.enqueue({ byteSize: 10 }, key('normal', 0));
   for (let i = 0; i < 2; i++) void flow.enqueue({ byteSize: 10 }, key('batch', -1));

@@ -15,22 +15,34 @@ describe('Retry-After', () => {
   it('is the time that the requests now waiting in the band take at its recent rate', async () => {
     const { flow } = busyFlow();
     for (let i = 0; i < 3; i++) void flow.enqueue(request, key());
-    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ reason: 'band-max-requests', retryAfterMs: 600 });
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({
+      reason: 'band-max-requests',
+      retryAfterMs: 600,
+    });
   });
 
   it('is the time of one request where nothing waits', async () => {
     const { flow } = busyFlow();
-    expect(dropOf(await flow.enqueue({ byteSize: 1e15 }, key()))).toMatchObject({ type: 'RejectedCapacity', retryAfterMs: 200 });
+    expect(dropOf(await flow.enqueue({ byteSize: 1e15 }, key()))).toMatchObject({
+      type: 'RejectedCapacity',
+      retryAfterMs: 200,
+    });
   });
 
   it('is unknown where the band has dispatched nothing of late', async () => {
     const { flow } = makeFlow();
-    expect(dropOf(await flow.enqueue({ byteSize: 1e15 }, key()))).toMatchObject({ type: 'RejectedCapacity', retryAfterMs: undefined });
+    expect(dropOf(await flow.enqueue({ byteSize: 1e15 }, key()))).toMatchObject({
+      type: 'RejectedCapacity',
+      retryAfterMs: undefined,
+    });
   });
 
   it('is unknown where there is no band', async () => {
     const { flow } = busyFlow({ maxBands: 1 });
-    expect(dropOf(await flow.enqueue(request, key('a', 7)))).toMatchObject({ reason: 'max-bands', retryAfterMs: undefined });
+    expect(dropOf(await flow.enqueue(request, key('a', 7)))).toMatchObject({
+      reason: 'max-bands',
+      retryAfterMs: undefined,
+    });
   });
 
   it('is told for a request whose time was up', async () => {

@@ -6,7 +6,9 @@ import { key, leaseOf, makeFlow, runNow, turns } from '../../support/flow.js';
 const seats = 4;
 
 /** A pool full of batch work, of which a premium request has just taken one seat. */
-async function afterOneEviction(reserveMs?: number): Promise<{ flow: FlowController; clock: ManualClock; batch: Lease[]; premium: Lease }> {
+async function afterOneEviction(
+  reserveMs?: number,
+): Promise<{ flow: FlowController; clock: ManualClock; batch: Lease[]; premium: Lease }> {
   const { flow, clock } = makeFlow({
     saturationDetector: concurrencyDetector({ maxConcurrency: seats }),
     eviction: reserveMs === undefined ? {} : { reserveMs },
@@ -60,7 +62,10 @@ describe('the seat that was taken back by eviction', () => {
   });
 
   it('leaves lower bands half of the pool, however many were evicted', async () => {
-    const { flow, clock } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 4 }), eviction: { maxPerDecision: 8 } });
+    const { flow, clock } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
+      eviction: { maxPerDecision: 8 },
+    });
     const batch = Array.from({ length: 4 }, () => runNow(flow, key('batch', -1)));
     const premium = Array.from({ length: 4 }, () => flow.enqueue({ byteSize: 1 }, key('premium', 10)));
     for (let i = 0; i < 4; i++) for (const lease of batch) if (lease.isEvicted) lease.release();

@@ -21,7 +21,13 @@ describe('a victim that does not leave', () => {
     const clock = new FiniteClock();
     const pool = new EndpointPool();
     pool.add('e');
-    const { flow } = makeFlow({ clock, pool, eviction: { timeoutMs: 1000 }, defaultRequestTtl: 0, noEndpointRequestTtl: 0 });
+    const { flow } = makeFlow({
+      clock,
+      pool,
+      eviction: { timeoutMs: 1000 },
+      defaultRequestTtl: 0,
+      noEndpointRequestTtl: 0,
+    });
     runNow(flow, { priority: -1 });
     void flow.enqueue(request, key('premium', 9));
     pool.remove('e');

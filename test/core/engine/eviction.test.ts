@@ -20,7 +20,11 @@ function filled(
   seats: number,
   options: Partial<FlowControllerOptions> = {},
 ): { flow: FlowController; clock: ManualClock; leases: Lease[] } {
-  const { flow, clock } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: seats }), eviction: {}, ...options });
+  const { flow, clock } = makeFlow({
+    saturationDetector: concurrencyDetector({ maxConcurrency: seats }),
+    eviction: {},
+    ...options,
+  });
   const leases = Array.from({ length: seats }, () => runNow(flow, { fairnessId: 'batch', priority: -10 }));
   return { flow, clock, leases };
 }
@@ -131,7 +135,8 @@ describe('in-flight eviction', () => {
       eviction: { graceMs: 500 },
       defaultRequestTtl: 0,
     });
-    const load = (waitingQueueSize: number): boolean => pool.report('server', { waitingQueueSize, runningRequests: 8, kvCacheUsage: 0.1 });
+    const load = (waitingQueueSize: number): boolean =>
+      pool.report('server', { waitingQueueSize, runningRequests: 8, kvCacheUsage: 0.1 });
     load(0);
     const leases = Array.from({ length: 4 }, () => runNow(flow, { fairnessId: 'batch', priority: -1 }));
     load(20);
@@ -149,7 +154,10 @@ describe('in-flight eviction', () => {
     ['least progress', leastProgress(), [1]],
     ['largest footprint', largestFootprint(), [0]],
   ])('by %s', (_, ordering, victims) => {
-    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 3 }), eviction: { ordering } });
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 3 }),
+      eviction: { ordering },
+    });
     const leases = [900, 10, 10].map((tokens) => leaseOf(flow.tryEnqueue({ byteSize: 1, tokens }, key('batch', -1))));
     for (const [i, completionTokens] of [50, 2, 60].entries()) leases[i]?.report({ completionTokens });
     void flow.enqueue({ byteSize: 1 }, key('premium', 1));
@@ -242,7 +250,8 @@ describe('lease.requeue', () => {
     const batch = flow.run(
       { byteSize: 1 },
       key('batch', -1),
-      (lease) => new Promise<never>((_, fail) => lease.signal.addEventListener('abort', () => fail(lease.signal.reason))),
+      (lease) =>
+        new Promise<never>((_, fail) => lease.signal.addEventListener('abort', () => fail(lease.signal.reason))),
       { onEvicted: 'requeue' },
     );
     const failure = batch.catch((error: unknown) => error);
@@ -258,7 +267,10 @@ describe('lease.requeue', () => {
 
 describe('what eviction is after', () => {
   it('is told in units of saturation, with what it has coming', async () => {
-    const { flow } = makeFlow({ eviction: { maxPerDecision: 1 }, saturationDetector: (pool) => pool.inFlightRequests / 2 });
+    const { flow } = makeFlow({
+      eviction: { maxPerDecision: 1 },
+      saturationDetector: (pool) => pool.inFlightRequests / 2,
+    });
     const leases = [1, 2].map(() => leaseOf(flow.tryEnqueue(request, key('batch', -1))));
     expect(flow.stats().reclaim).toEqual({ target: 0, pending: 0 });
     const urgent = flow.enqueue(request, key('urgent', 1));

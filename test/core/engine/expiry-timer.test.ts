@@ -145,7 +145,12 @@ describe('the timer', () => {
     leave(item);
     readings.hasNotes = true;
     expiry.disarm();
-    expect([clock.pendingTimers, expiry.isUsed, expiry.mayBeDue(1e12), readings.hasNotes]).toEqual([0, false, false, false]);
+    expect([clock.pendingTimers, expiry.isUsed, expiry.mayBeDue(1e12), readings.hasNotes]).toEqual([
+      0,
+      false,
+      false,
+      false,
+    ]);
     wait(300);
     expect(expiry.isTimerLate).toBe(true);
   });

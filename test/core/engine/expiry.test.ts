@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, EndpointPool, type FlowRequest, type Outcome, type OutcomeType } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  type FlowRequest,
+  type Outcome,
+  type OutcomeType,
+} from '../../../src/index.js';
 import type { ManualClock } from '../../../src/testing/index.js';
 import { Random } from '../../property/random.js';
 import { BlockedClock, CountingClock, EarlyClock, TurnClock } from '../../support/clocks.js';
@@ -193,7 +199,11 @@ describe('a pool without endpoints', () => {
   }
 
   it('evicts with a cause of its own, after a TTL of its own', async () => {
-    const { flow, clock } = makeFlow({ pool: new EndpointPool(), defaultRequestTtl: '60s', noEndpointRequestTtl: '5s' });
+    const { flow, clock } = makeFlow({
+      pool: new EndpointPool(),
+      defaultRequestTtl: '60s',
+      noEndpointRequestTtl: '5s',
+    });
     const waiting = [flow.enqueue(request, key('a')), flow.enqueue({ ...request, ttlMs: 10 }, key('b'))];
     clock.advance(4999);
     expect(flow.stats().waiting).toBe(2);
@@ -217,7 +227,12 @@ describe('a pool without endpoints', () => {
 
   it('gives everything that waits a fresh budget when its first endpoint comes', async () => {
     const pool = new EndpointPool();
-    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(1, true), defaultRequestTtl: 1000, noEndpointRequestTtl: 5000 });
+    const { flow, clock } = makeFlow({
+      pool,
+      saturationDetector: dial(1, true),
+      defaultRequestTtl: 1000,
+      noEndpointRequestTtl: 5000,
+    });
     const regimes = record(flow, 'regime');
     const waiting = flow.enqueue(request, key());
     clock.advance(4000);
@@ -231,7 +246,12 @@ describe('a pool without endpoints', () => {
 
   it('gives everything that waits a fresh budget when its last endpoint goes', async () => {
     const pool = serving(new EndpointPool());
-    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(1, true), defaultRequestTtl: 1000, noEndpointRequestTtl: 5000 });
+    const { flow, clock } = makeFlow({
+      pool,
+      saturationDetector: dial(1, true),
+      defaultRequestTtl: 1000,
+      noEndpointRequestTtl: 5000,
+    });
     const waiting = flow.enqueue(request, key());
     clock.advance(900);
     pool.add('other');
@@ -259,7 +279,12 @@ describe('a pool without endpoints', () => {
 
   it('keeps requests of different TTLs apart through its changes', () => {
     const pool = new EndpointPool();
-    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(1, true), defaultRequestTtl: '60s', noEndpointRequestTtl: '30s' });
+    const { flow, clock } = makeFlow({
+      pool,
+      saturationDetector: dial(1, true),
+      defaultRequestTtl: '60s',
+      noEndpointRequestTtl: '30s',
+    });
     const log = evictions(flow, clock);
     const ttls = [60_000, 2000, 60_000, 5000, 2000, 60_000];
     for (const [byteSize, ttlMs] of ttls.entries()) void flow.enqueue({ byteSize, ttlMs }, key());

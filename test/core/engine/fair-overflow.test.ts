@@ -158,7 +158,10 @@ describe("overflow: 'fair'", () => {
   });
 
   it('makes room within the limits of a band as well', async () => {
-    const { flow, ask } = fullQueue({ limits: { maxRequests: 100 }, bands: [{ priority: 0, limits: { maxRequests: 3 } }] });
+    const { flow, ask } = fullQueue({
+      limits: { maxRequests: 100 },
+      bands: [{ priority: 0, limits: { maxRequests: 3 } }],
+    });
     const hog = [ask('hog'), ask('hog'), ask('hog')];
     void ask('low', -5);
     void ask('polite');
@@ -238,7 +241,11 @@ describe("overflow: 'fair'", () => {
   });
 
   it('counts flows that are dispatched, cancelled and expired', async () => {
-    const { flow, clock } = makeFlow({ overflow: 'fair', limits: { maxRequests: 6 }, defaultBand: { fairness: globalStrict() } });
+    const { flow, clock } = makeFlow({
+      overflow: 'fair',
+      limits: { maxRequests: 6 },
+      defaultBand: { fairness: globalStrict() },
+    });
     const running = runNow(flow);
     const abort = new AbortController();
     const first = flow.enqueue({ byteSize: 1 }, key('a'));
@@ -290,7 +297,8 @@ describe('a request that could go at once needs no place in the queue', () => {
       limits: { maxRequests: 2 },
       usageLimitPolicy: {
         type: 'two-steps',
-        computeLimits: (_, priorities, ceilings) => void ceilings.splice(0, ceilings.length, ...priorities.map((p) => (p > 0 ? 1 : 0.5))),
+        computeLimits: (_, priorities, ceilings) =>
+          void ceilings.splice(0, ceilings.length, ...priorities.map((p) => (p > 0 ? 1 : 0.5))),
       },
     });
     for (let i = 0; i < 2; i++) void flow.enqueue({ byteSize: 1 }, key('batch', 0));

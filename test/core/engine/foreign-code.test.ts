@@ -40,16 +40,23 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
     ].map((method) => [
       `fairness ${method}`,
       (act: Act) =>
-        fair({ createSelector: (band: never) => Object.assign(Object.create(roundRobin().createSelector(band)), { [method]: act }) }),
+        fair({
+          createSelector: (band: never) =>
+            Object.assign(Object.create(roundRobin().createSelector(band)), { [method]: act }),
+        }),
     ]),
   ),
   'ordering compare': (act) => ({ bands: [{ priority: 0, ordering: { type: 'x', compare: act as never } }] }),
   'ordering isInfeasible': (act) => ({ bands: [{ priority: 0, ordering: { ...edf(), isInfeasible: act as never } }] }),
   'ordering firstToken': (act) => ({ bands: [{ priority: 0, ordering: { ...edf(), firstToken: act as never } }] }),
   'ordering score': (act) => ({ bands: [{ priority: 0, ordering: scored({ score: act as never }) }] }),
-  'ordering dispatched': (act) => ({ bands: [{ priority: 0, ordering: scored({ score: () => 1, dispatched: act as never }) }] }),
+  'ordering dispatched': (act) => ({
+    bands: [{ priority: 0, ordering: scored({ score: () => 1, dispatched: act as never }) }],
+  }),
   'detector saturation': (act) => ({ saturationDetector: { type: 'x', saturation: act as never } }),
-  'detector as a function': (act) => ({ saturationDetector: ({ endpoints }) => (endpoints.length === 0 ? 1 : (act() as number)) }),
+  'detector as a function': (act) => ({
+    saturationDetector: ({ endpoints }) => (endpoints.length === 0 ? 1 : (act() as number)),
+  }),
   'detector filter': (act) => detector({ filter: act }),
   'detector isBlindTo': (act) => detector({ isBlindTo: act }),
   'detector seatsOf': (act) => detector({ seatsOf: act }),
@@ -65,7 +72,9 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   'detector waitOf': (act) => detector({ withRoomFor: () => [], waitOf: act }),
   'detector quotas': (act) => detector({ quotas: act }),
   'detector sessions': (act) => detector({ sessions: act }),
-  "a band's detector": (act) => ({ bands: [{ priority: 0, saturationDetector: { type: 'x', saturation: act as never } }] }),
+  "a band's detector": (act) => ({
+    bands: [{ priority: 0, saturationDetector: { type: 'x', saturation: act as never } }],
+  }),
   'usage limit computeLimits': (act) => ({
     usageLimitPolicy: {
       type: 'x',
@@ -87,16 +96,27 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   'band order answers': (act) => ({ bandOrder: { type: 'x', rank: act as never } }),
   'band order recordDispatch': (act) => ({ bandOrder: { ...weightedBands(), recordDispatch: act as never } }),
   'picker pick': (act) => ({ endpointPicker: { type: 'x', pick: act as never } }),
-  'filter classOf': (act) => ({ endpointFilters: [{ type: 'x', classOf: act as never, keep: (endpoints) => endpoints }] }),
-  'filter keep': (act) => ({ endpointFilters: [{ type: 'x', classOf: () => 'm', keep: act as never }], headroom: 'preferred' }),
+  'filter classOf': (act) => ({
+    endpointFilters: [{ type: 'x', classOf: act as never, keep: (endpoints) => endpoints }],
+  }),
+  'filter keep': (act) => ({
+    endpointFilters: [{ type: 'x', classOf: () => 'm', keep: act as never }],
+    headroom: 'preferred',
+  }),
   'filter keep, flows held back': (act) => ({
     endpointFilters: [{ type: 'x', classOf: () => 'm', keep: act as never }],
     holBlocking: 'flow',
   }),
   'admission admit': (act) => ({ admission: { type: 'x', admit: act as never } }),
-  'admission refusal': (act) => ({ admission: { type: 'x', admit: () => ({ reason: 'no', retryAfterMs: act() as never }) } }),
-  'admission refusal of another policy': (act) => ({ admission: { type: 'x', admit: () => ({ reason: 'no', policy: act() as never }) } }),
-  'admission refusal of a cause': (act) => ({ admission: { type: 'x', admit: () => ({ reason: 'no', cause: act() as never }) } }),
+  'admission refusal': (act) => ({
+    admission: { type: 'x', admit: () => ({ reason: 'no', retryAfterMs: act() as never }) },
+  }),
+  'admission refusal of another policy': (act) => ({
+    admission: { type: 'x', admit: () => ({ reason: 'no', policy: act() as never }) },
+  }),
+  'admission refusal of a cause': (act) => ({
+    admission: { type: 'x', admit: () => ({ reason: 'no', cause: act() as never }) },
+  }),
   'admission released': (act) => ({ admission: { type: 'x', admit: () => 'admit', released: act as never } }),
   onDispatch: (act) => ({ onDispatch: act as never }),
   flows: (act) => ({ flows: act as never, bands: [{ priority: 0, maxInFlightPerFlow: 1 }] }),
@@ -106,7 +126,9 @@ const hooks: Readonly<Record<string, (act: Act) => Partial<FlowControllerOptions
   }),
 };
 
-function scored(scores: Pick<NonNullable<OrderingPolicy['scores']>, 'score'> & { dispatched?: () => void }): OrderingPolicy {
+function scored(
+  scores: Pick<NonNullable<OrderingPolicy['scores']>, 'score'> & { dispatched?: () => void },
+): OrderingPolicy {
   return { type: 'x', compare: () => 0, arrivalOrder: true, scores: { lookahead: 4, overtakings: 2, ...scores } };
 }
 
@@ -115,7 +137,9 @@ function fair(policy: object): Partial<FlowControllerOptions> {
 }
 
 function detector(methods: object): Partial<FlowControllerOptions> {
-  return { saturationDetector: Object.defineProperties(concurrencyDetector({ maxConcurrency: 1 }), descriptors(methods)) };
+  return {
+    saturationDetector: Object.defineProperties(concurrencyDetector({ maxConcurrency: 1 }), descriptors(methods)),
+  };
 }
 
 function descriptors(methods: object): PropertyDescriptorMap {
@@ -156,8 +180,16 @@ describe('foreign code that answers anything, or throws, breaks no caller', () =
 
   it.each(['addEventListener', 'removeEventListener'])('%s of a signal', async (method) => {
     await survives(async (act) => {
-      const signal = (): object => ({ aborted: false, addEventListener: () => {}, removeEventListener: () => {}, [method]: act });
-      await live({}, { request: () => ({ signal: signal() }), allows: /its signal is not the one that is listened to/ });
+      const signal = (): object => ({
+        aborted: false,
+        addEventListener: () => {},
+        removeEventListener: () => {},
+        [method]: act,
+      });
+      await live(
+        {},
+        { request: () => ({ signal: signal() }), allows: /its signal is not the one that is listened to/ },
+      );
     });
   });
 
@@ -168,7 +200,9 @@ describe('foreign code that answers anything, or throws, breaks no caller', () =
         if (++reads > 2) throw new Error('aborted');
         return false;
       };
-      return Object.defineProperty({ addEventListener: () => {}, removeEventListener: () => {} }, 'aborted', { get: aborted });
+      return Object.defineProperty({ addEventListener: () => {}, removeEventListener: () => {} }, 'aborted', {
+        get: aborted,
+      });
     };
     await live({}, { request: () => ({ signal: signal() }) });
   });
@@ -207,7 +241,9 @@ describe('foreign code that calls the controller back breaks no caller', () => {
 
 describe('a request whose properties change at every reading', () => {
   const changing = (name: string, ...answers: unknown[]): FlowRequest =>
-    Object.defineProperty({ byteSize: 10 }, name, { get: () => (answers.length > 1 ? answers.shift() : answers[0]) }) as FlowRequest;
+    Object.defineProperty({ byteSize: 10 }, name, {
+      get: () => (answers.length > 1 ? answers.shift() : answers[0]),
+    }) as FlowRequest;
 
   it('is booked with the bytes that were checked', async () => {
     const { flow } = makeFlow({ limits: { maxBytes: 25 } });
@@ -223,7 +259,9 @@ describe('a request whose properties change at every reading', () => {
   it('is rejected, in a plugin as well, when a reading throws or cannot be right', async () => {
     const { flow } = makeFlow();
     const wrong = (): FlowRequest => changing('tokens', Number.NaN);
-    await expect(flow.enqueue(wrong(), key())).rejects.toThrow('enqueue: request.tokens: expected an integer from 0 up; got NaN (number)');
+    await expect(flow.enqueue(wrong(), key())).rejects.toThrow(
+      'enqueue: request.tokens: expected an integer from 0 up; got NaN (number)',
+    );
     expect(() => flow.tryEnqueue(wrong(), key())).toThrow(FlowConfigError);
     const inside: Promise<unknown>[] = [];
     const thrown: unknown[] = [];
@@ -280,19 +318,26 @@ describe('wrong answers', () => {
 
   it('of subscribe: the gate is looked at again by a timer, as if it announced nothing', async () => {
     let saturation = 1;
-    const { flow, clock } = makeFlow({ saturationDetector: { type: 'x', saturation: () => saturation, subscribe: () => null as never } });
+    const { flow, clock } = makeFlow({
+      saturationDetector: { type: 'x', saturation: () => saturation, subscribe: () => null as never },
+    });
     const waiting = flow.enqueue(request, key());
     saturation = 0;
     clock.advance(10);
     expect((await waiting).type).toBe('Dispatched');
   });
 
-  it.each([Number.NaN, -1, '5', null, {}])('of an admission policy: a refusal with a retryAfterMs of %j is none', async (retryAfterMs) => {
-    const { flow } = makeFlow({ admission: { type: 'x', admit: () => ({ reason: 'no', retryAfterMs: retryAfterMs as never }) } });
-    const errors = record(flow, 'pluginError');
-    expect((await flow.enqueue(request, key())).type).toBe('Dispatched');
-    expect(errors).toMatchObject([
-      { kind: 'admission', type: 'x', error: { message: expect.stringContaining('a retryAfterMs from 0 up') } },
-    ]);
-  });
+  it.each([Number.NaN, -1, '5', null, {}])(
+    'of an admission policy: a refusal with a retryAfterMs of %j is none',
+    async (retryAfterMs) => {
+      const { flow } = makeFlow({
+        admission: { type: 'x', admit: () => ({ reason: 'no', retryAfterMs: retryAfterMs as never }) },
+      });
+      const errors = record(flow, 'pluginError');
+      expect((await flow.enqueue(request, key())).type).toBe('Dispatched');
+      expect(errors).toMatchObject([
+        { kind: 'admission', type: 'x', error: { message: expect.stringContaining('a retryAfterMs from 0 up') } },
+      ]);
+    },
+  );
 });

@@ -13,7 +13,10 @@ import {
 import { selectorMethods } from '../../../src/tiers/2-fairness/fairness-policy.js';
 import { live } from '../../support/life.js';
 
-/** Every member that the controller reads, of the policies that a host may replace: `read` is called at each reading, with what is there. */
+/**
+ * Every member that the controller reads, of the policies that a host may replace: `read` is called at each reading,
+ * with what is there.
+ */
 type Read = (member: unknown) => unknown;
 
 function fair(policy: object): Partial<FlowControllerOptions> {
@@ -21,7 +24,9 @@ function fair(policy: object): Partial<FlowControllerOptions> {
 }
 
 function watched<T extends object>(plugin: T, name: string, read: Read): T {
-  return new Proxy(plugin, { get: (target, key) => (key === name ? read(Reflect.get(target, key)) : Reflect.get(target, key)) });
+  return new Proxy(plugin, {
+    get: (target, key) => (key === name ? read(Reflect.get(target, key)) : Reflect.get(target, key)),
+  });
 }
 
 const members: Readonly<Record<string, (read: Read) => Partial<FlowControllerOptions>>> = {
@@ -58,7 +63,9 @@ const members: Readonly<Record<string, (read: Read) => Partial<FlowControllerOpt
   ...Object.fromEntries(
     ['admit', 'released'].map((name) => [
       `${name} of an admission policy`,
-      (read: Read) => ({ admission: watched({ type: 'x', admit: () => 'admit', released: () => {} } as AdmissionPolicy, name, read) }),
+      (read: Read) => ({
+        admission: watched({ type: 'x', admit: () => 'admit', released: () => {} } as AdmissionPolicy, name, read),
+      }),
     ]),
   ),
 };

@@ -42,7 +42,13 @@ function twoModels(options: Partial<FlowControllerOptions> = {}) {
     ...options,
   });
   const order: string[] = [];
-  const send = (name: string, model: string | undefined, fairnessId = 'x', priority = 0, more: Partial<FlowRequest> = {}) => {
+  const send = (
+    name: string,
+    model: string | undefined,
+    fairnessId = 'x',
+    priority = 0,
+    more: Partial<FlowRequest> = {},
+  ) => {
     const request: ModelRequest = { byteSize: 1, ...(model === undefined ? {} : { model }), ...more };
     const promise = made.flow.enqueue(request, key(fairnessId, priority));
     void promise.then((outcome) => order.push(outcome.type === 'Dispatched' ? name : `${name}:${outcome.type}`));
@@ -96,7 +102,8 @@ describe('a request that may go only to some endpoints', () => {
     const gate = dial(1, true);
     const { send, pool, order } = twoModels({
       saturationDetector: Object.assign(gate, {
-        filter: (endpoints: readonly EndpointView[]) => endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
+        filter: (endpoints: readonly EndpointView[]) =>
+          endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
       }),
       headroom: 'required',
     });
@@ -126,7 +133,10 @@ describe('a request that may go only to some endpoints', () => {
 });
 
 describe('behind a request that has nowhere to go', () => {
-  /** `a` is taken; then one request of model a waits, and one of model b of another flow, of the same flow, and of a lower band. */
+  /**
+   * `a` is taken; then one request of model a waits, and one of model b of another flow, of the same flow, and of a
+   * lower band.
+   */
   async function lineUp(options: Partial<FlowControllerOptions>) {
     const scene = twoModels(options);
     const holder = leaseOf(await scene.send('holder', 'a', 'h'));
@@ -174,22 +184,27 @@ describe('behind a request that has nowhere to go', () => {
   it('flows of one class take turns, the longest held first', async () => {
     const { send, order } = twoModels({ ...perFlow, holBlocking: 'flow' });
     const holder = leaseOf(await send('holder', 'a', 'h'));
-    for (const name of ['x1', 'x2', 'x3', 'y1', 'z1']) void send(name, 'a', name[0]).then((outcome) => leaseOf(outcome).release());
+    for (const name of ['x1', 'x2', 'x3', 'y1', 'z1'])
+      void send(name, 'a', name[0]).then((outcome) => leaseOf(outcome).release());
     await turns();
     holder.release();
     await turns(20);
     expect(order).toEqual(['holder', 'x1', 'y1', 'z1', 'x2', 'x3']);
   });
 
-  it.each(['flow', 'none'] as const)("requests of one class keep the one shared order with holBlocking '%s'", async (holBlocking) => {
-    const { send, order } = twoModels({ holBlocking });
-    const holder = leaseOf(await send('holder', 'a', 'h'));
-    for (const name of ['x1', 'y2', 'y3', 'x4', 'z5']) void send(name, 'a', name[0]).then((outcome) => leaseOf(outcome).release());
-    await turns();
-    holder.release();
-    await turns(20);
-    expect(order).toEqual(['holder', 'x1', 'y2', 'y3', 'x4', 'z5']);
-  });
+  it.each(['flow', 'none'] as const)(
+    "requests of one class keep the one shared order with holBlocking '%s'",
+    async (holBlocking) => {
+      const { send, order } = twoModels({ holBlocking });
+      const holder = leaseOf(await send('holder', 'a', 'h'));
+      for (const name of ['x1', 'y2', 'y3', 'x4', 'z5'])
+        void send(name, 'a', name[0]).then((outcome) => leaseOf(outcome).release());
+      await turns();
+      holder.release();
+      await turns(20);
+      expect(order).toEqual(['holder', 'x1', 'y2', 'y3', 'x4', 'z5']);
+    },
+  );
 
   it('a held request that becomes the most urgent is not kept behind one that was let out to try', async () => {
     const gate = dial(0, true);
@@ -197,7 +212,8 @@ describe('behind a request that has nowhere to go', () => {
       bands: [{ priority: 0, ordering: edf(), fairness: globalStrict() }],
       holBlocking: 'flow',
       saturationDetector: Object.assign(gate, {
-        filter: (endpoints: readonly EndpointView[]) => endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
+        filter: (endpoints: readonly EndpointView[]) =>
+          endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
       }),
     });
     const holder = leaseOf(await send('holder', 'a', 'h'));
@@ -255,7 +271,8 @@ describe('behind a request that has nowhere to go', () => {
     const { send, order } = twoModels({
       bandOrder: 'fifo',
       saturationDetector: Object.assign(gate, {
-        filter: (endpoints: readonly EndpointView[]) => endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
+        filter: (endpoints: readonly EndpointView[]) =>
+          endpoints.filter(({ inFlightRequests }) => inFlightRequests === 0),
       }),
     });
     await send('holder', 'a', 'h');
@@ -336,7 +353,10 @@ describe('behind a request that has nowhere to go', () => {
   });
 
   it('a flow whose order puts another request first is looked at again', async () => {
-    const { send, order } = twoModels({ bands: [{ priority: 0, fairness: roundRobin(), ordering: edf() }], holBlocking: 'flow' });
+    const { send, order } = twoModels({
+      bands: [{ priority: 0, fairness: roundRobin(), ordering: edf() }],
+      holBlocking: 'flow',
+    });
     await send('holder', 'a', 'h');
     void send('blocked', 'a', 'x', 0, { ttlMs: 50_000 });
     void send('urgent', 'b', 'x', 0, { ttlMs: 1000 });
@@ -345,7 +365,10 @@ describe('behind a request that has nowhere to go', () => {
   });
 
   it("a newcomer that takes its place at the head of the band goes at once, with holBlocking 'band'", async () => {
-    const { send, order } = twoModels({ bands: [{ priority: 0, fairness: globalStrict(), ordering: edf() }], holBlocking: 'band' });
+    const { send, order } = twoModels({
+      bands: [{ priority: 0, fairness: globalStrict(), ordering: edf() }],
+      holBlocking: 'band',
+    });
     await send('holder', 'a', 'h');
     void send('blocked', 'a', 'x', 0, { ttlMs: 50_000 });
     void send('urgent', 'b', 'y', 0, { ttlMs: 1000 });
@@ -429,7 +452,9 @@ describe('behind a request that has nowhere to go', () => {
           const { waiting, dispatched, rejected, evicted } = flow.stats();
           expect(dispatched + rejected + evicted + waiting).toBe(sent);
           const { bands } = flow.snapshot();
-          expect(bands.reduce((sum, band) => sum + band.activeFlows.reduce((all, { waiting: own }) => all + own, 0), 0)).toBe(waiting);
+          expect(
+            bands.reduce((sum, band) => sum + band.activeFlows.reduce((all, { waiting: own }) => all + own, 0), 0),
+          ).toBe(waiting);
           if (mode === 'none' && waiting > 0) {
             // A request without a model takes any free seat: whoever waits for one must not find one.
             const free = pool.endpoints.filter(

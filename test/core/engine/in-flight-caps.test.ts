@@ -70,7 +70,11 @@ describe('a flow at its cap', () => {
   });
 
   it('waits in the bands of both templates as well', () => {
-    const { flow } = makeFlow({ ...roomy, defaultBand: { maxInFlightPerFlow: 1 }, defaultNegativeBand: { maxInFlightPerFlow: 1 } });
+    const { flow } = makeFlow({
+      ...roomy,
+      defaultBand: { maxInFlightPerFlow: 1 },
+      defaultNegativeBand: { maxInFlightPerFlow: 1 },
+    });
     for (const priority of [0, 0, -1, -1]) void ask(flow, key('a', priority));
     expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 2 });
     sound(flow);
@@ -104,7 +108,8 @@ describe('a flow at its cap', () => {
   it('counts tokens, and lets a request larger than its cap run alone', () => {
     const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: { tokens: '1k' } }] });
     const leases = keepLeases(flow);
-    const inFlight = (): number[] => [...(leases.get('a') ?? [])].filter(({ isReleased }) => !isReleased).map(({ tokens }) => tokens);
+    const inFlight = (): number[] =>
+      [...(leases.get('a') ?? [])].filter(({ isReleased }) => !isReleased).map(({ tokens }) => tokens);
     for (const tokens of [600, 400, 5000, 1]) void ask(flow, key('a'), tokens);
     expect(inFlight()).toEqual([600, 400]);
     leases.get('a')?.[0]?.release();
@@ -118,7 +123,10 @@ describe('a flow at its cap', () => {
   });
 
   it('gives back the tokens of what ends while more of it runs', () => {
-    const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: { requests: 10, tokens: 100 } }] });
+    const { flow } = makeFlow({
+      ...roomy,
+      bands: [{ priority: 0, maxInFlightPerFlow: { requests: 10, tokens: 100 } }],
+    });
     const leases = keepLeases(flow);
     for (const tokens of [60, 30, 50]) void ask(flow, key('a'), tokens);
     expect(flow.stats()).toMatchObject({ inFlight: 2, waiting: 1 });
@@ -186,12 +194,19 @@ describe('a flow at its cap', () => {
     const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: 8 }] });
     for (let i = 0; i < 8; i++) leaseOf(flow.tryEnqueue(request, key('a')));
     void ask(flow, key('a'));
-    expect(flow.explain(8)).toMatchObject({ decidedBy: 'cap', text: expect.stringContaining('waits for its own cap (8 of 8 running)') });
+    expect(flow.explain(8)).toMatchObject({
+      decidedBy: 'cap',
+      text: expect.stringContaining('waits for its own cap (8 of 8 running)'),
+    });
     const [band] = flow.snapshot().bands;
     const cap = { maxRequests: 8, maxTokens: Infinity, requests: 8, tokens: 0 };
     expect(band?.activeFlows).toMatchObject([{ fairnessId: 'a', isAtCap: true, cap }]);
     const overview = flow.overview();
-    expect(overview.bands[0]).toMatchObject({ atCap: 1, held: 0, flows: [{ fairnessId: 'a', isAtCap: true, isHeld: false }] });
+    expect(overview.bands[0]).toMatchObject({
+      atCap: 1,
+      held: 0,
+      flows: [{ fairnessId: 'a', isAtCap: true, isHeld: false }],
+    });
     expect(overview.standings).toMatchObject([{ fairnessId: 'a', isAtCap: true }]);
     expect(flow.figures().bands[0]).toMatchObject({ waitingAtCap: 1 });
     expect([...(flow.figures().bands[0]?.waitingIds() ?? [])]).toEqual(['a']);
@@ -213,7 +228,11 @@ describe('caps under `flows`', () => {
   });
 
   it('replace the cap of the band, and leave the others under it', () => {
-    const { flow } = makeFlow({ ...roomy, bands: [{ priority: 0, maxInFlightPerFlow: 1 }], flows: { big: { maxInFlight: 3 } } });
+    const { flow } = makeFlow({
+      ...roomy,
+      bands: [{ priority: 0, maxInFlightPerFlow: 1 }],
+      flows: { big: { maxInFlight: 3 } },
+    });
     const order = dispatchOrder(flow);
     for (const who of ['big', 'big', 'big', 'big', 'small', 'small']) void ask(flow, key(who));
     expect(order).toEqual(['big', 'big', 'big', 'small']);
@@ -367,7 +386,11 @@ describe('`flows` as a function', () => {
 
 describe('what fairness IDs share when the table of flows is full', () => {
   it('keeps the cap of each', () => {
-    const { flow } = makeFlow({ ...roomy, maxFlows: 1, flows: Object.fromEntries([...'abcd'].map((id) => [id, { maxInFlight: 1 }])) });
+    const { flow } = makeFlow({
+      ...roomy,
+      maxFlows: 1,
+      flows: Object.fromEntries([...'abcd'].map((id) => [id, { maxInFlight: 1 }])),
+    });
     const running = new Map<string, number>();
     flow.on('dispatched', ({ item }) => running.set(item.fairnessId, (running.get(item.fairnessId) ?? 0) + 1));
     for (const who of ['a', 'a', 'b', 'b', 'c', 'c', 'd', 'd']) void ask(flow, key(who));
@@ -396,7 +419,8 @@ describe.each([
     });
     for (let i = 0; i < 60; i++) for (const who of ['a', 'b', 'c']) void ask(flow, key(who));
     const kept = leases.find(({ fairnessId }) => fairnessId === 'a');
-    for (let i = 0; i < 40; i++) leases.find(({ isReleased, fairnessId }) => !isReleased && fairnessId !== 'a')?.release();
+    for (let i = 0; i < 40; i++)
+      leases.find(({ isReleased, fairnessId }) => !isReleased && fairnessId !== 'a')?.release();
     expect(order.filter((who) => who === 'a')).toHaveLength(1);
     sound(flow);
     flow.reconfigure({ flows: undefined });

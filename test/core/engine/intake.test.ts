@@ -61,7 +61,11 @@ describe('an admission policy that refuses', () => {
     [undefined, 'refused'],
   ] as const)('for the cause %s gives the drop the reason %s', async (cause, reason) => {
     const { flow } = makeFlow({ admission: { type: 'no', admit: () => ({ reason: 'no', cause }) } });
-    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedCapacity', reason, detail: 'no' });
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({
+      type: 'RejectedCapacity',
+      reason,
+      detail: 'no',
+    });
   });
 });
 
@@ -70,12 +74,18 @@ describe("mode 'admission' without an endpoint to be had", () => {
     const pool = new EndpointPool();
     pool.add('a', { state: 'ill' });
     const { flow } = makeFlow({ mode: 'admission', pool });
-    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedNoEndpoints', reason: 'no-endpoints' });
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({
+      type: 'RejectedNoEndpoints',
+      reason: 'no-endpoints',
+    });
   });
 
   it('is an overload where a server has no room for the request', async () => {
     const { flow } = openGateFullServer({ mode: 'admission' });
-    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedCapacity', reason: 'overloaded' });
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({
+      type: 'RejectedCapacity',
+      reason: 'overloaded',
+    });
   });
 });
 
@@ -118,7 +128,9 @@ describe('a call that cannot be right', () => {
   it.each(wrong)('%s is refused from inside an operation as well', async (_, given) => {
     const { flow } = makeFlow();
     const answers: Promise<unknown>[] = [];
-    flow.on('dispatched', () => answers.push(flow.enqueue(given as typeof request, key()).catch(({ name }: Error) => name)));
+    flow.on('dispatched', () =>
+      answers.push(flow.enqueue(given as typeof request, key()).catch(({ name }: Error) => name)),
+    );
     runNow(flow);
     expect(await Promise.all(answers)).toEqual(['FlowConfigError']);
     expect(flow.stats().enqueued).toBe(1);
@@ -231,7 +243,10 @@ describe('a newcomer behind others', () => {
   });
 
   it('of a flow that came to its cap a moment ago waits with the others of its flow', async () => {
-    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 2 }), flows: { a: { maxInFlight: 1 } } });
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 2 }),
+      flows: { a: { maxInFlight: 1 } },
+    });
     const others = [runNow(flow, { fairnessId: 'x' }), runNow(flow, { fairnessId: 'y' })];
     const waiting = [1, 2].map(() => flow.enqueue(request, key('a')));
     others[0]?.release();
@@ -289,7 +304,13 @@ describe('a request that is judged by itself', () => {
   it('is dropped at once where its time is up before', async () => {
     const { flow } = fullUntil1000(999);
     const drop = dropOf(await flow.enqueue(request, key()));
-    expect(drop).toMatchObject({ type: 'RejectedCapacity', reason: 'over-quota', detail: 'room', retryAfterMs: 1000, queuedMs: 0 });
+    expect(drop).toMatchObject({
+      type: 'RejectedCapacity',
+      reason: 'over-quota',
+      detail: 'room',
+      retryAfterMs: 1000,
+      queuedMs: 0,
+    });
   });
 
   it('waits where nobody knows for how long', () => {

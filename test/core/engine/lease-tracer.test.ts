@@ -4,7 +4,13 @@ import { LeaseTracer } from '../../../src/core/engine/lease-tracer.js';
 import { QueueItem } from '../../../src/core/engine/queue-item.js';
 import type { SeatLease } from '../../../src/core/engine/seats.js';
 import { EventHub } from '../../../src/core/event-hub.js';
-import { FlowConfigError, type FlowController, type FlowEvents, type FlowRequest, type Lease } from '../../../src/index.js';
+import {
+  FlowConfigError,
+  type FlowController,
+  type FlowEvents,
+  type FlowRequest,
+  type Lease,
+} from '../../../src/index.js';
 import { dial, key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 
 function itemAt(enqueuedAtMs: number): QueueItem {

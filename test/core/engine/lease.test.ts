@@ -36,7 +36,13 @@ describe('a lease', () => {
     const { flow, clock } = makeFlow({ pool: servers('e1') });
     clock.advance(500);
     const lease = leaseOf(await flow.enqueue({ ...request, tokens: 70 }, key('tenant', 3)));
-    expect(lease).toMatchObject({ fairnessId: 'tenant', priority: 3, dispatchedAtMs: 500, tokens: 70, isReleased: false });
+    expect(lease).toMatchObject({
+      fairnessId: 'tenant',
+      priority: 3,
+      dispatchedAtMs: 500,
+      tokens: 70,
+      isReleased: false,
+    });
     expect(lease.endpoint?.id).toBe('e1');
     expect(lease.usage).toEqual({ promptTokens: 0, completionTokens: 0 });
   });
@@ -99,7 +105,9 @@ describe('a lease', () => {
   });
 
   it('books its tokens as long as it is held', () => {
-    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 100 }) });
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 100 }),
+    });
     const first = leaseOf(flow.tryEnqueue({ ...request, tokens: 60 }, key()));
     leaseOf(flow.tryEnqueue({ ...request, tokens: 60 }, key()));
     expect(flow.stats()).toMatchObject({ inFlight: 2, inFlightTokens: 120 });
@@ -142,7 +150,9 @@ describe('report', () => {
     lease.report({ cachedPromptTokens: 64 });
     lease.report({ completionTokens: 5 });
     expect(lease.usage).toStrictEqual({ promptTokens: 100, completionTokens: 5, cachedPromptTokens: 64 });
-    expect(() => lease.report({ cachedPromptTokens: -1 })).toThrow('lease.report: cachedPromptTokens: expected a number from 0 up; got -1');
+    expect(() => lease.report({ cachedPromptTokens: -1 })).toThrow(
+      'lease.report: cachedPromptTokens: expected a number from 0 up; got -1',
+    );
   });
 
   it('tells the fairness policy what came since the last one, and all of it', () => {
@@ -186,7 +196,11 @@ describe('report', () => {
 describe('the first token of a request', () => {
   async function heardAfter(act: (lease: Lease, clock: ManualClock) => void): Promise<number[]> {
     const heard: number[] = [];
-    const ordering = { type: 'hears', compare: () => 0, firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs) };
+    const ordering = {
+      type: 'hears',
+      compare: () => 0,
+      firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs),
+    };
     const { flow, clock } = makeFlow({ bands: [{ priority: 0, ordering }] });
     clock.advance(100);
     const lease = runNow(flow);
@@ -222,7 +236,11 @@ describe('the first token of a request', () => {
 
   it('has not come of a request that was put back', async () => {
     const heard: number[] = [];
-    const ordering = { type: 'hears', compare: () => 0, firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs) };
+    const ordering = {
+      type: 'hears',
+      compare: () => 0,
+      firstToken: (_: unknown, afterMs: number) => void heard.push(afterMs),
+    };
     const { flow } = makeFlow({ eviction: {}, bands: [{ priority: -1, ordering }] });
     const lease = runNow(flow, { priority: -1 });
     void flow.enqueue(request, key('premium', 1));

@@ -34,7 +34,11 @@ describe('close', () => {
   it('evicts what waits, and then resolves', async () => {
     const { flow } = makeFlow();
     runNow(flow);
-    const waiting = [flow.enqueue(request, key('a', 5)), flow.enqueue(request, key('b')), flow.enqueue(request, key('c', -5))];
+    const waiting = [
+      flow.enqueue(request, key('a', 5)),
+      flow.enqueue(request, key('b')),
+      flow.enqueue(request, key('c', -5)),
+    ];
     await flow.close();
     for (const outcome of await Promise.all(waiting))
       expect(dropOf(outcome)).toMatchObject({ type: 'EvictedOther', reason: 'shutting-down' });
@@ -70,7 +74,9 @@ describe('close', () => {
 
   it.each([[-1], [Number.NaN], ['50'], ['50ms'], [null]])('refuses drainMs %s', async (drainMs) => {
     const { flow } = makeFlow();
-    await expect(flow.close({ drainMs: drainMs as number })).rejects.toThrow(/close: drainMs: expected milliseconds from 0 up; got/);
+    await expect(flow.close({ drainMs: drainMs as number })).rejects.toThrow(
+      /close: drainMs: expected milliseconds from 0 up; got/,
+    );
     expect(flow.stats().state).toBe('open');
   });
 
@@ -104,7 +110,10 @@ describe('close with a time to drain', () => {
     const waiting = flow.enqueue(request, key());
     const closed = flow.close({ drainMs: 1000 });
     expect(flow.stats().state).toBe('draining');
-    expect(dropOf(flow.tryEnqueue(request, key('late', 100)))).toMatchObject({ type: 'RejectedOther', reason: 'shutting-down' });
+    expect(dropOf(flow.tryEnqueue(request, key('late', 100)))).toMatchObject({
+      type: 'RejectedOther',
+      reason: 'shutting-down',
+    });
     clock.advance(500);
     expect(await isSettled(closed)).toBe(false);
     held.release();
@@ -130,7 +139,10 @@ describe('close with a time to drain', () => {
     const { flow, clock } = makeFlow();
     const abort = new AbortController();
     runNow(flow);
-    const waiting = [flow.enqueue({ ...request, ttlMs: 100 }, key()), flow.enqueue({ ...request, signal: abort.signal }, key())];
+    const waiting = [
+      flow.enqueue({ ...request, ttlMs: 100 }, key()),
+      flow.enqueue({ ...request, signal: abort.signal }, key()),
+    ];
     const closed = flow.close({ drainMs: 1000 });
     clock.advance(100);
     abort.abort();

@@ -26,6 +26,8 @@ it('maxWaitMs must be a span', async () => {
   const { flow } = makeFlow();
   for (const maxWaitMs of [-1, Number.NaN, '5' as unknown as number]) {
     await expect(flow.enqueue({ ...request, maxWaitMs }, key())).rejects.toThrow(FlowConfigError);
-    await expect(flow.enqueue({ ...request, maxWaitMs }, key())).rejects.toThrow('request.maxWaitMs: expected milliseconds from 0 up');
+    await expect(flow.enqueue({ ...request, maxWaitMs }, key())).rejects.toThrow(
+      'request.maxWaitMs: expected milliseconds from 0 up',
+    );
   }
 });

@@ -85,7 +85,11 @@ it('a mark that runs out while nobody waits gives the capacity back', async () =
 });
 
 it('however often the servers come and go, nobody waits longer than both budgets together', async () => {
-  const { pool, flow, clock, send } = twoServers({ defaultRequestTtl: 100, noEndpointRequestTtl: 50, saturationDetector: () => 1 });
+  const { pool, flow, clock, send } = twoServers({
+    defaultRequestTtl: 100,
+    noEndpointRequestTtl: 50,
+    saturationDetector: () => 1,
+  });
   pool.remove('b');
   send(1);
   for (let i = 0; i < 20; i++) {
@@ -174,7 +178,9 @@ describe('weight is capacity', () => {
   });
 
   it('of busy servers', () => {
-    const { pool, flow } = twoServers({ saturationDetector: busyThresholdDetector({ activePrefillTokensThreshold: 10 }) });
+    const { pool, flow } = twoServers({
+      saturationDetector: busyThresholdDetector({ activePrefillTokensThreshold: 10 }),
+    });
     pool.update('b', { weight: 3 });
     pool.report('b', { ...idle, ranks: [{ activePrefillTokens: 11 }] });
     expect(flow.demand().saturation).toBe(0.75);

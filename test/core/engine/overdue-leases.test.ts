@@ -99,7 +99,10 @@ describe('maxLeaseMs', () => {
     const next = flow.enqueue(request, key('b'));
     clock.advance(1000);
     expect(lost.isReleased).toBe(true);
-    expect(lost.signal.reason).toMatchObject({ name: 'TimeoutError', message: 'The lease was held longer than it may be.' });
+    expect(lost.signal.reason).toMatchObject({
+      name: 'TimeoutError',
+      message: 'The lease was held longer than it may be.',
+    });
     expect(told).toMatchObject([{ heldMs: 1000, isTakenBack: true }]);
     expect(leaseOf(await next).fairnessId).toBe('b');
     lost.release();
@@ -114,7 +117,9 @@ describe('maxLeaseMs', () => {
     clock.advance(1000);
     const written = warn.mock.calls.map(([text]) => String(text));
     warn.mockRestore();
-    expect(written).toEqual([expect.stringContaining('a lease of priority 0 is held for 1000 ms, longer than maxLeaseMs')]);
+    expect(written).toEqual([
+      expect.stringContaining('a lease of priority 0 is held for 1000 ms, longer than maxLeaseMs'),
+    ]);
   });
 
   it('can be set, changed and taken away while leases are held', () => {

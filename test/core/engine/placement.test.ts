@@ -54,7 +54,12 @@ describe('an endpoint that is marked as overloaded', () => {
   it('comes back on time, whenever it was marked', async () => {
     const pool = new EndpointPool();
     pool.add('a');
-    const { flow, clock } = makeFlow({ pool, saturationDetector: dial(0, true), defaultRequestTtl: 0, noEndpointRequestTtl: 0 });
+    const { flow, clock } = makeFlow({
+      pool,
+      saturationDetector: dial(0, true),
+      defaultRequestTtl: 0,
+      noEndpointRequestTtl: 0,
+    });
     clock.advance(5000);
     pool.markOverloaded('a', 1000);
     const outcome = flow.enqueue(request, key());
@@ -100,7 +105,10 @@ describe('an endpoint that is marked as overloaded', () => {
     pool.add('a');
     const { flow } = makeFlow({ pool, mode: 'admission' });
     pool.markOverloaded('a', 1000);
-    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedCapacity', reason: 'overloaded' });
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({
+      type: 'RejectedCapacity',
+      reason: 'overloaded',
+    });
   });
 });
 
@@ -108,7 +116,11 @@ describe('why a request has nowhere to go', () => {
   /** Two servers that a request may go to, and one that it may not. */
   function waitingFor(change: (pool: EndpointPool) => unknown) {
     const pool = pair();
-    const onlyA: EndpointFilter = { type: 'only-a', classOf: () => '', keep: (all) => all.filter(({ id }) => id !== 'b') };
+    const onlyA: EndpointFilter = {
+      type: 'only-a',
+      classOf: () => '',
+      keep: (all) => all.filter(({ id }) => id !== 'b'),
+    };
     pool.add('c');
     const detector: SaturationDetector = { type: 'roomless', saturation: () => 0, filter: () => [] };
     const { flow } = makeFlow({ pool, endpointFilters: [onlyA], saturationDetector: detector, headroom: 'required' });
@@ -120,8 +132,16 @@ describe('why a request has nowhere to go', () => {
 
   it.each([
     ['are full', () => {}, 'full'],
-    ['are ill', (pool: EndpointPool) => [pool.update('a', { state: 'ill' }), pool.update('c', { state: 'ill' })], 'are ill, draining'],
-    ['rejected work', (pool: EndpointPool) => [pool.markOverloaded('a', 1000), pool.markOverloaded('c', 1000)], 'are marked as overloaded'],
+    [
+      'are ill',
+      (pool: EndpointPool) => [pool.update('a', { state: 'ill' }), pool.update('c', { state: 'ill' })],
+      'are ill, draining',
+    ],
+    [
+      'rejected work',
+      (pool: EndpointPool) => [pool.markOverloaded('a', 1000), pool.markOverloaded('c', 1000)],
+      'are marked as overloaded',
+    ],
     [
       'rejected work or are ill',
       (pool: EndpointPool) => [pool.markOverloaded('a', 1000), pool.update('c', { state: 'ill' })],
@@ -139,7 +159,10 @@ describe('a marked server that is ill', () => {
     const { flow } = makeFlow({ pool, mode: 'admission' });
     pool.markOverloaded('a', 1000);
     pool.update('a', { state: 'ill' });
-    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({ type: 'RejectedNoEndpoints', reason: 'no-endpoints' });
+    expect(dropOf(await flow.enqueue(request, key()))).toMatchObject({
+      type: 'RejectedNoEndpoints',
+      reason: 'no-endpoints',
+    });
   });
 });
 
@@ -147,7 +170,11 @@ describe('endpoints without room', () => {
   /** `a` is full, `b` idle: on the whole the pool is not. Requests may go to `a` only. */
   function aIsFull(saturationDetector: SaturationDetector, headroom?: 'preferred' | 'required') {
     const pool = pair();
-    const onlyA: EndpointFilter = { type: 'only-a', classOf: () => '', keep: ([first]) => (first === undefined ? [] : [first]) };
+    const onlyA: EndpointFilter = {
+      type: 'only-a',
+      classOf: () => '',
+      keep: ([first]) => (first === undefined ? [] : [first]),
+    };
     const { flow } = makeFlow({ pool, saturationDetector, endpointFilters: [onlyA], headroom });
     pool.report('a', { waitingQueueSize: 5, runningRequests: 9, kvCacheUsage: 0.5 });
     pool.report('b', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
@@ -180,7 +207,11 @@ describe('filters', () => {
   });
 
   it('of one class restrict a request of which the others say nothing', () => {
-    const { flow } = makeFlow({ pool: pair(), endpointFilters: [serving('a'), serving('b', 'class')], saturationDetector: dial(0) });
+    const { flow } = makeFlow({
+      pool: pair(),
+      endpointFilters: [serving('a'), serving('b', 'class')],
+      saturationDetector: dial(0),
+    });
     for (let i = 0; i < 4; i++) expect(leaseOf(flow.tryEnqueue(request, key())).endpoint?.id).toBe('b');
   });
 
@@ -202,14 +233,26 @@ describe('a filter that fails', () => {
 
   it.each([
     ['throws at the class', { classOf: throws, keep: keepsAll }, 'broken filter'],
-    ['names no class', { classOf: () => 5 as never, keep: keepsAll }, 'classOf must return a text, or undefined; got 5'],
+    [
+      'names no class',
+      { classOf: () => 5 as never, keep: keepsAll },
+      'classOf must return a text, or undefined; got 5',
+    ],
     ['throws at the endpoints', { classOf: () => '', keep: throws }, 'broken filter'],
     ['keeps no list', { classOf: () => '', keep: () => 'all' as never }, 'keep must return an array; got all'],
   ])('because it %s restricts nobody, and is reported', (_, filter, message) => {
-    const { flow } = makeFlow({ pool: pair(), endpointFilters: [{ type: 'broken', ...filter }], saturationDetector: dial(0) });
+    const { flow } = makeFlow({
+      pool: pair(),
+      endpointFilters: [{ type: 'broken', ...filter }],
+      saturationDetector: dial(0),
+    });
     const errors = record(flow, 'pluginError');
     leaseOf(flow.tryEnqueue(request, key()));
-    expect(errors[0]).toMatchObject({ kind: 'endpointFilter', type: 'broken', error: { message: expect.stringContaining(message) } });
+    expect(errors[0]).toMatchObject({
+      kind: 'endpointFilter',
+      type: 'broken',
+      error: { message: expect.stringContaining(message) },
+    });
   });
 
   it('because it keeps a stranger restricts to those of the pool', () => {
@@ -250,13 +293,18 @@ describe('of several servers', () => {
   });
 
   it('one that the picker makes up gets nothing', () => {
-    const endpointPicker = { type: 'inventive', pick: (candidates: readonly EndpointView[]) => ({ ...candidates[0]! }) };
+    const endpointPicker = {
+      type: 'inventive',
+      pick: (candidates: readonly EndpointView[]) => ({ ...candidates[0]! }),
+    };
     const pool = pair();
     const { flow } = makeFlow({ pool, endpointPicker, saturationDetector: dial(0) });
     const errors = record(flow, 'pluginError');
     const lease = runNow(flow);
     expect(pool.get(lease.endpoint?.id ?? '')).toBe(lease.endpoint);
-    expect(errors).toMatchObject([{ error: { message: expect.stringContaining('pick must return one of the endpoints it was given') } }]);
+    expect(errors).toMatchObject([
+      { error: { message: expect.stringContaining('pick must return one of the endpoints it was given') } },
+    ]);
   });
 
   it('there is nothing to pick where the pool has one', () => {
@@ -293,7 +341,12 @@ describe('a picker that fails', () => {
     const pick = () => {
       throw new Error('broken');
     };
-    const { flow } = makeFlow({ pool: pair(), headroom: 'required', endpointPicker: { type: 'broken', pick }, saturationDetector: roomy });
+    const { flow } = makeFlow({
+      pool: pair(),
+      headroom: 'required',
+      endpointPicker: { type: 'broken', pick },
+      saturationDetector: roomy,
+    });
     const ids = [1, 2, 3].map(() => leaseOf(flow.tryEnqueue(request, key())).endpoint?.id);
     expect(ids).toEqual(['a', 'a', 'a']);
   });
@@ -303,7 +356,10 @@ describe('a band with a detector of its own', () => {
   it('is judged by it, the others by the shared one', async () => {
     const shared = dial(0);
     const own = dial(1);
-    const { flow } = makeFlow({ saturationDetector: shared, bands: [{ priority: 0 }, { priority: -1, saturationDetector: own }] });
+    const { flow } = makeFlow({
+      saturationDetector: shared,
+      bands: [{ priority: 0 }, { priority: -1, saturationDetector: own }],
+    });
     expect(flow.tryEnqueue(request, key('a', 0))?.type).toBe('Dispatched');
     expect(flow.tryEnqueue(request, key('a', -1))).toBeUndefined();
     own.value = 0;
@@ -330,19 +386,26 @@ describe('a band with a detector of its own', () => {
     expect(order).toEqual(['high', 'low']);
   });
 
-  it.each(['fifo', 'aging'] as const)("waits behind nobody whose gate is closed with bandOrder '%s'", async (bandOrder) => {
-    const [shared, own] = [dial(1, true), dial(1, true)];
-    const { flow } = makeFlow({ saturationDetector: shared, bandOrder, bands: [{ priority: 5, saturationDetector: own }] });
-    const order: string[] = [];
-    void flow.enqueue(request, key('high', 5)).then(() => order.push('high'));
-    void flow.enqueue(request, key('low', 0)).then(() => order.push('low'));
-    shared.turnTo(0);
-    await turns();
-    expect(order).toEqual(['low']);
-    own.turnTo(0);
-    await turns();
-    expect(order).toEqual(['low', 'high']);
-  });
+  it.each(['fifo', 'aging'] as const)(
+    "waits behind nobody whose gate is closed with bandOrder '%s'",
+    async (bandOrder) => {
+      const [shared, own] = [dial(1, true), dial(1, true)];
+      const { flow } = makeFlow({
+        saturationDetector: shared,
+        bandOrder,
+        bands: [{ priority: 5, saturationDetector: own }],
+      });
+      const order: string[] = [];
+      void flow.enqueue(request, key('high', 5)).then(() => order.push('high'));
+      void flow.enqueue(request, key('low', 0)).then(() => order.push('low'));
+      shared.turnTo(0);
+      await turns();
+      expect(order).toEqual(['low']);
+      own.turnTo(0);
+      await turns();
+      expect(order).toEqual(['low', 'high']);
+    },
+  );
 
   it('hears what every band dispatches, and is unsubscribed when it is replaced', () => {
     const own = { ...dial(0, true), dispatches: 0, dispatched: () => own.dispatches++ };
@@ -414,7 +477,11 @@ describe('a picker that throws', () => {
     const pick = () => {
       throw new Error('broken picker');
     };
-    const { flow } = makeFlow({ pool: pair(), endpointPicker: { type: 'throwing', pick }, saturationDetector: dial(0) });
+    const { flow } = makeFlow({
+      pool: pair(),
+      endpointPicker: { type: 'throwing', pick },
+      saturationDetector: dial(0),
+    });
     const errors = record(flow, 'pluginError');
     runNow(flow);
     expect(errors).toMatchObject([
@@ -463,7 +530,11 @@ describe('in shadow mode a request that would wait', () => {
       asked++;
       return 'class';
     };
-    const onlyB: EndpointFilter = { type: 'only-b', classOf, keep: (endpoints) => endpoints.filter(({ id }) => id === 'b') };
+    const onlyB: EndpointFilter = {
+      type: 'only-b',
+      classOf,
+      keep: (endpoints) => endpoints.filter(({ id }) => id === 'b'),
+    };
     const { send } = closedGate([onlyB]);
     expect([send(), send(), asked]).toEqual(['b', 'b', 2]);
   });

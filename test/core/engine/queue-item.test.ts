@@ -46,7 +46,11 @@ describe('what the controller keeps of a request', () => {
 
   it('is the payload until the lease is released, when somebody wants to know it at the end', async () => {
     const ended: unknown[] = [];
-    const admission = { type: 'hears', admit: () => 'admit' as const, released: (payload: unknown) => ended.push(payload) };
+    const admission = {
+      type: 'hears',
+      admit: () => 'admit' as const,
+      released: (payload: unknown) => ended.push(payload),
+    };
     const { flow } = makeFlow({ admission });
     let item: ItemView | undefined;
     flow.on('dispatched', (event) => {
@@ -71,7 +75,8 @@ describe('what the controller keeps of a request', () => {
     const { flow } = makeFlow({ bands: [{ priority: 0, ordering }] });
     const abort = new AbortController();
     const held = runNow(flow);
-    for (const cost of [5, 3, 4, 2]) void flow.enqueue({ ...request, cost, signal: cost === 2 ? abort.signal : undefined } as never, key());
+    for (const cost of [5, 3, 4, 2])
+      void flow.enqueue({ ...request, cost, signal: cost === 2 ? abort.signal : undefined } as never, key());
     abort.abort();
     held.release();
     expect(seen).not.toContain(undefined);

@@ -10,7 +10,18 @@ import {
   type Outcome,
   type SaturationDetector,
 } from '../../../src/index.js';
-import { dial, dispatchOrder, dropOf, key, leaseOf, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
+import {
+  dial,
+  dispatchOrder,
+  dropOf,
+  key,
+  leaseOf,
+  makeFlow,
+  record,
+  request,
+  runNow,
+  turns,
+} from '../../support/flow.js';
 
 describe('a call from inside a listener', () => {
   it('waits until the operation that is on has ended', () => {
@@ -208,7 +219,11 @@ describe('a call from inside a listener', () => {
 
 describe('a listener that calls back again and again', () => {
   /** Every drop hands in the next request, `times` times. */
-  function insistent(times: number): { flow: FlowController; clock: ReturnType<typeof makeFlow>['clock']; dropped: unknown[] } {
+  function insistent(times: number): {
+    flow: FlowController;
+    clock: ReturnType<typeof makeFlow>['clock'];
+    dropped: unknown[];
+  } {
     const { flow, clock } = makeFlow({ limits: { maxRequests: 0 } });
     const dropped = record(flow, 'dropped');
     flow.on('dropped', () => {
@@ -258,7 +273,8 @@ describe('a plugin that calls back, although it must not', () => {
     let flow: FlowController | undefined;
     const answers: Promise<Outcome>[] = [];
     const meddle = (): void => {
-      if (flow !== undefined && answers.length < 40) answers.push(flow.enqueue({ ...request, ttlMs: 50 }, key(`m${answers.length % 3}`)));
+      if (flow !== undefined && answers.length < 40)
+        answers.push(flow.enqueue({ ...request, ttlMs: 50 }, key(`m${answers.length % 3}`)));
     };
     const fairness: FlowFairnessPolicy = {
       type: 'meddling',
@@ -351,7 +367,10 @@ describe('a plugin that calls back, although it must not', () => {
         },
       }),
     ],
-    ['a usage-limit policy', (pool: EndpointPool) => ({ usageLimitPolicy: { type: 'emptying', computeLimits: () => empty(pool) } })],
+    [
+      'a usage-limit policy',
+      (pool: EndpointPool) => ({ usageLimitPolicy: { type: 'emptying', computeLimits: () => empty(pool) } }),
+    ],
   ] as const)('and empties the pool from %s', (_, options) => {
     it('keeps the request waiting, until endpoints come back', async () => {
       const pool = new EndpointPool();

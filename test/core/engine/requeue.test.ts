@@ -1,6 +1,12 @@
 /** Requests that go back: victims of eviction, and those that their server put off. */
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type FlowController, type FlowControllerOptions, type FlowFairnessPolicy, type Lease } from '../../../src/index.js';
+import {
+  EndpointPool,
+  type FlowController,
+  type FlowControllerOptions,
+  type FlowFairnessPolicy,
+  type Lease,
+} from '../../../src/index.js';
 import { audit } from '../../../src/testing/index.js';
 import { dial, dropOf, key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 

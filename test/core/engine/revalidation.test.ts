@@ -31,7 +31,12 @@ it('a request that became void while it waited is refused when its turn comes, a
   expect(asked).toEqual([]);
   first.release();
   const drop = dropOf(await gone);
-  expect(drop).toMatchObject({ type: 'EvictedOther', reason: 'revoked', detail: 'its API key was revoked', retryAfterMs: undefined });
+  expect(drop).toMatchObject({
+    type: 'EvictedOther',
+    reason: 'revoked',
+    detail: 'its API key was revoked',
+    retryAfterMs: undefined,
+  });
   expect(drop.explanation).toMatchObject({
     decidedBy: 'host',
     text: expect.stringContaining('became void meanwhile: its API key was revoked'),
@@ -93,7 +98,9 @@ it.each([
   const waiting = flow.enqueue(request, key());
   lease.release();
   leaseOf(await waiting);
-  expect(errors).toMatchObject([{ kind: 'onDispatch', type: 'onDispatch', error: { message: expect.stringContaining(message) } }]);
+  expect(errors).toMatchObject([
+    { kind: 'onDispatch', type: 'onDispatch', error: { message: expect.stringContaining(message) } },
+  ]);
 });
 
 it('can be set and taken away while requests wait', async () => {

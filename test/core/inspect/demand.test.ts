@@ -10,7 +10,14 @@ describe('demand', () => {
     void flow.enqueue({ byteSize: 20, tokens: 7 }, key('a', 0));
     void flow.enqueue({ byteSize: 30 }, key('b', 0));
     const { bands, ...demand } = flow.demand();
-    expect(demand).toMatchObject({ requests: 4, waiting: 3, waitingTokens: 107, waitingBytes: 60, inFlight: 1, saturation: 1 });
+    expect(demand).toMatchObject({
+      requests: 4,
+      waiting: 3,
+      waitingTokens: 107,
+      waitingBytes: 60,
+      inFlight: 1,
+      saturation: 1,
+    });
     expect(bands).toMatchObject([
       { priority: 1, waiting: 1, waitingTokens: 100, waitingBytes: 10 },
       { priority: 0, waiting: 2, waitingTokens: 7, waitingBytes: 50 },
@@ -41,7 +48,9 @@ describe('demand', () => {
     clock.advance(1000);
     const demand = flow.demand();
     expect(demand).toMatchObject({ waiting: 20, arrivedPerSecond: 40, dispatchedPerSecond: 10, timeToDrainMs: 2000 });
-    expect(demand.bands).toMatchObject([{ priority: 0, arrivedPerSecond: 40, dispatchedPerSecond: 10, timeToDrainMs: 2000 }]);
+    expect(demand.bands).toMatchObject([
+      { priority: 0, arrivedPerSecond: 40, dispatchedPerSecond: 10, timeToDrainMs: 2000 },
+    ]);
   });
 
   it('counts the request for which a band is made', () => {

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { deficitRoundRobin, EndpointPool, edf, globalStrict, hierarchical, roundRobin, virtualTokenCounter } from '../../../src/index.js';
+import {
+  deficitRoundRobin,
+  EndpointPool,
+  edf,
+  globalStrict,
+  hierarchical,
+  roundRobin,
+  virtualTokenCounter,
+} from '../../../src/index.js';
 import { dial, key, makeFlow, record, request, runNow, turns } from '../../support/flow.js';
 
 const limits = { maxRequests: 100_000 };
@@ -53,12 +61,12 @@ describe('explain', () => {
     const outcome = flow.enqueue(own, key());
     held.release();
     await outcome;
-    expect([flow.explain(own), flow.explain(queued[0]!.item), flow.explain(999), flow.explain({ byteSize: 3 })]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-      undefined,
-    ]);
+    expect([
+      flow.explain(own),
+      flow.explain(queued[0]!.item),
+      flow.explain(999),
+      flow.explain({ byteSize: 3 }),
+    ]).toEqual([undefined, undefined, undefined, undefined]);
   });
 
   it('counts other flows as if they took turns by weight', () => {
@@ -150,30 +158,33 @@ describe('explain', () => {
     });
   });
 
-  it.each(['band', 'flow'] as const)("tells full endpoints from overloaded ones with holBlocking '%s'", (holBlocking) => {
-    const pool = new EndpointPool();
-    for (const id of ['e1', 'e2']) pool.add(id, { labels: { model: id } });
-    const { flow } = makeFlow({
-      pool,
-      holBlocking,
-      saturationDetector: () => 0,
-      bands: [{ priority: 0, fairness: globalStrict() }],
-      endpointFilters: [
-        {
-          type: 'by-model',
-          classOf: ({ request }) => (request as unknown as { model: string }).model,
-          keep: (endpoints, model) => endpoints.filter(({ labels }) => labels.model === model),
-        },
-      ],
-    });
-    pool.markOverloaded('e1', 5000);
-    const own = { byteSize: 1, model: 'e1' };
-    void flow.enqueue(own, key());
-    expect(flow.explain(own)).toMatchObject({
-      decidedBy: 'endpoints',
-      text: 'band 0: the endpoints it may go to are marked as overloaded',
-    });
-  });
+  it.each(['band', 'flow'] as const)(
+    "tells full endpoints from overloaded ones with holBlocking '%s'",
+    (holBlocking) => {
+      const pool = new EndpointPool();
+      for (const id of ['e1', 'e2']) pool.add(id, { labels: { model: id } });
+      const { flow } = makeFlow({
+        pool,
+        holBlocking,
+        saturationDetector: () => 0,
+        bands: [{ priority: 0, fairness: globalStrict() }],
+        endpointFilters: [
+          {
+            type: 'by-model',
+            classOf: ({ request }) => (request as unknown as { model: string }).model,
+            keep: (endpoints, model) => endpoints.filter(({ labels }) => labels.model === model),
+          },
+        ],
+      });
+      pool.markOverloaded('e1', 5000);
+      const own = { byteSize: 1, model: 'e1' };
+      void flow.enqueue(own, key());
+      expect(flow.explain(own)).toMatchObject({
+        decidedBy: 'endpoints',
+        text: 'band 0: the endpoints it may go to are marked as overloaded',
+      });
+    },
+  );
 
   it('says that the detector fails, rather than what that is read as', () => {
     const { flow } = makeFlow({
@@ -203,13 +214,23 @@ describe('explain', () => {
 describe('the queued event', () => {
   it('tells place and estimate', () => {
     const detector = dial(0, true);
-    const { flow, clock } = makeFlow({ saturationDetector: detector, limits, bands: [{ priority: 0, fairness: roundRobin() }] });
+    const { flow, clock } = makeFlow({
+      saturationDetector: detector,
+      limits,
+      bands: [{ priority: 0, fairness: roundRobin() }],
+    });
     const queued = record(flow, 'queued');
     for (let i = 0; i < 10; i++) runNow(flow).release();
     clock.advance(1000);
     detector.turnTo(2);
     for (const id of ['a', 'b', 'a']) void flow.enqueue(request, key(id));
-    expect(queued.map(({ waitingInBand, waitingInFlow, estimatedWaitMs }) => [waitingInBand, waitingInFlow, estimatedWaitMs])).toEqual([
+    expect(
+      queued.map(({ waitingInBand, waitingInFlow, estimatedWaitMs }) => [
+        waitingInBand,
+        waitingInFlow,
+        estimatedWaitMs,
+      ]),
+    ).toEqual([
       [1, 1, 100],
       [2, 1, 200],
       [3, 2, 300],

@@ -3,7 +3,11 @@ import { EndpointPool, type FlowControllerOptions, labelFilter } from '../../../
 import { key, makeFlow, request, runNow } from '../../support/flow.js';
 
 function waiting(options: Partial<FlowControllerOptions> = {}) {
-  const made = makeFlow({ limits: { maxRequests: 50 }, bands: [{ priority: 1, limits: { maxRequests: 9 } }], ...options });
+  const made = makeFlow({
+    limits: { maxRequests: 50 },
+    bands: [{ priority: 1, limits: { maxRequests: 9 } }],
+    ...options,
+  });
   runNow(made.flow, key('held', 1));
   return made;
 }

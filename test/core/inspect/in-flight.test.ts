@@ -25,7 +25,9 @@ describe('in flight by flow', () => {
     runNow(flow, { fairnessId: 'a' });
     void flow.enqueue(request, key('a'));
     void flow.enqueue(request, key('b'));
-    const flows = flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId, waiting, inFlight }) => [fairnessId, waiting, inFlight]);
+    const flows = flow
+      .snapshot()
+      .bands[0]?.activeFlows.map(({ fairnessId, waiting, inFlight }) => [fairnessId, waiting, inFlight]);
     expect(flows).toEqual([
       ['a', 1, 1],
       ['b', 1, 0],

@@ -104,7 +104,9 @@ describe('logDrops', () => {
   });
 
   it('lists everything that is wrong with its options', () => {
-    expect(() => logDrops(makeFlow().flow, { onLine: 1, everyMs: 0, clock: {}, names: true } as never)).toThrow(FlowConfigError);
+    expect(() => logDrops(makeFlow().flow, { onLine: 1, everyMs: 0, clock: {}, names: true } as never)).toThrow(
+      FlowConfigError,
+    );
     expect(() => logDrops(makeFlow().flow, { onLine: 1, everyMs: 0, clock: {}, names: true } as never)).toThrow(
       /onLine: .*\n.*everyMs: .*\n.*clock: .*\n.*names: /,
     );

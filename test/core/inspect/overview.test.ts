@@ -15,7 +15,8 @@ import { dial, key, makeFlow, request, runNow } from '../../support/flow.js';
 const limits = { maxRequests: 1e6, maxBytes: 1e9 };
 
 function crowd(flow: FlowController, sizes: readonly number[], priority = 0): void {
-  for (const [index, size] of sizes.entries()) for (let i = 0; i < size; i++) void flow.enqueue(request, key(`f${index}`, priority));
+  for (const [index, size] of sizes.entries())
+    for (let i = 0; i < size; i++) void flow.enqueue(request, key(`f${index}`, priority));
 }
 
 describe('overview', () => {
@@ -141,7 +142,9 @@ describe('overview', () => {
     const [band] = flow.overview({ tenants: 2 }).bands;
     // While all three waited 600 and 100 went, and 600 more while two did: tiny, the last, is owed more than small.
     expect(band?.service).toMatchObject({ otherTenants: 1, others: { received: 100 } });
-    expect(band?.service?.tenants.map(({ fairnessId, received, receivedShare }) => [fairnessId, received, receivedShare])).toEqual([
+    expect(
+      band?.service?.tenants.map(({ fairnessId, received, receivedShare }) => [fairnessId, received, receivedShare]),
+    ).toEqual([
       ['large', 1200, 1200 / 1320],
       ['tiny', 20, 20 / 1320],
     ]);
@@ -150,7 +153,10 @@ describe('overview', () => {
 
   it('shows how far a tenant that waits is ahead of those that go next', () => {
     const fairness = virtualTokenCounter({ cost: 'requests' });
-    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 2 }), bands: [{ priority: 0, fairness }] });
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 2 }),
+      bands: [{ priority: 0, fairness }],
+    });
     flow.overview();
     for (let i = 0; i < 2; i++) runNow(flow, { fairnessId: 'a' });
     void flow.enqueue(request, key('b'));
@@ -166,7 +172,11 @@ describe('overview', () => {
     ['flows of their own', roundRobin()],
     ['one queue', globalStrict()],
   ])('lists the flows that wait longest first, with what they run, among %s', (_, fairness) => {
-    const { flow, clock } = makeFlow({ saturationDetector: dial(0), bands: [{ priority: 0, fairness }], flows: { b: { weight: 3 } } });
+    const { flow, clock } = makeFlow({
+      saturationDetector: dial(0),
+      bands: [{ priority: 0, fairness }],
+      flows: { b: { weight: 3 } },
+    });
     for (const fairnessId of ['hog', 'hog', 'b']) runNow(flow, { fairnessId });
     flow.reconfigure({ saturationDetector: dial(1) });
     for (const id of ['b', 'a', 'a']) {
@@ -228,6 +238,14 @@ describe('overview', () => {
 
 /** As it is for a flow of which nothing waits or runs. */
 function standing(fairnessId: string, differing: object): object {
-  const nothing = { waiting: 0, waitingBytes: 0, isHeld: false, isAtCap: false, oldestWaitMs: undefined, inFlight: 0, inFlightTokens: 0 };
+  const nothing = {
+    waiting: 0,
+    waitingBytes: 0,
+    isHeld: false,
+    isAtCap: false,
+    oldestWaitMs: undefined,
+    inFlight: 0,
+    inFlightTokens: 0,
+  };
   return { fairnessId, priority: 0, weight: 1, ...nothing, ...differing };
 }

@@ -25,7 +25,11 @@ describe('the seats of an endpoint', () => {
   it.each<[string, SaturationDetector, (number | undefined)[]]>([
     ['follow its weight', four, [4, 12]],
     ['count the headroom in', concurrencyDetector({ maxConcurrency: 4, headroom: 0.5 }), [6, 18]],
-    ['are not known where tokens are counted', concurrencyDetector({ concurrencyMode: 'tokens' }), [undefined, undefined]],
+    [
+      'are not known where tokens are counted',
+      concurrencyDetector({ concurrencyMode: 'tokens' }),
+      [undefined, undefined],
+    ],
     ['are not known where the servers are asked', utilizationDetector(), [undefined, undefined]],
     ['are passed on by hysteresis', withHysteresis(four), [4, 12]],
     ['are passed on by stages', byStage(four), [4, 12]],

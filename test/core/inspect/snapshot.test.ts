@@ -36,7 +36,14 @@ describe('stats', () => {
     abort.abort();
     void flow.enqueue({ byteSize: 1, signal: abort.signal }, key());
     void flow.enqueue({ byteSize: 7 }, key());
-    expect(flow.stats()).toMatchObject({ waiting: 1, waitingBytes: 7, inFlight: 1, inFlightTokens: 9, released: 0, isGateClosed: true });
+    expect(flow.stats()).toMatchObject({
+      waiting: 1,
+      waitingBytes: 7,
+      inFlight: 1,
+      inFlightTokens: 9,
+      released: 0,
+      isGateClosed: true,
+    });
     lease.release();
     pool.remove('e');
     void flow.enqueue({ byteSize: 101 }, key());
@@ -117,7 +124,13 @@ describe('snapshot', () => {
     });
     expect(bands[1]).toMatchObject({ priority: 0, waiting: 0, dispatchedPerSecond: undefined, activeFlows: [] });
     expect(endpoints).toMatchObject([
-      { id: 'e', labels: { zone: 'a' }, inFlightRequests: 1, inFlightTokens: 5, metrics: { waitingQueueSize: 1, sampledAtMs: 0 } },
+      {
+        id: 'e',
+        labels: { zone: 'a' },
+        inFlightRequests: 1,
+        inFlightTokens: 5,
+        metrics: { waitingQueueSize: 1, sampledAtMs: 0 },
+      },
     ]);
   });
 

@@ -36,11 +36,18 @@ describe('FlowControlError', () => {
 
   it('takes the answer of another contract', () => {
     const error = new FlowControlError(drops.ttl, { status: 429, headers: { 'retry-after': '7' } });
-    expect(error).toMatchObject({ status: 429, statusCode: 429, headers: { 'retry-after': '7' }, code: 'ERR_FLOW_TTL_EXPIRED' });
+    expect(error).toMatchObject({
+      status: 429,
+      statusCode: 429,
+      headers: { 'retry-after': '7' },
+      code: 'ERR_FLOW_TTL_EXPIRED',
+    });
   });
 
   it('is recognized by its brand, so that another copy of the package counts too', () => {
-    const foreign = Object.defineProperty(new Error('dropped'), Symbol.for('headgate.FlowControlError'), { value: true });
+    const foreign = Object.defineProperty(new Error('dropped'), Symbol.for('headgate.FlowControlError'), {
+      value: true,
+    });
     expect(foreign instanceof FlowControlError).toBe(true);
     expect(new Error('dropped') instanceof FlowControlError).toBe(false);
     expect((null as unknown) instanceof FlowControlError).toBe(false);

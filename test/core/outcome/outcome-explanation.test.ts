@@ -41,7 +41,11 @@ describe('outcome.explanation', () => {
   });
 
   it('tells of displacement, an empty pool, a client that left, the end', async () => {
-    const { flow } = makeFlow({ limits: { maxRequests: 1 }, overflow: 'displace', bands: [{ priority: -1 }, { priority: 0 }] });
+    const { flow } = makeFlow({
+      limits: { maxRequests: 1 },
+      overflow: 'displace',
+      bands: [{ priority: -1 }, { priority: 0 }],
+    });
     runNow(flow);
     const low = flow.enqueue(request, key('a', -1));
     void flow.enqueue(request, key('a', 0));
@@ -53,7 +57,10 @@ describe('outcome.explanation', () => {
     const empty = makeFlow({ pool: new EndpointPool(), noEndpointRequestTtl: 1000 });
     const nowhere = empty.flow.enqueue(request, key());
     empty.clock.advance(1000);
-    expect(dropOf(await nowhere).explanation).toEqual({ decidedBy: 'pool', text: 'no endpoint that it may go to, for 1.0 s' });
+    expect(dropOf(await nowhere).explanation).toEqual({
+      decidedBy: 'pool',
+      text: 'no endpoint that it may go to, for 1.0 s',
+    });
 
     const leaving = new AbortController();
     const { flow: other, clock } = makeFlow();
@@ -61,10 +68,16 @@ describe('outcome.explanation', () => {
     const left = other.enqueue({ byteSize: 1, signal: leaving.signal }, key());
     clock.advance(1500);
     leaving.abort();
-    expect(dropOf(await left).explanation).toEqual({ decidedBy: 'client', text: 'the client left after 1.5 s in band 0' });
+    expect(dropOf(await left).explanation).toEqual({
+      decidedBy: 'client',
+      text: 'the client left after 1.5 s in band 0',
+    });
 
     await other.close();
-    expect(dropOf(await other.enqueue(request, key())).explanation).toEqual({ decidedBy: 'controller', text: 'the controller is closing' });
+    expect(dropOf(await other.enqueue(request, key())).explanation).toEqual({
+      decidedBy: 'controller',
+      text: 'the controller is closing',
+    });
   });
 
   it('never names a fairness ID', async () => {

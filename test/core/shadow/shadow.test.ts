@@ -88,7 +88,11 @@ describe('in shadow mode', () => {
 
   it('waits are those of the same controller in mode queue, where each request takes the time that it takes', async () => {
     const waits = async (mode: 'queue' | 'shadow'): Promise<number[]> => {
-      const { flow, clock } = makeFlow({ mode, defaultRequestTtl: 0, saturationDetector: concurrencyDetector({ maxConcurrency: 3 }) });
+      const { flow, clock } = makeFlow({
+        mode,
+        defaultRequestTtl: 0,
+        saturationDetector: concurrencyDetector({ maxConcurrency: 3 }),
+      });
       const told: number[] = [];
       flow.on('dispatched', ({ item, queuedMs }) => told.push(item.byteSize, queuedMs));
       for (let i = 0; i < 40; i++) {
@@ -115,7 +119,11 @@ describe('in shadow mode', () => {
   });
 
   it('drops are counted by outcome and reason, and nobody is refused', () => {
-    const { flow, clock } = shadow({ limits: { maxRequests: 1 }, defaultRequestTtl: '1s', admission: { type: 'no-z', admit: refusesZ } });
+    const { flow, clock } = shadow({
+      limits: { maxRequests: 1 },
+      defaultRequestTtl: '1s',
+      admission: { type: 'no-z', admit: refusesZ },
+    });
     for (const id of ['a', 'b', 'c', 'z', 'z']) passed(flow, id);
     clock.advance(1000);
     expect(flow.stats()).toMatchObject({ waiting: 0, rejected: 3, evicted: 1 });
@@ -135,7 +143,12 @@ describe('in shadow mode', () => {
     const { flow } = shadow({ eviction: { graceMs: 0 } });
     const victim = passed(flow, 'batch', -1);
     passed(flow, 'premium', 10);
-    expect([victim.isEvicted, victim.isEvictable, victim.signal.aborted, victim.isReleased]).toEqual([false, false, false, false]);
+    expect([victim.isEvicted, victim.isEvictable, victim.signal.aborted, victim.isReleased]).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ]);
     expect(figures(flow)).toMatchObject({ wouldHaveBeenEvicted: 1, running: 2 });
     expect(flow.stats()).toMatchObject({ inFlight: 1, evictedInFlight: 1, waiting: 0 });
     victim.release();
@@ -147,7 +160,10 @@ describe('in shadow mode', () => {
     passed(flow);
     const second = { byteSize: 3 };
     leaseOf(flow.tryEnqueue(second, key('b')));
-    expect(flow.explain(second)).toMatchObject({ decidedBy: 'gate', text: expect.stringMatching(/^would wait: band 0 gated/) });
+    expect(flow.explain(second)).toMatchObject({
+      decidedBy: 'gate',
+      text: expect.stringMatching(/^would wait: band 0 gated/),
+    });
     expect(flow.overview().slowest[0]?.text).toMatch(/^would wait: /);
   });
 
@@ -166,7 +182,9 @@ describe('in shadow mode', () => {
     client.abort();
     lease.release();
     expect(flow.stats().waiting).toBe(0);
-    expect(figures(flow).wouldHaveBeenDropped).toEqual([{ outcome: 'EvictedContextCancelled', reason: 'cancelled', requests: 1 }]);
+    expect(figures(flow).wouldHaveBeenDropped).toEqual([
+      { outcome: 'EvictedContextCancelled', reason: 'cancelled', requests: 1 },
+    ]);
   });
 
   it('a request that is aborted by its lease, as adapters do it, is one that would have left the queue', () => {
@@ -177,7 +195,9 @@ describe('in shadow mode', () => {
     second.release();
     first.release();
     expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0, dispatched: 1 });
-    expect(figures(flow).wouldHaveBeenDropped).toEqual([{ outcome: 'EvictedContextCancelled', reason: 'cancelled', requests: 1 }]);
+    expect(figures(flow).wouldHaveBeenDropped).toEqual([
+      { outcome: 'EvictedContextCancelled', reason: 'cancelled', requests: 1 },
+    ]);
   });
 
   it('a call from inside a listener is decided as soon as that ends', async () => {
@@ -205,7 +225,8 @@ describe('in shadow mode', () => {
   it('a request that cannot be read a second time is an error, and nobody waits for its outcome', async () => {
     const { flow } = shadow();
     await expect(flow.enqueue(readableFor(0), key())).rejects.toThrow(/^enqueue: request: expected properties/);
-    for (const reads of [0, 1]) expect(() => flow.tryEnqueue(readableFor(reads), key())).toThrow(/^tryEnqueue: request: expected/);
+    for (const reads of [0, 1])
+      expect(() => flow.tryEnqueue(readableFor(reads), key())).toThrow(/^tryEnqueue: request: expected/);
     expect(flow.stats()).toMatchObject({ enqueued: 0, shadow: { passed: 0, running: 0 } });
     passed(flow);
   });
@@ -281,7 +302,8 @@ describe('with a pool, in shadow mode', () => {
       endpointFilters: [labelFilter({ label: 'model', of: of as never })],
       admission: { type: 'no-z', admit: refusesZ },
     });
-    const ask = (fairnessId: string): Outcome | undefined => flow.tryEnqueue({ byteSize: 1, model: 'large' } as never, key(fairnessId));
+    const ask = (fairnessId: string): Outcome | undefined =>
+      flow.tryEnqueue({ byteSize: 1, model: 'large' } as never, key(fairnessId));
     for (const id of ['a', 'a', 'z']) expect(leaseOf(ask(id)).endpoint?.id).toBe('s0');
     const unknown = flow.tryEnqueue({ byteSize: 1, model: 'other' } as never, key());
     expect(dropOf(unknown)).toMatchObject({ type: 'RejectedNoEndpoints', reason: 'no-endpoints' });
@@ -289,7 +311,10 @@ describe('with a pool, in shadow mode', () => {
 
   it('a request is refused in earnest where there is nothing to send it to', () => {
     const { flow, pool } = pooled(0);
-    expect(dropOf(flow.tryEnqueue(request, key()))).toMatchObject({ type: 'RejectedNoEndpoints', reason: 'no-endpoints' });
+    expect(dropOf(flow.tryEnqueue(request, key()))).toMatchObject({
+      type: 'RejectedNoEndpoints',
+      reason: 'no-endpoints',
+    });
     expect(figures(flow)).toMatchObject({ passed: 0, refused: 1, running: 0, wouldHaveWaited: 1 });
     pool.add('late');
     expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0 });

@@ -32,9 +32,12 @@ describe('labelFilter', () => {
     expect(allowed(filter, { model: 'llama-sql, qwen' })).toBe('');
   });
 
-  it.each([undefined, {}, { model: undefined }, { model: '' }, { model: ['llama'] }, 'llama'])('lets %j go anywhere', (request) => {
-    expect(allowed(labelFilter({ label: 'model' }), request)).toBe('abcde');
-  });
+  it.each([undefined, {}, { model: undefined }, { model: '' }, { model: ['llama'] }, 'llama'])(
+    'lets %j go anywhere',
+    (request) => {
+      expect(allowed(labelFilter({ label: 'model' }), request)).toBe('abcde');
+    },
+  );
 
   it('reads another field, or asks a function', () => {
     expect(allowed(labelFilter({ label: 'model', field: 'target' }), { model: 'qwen', target: 'llama' })).toBe('ae');
@@ -49,7 +52,9 @@ describe('labelFilter', () => {
 
   it('restricts every request to the valid values, and has one class for all', () => {
     const decoding = labelFilter({ label: roleLabel, validValues: ['decode', 'prefill-decode'], allowsNoLabel: true });
-    const roles = ['prefill', 'decode', 'prefill-decode', 'encode'].map((role) => endpoint(`${role} `, { [roleLabel]: role }));
+    const roles = ['prefill', 'decode', 'prefill-decode', 'encode'].map((role) =>
+      endpoint(`${role} `, { [roleLabel]: role }),
+    );
     expect(allowed(decoding, {}, [...roles, endpoint('none')])).toBe('decode prefill-decode none');
     expect(decoding.classOf(fakeItem())).toBe(decoding.classOf(fakeItem({ request: { model: 'llama' } })));
   });

@@ -42,6 +42,8 @@ describe('subsetHint', () => {
     const byMetadata = subsetHint<{ metadata: Record<string, string> }>({ of: ({ metadata }) => metadata.subset });
     const request = { metadata: { subset: '10.0.0.2' } };
     expect(byMetadata.classOf({ ...fakeItem(), request })).toBe('10.0.0.2');
-    expect(() => subsetHint({ of: 'endpointSubset' as never })).toThrow('of: expected a function of the request; got "endpointSubset"');
+    expect(() => subsetHint({ of: 'endpointSubset' as never })).toThrow(
+      'of: expected a function of the request; got "endpointSubset"',
+    );
   });
 });

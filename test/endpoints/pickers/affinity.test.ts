@@ -75,7 +75,9 @@ describe('affinity', () => {
     for (const [index, id] of joined.entries()) if (id !== before[index]) expect(id).toBe('gpu-0');
     const grown = homes(servers(8, (index) => (index === 5 ? 3 : 1)));
     for (const [index, id] of grown.entries()) if (id !== joined[index]) expect(id).toBe('gpu-5');
-    expect(grown.filter((id) => id === 'gpu-5').length).toBeGreaterThan(2 * joined.filter((id) => id === 'gpu-5').length);
+    expect(grown.filter((id) => id === 'gpu-5').length).toBeGreaterThan(
+      2 * joined.filter((id) => id === 'gpu-5').length,
+    );
   });
 
   it.each([1, 1.25, 2])('never loads an endpoint above ⌈%s · its share⌉, whatever the keys', (loadCap) => {
@@ -104,7 +106,11 @@ describe('affinity', () => {
     const endpoints = servers(5);
     const picker = affinity({ loadCap: 1 });
     const order: string[] = [];
-    for (let left: readonly Mutable[] = endpoints; left.length > 0; left = left.filter(({ id }) => !order.includes(id))) {
+    for (
+      let left: readonly Mutable[] = endpoints;
+      left.length > 0;
+      left = left.filter(({ id }) => !order.includes(id))
+    ) {
       order.push(picker.pick(left, about('hot'), 0)?.id ?? '');
     }
     const chosen = order.map(() => {

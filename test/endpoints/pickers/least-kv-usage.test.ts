@@ -21,7 +21,9 @@ function pick(...endpoints: EndpointView[]): string | undefined {
 
 describe('leastKvUsage', () => {
   it('picks the cache that is least full, whatever else is in flight', () => {
-    expect(pick(reporting('a', { kv: 0.5 }), reporting('b', { kv: 0.3, inFlightRequests: 9 }), reporting('c', { kv: 0.4 }))).toBe('b');
+    expect(
+      pick(reporting('a', { kv: 0.5 }), reporting('b', { kv: 0.3, inFlightRequests: 9 }), reporting('c', { kv: 0.4 })),
+    ).toBe('b');
   });
 
   it('counts each request that the report cannot contain as one of those that run', () => {
@@ -48,7 +50,9 @@ describe('leastKvUsage', () => {
   });
 
   it('picks the less loaded of equals, also where nobody has reported', () => {
-    expect(pick(reporting('a', { kv: 0.3, inFlightRequests: 2 }), reporting('b', { kv: 0.3, inFlightRequests: 1 }))).toBe('b');
+    expect(
+      pick(reporting('a', { kv: 0.3, inFlightRequests: 2 }), reporting('b', { kv: 0.3, inFlightRequests: 1 })),
+    ).toBe('b');
     expect(pick(reporting('a', { kv: 0.3 }), reporting('b', { kv: 0.3 }))).toBe('a');
     expect(pick(fakeEndpoint('a', { inFlightTokens: 3 }), fakeEndpoint('b', { inFlightTokens: 2 }))).toBe('b');
   });
@@ -59,10 +63,12 @@ describe('leastKvUsage', () => {
     for (const id of Object.keys(usage)) pool.add(id);
     const { flow, clock } = makeFlow({ pool, endpointPicker: leastKvUsage(), saturationDetector: () => 0 });
     clock.advance(10);
-    for (const [id, kvCacheUsage] of Object.entries(usage)) pool.report(id, { kvCacheUsage, runningRequests: 10, waitingQueueSize: 0 });
+    for (const [id, kvCacheUsage] of Object.entries(usage))
+      pool.report(id, { kvCacheUsage, runningRequests: 10, waitingQueueSize: 0 });
     clock.advance(1);
     for (let i = 0; i < 110; i++) runNow(flow);
-    // A request takes 0.01 of the first cache, 0.02 of the second, 0.03 of the third: the caches must end level to within one request.
+    // A request takes 0.01 of the first cache, 0.02 of the second, 0.03 of the third: the caches must end level to
+    // within one request.
     const sent = pool.endpoints.map(({ dispatchedRequests }) => dispatchedRequests);
     expect(sent.reduce((sum, each) => sum + each)).toBe(110);
     const levels = sent.map((count, index) => 0.1 * (index + 1) * (1 + count / 10));

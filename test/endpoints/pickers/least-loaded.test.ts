@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, type EndpointPicker, EndpointPool, type EndpointView, leastLoaded } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  type EndpointPicker,
+  EndpointPool,
+  type EndpointView,
+  leastLoaded,
+} from '../../../src/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 import { key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';

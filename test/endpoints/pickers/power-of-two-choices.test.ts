@@ -29,7 +29,8 @@ describe('powerOfTwoChoices', () => {
     a.inFlightRequests = 12;
     b.inFlightRequests = 3;
     c.inFlightRequests = 5;
-    const pick = (...drawn: number[]) => powerOfTwoChoices({ random: numbers(...drawn) }).pick([a, b, c], fakeItem(), 0)?.id;
+    const pick = (...drawn: number[]) =>
+      powerOfTwoChoices({ random: numbers(...drawn) }).pick([a, b, c], fakeItem(), 0)?.id;
     // Of a weight of 4, a has the first half; without it, b has the first half of what is left.
     expect(pick(0.49, 0.49)).toBe('e1');
     expect(pick(0.49, 0.5)).toBe('e2');
@@ -50,11 +51,14 @@ describe('powerOfTwoChoices', () => {
     const endpoints = idle(10);
     const picker = powerOfTwoChoices({ seed: 3 });
     for (const [index, endpoint] of endpoints.entries()) endpoint.inFlightRequests = index;
-    const picks = Array.from({ length: 5000 }, () => endpoints.indexOf(picker.pick(endpoints, fakeItem(), 0) as Mutable));
+    const picks = Array.from({ length: 5000 }, () =>
+      endpoints.indexOf(picker.pick(endpoints, fakeItem(), 0) as Mutable),
+    );
     const counts = endpoints.map((_, index) => picks.filter((pick) => pick === index).length);
     expect(counts[9]).toBe(0);
     // Of the 45 pairs, 9 − i have endpoint i as the less loaded.
-    for (const [index, count] of counts.entries()) expect(Math.abs(count - (5000 * (9 - index)) / 45)).toBeLessThan(100);
+    for (const [index, count] of counts.entries())
+      expect(Math.abs(count - (5000 * (9 - index)) / 45)).toBeLessThan(100);
   });
 
   it('keeps the longest queue of n requests on n endpoints within ln ln n / ln 2 + 2, which one choice exceeds', () => {
@@ -74,7 +78,8 @@ describe('powerOfTwoChoices', () => {
   it('fills endpoints by their weight', () => {
     const endpoints = idle(4, (index) => index + 1);
     fill(powerOfTwoChoices(), endpoints, 1000);
-    for (const { inFlightRequests, weight } of endpoints) expect(Math.abs(inFlightRequests - 100 * weight)).toBeLessThan(10);
+    for (const { inFlightRequests, weight } of endpoints)
+      expect(Math.abs(inFlightRequests - 100 * weight)).toBeLessThan(10);
   });
 
   it('picks the same with the same seed, and otherwise with another', () => {

@@ -4,7 +4,13 @@ import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, type LanguageModel, streamText, wrapLanguageModel } from 'ai';
 import { describe, expect, it } from 'vitest';
 import { type FlowMiddlewareOptions, flowMiddleware, type ModelRequest } from '../../../src/fetch/ai/index.js';
-import { concurrencyDetector, FlowControlError, FlowController, type FlowControllerOptions, FlowEvictedError } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  FlowControlError,
+  FlowController,
+  type FlowControllerOptions,
+  FlowEvictedError,
+} from '../../../src/index.js';
 import { until } from '../../integration/support/until.js';
 import { expectIdle } from '../flow.js';
 import { hang, inTurn, type ModelServer, refuse, sendText, serve, stall, startModelServer } from '../model-server.js';
@@ -19,18 +25,26 @@ function gated(
   options: FlowMiddlewareOptions = {},
   controller: Partial<FlowControllerOptions<ModelRequest>> = {},
 ): Setup {
-  const flow = new FlowController<ModelRequest>({ saturationDetector: concurrencyDetector({ maxConcurrency: 1 }), ...controller });
+  const flow = new FlowController<ModelRequest>({
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    ...controller,
+  });
   const provider = createOpenAICompatible({ name: 'local', baseURL: `${url}/v1`, includeUsage: true });
   return {
     flow,
-    model: wrapLanguageModel({ model: provider.chatModel('llama'), middleware: flowMiddleware(flow, { random: () => 0, ...options }) }),
+    model: wrapLanguageModel({
+      model: provider.chatModel('llama'),
+      middleware: flowMiddleware(flow, { random: () => 0, ...options }),
+    }),
   };
 }
 
 /** The text, or the error, of a stream. */
 async function read(model: LanguageModel, more: Partial<Parameters<typeof streamText>[0]> = {}): Promise<string> {
   let text = '';
-  const { fullStream } = streamText({ model, prompt: 'hello', maxRetries: 0, onError() {}, ...more } as Parameters<typeof streamText>[0]);
+  const { fullStream } = streamText({ model, prompt: 'hello', maxRetries: 0, onError() {}, ...more } as Parameters<
+    typeof streamText
+  >[0]);
   for await (const part of fullStream) {
     if (part.type === 'text-delta') text += part.text;
     if (part.type === 'error') throw part.error;
@@ -58,9 +72,13 @@ describe('flowMiddleware', () => {
     const keys: unknown[] = [];
     for (const classify of [undefined, () => ({ fairnessId: 'from-classify' })]) {
       const setup = gated(await startModelServer(), { context: storage, classify });
-      setup.flow.on('dispatched', ({ lease, item }) => keys.push([lease.fairnessId, lease.priority, item.request.model]));
+      setup.flow.on('dispatched', ({ lease, item }) =>
+        keys.push([lease.fairnessId, lease.priority, item.request.model]),
+      );
       await generateText({ model: setup.model, prompt: 'hello' });
-      await storage.run({ fairnessId: 'from-context', priority: 5 }, () => generateText({ model: setup.model, prompt: 'hello' }));
+      await storage.run({ fairnessId: 'from-context', priority: 5 }, () =>
+        generateText({ model: setup.model, prompt: 'hello' }),
+      );
       const providerOptions = { headgate: { fairnessId: 'from-options' } };
       await storage.run({ fairnessId: 'from-context', priority: 6 }, () =>
         generateText({ model: setup.model, prompt: 'hello', providerOptions }),
@@ -114,7 +132,9 @@ describe('flowMiddleware', () => {
       const chunks: string[] = [];
       const onChunk = ({ chunk }: { chunk: { type: string } }): void => void chunks.push(chunk.type);
       const batch = read(setup.model, { onChunk, providerOptions: { headgate: { priority: -1 } } });
-      const ended = isServed ? expect(batch).resolves.toBe('served') : expect(batch).rejects.toBeInstanceOf(FlowEvictedError);
+      const ended = isServed
+        ? expect(batch).resolves.toBe('served')
+        : expect(batch).rejects.toBeInstanceOf(FlowEvictedError);
       await until('it runs', () => server.asked.length === 1 && (isServed || chunks.includes('text-delta')));
       expect(await read(setup.model, { providerOptions: { headgate: { priority: 1 } } })).toBe('served');
       await ended;
@@ -138,7 +158,9 @@ describe('flowMiddleware', () => {
     );
     const first = read(setup.model, { abortSignal: abort.signal });
     await until('the seat is taken', () => server.asked.length === 1);
-    const error: unknown = await generateText({ model: setup.model, prompt: 'hello', maxRetries: 0 }).catch((thrown: unknown) => thrown);
+    const error: unknown = await generateText({ model: setup.model, prompt: 'hello', maxRetries: 0 }).catch(
+      (thrown: unknown) => thrown,
+    );
     expect(error).toBeInstanceOf(FlowControlError);
     expect(error).toMatchObject({ statusCode: 429, isRetryable: true, responseHeaders: { 'retry-after-ms': '1000' } });
     server.behave = serve;
@@ -190,6 +212,8 @@ describe('flowMiddleware', () => {
 
   it('is told at once what cannot be right', () => {
     expect(() => flowMiddleware(undefined as never)).toThrow('a FlowController');
-    expect(() => flowMiddleware(new FlowController({ saturationDetector: () => 0 }), { maxRetries: -1 })).toThrow('maxRetries');
+    expect(() => flowMiddleware(new FlowController({ saturationDetector: () => 0 }), { maxRetries: -1 })).toThrow(
+      'maxRetries',
+    );
   });
 });

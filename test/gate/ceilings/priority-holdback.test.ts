@@ -37,13 +37,23 @@ describe('priorityHoldback', () => {
     expect(() => priorityHoldback({} as { minCeiling: number })).toThrow(
       'priorityHoldback: minCeiling: expected a number from 0 up, below 1 (minCeiling is required); got nothing',
     );
-    expect(() => priorityHoldback({ minCeiling: 1 })).toThrow('minCeiling: expected a number from 0 up, below 1; got 1 (number)');
+    expect(() => priorityHoldback({ minCeiling: 1 })).toThrow(
+      'minCeiling: expected a number from 0 up, below 1; got 1 (number)',
+    );
     for (const wrong of [-0.1, '0.5', Number.NaN]) {
-      expect(() => priorityHoldback({ minCeiling: wrong as number })).toThrow('minCeiling: expected a number from 0 up, below 1; got');
+      expect(() => priorityHoldback({ minCeiling: wrong as number })).toThrow(
+        'minCeiling: expected a number from 0 up, below 1; got',
+      );
     }
-    expect(() => priorityHoldback({ minCeiling: 0.5, maxCeiling: 0.5 })).toThrow('minCeiling: expected a number below maxCeiling (0.5)');
-    expect(() => priorityHoldback({ minCeiling: 0.8, maxCeiling: 0.5 })).toThrow('minCeiling: expected a number below maxCeiling (0.5)');
-    expect(() => priorityHoldback({ minCeiling: 0.8, shape: 'cubic' as 'linear' })).toThrow('shape: expected one of "linear"');
+    expect(() => priorityHoldback({ minCeiling: 0.5, maxCeiling: 0.5 })).toThrow(
+      'minCeiling: expected a number below maxCeiling (0.5)',
+    );
+    expect(() => priorityHoldback({ minCeiling: 0.8, maxCeiling: 0.5 })).toThrow(
+      'minCeiling: expected a number below maxCeiling (0.5)',
+    );
+    expect(() => priorityHoldback({ minCeiling: 0.8, shape: 'cubic' as 'linear' })).toThrow(
+      'shape: expected one of "linear"',
+    );
   });
 
   it('closes the lowest band for good at a ceiling of 0', () => {
@@ -68,9 +78,9 @@ describe('priorityHoldback', () => {
 describe('interpolatedUsageLimit', () => {
   it('is rank holdback below a ceiling of 1, and one gate for all at 1', () => {
     const priorities = [4, 3, -1, -2, -3];
-    expect(ceilings(interpolatedUsageLimit({ threshold: 0.6 }), priorities).map((ceiling) => Number(ceiling.toFixed(9)))).toEqual([
-      1, 0.9, 0.8, 0.7, 0.6,
-    ]);
+    expect(
+      ceilings(interpolatedUsageLimit({ threshold: 0.6 }), priorities).map((ceiling) => Number(ceiling.toFixed(9))),
+    ).toEqual([1, 0.9, 0.8, 0.7, 0.6]);
     expect(ceilings(interpolatedUsageLimit(), priorities)).toEqual([1, 1, 1, 1, 1]);
     expect(() => interpolatedUsageLimit({ threshold: 0 })).toThrow(
       'interpolatedUsageLimit: threshold: expected a number above 0, at most 1; got 0 (number)',
@@ -101,7 +111,11 @@ describe.each([
   it('is computed when the set of bands changes, and not for every request', () => {
     const usageLimitPolicy = make();
     const computed = vi.spyOn(usageLimitPolicy, 'computeLimits');
-    const { flow } = makeFlow({ saturationDetector: () => 0, usageLimitPolicy, bands: [{ priority: 1 }, { priority: 0 }] });
+    const { flow } = makeFlow({
+      saturationDetector: () => 0,
+      usageLimitPolicy,
+      bands: [{ priority: 1 }, { priority: 0 }],
+    });
     for (let i = 0; i < 5; i++) flow.tryEnqueue(request, key());
     expect([usageLimitPolicy.type, computed.mock.calls.length]).toEqual([type, 1]);
     flow.reconfigure({ bands: [{ priority: 2 }] });

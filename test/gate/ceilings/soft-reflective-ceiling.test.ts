@@ -1,6 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { openingPeriod, reflectiveCeiling, softReflectiveCeilingPlugin } from '../../../src/gate/ceilings/soft-reflective-ceiling.js';
+import {
+  openingPeriod,
+  reflectiveCeiling,
+  softReflectiveCeilingPlugin,
+} from '../../../src/gate/ceilings/soft-reflective-ceiling.js';
 import { concurrencyDetector, softReflectiveCeiling, type UsageLimitPolicy } from '../../../src/index.js';
 import { dial, key, makeFlow, request, turns } from '../../support/flow.js';
 
@@ -100,21 +104,24 @@ describe('softReflectiveCeiling', () => {
   it.each([
     ['is silent', false],
     ['announces its changes', true],
-  ])('does not strand a gated band that waits alone while a saturation below 1 stands still: its detector %s', async (_, announces) => {
-    const { flow, clock } = makeFlow({
-      saturationDetector: dial(0.75, announces),
-      usageLimitPolicy: softReflectiveCeiling(),
-      bands: [{ priority: 100 }, { priority: 0 }],
-    });
-    let done = 0;
-    for (let i = 0; i < 10; i++) void flow.enqueue(request, key('a', 0)).then(() => done++);
-    await turns();
-    expect(done).toBeLessThan(10);
-    clock.advance(10_000);
-    await turns();
-    expect(done).toBe(10);
-    await flow.close();
-  });
+  ])(
+    'does not strand a gated band that waits alone while a saturation below 1 stands still: its detector %s',
+    async (_, announces) => {
+      const { flow, clock } = makeFlow({
+        saturationDetector: dial(0.75, announces),
+        usageLimitPolicy: softReflectiveCeiling(),
+        bands: [{ priority: 100 }, { priority: 0 }],
+      });
+      let done = 0;
+      for (let i = 0; i < 10; i++) void flow.enqueue(request, key('a', 0)).then(() => done++);
+      await turns();
+      expect(done).toBeLessThan(10);
+      clock.advance(10_000);
+      await turns();
+      expect(done).toBe(10);
+      await flow.close();
+    },
+  );
 
   it('progresses on releases alone, without a timer, where the controller counts what is in flight', async () => {
     const { flow } = makeFlow({
@@ -153,13 +160,17 @@ describe('softReflectiveCeiling', () => {
 describe('the parameters of softReflectiveCeiling', () => {
   function reportsOf(parameters: unknown): [expected: string, path: readonly PropertyKey[]][] {
     const reports: [string, readonly PropertyKey[]][] = [];
-    softReflectiveCeilingPlugin.parameters.read(parameters, (expected, path = []) => void reports.push([expected, path]));
+    softReflectiveCeilingPlugin.parameters.read(
+      parameters,
+      (expected, path = []) => void reports.push([expected, path]),
+    );
     return reports;
   }
 
   it('are an object without keys, and nothing else', () => {
     expect(reportsOf({})).toEqual([]);
-    for (const wrong of [undefined, null, [], ['x'], 'x', () => {}]) expect(reportsOf(wrong)).toEqual([['an object without keys', []]]);
+    for (const wrong of [undefined, null, [], ['x'], 'x', () => {}])
+      expect(reportsOf(wrong)).toEqual([['an object without keys', []]]);
   });
 
   it('are refused key by key', () => {

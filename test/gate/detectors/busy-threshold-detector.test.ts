@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { type BusyThresholds, busyThresholdDetector, EndpointPool, type EndpointView, type RankLoad } from '../../../src/index.js';
+import {
+  type BusyThresholds,
+  busyThresholdDetector,
+  EndpointPool,
+  type EndpointView,
+  type RankLoad,
+} from '../../../src/index.js';
 import { key, makeFlow, request, turns } from '../../support/flow.js';
 
 const idle = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0, sampledAtMs: 0 };
@@ -63,9 +69,15 @@ describe('busyThresholdDetector', () => {
       'busyThresholdDetector: activeDecodeBlocksThreshold: expected a number from 0 to 1; got 1.1 (number)',
     );
     expect(() => busyThresholdDetector({ activePrefillTokensThreshold: -1 })).toThrow('activePrefillTokensThreshold');
-    expect(() => busyThresholdDetector({ activePrefillTokensThresholdFrac: -1 })).toThrow('activePrefillTokensThresholdFrac');
+    expect(() => busyThresholdDetector({ activePrefillTokensThresholdFrac: -1 })).toThrow(
+      'activePrefillTokensThresholdFrac',
+    );
     const detector = busyThresholdDetector({ activeDecodeBlocksThreshold: 0.5 });
-    const wrong = { activeDecodeBlocksThreshold: 0.9, activePrefillTokensThreshold: -1, activePrefillTokensThresholdFrac: Number.NaN };
+    const wrong = {
+      activeDecodeBlocksThreshold: 0.9,
+      activePrefillTokensThreshold: -1,
+      activePrefillTokensThresholdFrac: Number.NaN,
+    };
     expect(() => detector.update(wrong)).toThrow(
       /^busyThresholdDetector\.update: .*activePrefillTokensThreshold: expected an integer from 0 up, or null; got -1.*Frac/s,
     );
@@ -77,14 +89,23 @@ describe('busyThresholdDetector', () => {
     const pool = new EndpointPool();
     pool.add('small');
     pool.add('large', { weight: 3 });
-    for (const id of ['small', 'large']) pool.report(id, { ...idle, ranks: [{ activePrefillTokens: id === 'large' ? 5 : 0 }] });
+    for (const id of ['small', 'large'])
+      pool.report(id, { ...idle, ranks: [{ activePrefillTokens: id === 'large' ? 5 : 0 }] });
     const detector = busyThresholdDetector({ activePrefillTokensThreshold: 4 });
-    expect([detector.type, detector.needsPool, detector.saturation(pool, 0)]).toEqual(['busy-threshold-detector', true, 0.75]);
+    expect([detector.type, detector.needsPool, detector.saturation(pool, 0)]).toEqual([
+      'busy-threshold-detector',
+      true,
+      0.75,
+    ]);
     expect(detector.filter?.(pool.endpoints, 0).map(({ id }) => id)).toEqual(['small']);
   });
 
   it('compares with the threshold whatever the other figures of a rank are', () => {
-    const both = { activePrefillTokensThreshold: 100, activePrefillTokensThresholdFrac: 0.5, activeDecodeBlocksThreshold: 0.5 };
+    const both = {
+      activePrefillTokensThreshold: 100,
+      activePrefillTokensThresholdFrac: 0.5,
+      activeDecodeBlocksThreshold: 0.5,
+    };
     const calm = { activePrefillTokens: 0, maxNumBatchedTokens: 1000, activeDecodeBlocks: 0, totalBlocks: 10 };
     expect(isBusy(both, calm)).toBe(false);
     expect(isBusy(both, { ...calm, activePrefillTokens: 101 })).toBe(true);
@@ -172,7 +193,9 @@ describe('ranks in reports', () => {
     const report = (ranks: unknown) => () => pool.report('worker-0', { ...idle, ranks: ranks as readonly RankLoad[] });
     expect(report(5)).toThrow('ranks: expected an array with one entry for each rank; got 5 (number)');
     expect(report([null])).toThrow('ranks[0]: expected an object; got null');
-    expect(report([{}, { totalBlocks: -1 }])).toThrow('ranks[1].totalBlocks: expected a number from 0 up, or null; got -1 (number)');
+    expect(report([{}, { totalBlocks: -1 }])).toThrow(
+      'ranks[1].totalBlocks: expected a number from 0 up, or null; got -1 (number)',
+    );
     expect(report([{ kvUsedBlocks: Number.NaN }])).toThrow('ranks[0].kvUsedBlocks');
     expect(pool.get('worker-0')?.metrics?.ranks).toEqual([]);
   });

@@ -164,7 +164,11 @@ describe('the detector of circuits', () => {
 
   it('knows an endpoint that nothing was sent to as closed, and reads full for an empty pool alone', () => {
     const breaker = circuitBreaker();
-    expect([breaker.stateOf(a, 0), breaker.saturation(poolOf(a), 0), breaker.saturation(poolOf(), 0)]).toEqual(['closed', 0, 1]);
+    expect([breaker.stateOf(a, 0), breaker.saturation(poolOf(a), 0), breaker.saturation(poolOf(), 0)]).toEqual([
+      'closed',
+      0,
+      1,
+    ]);
     expect(breaker.withRoomFor?.([a, b], fakeSeat().item, 0)).toEqual([a, b]);
   });
 

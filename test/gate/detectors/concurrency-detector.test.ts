@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type ConcurrencyDetectorOptions, concurrencyDetectorPlugin } from '../../../src/gate/detectors/concurrency-detector.js';
+import {
+  type ConcurrencyDetectorOptions,
+  concurrencyDetectorPlugin,
+} from '../../../src/gate/detectors/concurrency-detector.js';
 import {
   concurrencyDetector,
   defaultRegistry,
@@ -149,10 +152,17 @@ describe('concurrencyDetector', () => {
   });
 
   describe('that counts the request to come', () => {
-    const limits: ConcurrencyDetectorOptions = { concurrencyMode: 'tokens', maxTokenConcurrency: 100, countIncoming: true };
+    const limits: ConcurrencyDetectorOptions = {
+      concurrencyMode: 'tokens',
+      maxTokenConcurrency: 100,
+      countIncoming: true,
+    };
 
     /** A controller with one request of so many tokens at each endpoint. */
-    function loaded(tokens: readonly number[], options: Partial<FlowControllerOptions> = {}): { flow: FlowController; leases: Lease[] } {
+    function loaded(
+      tokens: readonly number[],
+      options: Partial<FlowControllerOptions> = {},
+    ): { flow: FlowController; leases: Lease[] } {
       const pool = new EndpointPool();
       for (const index of tokens.keys()) pool.add(`gpu-${index}`);
       const { flow } = makeFlow({ pool, saturationDetector: () => 0 });
@@ -208,7 +218,9 @@ describe('concurrencyDetector', () => {
 
     it('looks at both figures in mode hybrid', () => {
       const { flow } = loaded([10, 10]);
-      flow.reconfigure({ saturationDetector: concurrencyDetector({ ...limits, concurrencyMode: 'hybrid', maxConcurrency: 1 }) });
+      flow.reconfigure({
+        saturationDetector: concurrencyDetector({ ...limits, concurrencyMode: 'hybrid', maxConcurrency: 1 }),
+      });
       expect(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key())).toBeUndefined();
     });
   });
@@ -222,7 +234,8 @@ describe('the weight of an endpoint', () => {
   ] as const;
   const make = (options: ConcurrencyDetectorOptions = {}): SaturationDetector =>
     concurrencyDetector({ maxConcurrency: 4, maxTokenConcurrency: 40, ...options });
-  const kept = (detector: SaturationDetector): unknown => detector.filter?.([light, heavy, tiny], 0).map(({ id }) => id);
+  const kept = (detector: SaturationDetector): unknown =>
+    detector.filter?.([light, heavy, tiny], 0).map(({ id }) => id);
 
   it('multiplies its seats, of which there is one at least, and none in part', () => {
     const detector = make({ headroom: 0.3 });
@@ -269,7 +282,12 @@ describe('what a concurrency detector says of single requests', () => {
   });
 
   it('is where its tokens fit below the limit by weight, with headroom, and how long nobody knows', () => {
-    const detector = concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency: 40, headroom: 0.5, countIncoming: true });
+    const detector = concurrencyDetector({
+      concurrencyMode: 'tokens',
+      maxTokenConcurrency: 40,
+      headroom: 0.5,
+      countIncoming: true,
+    });
     const fits = (tokens: number): boolean => detector.withRoomFor?.([busy], fakeItem({ tokens }), 0).length === 1;
     expect([0, 50, 51].map(fits)).toEqual([true, true, false]);
     expect(detector.waitOf?.([busy], fakeItem({ tokens: 51 }), 7)).toEqual({

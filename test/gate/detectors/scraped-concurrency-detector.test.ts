@@ -5,7 +5,12 @@ import { key, makeFlow, request } from '../../support/flow.js';
 
 const nowMs = 10_000;
 
-function server(id: string, runningRequests: number, waitingQueueSize: number, { ageMs = 0, weight = 1, unsampledRequests = 0 } = {}) {
+function server(
+  id: string,
+  runningRequests: number,
+  waitingQueueSize: number,
+  { ageMs = 0, weight = 1, unsampledRequests = 0 } = {},
+) {
   const metrics = { runningRequests, waitingQueueSize, kvCacheUsage: 0, sampledAtMs: nowMs - ageMs };
   return endpointView(id, { metrics, weight, unsampledRequests });
 }
@@ -28,7 +33,9 @@ describe('scrapedConcurrency', () => {
   it('keeps the load of a stale server and drops its capacity', () => {
     const pool = poolView(server('a', 2, 0), server('b', 3, 0, { ageMs: 2001 }));
     expect(scrapedConcurrency({ maxConcurrency: 5 }).saturation(pool, nowMs)).toBe(1);
-    expect(scrapedConcurrency({ maxConcurrency: 5, metricsStalenessThreshold: '3s' }).saturation(pool, nowMs)).toBe(0.5);
+    expect(scrapedConcurrency({ maxConcurrency: 5, metricsStalenessThreshold: '3s' }).saturation(pool, nowMs)).toBe(
+      0.5,
+    );
   });
 
   it('counts the load of a server that it is shown although it cannot be had, and drops its capacity', () => {
@@ -81,9 +88,17 @@ describe('scrapedConcurrency', () => {
   });
 
   it('accepts in files what llm-d writes, and nothing else', () => {
-    const create = (parameters: object): unknown => defaultRegistry().create('scraped-concurrency-detector', parameters);
-    expect(create({ maxConcurrency: 5, metricsStalenessThreshold: '2s', ownDispatchWindow: '1s' })).toMatchObject({ needsPool: true });
-    for (const wrong of [{ maxConcurrency: 0 }, { metricsStalenessThreshold: '0s' }, { ownDispatchWindow: -1 }, { window: 1 }]) {
+    const create = (parameters: object): unknown =>
+      defaultRegistry().create('scraped-concurrency-detector', parameters);
+    expect(create({ maxConcurrency: 5, metricsStalenessThreshold: '2s', ownDispatchWindow: '1s' })).toMatchObject({
+      needsPool: true,
+    });
+    for (const wrong of [
+      { maxConcurrency: 0 },
+      { metricsStalenessThreshold: '0s' },
+      { ownDispatchWindow: -1 },
+      { window: 1 },
+    ]) {
       expect(() => create(wrong)).toThrow(FlowConfigError);
     }
   });

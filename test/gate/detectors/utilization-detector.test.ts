@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { UtilizationDetector, UtilizationDetectorOptions } from '../../../src/gate/detectors/utilization-detector.js';
-import { EndpointPool, type EndpointView, FlowConfigError, type Lease, utilizationDetector } from '../../../src/index.js';
+import type {
+  UtilizationDetector,
+  UtilizationDetectorOptions,
+} from '../../../src/gate/detectors/utilization-detector.js';
+import {
+  EndpointPool,
+  type EndpointView,
+  FlowConfigError,
+  type Lease,
+  utilizationDetector,
+} from '../../../src/index.js';
 import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
 import { key, makeFlow, request } from '../../support/flow.js';
 
@@ -11,7 +20,10 @@ const atFive = (options: UtilizationDetectorOptions = {}): UtilizationDetector =
 /** Sampled at 0 unless told otherwise. */
 function server(waitingQueueSize: number, kvCacheUsage: number, sampledAtMs = 0, unsampledRequests = 0): EndpointView {
   const id = `w${waitingQueueSize}k${kvCacheUsage}`;
-  return fakeEndpoint(id, { metrics: { waitingQueueSize, kvCacheUsage, runningRequests: 0, sampledAtMs }, unsampledRequests });
+  return fakeEndpoint(id, {
+    metrics: { waitingQueueSize, kvCacheUsage, runningRequests: 0, sampledAtMs },
+    unsampledRequests,
+  });
 }
 
 /** The same server with twice the weight. */
@@ -33,7 +45,12 @@ describe('the roofline', () => {
     ['is 1 exactly at a threshold', {}, [server(5, 0)], 1],
     ['may exceed 1', {}, [server(20, 0)], 4],
     ['is the mean over the servers', {}, [server(0, 0), server(5, 0), server(10, 0)], 1],
-    ['goes by the thresholds that are set', { queueDepthThreshold: 10, kvCacheUtilThreshold: 0.5 }, [server(4, 0.1)], 0.4],
+    [
+      'goes by the thresholds that are set',
+      { queueDepthThreshold: 10, kvCacheUtilThreshold: 0.5 },
+      [server(4, 0.1)],
+      0.4,
+    ],
     ['counts a server without metrics as full', {}, [fakeEndpoint('new'), server(0, 0)], 0.5],
     ['is 1 for an empty pool', {}, [], 1],
     ['counts what was sent since the sample as waiting', {}, [server(1, 0, 0, 3)], 0.8],
@@ -67,7 +84,12 @@ describe('the roofline', () => {
 describe('the filter', () => {
   it.each<[string, UtilizationDetectorOptions, EndpointView[], string[]]>([
     ['strictly below both thresholds', {}, [server(4, 0.79), server(5, 0), server(0, 0.8)], ['w4k0.79']],
-    ['strictly below the thresholds and their headroom', { headroom: 0.5 }, [server(7, 0), server(8, 0), server(0, 1.3)], ['w7k0']],
+    [
+      'strictly below the thresholds and their headroom',
+      { headroom: 0.5 },
+      [server(7, 0), server(8, 0), server(0, 1.3)],
+      ['w7k0'],
+    ],
     [
       'below the threshold of the cache and its headroom',
       { kvCacheUtilThreshold: 0.6, headroom: 0.5 },
@@ -76,7 +98,12 @@ describe('the filter', () => {
     ],
     ['below the threshold of their weight', {}, [heavy(server(9, 0)), heavy(server(10, 0)), server(8, 0)], ['w9k0']],
     ['fresh', {}, [server(0, 0.1, -500), server(1, 0)], ['w1k0']],
-    ['below the threshold with what was sent since the sample', {}, [server(2, 0, 0, 3), server(2, 0.1, 0, 2)], ['w2k0.1']],
+    [
+      'below the threshold with what was sent since the sample',
+      {},
+      [server(2, 0, 0, 3), server(2, 0.1, 0, 2)],
+      ['w2k0.1'],
+    ],
   ])('keeps servers that are %s', (_, options, endpoints, expected) => {
     const kept = atFive(options).filter?.(endpoints, 0);
     expect(kept?.map(({ id }) => id)).toEqual(expected);
@@ -174,7 +201,9 @@ describe('between two samples', () => {
   });
 
   it('what waited at the sample counts, however many have ended since', () => {
-    const idle = fakeEndpoint('idle', { metrics: { waitingQueueSize: 0, kvCacheUsage: 0, runningRequests: 9, sampledAtMs: 0 } });
+    const idle = fakeEndpoint('idle', {
+      metrics: { waitingQueueSize: 0, kvCacheUsage: 0, runningRequests: 9, sampledAtMs: 0 },
+    });
     expect(atFive().saturation(poolOf({ ...idle, unsampledRequests: 1, endedSinceReport: 4 }), 0)).toBe(0);
     expect(atFive().saturation(poolOf({ ...server(5, 0), endedSinceReport: 4 }), 0)).toBe(1);
     expect(atFive({ lagCompensation: false }).saturation(poolOf({ ...server(5, 0), endedSinceReport: 4 }), 0)).toBe(1);
@@ -230,7 +259,10 @@ it('metrics that grow stale close the gate, and fresh ones open it', () => {
 it('the gate is looked at again when an overloaded server falls silent beside an idle one', () => {
   const pool = new EndpointPool();
   for (const id of ['busy', 'idle']) pool.add(id);
-  const { flow, clock } = makeFlow({ pool, saturationDetector: utilizationDetector({ metricsStalenessThreshold: 200 }) });
+  const { flow, clock } = makeFlow({
+    pool,
+    saturationDetector: utilizationDetector({ metricsStalenessThreshold: 200 }),
+  });
   pool.report('busy', { waitingQueueSize: 50, runningRequests: 0, kvCacheUsage: 0 });
   clock.advance(100);
   pool.report('idle', { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });

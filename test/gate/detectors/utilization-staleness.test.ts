@@ -6,7 +6,8 @@ function poolOf(...kvCacheUsage: (number | undefined)[]): EndpointPool {
   const pool = new EndpointPool();
   for (const [index, kv] of kvCacheUsage.entries()) {
     pool.add(`gpu-${index}`);
-    if (kv !== undefined) pool.report(`gpu-${index}`, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: kv, sampledAtMs: 0 });
+    if (kv !== undefined)
+      pool.report(`gpu-${index}`, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: kv, sampledAtMs: 0 });
   }
   return pool;
 }

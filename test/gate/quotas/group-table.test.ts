@@ -41,12 +41,12 @@ describe('a group', () => {
 
   it('has its own name, with whom it is of where that is not one alone', () => {
     const of = (template: Partial<ResolvedGroup>): string[] => names(table({ name: 'the key', ...template }), k1, 'm');
-    expect([of({}), of({ by: 'endpoint' }), of({ by: 'endpoint', is: 'k1' }), of({ by: 'label', label: 'account' })]).toEqual([
-      ['the key'],
-      ['the key k1'],
-      ['the key'],
-      ['the key A'],
-    ]);
+    expect([
+      of({}),
+      of({ by: 'endpoint' }),
+      of({ by: 'endpoint', is: 'k1' }),
+      of({ by: 'label', label: 'account' }),
+    ]).toEqual([['the key'], ['the key k1'], ['the key'], ['the key A']]);
     expect([of({ perModel: true }), of({ models: ['m'] })]).toEqual([['the key for m'], ['the key']]);
   });
 

@@ -4,7 +4,10 @@ import { key, leaseOf, makeFlow } from '../../support/flow.js';
 
 describe('servers that come and go for ever', () => {
   it('leave ten thousand groups behind at most, and none of those that are used is forgotten', () => {
-    const detector = quotaDetector({ travel: 0, groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 60 }] }] });
+    const detector = quotaDetector({
+      travel: 0,
+      groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 60 }] }],
+    });
     const pool = new EndpointPool();
     pool.add('first');
     const { flow, clock } = makeFlow({ saturationDetector: detector, pool, defaultRequestTtl: 0 });
@@ -21,6 +24,8 @@ describe('servers that come and go for ever', () => {
     lease.release();
     clock.advance(1000);
     send();
-    expect(detector.quotas(clock.now()).quotas.filter(({ group }) => group === 'first')).toMatchObject([{ reserved: 1 }]);
+    expect(detector.quotas(clock.now()).quotas.filter(({ group }) => group === 'first')).toMatchObject([
+      { reserved: 1 },
+    ]);
   });
 });

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { mostBudgetLeftPlugin } from '../../../src/gate/quotas/most-budget-left.js';
-import { type EndpointView, FlowConfigError, type ItemView, mostBudgetLeft, quotaDetector } from '../../../src/index.js';
+import {
+  type EndpointView,
+  FlowConfigError,
+  type ItemView,
+  mostBudgetLeft,
+  quotaDetector,
+} from '../../../src/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 
@@ -22,7 +28,11 @@ describe('mostBudgetLeft', () => {
   });
 
   it('picks the less loaded of those with equally much left, and the first of those that are loaded alike', () => {
-    expect([picked([0.5, 2], [0.5, 1]), picked([0.5, 1], [0.5, 2]), picked([0.5, 1], [0.5, 1])]).toEqual(['k1', 'k0', 'k0']);
+    expect([picked([0.5, 2], [0.5, 1]), picked([0.5, 1], [0.5, 2]), picked([0.5, 1], [0.5, 1])]).toEqual([
+      'k1',
+      'k0',
+      'k0',
+    ]);
     expect([picked([0.5, 0], [0.6, 9]), picked([0.6, 9], [0.5, 0])]).toEqual(['k1', 'k0']);
   });
 
@@ -58,7 +68,9 @@ describe('mostBudgetLeft in a file', () => {
   it('says that another detector knows no budgets', () => {
     const { make } = create('seats', { type: 'concurrency-detector', saturation: () => 0 });
     expect(make).toThrow(FlowConfigError);
-    expect(make).toThrow('most-budget-left-picker: detector: expected the name of a quota detector; got a concurrency-detector');
+    expect(make).toThrow(
+      'most-budget-left-picker: detector: expected the name of a quota detector; got a concurrency-detector',
+    );
   });
 
   it('takes nothing but the name', () => {

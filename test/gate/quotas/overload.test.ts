@@ -1,12 +1,17 @@
 /**
- * Three times the quota of a provider, on a manual clock: what a real one would see minute by minute, without a machine's noise. Requests
- * arrive at the provider up to 200 ms after they were sent.
+ * Three times the quota of a provider, on a manual clock: what a real one would see minute by minute, without a
+ * machine's noise. Requests arrive at the provider up to 200 ms after they were sent.
  */
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../src/base/seeded-random.js';
 import { type Lease, type Outcome, type QuotaOptions, quotaDetector } from '../../../src/index.js';
 import { makeFlow, turns } from '../../support/flow.js';
-import { type Sent as Dispatch, type Dropped, dispatchesLate, expectNobodyDroppedInVain } from '../../support/overload.js';
+import {
+  type Sent as Dispatch,
+  type Dropped,
+  dispatchesLate,
+  expectNobodyDroppedInVain,
+} from '../../support/overload.js';
 
 const minuteMs = 60_000;
 const minutes = 6;
@@ -33,7 +38,8 @@ async function overload(quota: Omit<QuotaOptions, 'unit' | 'limit'>, defaultRequ
   let overtaken = 0;
   flow.on('dispatched', ({ lease }) => {
     const isBehindPremium =
-      lease.priority < 100 && flow.figures().bands.some(({ priority, waiting }) => priority > lease.priority && waiting > 0);
+      lease.priority < 100 &&
+      flow.figures().bands.some(({ priority, waiting }) => priority > lease.priority && waiting > 0);
     if (isBehindPremium) overtaken++;
     const atMs = clock.now();
     sent.push({ atMs, countedAtMs: atMs + random() * 200, priority: lease.priority });
@@ -60,7 +66,14 @@ async function overload(quota: Omit<QuotaOptions, 'unit' | 'limit'>, defaultRequ
     await turns(3);
   }
   const drops = dropped.map(({ drop }) => drop);
-  return { sent, counted: [...sent].sort((a, b) => a.countedAtMs - b.countedAtMs), drops, dropped, overtaken, premiumCameAtMs };
+  return {
+    sent,
+    counted: [...sent].sort((a, b) => a.countedAtMs - b.countedAtMs),
+    drops,
+    dropped,
+    overtaken,
+    premiumCameAtMs,
+  };
 }
 
 /** The most that a provider counts in any span of a minute. */
@@ -102,18 +115,24 @@ describe('at three times a quota', () => {
     expect(sent.filter(({ priority }) => priority === 100).length).toBeGreaterThan(limit);
   });
 
-  it.each(['gcra', 'fixed', 'sliding'] as const)('premium waits at most one dispatch longer than at best: %s', async (window) => {
-    const { sent, premiumCameAtMs } = await overload({ window });
-    const late = dispatchesLate(sent, premiumCameAtMs);
-    expect(late.length).toBeGreaterThan(limit);
-    expect(Math.max(...late)).toBeLessThanOrEqual(1);
-  });
+  it.each(['gcra', 'fixed', 'sliding'] as const)(
+    'premium waits at most one dispatch longer than at best: %s',
+    async (window) => {
+      const { sent, premiumCameAtMs } = await overload({ window });
+      const late = dispatchesLate(sent, premiumCameAtMs);
+      expect(late.length).toBeGreaterThan(limit);
+      expect(Math.max(...late)).toBeLessThanOrEqual(1);
+    },
+  );
 
-  it.each(['gcra', 'fixed', 'sliding'] as const)('nobody is dropped whose turn comes within its time to live: %s', async (window) => {
-    const { sent, dropped } = await overload({ window }, shortTtlMs);
-    expect(dropped.length).toBeGreaterThan(limit);
-    expectNobodyDroppedInVain({ sent, dropped }, shortTtlMs);
-  });
+  it.each(['gcra', 'fixed', 'sliding'] as const)(
+    'nobody is dropped whose turn comes within its time to live: %s',
+    async (window) => {
+      const { sent, dropped } = await overload({ window }, shortTtlMs);
+      expect(dropped.length).toBeGreaterThan(limit);
+      expectNobodyDroppedInVain({ sent, dropped }, shortTtlMs);
+    },
+  );
 
   it('whoever cannot be served in time is told at once, with the time at which there is room', async () => {
     const { sent, dropped } = await overload({ window: 'fixed' }, shortTtlMs);
@@ -129,7 +148,10 @@ describe('at three times a quota', () => {
 
 /** A provider with fixed windows that tells its quota in headers, and nothing of it is configured. */
 async function overloadLearnt(seed: number) {
-  const { flow, clock } = makeFlow({ saturationDetector: quotaDetector({ random: () => 0 }), defaultRequestTtl: ttlMs });
+  const { flow, clock } = makeFlow({
+    saturationDetector: quotaDetector({ random: () => 0 }),
+    defaultRequestTtl: ttlMs,
+  });
   const random = seededRandom(seed);
   const accepted = [0];
   const refused = [0];

@@ -30,11 +30,20 @@ interface World {
   readonly pool: EndpointPool;
 }
 
-function world(options: QuotaDetectorOptions, servers: readonly string[] = [], rest: Partial<FlowControllerOptions> = {}): World {
+function world(
+  options: QuotaDetectorOptions,
+  servers: readonly string[] = [],
+  rest: Partial<FlowControllerOptions> = {},
+): World {
   const detector = quotaDetector({ random: () => 0, travel: 0, ...options });
   const pool = new EndpointPool();
   for (const name of servers) pool.add(name, { labels: { account: name.slice(0, 1) } });
-  const { flow, clock } = makeFlow({ saturationDetector: detector, defaultRequestTtl: 0, ...(servers.length > 0 && { pool }), ...rest });
+  const { flow, clock } = makeFlow({
+    saturationDetector: detector,
+    defaultRequestTtl: 0,
+    ...(servers.length > 0 && { pool }),
+    ...rest,
+  });
   return { detector, flow, clock, pool };
 }
 
@@ -50,7 +59,9 @@ function now(flow: FlowController, request: Partial<Asked> = {}): Lease {
 }
 
 function figuresOf({ detector, clock }: World): Record<string, unknown>[] {
-  return detector.quotas(clock.now()).quotas.map(({ group, unit, limit, used, reserved }) => ({ group, unit, limit, used, reserved }));
+  return detector
+    .quotas(clock.now())
+    .quotas.map(({ group, unit, limit, used, reserved }) => ({ group, unit, limit, used, reserved }));
 }
 
 const remaining = (left: number, resetIn = '60s', limit = 10): Headers =>
@@ -79,7 +90,10 @@ describe('a quota', () => {
 
   it('tells the span that was configured, however long its window is taken for', () => {
     for (const window of ['gcra', 'fixed', 'sliding'] as const) {
-      const { detector, flow, clock } = world({ travel: 250, groups: [{ quotas: [{ unit: 'requests', limit: 10, window }] }] });
+      const { detector, flow, clock } = world({
+        travel: 250,
+        groups: [{ quotas: [{ unit: 'requests', limit: 10, window }] }],
+      });
       now(flow);
       expect(detector.quotas(clock.now()).quotas).toMatchObject([{ perMs: 60_000, limit: 10, reserved: 1 }]);
     }
@@ -247,7 +261,10 @@ describe('an estimate', () => {
   });
 
   it("may be the host's own", () => {
-    const w = world({ groups: [{ quotas: [...quotas] }], estimate: () => ({ inputTokens: 1, outputTokens: 2, cost: 3 }) });
+    const w = world({
+      groups: [{ quotas: [...quotas] }],
+      estimate: () => ({ inputTokens: 1, outputTokens: 2, cost: 3 }),
+    });
     now(w.flow);
     expect(reserved(w)).toEqual([1, 2, 3, 3]);
   });
@@ -261,13 +278,19 @@ describe('an estimate', () => {
 
 describe('groups', () => {
   it('share a quota between the endpoints of an account', async () => {
-    const w = world({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'requests', limit: 2 }] }] }, ['a1', 'a2', 'b1']);
+    const w = world({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'requests', limit: 2 }] }] }, [
+      'a1',
+      'a2',
+      'b1',
+    ]);
     const leases = Array.from({ length: 4 }, () => now(w.flow));
     const byAccount = leases.map(({ endpoint }) => endpoint?.labels.account).sort();
     expect(byAccount).toEqual(['a', 'a', 'b', 'b']);
     expect(w.flow.tryEnqueue({ byteSize: 1 }, key())).toBeUndefined();
     const waiting = ask(w.flow);
-    expect(w.flow.explain((request) => request.byteSize === 1)?.text).toMatch(/^band 0 waits for 1 request of account [ab], in 30\.0 s/);
+    expect(w.flow.explain((request) => request.byteSize === 1)?.text).toMatch(
+      /^band 0 waits for 1 request of account [ab], in 30\.0 s/,
+    );
     w.clock.advance(30_000);
     expect((await waiting).type).toBe('Dispatched');
   });
@@ -325,7 +348,10 @@ describe('groups', () => {
   });
 
   it('are judged beside seats in a composite', () => {
-    const detector = maxOf(concurrencyDetector({ maxConcurrency: 2 }), quotaDetector({ ...perMinute('tokens', 100), travel: 0 }));
+    const detector = maxOf(
+      concurrencyDetector({ maxConcurrency: 2 }),
+      quotaDetector({ ...perMinute('tokens', 100), travel: 0 }),
+    );
     const { flow } = makeFlow({ saturationDetector: detector });
     now(flow, { tokens: 90 });
     expect(flow.tryEnqueue({ byteSize: 1, tokens: 20 }, key())).toBeUndefined();
@@ -478,8 +504,14 @@ describe('learning from answers', () => {
     ['negative', { 'x-ratelimit-limit-requests': '10', 'x-ratelimit-remaining-requests': '-4' }],
     ['no number', { 'x-ratelimit-limit-requests': '10', 'x-ratelimit-remaining-requests': 'NaN' }],
     ['a limit of 0', { 'x-ratelimit-limit-requests': '0' }],
-    ['from 1970', { 'anthropic-ratelimit-requests-limit': '10', 'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:00Z' }],
-    ['from 2100', { 'anthropic-ratelimit-requests-limit': '10', 'anthropic-ratelimit-requests-reset': '2100-01-01T00:00:00Z' }],
+    [
+      'from 1970',
+      { 'anthropic-ratelimit-requests-limit': '10', 'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:00Z' },
+    ],
+    [
+      'from 2100',
+      { 'anthropic-ratelimit-requests-limit': '10', 'anthropic-ratelimit-requests-reset': '2100-01-01T00:00:00Z' },
+    ],
   ])('ignores what cannot be right, and counts it: %s', (_, headers) => {
     const w = world({ groups: [{ quotas: [{ unit: 'requests', limit: 10 }] }] });
     now(w.flow).answered({ status: 200, headers: headers as Record<string, string> });
@@ -514,7 +546,9 @@ describe('a provider that lies', () => {
     const { quotas, ignoredFigures } = detector.quotas(clock.now());
     expect(quotas.map(({ limit, used }) => [limit, used])).toEqual('groups' in options ? [[10, 3]] : []);
     expect(ignoredFigures).toBe(3 * 7);
-    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^headgate: a figure that answers told of .+ cannot be right.*"0"/)]]);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/^headgate: a figure that answers told of .+ cannot be right.*"0"/)],
+    ]);
   });
 
   it('about when to come back leaves the rest at its default, and nobody waits longer', () => {
@@ -533,7 +567,9 @@ describe('a provider that lies', () => {
       lease.release();
     }
     expect(detector.quotas(clock.now())).toMatchObject({ ignoredReports: 2, quotas: [{ used: 200, reserved: 0 }] });
-    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^headgate: a report of usage cannot be right, and the estimate stands/)]]);
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/^headgate: a report of usage cannot be right, and the estimate stands/)],
+    ]);
   });
 
   it('and tells usage twice is charged the last figure, once', () => {
@@ -622,7 +658,10 @@ describe('options', () => {
     [{ groups: [{ quotas: [{ unit: 'request', limit: 1 }] }] }, 'groups[0].quotas[0].unit'],
     [{ groups: [{ quotas: [{ unit: 'requests', limit: 0 }] }] }, 'groups[0].quotas[0].limit'],
     [{ groups: [{ quotas: [{ unit: 'requests', limit: 1, per: 'soon' }] }] }, 'groups[0].quotas[0].per'],
-    [{ groups: [{ quotas: [{ unit: 'requests', limit: 1, window: 'fixed', burst: 2 }] }] }, 'groups[0].quotas[0].burst'],
+    [
+      { groups: [{ quotas: [{ unit: 'requests', limit: 1, window: 'fixed', burst: 2 }] }] },
+      'groups[0].quotas[0].burst',
+    ],
     [{ output: 'most' }, 'output'],
     [{ cooldwon: 3 }, 'cooldwon'],
   ])('that cannot be right are told: %j', (options, path) => {
@@ -642,7 +681,10 @@ describe('options', () => {
       'groups[0].quotas[0].burst: expected no burst, because only a gcra window has one; got one of a fixed window',
     ],
     [{ groups: [{ by: 'label' }] }, 'groups[0].label: expected the name of the label that the group is by; got none'],
-    [{ groups: [{ by: 'endpoint', label: 'x' }] }, 'groups[0].label: expected no label, because the group is by none; got "x"'],
+    [
+      { groups: [{ by: 'endpoint', label: 'x' }] },
+      'groups[0].label: expected no label, because the group is by none; got "x"',
+    ],
     [{ groups: [{ is: 'x' }] }, 'groups[0].is: expected nothing, because the group is the whole pool; got "x"'],
   ])('of a group that contradict each other are told: %j', (options, told) => {
     expect(() => quotaDetector(options)).toThrow(`quotaDetector: ${told}`);

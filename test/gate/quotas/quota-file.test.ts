@@ -17,7 +17,8 @@ describe('quotas in files', () => {
   });
 
   it('say what is wrong with them, and where', () => {
-    const make = () => defaultRegistry().create('quota-detector', { groups: [{ quotas: [{ unit: 'requests', limit: '5' }] }] });
+    const make = () =>
+      defaultRegistry().create('quota-detector', { groups: [{ quotas: [{ unit: 'requests', limit: '5' }] }] });
     expect(make).toThrow('groups[0].quotas[0].limit: expected a number above 0; got "5" (string)');
     expect((defaultRegistry().create('quota-detector', {}) as QuotaDetector).quotas(0).quotas).toEqual([]);
   });

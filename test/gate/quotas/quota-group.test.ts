@@ -8,7 +8,14 @@ import type { Amounts } from '../../../src/gate/quotas/request-estimate.js';
 import { SlidingWindow } from '../../../src/gate/quotas/sliding-window.js';
 import type { ToldQuota } from '../../../src/gate/quotas/told-quotas.js';
 
-const amounts = (more: Partial<Amounts> = {}): Amounts => ({ requests: 1, inputTokens: 0, outputTokens: 0, tokens: 0, cost: 0, ...more });
+const amounts = (more: Partial<Amounts> = {}): Amounts => ({
+  requests: 1,
+  inputTokens: 0,
+  outputTokens: 0,
+  tokens: 0,
+  cost: 0,
+  ...more,
+});
 const told = (more: Partial<ToldQuota>): ToldQuota => ({
   unit: 'requests',
   limit: undefined,
@@ -119,7 +126,9 @@ describe('a quota that answers told', () => {
     const quota = new Quota('requests', new FixedWindow(10, 1000));
     expect([quota.isLearnt, quota.perMs]).toEqual([true, 1000]);
     quota.learn(told({ limit: 500, perMs: 2000, resetInMs: 9000, remaining: 499 }), 100);
-    expect([quota.window.limit, quota.perMs, quota.window.used(100), quota.window.freeAtMs(100)]).toEqual([500, 2000, 1, 9100]);
+    expect([quota.window.limit, quota.perMs, quota.window.used(100), quota.window.freeAtMs(100)]).toEqual([
+      500, 2000, 1, 9100,
+    ]);
   });
 });
 
@@ -159,7 +168,10 @@ describe('a group that knows nothing yet', () => {
 
   it('takes over the quotas that answers tell with a limit, by the minute where they do not say', () => {
     const unknown = group([]);
-    unknown.learn([told({ remaining: 5 }), told({ unit: 'tokens', limit: 100, remaining: 40 }), told({ limit: 7, perMs: 1000 })], 0);
+    unknown.learn(
+      [told({ remaining: 5 }), told({ unit: 'tokens', limit: 100, remaining: 40 }), told({ limit: 7, perMs: 1000 })],
+      0,
+    );
     expect(unknown.figures(0)).toEqual([
       expect.objectContaining({ unit: 'tokens', limit: 100, perMs: 60_000, used: 60, isLearnt: true }),
       expect.objectContaining({ unit: 'requests', limit: 7, perMs: 1000, used: 0, isLearnt: true }),
@@ -250,7 +262,9 @@ describe('what a request waits for', () => {
     expect(learnt.room(amounts(), 0)).toMatchObject({ atMs: 500, earliestMs: 500 });
     const units = ['tokens', 'requests'] as const;
     const shared = units.map((unit) => {
-      const one = group([requests(1, { unit })], true, (quota, name) => Object.assign(localWindows(0)(quota, name), { isShared: true }));
+      const one = group([requests(1, { unit })], true, (quota, name) =>
+        Object.assign(localWindows(0)(quota, name), { isShared: true }),
+      );
       one.hold(amounts({ tokens: 1 }), 0);
       for (const { quota, taking } of one.hold(amounts({ tokens: 1 }), 0)) quota.settle({ quota, taking }, 1, 0);
       return one.room(amounts({ tokens: 1 }), 0).earliestMs;
@@ -265,13 +279,14 @@ describe('a group whose server puts requests off', () => {
   it('rests until the told instant, then lets one go, and all when that was answered', () => {
     const one = group();
     one.refused(0, 100, 400, rest);
-    expect([one.hasRoom(amounts(), 499), one.isAsNew(499), one.fullness(499), one.figures(200)[0]?.restsForMs]).toEqual([
-      false,
-      false,
-      1,
-      300,
-    ]);
-    expect(one.room(amounts(), 200)).toEqual({ atMs: 500, earliestMs: 500, missing: 'the rest that the key was told to take' });
+    expect([one.hasRoom(amounts(), 499), one.isAsNew(499), one.fullness(499), one.figures(200)[0]?.restsForMs]).toEqual(
+      [false, false, 1, 300],
+    );
+    expect(one.room(amounts(), 200)).toEqual({
+      atMs: 500,
+      earliestMs: 500,
+      missing: 'the rest that the key was told to take',
+    });
     expect([one.hasRoom(amounts(), 500), one.isAsNew(500), one.fullness(500)]).toEqual([true, true, 0]);
     one.hold(amounts(), 500);
     expect(one.hasRoom(amounts(), 500)).toBe(false);
@@ -364,7 +379,9 @@ describe('the figures of a group', () => {
   });
 
   it('wait for the end of a rest, and say who shares', () => {
-    const one = group([requests(1)], true, (quota, name) => Object.assign(localWindows(0)(quota, name), { isShared: true }));
+    const one = group([requests(1)], true, (quota, name) =>
+      Object.assign(localWindows(0)(quota, name), { isShared: true }),
+    );
     one.hold(amounts(), 0);
     one.refused(0, 0, 1500, () => 0);
     expect(one.figures(200)).toMatchObject([{ waitMs: 1300, restsForMs: 1300, resetsInMs: 800, isShared: true }]);
@@ -383,8 +400,13 @@ describe('the figures of a group', () => {
 
   it('come with what a request lacks of each window that fetches', () => {
     const wanted: unknown[] = [];
-    const one = group([requests(1), requests(1, { unit: 'tokens' }), requests(9, { unit: 'cost' })], true, (quota, name) =>
-      Object.assign(localWindows(0)(quota, name), { wants: (amount: number, nowMs: number) => wanted.push([quota.unit, amount, nowMs]) }),
+    const one = group(
+      [requests(1), requests(1, { unit: 'tokens' }), requests(9, { unit: 'cost' })],
+      true,
+      (quota, name) =>
+        Object.assign(localWindows(0)(quota, name), {
+          wants: (amount: number, nowMs: number) => wanted.push([quota.unit, amount, nowMs]),
+        }),
     );
     one.hold(amounts({ tokens: 1 }), 0);
     expect(one.hasRoom(amounts({ tokens: 5, cost: 2 }), 7)).toBe(false);
@@ -408,12 +430,18 @@ describe('the figures of a group', () => {
 });
 
 describe('the windows of a process', () => {
-  const of = (quota: Partial<ResolvedQuota>, travelMs = 100): QuotaWindow => localWindows(travelMs)(requests(10, quota), 'the key');
+  const of = (quota: Partial<ResolvedQuota>, travelMs = 100): QuotaWindow =>
+    localWindows(travelMs)(requests(10, quota), 'the key');
   const shown = ({ kind, limit, perMs, burst }: QuotaWindow): unknown => [kind, limit, perMs, burst];
 
   it('are taken for so much longer as a request may travel, or have so much less at once', () => {
     expect(
-      [of({ window: 'fixed' }), of({ window: 'sliding' }), of({ window: 'gcra' }), of({ window: 'gcra', burst: 4 })].map(shown),
+      [
+        of({ window: 'fixed' }),
+        of({ window: 'sliding' }),
+        of({ window: 'gcra' }),
+        of({ window: 'gcra', burst: 4 }),
+      ].map(shown),
     ).toEqual([
       ['fixed', 10, 1100, 10],
       ['sliding', 10, 1100, 10],
@@ -424,7 +452,9 @@ describe('the windows of a process', () => {
   });
 
   it('have one at once at least, or what is configured where that is less', () => {
-    expect([of({ window: 'gcra', burst: 1.5 }), of({ window: 'gcra', burst: 0.5 })].map(({ burst }) => burst)).toEqual([1, 0.5]);
+    expect([of({ window: 'gcra', burst: 1.5 }), of({ window: 'gcra', burst: 0.5 })].map(({ burst }) => burst)).toEqual([
+      1, 0.5,
+    ]);
   });
 
   it('are those of a source where they are gcra', () => {
@@ -438,7 +468,9 @@ describe('the windows of a process', () => {
     };
     const make = windowsFrom(source, 100, onRoom);
     expect(shown(make(requests(10, { window: 'gcra', burst: 4 }), 'the key'))).toEqual(['gcra', 5, 1000, 1.5]);
-    expect(terms).toEqual([{ key: 'the key requests 1000', limit: 10, perMs: 1000, burst: 3, onRoom, local: expect.any(Function) }]);
+    expect(terms).toEqual([
+      { key: 'the key requests 1000', limit: 10, perMs: 1000, burst: 3, onRoom, local: expect.any(Function) },
+    ]);
     make(requests(10, { window: 'gcra' }), 'the key');
     expect(terms[1]?.burst).toBe(9);
     expect([make(requests(10), 'the key').kind, terms.length]).toEqual(['fixed', 2]);

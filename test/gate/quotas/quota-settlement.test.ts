@@ -1,6 +1,12 @@
 /** What a request holds of its quotas, from its dispatch to its end: without a controller, call by call. */
 import { describe, expect, it, vi } from 'vitest';
-import { type EndpointView, type QuotaDetector, type QuotaDetectorOptions, quotaDetector, type SeatView } from '../../../src/index.js';
+import {
+  type EndpointView,
+  type QuotaDetector,
+  type QuotaDetectorOptions,
+  quotaDetector,
+  type SeatView,
+} from '../../../src/index.js';
 import { fakeItem } from '../../support/fake-item.js';
 import { fakeEndpoint, poolOf } from '../../support/fake-pool.js';
 import { fakeSeat } from '../../support/fake-seat.js';
@@ -10,7 +16,9 @@ const [k1, k2] = [fakeEndpoint('k1', { labels: { account: 'A' } }), fakeEndpoint
 /** `requests` is 1, and the rest is by what a request says of itself. */
 const each = ['requests', 'inputTokens', 'outputTokens', 'tokens'] as const;
 
-function make(options: QuotaDetectorOptions = { groups: [{ quotas: each.map((unit) => ({ unit, limit: 1000 })) }] }): QuotaDetector {
+function make(
+  options: QuotaDetectorOptions = { groups: [{ quotas: each.map((unit) => ({ unit, limit: 1000 })) }] },
+): QuotaDetector {
   return quotaDetector({ travel: 0, random: () => 0, ...options });
 }
 
@@ -120,7 +128,10 @@ describe('a seat', () => {
     detector.answered?.(k1, 0, stranger, { status: 429, ...noHeaders });
     detector.reported?.(k1, 0, report(stranger, 1, 1));
     detector.released?.(k1, 0, stranger);
-    expect([heard, detector.quotas(0)]).toEqual([0, { quotas: [], unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 }]);
+    expect([heard, detector.quotas(0)]).toEqual([
+      0,
+      { quotas: [], unreported: 0, ignoredReports: 0, ignoredFigures: 0, refusals: 0 },
+    ]);
   });
 
   it('of an endpoint in no group may end, and its server may refuse it', () => {
@@ -144,7 +155,11 @@ describe('a seat', () => {
 describe('what an answer tells', () => {
   const headers = { 'x-ratelimit-limit-requests': '10', 'x-ratelimit-remaining-requests': '3' };
   const two = (...learn: boolean[]): QuotaDetectorOptions => ({
-    groups: learn.map((learns, i) => ({ name: `group ${i}`, learn: learns, quotas: [{ unit: 'requests', limit: 10 }] })),
+    groups: learn.map((learns, i) => ({
+      name: `group ${i}`,
+      learn: learns,
+      quotas: [{ unit: 'requests', limit: 10 }],
+    })),
   });
 
   it('is for the first group that learns', () => {
@@ -173,7 +188,10 @@ describe('what an answer tells', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     const detector = make();
     for (const digit of ['x', 'y']) {
-      detector.answered?.(k1, 0, sent(detector), { status: 200, headers: { 'x-ratelimit-limit-requests': digit.repeat(500) } });
+      detector.answered?.(k1, 0, sent(detector), {
+        status: 200,
+        headers: { 'x-ratelimit-limit-requests': digit.repeat(500) },
+      });
       expect(warn.mock.calls.map(([text]) => text)).toEqual([
         `headgate: a figure that answers told of the pool cannot be right, and is ignored: "${'x'.repeat(100)}". ` +
           'This is written once; ignoredFigures of the quotas counts all.',
@@ -196,7 +214,11 @@ describe('what an answer tells', () => {
 
 describe('a rest', () => {
   it('is longer by up to a fifth, so that gateways come back one after the other', () => {
-    const detector = make({ groups: [{ quotas: [{ unit: 'requests', limit: 10 }] }], random: () => 0.5, cooldown: '10s' });
+    const detector = make({
+      groups: [{ quotas: [{ unit: 'requests', limit: 10 }] }],
+      random: () => 0.5,
+      cooldown: '10s',
+    });
     detector.answered?.(k1, 0, sent(detector), { status: 429, ...noHeaders });
     expect(detector.quotas(0).quotas[0]?.restsForMs).toBe(11_000);
   });
@@ -223,7 +245,9 @@ describe('the reading', () => {
     expect(byEndpoint.saturation(poolOf(k1), 0)).toBe(0.5);
     sent(byEndpoint, k1);
     sent(byEndpoint, k2);
-    expect([poolOf(k1, k2), poolOf(k2, k1), poolOf()].map((pool) => byEndpoint.saturation(pool, 0))).toEqual([0.5, 0.5, 1]);
+    expect([poolOf(k1, k2), poolOf(k2, k1), poolOf()].map((pool) => byEndpoint.saturation(pool, 0))).toEqual([
+      0.5, 0.5, 1,
+    ]);
     expect(byEndpoint.saturation(poolOf(k1), 0)).toBeLessThan(1);
   });
 });
@@ -256,7 +280,11 @@ describe('the wait of a request', () => {
     const detector = make({ groups: [{ by: 'endpoint', quotas: [{ unit: 'requests', limit: 1, window: 'fixed' }] }] });
     sent(detector, k1);
     sent(detector, k2, {}, 10_000);
-    expect(detector.waitOf?.([k2, k1], item, 20_000)).toEqual({ atMs: 60_000, notBeforeMs: 60_000, missing: '1 request of k1' });
+    expect(detector.waitOf?.([k2, k1], item, 20_000)).toEqual({
+      atMs: 60_000,
+      notBeforeMs: 60_000,
+      missing: '1 request of k1',
+    });
   });
 
   it('is that of the group that has it wait longest; of equals the first is named', () => {

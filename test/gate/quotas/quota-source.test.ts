@@ -19,7 +19,9 @@ class Source implements QuotaSource {
   retired = 0;
   room = 0;
 
-  window(terms: QuotaTerms): GcraWindow & { isShared: true; wants(amount: number): void; leaves(amount: number): void; retire(): void } {
+  window(
+    terms: QuotaTerms,
+  ): GcraWindow & { isShared: true; wants(amount: number): void; leaves(amount: number): void; retire(): void } {
     this.asked.push(terms);
     const source = this;
     class Window extends GcraWindow {
@@ -45,7 +47,12 @@ class Source implements QuotaSource {
   }
 }
 
-function world(options: QuotaDetectorOptions): { source: Source; detector: QuotaDetector; flow: FlowController; clock: ManualClock } {
+function world(options: QuotaDetectorOptions): {
+  source: Source;
+  detector: QuotaDetector;
+  flow: FlowController;
+  clock: ManualClock;
+} {
   const source = new Source();
   const detector = quotaDetector({ travel: 0, ...options });
   detector.drawFrom(source);
@@ -94,7 +101,10 @@ describe('a source of quotas', () => {
     const { source, flow } = world(twoQuotas);
     source.room = 1_000;
     const lease = leaseOf(flow.tryEnqueue(request, key()));
-    lease.answered({ status: 200, headers: new Headers({ 'x-ratelimit-remaining-tokens': '12', 'x-ratelimit-limit-tokens': '1000' }) });
+    lease.answered({
+      status: 200,
+      headers: new Headers({ 'x-ratelimit-remaining-tokens': '12', 'x-ratelimit-limit-tokens': '1000' }),
+    });
     expect(source.told).toEqual([12]);
   });
 
@@ -111,7 +121,9 @@ describe('a source of quotas', () => {
   });
 
   it('has no say in windows that are not gcra, nor in quotas that only answers tell', () => {
-    const { source, flow, detector, clock } = world({ groups: [{ quotas: [{ unit: 'requests', limit: 2, window: 'sliding' }] }] });
+    const { source, flow, detector, clock } = world({
+      groups: [{ quotas: [{ unit: 'requests', limit: 2, window: 'sliding' }] }],
+    });
     leaseOf(flow.tryEnqueue(request, key())).answered({ status: 200, headers: { 'x-ratelimit-limit-tokens': '500' } });
     expect(source.asked).toEqual([]);
     expect(detector.quotas(clock.now()).quotas.map(({ unit, isShared = false }) => [unit, isShared])).toEqual([

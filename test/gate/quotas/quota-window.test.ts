@@ -29,7 +29,11 @@ const steps = fc.array(
 );
 
 /** Plays a history: takes what has room, settles to no more than the estimate, and checks after every step. */
-function play(window: QuotaWindow, history: readonly Step[], check: (takings: readonly Taken[], nowMs: number) => void): void {
+function play(
+  window: QuotaWindow,
+  history: readonly Step[],
+  check: (takings: readonly Taken[], nowMs: number) => void,
+): void {
   const takings: Taken[] = [];
   let nowMs = 0;
   for (const step of history) {
@@ -74,7 +78,8 @@ describe.each([
           nowMs = atMs;
         });
         const roomAtMs = window.roomAtMs(wanted, nowMs);
-        if (roomAtMs > nowMs + 0.01) expect(window.roomAtMs(wanted, roomAtMs - 0.005)).toBeGreaterThan(roomAtMs - 0.005);
+        if (roomAtMs > nowMs + 0.01)
+          expect(window.roomAtMs(wanted, roomAtMs - 0.005)).toBeGreaterThan(roomAtMs - 0.005);
         expect(window.roomAtMs(wanted, roomAtMs)).toBeLessThanOrEqual(roomAtMs + 1e-6);
       }),
     );
@@ -151,7 +156,8 @@ describe('over any history', () => {
       fc.property(steps, fc.integer({ min: 1, max: limit }), (history, burst) => {
         play(new GcraWindow(limit, perMs, burst), history, (takings, nowMs) => {
           for (const { atMs } of takings) {
-            const most = Math.max(burst, ...takings.map(({ taking }) => taking.amount)) + ((nowMs - atMs) * limit) / perMs;
+            const most =
+              Math.max(burst, ...takings.map(({ taking }) => taking.amount)) + ((nowMs - atMs) * limit) / perMs;
             expect(sumFrom(takings, atMs)).toBeLessThanOrEqual(most + 1e-6);
           }
         });
@@ -217,7 +223,9 @@ describe('a fixed window', () => {
   it('begins with the first taking after the last one ended', () => {
     const window = new FixedWindow(limit, perMs);
     window.take(3, 500);
-    expect([window.roomAtMs(7, 600), window.roomAtMs(8, 600), window.used(1499), window.used(1500)]).toEqual([600, 1500, 3, 0]);
+    expect([window.roomAtMs(7, 600), window.roomAtMs(8, 600), window.used(1499), window.used(1500)]).toEqual([
+      600, 1500, 3, 0,
+    ]);
     expect([window.freeAtMs(1600), window.roomAtMs(limit, 1600)]).toEqual([1600, 1600]);
     window.take(1, 1700);
     expect([window.roomAtMs(limit, 1800), window.freeAtMs(1800)]).toEqual([2700, 2700]);
@@ -231,14 +239,18 @@ describe('a fixed window', () => {
       expect(window.freeAtMs(0)).toBe(3000);
     }
     expect([999, 1000, 2000, 2999, 3000].map((atMs) => often.used(atMs))).toEqual([25, 15, 5, 5, 0]);
-    expect([once.used(2000), once.roomAtMs(5, 2000), once.roomAtMs(6, 2000), once.used(3000)]).toEqual([5, 2000, 3000, 0]);
+    expect([once.used(2000), once.roomAtMs(5, 2000), once.roomAtMs(6, 2000), once.used(3000)]).toEqual([
+      5, 2000, 3000, 0,
+    ]);
   });
 
   it('charges what is settled for more after its end to the next one', () => {
     const window = new FixedWindow(limit, perMs);
     const taking = window.take(2, 0);
     window.settle(taking, 9, 1500);
-    expect([window.used(1500), window.roomAtMs(3, 1500), window.roomAtMs(4, 1500), taking.amount]).toEqual([7, 1500, 2500, 9]);
+    expect([window.used(1500), window.roomAtMs(3, 1500), window.roomAtMs(4, 1500), taking.amount]).toEqual([
+      7, 1500, 2500, 9,
+    ]);
   });
 
   it('never counts less than nothing, however sums are rounded', () => {
@@ -380,7 +392,9 @@ describe('a sliding window', () => {
     };
     const [early, late] = [make(), make()];
     early.window.settle(early.taking, 12, 0);
-    expect([early.window.used(0), early.window.used(1000), early.window.used(2000), early.taking.amount]).toEqual([12, 2, 0, 12]);
+    expect([early.window.used(0), early.window.used(1000), early.window.used(2000), early.taking.amount]).toEqual([
+      12, 2, 0, 12,
+    ]);
     // Ten of them have expired.
     late.window.settle(late.taking, 0, 1500);
     expect(late.window.used(1500)).toBe(0);

@@ -23,27 +23,51 @@ const mostTokens = Number.MAX_SAFE_INTEGER;
 
 describe('an estimate', () => {
   it('takes `tokens` for all that the host knows, and adds nothing to it', () => {
-    expect(estimate().of(asking({}, { tokens: 70 }))).toEqual({ requests: 1, inputTokens: 70, outputTokens: 1024, tokens: 70, cost: 0 });
-    expect(estimate().of(asking({ maxOutputTokens: 5 }, { tokens: 70 }))).toMatchObject({ outputTokens: 5, tokens: 70 });
+    expect(estimate().of(asking({}, { tokens: 70 }))).toEqual({
+      requests: 1,
+      inputTokens: 70,
+      outputTokens: 1024,
+      tokens: 70,
+      cost: 0,
+    });
+    expect(estimate().of(asking({ maxOutputTokens: 5 }, { tokens: 70 }))).toMatchObject({
+      outputTokens: 5,
+      tokens: 70,
+    });
   });
 
   it('adds input and output where one of them is told', () => {
-    expect(estimate().of(asking({ inputTokens: 40, maxOutputTokens: 5 }, { tokens: 70 }))).toMatchObject({ inputTokens: 40, tokens: 45 });
-    const given = (figures: object) => estimate({ estimate: () => figures }).of(asking({ maxOutputTokens: 5 }, { tokens: 70 }));
+    expect(estimate().of(asking({ inputTokens: 40, maxOutputTokens: 5 }, { tokens: 70 }))).toMatchObject({
+      inputTokens: 40,
+      tokens: 45,
+    });
+    const given = (figures: object) =>
+      estimate({ estimate: () => figures }).of(asking({ maxOutputTokens: 5 }, { tokens: 70 }));
     expect(given({ inputTokens: 1 })).toMatchObject({ inputTokens: 1, outputTokens: 5, tokens: 6 });
     expect(given({ outputTokens: 2 })).toMatchObject({ inputTokens: 70, outputTokens: 2, tokens: 72 });
     expect(given({ inputTokens: 1, outputTokens: 2, tokens: 9 })).toMatchObject({ tokens: 9 });
     expect(given({})).toMatchObject({ tokens: 70 });
   });
 
-  it.each([[-1], [Number.NaN], [Number.POSITIVE_INFINITY], [mostTokens + 1], ['5'], [null]])('does not go by %s tokens', (wrong) => {
-    const request = { inputTokens: wrong, maxOutputTokens: wrong };
-    expect(estimate().of(asking(request, { tokens: 7 }))).toMatchObject({ inputTokens: 7, outputTokens: 1024, tokens: 7 });
-    expect(estimate({ estimate: () => ({ cost: wrong as number, tokens: wrong as number }) }).of(asking({}, { tokens: 7 }))).toMatchObject({
-      tokens: 7,
-      cost: 0,
-    });
-  });
+  it.each([[-1], [Number.NaN], [Number.POSITIVE_INFINITY], [mostTokens + 1], ['5'], [null]])(
+    'does not go by %s tokens',
+    (wrong) => {
+      const request = { inputTokens: wrong, maxOutputTokens: wrong };
+      expect(estimate().of(asking(request, { tokens: 7 }))).toMatchObject({
+        inputTokens: 7,
+        outputTokens: 1024,
+        tokens: 7,
+      });
+      expect(
+        estimate({ estimate: () => ({ cost: wrong as number, tokens: wrong as number }) }).of(
+          asking({}, { tokens: 7 }),
+        ),
+      ).toMatchObject({
+        tokens: 7,
+        cost: 0,
+      });
+    },
+  );
 
   it.each([[0], [0.5], [mostTokens]])('goes by %d tokens', (right) => {
     expect(estimate().of(asking({ inputTokens: right, maxOutputTokens: right }))).toMatchObject({
@@ -62,13 +86,15 @@ describe('an estimate', () => {
 
 describe('what was consumed', () => {
   it('is what was reported, with its cost', () => {
-    expect(estimate({ prices: { input: 2, output: 10 } }).actual({ promptTokens: 1000, completionTokens: 50 })).toEqual({
-      requests: 1,
-      inputTokens: 1000,
-      outputTokens: 50,
-      tokens: 1050,
-      cost: 0.0025,
-    });
+    expect(estimate({ prices: { input: 2, output: 10 } }).actual({ promptTokens: 1000, completionTokens: 50 })).toEqual(
+      {
+        requests: 1,
+        inputTokens: 1000,
+        outputTokens: 50,
+        tokens: 1050,
+        cost: 0.0025,
+      },
+    );
   });
 
   it.each([
@@ -110,7 +136,9 @@ describe('what answers have taught', () => {
   it('stands in for what a request does not say by `max-tokens`', () => {
     const by = estimate();
     by.learn(averageKey(item), 100);
-    expect([output(by), output(by, asking({ model: 'm', maxOutputTokens: 300 })), output(by, other)]).toEqual([100, 300, 1024]);
+    expect([output(by), output(by, asking({ model: 'm', maxOutputTokens: 300 })), output(by, other)]).toEqual([
+      100, 300, 1024,
+    ]);
   });
 
   it('is forgotten when there are more than ten thousand pairs, and learnt anew', () => {

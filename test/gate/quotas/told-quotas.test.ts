@@ -11,7 +11,11 @@ const quota = { limit: undefined, remaining: undefined, resetInMs: undefined, pe
 
 describe('the headers of an answer', () => {
   it('tell nothing where there are none', () => {
-    expect(told({ 'content-type': 'application/json', 'retry-after': '3' })).toEqual({ quotas: [], waitMs: undefined, ignored: 0 });
+    expect(told({ 'content-type': 'application/json', 'retry-after': '3' })).toEqual({
+      quotas: [],
+      waitMs: undefined,
+      ignored: 0,
+    });
   });
 
   it("are read as OpenAI's, with spans in Go's notation", () => {
@@ -55,14 +59,21 @@ describe('the headers of an answer', () => {
     expect(told({ ratelimit: 'limit=100, remaining=50, reset=30', 'ratelimit-policy': '100;w=60' }).quotas).toEqual([
       { unit: 'requests', limit: 100, remaining: 50, resetInMs: 30_000, perMs: 60_000 },
     ]);
-    expect(told({ ratelimit: '"bytes";r=50;t=30', 'ratelimit-policy': '"bytes";q=9;w=60;qu="content-bytes"' }).quotas).toEqual([]);
+    expect(
+      told({ ratelimit: '"bytes";r=50;t=30', 'ratelimit-policy': '"bytes";q=9;w=60;qu="content-bytes"' }).quotas,
+    ).toEqual([]);
   });
 
   it.each([
     ['retry-after-ms before all', { 'retry-after-ms': '1500', 'retry-after': '9' }, undefined, 1500],
     ['retry-after in seconds', { 'retry-after': '20' }, undefined, 20_000],
     ['retry-after as a date', { 'retry-after': 'Sun, 01 Jun 2025 12:00:10 GMT' }, undefined, 11_000],
-    ["OpenAI's sentence", {}, '{"error":{"message":"Rate limit reached. Please try again in 1m6.5s. Visit …"}}', 66_500],
+    [
+      "OpenAI's sentence",
+      {},
+      '{"error":{"message":"Rate limit reached. Please try again in 1m6.5s. Visit …"}}',
+      66_500,
+    ],
     ["Google's retryDelay", {}, '{"details":[{"@type":"…RetryInfo","retryDelay": "34.07s"}]}', 34_070],
     ['nothing', {}, '{"error":"busy"}', undefined],
     ['a body that is none', {}, { retryDelay: '3s' }, undefined],
@@ -75,20 +86,33 @@ describe('the headers of an answer', () => {
     ['a negative remaining', { 'x-ratelimit-limit-requests': '60', 'x-ratelimit-remaining-requests': '-1' }, 1],
     [
       'no numbers',
-      { 'x-ratelimit-limit-tokens': 'NaN', 'x-ratelimit-remaining-tokens': 'Infinity', 'x-ratelimit-reset-tokens': 'soon' },
+      {
+        'x-ratelimit-limit-tokens': 'NaN',
+        'x-ratelimit-remaining-tokens': 'Infinity',
+        'x-ratelimit-reset-tokens': 'soon',
+      },
       3,
     ],
     ['a limit of 0', { 'x-ratelimit-limit-requests': '0' }, 1],
     ['more than 2^53', { 'x-ratelimit-limit-tokens': '9007199254740993' }, 1],
-    ['an instant in 1970', { 'anthropic-ratelimit-requests-limit': '5', 'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:00Z' }, 1],
-    ['an instant in 2100', { 'anthropic-ratelimit-requests-limit': '5', 'anthropic-ratelimit-requests-reset': '2100-01-01T00:00:00Z' }, 1],
+    [
+      'an instant in 1970',
+      { 'anthropic-ratelimit-requests-limit': '5', 'anthropic-ratelimit-requests-reset': '1970-01-01T00:00:00Z' },
+      1,
+    ],
+    [
+      'an instant in 2100',
+      { 'anthropic-ratelimit-requests-limit': '5', 'anthropic-ratelimit-requests-reset': '2100-01-01T00:00:00Z' },
+      1,
+    ],
     ['a wait beyond a year', { 'retry-after': '40000000' }, 1],
     ['a wait that is negative', { 'retry-after': '-3' }, 1],
   ])('that cannot be right are left out and counted: %s', (_, headers, ignored) => {
     const answer = told(headers as Record<string, string>, 429);
     expect(answer.ignored).toBe(ignored);
     expect(answer.waitMs).toBeUndefined();
-    for (const { remaining, resetInMs } of answer.quotas) expect([remaining, resetInMs]).toEqual([undefined, undefined]);
+    for (const { remaining, resetInMs } of answer.quotas)
+      expect([remaining, resetInMs]).toEqual([undefined, undefined]);
   });
 });
 
@@ -101,11 +125,9 @@ function only(headers: Record<string, string>): unknown {
 
 describe('the figures of a quota', () => {
   it('are told by a limit or by what is left of it, and not by the end of a window alone', () => {
-    const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map((figure) => `x-ratelimit-${figure}-tokens`) as [
-      string,
-      string,
-      string,
-    ];
+    const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map(
+      (figure) => `x-ratelimit-${figure}-tokens`,
+    ) as [string, string, string];
     expect(only({ [limit]: '7' })).toEqual({ ...quota, unit: 'tokens', limit: 7 });
     expect(only({ [remaining]: '0' })).toEqual({ ...quota, unit: 'tokens', remaining: 0 });
     expect(told({ [reset]: '1s' })).toEqual({ quotas: [], waitMs: undefined, ignored: 0 });
@@ -126,13 +148,22 @@ describe('the figures of a quota', () => {
     });
   });
 
-  it.each([['1e3'], ['+5'], ['5x'], ['x5'], ['5.'], ['.5'], ['0x10'], ['1,000'], ['9007199254740992']])('cannot be %s', (text) => {
-    const { quotas, ignored, firstIgnored } = told({ 'x-ratelimit-limit-tokens': '1', 'x-ratelimit-remaining-tokens': text });
-    expect([quotas, ignored, firstIgnored]).toEqual([[{ ...quota, unit: 'tokens', limit: 1 }], 1, text]);
-  });
+  it.each([['1e3'], ['+5'], ['5x'], ['x5'], ['5.'], ['.5'], ['0x10'], ['1,000'], ['9007199254740992']])(
+    'cannot be %s',
+    (text) => {
+      const { quotas, ignored, firstIgnored } = told({
+        'x-ratelimit-limit-tokens': '1',
+        'x-ratelimit-remaining-tokens': text,
+      });
+      expect([quotas, ignored, firstIgnored]).toEqual([[{ ...quota, unit: 'tokens', limit: 1 }], 1, text]);
+    },
+  );
 
   it('that cannot be right are counted one by one, and the first is kept as it came', () => {
-    const { quotas, ignored, firstIgnored } = told({ 'x-ratelimit-limit-requests': '-1', 'x-ratelimit-limit-tokens': 'many' });
+    const { quotas, ignored, firstIgnored } = told({
+      'x-ratelimit-limit-requests': '-1',
+      'x-ratelimit-limit-tokens': 'many',
+    });
     expect([quotas, ignored, firstIgnored]).toEqual([[], 2, '-1']);
   });
 
@@ -162,16 +193,24 @@ describe('the figures of a quota', () => {
     ['2026-06-01T12:00:00.000Z', 31_536_000_000],
   ])('end at %s, by the calendar where the answer bears no date', (text, resetInMs) => {
     for (const date of ['', 'some day']) {
-      expect(only({ date, 'anthropic-ratelimit-requests-limit': '1', 'anthropic-ratelimit-requests-reset': text })).toMatchObject({
+      expect(
+        only({ date, 'anthropic-ratelimit-requests-limit': '1', 'anthropic-ratelimit-requests-reset': text }),
+      ).toMatchObject({
         resetInMs,
       });
     }
   });
 
-  it.each([['2025-06-01T11:59:00.000Z'], ['2025-06-01T11:59:00Z'], ['2026-06-01T12:00:00.001Z'], ['noon']])('cannot end at %s', (text) => {
-    const { quotas, ignored } = told({ 'anthropic-ratelimit-requests-limit': '1', 'anthropic-ratelimit-requests-reset': text });
-    expect([quotas[0]?.resetInMs, ignored]).toEqual([undefined, 1]);
-  });
+  it.each([['2025-06-01T11:59:00.000Z'], ['2025-06-01T11:59:00Z'], ['2026-06-01T12:00:00.001Z'], ['noon']])(
+    'cannot end at %s',
+    (text) => {
+      const { quotas, ignored } = told({
+        'anthropic-ratelimit-requests-limit': '1',
+        'anthropic-ratelimit-requests-reset': text,
+      });
+      expect([quotas[0]?.resetInMs, ignored]).toEqual([undefined, 1]);
+    },
+  );
 });
 
 describe('the fields of the IETF', () => {
@@ -208,27 +247,44 @@ describe('the fields of the IETF', () => {
       { ratelimit: '"a";limit=8;r=5', 'ratelimit-policy': '"a";q=9' },
       [{ ...unknown, limit: 8, remaining: 5 }],
     ],
-    ['a span of nothing', { ratelimit: '"a";r=5', 'ratelimit-policy': '"a";q=9;w=0' }, [{ ...unknown, limit: 9, remaining: 5 }]],
-    ['a parameter without a value', { ratelimit: '"a";x;r=5', 'ratelimit-policy': '"a"' }, [{ ...unknown, remaining: 5 }]],
+    [
+      'a span of nothing',
+      { ratelimit: '"a";r=5', 'ratelimit-policy': '"a";q=9;w=0' },
+      [{ ...unknown, limit: 9, remaining: 5 }],
+    ],
+    [
+      'a parameter without a value',
+      { ratelimit: '"a";x;r=5', 'ratelimit-policy': '"a"' },
+      [{ ...unknown, remaining: 5 }],
+    ],
     [
       'the seventh draft, without a limit of its own',
       { ratelimit: 'remaining=50, reset=30', 'ratelimit-policy': '100;w=60' },
       [{ unit: 'requests', limit: 100, remaining: 50, resetInMs: 30_000, perMs: 60_000 }],
     ],
-    ['the seventh draft, without a policy', { ratelimit: 'limit=100,Remaining =50' }, [{ ...unknown, limit: 100, remaining: 50 }]],
+    [
+      'the seventh draft, without a policy',
+      { ratelimit: 'limit=100,Remaining =50' },
+      [{ ...unknown, limit: 100, remaining: 50 }],
+    ],
     [
       'the seventh draft, in another order',
       { ratelimit: 'limit=100, reset=30, remaining=50' },
       [{ ...unknown, limit: 100, remaining: 50, resetInMs: 30_000 }],
     ],
-    ['a policy whose name only ends like the draft', { ratelimit: '"xremaining=";r=5' }, [{ ...unknown, remaining: 5 }]],
+    [
+      'a policy whose name only ends like the draft',
+      { ratelimit: '"xremaining=";r=5' },
+      [{ ...unknown, remaining: 5 }],
+    ],
   ])('tell of %s', (_, headers, quotas) => {
     expect(told(headers)).toEqual({ quotas, waitMs: undefined, ignored: 0 });
   });
 });
 
 describe('the wait of a refusal', () => {
-  const waitMs = (body: unknown, headers: Record<string, string> = {}): number | undefined => told(headers, 429, body).waitMs;
+  const waitMs = (body: unknown, headers: Record<string, string> = {}): number | undefined =>
+    told(headers, 429, body).waitMs;
 
   it.each([
     ['Please try again in 20s.', 20_000],

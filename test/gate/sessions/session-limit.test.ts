@@ -35,9 +35,18 @@ function setUp(limits: SessionLimitOptions, options: Partial<FlowControllerOptio
   const running = new Map<string, Lease>();
   const order: string[] = [];
   /** A turn of `session`; its lease is under `name` while it runs. */
-  const send = (session: string | undefined, name: string, { fairnessId = 'tenant', priority = 0, tokens = 0 } = {}): Sent => {
+  const send = (
+    session: string | undefined,
+    name: string,
+    { fairnessId = 'tenant', priority = 0, tokens = 0 } = {},
+  ): Sent => {
     const abort = new AbortController();
-    const request: Turn = { byteSize: 1, tokens, signal: abort.signal, ...(session !== undefined && { sessionId: session }) };
+    const request: Turn = {
+      byteSize: 1,
+      tokens,
+      signal: abort.signal,
+      ...(session !== undefined && { sessionId: session }),
+    };
     void flow.enqueue(request, { fairnessId, priority }).then((outcome) => {
       if (outcome.type !== 'Dispatched') return;
       order.push(name);
@@ -253,7 +262,10 @@ describe('the footprint of sessions', () => {
   });
 
   it('counts a prefix that sessions share once, until the last of them ended', async () => {
-    const { send, end, order, limit, pool, clock } = setUp({ footprint: 1000, sharedPrefix: () => ({ id: 'system', tokens: 500 }) });
+    const { send, end, order, limit, pool, clock } = setUp({
+      footprint: 1000,
+      sharedPrefix: () => ({ id: 'system', tokens: 500 }),
+    });
     const tokens = (): number => limit.tokensAt(pool.get('a')!, clock.now());
     send('s1', 's1', { tokens: 700 });
     send('s2', 's2', { tokens: 800 });
@@ -322,7 +334,8 @@ describe('the detector of sessions', () => {
   it('has room by the weight of an endpoint', () => {
     const limit = sessionLimit({ footprint: 100 });
     for (const endpoint of [small, large]) limit.dispatched?.(endpoint, 0, turnOf(endpoint.id, 90));
-    const roomy = (tokens: number) => limit.withRoomFor?.([small, large], turnOf('new', tokens).item, 0).map(({ id }) => id);
+    const roomy = (tokens: number) =>
+      limit.withRoomFor?.([small, large], turnOf('new', tokens).item, 0).map(({ id }) => id);
     expect([10, 11, 210, 211].map(roomy)).toEqual([['small', 'large'], ['large'], ['large'], []]);
   });
 
@@ -330,7 +343,8 @@ describe('the detector of sessions', () => {
     const limit = sessionLimit({ footprint: 100 });
     limit.dispatched?.(small, 0, turnOf('s', 60));
     limit.dispatched?.(small, 0, turnOf('t', 40));
-    const roomy = (tokens: number) => limit.withRoomFor?.([small, large], turnOf('s', tokens).item, 0).map(({ id }) => id);
+    const roomy = (tokens: number) =>
+      limit.withRoomFor?.([small, large], turnOf('s', tokens).item, 0).map(({ id }) => id);
     expect([roomy(90), roomy(500)]).toEqual([
       ['small', 'large'],
       ['small', 'large'],
@@ -444,7 +458,9 @@ describe('options', () => {
 
   it('do not go with a holBlocking that lets a new session block a resident one', () => {
     const saturationDetector = sessionLimit({ maxSessions: 1 });
-    expect(() => new FlowController({ saturationDetector, holBlocking: 'flow' })).toThrow(/holBlocking: expected "none"/);
+    expect(() => new FlowController({ saturationDetector, holBlocking: 'flow' })).toThrow(
+      /holBlocking: expected "none"/,
+    );
     expect(() => new FlowController({ saturationDetector, holBlocking: 'none' })).not.toThrow();
   });
 

@@ -1,6 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { SessionClaim } from '../../../src/gate/sessions/session-sharing.js';
-import { type EndpointView, FlowConfigError, type SeatView, type SessionLimitOptions, sessionLimit } from '../../../src/index.js';
+import {
+  type EndpointView,
+  FlowConfigError,
+  type SeatView,
+  type SessionLimitOptions,
+  sessionLimit,
+} from '../../../src/index.js';
 import { fakeEndpoint } from '../../support/fake-pool.js';
 import { fakeSeat } from '../../support/fake-seat.js';
 
@@ -10,7 +16,11 @@ const inactivity = 1000;
 /** A limit that is shared with whoever notes what it tells. */
 function shared(limits: SessionLimitOptions = { maxSessions: 5 }) {
   const told: string[] = [];
-  const limit = sessionLimit({ inactivity, by: ({ request }) => String(Reflect.get(request as object, 'session')), ...limits });
+  const limit = sessionLimit({
+    inactivity,
+    by: ({ request }) => String(Reflect.get(request as object, 'session')),
+    ...limits,
+  });
   let announced = 0;
   limit.subscribe?.(() => announced++);
   const sharing = limit.share({
@@ -21,7 +31,13 @@ function shared(limits: SessionLimitOptions = { maxSessions: 5 }) {
     },
     ended: ({ key }, isUnsent) => told.push(`${key} ended${isUnsent ? ', unsent' : ''}`),
   });
-  const begin = (session: string, endpoint: EndpointView = a, nowMs = 0, tokens = 10, seat: Partial<SeatView> = {}): SeatView => {
+  const begin = (
+    session: string,
+    endpoint: EndpointView = a,
+    nowMs = 0,
+    tokens = 10,
+    seat: Partial<SeatView> = {},
+  ): SeatView => {
     const taken = fakeSeat({ request: { session }, tokens }, seat);
     limit.dispatched?.(endpoint, nowMs, taken);
     return taken;
@@ -166,11 +182,11 @@ describe('a session that ended elsewhere', () => {
     sharing.adopt(claim('there'), 0);
     take();
     const before = heard();
-    expect([sharing.release('<idle>', false), sharing.release('<there>', false), sharing.release('<stranger>', false)]).toEqual([
-      true,
-      true,
-      false,
-    ]);
+    expect([
+      sharing.release('<idle>', false),
+      sharing.release('<there>', false),
+      sharing.release('<stranger>', false),
+    ]).toEqual([true, true, false]);
     expect([limit.residentSessions(0), heard() - before, take()]).toEqual([0, 2, []]);
   });
 

@@ -20,7 +20,10 @@ export class CliProcess {
   readonly ended: Promise<Ended>;
 
   constructor(file: string, args: readonly string[], env: Readonly<Record<string, string>>) {
-    this.child = spawn(process.execPath, [file, ...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(process.execPath, [file, ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.child.stdout?.on('data', (chunk: Buffer) => {
       this.stdout += chunk.toString();
     });

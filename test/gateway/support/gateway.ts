@@ -13,7 +13,9 @@ import {
 export function fileOf(upstreams: readonly (string | object)[], more: object = {}, maxConcurrency = 1): object {
   return {
     listen: { port: 0 },
-    upstreams: upstreams.map((upstream, index) => (typeof upstream === 'string' ? { id: `u${index}`, url: upstream } : upstream)),
+    upstreams: upstreams.map((upstream, index) =>
+      typeof upstream === 'string' ? { id: `u${index}`, url: upstream } : upstream,
+    ),
     plugins: [{ type: 'concurrency-detector', parameters: { maxConcurrency } }],
     flowControl: { saturationDetector: { pluginRef: 'concurrency-detector' } },
     drain: { waiting: '1s', streams: '1s' },
@@ -31,7 +33,9 @@ export interface Started {
 export async function startGateway(file: object): Promise<Started> {
   const log: Started['log'] = [];
   const config = loadGatewayConfig(file);
-  const gateway = await createGateway(config, { log: (level, event, fields = {}) => log.push({ level, event, fields }) });
+  const gateway = await createGateway(config, {
+    log: (level, event, fields = {}) => log.push({ level, event, fields }),
+  });
   onTestFinished(async () => {
     await gateway.close();
   });
@@ -50,7 +54,9 @@ export async function startGateway(file: object): Promise<Started> {
 }
 
 /** What an error of the gateway or of flow control says. */
-export async function errorOf(response: Response): Promise<{ status: number; code: string; type: string; message: string }> {
+export async function errorOf(
+  response: Response,
+): Promise<{ status: number; code: string; type: string; message: string }> {
   const { error } = (await response.json()) as { error: { code: string; type: string; message: string } };
   return { status: response.status, code: error.code, type: error.type, message: error.message };
 }

@@ -35,7 +35,13 @@ function completion(content: string, model = 'llama'): object {
 }
 
 export function sse(content: string): string {
-  const chunk = { id: 'c1', object: 'chat.completion.chunk', created: 0, model: 'llama', choices: [{ index: 0, delta: { content } }] };
+  const chunk = {
+    id: 'c1',
+    object: 'chat.completion.chunk',
+    created: 0,
+    model: 'llama',
+    choices: [{ index: 0, delta: { content } }],
+  };
   return `data: ${JSON.stringify(chunk)}\n\n`;
 }
 

@@ -1,7 +1,13 @@
 /** The same small application on every framework: flow control in front of one handler. */
 import type { Server } from 'node:net';
 import type { Writable } from 'node:stream';
-import type { AdapterGate, FlowControlOptions, HttpFlowRequest, NodeRequest, RequestFlow } from '../../../src/adapters/node/index.js';
+import type {
+  AdapterGate,
+  FlowControlOptions,
+  HttpFlowRequest,
+  NodeRequest,
+  RequestFlow,
+} from '../../../src/adapters/node/index.js';
 
 /** What the handler does, in words that every framework understands. */
 export interface Io {

@@ -1,7 +1,13 @@
 /** A controller whose leases are counted: given out, and how often each was released. */
 
 import type { AdapterGate, HttpFlowRequest } from '../../../src/adapters/node/index.js';
-import { concurrencyDetector, FlowController, type FlowControllerOptions, type FlowKey, type Outcome } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  FlowController,
+  type FlowControllerOptions,
+  type FlowKey,
+  type Outcome,
+} from '../../../src/index.js';
 
 export interface CountingGate extends AdapterGate<HttpFlowRequest<unknown>> {
   readonly flow: FlowController;

@@ -30,7 +30,9 @@ export function honoServer(isHttp2: boolean, { gate, options, handler, before, o
       },
       stream() {
         const body = new PassThrough();
-        response = c.body(Readable.toWeb(body) as ReadableStream<Uint8Array>, 200, { 'content-type': 'text/event-stream' });
+        response = c.body(Readable.toWeb(body) as ReadableStream<Uint8Array>, 200, {
+          'content-type': 'text/event-stream',
+        });
         return body;
       },
     });

@@ -8,7 +8,12 @@ import express4 from 'express4';
 import Koa from 'koa';
 import { flowControl as expressFlowControl } from '../../../src/adapters/express/index.js';
 import { flowControl as koaFlowControl } from '../../../src/adapters/koa/index.js';
-import { type NodeRequest, type NodeResponse, flowControl as nodeFlowControl, type RequestFlow } from '../../../src/adapters/node/index.js';
+import {
+  type NodeRequest,
+  type NodeResponse,
+  flowControl as nodeFlowControl,
+  type RequestFlow,
+} from '../../../src/adapters/node/index.js';
 import { FlowControlError, FlowEvictedError } from '../../../src/index.js';
 import { type Application, type Host, type Io, pathOf } from './application.js';
 import { fastifyServer } from './fastify-host.js';
@@ -63,7 +68,9 @@ function expressServer(express: typeof express5, { gate, options, handler, befor
   app.use(expressFlowControl(gate, options));
   app.use((req: Request, res: Response, next: NextFunction) => {
     // Express 4 leaves rejected promises to the handler.
-    (async () => handler({ ...nodeIo(req, res), send: (status, body) => void res.status(status).send(body) }))().catch(next);
+    (async () => handler({ ...nodeIo(req, res), send: (status, body) => void res.status(status).send(body) }))().catch(
+      next,
+    );
   });
   app.use((error: unknown, _req: Request, _res: Response, next: Next) => {
     onError?.(error);
@@ -109,12 +116,19 @@ export const hosts: readonly Host[] = [
   { name: 'Fastify 5', protocol: 'http1', create: (application) => fastifyServer(false, application) },
   { name: 'Hono 4', protocol: 'http1', create: (application) => honoServer(false, application) },
   { name: 'node:http2', protocol: 'http2', create: (application) => http2.createServer(nodeListener(application)) },
-  { name: 'Koa 3 on node:http2', protocol: 'http2', create: (application) => http2.createServer(koaApp(application).callback()) },
+  {
+    name: 'Koa 3 on node:http2',
+    protocol: 'http2',
+    create: (application) => http2.createServer(koaApp(application).callback()),
+  },
   { name: 'Fastify 5 on node:http2', protocol: 'http2', create: (application) => fastifyServer(true, application) },
   { name: 'Hono 4 on node:http2', protocol: 'http2', create: (application) => honoServer(true, application) },
 ];
 
-/** Reads a body to its end, and rejects when the client aborts the upload; HTTP/2 may tell an aborted one as if it were complete. */
+/**
+ * Reads a body to its end, and rejects when the client aborts the upload; HTTP/2 may tell an aborted one as if it were
+ * complete.
+ */
 export function readBody(req: NodeRequest): Promise<number> {
   let bytes = 0;
   return new Promise((resolve, reject) => {

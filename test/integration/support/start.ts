@@ -18,7 +18,10 @@ export interface Setup extends Omit<Application, 'gate'> {
   readonly prepare?: (server: Server) => void;
 }
 
-/** Starts the application; everything is closed when the test ends. The controller lets one request run unless given another. */
+/**
+ * Starts the application; everything is closed when the test ends. The controller lets one request run unless given
+ * another.
+ */
 export async function start(host: Host, { gate = countingGate(1), prepare, ...application }: Setup): Promise<Running> {
   const server = await host.create({ ...application, gate });
   prepare?.(server);

@@ -3,11 +3,18 @@
 /** The platform's, also while a test holds the time still. */
 const { setTimeout: later, clearTimeout: neverMind } = globalThis;
 
-/** Resolves once `condition` holds; looks again in every turn of the event loop. Fails with `what` after `deadlineMs`. */
-export async function until(what: string | (() => string), condition: () => boolean, deadlineMs = 120_000): Promise<void> {
+/**
+ * Resolves once `condition` holds; looks again in every turn of the event loop. Fails with `what` after `deadlineMs`.
+ */
+export async function until(
+  what: string | (() => string),
+  condition: () => boolean,
+  deadlineMs = 120_000,
+): Promise<void> {
   const deadlineAtMs = performance.now() + deadlineMs;
   while (!condition()) {
-    if (performance.now() > deadlineAtMs) throw new Error(`waited ${deadlineMs} ms in vain: ${typeof what === 'string' ? what : what()}`);
+    if (performance.now() > deadlineAtMs)
+      throw new Error(`waited ${deadlineMs} ms in vain: ${typeof what === 'string' ? what : what()}`);
     await new Promise((resolve) => later(resolve, 1));
   }
 }

@@ -44,7 +44,10 @@ const hosts: [string, (page: Inspector) => Server | Promise<Server>][] = [
       return app.server;
     },
   ],
-  ['Hono 4', (page) => createAdaptorServer({ fetch: new Hono().get(mount, (c) => page.fetch(c.req.raw)).fetch }) as Server],
+  [
+    'Hono 4',
+    (page) => createAdaptorServer({ fetch: new Hono().get(mount, (c) => page.fetch(c.req.raw)).fetch }) as Server,
+  ],
 ];
 
 const closers: (() => unknown)[] = [];
@@ -54,7 +57,10 @@ afterEach(async () => {
 
 async function start(create: (page: Inspector) => Server | Promise<Server>) {
   const { flow } = makeFlow({ clock: undefined });
-  const page = inspector(flow, { authorize: ({ headers }) => headerOf(headers, 'x-operator') === 'ann', intervalMs: 100 });
+  const page = inspector(flow, {
+    authorize: ({ headers }) => headerOf(headers, 'x-operator') === 'ann',
+    intervalMs: 100,
+  });
   const server = await create(page);
   await new Promise<void>((resolve) => server.listen(0, resolve));
   closers.push(
@@ -107,7 +113,9 @@ describe.each(hosts)('%s', (_, create) => {
 
 describe('a slow reader', () => {
   it('makes the gateway keep no frames for it', async () => {
-    const { flow, page, url, server } = await start((page) => http.createServer((req, res) => void page.node(req, res)));
+    const { flow, page, url, server } = await start((page) =>
+      http.createServer((req, res) => void page.node(req, res)),
+    );
     for (let i = 0; i < 2000; i++) void flow.enqueue({ byteSize: 1 }, key(`${i}-${'x'.repeat(60)}`, i % 40));
     let buffered = 0;
     server.on('connection', (socket) => {
@@ -116,7 +124,9 @@ describe('a slow reader', () => {
       }, 10);
       socket.on('close', () => clearInterval(timer));
     });
-    const response = await new Promise<http.IncomingMessage>((resolve) => http.get(`${url}?view=events`, { headers }, resolve));
+    const response = await new Promise<http.IncomingMessage>((resolve) =>
+      http.get(`${url}?view=events`, { headers }, resolve),
+    );
     response.pause();
     await expect.poll(() => page.watchers).toBe(1);
     await new Promise((resolve) => setTimeout(resolve, 1500));
@@ -130,7 +140,9 @@ describe('a slow reader', () => {
 
 describe('node:http2', () => {
   it('serves page and stream', async () => {
-    const { url, page } = await start((page) => http2.createServer((req, res) => void page.node(req, res)) as unknown as Server);
+    const { url, page } = await start(
+      (page) => http2.createServer((req, res) => void page.node(req, res)) as unknown as Server,
+    );
     const session = http2.connect(new URL(url).origin);
     closers.push(() => session.close());
     const stream = session.request({ ':path': `${mount}?view=events`, ...headers });

@@ -53,12 +53,19 @@ const readerOf = async (response: Promise<Response>) => (await response).body!.g
 
 describe('shadow mode', () => {
   it('is told in every frame, with what would have been', async () => {
-    const shadowOf = async (get: ReturnType<typeof setUp>['get']) => ((await (await get('?view=json')).json()) as InspectorFrame).shadow;
+    const shadowOf = async (get: ReturnType<typeof setUp>['get']) =>
+      ((await (await get('?view=json')).json()) as InspectorFrame).shadow;
     expect(await shadowOf(setUp().get)).toBeNull();
     const { flow, get } = setUp();
     flow.reconfigure({ mode: 'shadow', limits: { maxRequests: 1 } });
     for (const id of ['a', 'b', 'c']) flow.tryEnqueue(request, key(id));
-    expect(await shadowOf(get)).toEqual({ passed: 3, running: 3, wouldHaveWaited: 1, wouldHaveBeenDropped: 2, wouldHaveBeenEvicted: 0 });
+    expect(await shadowOf(get)).toEqual({
+      passed: 3,
+      running: 3,
+      wouldHaveWaited: 1,
+      wouldHaveBeenDropped: 2,
+      wouldHaveBeenEvicted: 0,
+    });
   });
 });
 
@@ -124,7 +131,10 @@ describe('answers', () => {
     expect(policy).not.toContain('unsafe');
     expect(text.match(/<(?:script|style)\b[^>]*>/g)).toEqual([`<style nonce="${nonce}">`, `<script nonce="${nonce}">`]);
     expect(text).not.toMatch(/ style=| on\w+=|https?:\/\/(?!www\.w3\.org\/2000\/svg)/);
-    expect([response.headers.get('cache-control'), response.headers.get('x-content-type-options')]).toEqual(['no-store', 'nosniff']);
+    expect([response.headers.get('cache-control'), response.headers.get('x-content-type-options')]).toEqual([
+      'no-store',
+      'nosniff',
+    ]);
     expect((await get()).headers.get('content-security-policy')).not.toBe(policy);
   });
 
@@ -186,7 +196,8 @@ describe('answers', () => {
       bands: [{ priority: 0, maxInFlightPerFlow: { requests: 2, tokens: 1_000 } }],
     });
     const page = inspector(flow, { authorize: () => true });
-    const look = async () => (await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
+    const look = async () =>
+      (await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
     const tokens = { byteSize: 1, tokens: 40 };
     for (let i = 0; i < 2; i++) void flow.enqueue(tokens, key('a'));
     void flow.enqueue({ byteSize: 1 }, key('a'));
@@ -269,7 +280,11 @@ describe('answers', () => {
       ['b', 'learning', 700],
       ['c', 'none yet', null],
     ]);
-    expect(told).toMatchObject({ overAdmission: 5, quotas: { drawn: 2, local: 1 }, engine: { calls: 15, misses: 2, isBreakerOpen: true } });
+    expect(told).toMatchObject({
+      overAdmission: 5,
+      quotas: { drawn: 2, local: 1 },
+      engine: { calls: 15, misses: 2, isBreakerOpen: true },
+    });
     expect(told?.engine.problem).toHaveLength(300);
     // Only quotas are shared; many endpoints; nothing at all; a function that throws.
     shares = () => ({ leases: [], quotas: { status: [{ isLocal: false }], engine } });
@@ -295,7 +310,10 @@ describe('answers', () => {
     for (let i = 0; i < 5; i++) runNow(flow);
     const page = inspector(flow, { authorize: () => true });
     const { quotas } = (await (await page.fetch(new Request('http://gateway/?view=json'))).json()) as InspectorFrame;
-    expect(quotas?.rows.map(({ waitMs }) => waitMs > 0)).toEqual([...new Array(5).fill(true), ...new Array(19).fill(false)]);
+    expect(quotas?.rows.map(({ waitMs }) => waitMs > 0)).toEqual([
+      ...new Array(5).fill(true),
+      ...new Array(19).fill(false),
+    ]);
     expect(quotas?.others).toBe(16);
     expect(quotas?.rows.every(({ group }) => group.length === 64)).toBe(true);
     page.close();
@@ -303,7 +321,8 @@ describe('answers', () => {
 
   it('show no payload, no header and, when asked, no fairness ID', async () => {
     const { flow, get } = setUp({ fairnessIds: 'hidden' });
-    for (const id of ['sk-secret', 'sk-secret', 'sk-other']) void flow.enqueue({ byteSize: 1, prompt: 'private words' } as never, key(id));
+    for (const id of ['sk-secret', 'sk-secret', 'sk-other'])
+      void flow.enqueue({ byteSize: 1, prompt: 'private words' } as never, key(id));
     const text = await (await get('?view=json')).text();
     expect(text).not.toMatch(/sk-|private/);
     const frame = JSON.parse(text) as InspectorFrame;
@@ -390,7 +409,12 @@ describe('the stream', () => {
       return flow.overview(bounds);
     };
     const broken = inspector(
-      { overview, stats: () => flow.stats(), on: (event, listener) => flow.on(event, listener), explain: () => undefined },
+      {
+        overview,
+        stats: () => flow.stats(),
+        on: (event, listener) => flow.on(event, listener),
+        explain: () => undefined,
+      },
       { authorize: () => true, clock },
     );
     const other = await readerOf(broken.fetch(new Request('http://gateway/?view=events')));
@@ -477,7 +501,12 @@ describe('the table of tenants', () => {
     flowClock.advance(6_000);
     clock.advance(6_000);
     const { tenants } = (await (await get('?view=json')).json()) as InspectorFrame;
-    const shares = tenants.map(({ name, receivedShare, owedShare, isStarving }) => [name, receivedShare, owedShare, isStarving]);
+    const shares = tenants.map(({ name, receivedShare, owedShare, isStarving }) => [
+      name,
+      receivedShare,
+      owedShare,
+      isStarving,
+    ]);
     expect(shares).toEqual([
       ['big', 0.2, 0.6, true],
       ['small', 0.6, 0.2, false],
@@ -492,7 +521,9 @@ describe('the table of tenants', () => {
     runNow(flow, { fairnessId: 'running' }).release();
     clock.advance(1000);
     const { tenants } = (await (await get('?view=json')).json()) as InspectorFrame;
-    expect(tenants.map(({ name, receivedShare, owedShare }) => [name, receivedShare, owedShare])).toEqual([['running', 0.4, 0.25]]);
+    expect(tenants.map(({ name, receivedShare, owedShare }) => [name, receivedShare, owedShare])).toEqual([
+      ['running', 0.4, 0.25],
+    ]);
   });
 });
 
@@ -536,7 +567,12 @@ describe('the search for a request', () => {
     void flow.enqueue({ ...request, ...named } as FlowRequest, key());
     flowClock.advance(2_000);
     const found = await (await get('?view=find&id=r-7')).json();
-    expect(found).toMatchObject({ isWaiting: true, priority: 0, waitedMs: 2_000, why: expect.stringContaining('1 ahead in this flow') });
+    expect(found).toMatchObject({
+      isWaiting: true,
+      priority: 0,
+      waitedMs: 2_000,
+      why: expect.stringContaining('1 ahead in this flow'),
+    });
     expect(await (await get('?view=find&id=r-8')).json()).toEqual({ isWaiting: false });
     expect((await get('?view=find')).status).toBe(400);
   });
@@ -549,7 +585,10 @@ describe('a login', () => {
 
   it('is asked for with a challenge, and needs the password under any name', async () => {
     const refused = await ask();
-    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Basic realm="ops 1", charset="UTF-8"']);
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([
+      401,
+      'Basic realm="ops 1", charset="UTF-8"',
+    ]);
     for (const wrong of ['Basic !', 'Bearer x', `Basic ${btoa('ann:wrong')}`, `Basic ${btoa('no colon')}`]) {
       expect((await ask(wrong)).status).toBe(401);
     }
@@ -567,7 +606,12 @@ describe('a login', () => {
 describe('options', () => {
   it('are checked, every problem at once', () => {
     const { flow } = makeFlow();
-    const wrong = { authorize: 1, intervalMs: 5, fairnessIds: 'some', bounds: { flows: 1000 } } as unknown as InspectorOptions;
+    const wrong = {
+      authorize: 1,
+      intervalMs: 5,
+      fairnessIds: 'some',
+      bounds: { flows: 1000 },
+    } as unknown as InspectorOptions;
     expect(() => inspector(flow, wrong)).toThrow(FlowConfigError);
     expect(() => inspector(flow, wrong)).toThrow(/authorize[\s\S]*fairnessIds[\s\S]*intervalMs[\s\S]*bounds\.flows/);
   });

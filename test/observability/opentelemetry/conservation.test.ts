@@ -1,4 +1,6 @@
-/** Requests are counted from outside, by those who send them, and inside by OpenTelemetry: both must have seen the same. */
+/**
+ * Requests are counted from outside, by those who send them, and inside by OpenTelemetry: both must have seen the same.
+ */
 import {
   AggregationTemporality,
   type DataPoint,
@@ -30,7 +32,10 @@ function readerOf(): { meterProvider: MeterProvider; total(name: string, outcome
         .filter(({ descriptor }) => descriptor.name === name)
         .flatMap(({ dataPoints }): readonly DataPoint<unknown>[] => dataPoints)
         .filter(({ attributes }) => outcome === undefined || attributes['flow_control.outcome'] === outcome);
-      return points.reduce((sum, { value }) => sum + (typeof value === 'number' ? value : (value as Histogram).count), 0);
+      return points.reduce(
+        (sum, { value }) => sum + (typeof value === 'number' ? value : (value as Histogram).count),
+        0,
+      );
     },
   };
 }
@@ -91,5 +96,6 @@ it('counts every request once, whatever happens to clients, servers and limits',
   expect(count(0)).toBe(7);
   expect(await total('flow_control.requests', 'RejectedCapacity')).toBe(count(429));
   expect(count(429)).toBeGreaterThan(10);
-  for (const name of ['flow_control.queue.size', 'flow_control.queue.payload', 'flow_control.in_flight']) expect(await total(name)).toBe(0);
+  for (const name of ['flow_control.queue.size', 'flow_control.queue.payload', 'flow_control.in_flight'])
+    expect(await total(name)).toBe(0);
 });

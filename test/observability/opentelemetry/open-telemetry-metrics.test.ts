@@ -1,5 +1,10 @@
 import { metrics as api } from '@opentelemetry/api';
-import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FlowConfigError, maxOf, quotaDetector, sessionLimit } from '../../../src/index.js';
 import { openTelemetryMetrics } from '../../../src/observability/opentelemetry/index.js';
@@ -41,7 +46,12 @@ describe('openTelemetryMetrics', () => {
     expect(points.map(({ attributes, value }) => [attributes, value.sum])).toEqual([
       [{ 'flow_control.pool': 'llama', 'flow_control.priority': 0, 'flow_control.outcome': 'Dispatched' }, 0],
       [
-        { 'flow_control.pool': 'llama', 'flow_control.priority': 5, 'flow_control.outcome': 'EvictedTTL', 'error.type': 'ttl-expired' },
+        {
+          'flow_control.pool': 'llama',
+          'flow_control.priority': 5,
+          'flow_control.outcome': 'EvictedTTL',
+          'error.type': 'ttl-expired',
+        },
         0.3,
       ],
     ]);
@@ -79,8 +89,13 @@ describe('openTelemetryMetrics', () => {
     expect(await points('flow_control.queue.payload')).toEqual([[band, 10]]);
     expect(await points('flow_control.in_flight')).toEqual([[{}, 1]]);
     expect(await points('flow_control.saturation')).toEqual([[{}, 1]]);
-    expect(await points('flow_control.global_capacity.utilization')).toEqual([[{ 'flow_control.resource': 'requests' }, 0.125]]);
-    expect((await points('flow_control.capacity.utilization'))[0]).toEqual([{ ...band, 'flow_control.resource': 'requests' }, 0.25]);
+    expect(await points('flow_control.global_capacity.utilization')).toEqual([
+      [{ 'flow_control.resource': 'requests' }, 0.125],
+    ]);
+    expect((await points('flow_control.capacity.utilization'))[0]).toEqual([
+      { ...band, 'flow_control.resource': 'requests' },
+      0.25,
+    ]);
     expect(await points('flow_control.fairness.index')).toEqual([]);
   });
 
@@ -146,7 +161,9 @@ describe('openTelemetryMetrics', () => {
     runNow(flow, { fairnessId: 'a' });
     for (const name of ['b', 'c', 'd']) void flow.enqueue(request, key(name));
     const sizes = await points('flow_control.queue.size');
-    expect(sizes.map(([attributes, value]) => [Reflect.get(attributes as object, 'flow_control.fairness_id'), value])).toEqual([
+    expect(
+      sizes.map(([attributes, value]) => [Reflect.get(attributes as object, 'flow_control.fairness_id'), value]),
+    ).toEqual([
       ['b', 1],
       ['other', 2],
     ]);

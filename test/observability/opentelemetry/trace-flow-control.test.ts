@@ -59,7 +59,10 @@ describe('traceFlowControl', () => {
     traceFlowControl(flow, { tracer, fairnessIdAttribute: true });
     runNow(flow);
     const abort = new AbortController();
-    const pending = [flow.enqueue({ ...request, ttlMs: 10 }, key('a')), flow.enqueue({ ...request, signal: abort.signal }, key('b'))];
+    const pending = [
+      flow.enqueue({ ...request, ttlMs: 10 }, key('a')),
+      flow.enqueue({ ...request, signal: abort.signal }, key('b')),
+    ];
     abort.abort();
     clock.advance(10);
     await Promise.all(pending);

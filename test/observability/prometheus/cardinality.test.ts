@@ -9,7 +9,15 @@ import { scrape, select, sum } from './exposition.js';
 describe('a bounded label', () => {
   it('keeps the first values for ever, pinned ones besides, and lets the empty one pass', () => {
     const label = new BoundedLabel(2, ['vip']);
-    expect(['a', 'b', 'c', 'vip', 'a', '', 'd'].map((value) => label.of(value))).toEqual(['a', 'b', 'other', 'vip', 'a', '', 'other']);
+    expect(['a', 'b', 'c', 'vip', 'a', '', 'd'].map((value) => label.of(value))).toEqual([
+      'a',
+      'b',
+      'other',
+      'vip',
+      'a',
+      '',
+      'other',
+    ]);
   });
 
   it('keeps no long values and no names of shared flows', () => {
@@ -45,7 +53,10 @@ describe('the exposition stays bounded', () => {
     prometheusMetrics(flow, { register });
     const bytes: number[] = [];
     for (let i = 0; i < 1_000_000; i++) {
-      flow.tryEnqueue(request, { fairnessId: `tenant-${i}-of-somebody-with-a-long-name`, priority: i % 2 === 0 ? 0 : -10 });
+      flow.tryEnqueue(request, {
+        fairnessId: `tenant-${i}-of-somebody-with-a-long-name`,
+        priority: i % 2 === 0 ? 0 : -10,
+      });
       if (i === 500_000) bytes.push((await register.metrics()).length);
     }
     bytes.push((await register.metrics()).length);
@@ -85,7 +96,11 @@ describe('the exposition stays bounded', () => {
     let sent = 0;
     const send = (count: number): void => {
       for (let index = 0; index < count; index++, sent++) {
-        const given = { byteSize: 1, model: `m${index % 7}`, signal: index % 3 === 0 ? AbortSignal.abort() : undefined };
+        const given = {
+          byteSize: 1,
+          model: `m${index % 7}`,
+          signal: index % 3 === 0 ? AbortSignal.abort() : undefined,
+        };
         flow.tryEnqueue(given as never, key(`tenant-${index % 900}`, index % 5));
       }
     };
@@ -103,7 +118,13 @@ describe('the exposition stays bounded', () => {
     const register = new Registry();
     const of = (name: 'model' | 'target') => ((request: Record<string, string>) => request[name]) as never;
     const dynamo = { endpoint: of('target') };
-    prometheusMetrics(flow, { register, maxSeries: 1e6, modelName: of('model'), targetModelName: of('target'), dynamo });
+    prometheusMetrics(flow, {
+      register,
+      maxSeries: 1e6,
+      modelName: of('model'),
+      targetModelName: of('target'),
+      dynamo,
+    });
     for (let index = 0; index < 20_000; index++) {
       flow.tryEnqueue({ byteSize: 1, model: `m${index % 200}`, target: `t${index % 99}` } as never, key());
     }

@@ -15,7 +15,11 @@ import {
   virtualTokenCounter,
 } from '../../../src/index.js';
 import { families } from '../../../src/observability/prometheus/families.js';
-import { type ObservedFlow, type PrometheusMetricsOptions, prometheusMetrics } from '../../../src/observability/prometheus/index.js';
+import {
+  type ObservedFlow,
+  type PrometheusMetricsOptions,
+  prometheusMetrics,
+} from '../../../src/observability/prometheus/index.js';
 import { dial, key, leaseOf, makeFlow, request, runNow } from '../../support/flow.js';
 import { scrape, select, sum } from './exposition.js';
 
@@ -96,17 +100,22 @@ describe('prometheusMetrics', () => {
 
   it('tells sessions of other replicas apart from those that run here', async () => {
     const limit = sessionLimit({ by: 'fairnessId', maxSessions: 5 });
-    const { flow, register } = setUp({}, { saturationDetector: maxOf(concurrencyDetector({ maxConcurrency: 9 }), limit) });
+    const { flow, register } = setUp(
+      {},
+      { saturationDetector: maxOf(concurrencyDetector({ maxConcurrency: 9 }), limit) },
+    );
     const sharing = limit.share({ nameOf: (name) => name, held: () => {}, ended: () => {} });
     runNow(flow, { fairnessId: 'a' });
-    const states = async () => select(await scrape(register), 'sessions').map(({ labels, value }) => [labels.state, value]);
+    const states = async () =>
+      select(await scrape(register), 'sessions').map(({ labels, value }) => [labels.state, value]);
     const [running, idle, waiting] = [
       ['running', 1],
       ['idle', 0],
       ['waiting', 0],
     ];
     expect(await states()).toEqual([running, idle, ['elsewhere', 0], waiting]);
-    for (const name of ['b', 'c']) sharing.adopt({ name, endpoint: 'x', tokens: 7, prefix: undefined, forMs: 1_000 }, 0);
+    for (const name of ['b', 'c'])
+      sharing.adopt({ name, endpoint: 'x', tokens: 7, prefix: undefined, forMs: 1_000 }, 0);
     expect(await states()).toEqual([running, idle, ['elsewhere', 2], waiting]);
     expect(flow.figures().sessions).toMatchObject({ resident: 3, elsewhere: 2, tokens: 15 });
   });
@@ -114,7 +123,8 @@ describe('prometheusMetrics', () => {
   it('says of shadow mode what would have been, and nothing of it otherwise', async () => {
     const { flow, register } = setUp({ inferencePool: 'llama' }, { mode: 'shadow', limits: { maxRequests: 1 } });
     for (const id of ['a', 'b', 'c', 'c']) flow.tryEnqueue(request, key(id));
-    const values = async (name: string) => select(await scrape(register), name).map(({ labels, value }) => [labels, value]);
+    const values = async (name: string) =>
+      select(await scrape(register), name).map(({ labels, value }) => [labels, value]);
     const pool = { inference_pool: 'llama' };
     expect(await values('shadow')).toEqual([[pool, 1]]);
     expect(await values('shadow_passed_total')).toEqual([[pool, 4]]);
@@ -135,7 +145,10 @@ describe('prometheusMetrics', () => {
     clock.advance(300);
     lease.release();
     await waiting;
-    const series = select(await scrape(register), 'request_queue_duration_seconds_bucket', { fairness_id: 'a', outcome: 'Dispatched' });
+    const series = select(await scrape(register), 'request_queue_duration_seconds_bucket', {
+      fairness_id: 'a',
+      outcome: 'Dispatched',
+    });
     expect(series.map(({ labels, value }) => [labels.le, value])).toEqual([
       ...['0.0001', '0.0005', '0.001', '0.005', '0.01', '0.025', '0.05', '0.1', '0.25'].map((le) => [le, 0]),
       ...['0.5', '1', '2.5', '5', '10', '30', '60', '+Inf'].map((le) => [le, 1]),
@@ -153,7 +166,9 @@ describe('prometheusMetrics', () => {
     prometheusMetrics(flow, { register });
     const gauges = async () => {
       const series = await scrape(register);
-      return ['queue_size', 'queue_bytes', 'pool_saturation', 'in_flight_requests'].map((name) => sum(select(series, name)));
+      return ['queue_size', 'queue_bytes', 'pool_saturation', 'in_flight_requests'].map((name) =>
+        sum(select(series, name)),
+      );
     };
     expect(await gauges()).toEqual([2, 100, 1, 1]);
     clock.advance(60_000);
@@ -188,7 +203,8 @@ describe('prometheusMetrics', () => {
     const waiting = flow.enqueue(request, key('a'));
     lease.release();
     leaseOf(await waiting).release();
-    const ofA = async (name: string) => select(await scrape(register), name, { fairness_id: 'a' }).map(({ value }) => value);
+    const ofA = async (name: string) =>
+      select(await scrape(register), name, { fairness_id: 'a' }).map(({ value }) => value);
     expect(await ofA('queue_size')).toEqual([0]);
     expect(await ofA('request_queue_duration_seconds_count')).toEqual([1]);
     clock.advance(1000);
@@ -214,7 +230,10 @@ describe('prometheusMetrics', () => {
   it('tells capacity utilization where there is a limit, and nothing where there is none', async () => {
     const { flow, register } = setUp(
       {},
-      { limits: { maxRequests: 8, maxBytes: Infinity }, bands: [{ priority: 0, limits: { maxRequests: 4, maxBytes: 100 } }] },
+      {
+        limits: { maxRequests: 8, maxBytes: Infinity },
+        bands: [{ priority: 0, limits: { maxRequests: 4, maxBytes: 100 } }],
+      },
     );
     runNow(flow);
     void flow.enqueue(request, key());
@@ -232,7 +251,10 @@ describe('prometheusMetrics', () => {
     void flow.enqueue(request, key('a', 9));
     const counts = async () => {
       const series = await scrape(register);
-      return [sum(select(series, 'revocations_issued_total')), sum(select(series, 'revocations_total', { outcome: 'confirmed' }))];
+      return [
+        sum(select(series, 'revocations_issued_total')),
+        sum(select(series, 'revocations_total', { outcome: 'confirmed' })),
+      ];
     };
     expect(victim.isEvicted).toBe(true);
     expect(await counts()).toEqual([1, 0]);
@@ -250,10 +272,12 @@ describe('prometheusMetrics', () => {
     );
     void flow.enqueue(request, key());
     const series = await scrape(register);
-    expect(select(series, 'stale_endpoints')).toMatchObject([{ labels: { detector: 'utilization-detector' }, value: 1 }]);
-    expect(series.filter(({ name }) => name === 'inference_extension_program_aware_jains_fairness_index')).toMatchObject([
-      { labels: {}, value: 1 },
+    expect(select(series, 'stale_endpoints')).toMatchObject([
+      { labels: { detector: 'utilization-detector' }, value: 1 },
     ]);
+    expect(
+      series.filter(({ name }) => name === 'inference_extension_program_aware_jains_fairness_index'),
+    ).toMatchObject([{ labels: {}, value: 1 }]);
   });
 
   it('tells the saturation of stages, and counts blind detectors of one type together', async () => {
@@ -269,7 +293,9 @@ describe('prometheusMetrics', () => {
       { labels: { stage: 'prefill' }, value: 1 },
       { labels: { stage: 'decode' }, value: 0 },
     ]);
-    expect(select(series, 'stale_endpoints')).toMatchObject([{ labels: { detector: 'utilization-detector' }, value: 2 }]);
+    expect(select(series, 'stale_endpoints')).toMatchObject([
+      { labels: { detector: 'utilization-detector' }, value: 2 },
+    ]);
   });
 
   it('asks for the detectors at each scrape, where a host changes them', async () => {
@@ -297,7 +323,10 @@ describe('prometheusMetrics', () => {
   it('counts what waits because its tenant is at its cap, where there are caps', async () => {
     const { register: without } = setUp();
     expect(select(await scrape(without), 'capped_requests')).toEqual([]);
-    const { flow, register } = setUp({}, { bands: [{ priority: 0, maxInFlightPerFlow: 1 }], saturationDetector: () => 0 });
+    const { flow, register } = setUp(
+      {},
+      { bands: [{ priority: 0, maxInFlightPerFlow: 1 }], saturationDetector: () => 0 },
+    );
     for (let i = 0; i < 3; i++) void flow.enqueue({ byteSize: 1 }, key());
     expect(select(await scrape(register), 'capped_requests')).toMatchObject([{ labels: { priority: '0' }, value: 2 }]);
   });
@@ -322,7 +351,9 @@ describe('prometheusMetrics', () => {
     const { flow: second } = makeFlow();
     const secondMetrics = prometheusMetrics(second, { register, inferencePool: 'qwen' });
     runNow(flow);
-    expect(select(await scrape(register), 'in_flight_requests').map(({ labels, value }) => [labels.inference_pool, value])).toEqual([
+    expect(
+      select(await scrape(register), 'in_flight_requests').map(({ labels, value }) => [labels.inference_pool, value]),
+    ).toEqual([
       ['llama', 1],
       ['qwen', 0],
     ]);
@@ -332,7 +363,9 @@ describe('prometheusMetrics', () => {
       /no other source for this pool.*got one with "qwen"/,
     );
     metrics.stop();
-    expect(select(await scrape(register), 'in_flight_requests').map(({ labels }) => labels.inference_pool)).toEqual(['qwen']);
+    expect(select(await scrape(register), 'in_flight_requests').map(({ labels }) => labels.inference_pool)).toEqual([
+      'qwen',
+    ]);
     secondMetrics.stop();
     secondMetrics.stop();
     expect(await register.metrics()).toBe('\n');
@@ -367,7 +400,9 @@ describe('prometheusMetrics', () => {
     const register = new Registry();
     const { flow } = makeFlow();
     register.registerMetric({ name: 'x_flow_control_queue_size', get: async () => ({}), reset: () => {} } as never);
-    expect(() => prometheusMetrics(flow, { register, prefix: 'x_' })).toThrow(/the name x_flow_control_queue_size is free/);
+    expect(() => prometheusMetrics(flow, { register, prefix: 'x_' })).toThrow(
+      /the name x_flow_control_queue_size is free/,
+    );
     expect(register.getMetricsAsArray()).toHaveLength(1);
   });
 
@@ -434,7 +469,8 @@ describe('model labels', () => {
       flow.enqueue(same, key('a')),
       flow.enqueue({ ...of('llama'), signal: abort.signal }, key('a')),
     ];
-    const sizes = async () => select(await scrape(register), 'queue_size').map(({ labels, value }) => [labels.model_name, value]);
+    const sizes = async () =>
+      select(await scrape(register), 'queue_size').map(({ labels, value }) => [labels.model_name, value]);
     expect(await sizes()).toEqual([
       ['llama', 1],
       ['qwen', 2],
@@ -448,7 +484,9 @@ describe('model labels', () => {
       ['qwen', 0],
     ]);
     const durations = select(await scrape(register), 'request_queue_duration_seconds_count');
-    expect(durations.map(({ labels, value }) => [labels.model_name, labels.target_model_name, labels.outcome, value])).toEqual([
+    expect(
+      durations.map(({ labels, value }) => [labels.model_name, labels.target_model_name, labels.outcome, value]),
+    ).toEqual([
       ['llama', '', 'Dispatched', 1],
       ['llama', '', 'EvictedContextCancelled', 1],
       ['qwen', '', 'Dispatched', 2],
@@ -457,12 +495,15 @@ describe('model labels', () => {
 });
 
 describe('of policies that share by cost', () => {
-  const byTokens = () => virtualTokenCounter({ workOf: ({ tokens }) => ({ promptTokens: tokens, completionTokens: 0 }) });
+  const byTokens = () =>
+    virtualTokenCounter({ workOf: ({ tokens }) => ({ promptTokens: tokens, completionTokens: 0 }) });
 
   it('counts what tenants received, and never less than before', async () => {
     const { flow, clock, register } = setUp({ maxFairnessIds: 2 }, { bands: [{ priority: 0, fairness: byTokens() }] });
     const totals = async () =>
-      Object.fromEntries(select(await scrape(register), 'service_cost_total').map(({ labels, value }) => [labels.fairness_id, value]));
+      Object.fromEntries(
+        select(await scrape(register), 'service_cost_total').map(({ labels, value }) => [labels.fairness_id, value]),
+      );
     expect(await totals()).toEqual({});
     const serve = (name: string, promptTokens: number): void => {
       const lease = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 500 }, key(name)));
@@ -484,7 +525,10 @@ describe('of policies that share by cost', () => {
 
   it('tells how far those that wait are ahead, how evenly the band was shared, and which reports made no sense', async () => {
     const detector = dial(1, true);
-    const { flow, register } = setUp({}, { saturationDetector: detector, bands: [{ priority: 0, fairness: byTokens() }, { priority: 5 }] });
+    const { flow, register } = setUp(
+      {},
+      { saturationDetector: detector, bands: [{ priority: 0, fairness: byTokens() }, { priority: 5 }] },
+    );
     await scrape(register);
     for (const [name, tokens] of [
       ['a', 400],
@@ -501,11 +545,15 @@ describe('of policies that share by cost', () => {
     });
     detector.turnTo(0);
     const series = await scrape(register);
-    expect(select(series, 'fairness_counter_lag').map(({ labels, value }) => [labels.fairness_id, labels.priority, value])).toEqual([
+    expect(
+      select(series, 'fairness_counter_lag').map(({ labels, value }) => [labels.fairness_id, labels.priority, value]),
+    ).toEqual([
       ['a', '0', 400],
       ['b', '0', 0],
     ]);
-    expect(select(series, 'band_fairness_index').map(({ labels, value }) => [labels.priority, value])).toEqual([['0', 0.5]]);
+    expect(select(series, 'band_fairness_index').map(({ labels, value }) => [labels.priority, value])).toEqual([
+      ['0', 0.5],
+    ]);
     expect(select(series, 'ignored_reports_total').map(({ value }) => value)).toEqual([1]);
   });
 });
@@ -519,7 +567,11 @@ describe('under Dynamo’s name', () => {
     for (let i = 0; i < 3; i++) void flow.enqueue(request, key());
     const rejected = (await scrape(register)).filter(({ name }) => name === 'dynamo_frontend_model_rejection_total');
     expect(rejected).toEqual([
-      { name: 'dynamo_frontend_model_rejection_total', labels: { model: 'llama', endpoint: 'chat_completions' }, value: 2 },
+      {
+        name: 'dynamo_frontend_model_rejection_total',
+        labels: { model: 'llama', endpoint: 'chat_completions' },
+        value: 2,
+      },
     ]);
   });
 });
@@ -540,7 +592,15 @@ describe('options that cannot be right', () => {
       prometheusMetrics(makeFlow().flow, options as never);
     } catch (error) {
       const paths = (error as FlowConfigError).issues.map(({ path }) => path);
-      expect(paths).toEqual(['register', 'prefix', 'maxFairnessIds', 'pinnedFairnessIds', 'modelName', 'dynamo.model', 'lables']);
+      expect(paths).toEqual([
+        'register',
+        'prefix',
+        'maxFairnessIds',
+        'pinnedFairnessIds',
+        'modelName',
+        'dynamo.model',
+        'lables',
+      ]);
     }
   });
 });

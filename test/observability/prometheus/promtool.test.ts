@@ -16,7 +16,10 @@ describe.runIf(isInstalled)('promtool check metrics', () => {
     workerMetrics(workerAdmission(), { register });
     runNow(flow);
     void flow.enqueue(request, key());
-    const output = execFileSync('promtool', ['check', 'metrics'], { input: await register.metrics(), encoding: 'utf8' });
+    const output = execFileSync('promtool', ['check', 'metrics'], {
+      input: await register.metrics(),
+      encoding: 'utf8',
+    });
     expect(output).toBe('');
   });
 });

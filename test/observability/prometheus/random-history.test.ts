@@ -1,5 +1,13 @@
-/** A random history, scraped after every step by prom-client and by OpenTelemetry: both must say what the controller says. */
-import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from '@opentelemetry/sdk-metrics';
+/**
+ * A random history, scraped after every step by prom-client and by OpenTelemetry: both must say what the controller
+ * says.
+ */
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
 import fc from 'fast-check';
 import { Registry } from 'prom-client';
 import { expect, it } from 'vitest';
@@ -50,7 +58,9 @@ class Host {
     this.aborts.push(abort);
     this.sent++;
     const request = { byteSize: random.int(80), model: random.pick(['llama', 'qwen']), signal: abort.signal };
-    void this.keep(this.flow.enqueue(request, { fairnessId: `tenant-${random.int(6)}`, priority: random.pick([-1, 0, 5]) }));
+    void this.keep(
+      this.flow.enqueue(request, { fairnessId: `tenant-${random.int(6)}`, priority: random.pick([-1, 0, 5]) }),
+    );
   }
 
   /** A request that is put back comes a second time. */
@@ -85,14 +95,18 @@ async function play(steps: readonly { kind: Step; salt: number }[], hasModels: b
     expect(sum(select(series, 'queue_size'))).toBe(stats.waiting);
     expect(sum(select(series, 'queue_bytes'))).toBe(stats.waitingBytes);
     expect(sum(select(series, 'in_flight_requests'))).toBe(stats.inFlight);
-    for (const [outcome, count] of Object.entries(stats.outcomes)) expect(sum(select(series, 'requests_total', { outcome }))).toBe(count);
+    for (const [outcome, count] of Object.entries(stats.outcomes))
+      expect(sum(select(series, 'requests_total', { outcome }))).toBe(count);
     expect(sum(select(series, 'requests_total')) + sum(select(series, 'queue_size'))).toBe(host.sent);
     const { resourceMetrics } = await reader.collect();
     const points = resourceMetrics.scopeMetrics
       .flatMap(({ metrics }) => metrics)
       .map(({ descriptor, dataPoints }) => [descriptor.name, dataPoints] as const);
     const told = Object.fromEntries(
-      points.map(([name, all]) => [name, all.reduce((total, { value }) => total + (typeof value === 'number' ? value : 0), 0)]),
+      points.map(([name, all]) => [
+        name,
+        all.reduce((total, { value }) => total + (typeof value === 'number' ? value : 0), 0),
+      ]),
     );
     expect(told['flow_control.queue.size'] ?? 0).toBe(stats.waiting);
     expect(told['flow_control.queue.payload'] ?? 0).toBe(stats.waitingBytes);

@@ -11,7 +11,8 @@ it('tell what all have used, what was bought ahead, and whether the engine answe
     engine: { calls: 7, misses: 2, isBreakerOpen: false, breakerOpenings: 0, latencyMs: 1 },
   };
   const observation = sharedQuotaMetrics(() => quotas, { register });
-  const samples = async (): Promise<string[]> => (await register.metrics()).split('\n').filter((line) => !/^#|^$/.test(line));
+  const samples = async (): Promise<string[]> =>
+    (await register.metrics()).split('\n').filter((line) => !/^#|^$/.test(line));
   const quota = 'name="openai",quota="main tokens 60000"';
   expect(await samples()).toEqual([
     `headgate_shared_quota_limit{${quota}} 1000`,
@@ -25,7 +26,10 @@ it('tell what all have used, what was bought ahead, and whether the engine answe
   const [status] = quotas.status;
   quotas = { ...quotas, status: [{ ...status!, isLocal: true }], engine: { ...quotas.engine, isBreakerOpen: true } };
   expect(await samples()).toEqual(
-    expect.arrayContaining([`headgate_shared_quota_local{${quota}} 1`, 'headgate_shared_quota_engine_breaker_open{name="openai"} 1']),
+    expect.arrayContaining([
+      `headgate_shared_quota_local{${quota}} 1`,
+      'headgate_shared_quota_engine_breaker_open{name="openai"} 1',
+    ]),
   );
   observation.stop();
   expect(await samples()).toEqual([]);

@@ -5,7 +5,11 @@ import { workerMetrics } from '../../../src/observability/prometheus/index.js';
 import { scrape } from './exposition.js';
 
 it('tells what runs, what waits and what was refused, until it is stopped', async () => {
-  const worker = workerAdmission({ engineRequestLimit: 1, requestQueueLimit: 1, maxQueueDelay: Number.POSITIVE_INFINITY });
+  const worker = workerAdmission({
+    engineRequestLimit: 1,
+    requestQueueLimit: 1,
+    maxQueueDelay: Number.POSITIVE_INFINITY,
+  });
   const register = new Registry();
   const metrics = workerMetrics(worker, { register });
   for (let i = 0; i < 5; i++) void worker.acquire();

@@ -7,7 +7,8 @@ import { fileOf, htmlOf, pages } from './built-site.js';
 const all = pages();
 const most = 150_000;
 
-const decoded = (text: string): string => text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'");
+const decoded = (text: string): string =>
+  text.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&#39;', "'");
 
 function idsOf(page: string): ReadonlySet<string> {
   return new Set([...htmlOf(page).matchAll(/\sid="([^"]*)"/g)].map(([, id = '']) => decoded(id)));
@@ -57,7 +58,13 @@ const total = (page: string): number => [page, ...loadedBy(page)].reduce((sum, a
 describe('the site', () => {
   it('has the pages of docs/, the reference of every subpath, and a home', () => {
     expect(all).toEqual(
-      expect.arrayContaining(['/', '/playground.html', '/policies/', '/reference/', '/reference/headgate/simulator.html']),
+      expect.arrayContaining([
+        '/',
+        '/playground.html',
+        '/policies/',
+        '/reference/',
+        '/reference/headgate/simulator.html',
+      ]),
     );
     expect(all.length).toBeGreaterThan(100);
   });
@@ -71,7 +78,9 @@ describe('the site', () => {
   it('weighs at most 150 kB a page, without the playground', () => {
     const sizes = all.map((page) => [page, total(page)] as const).sort(([, a], [, b]) => b - a);
     const figures = sizes.map(([, bytes]) => bytes);
-    process.stdout.write(`Bytes of a page, compressed: median ${figures[figures.length >> 1]}, most ${sizes[0]?.join(' ')}\n`);
+    process.stdout.write(
+      `Bytes of a page, compressed: median ${figures[figures.length >> 1]}, most ${sizes[0]?.join(' ')}\n`,
+    );
     expect(sizes.filter(([, bytes]) => bytes > most)).toEqual([]);
   });
 

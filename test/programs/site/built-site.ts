@@ -10,7 +10,9 @@ const dist: string = fileURLToPath(new URL('../../../site/dist/', import.meta.ur
 /** Addresses of all pages, from `/` on. */
 export function pages(): string[] {
   if (!existsSync(join(dist, 'index.html'))) throw new Error('The site is not built: npm run docs:build');
-  const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.html') && file !== '404.html');
+  const files = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.html') && file !== '404.html',
+  );
   return files.map((file) => `/${file.replaceAll('\\', '/').replace(/(^|\/)index\.html$/, '$1')}`).sort();
 }
 
@@ -33,7 +35,9 @@ const types: Record<string, string> = {
 };
 
 /** `scripts` are served as well, by their addresses: the browser keeps what it has compiled. */
-export async function serveSite(scripts: Readonly<Record<string, string>> = {}): Promise<{ url: string; close: () => Promise<void> }> {
+export async function serveSite(
+  scripts: Readonly<Record<string, string>> = {},
+): Promise<{ url: string; close: () => Promise<void> }> {
   const server = http.createServer((req, res) => {
     const { pathname } = new URL(req.url ?? '/', 'http://site');
     const script = scripts[pathname];

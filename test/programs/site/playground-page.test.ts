@@ -41,13 +41,16 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
   const figures = (page: Page) => page.locator('.pg-figures tbody tr');
   const waitingOf = async (page: Page, row: number): Promise<number> =>
     Number(await figures(page).nth(row).locator('td').nth(3).textContent());
-  const second = async (page: Page): Promise<number> => Number.parseInt((await page.locator('.pg-time output').textContent()) ?? '', 10);
+  const second = async (page: Page): Promise<number> =>
+    Number.parseInt((await page.locator('.pg-time output').textContent()) ?? '', 10);
 
   it('shows a moment of the first scene before anybody plays', async () => {
     const page = await visit();
     await expect.poll(() => second(page)).toBe(40);
     await expect.poll(() => waitingOf(page, 0)).toBeGreaterThan(100);
-    expect(await page.getByRole('img', { name: /At 40 s \d+ requests wait and 36 run; the gate is closed/ }).count()).toBe(1);
+    expect(
+      await page.getByRole('img', { name: /At 40 s \d+ requests wait and 36 run; the gate is closed/ }).count(),
+    ).toBe(1);
     await page.waitForTimeout(300);
     expect(await second(page)).toBe(40);
   });
@@ -105,7 +108,9 @@ describe.skipIf(chromiumPath === undefined)('the playground in Chromium', () => 
     const code = page.locator('.pg-code pre');
     await expect.poll(() => code.textContent()).toContain('quotaDetector({');
     await page.getByText('YAML').click();
-    await expect.poll(() => code.textContent()).toMatch(/slowdowns:\n {2}- server: gpu-0\n {4}at: 20s\n {4}for: 30s\n {4}factor: 4\n/);
+    await expect
+      .poll(() => code.textContent())
+      .toMatch(/slowdowns:\n {2}- server: gpu-0\n {4}at: 20s\n {4}for: 30s\n {4}factor: 4\n/);
   });
 
   it('copies a link that shows the same to somebody else, and the file', async () => {

@@ -34,7 +34,8 @@ describe.skipIf(chromiumPath === undefined)('every page', () => {
   });
 
   it('is dark when the reader wants it so, and stays dark', async () => {
-    const isDark = (): Promise<boolean> => page.evaluate<boolean>("document.documentElement.classList.contains('dark')");
+    const isDark = (): Promise<boolean> =>
+      page.evaluate<boolean>("document.documentElement.classList.contains('dark')");
     expect(await isDark()).toBe(false);
     await page.getByRole('switch').first().click();
     expect(await isDark()).toBe(true);

@@ -45,7 +45,9 @@ describeWithClient('the script of the budgets', { timeout: 180_000 }, (redis) =>
       for (const bucket of buckets) bucket.fill(nowUs);
       const kind = random();
       const mode = kind < 0.75 ? 'take' : kind < 0.95 ? 'settle' : 'peek';
-      const costs = [upTo(600_000), upTo(9_000_000)].map((cost) => (mode === 'settle' && random() < 0.6 ? -cost : cost) + 0);
+      const costs = [upTo(600_000), upTo(9_000_000)].map(
+        (cost) => (mode === 'settle' && random() < 0.6 ? -cost : cost) + 0,
+      );
       const isTaken = mode !== 'take' || buckets.every(({ level }, i) => costs[i] === 0 || level >= costs[i]!);
       const waitUs = isTaken ? 0 : Math.max(...buckets.map(({ level }, i) => (costs[i] === 0 ? 0 : costs[i]! - level)));
       if (isTaken && mode !== 'peek')

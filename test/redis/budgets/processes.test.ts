@@ -24,7 +24,9 @@ describeWithEngines('tokens per minute, spent by 4 processes', (engine) => {
     expect(taken).toBeGreaterThan(burst);
   });
 
-  it('exceed it many times where each process counts by itself, at the end of requests', { timeout: 60_000 }, async () => {
+  it('exceed it many times where each process counts by itself, at the end of requests', {
+    timeout: 60_000,
+  }, async () => {
     const { taken } = await spend('usual');
     expect(taken).toBeGreaterThan(3 * limit);
   });

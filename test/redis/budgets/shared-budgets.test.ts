@@ -34,8 +34,12 @@ const options = () => ({ name: `budgets-${names++}`, budgets: rates, callTimeout
 describeWithEngines('shared budgets', (engine) => {
   it('are taken together or not at all', async () => {
     const shared = options();
-    const [a, b] = [sharedBudgets<Request>(connect(engine().port), shared), sharedBudgets<Request>(connect(engine().port), shared)];
-    for (let i = 0; i < 3; i++) expect(await (i % 2 ? a : b).take(request(2_000), key)).toMatchObject({ isTaken: true, isLocal: false });
+    const [a, b] = [
+      sharedBudgets<Request>(connect(engine().port), shared),
+      sharedBudgets<Request>(connect(engine().port), shared),
+    ];
+    for (let i = 0; i < 3; i++)
+      expect(await (i % 2 ? a : b).take(request(2_000), key)).toMatchObject({ isTaken: true, isLocal: false });
     // 6,000 tokens are spent, but 7 requests are left: the refusal takes none of them.
     expect(await a.take(request(1), key)).toMatchObject({ isTaken: false });
     expect((await b.peek('tenant'))!.requests).toBeCloseTo(7, 0);
@@ -54,7 +58,11 @@ describeWithEngines('shared budgets', (engine) => {
 
   it('refuse for ever what costs more than a burst', async () => {
     const budgets = sharedBudgets<Request>(connect(engine().port), options());
-    expect(await budgets.take(request(6_001), key)).toMatchObject({ isTaken: false, retryAfterMs: undefined, reason: /6000/ as never });
+    expect(await budgets.take(request(6_001), key)).toMatchObject({
+      isTaken: false,
+      retryAfterMs: undefined,
+      reason: /6000/ as never,
+    });
   });
 
   it('charge the difference at the end, and give all back for what never ran, once', async () => {
@@ -89,7 +97,12 @@ describeWithEngines('shared budgets', (engine) => {
     const waiting = gate.enqueue({ ...request(2_000), signal: waits.signal }, key);
     await until(() => flow.stats().waiting === 1);
     const refused = await gate.enqueue(request(2_000), key);
-    expect(refused).toMatchObject({ type: 'RejectedCapacity', reason: 'refused', policy: 'shared-budgets', detail: 'the budget is spent' });
+    expect(refused).toMatchObject({
+      type: 'RejectedCapacity',
+      reason: 'refused',
+      policy: 'shared-budgets',
+      detail: 'the budget is spent',
+    });
     waits.abort();
     expect((await waiting).type).toBe('EvictedContextCancelled');
     running.lease.report({ promptTokens: 1_000, completionTokens: 500 });
@@ -127,7 +140,12 @@ describeWithEngines('shared budgets', (engine) => {
       chunkSeconds: 60,
     } as const;
     const replicas = [0, 1, 2].map(() => sharedBudgetAdmission<Request>(connect(engine().port), shared));
-    const view = { nowMs: 0, pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 }, waiting: 0, saturation: () => 0 };
+    const view = {
+      nowMs: 0,
+      pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
+      waiting: 0,
+      saturation: () => 0,
+    };
     let admitted = 0;
     const startedAtMs = performance.now();
     for (let turn = 0; turn < 200; turn++) {
@@ -147,12 +165,18 @@ describeWithEngines('shared budgets', (engine) => {
   it('are refused without budgets, and with a limit of 0', () => {
     const client = connect(engine().port);
     expect(() => sharedBudgets(client, { name: 'a', budgets: [{ name: 'b', limit: 0 }] })).toThrow(FlowConfigError);
-    expect(() => sharedBudgets(client, { name: 'a', budgets: [{ name: 'b', limit: 1, cost: 'euro' as never }] })).toThrow(/cost/);
+    expect(() =>
+      sharedBudgets(client, { name: 'a', budgets: [{ name: 'b', limit: 1, cost: 'euro' as never }] }),
+    ).toThrow(/cost/);
   });
 });
 
 it('budgets name the engine that is not there', async () => {
-  const budgets = sharedBudgets(connect(await freePort()), { name: 'gone', budgets: [{ name: 'b', limit: 10 }], fallback: 'closed' });
+  const budgets = sharedBudgets(connect(await freePort()), {
+    name: 'gone',
+    budgets: [{ name: 'b', limit: 10 }],
+    fallback: 'closed',
+  });
   const problems: string[] = [];
   budgets.onProblem(({ message }) => problems.push(message));
   expect(await budgets.take({}, key)).toMatchObject({ isTaken: false });

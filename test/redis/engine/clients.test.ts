@@ -39,7 +39,13 @@ describeWithEngines('a shared limit', (engine) => {
       for (let i = 0; i < 2; i++) replicas.push(sharedConcurrency(client, { pool, maxConcurrency: 10, ...fast }));
       const isDivided = (): boolean => replicas.every(({ limit, status }) => limit === 5 && status[0]?.held === 10);
       await until(isDivided, () => replicas.map(({ status }) => status));
-      expect(replicas[0]!.status[0]).toMatchObject({ pool, limit: 10, replicas: 2, isExpired: false, overAdmission: 0 });
+      expect(replicas[0]!.status[0]).toMatchObject({
+        pool,
+        limit: 10,
+        replicas: 2,
+        isExpired: false,
+        overAdmission: 0,
+      });
       await replicas[0]!.close();
       await until(
         () => replicas[1]!.limit === 10,
@@ -57,7 +63,9 @@ describeWithEngines('a shared limit', (engine) => {
     const flow = new FlowController({ saturationDetector: busy! });
     busy!.attach(flow);
     try {
-      const outcomes = Array.from({ length: 12 }, () => flow.enqueue({ byteSize: 1 }, { fairnessId: 'a', priority: 0 }));
+      const outcomes = Array.from({ length: 12 }, () =>
+        flow.enqueue({ byteSize: 1 }, { fairnessId: 'a', priority: 0 }),
+      );
       await until(
         () => flow.stats().inFlight === 9,
         () => [flow.stats(), busy!.status],

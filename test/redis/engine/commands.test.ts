@@ -1,4 +1,7 @@
-/** The scripts run on the oldest servers that are named: since when commands and their options exist is asked of the server itself. */
+/**
+ * The scripts run on the oldest servers that are named: since when commands and their options exist is asked of the
+ * server itself.
+ */
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { budgetScript } from '../../../src/redis/budgets/budget-script.js';
@@ -30,7 +33,9 @@ function field(pairs: readonly unknown[], name: string): unknown {
   return at < 0 ? undefined : pairs[at + 1];
 }
 
-/** Since when the option exists; that of the command when nothing is said of it. Undefined when there is no such option. */
+/**
+ * Since when the option exists; that of the command when nothing is said of it. Undefined when there is no such option.
+ */
 function optionSince(argument: readonly unknown[], word: string, since: string): string | undefined {
   const own = (field(argument, 'since') as string | undefined) ?? since;
   if (field(argument, 'token') === word) return own;
@@ -69,7 +74,9 @@ describeWithEngines('the scripts', (engine) => {
   });
 
   it('would be told of one that did', async () => {
-    expect(callsOf({ name: '', digest: '', text: "redis.call('ZADD', k, 'XX', text(1), m)\nredis.call('EXPIRE', k, 'NX')" })).toEqual([
+    expect(
+      callsOf({ name: '', digest: '', text: "redis.call('ZADD', k, 'XX', text(1), m)\nredis.call('EXPIRE', k, 'NX')" }),
+    ).toEqual([
       { command: 'ZADD', options: ['XX'] },
       { command: 'EXPIRE', options: ['NX'] },
     ]);
@@ -81,6 +88,7 @@ describeWithEngines('the scripts', (engine) => {
   });
 
   it('call nothing of the server but commands', () => {
-    for (const { text, name } of scripts) expect(new Set(text.match(/\bredis\.\w+|\bserver\.\w+/g)), name).toEqual(new Set(['redis.call']));
+    for (const { text, name } of scripts)
+      expect(new Set(text.match(/\bredis\.\w+|\bserver\.\w+/g)), name).toEqual(new Set(['redis.call']));
   });
 });

@@ -1,4 +1,7 @@
-/** The bound on commands that stand in a client: those since the last answer. Replies that are lost for ever do not add up. */
+/**
+ * The bound on commands that stand in a client: those since the last answer. Replies that are lost for ever do not add
+ * up.
+ */
 import { expect, it } from 'vitest';
 import { EngineLink } from '../../../src/redis/engine/engine-link.js';
 import type { IoRedisClient } from '../../../src/redis/index.js';

@@ -1,4 +1,7 @@
-/** A machine that is lost says nothing: the connection to it looks open. The gateway's client gives it up, and finds what took its place. */
+/**
+ * A machine that is lost says nothing: the connection to it looks open. The gateway's client gives it up, and finds
+ * what took its place.
+ */
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { connectEngine } from '../../../src/gateway/optional-peers.js';
@@ -8,7 +11,10 @@ import { describeWithEngines, until } from '../support/with-engine.js';
 
 const leaseMs = 500;
 
-/** An address behind which one server takes the place of another. What is connected stays so, and nothing passes any more. */
+/**
+ * An address behind which one server takes the place of another. What is connected stays so, and nothing passes any
+ * more.
+ */
 async function address(first: number): Promise<{ port: number; replaceBy(next: number): void }> {
   let target = first;
   const open = new Set<[near: Socket, far: Socket]>();
@@ -53,7 +59,8 @@ describeWithEngines('the gateway’s client', (engine) => {
       await shared.close();
       end();
     });
-    const isGranted = (): boolean => shared.limit === 4 && !shared.status[0]!.isExpired && shared.status[0]!.engine.problem === undefined;
+    const isGranted = (): boolean =>
+      shared.limit === 4 && !shared.status[0]!.isExpired && shared.status[0]!.engine.problem === undefined;
     await until(isGranted, () => shared.status);
     replaceBy(next.port);
     await until(

@@ -4,7 +4,12 @@ import { createClient } from 'redis';
 import { afterEach, describe, expect, it } from 'vitest';
 import { FlowConfigError } from '../../../src/index.js';
 import { problemOf } from '../../../src/redis/engine/engine-problem.js';
-import { type EngineProblem, type RedisClient, type SharedConcurrency, sharedConcurrency } from '../../../src/redis/index.js';
+import {
+  type EngineProblem,
+  type RedisClient,
+  type SharedConcurrency,
+  sharedConcurrency,
+} from '../../../src/redis/index.js';
 import { Engine, engineKinds, freePort } from '../support/engines.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
 
@@ -23,7 +28,11 @@ function ioredis(options: string | number | object): Redis {
 }
 
 /** A replica that expects one other. */
-function replica(client: RedisClient, pool: string, options: object = {}): { shared: SharedConcurrency; problems: EngineProblem[] } {
+function replica(
+  client: RedisClient,
+  pool: string,
+  options: object = {},
+): { shared: SharedConcurrency; problems: EngineProblem[] } {
   const shared = sharedConcurrency(client, { pool, replicas: 2, ...fast, ...options });
   const problems: EngineProblem[] = [];
   shared.on('problem', (problem) => problems.push(problem));
@@ -31,7 +40,12 @@ function replica(client: RedisClient, pool: string, options: object = {}): { sha
   return { shared, problems };
 }
 
-async function expectProblem(client: RedisClient, pool: string, code: string, ...says: readonly RegExp[]): Promise<void> {
+async function expectProblem(
+  client: RedisClient,
+  pool: string,
+  code: string,
+  ...says: readonly RegExp[]
+): Promise<void> {
   const { shared, problems } = replica(client, pool);
   const found = (): EngineProblem | undefined => problems.find((problem) => problem.code === code);
   await until(
@@ -52,12 +66,23 @@ describeWithEngines('a problem of the engine', (engine) => {
 
   it('names the right that the user lacks', async () => {
     await admin().call('ACL', 'SETUSER', 'narrow', 'on', '>secret', '~*', '+ping', '+info', '-@scripting');
-    await expectProblem(ioredis({ port: engine().port, username: 'narrow', password: 'secret' }), 'acl', 'permission', /EVALSHA/);
+    await expectProblem(
+      ioredis({ port: engine().port, username: 'narrow', password: 'secret' }),
+      'acl',
+      'permission',
+      /EVALSHA/,
+    );
   });
 
   it('names the key that holds another type', async () => {
     await admin().set('headgate:{typed}:lease', 'text');
-    await expectProblem(admin(), 'typed', 'wrong-type', /headgate:\{typed\}:lease/, /delete it, or choose another prefix/);
+    await expectProblem(
+      admin(),
+      'typed',
+      'wrong-type',
+      /headgate:\{typed\}:lease/,
+      /delete it, or choose another prefix/,
+    );
   });
 
   it('names the memory that is used up', async () => {
@@ -133,7 +158,8 @@ describe.runIf(engineKinds.length > 0)('a problem of the client', () => {
 
   it.each(['ioredis', 'redis'])('names an engine that is not there, for %s', async (name) => {
     const port = await freePort();
-    if (name === 'ioredis') return expectProblem(ioredis(port), 'gone', 'unreachable', /ECONNREFUSED/, /URL of the client/);
+    if (name === 'ioredis')
+      return expectProblem(ioredis(port), 'gone', 'unreachable', /ECONNREFUSED/, /URL of the client/);
     const client = createClient({ url: `redis://127.0.0.1:${port}` });
     ends.push(() => client.destroy());
     // Without a listener for errors node-redis would end the process; the replica has one.
@@ -155,7 +181,11 @@ describe.runIf(engineKinds.length > 0)('a problem of the client', () => {
   });
 
   it.each([
-    ['ERR Error running script: Write commands not allowed after non deterministic commands', 'old-version', /Redis from 6\.2/],
+    [
+      'ERR Error running script: Write commands not allowed after non deterministic commands',
+      'old-version',
+      /Redis from 6\.2/,
+    ],
     ['MOVED 1234 10.0.0.1:6379', 'cluster', /cluster client/],
     ['LOADING Redis is loading the dataset in memory', 'not-ready', /takes no writes/],
     ['CLUSTERDOWN The cluster is down', 'not-ready', /takes no writes/],
@@ -171,7 +201,11 @@ describe.runIf(engineKinds.length > 0)('a problem of the client', () => {
 
   it('never leaves more commands in a client without connection than a bound', async () => {
     const client = ioredis(await freePort());
-    const { shared } = replica(client, 'bounded', { refreshInterval: '1ms', leaseDuration: '10ms', callTimeout: '1ms' });
+    const { shared } = replica(client, 'bounded', {
+      refreshInterval: '1ms',
+      leaseDuration: '10ms',
+      callTimeout: '1ms',
+    });
     await until(() => shared.status[0]!.engine.isBreakerOpen);
     const { calls } = shared.status[0]!.engine;
     expect(calls).toBeLessThan(10);

@@ -23,7 +23,11 @@ const lastsMs = 120_000;
 let runs = 0;
 
 /** The share of each tenant in what all replicas served. */
-async function sharesOf(redis: Redis, isExchanged: boolean, isCut = false): Promise<{ shares: number[]; exchanges: number }> {
+async function sharesOf(
+  redis: Redis,
+  isExchanged: boolean,
+  isCut = false,
+): Promise<{ shares: number[]; exchanges: number }> {
   const world = new VirtualWorld(redis);
   const served = new Map(Object.keys(tenants).map((tenant) => [tenant, 0]));
   const name = `fair-${process.pid}-${runs++}`;
@@ -63,7 +67,8 @@ async function sharesOf(redis: Redis, isExchanged: boolean, isCut = false): Prom
 describeWithClient('fairness over four replicas', { timeout: 120_000 }, (redis) => {
   it('is uneven for tenants that are pinned to some, where each replica is fair by itself', async () => {
     const { shares } = await sharesOf(redis(), false);
-    for (const [index, expected] of [0.375, 0.167, 0.291, 0.167].entries()) expect(shares[index]).toBeCloseTo(expected, 2);
+    for (const [index, expected] of [0.375, 0.167, 0.291, 0.167].entries())
+      expect(shares[index]).toBeCloseTo(expected, 2);
   });
 
   it('is even when replicas exchange once a second what flows have received', async () => {
@@ -77,7 +82,8 @@ describeWithClient('fairness over four replicas', { timeout: 120_000 }, (redis) 
   it('is local while the engine is away, and nothing stops', async () => {
     const { shares, exchanges } = await sharesOf(redis(), true, true);
     expect(exchanges).toBe(0);
-    for (const [index, expected] of [0.375, 0.167, 0.291, 0.167].entries()) expect(shares[index]).toBeCloseTo(expected, 2);
+    for (const [index, expected] of [0.375, 0.167, 0.291, 0.167].entries())
+      expect(shares[index]).toBeCloseTo(expected, 2);
   });
 
   it('can be had with every policy that shares by cost, and with no other', () => {

@@ -7,7 +7,10 @@ export type Order =
   | { readonly type: 'noted'; readonly id: number }
   | { readonly type: 'leave' };
 
-/** What is limited in each run: the requests of a pool, its tokens, and the requests of each of two endpoints. Each is a pool of its own. */
+/**
+ * What is limited in each run: the requests of a pool, its tokens, and the requests of each of two endpoints. Each is a
+ * pool of its own.
+ */
 export const counters = ['requests', 'tokens', 'endpoint a', 'endpoint b'] as const;
 export type Counter = (typeof counters)[number];
 export type Limits = Readonly<Record<Counter, number>>;
@@ -31,7 +34,9 @@ export interface ReplicaPlan {
   readonly isControl: boolean;
 }
 
-/** From a replica: it takes seats, or tokens, for so long, or is about to give them back; it waits until that is noted. */
+/**
+ * From a replica: it takes seats, or tokens, for so long, or is about to give them back; it waits until that is noted.
+ */
 export type Report =
   | {
       readonly type: 'take';

@@ -1,8 +1,8 @@
 /**
  * The processes of the replicas, and the count of what they have in flight.
  *
- * Invariant: every seat that is counted is held. A replica that is killed leaves its requests behind: they run on in the model server for
- * the time that they take.
+ * Invariant: every seat that is counted is held. A replica that is killed leaves its requests behind: they run on in
+ * the model server for the time that they take.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { type Counter, counters, type Order, type ReplicaPlan, type Report } from './messages.js';

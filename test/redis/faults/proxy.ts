@@ -1,4 +1,6 @@
-/** A proxy in front of an engine that cuts connections, and drops, delays, repeats and swaps the answers to our scripts. */
+/**
+ * A proxy in front of an engine that cuts connections, and drops, delays, repeats and swaps the answers to our scripts.
+ */
 
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Server, type Socket } from 'node:net';

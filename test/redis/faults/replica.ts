@@ -1,6 +1,6 @@
 /**
- * A replica of the gateway in a process of its own. It tells the observer of every seat before the work begins, and gives none back before
- * the observer has noted it: what the observer counts was in flight for certain.
+ * A replica of the gateway in a process of its own. It tells the observer of every seat before the work begins, and
+ * gives none back before the observer has noted it: what the observer counts was in flight for certain.
  */
 import { Redis as IoRedis } from 'ioredis';
 import { Redis as IoValkey } from 'iovalkey';
@@ -56,12 +56,22 @@ function told(report: Report & { readonly id: number }): Promise<void> {
 
 function connect({ client, port }: ReplicaPlan): { client: RedisClient; end: () => void } {
   if (client === 'redis') {
-    const node = createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 }, disableOfflineQueue: true });
+    const node = createClient({
+      url: `redis://127.0.0.1:${port}`,
+      socket: { reconnectStrategy: 50 },
+      disableOfflineQueue: true,
+    });
     node.on('error', () => {});
     node.connect().catch(() => {});
     return { client: node, end: () => node.destroy() };
   }
-  const options = { port, host: '127.0.0.1', retryStrategy: () => 50, enableOfflineQueue: false, enableReadyCheck: false };
+  const options = {
+    port,
+    host: '127.0.0.1',
+    retryStrategy: () => 50,
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+  };
   const io = client === 'ioredis' ? new IoRedis(options) : new IoValkey(options);
   io.on('error', () => {});
   return { client: io, end: () => io.disconnect() };
@@ -71,9 +81,15 @@ function connect({ client, port }: ReplicaPlan): { client: RedisClient; end: () 
 function changed(client: RedisClient): RedisClient {
   const missing = (): Promise<never> => Promise.reject(new Error('NOSCRIPT'));
   if ('evalSha' in client) {
-    return { evalSha: missing, eval: (text, options) => client.eval(withoutStepFive(text), options) } satisfies NodeRedisClient;
+    return {
+      evalSha: missing,
+      eval: (text, options) => client.eval(withoutStepFive(text), options),
+    } satisfies NodeRedisClient;
   }
-  return { evalsha: missing, eval: (text, ...rest) => client.eval(withoutStepFive(text), ...rest) } satisfies IoRedisClient;
+  return {
+    evalsha: missing,
+    eval: (text, ...rest) => client.eval(withoutStepFive(text), ...rest),
+  } satisfies IoRedisClient;
 }
 
 function join(run: number, plan: ReplicaPlan): void {
@@ -103,7 +119,10 @@ function requestsPart(plan: ReplicaPlan, random: () => number): Part {
 
 function tokensPart(plan: ReplicaPlan, random: () => number): Part {
   const { client, end } = connect(plan);
-  const shared = sharedConcurrency(client, { ...optionsOf(plan, `${plan.pool}-tokens`, random), maxTokens: plan.limits.tokens });
+  const shared = sharedConcurrency(client, {
+    ...optionsOf(plan, `${plan.pool}-tokens`, random),
+    maxTokens: plan.limits.tokens,
+  });
   const flow = new FlowController({ saturationDetector: shared, defaultRequestTtl: 0 });
   return { shared, flow, end, counterOf: () => 'tokens', mostTokens, asking: 0 };
 }
@@ -117,7 +136,14 @@ function endpointsPart(plan: ReplicaPlan, random: () => number): Part {
   pool.add('a');
   pool.add('b', { weight: plan.limits['endpoint b'] / plan.limits['endpoint a'] });
   const flow = new FlowController({ saturationDetector: shared, pool, headroom: 'required', defaultRequestTtl: 0 });
-  return { shared, flow, end, counterOf: ({ endpoint }) => (endpoint?.id === 'a' ? 'endpoint a' : 'endpoint b'), mostTokens: 0, asking: 0 };
+  return {
+    shared,
+    flow,
+    end,
+    counterOf: ({ endpoint }) => (endpoint?.id === 'a' ? 'endpoint a' : 'endpoint b'),
+    mostTokens: 0,
+    asking: 0,
+  };
 }
 
 function askForMore(): void {

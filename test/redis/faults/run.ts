@@ -14,7 +14,8 @@ const { values } = parseArgs({
     lanes: { type: 'string', default: '3' },
   },
 });
-const endsAtMs = values.minutes === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.minutes) * 60_000;
+const endsAtMs =
+  values.minutes === undefined ? Number.POSITIVE_INFINITY : performance.now() + Number(values.minutes) * 60_000;
 const seeds = values.minutes === undefined ? Number(values.seeds) : Number.POSITIVE_INFINITY;
 const first = Number(values.seed);
 
@@ -43,9 +44,12 @@ async function play(index: number, observer: Observer): Promise<void> {
   console.log(`seed ${seed}, ${kind.name}, ${replicas} replicas, ${scenario.name}: ${figures.join('; ')}`);
   for (const [counter, { mostOver, bound }] of counts) {
     if (mostOver > bound)
-      faults.push(`seed ${seed}: ${mostOver} over the limit of ${counter}, at most ${bound} are allowed: ${scenario.name}`);
+      faults.push(
+        `seed ${seed}: ${mostOver} over the limit of ${counter}, at most ${bound} are allowed: ${scenario.name}`,
+      );
   }
-  if (isStuck) faults.push(`seed ${seed}: nothing was dispatched after the fault: ${scenario.name}; ${problems.join('; ')}`);
+  if (isStuck)
+    faults.push(`seed ${seed}: nothing was dispatched after the fault: ${scenario.name}; ${problems.join('; ')}`);
 }
 
 if (engineKinds.length === 0) process.exit(0);

@@ -211,7 +211,12 @@ function countsOf({ bound, isControl = false }: Scenario, { counts, joined }: Ob
 const clients = ['ioredis', 'redis', 'iovalkey'] as const;
 const hourMs = 3_600_000;
 
-export async function runScenario(scenario: Scenario, seed: number, kind: EngineKind, observer: Observer): Promise<RunResult> {
+export async function runScenario(
+  scenario: Scenario,
+  seed: number,
+  kind: EngineKind,
+  observer: Observer,
+): Promise<RunResult> {
   const random = seededRandom(seed * 7_919 + 17);
   const engine = await Engine.start(kind, scenario.options);
   const engines = [engine];

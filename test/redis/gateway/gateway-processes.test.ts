@@ -1,4 +1,7 @@
-/** The command, three times, in processes of their own, behind one limit: the engine is killed under load and comes back empty. */
+/**
+ * The command, three times, in processes of their own, behind one limit: the engine is killed under load and comes back
+ * empty.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,69 +64,82 @@ type Phase = 'start' | 'before' | 'without the engine' | 'after';
 
 function percentiles(values: readonly number[]): string {
   const sorted = [...values].sort((a, b) => a - b);
-  return [0.5, 0.9, 0.99].map((share) => `${Math.round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN)} ms`).join(' / ');
+  return [0.5, 0.9, 0.99]
+    .map((share) => `${Math.round(sorted[Math.floor(sorted.length * share)] ?? Number.NaN)} ms`)
+    .join(' / ');
 }
 
-describe.runIf(engineKinds.length > 0).each(engineKinds)('three gateways in processes of their own, with $name', (kind) => {
-  it('keep one limit, and fail no request, while the engine is killed and comes back empty', async () => {
-    const engine = await Engine.start(kind);
-    onTestFinished(() => engine.stop());
-    const { url, count } = await countingServer();
-    const file = join(folder, `${kind.name}.json`);
-    writeFileSync(
-      file,
-      JSON.stringify({ ...fileOf([url], { sharedState: { url: engine.url, ...sharedState }, log: { format: 'json' } }, 1_000) }),
-    );
-    const running = Array.from({ length: gateways }, () => cli.start(['gateway', '--config', file]));
-    const heard = (): unknown => running.map(({ stderr }) => stderr.slice(-2_000));
-    const whole = (isTrue: (one: CliProcess) => boolean): Promise<void> => until(() => running.every(isTrue), heard, patientMs);
-    await whole((one) => one.events('listening').length > 0);
+describe.runIf(engineKinds.length > 0).each(engineKinds)(
+  'three gateways in processes of their own, with $name',
+  (kind) => {
+    it('keep one limit, and fail no request, while the engine is killed and comes back empty', async () => {
+      const engine = await Engine.start(kind);
+      onTestFinished(() => engine.stop());
+      const { url, count } = await countingServer();
+      const file = join(folder, `${kind.name}.json`);
+      writeFileSync(
+        file,
+        JSON.stringify({
+          ...fileOf([url], { sharedState: { url: engine.url, ...sharedState }, log: { format: 'json' } }, 1_000),
+        }),
+      );
+      const running = Array.from({ length: gateways }, () => cli.start(['gateway', '--config', file]));
+      const heard = (): unknown => running.map(({ stderr }) => stderr.slice(-2_000));
+      const whole = (isTrue: (one: CliProcess) => boolean): Promise<void> =>
+        until(() => running.every(isTrue), heard, patientMs);
+      await whole((one) => one.events('listening').length > 0);
 
-    let phase: Phase = 'start';
-    const firstTokensMs: Record<Phase, number[]> = { start: [], before: [], 'without the engine': [], after: [] };
-    const failures: unknown[] = [];
-    let isOver = false;
-    async function client(address: string): Promise<void> {
-      while (!isOver) {
-        const [began, sentAtMs] = [phase, performance.now()];
-        try {
-          const response = await fetch(`${address}/v1/chat/completions`, {
-            method: 'POST',
-            body: chat,
-            headers: { 'content-type': 'application/json' },
-          });
-          firstTokensMs[began].push(performance.now() - sentAtMs);
-          if (response.status !== 200) failures.push(response.status);
-          await response.text();
-        } catch (error) {
-          failures.push(String(error));
+      let phase: Phase = 'start';
+      const firstTokensMs: Record<Phase, number[]> = { start: [], before: [], 'without the engine': [], after: [] };
+      const failures: unknown[] = [];
+      let isOver = false;
+      async function client(address: string): Promise<void> {
+        while (!isOver) {
+          const [began, sentAtMs] = [phase, performance.now()];
+          try {
+            const response = await fetch(`${address}/v1/chat/completions`, {
+              method: 'POST',
+              body: chat,
+              headers: { 'content-type': 'application/json' },
+            });
+            firstTokensMs[began].push(performance.now() - sentAtMs);
+            if (response.status !== 200) failures.push(response.status);
+            await response.text();
+          } catch (error) {
+            failures.push(String(error));
+          }
         }
       }
-    }
-    const clients = running.flatMap((one) => Array.from({ length: clientsOfEach }, () => client(String(one.events('listening')[0]!.url))));
-    const answered = (requests: number): Promise<void> => until(() => firstTokensMs[phase].length >= requests, heard, patientMs);
+      const clients = running.flatMap((one) =>
+        Array.from({ length: clientsOfEach }, () => client(String(one.events('listening')[0]!.url))),
+      );
+      const answered = (requests: number): Promise<void> =>
+        until(() => firstTokensMs[phase].length >= requests, heard, patientMs);
 
-    // An engine that knows nothing learns for one lease.
-    await answered(200);
-    phase = 'before';
-    await answered(200);
-    phase = 'without the engine';
-    await engine.kill();
-    await whole(isExpired);
-    // The safe shares keep serving when the lease is over.
-    await answered(firstTokensMs[phase].length + 100);
-    const upAtMs = performance.now();
-    await engine.up();
-    phase = 'after';
-    await whole((one) => !isExpired(one));
-    const backMs = performance.now() - upAtMs;
-    await answered(firstTokensMs[phase].length + 200);
-    isOver = true;
-    await Promise.all(clients);
+      // An engine that knows nothing learns for one lease.
+      await answered(200);
+      phase = 'before';
+      await answered(200);
+      phase = 'without the engine';
+      await engine.kill();
+      await whole(isExpired);
+      // The safe shares keep serving when the lease is over.
+      await answered(firstTokensMs[phase].length + 100);
+      const upAtMs = performance.now();
+      await engine.up();
+      phase = 'after';
+      await whole((one) => !isExpired(one));
+      const backMs = performance.now() - upAtMs;
+      await answered(firstTokensMs[phase].length + 200);
+      isOver = true;
+      await Promise.all(clients);
 
-    expect(failures).toEqual([]);
-    expect(count.most).toBeLessThanOrEqual(limit);
-    const shown = Object.entries(firstTokensMs).map(([name, values]) => `${name} ${percentiles(values)}`);
-    console.log(`TTFT p50/p90/p99 with ${kind.name}: ${shown.join(', ')}; leases answered again after ${Math.round(backMs)} ms`);
-  });
-});
+      expect(failures).toEqual([]);
+      expect(count.most).toBeLessThanOrEqual(limit);
+      const shown = Object.entries(firstTokensMs).map(([name, values]) => `${name} ${percentiles(values)}`);
+      console.log(
+        `TTFT p50/p90/p99 with ${kind.name}: ${shown.join(', ')}; leases answered again after ${Math.round(backMs)} ms`,
+      );
+    });
+  },
+);

@@ -16,10 +16,13 @@ function sharedFile(url: string, engine: string, more: object = {}): object {
   return fileOf([url], { sharedState }, 1_000);
 }
 
-const percentile = (sorted: readonly number[], share: number): number => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
 
 describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
-  it('keep one limit, and fail no request, while the engine is killed and comes back empty', { timeout: 60_000 }, async () => {
+  it('keep one limit, and fail no request, while the engine is killed and comes back empty', {
+    timeout: 60_000,
+  }, async () => {
     const engine = await Engine.start(engineKinds[0]!);
     onTestFinished(() => engine.stop());
     let running = 0;
@@ -89,7 +92,13 @@ describe.runIf(engineKinds.length > 0)('two gateways with shared state', () => {
     );
     const events = new Set(gateways.flatMap(({ log }) => log.map(({ event }) => event)));
     expect([...events]).toEqual(
-      expect.arrayContaining(['shared-state', 'shared-state-breaker', 'lease-expired', 'lease-recovered', 'shared-state-lost']),
+      expect.arrayContaining([
+        'shared-state',
+        'shared-state-breaker',
+        'lease-expired',
+        'lease-recovered',
+        'shared-state-lost',
+      ]),
     );
   });
 });
@@ -103,7 +112,8 @@ describeWithEngines('a gateway with shared state', (engine) => {
       return Number(new RegExp(`^headgate_shared_${name}\\{[^}]*\\} (.*)$`, 'm').exec(text)?.[1]);
     };
     const becomes = async (name: string, value: number): Promise<void> => {
-      for (let i = 0; i < 200 && (await metric(name)) !== value; i++) await new Promise((resolve) => setTimeout(resolve, 20));
+      for (let i = 0; i < 200 && (await metric(name)) !== value; i++)
+        await new Promise((resolve) => setTimeout(resolve, 20));
       expect(await metric(name)).toBe(value);
     };
     await becomes('granted', 8);
@@ -147,8 +157,12 @@ describeWithEngines('two gateways with a quota of their provider', (engine) => {
     );
     expect(received).toBeLessThanOrEqual(limit);
     const [first] = gateways as [Started];
-    expect(first.gateway.flow.figures().quotas?.quotas).toMatchObject([{ group: 'account', isShared: true, limit: 10 }]);
-    expect(await (await fetch(`${first.gateway.url}/metrics`)).text()).toMatch(/^headgate_shared_quota_limit\{.*\} 10$/m);
+    expect(first.gateway.flow.figures().quotas?.quotas).toMatchObject([
+      { group: 'account', isShared: true, limit: 10 },
+    ]);
+    expect(await (await fetch(`${first.gateway.url}/metrics`)).text()).toMatch(
+      /^headgate_shared_quota_limit\{.*\} 10$/m,
+    );
     // The next detector draws from the same quota.
     expect(first.gateway.reconfigure(loadGatewayConfig(fileWith(limit - 0.5)))).toEqual([]);
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -176,7 +190,8 @@ describeWithEngines('a gateway with a quota of its provider', (engine) => {
 
 describe('a gateway file with shared state', () => {
   const base = 'listen: { port: 0 }\nupstreams: [{ id: a, url: "http://a" }]\n';
-  const check = (section: string, more = ''): ReturnType<typeof checkSource> => checkSource(`${base}sharedState: ${section}\n${more}`);
+  const check = (section: string, more = ''): ReturnType<typeof checkSource> =>
+    checkSource(`${base}sharedState: ${section}\n${more}`);
 
   it.each([
     ['{ url: "redis://a", pool: chat }', 'sharedState'],
@@ -196,7 +211,9 @@ describe('a gateway file with shared state', () => {
   });
 
   it('is explained by the check: what is shared, and what is not', () => {
-    const { effective } = check('{ url: "redis://:secret@a", maxConcurrency: 64, pool: chat, replicas: 3, drainDuration: 30m }');
+    const { effective } = check(
+      '{ url: "redis://:secret@a", maxConcurrency: 64, pool: chat, replicas: 3, drainDuration: 30m }',
+    );
     const shown = JSON.stringify(effective);
     expect(shown).toContain('64 requests in flight, as pool \\"chat\\"');
     expect(shown).not.toContain('secret');
@@ -222,7 +239,9 @@ describe('a gateway file with shared state', () => {
     expect(shared.warnings.join('\n')).not.toMatch(/quota-detector|replicas/);
     expect(JSON.stringify(shared.effective)).toContain('Quotas of quota-detector (gcra windows)');
     const sliding = check('{ url: "redis://a", quotas: true }', plugins('sliding'));
-    expect(sliding.warnings.join('\n')).toMatch(/its sliding windows hold in each replica; only gcra windows are shared/);
+    expect(sliding.warnings.join('\n')).toMatch(
+      /its sliding windows hold in each replica; only gcra windows are shared/,
+    );
     const sessions =
       'plugins:\n- { type: session-limit-detector, parameters: { maxSessions: 5 } }\nflowControl: { saturationDetector: { pluginRef: session-limit-detector } }\n';
     expect(check('{ url: "redis://a", maxConcurrency: 4, replicas: 2 }', sessions).warnings.join('\n')).toMatch(

@@ -6,13 +6,17 @@ import { EarlyClock } from '../../support/clocks.js';
 it('a lease that ends is told once, although timers are early', async () => {
   const clock = new EarlyClock();
   let isAway = false;
-  // keys, then replica, leaseMs, drainMs, forgetMs, operation, and the numbers of the lease, which begin with the sequence.
+  // keys, then replica, leaseMs, drainMs, forgetMs, operation, and the numbers of the lease, which begin with the
+  // sequence.
   const evalsha = (_script: string, keys: number, ...rest: string[]): Promise<unknown> => {
     const [replica, , , , , sequence] = rest.slice(keys);
     const answer = [replica, sequence, 8, 4, 1, 0, 1, 8, 8, 0, 8, 1];
     return isAway ? Promise.reject(new Error('connection lost')) : Promise.resolve(answer);
   };
-  const shared = sharedConcurrency({ evalsha, eval: evalsha }, { pool: 'a', maxConcurrency: 8, clock, random: () => 0.5 });
+  const shared = sharedConcurrency(
+    { evalsha, eval: evalsha },
+    { pool: 'a', maxConcurrency: 8, clock, random: () => 0.5 },
+  );
   const ends: string[] = [];
   shared.on('expired', ({ limit }) => ends.push(`expired, ${limit} left`));
   shared.on('recovered', ({ grant }) => ends.push(`recovered, ${grant}`));

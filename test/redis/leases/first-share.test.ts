@@ -1,4 +1,7 @@
-/** A replica without any answer begins with its first share, after a lease: a connection that is slow is no engine that is away. */
+/**
+ * A replica without any answer begins with its first share, after a lease: a connection that is slow is no engine that
+ * is away.
+ */
 import { expect, it } from 'vitest';
 import { sharedConcurrency } from '../../../src/redis/index.js';
 import { ManualClock } from '../../../src/testing/index.js';

@@ -18,7 +18,12 @@ function withoutMemory(text: string): string {
   return changed;
 }
 
-const flushedWhileCutOff: Omit<Experiment, 'seed'> = { flushedAtMs: 150_000, flushCutsOffMs: 60_000, drainMs: 20_000, lastsMs: 300_000 };
+const flushedWhileCutOff: Omit<Experiment, 'seed'> = {
+  flushedAtMs: 150_000,
+  flushCutsOffMs: 60_000,
+  drainMs: 20_000,
+  lastsMs: 300_000,
+};
 
 /** The utilization that is asked for: what the table has, less .02. */
 const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] = [
@@ -33,7 +38,11 @@ const bounded: readonly (readonly [string, Omit<Experiment, 'seed'>, number])[] 
     { refreshMs: 100, flushedAtMs: 150_000, lost: 0.2, lastsMs: 300_000 },
     0.969,
   ],
-  ['with the engine flushed while a replica is cut off, and a drain as long as the longest request', flushedWhileCutOff, 0.936],
+  [
+    'with the engine flushed while a replica is cut off, and a drain as long as the longest request',
+    flushedWhileCutOff,
+    0.936,
+  ],
   ['with crashes that end their requests', { crashes: 0.01, forgetMs: 0, crashesEndRequests: true }, 0.947],
 ];
 
@@ -64,7 +73,9 @@ describeWithClient('a shared limit in virtual time', { timeout: 120_000, kind: e
   });
 
   it('is exceeded by the control, whose engine does not learn that a replica is absent', async () => {
-    expect((await experiment(redis(), { seed: 7, ...flushedWhileCutOff, edit: withoutMemory })).timeOver).toBeGreaterThan(0.05);
+    expect(
+      (await experiment(redis(), { seed: 7, ...flushedWhileCutOff, edit: withoutMemory })).timeOver,
+    ).toBeGreaterThan(0.05);
   });
 
   it('costs one call for each replica and refresh, however many requests there are', async () => {

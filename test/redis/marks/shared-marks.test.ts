@@ -52,35 +52,45 @@ function poolOf(...ids: string[]): EndpointPool {
 }
 
 describeWithEngines('overload marks', (engine) => {
-  it.each(Object.keys(connections))('reach the other replicas through %s, once, for as long as they last', async (client) => {
-    const pools = [poolOf('a', 'b'), poolOf('a', 'b'), poolOf('b')];
-    const shared = await Promise.all(
-      pools.map(async (pool) => sharedMarks(await connections[client]!(engine().url), pool, { name: client })),
-    );
-    const [first, second, third] = pools as [EndpointPool, EndpointPool, EndpointPool];
-    // Nobody says when a subscription is in force.
-    const marking = setInterval(() => first.markOverloaded('a', 60_000), 20);
-    await until(() => second.get('a')!.overloadedUntilMs > 0);
-    clearInterval(marking);
-    const leftMs = second.get('a')!.overloadedUntilMs - second.now();
-    expect(leftMs).toBeGreaterThan(50_000);
-    expect(leftMs).toBeLessThanOrEqual(60_000);
-    expect(second.get('b')!.overloadedUntilMs).toBe(0);
-    expect(third.endpoints.map(({ id }) => id)).toEqual(['b']);
-    // What came from elsewhere is not sent on.
-    expect(shared[1]!.sent).toBe(0);
-    await Promise.all(shared.map((each) => each.close()));
-    const { received } = shared[1]!;
-    first.markOverloaded('b', 60_000);
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(shared[1]!.received).toBe(received);
-  });
+  it.each(Object.keys(connections))(
+    'reach the other replicas through %s, once, for as long as they last',
+    async (client) => {
+      const pools = [poolOf('a', 'b'), poolOf('a', 'b'), poolOf('b')];
+      const shared = await Promise.all(
+        pools.map(async (pool) => sharedMarks(await connections[client]!(engine().url), pool, { name: client })),
+      );
+      const [first, second, third] = pools as [EndpointPool, EndpointPool, EndpointPool];
+      // Nobody says when a subscription is in force.
+      const marking = setInterval(() => first.markOverloaded('a', 60_000), 20);
+      await until(() => second.get('a')!.overloadedUntilMs > 0);
+      clearInterval(marking);
+      const leftMs = second.get('a')!.overloadedUntilMs - second.now();
+      expect(leftMs).toBeGreaterThan(50_000);
+      expect(leftMs).toBeLessThanOrEqual(60_000);
+      expect(second.get('b')!.overloadedUntilMs).toBe(0);
+      expect(third.endpoints.map(({ id }) => id)).toEqual(['b']);
+      // What came from elsewhere is not sent on.
+      expect(shared[1]!.sent).toBe(0);
+      await Promise.all(shared.map((each) => each.close()));
+      const { received } = shared[1]!;
+      first.markOverloaded('b', 60_000);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(shared[1]!.received).toBe(received);
+    },
+  );
 
   it('survive messages that are none', async () => {
     const { publisher, subscriber } = await connections.ioredis!(engine().url);
     const pool = poolOf('a');
     const shared = sharedMarks({ publisher, subscriber }, pool, { name: 'odd' });
-    const odd = ['', 'null', '{}', '{"from":1}', '{"from":"x","endpoint":"a","forMs":-1}', '{"from":"x","endpoint":"zz","forMs":5}'];
+    const odd = [
+      '',
+      'null',
+      '{}',
+      '{"from":1}',
+      '{"from":"x","endpoint":"a","forMs":-1}',
+      '{"from":"x","endpoint":"zz","forMs":5}',
+    ];
     const good = JSON.stringify({ from: 'x', endpoint: 'a', forMs: 1e12 });
     const sending = setInterval(async () => {
       for (const message of [...odd, good]) await publisher.publish('headgate:{odd}:marks', message).catch(() => {});

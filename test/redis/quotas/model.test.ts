@@ -81,7 +81,9 @@ describeWithClient('the script of the quotas', { timeout: 180_000 }, (redis) => 
         const [error, reply] = replies[index] ?? [];
         if (error) throw error;
         const [, hisEnd, hisSold, hisLevel] = (reply as string[]).map(Number) as [number, number, number, number];
-        const isSame = [hisEnd - end, hisSold - sold, hisLevel - level].every((difference) => Math.abs(difference) < 1e-3);
+        const isSame = [hisEnd - end, hisSold - sold, hisLevel - level].every(
+          (difference) => Math.abs(difference) < 1e-3,
+        );
         if (!isSame) mismatches.push({ at: done + index, end, sold, level, reply });
         if (sold > 0) some++;
         else none++;

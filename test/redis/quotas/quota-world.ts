@@ -1,7 +1,16 @@
-/** Replicas with a controller each, in virtual time on a real engine, that share the quotas of one provider; and the provider, which counts. */
+/**
+ * Replicas with a controller each, in virtual time on a real engine, that share the quotas of one provider; and the
+ * provider, which counts.
+ */
 import type { Redis } from 'ioredis';
 import { seededRandom } from '../../../src/base/seeded-random.js';
-import { FlowController, type Lease, type QuotaDetector, type QuotaOptions, quotaDetector } from '../../../src/index.js';
+import {
+  FlowController,
+  type Lease,
+  type QuotaDetector,
+  type QuotaOptions,
+  quotaDetector,
+} from '../../../src/index.js';
 import { type SharedQuotas, type SharedQuotasOptions, sharedQuotas } from '../../../src/redis/index.js';
 import { type CallFate, VirtualWorld } from '../support/virtual-world.js';
 
@@ -54,17 +63,42 @@ export function withoutExpiry(text: string): string {
 }
 
 export async function play(redis: Redis, plan: Plan): Promise<Findings> {
-  const { seed, replicas: count, quotas, load, lastsMs, lost = 0, away = [0, 0], options = {}, tokens, consumes = () => 1 } = plan;
+  const {
+    seed,
+    replicas: count,
+    quotas,
+    load,
+    lastsMs,
+    lost = 0,
+    away = [0, 0],
+    options = {},
+    tokens,
+    consumes = () => 1,
+  } = plan;
   const world = new VirtualWorld(redis);
   const random = seededRandom(seed);
   const name = `quotas-${process.pid}-${worlds++}`;
   const isAway = (): boolean => world.now() >= away[0] && world.now() < away[1];
   const fate = (): CallFate => ({ isCut: isAway(), isReplyLost: random() < lost, latencyMs: 1 + 4 * random() });
   const replicas = Array.from({ length: count }, (): Replica => {
-    const shared = sharedQuotas(world.client(fate, withoutExpiry), { name, replicas: count, clock: world, random, ...options });
-    const detector = quotaDetector({ groups: [{ name: 'provider', quotas: [...quotas] }], travel: 0, rejectInfeasible: false });
+    const shared = sharedQuotas(world.client(fate, withoutExpiry), {
+      name,
+      replicas: count,
+      clock: world,
+      random,
+      ...options,
+    });
+    const detector = quotaDetector({
+      groups: [{ name: 'provider', quotas: [...quotas] }],
+      travel: 0,
+      rejectInfeasible: false,
+    });
     if (plan.isAlone !== true) detector.drawFrom(shared);
-    return { flow: new FlowController({ saturationDetector: detector, clock: world, defaultRequestTtl: 0 }), detector, shared };
+    return {
+      flow: new FlowController({ saturationDetector: detector, clock: world, defaultRequestTtl: 0 }),
+      detector,
+      shared,
+    };
   });
   const sent: Sent[] = [];
   const waits: number[] = [];
@@ -90,7 +124,9 @@ export async function play(redis: Redis, plan: Plan): Promise<Findings> {
   }
 
   const meanTokens = Array.from({ length: 1_000 }, () => tokens(random())).reduce((a, b) => a + b) / 1_000;
-  const perSecond = Math.min(...quotas.map(({ unit, limit, per }) => (limit / per) * (unit === 'requests' ? 1_000 : 1_000 / meanTokens)));
+  const perSecond = Math.min(
+    ...quotas.map(({ unit, limit, per }) => (limit / per) * (unit === 'requests' ? 1_000 : 1_000 / meanTokens)),
+  );
   let weights = replicas.map(() => 1);
   function reshuffle(): void {
     weights = replicas.map(() => random() ** 2 + 0.02);
@@ -118,8 +154,8 @@ export async function play(redis: Redis, plan: Plan): Promise<Findings> {
 }
 
 /**
- * The most by which what was sent ever exceeded burst + rate · span, over all spans of time: the naive bucket of the provider, which sees
- * the requests of all replicas. `amountOf` is what it counts.
+ * The most by which what was sent ever exceeded burst + rate · span, over all spans of time: the naive bucket of the
+ * provider, which sees the requests of all replicas. `amountOf` is what it counts.
  */
 export function mostOver(
   sent: readonly Sent[],

@@ -90,9 +90,16 @@ describeWithEngines('quotas on an engine', (engine) => {
     const shared = sharedQuotas(client, { name: 'gone', replicas: 2 });
     const problems: string[] = [];
     shared.onProblem(({ code }) => problems.push(code));
-    const detector = quotaDetector({ groups: [{ name: 'account', quotas: [{ unit: 'requests', limit: 40, per: '1h' }] }], travel: 0 });
+    const detector = quotaDetector({
+      groups: [{ name: 'account', quotas: [{ unit: 'requests', limit: 40, per: '1h' }] }],
+      travel: 0,
+    });
     detector.drawFrom(shared);
-    const here: Replica = { flow: new FlowController({ saturationDetector: detector, defaultRequestTtl: 0 }), shared, leases: [] };
+    const here: Replica = {
+      flow: new FlowController({ saturationDetector: detector, defaultRequestTtl: 0 }),
+      shared,
+      leases: [],
+    };
     client.disconnect();
     ask(here, 40);
     await until(

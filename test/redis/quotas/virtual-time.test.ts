@@ -1,4 +1,7 @@
-/** One provider's quota and several replicas, in virtual time: what the provider counts never exceeds the quota, and the quota is used. */
+/**
+ * One provider's quota and several replicas, in virtual time: what the provider counts never exceeds the quota, and the
+ * quota is used.
+ */
 import { expect, it } from 'vitest';
 import { describeWithClient } from '../support/with-engine.js';
 import { type Findings, mostOver, type Plan, play, type Sent } from './quota-world.js';

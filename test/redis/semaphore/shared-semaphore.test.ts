@@ -82,7 +82,12 @@ describeWithEngines('a shared semaphore', (engine) => {
     const other = await Engine.start(engineKinds[0]!);
     ends.push(() => other.stop());
     const closed = sharedSemaphore(connect(other.port), { name: 'lost', limit: 1, ttl: '150ms', callTimeout: '100ms' });
-    const open = sharedSemaphore(connect(other.port), { name: 'lost', limit: 1, fallback: 'open', callTimeout: '100ms' });
+    const open = sharedSemaphore(connect(other.port), {
+      name: 'lost',
+      limit: 1,
+      fallback: 'open',
+      callTimeout: '100ms',
+    });
     // On a busy machine the first calls may find no connection yet.
     let permit = await closed.tryAcquire();
     while (permit === undefined) {

@@ -10,7 +10,8 @@ const channelName = 'headgate:{chat}:sessions';
 async function setUp(limits: SessionLimitOptions, options: Partial<SharedSessionsOptions> = {}) {
   const clock = new ManualClock();
   const channel = new MessageChannel();
-  const make = (): SessionReplica => new SessionReplica(clock, channel.connect(), { inactivity: '10m', ...limits }, options);
+  const make = (): SessionReplica =>
+    new SessionReplica(clock, channel.connect(), { inactivity: '10m', ...limits }, options);
   const [one, two] = [make(), make()];
   const settle = async (): Promise<void> => {
     await turns();
@@ -248,7 +249,13 @@ describe('sessions of several replicas', () => {
     ];
     for (const text of odd) channel.inject(channelName, text);
     expect(one.shared.received).toBe(received);
-    const wrong = [null, 7, { ...session, name: '' }, { ...session, name: 'x'.repeat(300) }, { ...session, endpoint: 1 }];
+    const wrong = [
+      null,
+      7,
+      { ...session, name: '' },
+      { ...session, name: 'x'.repeat(300) },
+      { ...session, endpoint: 1 },
+    ];
     const wrongNumbers = [
       { ...session, tokens: -1 },
       { ...session, tokens: 1e300 },
@@ -258,7 +265,10 @@ describe('sessions of several replicas', () => {
     channel.inject(channelName, JSON.stringify({ kind: 'held', from: 'x', sessions: [...wrong, ...wrongNumbers] }));
     channel.inject(channelName, JSON.stringify({ kind: 'ended', from: 'x', name: 'nobody' }));
     expect(one.resident).toEqual([0, 0]);
-    channel.inject(channelName, JSON.stringify({ kind: 'held', from: 'x', sessions: [{ ...session, prefix: { id: 1 } }] }));
+    channel.inject(
+      channelName,
+      JSON.stringify({ kind: 'held', from: 'x', sessions: [{ ...session, prefix: { id: 1 } }] }),
+    );
     expect(one.resident).toEqual([1, 1]);
   });
 
@@ -267,7 +277,10 @@ describe('sessions of several replicas', () => {
       [{ hashKeys: true }, 'secret'],
       [{}, 'long'.repeat(100)],
     ] as const) {
-      const { channel, one, two, settle } = await setUp({ maxSessions: 1, sharedPrefix: () => ({ id: name, tokens: 1 }) }, options);
+      const { channel, one, two, settle } = await setUp(
+        { maxSessions: 1, sharedPrefix: () => ({ id: name, tokens: 1 }) },
+        options,
+      );
       one.send(name);
       await settle();
       two.send(name);

@@ -25,7 +25,10 @@ export async function bundle(entry: URL): Promise<string> {
 }
 
 /** Starts a process and resolves to the one message that it sends. */
-export function answerOf<T>(program: string, args: readonly string[]): { readonly child: ChildProcess; readonly answer: Promise<T> } {
+export function answerOf<T>(
+  program: string,
+  args: readonly string[],
+): { readonly child: ChildProcess; readonly answer: Promise<T> } {
   const child = fork(program, [...args]);
   const answer = new Promise<T>((resolve, reject) => {
     child.once('message', (message) => resolve(message as T));

@@ -65,7 +65,14 @@ export class Cluster {
     const buses: number[] = [];
     for (let i = 0; i < 2 * masters; i++) {
       const bus = await freePort();
-      const own = ['--cluster-enabled', 'yes', '--cluster-node-timeout', String(nodeTimeoutMs), '--cluster-port', String(bus)];
+      const own = [
+        '--cluster-enabled',
+        'yes',
+        '--cluster-node-timeout',
+        String(nodeTimeoutMs),
+        '--cluster-port',
+        String(bus),
+      ];
       engines.push(await Engine.start(kind, [...own, ...options]));
       buses.push(bus);
     }
@@ -81,7 +88,9 @@ export class Cluster {
   /** The master that serves `key`. */
   async masterOf(key: string): Promise<Engine> {
     const slot = await this.slotOf(key);
-    const owner = (await this.nodes()).find(({ ranges }) => ranges.some(([first, last]) => slot >= first && slot <= last));
+    const owner = (await this.nodes()).find(({ ranges }) =>
+      ranges.some(([first, last]) => slot >= first && slot <= last),
+    );
     return this.engineAt(owner!.port);
   }
 
@@ -110,7 +119,9 @@ export class Cluster {
     return this.masterOf(key);
   }
 
-  /** Moves the slot of `keys` to `target`, in steps; `between` runs while it is on its way, before the keys have gone. */
+  /**
+   * Moves the slot of `keys` to `target`, in steps; `between` runs while it is on its way, before the keys have gone.
+   */
   async moveSlot(keys: readonly string[], target: Engine, between: () => Promise<void>): Promise<void> {
     const source = await this.masterOf(keys[0]!);
     const slot = await this.slotOf(keys[0]!);
@@ -167,22 +178,31 @@ export class Cluster {
     const meeting = ['127.0.0.1', String(first!.port), String(this.buses[0])];
     for (const engine of rest) await this.admin(engine).call('CLUSTER', 'MEET', ...meeting);
     for (let i = 0; i < masters; i++) {
-      const own = Array.from({ length: slots }, (_, slot) => slot).filter((slot) => Math.floor((slot * masters) / slots) === i);
+      const own = Array.from({ length: slots }, (_, slot) => slot).filter(
+        (slot) => Math.floor((slot * masters) / slots) === i,
+      );
       await this.admin(this.engines[i]!).cluster('ADDSLOTS', ...own);
     }
     await eventually(async () => {
       const seen = await Promise.all(
         this.engines.map(async (engine) => readNodes(String(await this.admin(engine).call('CLUSTER', 'NODES')))),
       );
-      return seen.every((nodes) => nodes.length === this.engines.length && nodes.every(({ isConnected }) => isConnected));
+      return seen.every(
+        (nodes) => nodes.length === this.engines.length && nodes.every(({ isConnected }) => isConnected),
+      );
     });
     for (let i = 0; i < masters; i++) {
       await this.admin(this.engines[masters + i]!).call('CLUSTER', 'REPLICATE', await this.idOf(this.engines[i]!));
     }
     await eventually(async () => {
       const infos = await Promise.all(this.engines.map((engine) => this.admin(engine).call('CLUSTER', 'INFO')));
-      const links = await Promise.all(this.engines.slice(masters).map((engine) => this.admin(engine).info('replication')));
-      return infos.every((info) => /cluster_state:ok/.test(String(info))) && links.every((info) => /master_link_status:up/.test(info));
+      const links = await Promise.all(
+        this.engines.slice(masters).map((engine) => this.admin(engine).info('replication')),
+      );
+      return (
+        infos.every((info) => /cluster_state:ok/.test(String(info))) &&
+        links.every((info) => /master_link_status:up/.test(info))
+      );
     });
     // A node learns from the others who replicates whom; a master without a known replica is not replaced.
     await eventually(async () => {

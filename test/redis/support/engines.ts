@@ -17,14 +17,19 @@ function find(name: EngineKind['name'], program: string): EngineKind[] {
 }
 
 /** Those that are installed. */
-export const engineKinds: readonly EngineKind[] = [...find('redis', 'redis-server'), ...find('valkey', 'valkey-server')];
+export const engineKinds: readonly EngineKind[] = [
+  ...find('redis', 'redis-server'),
+  ...find('valkey', 'valkey-server'),
+];
 
 const missing = ['redis', 'valkey'].filter((name) => !engineKinds.some((kind) => kind.name === name));
 if (missing.length > 0) {
   const packages = missing.map((name) => `${name}-server`).join(' and ');
   // On a build machine a test that does not run is a failure.
   if (process.env.CI) throw new Error(`${packages} must be installed: node scripts/install-engines.mjs`);
-  process.stderr.write(`\nNOT RUN: tests against ${packages}, which this machine does not have (node scripts/install-engines.mjs)\n\n`);
+  process.stderr.write(
+    `\nNOT RUN: tests against ${packages}, which this machine does not have (node scripts/install-engines.mjs)\n\n`,
+  );
 }
 
 export function freePort(): Promise<number> {
@@ -33,7 +38,9 @@ export function freePort(): Promise<number> {
     server.once('error', reject);
     server.listen(0, '127.0.0.1', () => {
       const address = server.address();
-      server.close(() => (typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no port'))));
+      server.close(() =>
+        typeof address === 'object' && address !== null ? resolve(address.port) : reject(new Error('no port')),
+      );
     });
   });
 }
@@ -83,7 +90,9 @@ export class Engine {
     try {
       for (;;) {
         // A password, or a replica that still loads, is an answer too.
-        const answer = await probe.ping().catch((error: Error) => (/NOAUTH|WRONGPASS|NOPERM/.test(error.message) ? 'PONG' : 'wait'));
+        const answer = await probe
+          .ping()
+          .catch((error: Error) => (/NOAUTH|WRONGPASS|NOPERM/.test(error.message) ? 'PONG' : 'wait'));
         if (answer === 'PONG') return;
         await new Promise((resolve) => setTimeout(resolve, 20));
       }

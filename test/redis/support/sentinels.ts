@@ -30,7 +30,8 @@ export class Sentinels {
     const replica = (): Promise<Engine> => Engine.start(kind, ['--replicaof', '127.0.0.1', String(master.port)]);
     const servers = [master, await replica(), await replica()];
     const sentinels: Engine[] = [];
-    for (let i = 0; i < 3; i++) sentinels.push(await Engine.startSentinel(kind, (folder) => configFile(folder, master.port)));
+    for (let i = 0; i < 3; i++)
+      sentinels.push(await Engine.startSentinel(kind, (folder) => configFile(folder, master.port)));
     const all = new Sentinels(servers, sentinels);
     await all.ready();
     return all;

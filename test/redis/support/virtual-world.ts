@@ -38,8 +38,8 @@ export class VirtualWorld implements Clock {
   private readonly digests = new Map<string, string>();
   private readonly redis: Redis;
   /**
-   * The engine's clock, which is ahead of the real one, so that no key expires before its virtual time. It begins with a day: fractions
-   * are then rounded in each run as in the last.
+   * The engine's clock, which is ahead of the real one, so that no key expires before its virtual time. It begins with
+   * a day: fractions are then rounded in each run as in the last.
    */
   private readonly epochMs = (Math.ceil(Date.now() / 86_400_000) + 1) * 86_400_000;
   private nowMs = 0;

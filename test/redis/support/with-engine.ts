@@ -4,7 +4,11 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { Engine, type EngineKind, engineKinds } from './engines.js';
 
 /** `engine` is started once for the suite. */
-export function describeWithEngines(name: string, suite: (engine: () => Engine) => void, options: readonly string[] = []): void {
+export function describeWithEngines(
+  name: string,
+  suite: (engine: () => Engine) => void,
+  options: readonly string[] = [],
+): void {
   describe.runIf(engineKinds.length > 0)(name, () => {
     for (const kind of engineKinds) {
       describe(`on ${kind.name}`, () => {

@@ -1,4 +1,7 @@
-/** Every client that a host may bring to a cluster, or to servers behind sentinels, as the documentation says to make it. */
+/**
+ * Every client that a host may bring to a cluster, or to servers behind sentinels, as the documentation says to make
+ * it.
+ */
 import { Cluster as IoCluster, Redis as IoRedis } from 'ioredis';
 import { Redis as IoValkey, Cluster as IoValkeyCluster } from 'iovalkey';
 import { createCluster, createSentinel } from 'redis';

@@ -1,4 +1,7 @@
-/** Everything that replicas share, through one client, as two replicas would use it. No assertion depends on how long anything takes. */
+/**
+ * Everything that replicas share, through one client, as two replicas would use it. No assertion depends on how long
+ * anything takes.
+ */
 import { expect } from 'vitest';
 import { EndpointPool, FlowController, virtualTokenCounter } from '../../../src/index.js';
 import {
@@ -15,7 +18,12 @@ import type { Connected } from './connections.js';
 
 type Part = (connected: Connected, name: string) => Promise<void>;
 
-const calm = { nowMs: 0, pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 }, waiting: 0, saturation: () => 0 };
+const calm = {
+  nowMs: 0,
+  pool: { endpoints: [], inFlightRequests: 0, inFlightTokens: 0 },
+  waiting: 0,
+  saturation: () => 0,
+};
 const key = { fairnessId: 'tenant', priority: 0 };
 /** An answer that is late is not what these tests are about. */
 const callTimeout = '60s';
@@ -41,7 +49,12 @@ async function endpointLeases({ client }: Connected, pool: string): Promise<void
     const detector = sharedEndpointConcurrency(client, { pool, maxConcurrency: 4, ...leaseTiming });
     const endpoints = new EndpointPool();
     for (const id of ['a', 'b', 'c']) endpoints.add(id);
-    const flow = new FlowController({ saturationDetector: detector, pool: endpoints, headroom: 'required', defaultRequestTtl: 0 });
+    const flow = new FlowController({
+      saturationDetector: detector,
+      pool: endpoints,
+      headroom: 'required',
+      defaultRequestTtl: 0,
+    });
     detector.attach(flow);
     // The detector learns of the endpoints when the first request comes.
     void flow.enqueue({ byteSize: 1 }, key);
@@ -107,7 +120,11 @@ async function budgetChunks({ client }: Connected, name: string): Promise<void> 
 }
 
 async function fairness({ client }: Connected, name: string): Promise<void> {
-  const policy = sharedFairness(client, virtualTokenCounter({ cost: 'requests' }), { name, interval: '20ms', callTimeout });
+  const policy = sharedFairness(client, virtualTokenCounter({ cost: 'requests' }), {
+    name,
+    interval: '20ms',
+    callTimeout,
+  });
   const flow = new FlowController({ saturationDetector: () => 1, defaultBand: { fairness: policy, requestTtl: 0 } });
   void flow.enqueue({ byteSize: 1 }, key);
   await become(

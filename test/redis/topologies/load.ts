@@ -1,11 +1,18 @@
 /**
- * Replicas of one pool in this process, each with more to do than it may: how many requests all of them have in flight is counted exactly.
+ * Replicas of one pool in this process, each with more to do than it may: how many requests all of them have in flight
+ * is counted exactly.
  *
- * Demand is the same all the time, so that every replica's share stays what it is: calls that a new master has not heard of changed
- * nothing. No write that is lost can raise the sum of the shares, and the bound is the limit itself, however slow the machine.
+ * Demand is the same all the time, so that every replica's share stays what it is: calls that a new master has not
+ * heard of changed nothing. No write that is lost can raise the sum of the shares, and the bound is the limit itself,
+ * however slow the machine.
  */
 import { FlowController } from '../../../src/index.js';
-import { type EngineProblem, type RedisClient, type SharedConcurrency, sharedConcurrency } from '../../../src/redis/index.js';
+import {
+  type EngineProblem,
+  type RedisClient,
+  type SharedConcurrency,
+  sharedConcurrency,
+} from '../../../src/redis/index.js';
 import { until } from '../support/with-engine.js';
 
 const serviceMs = 10;
@@ -57,7 +64,10 @@ export class SharedLoad {
     const { replicas, limit } = this;
     const part = Math.floor(limit / replicas.length);
     await until(
-      () => replicas.every(({ limit: share, status }) => share === part && status[0]?.isExpired === false && status[0].held === limit),
+      () =>
+        replicas.every(
+          ({ limit: share, status }) => share === part && status[0]?.isExpired === false && status[0].held === limit,
+        ),
       () => this.figures(),
       120_000,
     );

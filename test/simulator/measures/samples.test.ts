@@ -6,7 +6,15 @@ describe('Samples', () => {
   it('gives exact order statistics', () => {
     const samples = new Samples();
     for (let value = 1000; value >= 1; value--) samples.add(value);
-    expect(samples.figures()).toMatchObject({ count: 1000, meanMs: 500.5, p50Ms: 500, p95Ms: 950, p99Ms: 990, maxMs: 1000, isExact: true });
+    expect(samples.figures()).toMatchObject({
+      count: 1000,
+      meanMs: 500.5,
+      p50Ms: 500,
+      p95Ms: 950,
+      p99Ms: 990,
+      maxMs: 1000,
+      isExact: true,
+    });
   });
 
   it('stays within 0.1 % where there are too many to keep', () => {
@@ -19,7 +27,9 @@ describe('Samples', () => {
     expect(samples.count).toBe(300_000);
     expect(samples.mean).toBeCloseTo(all.reduce((sum, value) => sum + value, 0) / all.length, 6);
     for (const percent of [50, 95, 99]) {
-      expect(Math.abs(samples.percentile(percent) / all[Math.ceil((percent / 100) * all.length) - 1]! - 1)).toBeLessThan(0.001);
+      expect(
+        Math.abs(samples.percentile(percent) / all[Math.ceil((percent / 100) * all.length) - 1]! - 1),
+      ).toBeLessThan(0.001);
     }
   });
 

@@ -12,10 +12,10 @@ export interface CompositeRun {
 const fewestForTrend = 20;
 
 /**
- * Rate deficit d = `max(0, 1 − completed/arrivals)`. Latency trend t = (mean of the second half − mean of the first half) / mean of the
- * first half, from 0 to 1, and 0 unless 20 requests completed and the means of the quartiles strictly rise. Score = `max(d, t)`; noise
- * floor f = `1/√arrivals`. Below f: STABLE; t above f: OVERLOADED; else BACKLOGGED. Confidence = `min(1, arrivals/20)`.
- * Source: BLIS, its composite detector.
+ * Rate deficit d = `max(0, 1 − completed/arrivals)`. Latency trend t = (mean of the second half − mean of the first
+ * half) / mean of the first half, from 0 to 1, and 0 unless 20 requests completed and the means of the quartiles
+ * strictly rise. Score = `max(d, t)`; noise floor f = `1/√arrivals`. Below f: STABLE; t above f: OVERLOADED; else
+ * BACKLOGGED. Confidence = `min(1, arrivals/20)`. Source: BLIS, its composite detector.
  */
 export function compositeStability({ arrivals, completionLatenciesMs }: CompositeRun): Stability {
   if (arrivals === 0) return nothingSeen;

@@ -2,9 +2,9 @@
 import { schemas } from '../../../src/index.js';
 
 /**
- * The p-th percentile, 0 <= p <= 100, of values in any order: at rank `p/100 · (n − 1)` of the sorted values, with linear interpolation
- * between neighbours. 0 when there are none. O(n log n).
- * Source: BLIS, its cluster metrics; Hyndman and Fan's definition 7, which is also NumPy's default.
+ * The p-th percentile, 0 <= p <= 100, of values in any order: at rank `p/100 · (n − 1)` of the sorted values, with
+ * linear interpolation between neighbours. 0 when there are none. O(n log n). Source: BLIS, its cluster metrics;
+ * Hyndman and Fan's definition 7, which is also NumPy's default.
  * @throws FlowConfigError
  */
 export function percentile(values: readonly number[], p: number): number {

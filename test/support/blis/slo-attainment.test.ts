@@ -8,11 +8,17 @@ describe('sloAttainment', () => {
       { class: 'critical', ttftMs: 100 },
       { class: 'critical', ttftMs: 100.001 },
     ];
-    expect(sloAttainment({ targets: { critical: { ttftMs: 100 } }, arrivals: { critical: 2 }, completed }).overall).toBe(0.5);
+    expect(
+      sloAttainment({ targets: { critical: { ttftMs: 100 } }, arrivals: { critical: 2 }, completed }).overall,
+    ).toBe(0.5);
   });
 
   it('counts what was refused or never ended as missed', () => {
-    const { perClass } = sloAttainment({ targets: { a: { e2eMs: 10 } }, arrivals: { a: 4 }, completed: [{ class: 'a', e2eMs: 1 }] });
+    const { perClass } = sloAttainment({
+      targets: { a: { e2eMs: 10 } },
+      arrivals: { a: 4 },
+      completed: [{ class: 'a', e2eMs: 1 }],
+    });
     expect(perClass).toEqual({ a: { good: 1, arrivals: 4, attainment: 0.25, byDimension: { e2e: 1 } } });
   });
 
@@ -24,7 +30,12 @@ describe('sloAttainment', () => {
       { class: 'a', ttftMs: 1, itlMs: 9, e2eMs: 1 },
     ];
     const report = sloAttainment({ targets: { a: { ttftMs: 5, itlMs: 5, e2eMs: 5 } }, arrivals: { a: 4 }, completed });
-    expect(report.perClass.a).toEqual({ good: 1, arrivals: 4, attainment: 0.25, byDimension: { ttft: 0.75, itl: 0.25, e2e: 1 } });
+    expect(report.perClass.a).toEqual({
+      good: 1,
+      arrivals: 4,
+      attainment: 0.25,
+      byDimension: { ttft: 0.75, itl: 0.25, e2e: 1 },
+    });
   });
 
   it('leaves classes without targets out of both sides', () => {
@@ -33,7 +44,11 @@ describe('sloAttainment', () => {
       { class: 'b', ttftMs: 1 },
       { class: 'c', ttftMs: 1 },
     ];
-    const report = sloAttainment({ targets: { a: { ttftMs: 5 }, c: {} }, arrivals: { a: 1, b: 100, c: 100 }, completed });
+    const report = sloAttainment({
+      targets: { a: { ttftMs: 5 }, c: {} },
+      arrivals: { a: 1, b: 100, c: 100 },
+      completed,
+    });
     expect([report.overall, Object.keys(report.perClass)]).toEqual([1, ['a']]);
   });
 
@@ -53,7 +68,10 @@ describe('sloAttainment', () => {
 
   it('is 0 where nothing came, without dimensions where nothing completed', () => {
     const none = { good: 0, arrivals: 0, attainment: 0, byDimension: {} };
-    expect(sloAttainment({ targets: { a: { ttftMs: 5 } }, arrivals: {}, completed: [] })).toEqual({ overall: 0, perClass: { a: none } });
+    expect(sloAttainment({ targets: { a: { ttftMs: 5 } }, arrivals: {}, completed: [] })).toEqual({
+      overall: 0,
+      perClass: { a: none },
+    });
     expect(sloAttainment({ targets: {}, arrivals: { a: 1 }, completed: [] })).toEqual({ overall: 0, perClass: {} });
   });
 
@@ -63,7 +81,8 @@ describe('sloAttainment', () => {
   });
 
   it('refuses a count of arrivals that cannot be', () => {
-    const report = () => sloAttainment({ targets: { a: { ttftMs: 5 } }, arrivals: {}, completed: [{ class: 'a', ttftMs: 1 }] });
+    const report = () =>
+      sloAttainment({ targets: { a: { ttftMs: 5 } }, arrivals: {}, completed: [{ class: 'a', ttftMs: 1 }] });
     expect(report).toThrow(FlowConfigError);
     expect(report).toThrow('arrivals.a: expected at least 1, the completed requests of the class; got 0 (number)');
   });

@@ -10,7 +10,10 @@ export interface Latencies {
 
 export type SloDimension = 'ttft' | 'itl' | 'e2e';
 
-/** A request that was served to its end. A latency that is missing misses its target; a response of one token has an `itlMs` of 0. */
+/**
+ * A request that was served to its end. A latency that is missing misses its target; a response of one token has an
+ * `itlMs` of 0.
+ */
 export interface CompletedRequest extends Latencies {
   /** SLO class; empty: `default`. */
   readonly class?: string | undefined;
@@ -30,7 +33,10 @@ export interface ClassAttainment {
   readonly good: number;
   readonly arrivals: number;
   readonly attainment: number;
-  /** Which part of the completed requests met this one target; only dimensions with a target, and only when something completed. */
+  /**
+   * Which part of the completed requests met this one target; only dimensions with a target, and only when something
+   * completed.
+   */
   readonly byDimension: Readonly<Partial<Record<SloDimension, number>>>;
 }
 
@@ -47,14 +53,15 @@ const dimensions = [
 ] as const satisfies readonly (readonly [SloDimension, keyof Latencies])[];
 
 /**
- * `good / arrivals`, of all classes and of each. A target is met up to and including its value, and a request is good when it meets every
- * target of its class. O(requests).
- * Source: BLIS, goodput: SLO attainment over several dimensions.
+ * `good / arrivals`, of all classes and of each. A target is met up to and including its value, and a request is good
+ * when it meets every target of its class. O(requests). Source: BLIS, goodput: SLO attainment over several dimensions.
  * @throws FlowConfigError when more requests of a class completed than came.
  */
 export function sloAttainment({ targets, arrivals, completed }: SloReport): SloAttainment {
   const classes = Object.entries(targets).flatMap(([name, target]) => {
-    const goals = dimensions.flatMap(([dimension, key]) => (target[key] === undefined ? [] : [{ dimension, key, mostMs: target[key] }]));
+    const goals = dimensions.flatMap(([dimension, key]) =>
+      target[key] === undefined ? [] : [{ dimension, key, mostMs: target[key] }],
+    );
     if (goals.length === 0) return [];
     const served = completed.filter((request) => (request.class || 'default') === name);
     const came = arrivalsOf(name, arrivals);
@@ -62,7 +69,9 @@ export function sloAttainment({ targets, arrivals, completed }: SloReport): SloA
     const good = served.filter((request) => goals.every(({ key, mostMs }) => isMet(request[key], mostMs))).length;
     const byDimension = Object.fromEntries(
       goals.flatMap(({ dimension, key, mostMs }) =>
-        served.length === 0 ? [] : [[dimension, ratio(served.filter((request) => isMet(request[key], mostMs)).length, served.length)]],
+        served.length === 0
+          ? []
+          : [[dimension, ratio(served.filter((request) => isMet(request[key], mostMs)).length, served.length)]],
       ),
     );
     return [[name, { good, arrivals: came, attainment: ratio(good, came), byDimension }] as const];
@@ -86,6 +95,10 @@ function ratio(part: number, whole: number): number {
 
 function tooFewArrivals(name: string, served: number, came: number): FlowConfigError {
   return new FlowConfigError('sloAttainment', [
-    { path: `arrivals.${name}`, expected: `at least ${served}, the completed requests of the class`, got: `${came} (number)` },
+    {
+      path: `arrivals.${name}`,
+      expected: `at least ${served}, the completed requests of the class`,
+      got: `${came} (number)`,
+    },
   ]);
 }

@@ -9,11 +9,16 @@ function repeat(count: number, value: (index: number) => number): number[] {
 
 describe('compositeStability', () => {
   it('says nothing of no arrivals', () => {
-    expect(compositeStability({ arrivals: 0, completionLatenciesMs: [] })).toEqual({ level: 'STABLE', score: 0, confidence: 0 });
+    expect(compositeStability({ arrivals: 0, completionLatenciesMs: [] })).toEqual({
+      level: 'STABLE',
+      score: 0,
+      confidence: 0,
+    });
   });
 
   it('reads a part of the work that was left undone as a backlog', () => {
-    const run = (completed: number) => compositeStability({ arrivals: 100, completionLatenciesMs: repeat(completed, () => 10) });
+    const run = (completed: number) =>
+      compositeStability({ arrivals: 100, completionLatenciesMs: repeat(completed, () => 10) });
     expect([91, 89, 0].map((completed) => run(completed).level)).toEqual(['STABLE', 'BACKLOGGED', 'BACKLOGGED']);
     expect(run(0)).toEqual({ level: 'BACKLOGGED', score: 1, confidence: 1 });
   });
@@ -26,7 +31,10 @@ describe('compositeStability', () => {
 
   it('takes a wave for no trend, whatever its halves say', () => {
     const latencies = [10, 20, 15, 40].flatMap((latencyMs) => repeat(25, () => latencyMs));
-    expect(compositeStability({ arrivals: 100, completionLatenciesMs: latencies })).toMatchObject({ level: 'STABLE', score: 0 });
+    expect(compositeStability({ arrivals: 100, completionLatenciesMs: latencies })).toMatchObject({
+      level: 'STABLE',
+      score: 0,
+    });
   });
 
   it('sees no trend in fewer than 20 completions', () => {
@@ -38,7 +46,13 @@ describe('compositeStability', () => {
   it('gives the last quarter what does not divide by four', () => {
     // Without the last two, the last quarter would be below the third. Halves: 108 and 150 in sum, 11 each.
     const tail = [8, 8, 8, 8, 8, 30, 30];
-    const completionLatenciesMs = [...repeat(5, () => 9), ...repeat(5, () => 10), 13, ...repeat(4, () => 12.5), ...tail];
+    const completionLatenciesMs = [
+      ...repeat(5, () => 9),
+      ...repeat(5, () => 10),
+      13,
+      ...repeat(4, () => 12.5),
+      ...tail,
+    ];
     const { score, level } = compositeStability({ arrivals: 22, completionLatenciesMs });
     expect(score).toBeCloseTo((150 - 108) / 108, 12);
     expect(level).toBe('OVERLOADED');

@@ -8,12 +8,14 @@ export interface ThresholdOptions {
 }
 
 /**
- * Mean latency m against the threshold T. m < T: STABLE, score `m/2T`. Else OVERLOADED, score `3/4 + min(1/4, (m − T)/4T)`.
- * Confidence = `1 − 1/√(n + 1)` for n latencies.
- * Source: BLIS, its threshold detector.
+ * Mean latency m against the threshold T. m < T: STABLE, score `m/2T`. Else OVERLOADED, score
+ * `3/4 + min(1/4, (m − T)/4T)`. Confidence = `1 − 1/√(n + 1)` for n latencies. Source: BLIS, its threshold detector.
  * @throws FlowConfigError
  */
-export function thresholdStability(latenciesMs: readonly number[], { thresholdMs = 5000 }: ThresholdOptions = {}): Stability {
+export function thresholdStability(
+  latenciesMs: readonly number[],
+  { thresholdMs = 5000 }: ThresholdOptions = {},
+): Stability {
   const threshold = schemas.parse(schemas.aboveZero(), thresholdMs, 'thresholdStability thresholdMs');
   if (latenciesMs.length === 0) return nothingSeen;
   const latencyMs = mean(latenciesMs);

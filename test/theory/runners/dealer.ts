@@ -17,7 +17,12 @@ interface Dealer {
     readonly eachHandCount: readonly [least: number, most: number];
   }[];
   readonly flowHash: string;
-  readonly deals: readonly { readonly deck: number; readonly hand: number; readonly hash: string; readonly cards: readonly number[] }[];
+  readonly deals: readonly {
+    readonly deck: number;
+    readonly hand: number;
+    readonly hash: string;
+    readonly cards: readonly number[];
+  }[];
 }
 
 export function dealer(rows: Dealer): void {
@@ -97,7 +102,9 @@ export function isolation({ columns, rows }: Isolation): void {
 
   it.each(rows)('hands of %i from %i queues: the exact chance', (hand, queues, ...chances) => {
     for (const [i, chance] of chances.entries()) {
-      expect(Math.abs(coverage(hand as number, queues as number, heavy[i] as number) / (chance as number) - 1)).toBeLessThan(1e-9);
+      expect(
+        Math.abs(coverage(hand as number, queues as number, heavy[i] as number) / (chance as number) - 1),
+      ).toBeLessThan(1e-9);
     }
   });
 

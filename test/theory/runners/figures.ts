@@ -4,7 +4,11 @@ import { jainIndex } from '../../../src/base/jain-index.js';
 import { Share, type Siblings } from '../../../src/tiers/2-fairness/by-cost/share.js';
 import { VirtualCounters } from '../../../src/tiers/2-fairness/by-cost/virtual-counters.js';
 
-export function jain({ cases }: { readonly cases: readonly (readonly [values: readonly number[], index: number | null])[] }): void {
+export function jain({
+  cases,
+}: {
+  readonly cases: readonly (readonly [values: readonly number[], index: number | null])[];
+}): void {
   // Of nothing the formula says nothing; equal shares of nothing are equal here.
   it.each(cases)('of %j is %f', (values, index) => expect(jainIndex(values)).toBeCloseTo(index ?? 1, 8));
 }

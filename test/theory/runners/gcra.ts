@@ -19,7 +19,12 @@ type View = Parameters<Admit>[2];
 
 export function gcra({ rate, burst, rows }: Gcra): void {
   it('admits, refuses and settles as the rows say', () => {
-    const bucket = tokenBucket<{ tokens: number }>({ capacity: burst, refillPerSecond: rate, settle: true, oversized: 'borrow' });
+    const bucket = tokenBucket<{ tokens: number }>({
+      capacity: burst,
+      refillPerSecond: rate,
+      settle: true,
+      oversized: 'borrow',
+    });
     const key = { fairnessId: 'a', priority: 0 };
     const viewAt = (nowMs: number): View => ({ nowMs }) as View;
     const found = rows.map(([nowMs, [op, amount], allowed]) => {

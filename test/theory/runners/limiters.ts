@@ -36,7 +36,13 @@ function parse(line: string): Line {
   const match = /^(.*?)\s+C=(\d+)\s+sig=([\d.]+).*?mean2nd\s+([\d.]+).*?thr\/cap\s+([\d.]+)/.exec(line);
   if (match === null) throw new Error(`nobody can read "${line}"`);
   const [, controller = '', slots, sigma, meanLimit, throughput] = match;
-  return { controller, slots: Number(slots), sigma: Number(sigma), meanLimit: Number(meanLimit), throughput: Number(throughput) };
+  return {
+    controller,
+    slots: Number(slots),
+    sigma: Number(sigma),
+    meanLimit: Number(meanLimit),
+    throughput: Number(throughput),
+  };
 }
 
 export function limiters({ lines }: { readonly lines: readonly string[] }): void {
@@ -44,13 +50,20 @@ export function limiters({ lines }: { readonly lines: readonly string[] }): void
 
   it('names controllers that are known', () => {
     const known = { ...controllers, ...controls };
-    expect(parsed.filter(({ controller }) => known[controller] === undefined && !elsewhere.test(controller))).toEqual([]);
+    expect(parsed.filter(({ controller }) => known[controller] === undefined && !elsewhere.test(controller))).toEqual(
+      [],
+    );
   });
 
   it.each(parsed.filter(({ controller }) => controls[controller] !== undefined))(
     '$controller, $slots slots, spread $sigma: $throughput of them in use, as found there',
     ({ controller, slots, sigma, throughput }) => {
-      const loop = new ClosedLoop({ slots, sigma, meanMs, detectors: [(controls[controller] as () => AdaptiveDetector)()] });
+      const loop = new ClosedLoop({
+        slots,
+        sigma,
+        meanMs,
+        detectors: [(controls[controller] as () => AdaptiveDetector)()],
+      });
       loop.run(200);
       expect(Math.abs(loop.run(400) - throughput)).toBeLessThan(0.06);
     },

@@ -42,7 +42,8 @@ function play({ rows }: Trace, policy: FlowFairnessPolicy | undefined): Played {
 
   const look = (): void => {
     const waiting = names.filter((name) => band.flow(name).waiting > 0);
-    for (const pair of since.keys()) if (pair.split(' ').some((name) => band.flow(name).waiting === 0)) since.delete(pair);
+    for (const pair of since.keys())
+      if (pair.split(' ').some((name) => band.flow(name).waiting === 0)) since.delete(pair);
     for (const a of waiting) {
       for (const b of waiting) {
         if (a >= b) continue;
@@ -76,7 +77,12 @@ function play({ rows }: Trace, policy: FlowFairnessPolicy | undefined): Played {
       const cost = run.item.tokens + 2 * output;
       largest = Math.max(largest, cost);
       received.set(run.flow.fairnessId, (received.get(run.flow.fairnessId) ?? 0) + cost);
-      running.push({ run, output, startedAtS: nowS, endsAtS: nowS + (run.item.tokens / 10 + output) * secondsPerToken });
+      running.push({
+        run,
+        output,
+        startedAtS: nowS,
+        endsAtS: nowS + (run.item.tokens / 10 + output) * secondsPerToken,
+      });
       served++;
       look();
     }
@@ -131,7 +137,11 @@ interface TableRow {
 }
 
 interface Paper {
-  readonly weighted: { readonly weights: readonly number[]; readonly serviceRate: readonly number[]; readonly ratio: readonly number[] };
+  readonly weighted: {
+    readonly weights: readonly number[];
+    readonly serviceRate: readonly number[];
+    readonly ratio: readonly number[];
+  };
   readonly table_real: readonly TableRow[];
 }
 

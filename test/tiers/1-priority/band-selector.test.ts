@@ -44,7 +44,10 @@ class FakeBand {
   }
 }
 
-/** The selector over three bands that wait, with a gate and endpoints that do as they are told, and what both were asked. */
+/**
+ * The selector over three bands that wait, with a gate and endpoints that do as they are told, and what both were
+ * asked.
+ */
 function make(order: BandOrder = strictOrder) {
   const [high, middle, low] = [new FakeBand(10), new FakeBand(0), new FakeBand(-5)];
   const bands = [high, middle, low];

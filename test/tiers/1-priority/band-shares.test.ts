@@ -46,30 +46,33 @@ function make(minShares: readonly number[], unit?: 'tokens'): { bands: FakeBand[
 }
 
 describe('BandShares', () => {
-  it.each([[[0, 0.1]], [[0, 0.3, 0.2]], [[0.4, 0.3, 0.2]], [[0, 0.05, 0, 0.5, 0.05]], [[0.19, 0.19, 0.19, 0.19, 0.19]]])(
-    'gives every band of %j at least its part, within the bound, while all keep waiting',
-    (minShares) => {
-      const { bands, shares } = make(minShares);
-      for (const band of bands) band.backlog = 1e6;
-      const counts = new Map<FakeBand, number>(bands.map((band) => [band, 0]));
-      const sharing = minShares.filter((share) => share > 0).length;
-      const tooFew: string[] = [];
-      for (let n = 1; n <= 3000; n++) {
-        const served = serve(shares, bands) as FakeBand;
-        counts.set(served, (counts.get(served) ?? 0) + 1);
-        for (const band of bands) {
-          const { minShare } = band.settings;
-          const least = minShare * n - (2 + minShare * sharing);
-          if (minShare > 0 && (counts.get(band) ?? 0) < least) tooFew.push(`${counts.get(band)} of ${n} for ${minShare}`);
-        }
+  it.each([
+    [[0, 0.1]],
+    [[0, 0.3, 0.2]],
+    [[0.4, 0.3, 0.2]],
+    [[0, 0.05, 0, 0.5, 0.05]],
+    [[0.19, 0.19, 0.19, 0.19, 0.19]],
+  ])('gives every band of %j at least its part, within the bound, while all keep waiting', (minShares) => {
+    const { bands, shares } = make(minShares);
+    for (const band of bands) band.backlog = 1e6;
+    const counts = new Map<FakeBand, number>(bands.map((band) => [band, 0]));
+    const sharing = minShares.filter((share) => share > 0).length;
+    const tooFew: string[] = [];
+    for (let n = 1; n <= 3000; n++) {
+      const served = serve(shares, bands) as FakeBand;
+      counts.set(served, (counts.get(served) ?? 0) + 1);
+      for (const band of bands) {
+        const { minShare } = band.settings;
+        const least = minShare * n - (2 + minShare * sharing);
+        if (minShare > 0 && (counts.get(band) ?? 0) < least) tooFew.push(`${counts.get(band)} of ${n} for ${minShare}`);
       }
-      expect(tooFew).toEqual([]);
-      // What nobody is owed goes to the highest.
-      const [highest] = bands as [FakeBand];
-      const owed = minShares.slice(1).reduce((sum, share) => sum + share, 0);
-      expect(counts.get(highest)).toBeGreaterThan((1 - owed) * 3000 - 2 * bands.length);
-    },
-  );
+    }
+    expect(tooFew).toEqual([]);
+    // What nobody is owed goes to the highest.
+    const [highest] = bands as [FakeBand];
+    const owed = minShares.slice(1).reduce((sum, share) => sum + share, 0);
+    expect(counts.get(highest)).toBeGreaterThan((1 - owed) * 3000 - 2 * bands.length);
+  });
 
   it.each([undefined, 'tokens'] as const)(
     'keeps the bound over every stretch in which a band waits, however the others come and go (%s)',
@@ -78,7 +81,9 @@ describe('BandShares', () => {
       const largest = unit === 'tokens' ? 100 : 1;
       for (let seed = 0; seed < 40; seed++) {
         const random = new Random(seed);
-        const minShares = Array.from({ length: 2 + random.int(4) }, () => (random.chance(0.7) ? random.next() * 0.24 : 0));
+        const minShares = Array.from({ length: 2 + random.int(4) }, () =>
+          random.chance(0.7) ? random.next() * 0.24 : 0,
+        );
         const { bands, shares } = make(minShares, unit);
         const sharing = minShares.filter((share) => share > 0).length;
         /** Cost that went since the band began to wait, and how much of it was its own. */
@@ -100,7 +105,8 @@ describe('BandShares', () => {
             if (served === band) counted.own += cost;
             if (band.backlog > 0) {
               const least = minShare * counted.all - (2 + minShare * sharing) * largest;
-              if (counted.own < least) tooFew.push(`seed ${seed}, step ${step}: ${counted.own} of ${counted.all} for ${minShare}`);
+              if (counted.own < least)
+                tooFew.push(`seed ${seed}, step ${step}: ${counted.own} of ${counted.all} for ${minShare}`);
             }
           }
         }
@@ -154,7 +160,8 @@ describe('in a controller, minShareUnit tokens', () => {
     const running: Lease[] = [];
     flow.on('dispatched', ({ lease }) => running.push(lease));
     const first = leaseOf(flow.tryEnqueue({ byteSize: 1 }, key('a')));
-    for (let i = 0; i < 600; i++) for (const priority of [10, 0]) void flow.enqueue({ byteSize: 1, tokens: 10 }, key('a', priority));
+    for (let i = 0; i < 600; i++)
+      for (const priority of [10, 0]) void flow.enqueue({ byteSize: 1, tokens: 10 }, key('a', priority));
     first.release();
     // The answers of the upper band are long, those of the lower one short: nobody knew.
     for (let i = 0; i < 600; i++) {
@@ -197,7 +204,13 @@ describe('what a band has saved', () => {
     const { bands, shares } = make([0.5, 0.5], unit);
     for (const band of bands) band.backlog = 1e6;
     const [high, low] = bands as unknown as [Band, Band];
-    return { shares, high, low, both: [high, low], configure: (next?: 'tokens') => shares.configure([high, low], next) };
+    return {
+      shares,
+      high,
+      low,
+      both: [high, low],
+      configure: (next?: 'tokens') => shares.configure([high, low], next),
+    };
   }
 
   it('makes it due, also the highest band, wherever the order of bands would go', () => {
@@ -355,7 +368,10 @@ describe('what a band has saved', () => {
 
 describe('in a controller, a guaranteed share of tokens', () => {
   /** Which band each of the next requests is of, one at a time, while both wait; `act` ends each. */
-  async function orderOf(act: (lease: Lease, index: number) => void, requests: number): Promise<{ order: string; ignored: number }> {
+  async function orderOf(
+    act: (lease: Lease, index: number) => void,
+    requests: number,
+  ): Promise<{ order: string; ignored: number }> {
     const { flow } = makeFlow({
       saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
       bands: [{ priority: 10 }, { priority: 0, minShare: 0.25 }],
@@ -363,7 +379,8 @@ describe('in a controller, a guaranteed share of tokens', () => {
     });
     const running: Lease[] = [leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a', 10)))];
     flow.on('dispatched', ({ lease }) => running.push(lease));
-    for (let i = 0; i < requests; i++) for (const priority of [10, 0]) void flow.enqueue({ byteSize: 1, tokens: 10 }, key('a', priority));
+    for (let i = 0; i < requests; i++)
+      for (const priority of [10, 0]) void flow.enqueue({ byteSize: 1, tokens: 10 }, key('a', priority));
     let order = '';
     for (let i = 0; i < requests; i++) {
       const lease = running.pop() as Lease;

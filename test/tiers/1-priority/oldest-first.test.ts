@@ -7,7 +7,8 @@ function band(priority: number, sequence: number, enqueuedAtMs = 0): PriorityBan
   return { priority, oldest: { sequence, enqueuedAtMs } } as unknown as PriorityBand;
 }
 
-const choice = (order: typeof fifoOrder, open: readonly PriorityBand[], all = open): number => order.choose(open, all, 0).priority;
+const choice = (order: typeof fifoOrder, open: readonly PriorityBand[], all = open): number =>
+  order.choose(open, all, 0).priority;
 
 describe('which of the open bands goes', () => {
   it('strictly: the highest', () => {

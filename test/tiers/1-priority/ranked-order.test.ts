@@ -99,7 +99,10 @@ it('a policy that ranks bands outside of a controller decides as inside, and its
   });
   expect(broken.choose(open, open, 0.5).priority).toBe(10);
   expect(() => broken.dispatched(10)).not.toThrow();
-  expect([broken.hearsDispatches, new RankedOrder({ type: 'x', ...ranking(2, 1, 0) }).choose(open, open, 0).priority]).toEqual([true, -5]);
+  expect([
+    broken.hearsDispatches,
+    new RankedOrder({ type: 'x', ...ranking(2, 1, 0) }).choose(open, open, 0).priority,
+  ]).toEqual([true, -5]);
 });
 
 describe('the dispatches that a policy hears of', () => {

@@ -194,7 +194,9 @@ describe('an order of bands that is a plugin', () => {
 
   it('costs nothing where it is strict: it is not asked', () => {
     let asked = 0;
-    const rig = new Rig({ bandOrder: { type: 'strict', strict: true, rank: () => void asked++, recordDispatch: () => void asked++ } });
+    const rig = new Rig({
+      bandOrder: { type: 'strict', strict: true, rank: () => void asked++, recordDispatch: () => void asked++ },
+    });
     rig.enqueueMany(3, { priority: 0 });
     rig.enqueueMany(3, { priority: 10 });
     expect(order(rig, 6)).toBe('10 10 10 0 0 0');
@@ -207,7 +209,9 @@ describe('an order of bands that is a plugin', () => {
     ['leaves one out', (places) => void places.shift(), 'rank must leave each place in the order once'],
   ])('leaves the highest band first, and tells of it, where the order %s', (_, spoil, told) => {
     const faults: unknown[] = [];
-    const rig = new Rig({ bandOrder: { type: 'broken', rank: (_saturation, _priorities, _ceilings, places) => spoil(places) } });
+    const rig = new Rig({
+      bandOrder: { type: 'broken', rank: (_saturation, _priorities, _ceilings, places) => spoil(places) },
+    });
     rig.flow.on('pluginError', ({ kind, type, error }) => faults.push([kind, type, String(error)]));
     rig.enqueueMany(1, { priority: 0 });
     rig.enqueueMany(2, { priority: 10 });
@@ -217,6 +221,8 @@ describe('an order of bands that is a plugin', () => {
 
   it('is refused where it is no policy', () => {
     expect(() => new Rig({ bandOrder: { type: 'x' } as never })).toThrow(/bandOrder\.rank/);
-    expect(() => new Rig({ bandOrder: 'weighted' as never })).toThrow(/band selection policy, such as weightedBands\(\)/);
+    expect(() => new Rig({ bandOrder: 'weighted' as never })).toThrow(
+      /band selection policy, such as weightedBands\(\)/,
+    );
   });
 });

@@ -72,7 +72,8 @@ describe('deficitRoundRobin', () => {
   it('finds a quantum that pays for every request, whatever the unit', () => {
     for (const unit of [0.001, 1, 1e6]) {
       const band = new FakeBand(make());
-      for (let i = 0; i < 3000; i++) for (const name of ['a', 'b']) band.add(name, { tokens: unit * (name === 'a' ? 1 : 4) });
+      for (let i = 0; i < 3000; i++)
+        for (const name of ['a', 'b']) band.add(name, { tokens: unit * (name === 'a' ? 1 : 4) });
       const received = { a: 0, b: 0 };
       for (let i = 0; i < 2500; i++) {
         const served = band.serve();
@@ -102,9 +103,14 @@ describe('deficitRoundRobin', () => {
     }
   });
 
-  it.each([0, -1, 9e-7, 2 ** 53 + 2, 1.7e308, Number.NaN, Number.POSITIVE_INFINITY])('refuses a quantum of %d', (quantum) => {
-    expect(() => make(quantum)).toThrowError('deficitRoundRobin: quantum: expected a number from 0.000001 to 9007199254740992');
-  });
+  it.each([0, -1, 9e-7, 2 ** 53 + 2, 1.7e308, Number.NaN, Number.POSITIVE_INFINITY])(
+    'refuses a quantum of %d',
+    (quantum) => {
+      expect(() => make(quantum)).toThrowError(
+        'deficitRoundRobin: quantum: expected a number from 0.000001 to 9007199254740992',
+      );
+    },
+  );
 
   it('takes a quantum from 1e-6 to 2^53', () => {
     watchRounds(200);

@@ -57,27 +57,33 @@ describe('when a fairness policy fails', () => {
     expect(errors[0]).toMatchObject({ kind: 'fairness', type: 'faulty', error: expect.any(Error) });
   });
 
-  it.each(['flowActivated', 'flowDeactivated', 'itemAdded', 'itemRemoved', 'dispatched', 'consumed', 'settled', 'flowRemoved'] as const)(
-    'in %s, it is reported and dispatch goes on',
-    async (hook) => {
-      const { flow, clock } = makeFlow({
-        flowIdleTimeout: 1000,
-        bands: [{ priority: 0, fairness: policy((band) => ({ pick: () => band.firstActive, [hook]: fail })) }],
-      });
-      const errors = record(flow, 'pluginError');
-      const held = runNow(flow);
-      const waiting = [flow.enqueue(request, key('a')), flow.enqueue({ ...request, ttlMs: 10 }, key('b'))];
-      clock.advance(10);
-      held.release();
-      const lease = leaseOf(await waiting[0]);
-      lease.report({ completionTokens: 1 });
-      lease.release();
-      clock.advance(5000);
-      expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0, dispatched: 2, evicted: 1, flows: 0 });
-      expect(errors.length).toBeGreaterThan(0);
-      expect(errors.every(({ kind, type }) => kind === 'fairness' && type === 'faulty')).toBe(true);
-    },
-  );
+  it.each([
+    'flowActivated',
+    'flowDeactivated',
+    'itemAdded',
+    'itemRemoved',
+    'dispatched',
+    'consumed',
+    'settled',
+    'flowRemoved',
+  ] as const)('in %s, it is reported and dispatch goes on', async (hook) => {
+    const { flow, clock } = makeFlow({
+      flowIdleTimeout: 1000,
+      bands: [{ priority: 0, fairness: policy((band) => ({ pick: () => band.firstActive, [hook]: fail })) }],
+    });
+    const errors = record(flow, 'pluginError');
+    const held = runNow(flow);
+    const waiting = [flow.enqueue(request, key('a')), flow.enqueue({ ...request, ttlMs: 10 }, key('b'))];
+    clock.advance(10);
+    held.release();
+    const lease = leaseOf(await waiting[0]);
+    lease.report({ completionTokens: 1 });
+    lease.release();
+    clock.advance(5000);
+    expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0, dispatched: 2, evicted: 1, flows: 0 });
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors.every(({ kind, type }) => kind === 'fairness' && type === 'faulty')).toBe(true);
+  });
 });
 
 describe('a fairness policy that could not make its selector', () => {
@@ -178,9 +184,13 @@ describe('what a fairness policy is told', () => {
     let [dispatched, settled] = [0, 0];
     const { flow } = makeFlow({
       saturationDetector: () => 0,
-      defaultBand: { fairness: policy(() => ({ pick: () => undefined, dispatched: () => dispatched++, settled: () => settled++ })) },
+      defaultBand: {
+        fairness: policy(() => ({ pick: () => undefined, dispatched: () => dispatched++, settled: () => settled++ })),
+      },
     });
-    const leases = Array.from({ length: 30 }, (_, i) => runNow(flow, { priority: 1 + (i % 3), fairnessId: `f${i % 4}` }));
+    const leases = Array.from({ length: 30 }, (_, i) =>
+      runNow(flow, { priority: 1 + (i % 3), fairnessId: `f${i % 4}` }),
+    );
     expect([dispatched, settled]).toEqual([30, 0]);
     for (const lease of leases) lease.release();
     for (const lease of leases) lease.release();
@@ -188,7 +198,9 @@ describe('what a fairness policy is told', () => {
   });
 
   it('needs no more than pick, which may look at all active flows', () => {
-    const longest = policy((band) => ({ pick: () => [...band.activeFlows()].sort((a, b) => b.waiting - a.waiting)[0] }));
+    const longest = policy((band) => ({
+      pick: () => [...band.activeFlows()].sort((a, b) => b.waiting - a.waiting)[0],
+    }));
     const { order, errors } = served(longest);
     expect(order).toEqual(['a', 'a', 'b', 'a', 'b', 'c']);
     expect(errors).toEqual([]);

@@ -9,7 +9,10 @@ describe('globalStrict', () => {
     ['sloDeadline', sloDeadline(), ['b', 'b', 'a', 'a', 'c']],
   ])('serves the band in the order of %s, whoever asks', (_, ordering, expected) => {
     const detector = dial(1, true);
-    const { flow } = makeFlow({ saturationDetector: detector, bands: [{ priority: 0, fairness: globalStrict(), ordering }] });
+    const { flow } = makeFlow({
+      saturationDetector: detector,
+      bands: [{ priority: 0, fairness: globalStrict(), ordering }],
+    });
     const order = dispatchOrder(flow);
     for (const [name, ttlMs, sloTtftMs] of [
       ['a', 900, 30],
@@ -25,7 +28,10 @@ describe('globalStrict', () => {
   });
 
   it('still counts what each flow has waiting', () => {
-    const { flow } = makeFlow({ saturationDetector: dial(1, true), bands: [{ priority: 0, flowLimits: { maxRequests: 2 } }] });
+    const { flow } = makeFlow({
+      saturationDetector: dial(1, true),
+      bands: [{ priority: 0, flowLimits: { maxRequests: 2 } }],
+    });
     for (const name of ['a', 'a', 'a', 'b']) void flow.enqueue({ byteSize: 3 }, key(name));
     expect(flow.snapshot().bands[0]?.activeFlows).toMatchObject([
       { fairnessId: 'a', waiting: 2, waitingBytes: 6 },

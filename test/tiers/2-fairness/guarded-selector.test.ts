@@ -29,7 +29,9 @@ function guard(methods: Record<string, unknown> | (() => unknown), policy: Recor
 
 function guardPolicy(policy: object) {
   const faults: string[] = [];
-  const errors = { pluginFailed: (kind: string, type: string, error: unknown) => void faults.push(`${kind} ${type}: ${String(error)}`) };
+  const errors = {
+    pluginFailed: (kind: string, type: string, error: unknown) => void faults.push(`${kind} ${type}: ${String(error)}`),
+  };
   return { selector: new GuardedSelector(policy as never, band, errors), faults };
 }
 
@@ -41,7 +43,11 @@ const tellings: readonly [method: string, tell: (selector: GuardedSelector) => v
   ['itemRemoved', (selector) => selector.itemRemoved(flow, item), [flow, item]],
   ['dispatched', (selector) => selector.dispatched(flow, item, 7), [flow, item, 7]],
   ['consumed', (selector) => selector.consumed(flow, usage, 7, item, total), [flow, usage, 7, item, total]],
-  ['settled', (selector) => selector.settled(flow, usage, 7, 9, item, 'released'), [flow, usage, 7, 9, item, 'released']],
+  [
+    'settled',
+    (selector) => selector.settled(flow, usage, 7, 9, item, 'released'),
+    [flow, usage, 7, 9, item, 'released'],
+  ],
   ['flowRemoved', (selector) => selector.flowRemoved(flow), [flow]],
 ];
 
@@ -95,7 +101,11 @@ describe('a choice', () => {
 describe('a policy that makes no selector', () => {
   it.each([
     ['answers nothing', () => undefined, 'createSelector must return an object with a pick method; got undefined'],
-    ['answers an object without a choice', () => ({ pick: 'first' }), 'createSelector must return an object with a pick method; got'],
+    [
+      'answers an object without a choice',
+      () => ({ pick: 'first' }),
+      'createSelector must return an object with a pick method; got',
+    ],
     ['throws', throwing, 'Error: broken'],
   ])('%s: is reported, and picks nobody', (_name, createSelector, fault) => {
     const { selector, faults } = guard(createSelector);
@@ -116,7 +126,9 @@ it('a method that cannot be read costs its call, and neither the choice nor the 
   let isBroken = true;
   const told: unknown[] = [];
   const settled = (flow: unknown): void => void told.push(flow);
-  const methods = Object.defineProperty({ pick: () => flow }, 'settled', { get: () => (isBroken ? throwing() : settled) });
+  const methods = Object.defineProperty({ pick: () => flow }, 'settled', {
+    get: () => (isBroken ? throwing() : settled),
+  });
   const { selector, faults } = guard(() => methods);
   expect([selector.pick(0), selector.hearsSettlements]).toEqual([flow, true]);
   selector.settled(flow, usage, 7, 9, item, 'released');
@@ -130,7 +142,13 @@ const nothing = { settled: 0, received: 0, owed: 0 };
 const figures = { windowMs: 5, fairnessIndex: 1, flows: [{ fairnessId: 'a', ...nothing }], others: nothing };
 
 /** Figures that a policy may keep: how they are asked for, and what stands in for a wrong answer. */
-const accounts: readonly [name: string, ask: (selector: GuardedSelector) => unknown, right: unknown, fallback: unknown, rule: string][] = [
+const accounts: readonly [
+  name: string,
+  ask: (selector: GuardedSelector) => unknown,
+  right: unknown,
+  fallback: unknown,
+  rule: string,
+][] = [
   ['lead', (selector) => selector.lead(flow), -5, undefined, 'lead must return a number, or undefined'],
   ['ignoredReports', (selector) => selector.ignoredReports, 3, 0, 'ignoredReports must be a number'],
 ];
@@ -139,7 +157,11 @@ describe.each(accounts)('%s', (name, ask, right, fallback, rule) => {
   const given = (answer: unknown) => guard({ [name]: name === 'lead' ? () => answer : answer });
 
   it('is what the policy says, and nothing where it says nothing', () => {
-    expect([ask(given(right).selector), ask(given(undefined).selector), ask(guard({}).selector)]).toEqual([right, fallback, fallback]);
+    expect([ask(given(right).selector), ask(given(undefined).selector), ask(guard({}).selector)]).toEqual([
+      right,
+      fallback,
+      fallback,
+    ]);
     expect(given(undefined).faults).toEqual([]);
   });
 
@@ -151,7 +173,9 @@ describe.each(accounts)('%s', (name, ask, right, fallback, rule) => {
 
   it('that cannot be had is reported', () => {
     const { selector: guarded, faults } = guard(() =>
-      name === 'lead' ? { pick: () => flow, lead: throwing } : Object.defineProperty({ pick: () => flow }, name, { get: throwing }),
+      name === 'lead'
+        ? { pick: () => flow, lead: throwing }
+        : Object.defineProperty({ pick: () => flow }, name, { get: throwing }),
     );
     expect(ask(guarded)).toBe(fallback);
     expect(faults).toEqual(['fairness x: Error: broken']);
@@ -180,7 +204,11 @@ describe('how evenly a policy serves', () => {
 describe('an account of service', () => {
   it('is kept by a policy that has one', () => {
     const { selector } = guard({ service: () => figures });
-    expect([selector.keepsAccount, guard({}).selector.keepsAccount, guard({}).selector.service(0)]).toEqual([true, false, undefined]);
+    expect([selector.keepsAccount, guard({}).selector.keepsAccount, guard({}).selector.service(0)]).toEqual([
+      true,
+      false,
+      undefined,
+    ]);
     expect(selector.service(0)).toEqual(figures);
   });
 
@@ -197,7 +225,9 @@ describe('an account of service', () => {
   ])('that is %j is reported', (answer) => {
     const { selector, faults } = guard({ service: () => answer });
     expect(selector.service(0)).toBeUndefined();
-    expect(faults).toEqual([expect.stringContaining('service must return figures whose flows have a fairnessId, and numbers; got')]);
+    expect(faults).toEqual([
+      expect.stringContaining('service must return figures whose flows have a fairnessId, and numbers; got'),
+    ]);
   });
 
   it('that cannot be had is reported', () => {

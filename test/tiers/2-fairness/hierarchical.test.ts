@@ -4,10 +4,17 @@ import { Random } from '../../property/random.js';
 import { byPrompt } from './by-cost/backlogged.js';
 import { FakeBand, serveAll, usage } from './by-cost/fake-band.js';
 
-const twoLevels = { levels: ['virtual-token-counter', 'virtual-token-counter'] as ('virtual-token-counter' | 'deficit-round-robin')[] };
+const twoLevels = {
+  levels: ['virtual-token-counter', 'virtual-token-counter'] as ('virtual-token-counter' | 'deficit-round-robin')[],
+};
 
 /** What each fairness ID receives of `total` units while all of them keep requests waiting. */
-function divide(policy: Parameters<typeof hierarchical>[0], names: readonly string[], total: number, costs = [10]): Map<string, number> {
+function divide(
+  policy: Parameters<typeof hierarchical>[0],
+  names: readonly string[],
+  total: number,
+  costs = [10],
+): Map<string, number> {
   const random = new Random(5);
   const band = new FakeBand(hierarchical({ ...byPrompt, ...policy }));
   const send = (name: string): void => void band.add(name, { tokens: random.pick(costs) });
@@ -59,7 +66,9 @@ describe('hierarchical', () => {
     ] as const) {
       const received = divide({ levels: [...levels] }, names, 40_000, [1, 10, 100]);
       expect(Math.abs((received.get('globex/1') as number) - 20_000)).toBeLessThanOrEqual(300);
-      expect(Math.abs((received.get('acme/1') as number) - (received.get('acme/2') as number))).toBeLessThanOrEqual(300);
+      expect(Math.abs((received.get('acme/1') as number) - (received.get('acme/2') as number))).toBeLessThanOrEqual(
+        300,
+      );
     }
   });
 
@@ -222,23 +231,23 @@ describe('hierarchical', () => {
     expect(served(true)).toBe('o o o o p p p p');
   });
 
-  it.each([[['least-service', 'virtual-token-counter']], [['least-service', 'virtual-token-counter', 'virtual-token-counter']]] as const)(
-    'remembers what an organisation received as long as the controller has its flow (%s)',
-    (levels) => {
-      const band = new FakeBand(hierarchical({ ...byPrompt, levels: [...levels] }));
-      const { tree } = band.selector as unknown as { tree: { shares(): Iterable<unknown> } };
-      band.settle(band.pass('o/x/1', { tokens: 1000 }), usage(1000));
-      // It was evicted, and cancelled while it waited once more: nothing was consumed.
-      band.add('o/x/1', { tokens: 50 });
-      const evicted = band.serve();
-      if (evicted === undefined) throw new Error('nothing was served');
-      band.requeue(evicted, usage(0));
-      band.cancel('o/x/1', 0);
-      for (const name of ['o/x/1', 'p/y/1']) for (let i = 0; i < 3; i++) band.add(name, { tokens: 100 });
-      expect(serveAll(band)).toBe('p/y/1 p/y/1 p/y/1 o/x/1 o/x/1 o/x/1');
-      expect([...tree.shares()].length).toBeGreaterThan(0);
-    },
-  );
+  it.each([
+    [['least-service', 'virtual-token-counter']],
+    [['least-service', 'virtual-token-counter', 'virtual-token-counter']],
+  ] as const)('remembers what an organisation received as long as the controller has its flow (%s)', (levels) => {
+    const band = new FakeBand(hierarchical({ ...byPrompt, levels: [...levels] }));
+    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<unknown> } };
+    band.settle(band.pass('o/x/1', { tokens: 1000 }), usage(1000));
+    // It was evicted, and cancelled while it waited once more: nothing was consumed.
+    band.add('o/x/1', { tokens: 50 });
+    const evicted = band.serve();
+    if (evicted === undefined) throw new Error('nothing was served');
+    band.requeue(evicted, usage(0));
+    band.cancel('o/x/1', 0);
+    for (const name of ['o/x/1', 'p/y/1']) for (let i = 0; i < 3; i++) band.add(name, { tokens: 100 });
+    expect(serveAll(band)).toBe('p/y/1 p/y/1 p/y/1 o/x/1 o/x/1 o/x/1');
+    expect([...tree.shares()].length).toBeGreaterThan(0);
+  });
 
   it('forgets what organisations received, without a floor, once the controller has forgotten their flows', () => {
     const band = new FakeBand(hierarchical({ ...byPrompt, levels: ['least-service', 'virtual-token-counter'] }));
@@ -278,7 +287,10 @@ describe('hierarchical', () => {
     [{ weights: { acme: Number.POSITIVE_INFINITY } }, 'weights.acme'],
     [{ weights: { acme: 1.7e308 } }, 'weights.acme'],
     [{ weights: 3 as never }, 'weights'],
-    [{ weights: { 'a/b/c': 2 } }, 'weights["a/b/c"]: expected a path above the last of 3 levels, which has the weights of flows'],
+    [
+      { weights: { 'a/b/c': 2 } },
+      'weights["a/b/c"]: expected a path above the last of 3 levels, which has the weights of flows',
+    ],
     [{ weights: { 'a-b': 2 }, separator: '-', levels: twoLevels.levels }, 'weights.a-b'],
     [{ weights: { a: 2 }, levels: ['least-service' as const] }, 'weights.a'],
     [{ levels: [] }, 'levels: expected one to 4 policies; got 0'],

@@ -27,7 +27,10 @@ function makeWorld(options: ProgramAwareOptions = {}) {
     ],
   });
   /** Dispatched at once, as if the pool were idle. */
-  function run(fairnessId: string, { tokens, priority = 0 }: Pick<FlowRequest, 'tokens'> & { priority?: number } = {}): Lease {
+  function run(
+    fairnessId: string,
+    { tokens, priority = 0 }: Pick<FlowRequest, 'tokens'> & { priority?: number } = {},
+  ): Lease {
     detector.turnTo(0);
     const lease = leaseOf(flow.tryEnqueue({ byteSize: 1, tokens }, { fairnessId, priority }));
     detector.turnTo(1);
@@ -269,7 +272,11 @@ describe('programAware', () => {
   it('survives being put in place of another policy and back', () => {
     const policy: ProgramAwarePolicy = programAware();
     const clock = new ManualClock();
-    const flow = new FlowController({ clock, saturationDetector: concurrencyDetector({ maxConcurrency: 2 }), bands: [{ priority: 0 }] });
+    const flow = new FlowController({
+      clock,
+      saturationDetector: concurrencyDetector({ maxConcurrency: 2 }),
+      bands: [{ priority: 0 }],
+    });
     const options = { clock, saturationDetector: concurrencyDetector({ maxConcurrency: 2 }) };
     const lease = leaseOf(flow.tryEnqueue({ byteSize: 1 }, { fairnessId: 'a' }));
     flow.reconfigure({ ...options, bands: [{ priority: 0, fairness: policy }] });

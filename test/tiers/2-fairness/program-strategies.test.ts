@@ -34,7 +34,14 @@ describe('turnPriority', () => {
   const deep = (dispatched: number) => ({ program: { dispatched, lastEndedAtMs: 0 } });
 
   it('lets the session with the most turns go, and whom it does not know at its first', () => {
-    expect(picked(strategy, [{ name: 'a', ...deep(2) }, { name: 'b', ...deep(5) }, { name: 'c', ...deep(4) }, { name: 'new' }])).toBe('b');
+    expect(
+      picked(strategy, [
+        { name: 'a', ...deep(2) },
+        { name: 'b', ...deep(5) },
+        { name: 'c', ...deep(4) },
+        { name: 'new' },
+      ]),
+    ).toBe('b');
     expect(picked(strategy, [{ name: 'new' }, { name: 'a', ...deep(1) }])).toBe('a');
     expect(picked(strategy, [])).toBeUndefined();
   });
@@ -193,7 +200,9 @@ describe('leastAttainedService', () => {
 
   it('ages service with its half-life, once for each instant', () => {
     const program = programOf('a', { service: 800, serviceAtMs: 0 });
-    expect([serviceAt(program, 100, 100), serviceAt(program, 100, 100), serviceAt(program, 300, 100)]).toEqual([400, 400, 100]);
+    expect([serviceAt(program, 100, 100), serviceAt(program, 100, 100), serviceAt(program, 300, 100)]).toEqual([
+      400, 400, 100,
+    ]);
     expect([serviceAt(program, 200, 100), program.serviceAtMs]).toEqual([100, 300]);
     expect(serviceAt(program, 1e9, 0)).toBe(100);
   });

@@ -119,7 +119,8 @@ describe('roundRobin', () => {
       const names = Array.from({ length: 2 + random.int(12) }, (_, i) => `f${i}`);
       /** Since its last turn, for every flow that has waited without a break: who else was served. */
       const since = new Map<string, string[]>();
-      const waiting = (): Set<string> => new Set(flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId }) => fairnessId));
+      const waiting = (): Set<string> =>
+        new Set(flow.snapshot().bands[0]?.activeFlows.map(({ fairnessId }) => fairnessId));
       for (let step = 0; step < 200; step++) {
         if (random.chance(0.55)) join(random.pick(names));
         else if (random.chance(0.1)) join(...Array.from({ length: random.int(20) }, (_, i) => `burst${step}-${i}`));
@@ -148,7 +149,11 @@ describe('roundRobin', () => {
   });
 
   it('gives a flow that was collected and comes back in the same round no second turn', () => {
-    const { flow, clock } = makeFlow({ flowIdleTimeout: 10, defaultRequestTtl: 0, bands: [{ priority: 0, fairness: roundRobin() }] });
+    const { flow, clock } = makeFlow({
+      flowIdleTimeout: 10,
+      defaultRequestTtl: 0,
+      bands: [{ priority: 0, fairness: roundRobin() }],
+    });
     let held: Lease = runNow(flow, { fairnessId: 'first' });
     const order = dispatchOrder(flow);
     flow.on('dispatched', ({ lease }) => {
@@ -187,7 +192,11 @@ describe('roundRobin', () => {
 describe('roundRobin with weights', () => {
   /** Who goes, where `a` has weight 3. */
   function weighted(): Line {
-    const { flow } = makeFlow({ bands: [{ priority: 0, fairness: roundRobin() }], defaultRequestTtl: 0, flows: { a: { weight: 3 } } });
+    const { flow } = makeFlow({
+      bands: [{ priority: 0, fairness: roundRobin() }],
+      defaultRequestTtl: 0,
+      flows: { a: { weight: 3 } },
+    });
     let held: Lease = runNow(flow);
     const order = dispatchOrder(flow);
     flow.on('dispatched', ({ lease }) => {

@@ -55,7 +55,10 @@ describe('shuffleSharded', () => {
     const band = new FakeBand(shuffleSharded({ ...byPrompt, handSize: 1 }));
     for (let i = 0; i < 2; i++) band.add('o', { tokens: 100 });
     band.hold('o');
-    const { tree, held } = band.selector as unknown as { tree: { shares(): Iterable<{ heldFlows: number }> }; held: Map<unknown, unknown> };
+    const { tree, held } = band.selector as unknown as {
+      tree: { shares(): Iterable<{ heldFlows: number }> };
+      held: Map<unknown, unknown>;
+    };
     const heldIn = (): number[] => Array.from(tree.shares(), ({ heldFlows }) => heldFlows);
     expect([heldIn(), held.size]).toEqual([[2], 2]);
     band.cancel('o', 0);
@@ -68,7 +71,11 @@ describe('shuffleSharded', () => {
     const clock = new ManualClock();
     const detector = dial(1, true);
     const fairness = shuffleSharded({ queues: 8, handSize: 4 });
-    const flow = new FlowController({ clock, saturationDetector: detector, bands: [{ priority: 0, fairness, ordering: edf() }] });
+    const flow = new FlowController({
+      clock,
+      saturationDetector: detector,
+      bands: [{ priority: 0, fairness, ordering: edf() }],
+    });
     const random = new Random(3);
     const ttls: number[] = [];
     const order: number[] = [];
@@ -109,7 +116,10 @@ describe('shuffleSharded', () => {
     [{ queues: 100, handSize: 0 }, 'handSize'],
     [{ queues: 100, handSize: 101 }, 'handSize'],
     [{ queues: 3, handSize: 4 }, 'handSize: expected at most 3, the number of queues; got 4'],
-    [{ queues: 512, handSize: 8 }, 'handSize: expected fewer cards: 512 queues and hands of 8 take more than the 60 bits of a hash; got 8'],
+    [
+      { queues: 512, handSize: 8 },
+      'handSize: expected fewer cards: 512 queues and hands of 8 take more than the 60 bits of a hash; got 8',
+    ],
     [{ policy: 'round-robin' as 'least-service' }, 'policy'],
     [{ salt: 1 as never }, 'salt'],
   ])('refuses %j', (options, path) => {

@@ -13,6 +13,8 @@ describe('startTimeFairQueueing', () => {
   });
 
   it('refuses what is no price', () => {
-    expect(() => startTimeFairQueueing({ promptTokenPrice: 0 })).toThrowError('startTimeFairQueueing: promptTokenPrice');
+    expect(() => startTimeFairQueueing({ promptTokenPrice: 0 })).toThrowError(
+      'startTimeFairQueueing: promptTokenPrice',
+    );
   });
 });

@@ -81,7 +81,8 @@ describe('virtualTokenCounter', () => {
   });
 
   it('takes weights of requests from a function', () => {
-    const weightOf = (fairnessId: string, { byteSize }: { byteSize: number }): number => (fairnessId === 'a' ? byteSize : 1);
+    const weightOf = (fairnessId: string, { byteSize }: { byteSize: number }): number =>
+      fairnessId === 'a' ? byteSize : 1;
     const band = new FakeBand(virtualTokenCounter({ ...byPrompt, weightOf }));
     run(band, 'b', 100);
     band.settle(band.pass('a', { tokens: 100, byteSize: 4 }), usage(100));
@@ -180,7 +181,8 @@ describe('virtualTokenCounter', () => {
       const band = new FakeBand(virtualTokenCounter(byPrompt));
       const order: string[] = [];
       for (let i = 0; i < 2000; i++) {
-        for (const [index, name] of ['a', 'b', 'c'].entries()) band.add(name, { tokens: (1 + ((i * (index + 2)) % 7)) * unit });
+        for (const [index, name] of ['a', 'b', 'c'].entries())
+          band.add(name, { tokens: (1 + ((i * (index + 2)) % 7)) * unit });
         const served = band.serve();
         if (served === undefined) continue;
         order.push(served.flow.fairnessId);
@@ -232,7 +234,11 @@ describe('bad input', () => {
     ['a cost that throws', { cost: () => JSON.parse('') }, 'JSON'],
     ['a weight of 0', { weightOf: () => 0 }, 'weightOf must return a number'],
     ['a weight below 1e-6', { weightOf: () => 1e-7 }, 'weightOf must return a number'],
-    ['a prediction of 0', { predictor: { predict: () => 0, observe: () => {} } }, 'predictor.predict must return a number'],
+    [
+      'a prediction of 0',
+      { predictor: { predict: () => 0, observe: () => {} } },
+      'predictor.predict must return a number',
+    ],
     ['a prediction that throws', { predictor: { predict: () => JSON.parse(''), observe: () => {} } }, 'JSON'],
     ['work that is negative', { workOf: () => ({ promptTokens: -1 }) }, 'workOf must return numbers'],
     ['a model that is a number', { modelOf: () => 1 as never }, 'modelOf must return text'],

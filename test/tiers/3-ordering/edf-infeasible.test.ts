@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, edf, FlowController, type FlowControllerOptions, roundRobin } from '../../../src/index.js';
+import {
+  concurrencyDetector,
+  edf,
+  FlowController,
+  type FlowControllerOptions,
+  roundRobin,
+} from '../../../src/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
 import { Random } from '../../property/random.js';
 import { dial, dropOf, key, leaseOf, makeFlow, request } from '../../support/flow.js';
@@ -103,7 +109,10 @@ describe('edf({ maxWait })', () => {
 });
 
 describe('under overload', () => {
-  /** The part of requests whose first token came in time, with one server of service times from 0.5 to 1.5 s and deadlines from 2 to 20 s. */
+  /**
+   * The part of requests whose first token came in time, with one server of service times from 0.5 to 1.5 s and
+   * deadlines from 2 to 20 s.
+   */
   function metDeadlines(load: number, options: Parameters<typeof edf>[0]): number {
     const clock = new ManualClock();
     const flow = new FlowController({
@@ -146,7 +155,8 @@ function valve(options: Partial<FlowControllerOptions>) {
 }
 
 function item(figures: { ttlMs: number }) {
-  return { ...{ enqueuedAtMs: 0, receivedAtMs: 0, ttftDeadlineAtMs: Number.POSITIVE_INFINITY, sequence: 1 }, ...figures } as Parameters<
-    ReturnType<typeof edf>['compare']
-  >[0];
+  return {
+    ...{ enqueuedAtMs: 0, receivedAtMs: 0, ttftDeadlineAtMs: Number.POSITIVE_INFINITY, sequence: 1 },
+    ...figures,
+  } as Parameters<ReturnType<typeof edf>['compare']>[0];
 }

@@ -10,7 +10,9 @@ const throwing = (): never => {
 /** The scores of a policy behind their guard, and what was reported. */
 function guard(scores: Record<string, unknown> | undefined) {
   const faults: string[] = [];
-  const errors = { pluginFailed: (kind: string, type: string, error: unknown) => void faults.push(`${kind} ${type}: ${String(error)}`) };
+  const errors = {
+    pluginFailed: (kind: string, type: string, error: unknown) => void faults.push(`${kind} ${type}: ${String(error)}`),
+  };
   const given = scores && { lookahead: 4, overtakings: 2, score: () => 7, ...scores };
   return { scores: guardedScores({ type: 'x', compare: () => 0, scores: given } as never, errors), faults };
 }
@@ -62,7 +64,9 @@ describe('the scores of an ordering policy', () => {
   ])('take the least for a %s of %j, which is reported', (name, given, least) => {
     const { scores, faults } = guard({ [name]: given });
     expect(scores?.[name as 'lookahead']).toBe(least);
-    expect(faults).toEqual([`ordering x: TypeError: scores.${name} must be an integer from ${least} up; got ${String(given)}`]);
+    expect(faults).toEqual([
+      `ordering x: TypeError: scores.${name} must be an integer from ${least} up; got ${String(given)}`,
+    ]);
   });
 
   it('may look no further than the first, and let nobody be passed', () => {

@@ -29,9 +29,19 @@ describe('fcfs', () => {
 
 describe('edf', () => {
   it.each<[string, Partial<ItemView>, Partial<ItemView>, 'a' | 'b' | 'arrival']>([
-    ['the earlier end of the time to wait first', { enqueuedAtMs: 0, ttlMs: 500 }, { enqueuedAtMs: 100, ttlMs: 300 }, 'b'],
+    [
+      'the earlier end of the time to wait first',
+      { enqueuedAtMs: 0, ttlMs: 500 },
+      { enqueuedAtMs: 100, ttlMs: 300 },
+      'b',
+    ],
     ['one without a TTL last', { ttlMs: Number.POSITIVE_INFINITY }, { enqueuedAtMs: 1e9, ttlMs: 1e9 }, 'b'],
-    ['the earlier arrival first at equal deadlines', { enqueuedAtMs: 100, ttlMs: 100 }, { enqueuedAtMs: 50, ttlMs: 150 }, 'b'],
+    [
+      'the earlier arrival first at equal deadlines',
+      { enqueuedAtMs: 100, ttlMs: 100 },
+      { enqueuedAtMs: 50, ttlMs: 150 },
+      'b',
+    ],
     [
       'two without a TTL by their arrival',
       { enqueuedAtMs: 5, ttlMs: Number.POSITIVE_INFINITY },
@@ -67,7 +77,10 @@ describe('sloDeadline', () => {
 
   it('counts a target from when the host first saw the request', () => {
     const detector = dial(1, true);
-    const { flow, clock } = makeFlow({ saturationDetector: detector, bands: [{ priority: 0, ordering: sloDeadline() }] });
+    const { flow, clock } = makeFlow({
+      saturationDetector: detector,
+      bands: [{ priority: 0, ordering: sloDeadline() }],
+    });
     clock.advance(1000);
     const order: number[] = [];
     flow.on('dispatched', ({ item }) => order.push(item.byteSize));
@@ -159,38 +172,44 @@ describe('a policy that goes by what the host passed', () => {
   const rankOf = ({ request }: ItemView): number => (request as { readonly rank: number }).rank;
   const byRank: OrderingPolicy = { type: 'by-rank', compare: (a, b) => rankOf(a) - rankOf(b) };
 
-  it.each(['band', 'flow'] as const)("finds it on requests that are gone as well, with holBlocking '%s'", (holBlocking) => {
-    for (let seed = 1; seed <= 20; seed++) {
-      const random = new Random(seed);
-      const detector = dial(1, true);
-      const { flow } = makeFlow({
-        saturationDetector: detector,
-        maxDispatchesPerTurn: 1,
-        holBlocking,
-        bands: [{ priority: 0, ordering: byRank, fairness: globalStrict() }],
-      });
-      const waiting = new Map<number, AbortController>();
-      flow.on('dispatched', ({ item, lease }) => {
-        expect(rankOf(item)).toBe(Math.min(...waiting.keys()));
-        waiting.delete(rankOf(item));
-        lease.release();
-      });
-      for (let step = 0; step < 200; step++) {
-        const rank = random.next();
-        if (random.chance(0.5)) {
-          const abort = new AbortController();
-          waiting.set(rank, abort);
-          void flow.enqueue({ byteSize: 1, rank, signal: abort.signal } as FlowRequest, key(random.pick(['a', 'b', 'c'])));
-        } else if (random.chance(0.6) && waiting.size > 0) {
-          const [gone, abort] = random.pick([...waiting]);
-          waiting.delete(gone);
-          abort.abort();
-        } else {
-          detector.turnTo(0);
-          detector.turnTo(1);
+  it.each(['band', 'flow'] as const)(
+    "finds it on requests that are gone as well, with holBlocking '%s'",
+    (holBlocking) => {
+      for (let seed = 1; seed <= 20; seed++) {
+        const random = new Random(seed);
+        const detector = dial(1, true);
+        const { flow } = makeFlow({
+          saturationDetector: detector,
+          maxDispatchesPerTurn: 1,
+          holBlocking,
+          bands: [{ priority: 0, ordering: byRank, fairness: globalStrict() }],
+        });
+        const waiting = new Map<number, AbortController>();
+        flow.on('dispatched', ({ item, lease }) => {
+          expect(rankOf(item)).toBe(Math.min(...waiting.keys()));
+          waiting.delete(rankOf(item));
+          lease.release();
+        });
+        for (let step = 0; step < 200; step++) {
+          const rank = random.next();
+          if (random.chance(0.5)) {
+            const abort = new AbortController();
+            waiting.set(rank, abort);
+            void flow.enqueue(
+              { byteSize: 1, rank, signal: abort.signal } as FlowRequest,
+              key(random.pick(['a', 'b', 'c'])),
+            );
+          } else if (random.chance(0.6) && waiting.size > 0) {
+            const [gone, abort] = random.pick([...waiting]);
+            waiting.delete(gone);
+            abort.abort();
+          } else {
+            detector.turnTo(0);
+            detector.turnTo(1);
+          }
         }
+        expect(flow.stats()).toMatchObject({ pluginErrors: 0, waiting: waiting.size });
       }
-      expect(flow.stats()).toMatchObject({ pluginErrors: 0, waiting: waiting.size });
-    }
-  });
+    },
+  );
 });

@@ -96,7 +96,10 @@ describe('prefixOrder', () => {
     const likeBefore = (ordering?: OrderingPolicy): { hits: number; byTenant: Record<string, number> } => {
       const detector = dial(1, true);
       const fairness = virtualTokenCounter({ cost: 'requests' });
-      const { flow } = makeFlow({ saturationDetector: detector, bands: [{ priority: 0, fairness, ...(ordering && { ordering }) }] });
+      const { flow } = makeFlow({
+        saturationDetector: detector,
+        bands: [{ priority: 0, fairness, ...(ordering && { ordering }) }],
+      });
       const random = new Random(11);
       const latest = new Map<string, string>();
       const byTenant: Record<string, number> = {};

@@ -41,7 +41,11 @@ describe('shortestFirst', () => {
     let overtakings = 0;
     for (let i = 0; i < 5000; i++) {
       const first = fakeItem({ sequence: 0, enqueuedAtMs: random.int(10_000), tokens: random.int(50_000) });
-      const later = fakeItem({ sequence: 1, enqueuedAtMs: first.enqueuedAtMs + random.int(60_000), tokens: random.int(50_000) });
+      const later = fakeItem({
+        sequence: 1,
+        enqueuedAtMs: first.enqueuedAtMs + random.int(60_000),
+        tokens: random.int(50_000),
+      });
       if (compare(later, first) >= 0) continue;
       overtakings++;
       const boundMs = 3 * ((first.tokens - later.tokens) / 5000) * 1000;
@@ -82,7 +86,9 @@ describe('shortestFirst', () => {
     'lets what is too long to tell apart go by arrival (%#)',
     (options) => {
       const { compare } = shortestFirst(options);
-      expect(compare(fakeItem({ sequence: 0, enqueuedAtMs: 5000 }), fakeItem({ sequence: 1, enqueuedAtMs: 6000 }))).toBe(0);
+      expect(
+        compare(fakeItem({ sequence: 0, enqueuedAtMs: 5000 }), fakeItem({ sequence: 1, enqueuedAtMs: 6000 })),
+      ).toBe(0);
     },
   );
 

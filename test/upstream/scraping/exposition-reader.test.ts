@@ -1,6 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ExpositionReader, lineFinder, longestLine, parseValue } from '../../../src/upstream/scraping/exposition-reader.js';
+import {
+  ExpositionReader,
+  lineFinder,
+  longestLine,
+  parseValue,
+} from '../../../src/upstream/scraping/exposition-reader.js';
 import { cpuMsOf } from '../../support/cpu-time.js';
 import { vllm } from './expositions.js';
 
@@ -119,11 +124,17 @@ it('what nobody wants is passed over', () => {
 describe('chunks', () => {
   const line = fc.oneof(
     fc
-      .tuple(fc.constantFrom('m', 'other', 'm_total'), fc.dictionary(fc.stringMatching(/^[a-z]\w{0,3}$/), fc.string({ unit: 'grapheme' })))
+      .tuple(
+        fc.constantFrom('m', 'other', 'm_total'),
+        fc.dictionary(fc.stringMatching(/^[a-z]\w{0,3}$/), fc.string({ unit: 'grapheme' })),
+      )
       .map(([metric, labels]) => {
         const escaped = (text: string): string => text.replace(/[\\"\n]/g, (c) => (c === '\n' ? '\\n' : `\\${c}`));
         const list = Object.entries(labels).map(([name, text]) => `${name}="${escaped(text)}"`);
-        return { text: `${metric}{${list.join(',')}} 1`, samples: metric === 'm' ? [{ metric, labels, value: 1 }] : [] };
+        return {
+          text: `${metric}{${list.join(',')}} 1`,
+          samples: metric === 'm' ? [{ metric, labels, value: 1 }] : [],
+        };
       }),
     fc.double({ noNaN: true }).map((value) => ({
       text: `m ${String(value).replace('Infinity', 'Inf')}`,
@@ -159,9 +170,12 @@ describe('chunks', () => {
       }),
     );
     fc.assert(
-      fc.property(fc.array(fc.constantFrom('m', '{', '}', '"', '\\', ',', '=', ' ', '1', '\n', '#', 'TYPE')), (parts) => {
-        for (const { metric } of read(parts.join(''))) expect(metric).toBe('m');
-      }),
+      fc.property(
+        fc.array(fc.constantFrom('m', '{', '}', '"', '\\', ',', '=', ' ', '1', '\n', '#', 'TYPE')),
+        (parts) => {
+          for (const { metric } of read(parts.join(''))) expect(metric).toBe('m');
+        },
+      ),
     );
   });
 });

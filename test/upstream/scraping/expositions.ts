@@ -1,4 +1,7 @@
-/** Expositions as the engines write them, cut down to some families but with their shapes: comments, histograms, labels, notations. */
+/**
+ * Expositions as the engines write them, cut down to some families but with their shapes: comments, histograms, labels,
+ * notations.
+ */
 
 interface Load {
   waiting?: number;
@@ -25,11 +28,19 @@ export function vllm(...engines: Load[]): string {
   const all = engines.length > 0 ? engines : [{}];
   const series = (name: string, help: string, value: (load: Load) => string): string =>
     `# HELP ${name} ${help}\n# TYPE ${name} gauge\n` +
-    all.map((load, engine) => `${name}{engine="${engine}",model_name="meta-llama/Llama-3.1-8B-Instruct"} ${value(load)}\n`).join('');
+    all
+      .map(
+        (load, engine) => `${name}{engine="${engine}",model_name="meta-llama/Llama-3.1-8B-Instruct"} ${value(load)}\n`,
+      )
+      .join('');
   return (
     process +
-    series('vllm:num_requests_running', 'Number of requests in model execution batches.', ({ running = 0 }) => running.toFixed(1)) +
-    series('vllm:num_requests_waiting', 'Number of requests waiting to be processed.', ({ waiting = 0 }) => waiting.toFixed(1)) +
+    series('vllm:num_requests_running', 'Number of requests in model execution batches.', ({ running = 0 }) =>
+      running.toFixed(1),
+    ) +
+    series('vllm:num_requests_waiting', 'Number of requests waiting to be processed.', ({ waiting = 0 }) =>
+      waiting.toFixed(1),
+    ) +
     series('vllm:num_requests_waiting_by_reason', 'The same by reason.', () => '99.0') +
     series('vllm:kv_cache_usage_perc', 'KV-cache usage. 1 means 100 percent usage.', ({ kv = 0 }) => String(kv)) +
     '# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig\n# TYPE vllm:cache_config_info gauge\n' +
@@ -94,12 +105,17 @@ nv_inference_pending_request_count{${labels}} 77
 # HELP nv_trt_llm_request_metrics TRT LLM request metrics
 # TYPE nv_trt_llm_request_metrics gauge
 ${Object.entries(requests)
-  .map(([type, count]) => `nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="${type}",version="1"} ${count}`)
+  .map(
+    ([type, count]) => `nv_trt_llm_request_metrics{model="tensorrt_llm",request_type="${type}",version="1"} ${count}`,
+  )
   .join('\n')}
 # HELP nv_trt_llm_kv_cache_block_metrics TRT LLM KV cache block metrics
 # TYPE nv_trt_llm_kv_cache_block_metrics gauge
 ${Object.entries(blocks)
-  .map(([type, count]) => `nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="${type}",model="tensorrt_llm",version="1"} ${count}`)
+  .map(
+    ([type, count]) =>
+      `nv_trt_llm_kv_cache_block_metrics{kv_cache_block_type="${type}",model="tensorrt_llm",version="1"} ${count}`,
+  )
   .join('\n')}
 `;
 }

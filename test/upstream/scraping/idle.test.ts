@@ -9,7 +9,11 @@ import { modelServer } from './model-server.js';
 import { makeRig, type Question, settled } from './scraper-rig.js';
 
 /** Lets everything that is asked be answered for as long. */
-async function answering(clock: { advance(ms: number): void }, questions: readonly Question[], forMs: number): Promise<void> {
+async function answering(
+  clock: { advance(ms: number): void },
+  questions: readonly Question[],
+  forMs: number,
+): Promise<void> {
   let answered = 0;
   for (let i = 0; i <= forMs; i += 10) {
     for (; answered < questions.length; answered++) void questions[answered]?.answer();
@@ -167,7 +171,10 @@ describe('the first request after a rest', () => {
 
 describe.each([
   ['utilization-detector', (stalenessMs: number) => utilizationDetector({ metricsStalenessThreshold: stalenessMs })],
-  ['scraped-concurrency-detector', (stalenessMs: number) => scrapedConcurrency({ metricsStalenessThreshold: stalenessMs })],
+  [
+    'scraped-concurrency-detector',
+    (stalenessMs: number) => scrapedConcurrency({ metricsStalenessThreshold: stalenessMs }),
+  ],
 ])('a reading of an idle server, to the %s,', (_, detector) => {
   it('is fresh until the next one is due: the first request waits for nothing', async () => {
     const { clock, flow, scraper, last } = makeRig(1, {}, detector(200));
@@ -250,7 +257,8 @@ it('over real connections, an old reading of an idle server lets a request pass,
   });
   await first;
   const endpoint = pool.get('server');
-  while (endpoint?.reportDueAtMs === undefined || pool.now() - (endpoint.metrics?.sampledAtMs ?? 0) < 5) await settled();
+  while (endpoint?.reportDueAtMs === undefined || pool.now() - (endpoint.metrics?.sampledAtMs ?? 0) < 5)
+    await settled();
   const second = reported();
   const lease = leaseOf(flow.tryEnqueue(request, key()));
   await second;

@@ -58,7 +58,9 @@ describe('the profile', () => {
     const endpoint = fakeEndpoint('a', { labels: { 'llm-d.ai/engine-type': engineType } });
     expect(candidatesFor(endpoint, undefined).map((sources) => sources.name)).toEqual([name]);
     expect(candidatesFor(endpoint, 'vllm').map((sources) => sources.name)).toEqual(['vllm']);
-    expect(candidatesFor(endpoint, ({ id }) => (id === 'b' ? 'vllm' : undefined)).map((sources) => sources.name)).toEqual([name]);
+    expect(
+      candidatesFor(endpoint, ({ id }) => (id === 'b' ? 'vllm' : undefined)).map((sources) => sources.name),
+    ).toEqual([name]);
   });
 
   it('is found out when the label names no engine', () => {
@@ -117,9 +119,13 @@ describe('what is unknown', () => {
       'no vllm:kv_cache_usage_perc or vllm:gpu_cache_usage_perc in the answer (profile vllm)',
     );
     for (const value of ['NaN', '-1', '+Inf']) {
-      expect(() => load(vllm({ waiting: 1 }).replace(/^(vllm:num_requests_waiting\{.*\}).*$/m, `$1 ${value}`))).toThrow('no ');
+      expect(() => load(vllm({ waiting: 1 }).replace(/^(vllm:num_requests_waiting\{.*\}).*$/m, `$1 ${value}`))).toThrow(
+        'no ',
+      );
     }
-    expect(() => load('q{state="run"} 1\n# TYPE q gauge\n', { waitingQueueSize: 'q{state="wait"}' })).toThrow('no q in the answer');
+    expect(() => load('q{state="run"} 1\n# TYPE q gauge\n', { waitingQueueSize: 'q{state="wait"}' })).toThrow(
+      'no q in the answer',
+    );
   });
 
   it('is idle where the server has the metric and has counted nothing yet', () => {
@@ -128,11 +134,18 @@ describe('what is unknown', () => {
   });
 
   it('reads 0 where the host named no source for it', () => {
-    expect(load('q 5\n', { waitingQueueSize: 'q' })).toEqual({ waitingQueueSize: 5, runningRequests: 0, kvCacheUsage: 0 });
+    expect(load('q 5\n', { waitingQueueSize: 'q' })).toEqual({
+      waitingQueueSize: 5,
+      runningRequests: 0,
+      kvCacheUsage: 0,
+    });
   });
 
   it('of several ranks leaves the others as they are', () => {
-    const text = vllm({ waiting: 2 }, { waiting: 1 }).replace(/^(vllm:num_requests_waiting\{engine="0".*\}).*$/m, '$1 NaN');
+    const text = vllm({ waiting: 2 }, { waiting: 1 }).replace(
+      /^(vllm:num_requests_waiting\{engine="0".*\}).*$/m,
+      '$1 NaN',
+    );
     expect(load(text)).toMatchObject({ waitingQueueSize: 1 });
   });
 });
@@ -157,7 +170,10 @@ describe('metrics of a host’s own', () => {
 
   it('may begin with an engine’s', () => {
     const text = `${vllm({ waiting: 1, kv: 0.5 })}my_queue 6\n`;
-    expect(load(text, { ...metricProfiles.vllm, waitingQueueSize: 'my_queue' })).toMatchObject({ waitingQueueSize: 6, kvCacheUsage: 0.5 });
+    expect(load(text, { ...metricProfiles.vllm, waitingQueueSize: 'my_queue' })).toMatchObject({
+      waitingQueueSize: 6,
+      kvCacheUsage: 0.5,
+    });
   });
 
   it.each([['m{'], ['m{a}'], ['m{a="b"'], ['1m'], ['m{a="b" c="d"}'], ['m n'], ['']])('are no selector: %j', (text) => {

@@ -77,7 +77,10 @@ describe('an endpoint', () => {
   it('whose answer stops in the middle has not answered', async () => {
     const { clock, pool, scraper } = rig(1, {
       timeoutMs: 300,
-      fetch: () => Promise.resolve(new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode(vllm())) }))),
+      fetch: () =>
+        Promise.resolve(
+          new Response(new ReadableStream({ start: (body) => body.enqueue(new TextEncoder().encode(vllm())) })),
+        ),
     });
     await settled();
     clock.advance(300);
@@ -179,7 +182,9 @@ describe('events', () => {
     const { clock, last, scraper } = rig(1, { intervalMs: 100 });
     const log: string[] = [];
     scraper.on('failed', ({ endpoint, error }) => log.push(`failed ${endpoint.id}: ${error.code}, ${error.message}`));
-    scraper.on('recovered', ({ endpoint, failures, failedForMs }) => log.push(`recovered ${endpoint.id}: ${failures}, ${failedForMs} ms`));
+    scraper.on('recovered', ({ endpoint, failures, failedForMs }) =>
+      log.push(`recovered ${endpoint.id}: ${failures}, ${failedForMs} ms`),
+    );
     await last().fail();
     clock.advance(200);
     await last().fail();
@@ -232,7 +237,11 @@ describe('what the host gives', () => {
       },
       { code: 'url', message: 'no idea' },
     ],
-    ['a urlOf that makes no URL', { urlOf: () => 'ftp://x' }, { code: 'url', message: 'no URL of http or https: ftp://x' }],
+    [
+      'a urlOf that makes no URL',
+      { urlOf: () => 'ftp://x' },
+      { code: 'url', message: 'no URL of http or https: ftp://x' },
+    ],
     [
       'a profile that throws',
       {

@@ -72,7 +72,10 @@ describe('a pool of real servers', () => {
   it('opens and closes the gate of a controller', async () => {
     const server = await modelServer(vllm({ waiting: 9 }));
     const pool = new EndpointPool();
-    const flow = new FlowController({ pool, saturationDetector: utilizationDetector({ metricsStalenessThreshold: '5s' }) });
+    const flow = new FlowController({
+      pool,
+      saturationDetector: utilizationDetector({ metricsStalenessThreshold: '5s' }),
+    });
     pool.add('a', { labels: { address: server.address } });
     scraping(pool);
     await next(pool, 'reported');
@@ -100,9 +103,19 @@ describe('a pool of real servers', () => {
 
 describe('the URL', () => {
   it.each<[string, (address: string) => { id?: string; labels?: Record<string, string> }, ScrapeOptions, string]>([
-    ['the label metricsUrl', (address) => ({ labels: { metricsUrl: `http://${address}/m?x=1`, address: 'nowhere' } }), {}, '/m?x=1'],
+    [
+      'the label metricsUrl',
+      (address) => ({ labels: { metricsUrl: `http://${address}/m?x=1`, address: 'nowhere' } }),
+      {},
+      '/m?x=1',
+    ],
     ['the label address', (address) => ({ labels: { address } }), { path: '/stats' }, '/stats'],
-    ['an address with a scheme and a path', (address) => ({ labels: { address: `http://${address}/v1` } }), {}, '/metrics'],
+    [
+      'an address with a scheme and a path',
+      (address) => ({ labels: { address: `http://${address}/v1` } }),
+      {},
+      '/metrics',
+    ],
     ['the id', (address) => ({ id: address }), {}, '/metrics'],
   ])('comes from %s', async (_, endpointAt, options, url) => {
     const server = await modelServer(vllm());
@@ -120,7 +133,9 @@ describe('the URL', () => {
     const pool = new EndpointPool();
     pool.add('a');
     pool.add('pushes');
-    const scraper = scraping(pool, { urlOf: ({ id }) => (id === 'a' ? new URL(`http://${server.address}/x`) : undefined) });
+    const scraper = scraping(pool, {
+      urlOf: ({ id }) => (id === 'a' ? new URL(`http://${server.address}/x`) : undefined),
+    });
     await next(pool, 'reported');
     expect(server.requests[0]?.url).toBe('/x');
     expect(scraper.stats.endpoints.map(({ id }) => id)).toEqual(['a']);
@@ -179,7 +194,12 @@ describe('membership', () => {
 describe('a server that misbehaves', () => {
   it.each<[string, Parameters<typeof modelServer>[0], string, RegExp]>([
     ['answers with an error', (_, res) => res.writeHead(503).end(vllm()), 'http-status', /^answered 503$/],
-    ['sends elsewhere', (_, res) => res.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'network', /redirect/i],
+    [
+      'sends elsewhere',
+      (_, res) => res.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+      'network',
+      /redirect/i,
+    ],
     ['shows a web page', '<!doctype html>\n<title>m</title>', 'no-metrics', /^no metrics of vllm/],
     ['shows nothing', '', 'no-metrics', /^no metrics of vllm/],
     ['hangs up', (req) => req.socket.destroy(), 'network', /fetch failed/],

@@ -44,7 +44,9 @@ describe('scraping by an agent of undici', () => {
   it('takes an error status for no answer, and a redirect too, which it does not follow', async () => {
     const elsewhere = await modelServer(vllm());
     const failing = await modelServer((_, res) => res.writeHead(500).end('no'));
-    const moved = await modelServer((_, res) => res.writeHead(302, { location: `http://${elsewhere.address}/metrics` }).end());
+    const moved = await modelServer((_, res) =>
+      res.writeHead(302, { location: `http://${elsewhere.address}/metrics` }).end(),
+    );
     expect(await firstFailure(failing.address)).toMatchObject({ code: 'http-status', message: 'answered 500' });
     expect(await firstFailure(moved.address)).toMatchObject({ code: 'http-status', message: 'answered 302' });
     expect(elsewhere.requests).toEqual([]);

@@ -49,7 +49,10 @@ describe('the load in a response’s headers', () => {
     ['a figure is text', 'JSON {"named_metrics":{"kv_cache_usage_perc":"0.5","num_requests_waiting":3}}'],
     ['it is no JSON', 'JSON {"named_metrics":'],
     ['it is another JSON', 'JSON [1]'],
-    ['it is too long', `TEXT a=${'1'.repeat(20_000)}, named_metrics.kv_cache_usage_perc=0.75, named_metrics.num_requests_waiting=3`],
+    [
+      'it is too long',
+      `TEXT a=${'1'.repeat(20_000)}, named_metrics.kv_cache_usage_perc=0.75, named_metrics.num_requests_waiting=3`,
+    ],
   ])('is not reported when %s', (_, header) => {
     expect(reported({ 'endpoint-load-metrics': header })).toBeUndefined();
     expect(reported(new Headers(header === undefined ? {} : { 'endpoint-load-metrics': header }))).toBeUndefined();
@@ -69,7 +72,9 @@ describe('the load in a response’s headers', () => {
     const former = pool.get('a')!;
     pool.remove('a');
     pool.add('a');
-    const headers = { 'endpoint-load-metrics': 'named_metrics.kv_cache_usage_perc=0.75,named_metrics.num_requests_waiting=3' };
+    const headers = {
+      'endpoint-load-metrics': 'named_metrics.kv_cache_usage_perc=0.75,named_metrics.num_requests_waiting=3',
+    };
     expect([reportFromHeaders(pool, former, headers), reportFromHeaders(pool, 'b', headers)]).toEqual([false, false]);
     expect(pool.get('a')?.metrics).toBeUndefined();
   });

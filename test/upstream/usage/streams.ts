@@ -1,6 +1,11 @@
 /** Responses as the interfaces send them. */
 
-export const chatUsage = { prompt_tokens: 12, total_tokens: 16, completion_tokens: 4, prompt_tokens_details: { cached_tokens: 8 } };
+export const chatUsage = {
+  prompt_tokens: 12,
+  total_tokens: 16,
+  completion_tokens: 4,
+  prompt_tokens_details: { cached_tokens: 8 },
+};
 
 function chatChunk(delta: object | undefined, more: object = {}): string {
   const choices = delta === undefined ? [] : [{ index: 0, delta, logprobs: null, finish_reason: null }];
@@ -22,7 +27,10 @@ export function chatStream(usage?: object): string {
 /** vLLM with `continuous_usage_stats`: every chunk tells, and may hold several tokens. */
 export const continuousStream = [3, 6, 9]
   .map((completion_tokens) =>
-    chatChunk({ content: 'three tokens here' }, { usage: { prompt_tokens: 12, total_tokens: 12 + completion_tokens, completion_tokens } }),
+    chatChunk(
+      { content: 'three tokens here' },
+      { usage: { prompt_tokens: 12, total_tokens: 12 + completion_tokens, completion_tokens } },
+    ),
   )
   .join('');
 
@@ -61,14 +69,19 @@ const responsesEvents: readonly (readonly [string, object])[] = [
   ],
 ];
 export const responsesStream = responsesEvents
-  .map(([type, event], index) => `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: index, ...event })}\n\n`)
+  .map(
+    ([type, event], index) => `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: index, ...event })}\n\n`,
+  )
   .join('');
 
 const messagesEvents: readonly (readonly [string, object])[] = [
   [
     'message_start',
     {
-      message: { id: 'msg_1', usage: { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 1 } },
+      message: {
+        id: 'msg_1',
+        usage: { input_tokens: 10, cache_creation_input_tokens: 20, cache_read_input_tokens: 70, output_tokens: 1 },
+      },
     },
   ],
   ['content_block_start', { index: 0, content_block: { type: 'text', text: '' } }],

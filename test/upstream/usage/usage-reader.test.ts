@@ -3,7 +3,15 @@ import { describe, expect, it } from 'vitest';
 import type { Usage } from '../../../src/index.js';
 import { type UsageReader, type UsageReaderOptions, usageReader } from '../../../src/upstream/index.js';
 import { key, leaseOf, makeFlow, request } from '../../support/flow.js';
-import { chatStream, chatUsage, completionStream, continuousStream, messagesStream, responsesStream, toolStream } from './streams.js';
+import {
+  chatStream,
+  chatUsage,
+  completionStream,
+  continuousStream,
+  messagesStream,
+  responsesStream,
+  toolStream,
+} from './streams.js';
 
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
 
@@ -37,7 +45,11 @@ describe('a stream', () => {
     ['chat completions without usage', chatStream(), 4],
     ['tool calls and reasoning', toolStream, 3],
     ['two choices at once', completionStream.split('\n\n')[0] ?? '', 2],
-    ['responses that were cut off', responsesStream.slice(0, responsesStream.indexOf('event: response.output_text.done')), 2],
+    [
+      'responses that were cut off',
+      responsesStream.slice(0, responsesStream.indexOf('event: response.output_text.done')),
+      2,
+    ],
   ])('of %s is counted by its pieces of content', (_, body, completionTokens) => {
     const reader = readAll(body);
     expect(reader.usage).toEqual({ completionTokens });
@@ -171,12 +183,22 @@ describe('a body of JSON', () => {
       { content: [], usage: { input_tokens: 7, cache_read_input_tokens: 3, output_tokens: 2 } },
       { promptTokens: 10, completionTokens: 2 },
     ],
-    ['an embedding', { data: [{ embedding: [0.1, -2e-5] }], usage: { prompt_tokens: 9, total_tokens: 9 } }, { promptTokens: 9 }],
+    [
+      'an embedding',
+      { data: [{ embedding: [0.1, -2e-5] }], usage: { prompt_tokens: 9, total_tokens: 9 } },
+      { promptTokens: 9 },
+    ],
     ['an error', { error: { message: 'usage' } }, {}],
     ['usage further down', { data: { usage: chatUsage } }, {}],
     [
       'no usage',
-      { usage: null, 'us"age': { prompt_tokens: 1 }, usage2: { prompt_tokens: 1 }, a: 'usage', b: ['usage', { prompt_tokens: 1 }] },
+      {
+        usage: null,
+        'us"age': { prompt_tokens: 1 },
+        usage2: { prompt_tokens: 1 },
+        a: 'usage',
+        b: ['usage', { prompt_tokens: 1 }],
+      },
       {},
     ],
   ])('%s tells its usage, however it is written and split', (_, body, usage) => {
@@ -242,7 +264,11 @@ describe('the lease', () => {
     const lease = noting();
     const reader = usageReader({ lease, reportEveryTokens: 2 });
     for (const event of chatStream(chatUsage).split(/(?<=\n\n)/)) reader.push(event);
-    expect(lease.reports).toEqual([{ completionTokens: 1 }, { completionTokens: 3 }, { promptTokens: 12, completionTokens: 4 }]);
+    expect(lease.reports).toEqual([
+      { completionTokens: 1 },
+      { completionTokens: 3 },
+      { promptTokens: 12, completionTokens: 4 },
+    ]);
   });
 
   it('is told what is known when the stream is cut off', () => {
@@ -269,7 +295,10 @@ describe('the lease', () => {
   it('is told of no figures that no server can mean', async () => {
     const { flow } = makeFlow();
     const lease = leaseOf(await flow.enqueue(request, key()));
-    const reader = readAll('{"usage":{"input_tokens":1.7e308,"cache_read_input_tokens":1.7e308,"output_tokens":1e300}}', { lease });
+    const reader = readAll(
+      '{"usage":{"input_tokens":1.7e308,"cache_read_input_tokens":1.7e308,"output_tokens":1e300}}',
+      { lease },
+    );
     expect(reader.usage).toEqual({});
     expect(lease.usage).toEqual({ promptTokens: 0, completionTokens: 0 });
   });
@@ -286,12 +315,16 @@ describe('the lease', () => {
   });
 });
 
-it.each([[{ lease: {} }], [{ lease: 7 }], [{ reportEveryTokens: 0 }], [{ longestEvent: -1 }], [{ now: 5 }], [{ leese: undefined }]])(
-  'options are checked: %j',
-  (options) => {
-    expect(() => usageReader(options as UsageReaderOptions)).toThrow(/^usageReader: /);
-  },
-);
+it.each([
+  [{ lease: {} }],
+  [{ lease: 7 }],
+  [{ reportEveryTokens: 0 }],
+  [{ longestEvent: -1 }],
+  [{ now: 5 }],
+  [{ leese: undefined }],
+])('options are checked: %j', (options) => {
+  expect(() => usageReader(options as UsageReaderOptions)).toThrow(/^usageReader: /);
+});
 
 describe('a JSON body that came in one piece', () => {
   const usage = '{"prompt_tokens":3,"completion_tokens":4}';
@@ -337,10 +370,26 @@ describe('events that differ in the text of their delta alone', () => {
   });
 
   it('count alike as bytes and as text, however they are cut and whatever stands between them', () => {
-    const contents = ['"ab"', '"ab"', '"c d"', '"😀"', '""', '"\\n"', '"x\\"y"', '"\r"', '"a\nb"', 'null', '"c\\"', '"","x":"y"'];
+    const contents = [
+      '"ab"',
+      '"ab"',
+      '"c d"',
+      '"😀"',
+      '""',
+      '"\\n"',
+      '"x\\"y"',
+      '"\r"',
+      '"a\nb"',
+      'null',
+      '"c\\"',
+      '"","x":"y"',
+    ];
     const between = [': ping\n\n', 'event: x\n', 'data: [DONE]\n\n', '\n', 'data: "ab\n', '\r', '\r\n'];
     const pieces = fc.array(
-      fc.oneof({ weight: 6, arbitrary: fc.constantFrom(...contents).map((content) => chunk(content)) }, fc.constantFrom(...between)),
+      fc.oneof(
+        { weight: 6, arbitrary: fc.constantFrom(...contents).map((content) => chunk(content)) },
+        fc.constantFrom(...between),
+      ),
       { maxLength: 30 },
     );
     const cut = fc.array(fc.integer({ min: 1, max: 90 }), { maxLength: 4 });

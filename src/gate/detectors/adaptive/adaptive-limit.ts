@@ -1,5 +1,6 @@
 /**
- * The common part of the adaptive detectors: a limit for the whole pool that one rule moves once for each window of latencies.
+ * The common part of the adaptive detectors: a limit for the whole pool that one rule moves once for each window of
+ * latencies.
  *
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
  */
@@ -11,8 +12,8 @@ import type { SaturationDetector } from '../../saturation-detector.js';
 import { type LatencyStatistic, type LatencyWindow, LatencyWindowCollector } from './latency-window.js';
 
 /**
- * How one request went. It ends in one of three ways: measured (`ttftMs`), dropped (`isDrop`), or neither, which teaches nothing; a
- * request that its client cancelled before the first token is of the third kind.
+ * How one request went. It ends in one of three ways: measured (`ttftMs`), dropped (`isDrop`), or neither, which
+ * teaches nothing; a request that its client cancelled before the first token is of the third kind.
  */
 export interface LatencySample {
   /** From dispatch to the first token, ms. Never to the last one: that is the length of the answer, not the load. */
@@ -38,8 +39,8 @@ export interface AdaptiveDetector extends SaturationDetector {
   /** The last decision; undefined before the first. */
   readonly lastWindow: LimitDecision | undefined;
   /**
-   * Tells how a request went, when its first token has come or cannot come any more. `nowMs` is the controller's clock, by default the
-   * latest instant that the controller has told the detector. O(1).
+   * Tells how a request went, when its first token has come or cannot come any more. `nowMs` is the controller's clock,
+   * by default the latest instant that the controller has told the detector. O(1).
    * @throws FlowConfigError when a figure is negative or no number.
    */
   observe(sample: LatencySample, nowMs?: number): void;
@@ -77,10 +78,15 @@ export const adaptiveLimitShape: ShapeOf<AdaptiveLimitOptions> = {
 };
 
 /** The limits that were given are in order. */
-export function limitsInOrder({ initialLimit, minLimit = 1, maxLimit = defaultMaxLimit }: AdaptiveLimitOptions, report: Report): void {
+export function limitsInOrder(
+  { initialLimit, minLimit = 1, maxLimit = defaultMaxLimit }: AdaptiveLimitOptions,
+  report: Report,
+): void {
   if (minLimit > maxLimit) report(`an integer of at most maxLimit (${maxLimit})`, ['minLimit']);
-  else if (initialLimit !== undefined && initialLimit < minLimit) report(`at least minLimit (${minLimit})`, ['initialLimit']);
-  else if (initialLimit !== undefined && initialLimit > maxLimit) report(`at most maxLimit (${maxLimit})`, ['initialLimit']);
+  else if (initialLimit !== undefined && initialLimit < minLimit)
+    report(`at least minLimit (${minLimit})`, ['initialLimit']);
+  else if (initialLimit !== undefined && initialLimit > maxLimit)
+    report(`at most maxLimit (${maxLimit})`, ['initialLimit']);
 }
 
 /** The input of a rule. `limit` may hold a fraction, which is kept for the next window and not used. */
@@ -92,7 +98,9 @@ interface RuleInput extends LatencyWindow {
 /** The next limit; the caller brings it within the bounds. */
 type LimitRule = (window: RuleInput) => number;
 
-/** `saturation` is requests in flight over the limit; `filter` keeps the endpoints below their share of it, by weight. */
+/**
+ * `saturation` is requests in flight over the limit; `filter` keeps the endpoints below their share of it, by weight.
+ */
 export function adaptiveDetector(
   type: string,
   { windowMs = 1000, minSamples = 10, signal = 'ttft', statistic = 'mean', ...limits }: AdaptiveLimitOptions,
@@ -173,6 +181,7 @@ function checkSample(type: string, { ttftMs = 0, promptTokens = 0 }: LatencySamp
   const issues = Object.entries({ ttftMs, promptTokens }).flatMap(([path, figure]) =>
     isWrong(figure) ? [{ path, expected: 'a number from 0 up', got: describeValue(figure) }] : [],
   );
-  if (!Number.isFinite(nowMs)) issues.push({ path: 'nowMs', expected: 'an instant of the clock, ms', got: describeValue(nowMs) });
+  if (!Number.isFinite(nowMs))
+    issues.push({ path: 'nowMs', expected: 'an instant of the clock, ms', got: describeValue(nowMs) });
   if (issues.length > 0) throw new FlowConfigError(`${type}.observe`, issues);
 }

@@ -1,15 +1,25 @@
-/** Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not. */
+/**
+ * Saturation from a limit that rises by one while the first token comes in time, and falls by a tenth when it does not.
+ */
 
 import { object, withKeys } from '../../../base/schema/containers.js';
 import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, number } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
-import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
+import {
+  type AdaptiveDetector,
+  type AdaptiveLimitOptions,
+  adaptiveDetector,
+  adaptiveLimitShape,
+  limitsInOrder,
+} from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
 export interface AimdLatencyOptions extends AdaptiveLimitOptions {
-  /** The latency that the pool should have when it is full, above 0: ms, or ms for each prompt token, as `signal` says. */
+  /**
+   * The latency that the pool should have when it is full, above 0: ms, or ms for each prompt token, as `signal` says.
+   */
   targetMs: number;
   /** Factor on the limit after a window that was too slow or had a drop; from 0.5 to 0.99. @default 0.9 */
   backoffRatio?: number | undefined;
@@ -21,13 +31,14 @@ const parameters = object(
 );
 
 /**
- * Additive increase, multiplicative decrease: a window with a drop, or slower than `targetMs`, multiplies the limit by `backoffRatio`,
- * rounded down; any other adds 1, unless less than half of the limit was in use. The pool settles at `rate · targetMs` in flight, whatever
- * the noise, and gateways that share a pool at equal parts of it, without talking to each other.
+ * Additive increase, multiplicative decrease: a window with a drop, or slower than `targetMs`, multiplies the limit by
+ * `backoffRatio`, rounded down; any other adds 1, unless less than half of the limit was in use. The pool settles at
+ * `rate · targetMs` in flight, whatever the noise, and gateways that share a pool at equal parts of it, without talking
+ * to each other.
  *
  * One decision for each window, not for each request: all requests in flight report the same congestion.
- * Source: D. M. Chiu, R. Jain, "Analysis of the increase and decrease algorithms for congestion avoidance in computer networks", 1989;
- * Netflix concurrency-limits, AIMDLimit, which decides for each request.
+ * Source: D. M. Chiu, R. Jain, "Analysis of the increase and decrease algorithms for congestion avoidance in computer
+ * networks", 1989; Netflix concurrency-limits, AIMDLimit, which decides for each request.
  * @throws FlowConfigError
  */
 export function aimdLatency(options: AimdLatencyOptions): AdaptiveDetector {

@@ -5,7 +5,13 @@ import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { atLeastZero, number, positiveInteger, ratioAboveZero } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
-import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
+import {
+  type AdaptiveDetector,
+  type AdaptiveLimitOptions,
+  adaptiveDetector,
+  adaptiveLimitShape,
+  limitsInOrder,
+} from './adaptive-limit.js';
 
 /** Limits are for the whole pool. */
 export interface Gradient2Options extends AdaptiveLimitOptions {
@@ -14,8 +20,8 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
   /** The limit never falls below. @default 20, or `maxLimit` or `initialLimit` where that is less */
   minLimit?: number | undefined;
   /**
-   * The limit stays below `peakInFlight · max(1.2, maxFactor − log10(peakInFlight))`, so that it does not outgrow what is used of it;
-   * from 1.2 up. @default 5
+   * The limit stays below `peakInFlight · max(1.2, maxFactor − log10(peakInFlight))`, so that it does not outgrow what
+   * is used of it; from 1.2 up. @default 5
    */
   maxFactor?: number | undefined;
   /** How many times slower than in the long run counts as no slower, from 1 up. @default 1.5 */
@@ -47,17 +53,22 @@ const warmUp = 10;
 const steepest = 0.5;
 
 /**
- * `limit · clamp(tolerance · long / short, 0.5, 1) + queueSize`, approached by `smoothing`: `short` is the latency of the window, `long` its
- * exponential average, which falls by 5 % in every window in which it is more than twice as slow. A window in which less than half of the limit was
- * in use changes nothing but the averages.
+ * `limit · clamp(tolerance · long / short, 0.5, 1) + queueSize`, approached by `smoothing`: `short` is the latency of
+ * the window, `long` its exponential average, which falls by 5 % in every window in which it is more than twice as
+ * slow. A window in which less than half of the limit was in use changes nothing but the averages.
  *
- * It needs no target, and has no fixed point under lasting saturation: the long run learns that slow is normal, and the limit drifts up
- * to `maxLimit`. Differs from its source: a drop counts as the steepest gradient, and `maxFactor` bounds the limit by its use.
- * Source: Netflix concurrency-limits, Gradient2Limit; failsafe-go, the limit's maximum as a factor of its use.
+ * It needs no target, and has no fixed point under lasting saturation: the long run learns that slow is normal, and the
+ * limit drifts up to `maxLimit`. Differs from its source: a drop counts as the steepest gradient, and `maxFactor`
+ * bounds the limit by its use. Source: Netflix concurrency-limits, Gradient2Limit; failsafe-go, the limit's maximum as
+ * a factor of its use.
  * @throws FlowConfigError
  */
 export function gradient2(options: Gradient2Options): AdaptiveDetector {
-  const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = parse(parameters, options, 'gradient2');
+  const { maxFactor, tolerance, longWindows, smoothing, queueSize, ...limits } = parse(
+    parameters,
+    options,
+    'gradient2',
+  );
   const minLimit = limits.minLimit ?? Math.min(20, limits.maxLimit, limits.initialLimit ?? 20);
   let long = 0;
   let windows = 0;

@@ -39,7 +39,10 @@ export class LatencyWindowCollector {
     this.ranked = statistic === 'mean' ? undefined : new Float64Array(mostRanked);
   }
 
-  /** Takes a latency, or a drop (undefined); the window when that was its last. O(1), and a sort at the end for a percentile. */
+  /**
+   * Takes a latency, or a drop (undefined); the window when that was its last. O(1), and a sort at the end for a
+   * percentile.
+   */
   add(latency: number | undefined, nowMs: number): LatencyWindow | undefined {
     if (this.samples + this.drops === 0) this.startedAtMs = nowMs;
     if (latency === undefined) {
@@ -51,7 +54,13 @@ export class LatencyWindowCollector {
     }
     if (nowMs - this.startedAtMs < this.windowMs || this.samples + this.drops < this.minSamples) return undefined;
     const { startedAtMs, samples, drops } = this;
-    const over = { startedAtMs, endedAtMs: nowMs, samples, drops, latency: samples === 0 ? undefined : this.summarize() };
+    const over = {
+      startedAtMs,
+      endedAtMs: nowMs,
+      samples,
+      drops,
+      latency: samples === 0 ? undefined : this.summarize(),
+    };
     this.samples = 0;
     this.drops = 0;
     this.sum = 0;

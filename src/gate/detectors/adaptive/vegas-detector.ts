@@ -5,19 +5,29 @@ import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, positiveInteger, randomSource } from '../../../base/schema/types.js';
 import type { DetectorDefinition } from '../../saturation-detector.js';
-import { type AdaptiveDetector, type AdaptiveLimitOptions, adaptiveDetector, adaptiveLimitShape, limitsInOrder } from './adaptive-limit.js';
+import {
+  type AdaptiveDetector,
+  type AdaptiveLimitOptions,
+  adaptiveDetector,
+  adaptiveLimitShape,
+  limitsInOrder,
+} from './adaptive-limit.js';
 
 /** Parameters that a configuration file can hold. Limits are for the whole pool. */
 export interface VegasParameters extends AdaptiveLimitOptions {
   /** Required: nothing else bounds the limit where the fastest latency was measured under load. */
   maxLimit: number;
-  /** The fastest latency is measured anew after that many windows for each request of the limit, above 0. @default 30 */
+  /**
+   * The fastest latency is measured anew after that many windows for each request of the limit, above 0.
+   * @default 30
+   */
   probeMultiplier?: number | undefined;
 }
 
 export interface VegasOptions extends VegasParameters {
   /**
-   * A source of numbers from 0 to less than 1, which makes gateways probe at different times: after (0.5…1) · `probeMultiplier` · limit.
+   * A source of numbers from 0 to less than 1, which makes gateways probe at different times: after (0.5…1) ·
+   * `probeMultiplier` · limit.
    * @default none, and then always after the longest
    */
   random?: (() => number) | undefined;
@@ -28,13 +38,13 @@ const shape = withKeys(adaptiveLimitShape, { maxLimit: positiveInteger(), probeM
 const optionsSchema = object(withKeys(shape, { random: optional(randomSource(), () => 1) }), limitsInOrder);
 
 /**
- * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since the last probe. With
- * λ = max(1, ⌊log10 limit⌋): up to λ the limit rises by 6λ, below 3λ by λ; above 6λ, and after a drop, it falls by λ. A window in
- * which less than half of the limit was in use changes nothing.
+ * The queue at the servers is taken to be `⌈limit · (1 − fastest / latency)⌉`, with `fastest` the fastest window since
+ * the last probe. With λ = max(1, ⌊log10 limit⌋): up to λ the limit rises by 6λ, below 3λ by λ; above 6λ, and after a
+ * drop, it falls by λ. A window in which less than half of the limit was in use changes nothing.
  *
- * For short calls of one length only: where latencies vary, the fastest is no measure of an idle pool, and the limit stays far too low; where it was
- * measured under load, far too high.
- * Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas", 1995; Netflix concurrency-limits, VegasLimit, which decides for each request.
+ * For short calls of one length only: where latencies vary, the fastest is no measure of an idle pool, and the limit
+ * stays far too low; where it was measured under load, far too high. Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas",
+ * 1995; Netflix concurrency-limits, VegasLimit, which decides for each request.
  * @throws FlowConfigError
  */
 export function vegas(options: VegasOptions): AdaptiveDetector {

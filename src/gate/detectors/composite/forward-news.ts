@@ -6,9 +6,18 @@ import type { SaturationDetector } from '../../saturation-detector.js';
 
 type News = Pick<SaturationDetector, 'dispatched' | 'answered' | 'reported' | 'released' | 'sessionEnded'>;
 
-const hooks = ['dispatched', 'answered', 'reported', 'released', 'sessionEnded'] as const satisfies readonly (keyof News)[];
+const hooks = [
+  'dispatched',
+  'answered',
+  'reported',
+  'released',
+  'sessionEnded',
+] as const satisfies readonly (keyof News)[];
 
-/** The hooks that some of `detectors` have. They reach all of them, or those that `judgesOf` names for an endpoint; the first failure is thrown. */
+/**
+ * The hooks that some of `detectors` have. They reach all of them, or those that `judgesOf` names for an endpoint; the
+ * first failure is thrown.
+ */
 export function forwardNews(
   detectors: readonly SaturationDetector[],
   judgesOf: (endpoint: EndpointView) => readonly SaturationDetector[] = () => detectors,

@@ -1,7 +1,8 @@
 /**
  * A detector that changes its mind late, and not too often: full from one level up, free again from a lower one down.
  *
- * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any T ms.
+ * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any
+ * T ms.
  */
 import { describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
 import { object, withKeys } from '../../../base/schema/containers.js';
@@ -24,7 +25,11 @@ export interface HysteresisOptions {
   minDwellMs?: number | undefined;
 }
 
-const shape = { closeAt: optional(aboveZero(), 1), openAt: optional(atLeastZero()), minDwellMs: optional(atLeastZero(), 0) };
+const shape = {
+  closeAt: optional(aboveZero(), 1),
+  openAt: optional(atLeastZero()),
+  minDwellMs: optional(atLeastZero(), 0),
+};
 
 const optionsSchema = object(shape, opensBelowClosing);
 
@@ -43,18 +48,24 @@ export interface HysteresisDetector<D extends SaturationDetector = SaturationDet
 }
 
 /**
- * The readings of `detector` over `closeAt`, and at least 1 from when they reach 1 until they have fallen to `openAt / closeAt`; below 1
- * otherwise. A change that comes before `minDwellMs` have passed since the last one waits, and what is free then lets
- * requests pass whatever the reading. O(1). A reading that is no number changes nothing and is passed on, for the gate to judge.
+ * The readings of `detector` over `closeAt`, and at least 1 from when they reach 1 until they have fallen to
+ * `openAt / closeAt`; below 1 otherwise. A change that comes before `minDwellMs` have passed since the last one waits,
+ * and what is free then lets requests pass whatever the reading. O(1). A reading that is no number changes nothing and
+ * is passed on, for the gate to judge.
  *
- * The gate has `closeAt` and `openAt` of its own, for all it reads; this one is for a detector inside a composite, and for dwelling.
- * It judges one pool: inside `byStage`, make one for each stage.
+ * The gate has `closeAt` and `openAt` of its own, for all it reads; this one is for a detector inside a composite, and
+ * for dwelling. It judges one pool: inside `byStage`, make one for each stage.
  * @throws FlowConfigError
  */
-export function withHysteresis<D extends SaturationDetector>(detector: D, options: HysteresisOptions = {}): HysteresisDetector<D> {
+export function withHysteresis<D extends SaturationDetector>(
+  detector: D,
+  options: HysteresisOptions = {},
+): HysteresisDetector<D> {
   const { closeAt, openAt = 0.9 * closeAt, minDwellMs } = parse(optionsSchema, options, 'withHysteresis');
   if (typeof detector?.saturation !== 'function') {
-    throw new FlowConfigError('withHysteresis', [{ path: 'detector', expected: 'a saturation detector', got: describeValue(detector) }]);
+    throw new FlowConfigError('withHysteresis', [
+      { path: 'detector', expected: 'a saturation detector', got: describeValue(detector) },
+    ]);
   }
   const { filter, isBlindTo, seatsOf } = detector;
   let isClosed = false;

@@ -1,4 +1,7 @@
-/** How files get `maxOf` and `meanOf`: the children are names, and the loader of the file makes the detectors that they stand for. */
+/**
+ * How files get `maxOf` and `meanOf`: the children are names, and the loader of the file makes the detectors that they
+ * stand for.
+ */
 import { list, object, record } from '../../../base/schema/containers.js';
 import { optional, type Report, type Schema } from '../../../base/schema/element.js';
 import { oneOf, text } from '../../../base/schema/types.js';
@@ -34,7 +37,10 @@ function checkNames({ detectors, stages = {} }: CompositeParameters, report: Rep
 }
 
 // @__NO_SIDE_EFFECTS__
-function definition(type: string, combine: (...children: CompositeChild[]) => CompositeDetector): DetectorDefinition<CompositeParameters> {
+function definition(
+  type: string,
+  combine: (...children: CompositeChild[]) => CompositeDetector,
+): DetectorDefinition<CompositeParameters> {
   return {
     kind: 'saturationDetector',
     type,

@@ -1,7 +1,8 @@
 /**
  * Several detectors as one: the fullest resource decides, or their mean.
  *
- * Invariant: raising the reading of one child never lowers the answer; a child that fails reads as full, and the others are still heard.
+ * Invariant: raising the reading of one child never lowers the answer; a child that fails reads as full, and the others
+ * are still heard.
  */
 
 import { type ConfigIssue, describeValue, FlowConfigError } from '../../../base/faults/flow-config-error.js';
@@ -24,7 +25,10 @@ export interface CompositeChild {
 
 export interface CompositeDetector extends SaturationDetector {
   readonly isGuessing: boolean;
-  /** The child with the highest reading of the last time, the first of equals; undefined before, and when none was in scope. */
+  /**
+   * The child with the highest reading of the last time, the first of equals; undefined before, and when none was in
+   * scope.
+   */
   readonly winner: string | undefined;
   /** The error of each child that failed at the last reading, by name. */
   readonly failures: ReadonlyMap<string, unknown>;
@@ -41,11 +45,11 @@ type Combine = (readings: readonly number[]) => number;
 /**
  * The highest reading of the children: any one that is full closes the gate. Costs what the children cost together.
  *
- * A child that throws, or answers with anything but a finite number from 0 up, counts as full (1) and stands in `failures`; the others
- * are asked all the same. Children with `stages` are left out when another stage is judged; a stage that no child judges reads 0.
- * `filter` keeps the endpoints that every child with a filter keeps; a child whose filter fails has no say.
- * Differs from llm-d-router, whose composite offers no filter.
- * Source: llm-d-router, max-saturation-detector.
+ * A child that throws, or answers with anything but a finite number from 0 up, counts as full (1) and stands in
+ * `failures`; the others are asked all the same. Children with `stages` are left out when another stage is judged; a
+ * stage that no child judges reads 0. `filter` keeps the endpoints that every child with a filter keeps; a child whose
+ * filter fails has no say. Differs from llm-d-router, whose composite offers no filter. Source: llm-d-router,
+ * max-saturation-detector.
  * @throws FlowConfigError
  */
 export function maxOf(...children: readonly (SaturationDetector | CompositeChild)[]): CompositeDetector {
@@ -53,8 +57,8 @@ export function maxOf(...children: readonly (SaturationDetector | CompositeChild
 }
 
 /**
- * The mean of the children's readings, each weighing the same: the gate closes when the resources are full on average, so that one that
- * overflows can hide behind one that idles. In all else like `maxOf`.
+ * The mean of the children's readings, each weighing the same: the gate closes when the resources are full on average,
+ * so that one that overflows can hide behind one that idles. In all else like `maxOf`.
  * @throws FlowConfigError
  */
 export function meanOf(...children: readonly (SaturationDetector | CompositeChild)[]): CompositeDetector {
@@ -63,7 +67,11 @@ export function meanOf(...children: readonly (SaturationDetector | CompositeChil
   });
 }
 
-function composite(type: string, given: readonly (SaturationDetector | CompositeChild)[], combine: Combine): CompositeDetector {
+function composite(
+  type: string,
+  given: readonly (SaturationDetector | CompositeChild)[],
+  combine: Combine,
+): CompositeDetector {
   const children = readChildren(type, given);
   const detectors = children.map(({ detector }) => detector);
   const failures = new Map<string, unknown>();
@@ -113,7 +121,8 @@ function composite(type: string, given: readonly (SaturationDetector | Composite
       isBlindTo: (endpoint: EndpointView, nowMs: number) => children.some((child) => isBlind(child, endpoint, nowMs)),
     }),
     ...(detectors.some(({ seatsOf }) => seatsOf !== undefined) && {
-      seatsOf: (endpoint: EndpointView, nowMs: number) => fewestSeats(children.filter(isJudgeOf(endpoint)), endpoint, nowMs),
+      seatsOf: (endpoint: EndpointView, nowMs: number) =>
+        fewestSeats(children.filter(isJudgeOf(endpoint)), endpoint, nowMs),
     }),
     filter(endpoints, nowMs) {
       return children.reduce((left, child) => filterBy(child, left, endpoints, nowMs), endpoints);
@@ -140,7 +149,12 @@ function isBlind(child: Child, endpoint: EndpointView, nowMs: number): boolean {
 }
 
 /** The part of `left` that the child keeps when it is asked about `all`; a child that fails keeps everything. */
-function filterBy(child: Child, left: readonly EndpointView[], all: readonly EndpointView[], nowMs: number): readonly EndpointView[] {
+function filterBy(
+  child: Child,
+  left: readonly EndpointView[],
+  all: readonly EndpointView[],
+  nowMs: number,
+): readonly EndpointView[] {
   const { detector } = child;
   if (detector.filter === undefined) return left;
   const isInScope = (endpoint: EndpointView): boolean => isJudgeOf(endpoint)(child);
@@ -157,7 +171,8 @@ function readChildren(type: string, given: readonly (SaturationDetector | Compos
   if (given.length === 0) issues.push({ path: 'detectors', expected: 'at least one entry', got: 'none' });
   const names = new Set<string>();
   const children = given.map((entry, index): Child => {
-    const child: CompositeChild = typeof entry === 'object' && entry !== null && 'detector' in entry ? entry : { detector: entry };
+    const child: CompositeChild =
+      typeof entry === 'object' && entry !== null && 'detector' in entry ? entry : { detector: entry };
     const path = `detectors[${index}]`;
     if (typeof child.detector?.saturation !== 'function') {
       issues.push({ path, expected: 'a saturation detector', got: describeValue(child.detector) });
@@ -166,10 +181,18 @@ function readChildren(type: string, given: readonly (SaturationDetector | Compos
       child.stages !== undefined &&
       (child.stages.length === 0 || child.stages.some((stage) => stage !== 'prefill' && stage !== 'decode'))
     ) {
-      issues.push({ path: `${path}.stages`, expected: 'at least one of "prefill" and "decode"', got: JSON.stringify(child.stages) });
+      issues.push({
+        path: `${path}.stages`,
+        expected: 'at least one of "prefill" and "decode"',
+        got: JSON.stringify(child.stages),
+      });
     }
     if (child.name !== undefined && names.has(child.name)) {
-      issues.push({ path: `${path}.name`, expected: 'a name that no other child has', got: JSON.stringify(child.name) });
+      issues.push({
+        path: `${path}.name`,
+        expected: 'a name that no other child has',
+        got: JSON.stringify(child.name),
+      });
     }
     const name = child.name ?? unusedName(child.detector?.type ?? '', names);
     names.add(name);

@@ -22,7 +22,10 @@ export class NamedDetectors {
     }
   }
 
-  /** For a composite that lacks a detector. It has no issues when the detector could not be made: that is reported at its declaration. */
+  /**
+   * For a composite that lacks a detector. It has no issues when the detector could not be made: that is reported at
+   * its declaration.
+   */
   toError(type: string): FlowConfigError {
     return new FlowConfigError(type, this.issues);
   }

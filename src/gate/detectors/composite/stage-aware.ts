@@ -49,7 +49,8 @@ export type StagePartition = Readonly<Record<Stage, readonly EndpointView[]>>;
 
 /** O(endpoints). Source: llm-d-router, the dispatch cycle's stages. */
 export function partitionByRole(endpoints: readonly EndpointView[]): StagePartition {
-  const servingOf = (stage: Stage): readonly EndpointView[] => endpoints.filter((endpoint) => stagesOf(endpoint).includes(stage));
+  const servingOf = (stage: Stage): readonly EndpointView[] =>
+    endpoints.filter((endpoint) => stagesOf(endpoint).includes(stage));
   return { prefill: servingOf('prefill'), decode: servingOf('decode') };
 }
 
@@ -89,12 +90,12 @@ export interface StageAwareDetector extends SaturationDetector {
 }
 
 /**
- * Judges the prefill and the decode endpoints apart, with one detector for both stages or one for each, and answers with the fuller
- * stage. A stage without endpoints is not judged; when both are, the whole pool is judged at once, by the detector of the decode stage.
- * The pool that a detector sees carries its `stage`. Endpoints are sorted into stages when the members of the pool or their labels
- * change, not at each reading; each reading costs what the detectors cost, and their sums over in-flight work are O(endpoints).
- * `filter` keeps what the detectors of all the stages of an endpoint keep. An endpoint that one of them is blind to is no capacity, and a
- * stage of such endpoints alone is full.
+ * Judges the prefill and the decode endpoints apart, with one detector for both stages or one for each, and answers
+ * with the fuller stage. A stage without endpoints is not judged; when both are, the whole pool is judged at once, by
+ * the detector of the decode stage. The pool that a detector sees carries its `stage`. Endpoints are sorted into stages
+ * when the members of the pool or their labels change, not at each reading; each reading costs what the detectors cost,
+ * and their sums over in-flight work are O(endpoints). `filter` keeps what the detectors of all the stages of an
+ * endpoint keep. An endpoint that one of them is blind to is no capacity, and a stage of such endpoints alone is full.
  * Source: llm-d-router, the dispatch cycle's stages.
  * @throws FlowConfigError
  */
@@ -103,7 +104,9 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
   const children = { prefill, decode };
   for (const stage of stages) {
     if (typeof children[stage]?.saturation === 'function') continue;
-    throw new FlowConfigError('byStage', [{ path: stage, expected: 'a saturation detector', got: describeValue(children[stage]) }]);
+    throw new FlowConfigError('byStage', [
+      { path: stage, expected: 'a saturation detector', got: describeValue(children[stage]) },
+    ]);
   }
   const distinct = [...new Set([prefill, decode])];
   let partitioned: readonly EndpointView[] | undefined;

@@ -43,9 +43,12 @@ export function runFind(
   const found = findValue({
     ...range,
     miss(value) {
-      const { options } = loadScenario(withScenarioValue(scenario.source, range.path, value), { readFile: scenario.readFile });
+      const { options } = loadScenario(withScenarioValue(scenario.source, range.path, value), {
+        readFile: scenario.readFile,
+      });
       const trial = figures.size;
-      const onProgress = (done: number): void => progress.show(`${range.path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
+      const onProgress = (done: number): void =>
+        progress.show(`${range.path} = ${value}`, Math.min(0.99, (trial + done) / usualTrials));
       const results = simulateSeeds({ ...options, seed: scenario.options.seed }, seeds, { onProgress });
       for (const result of results) for (const name of groupsOf(result)) names.add(name);
       figures.set(
@@ -57,7 +60,10 @@ export function runFind(
   });
   progress.clear();
   if (json) process.stdout.write(`${JSON.stringify({ path: range.path, soThat, ...found })}\n`);
-  else process.stdout.write(told(found, range, soThat, scenarioValue(scenario.source, range.path), conditions, figures, names));
+  else
+    process.stdout.write(
+      told(found, range, soThat, scenarioValue(scenario.source, range.path), conditions, figures, names),
+    );
   return found.least === undefined ? 1 : 0;
 }
 
@@ -70,8 +76,15 @@ function told(
   figures: ReadonlyMap<number, readonly Cell[]>,
   names: ReadonlySet<string>,
 ): string {
-  const rows = curve.map(({ value, miss }) => [String(value), ...(figures.get(value) ?? []), miss <= 0 ? 'holds' : 'no']);
-  const lines = table([path, ...conditions.map(({ measure }) => measure.text), soThat.length > 40 ? 'condition' : soThat], rows);
+  const rows = curve.map(({ value, miss }) => [
+    String(value),
+    ...(figures.get(value) ?? []),
+    miss <= 0 ? 'holds' : 'no',
+  ]);
+  const lines = table(
+    [path, ...conditions.map(({ measure }) => measure.text), soThat.length > 40 ? 'condition' : soThat],
+    rows,
+  );
   if (least === undefined || greatest === undefined) {
     const missed = `No value from ${from} to ${to} will do.`;
     if (closest.miss === Number.POSITIVE_INFINITY) {
@@ -90,7 +103,10 @@ function groupsOf({ classes, tenants }: SimulationResult): string[] {
   return [...Object.keys(classes), ...Object.keys(tenants)];
 }
 
-/** `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `traffic[0].arrivals.rate=0.5..20.0`; with a point in one end, not integers alone. */
+/**
+ * `gate.maxConcurrency`, `gate.maxConcurrency=4..64`, `traffic[0].arrivals.rate=0.5..20.0`; with a point in one end,
+ * not integers alone.
+ */
 function readRange(text: string): Range {
   const [, path = '', from = '1', to = '1024'] = /^([^=]+?)(?:=([\d.]+?)\.\.([\d.]+))?$/.exec(text) ?? [];
   if (path !== '' && Number(from) < Number(to)) {

@@ -1,7 +1,13 @@
 /** `headgate simulate`: what would this configuration do with that traffic? */
 import { writeFileSync } from 'node:fs';
 import { FlowConfigError } from '../../../index.js';
-import { comparisonTable, htmlReport, resultTable, type SimulationResult, simulateSeeds } from '../../../simulator/index.js';
+import {
+  comparisonTable,
+  htmlReport,
+  resultTable,
+  type SimulationResult,
+  simulateSeeds,
+} from '../../../simulator/index.js';
 import type { SimulateArguments } from '../arguments.js';
 import { ProgressLine } from './progress.js';
 import { runFind } from './run-find.js';
@@ -31,13 +37,17 @@ export function runSimulate(given: SimulateArguments): number {
 }
 
 function run(given: SimulateArguments): number {
-  const scenarios = withOwnNames([given.file, ...given.compare].map((file) => ({ file, ...readScenario(file, given) })));
-  for (const { name, warnings } of scenarios) for (const warning of warnings) process.stderr.write(`${name}: ${warning}\n`);
+  const scenarios = withOwnNames(
+    [given.file, ...given.compare].map((file) => ({ file, ...readScenario(file, given) })),
+  );
+  for (const { name, warnings } of scenarios)
+    for (const warning of warnings) process.stderr.write(`${name}: ${warning}\n`);
   const [first] = scenarios as [NamedScenario, ...NamedScenario[]];
   const seeds = Number(given.seeds ?? 1);
   const progress = new ProgressLine(process.stderr);
   const { find, soThat } = given;
-  if (find !== undefined && soThat !== undefined) return runFind(seeded(first, given), find, soThat, seeds, progress, given.json);
+  if (find !== undefined && soThat !== undefined)
+    return runFind(seeded(first, given), find, soThat, seeds, progress, given.json);
   if (given.sweep.length > 0) return runSweep(seeded(first, given), given.sweep, seeds, progress, given.json);
   const ran = scenarios.map((scenario, index) => {
     const { name, options } = seeded(scenario, given);
@@ -50,7 +60,9 @@ function run(given: SimulateArguments): number {
 }
 
 /** Scenarios of one name are told apart by their files. */
-function withOwnNames<S extends NamedScenario & { readonly file: string | undefined }>(scenarios: readonly S[]): NamedScenario[] {
+function withOwnNames<S extends NamedScenario & { readonly file: string | undefined }>(
+  scenarios: readonly S[],
+): NamedScenario[] {
   return scenarios.map((scenario) => {
     const isAlone = scenarios.every((other) => other === scenario || other.name !== scenario.name);
     return isAlone ? scenario : { ...scenario, name: scenario.file ?? scenario.name };
@@ -61,7 +73,10 @@ function seeded(scenario: NamedScenario, { seed }: SimulateArguments): NamedScen
   return seed === undefined ? scenario : { ...scenario, options: { ...scenario.options, seed: Number(seed) } };
 }
 
-function print(ran: readonly { name: string; results: readonly SimulationResult[] }[], { json, html, seeds }: SimulateArguments): void {
+function print(
+  ran: readonly { name: string; results: readonly SimulationResult[] }[],
+  { json, html, seeds }: SimulateArguments,
+): void {
   const [only] = ran;
   if (html !== undefined) {
     const first = ran.flatMap(({ name, results }) => results.slice(0, 1).map((result) => ({ ...result, name })));
@@ -69,6 +84,7 @@ function print(ran: readonly { name: string; results: readonly SimulationResult[
     process.stderr.write(`wrote ${html}\n`);
   }
   if (json) process.stdout.write(`${JSON.stringify(ran.flatMap(({ results }) => results))}\n`);
-  else if (ran.length === 1 && seeds === undefined) process.stdout.write(resultTable(only?.results[0] as SimulationResult));
+  else if (ran.length === 1 && seeds === undefined)
+    process.stdout.write(resultTable(only?.results[0] as SimulationResult));
   else process.stdout.write(comparisonTable(ran));
 }

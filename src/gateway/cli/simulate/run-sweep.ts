@@ -13,11 +13,19 @@ import type { ProgressLine } from './progress.js';
 import type { NamedScenario } from './scenario-files.js';
 import { table } from './table.js';
 
-export function runSweep(scenario: NamedScenario, sweeps: readonly string[], seeds: number, progress: ProgressLine, json: boolean): number {
+export function runSweep(
+  scenario: NamedScenario,
+  sweeps: readonly string[],
+  seeds: number,
+  progress: ProgressLine,
+  json: boolean,
+): number {
   const axes = sweeps.map(parseSweepAxis);
   const all = combinations(axes);
   const points = all.map((values, index) => {
-    const source = axes.reduce((file, { path }, axis) => withScenarioValue(file, path, values[axis]), { ...scenario.source });
+    const source = axes.reduce((file, { path }, axis) => withScenarioValue(file, path, values[axis]), {
+      ...scenario.source,
+    });
     const { options } = loadScenario(source, { readFile: scenario.readFile });
     const seed = scenario.options.seed;
     const onProgress = (done: number): void => progress.show('sweep', (index + done) / all.length);

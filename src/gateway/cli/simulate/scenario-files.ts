@@ -13,7 +13,8 @@ export interface NamedScenario extends Scenario {
 
 /** @throws FlowConfigError, and what reading files throws */
 export function readScenario(file: string | undefined, { from, skipBadLines }: SimulateArguments): NamedScenario {
-  const readFile = (path: string): string => readFileSync(resolve(file === undefined || file === '-' ? '.' : dirname(file), path), 'utf8');
+  const readFile = (path: string): string =>
+    readFileSync(resolve(file === undefined || file === '-' ? '.' : dirname(file), path), 'utf8');
   const trace = from === undefined ? undefined : readTrace(readSource(from), { skipBadLines });
   const warnings = trace === undefined || from === undefined ? [] : skippedOf(from, trace);
   if (file === undefined) {

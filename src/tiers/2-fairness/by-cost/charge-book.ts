@@ -1,8 +1,8 @@
 /**
  * Charges that are open: what each dispatched request was charged so far, and to whom.
  *
- * Invariant: every dispatched request is settled once, and has then been charged exactly what it cost; until then what it was predicted to
- * cost, or has consumed. Reports and ends of requests that it did not see go change nothing.
+ * Invariant: every dispatched request is settled once, and has then been charged exactly what it cost; until then what
+ * it was predicted to cost, or has consumed. Reports and ends of requests that it did not see go change nothing.
  */
 import type { ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';
@@ -74,7 +74,8 @@ export class ChargeBook {
     this.openCost -= charge.charged;
     const leaf = charge.leaf as Share;
     const seatMs = nowMs - charge.dispatchedAtMs;
-    if (ending === 'released') meter.observe(item, charge.model, leaf.hashOf(item.fairnessId), charge.completionTokens, seatMs);
+    if (ending === 'released')
+      meter.observe(item, charge.model, leaf.hashOf(item.fairnessId), charge.completionTokens, seatMs);
     this.tree.settle(leaf);
     this.open.remove(charge);
     // Sums of fractions leave a remainder.
@@ -82,14 +83,22 @@ export class ChargeBook {
     return amount;
   }
 
-  /** Takes the figures that went forward. Those that went backwards or are too large are ignored; returns their sum, and 1 for each. */
-  private take(charge: Charge, { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage): number {
+  /**
+   * Takes the figures that went forward. Those that went backwards or are too large are ignored; returns their sum, and
+   * 1 for each.
+   */
+  private take(
+    charge: Charge,
+    { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage,
+  ): number {
     let ignored = 0;
     if (promptTokens >= charge.promptTokens && promptTokens <= mostCost) charge.promptTokens = promptTokens;
     else ignored += promptTokens + 1;
-    if (completionTokens >= charge.completionTokens && completionTokens <= mostCost) charge.completionTokens = completionTokens;
+    if (completionTokens >= charge.completionTokens && completionTokens <= mostCost)
+      charge.completionTokens = completionTokens;
     else ignored += completionTokens + 1;
-    if (cachedPromptTokens >= charge.cachedPromptTokens && cachedPromptTokens <= mostCost) charge.cachedPromptTokens = cachedPromptTokens;
+    if (cachedPromptTokens >= charge.cachedPromptTokens && cachedPromptTokens <= mostCost)
+      charge.cachedPromptTokens = cachedPromptTokens;
     else ignored += cachedPromptTokens + 1;
     return ignored;
   }

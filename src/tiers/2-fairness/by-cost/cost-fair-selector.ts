@@ -1,4 +1,6 @@
-/** Shares one band by what requests cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is. */
+/**
+ * Shares one band by what requests cost: each flow has a leaf in a tree of shares, and the tree says whose turn it is.
+ */
 import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending, FlowSelector } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';
@@ -13,8 +15,8 @@ import type { ShareTree } from './share-tree.js';
 export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
 
 /**
- * Invariant: `known` holds the leaves of the flows that the controller has; a leaf is active while one of its flows can be picked, and
- * holds a place for each that is held back.
+ * Invariant: `known` holds the leaves of the flows that the controller has; a leaf is active while one of its flows can
+ * be picked, and holds a place for each that is held back.
  */
 export class CostFairSelector implements FlowSelector {
   readonly book: ChargeBook;

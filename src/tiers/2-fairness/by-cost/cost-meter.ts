@@ -1,8 +1,8 @@
 /**
  * Puts a price on work that is predicted, under way or done.
  *
- * Invariant: every figure that leaves it is finite, from 0 up and at most 2^53; for predicted work above 0. Foreign functions that answer
- * otherwise are replaced for this request, and `throwFault` tells of the first.
+ * Invariant: every figure that leaves it is finite, from 0 up and at most 2^53; for predicted work above 0. Foreign
+ * functions that answer otherwise are replaced for this request, and `throwFault` tells of the first.
  */
 import type { ItemView } from '../../views.js';
 import { type CostFunction, type CostOptions, leastWeight, mostCost, type Work } from './cost-options.js';
@@ -51,7 +51,10 @@ export class CostMeter {
     this.weightFor = options.weightOf;
   }
 
-  /** Throws what a foreign function did first since the last call, if any: it becomes a plugin error. Call it when the books are in order. */
+  /**
+   * Throws what a foreign function did first since the last call, if any: it becomes a plugin error. Call it when the
+   * books are in order.
+   */
   throwFault(): void {
     const { fault } = this;
     if (fault === undefined) return;
@@ -67,7 +70,10 @@ export class CostMeter {
     return this.weightFor === undefined ? configured : this.foreignWeight(this.weightFor, fairnessId, item, configured);
   }
 
-  /** Writes down what the request is predicted to ask for, and returns what that costs. `idHash` is that of its fairness ID. */
+  /**
+   * Writes down what the request is predicted to ask for, and returns what that costs. `idHash` is that of its fairness
+   * ID.
+   */
   predict(item: ItemView, model: string, idHash: number): number {
     const { work, workOf, predictor } = this;
     work.promptTokens = item.tokens;
@@ -75,7 +81,8 @@ export class CostMeter {
     work.completionTokens = 0;
     work.seatMs = this.countsSeats ? this.seatMs.at(idHash, model) : 0;
     if (this.countsTokens && (workOf === undefined || !this.isTold(workOf, item))) {
-      work.completionTokens = predictor === undefined ? this.answers.at(idHash, model) : this.foreignTokens(predictor, item, model);
+      work.completionTokens =
+        predictor === undefined ? this.answers.at(idHash, model) : this.foreignTokens(predictor, item, model);
     }
     return this.price(true);
   }
@@ -105,7 +112,8 @@ export class CostMeter {
     return Math.min(this.promptTokenPrice * uncachedTokens + this.completionTokenPrice * completionTokens, mostCost);
   }
 
-  // Foreign functions, apart from what needs none: a method with a closure in it allocates whenever it is called (bench: fairness).
+  // Foreign functions, apart from what needs none: a method with a closure in it allocates whenever it is called
+  // (bench: fairness).
 
   private foreignModel(modelFor: NonNullable<CostOptions['modelOf']>, item: ItemView): string {
     const model = this.guard(() => modelFor(item));
@@ -114,7 +122,12 @@ export class CostMeter {
     return '';
   }
 
-  private foreignWeight(weightFor: NonNullable<CostOptions['weightOf']>, fairnessId: string, item: ItemView, configured: number): number {
+  private foreignWeight(
+    weightFor: NonNullable<CostOptions['weightOf']>,
+    fairnessId: string,
+    item: ItemView,
+    configured: number,
+  ): number {
     const weight = this.guard(() => weightFor(fairnessId, item));
     if (typeof weight === 'number' && weight >= leastWeight && weight <= mostCost) return weight;
     this.blame('weightOf', `a number from ${leastWeight} to 2^53`, weight);
@@ -131,9 +144,17 @@ export class CostMeter {
   /** Takes what the host knows beforehand; true when that includes the length of the answer. */
   private isTold(workOf: NonNullable<CostOptions['workOf']>, item: ItemView): boolean {
     const { work } = this;
-    const { promptTokens = item.tokens, cachedPromptTokens = 0, completionTokens } = this.guard(() => workOf(item)) ?? {};
+    const {
+      promptTokens = item.tokens,
+      cachedPromptTokens = 0,
+      completionTokens,
+    } = this.guard(() => workOf(item)) ?? {};
     if (!isTokens(promptTokens) || !isTokens(cachedPromptTokens) || !isTokens(completionTokens ?? 0)) {
-      this.blame('workOf', 'numbers of tokens from 0 to 2^53', `${promptTokens}, ${cachedPromptTokens}, ${completionTokens}`);
+      this.blame(
+        'workOf',
+        'numbers of tokens from 0 to 2^53',
+        `${promptTokens}, ${cachedPromptTokens}, ${completionTokens}`,
+      );
       return false;
     }
     if (promptTokens === 0 && completionTokens === 0 && this.foreignCost === undefined) {

@@ -17,7 +17,10 @@ export interface Work {
 /** A cost from 0 up, at most 2^53, above 0 for work that is predicted. `work` is reused: do not keep it. */
 export type CostFunction = (work: Work) => number;
 
-/** `predict`: at dispatch, what the request is predicted to cost. `stream`: the prompt at dispatch, the rest as it is reported. `settle`: at the end. */
+/**
+ * `predict`: at dispatch, what the request is predicted to cost. `stream`: the prompt at dispatch, the rest as it is
+ * reported. `settle`: at the end.
+ */
 export type ChargeMode = 'predict' | 'stream' | 'settle';
 
 /** The options that a file can hold. */
@@ -28,7 +31,10 @@ export interface CostParameters {
   promptTokenPrice?: number | undefined;
   /** Above 0. @default 2 */
   completionTokenPrice?: number | undefined;
-  /** When a request is charged; at its end it has been charged what it cost, whatever was predicted. @default 'predict' */
+  /**
+   * When a request is charged; at its end it has been charged what it cost, whatever was predicted.
+   * @default 'predict'
+   */
   charge?: ChargeMode | undefined;
   /** Completion tokens predicted for a flow of which no request has ended yet, above 0. @default 256 */
   expectedCompletionTokens?: number | undefined;
@@ -43,14 +49,17 @@ export interface CostOptions extends Omit<CostParameters, 'cost'> {
   /** Predicts the length of answers. @default a moving average for each fairness ID and model */
   predictor?: OutputPredictor | undefined;
   /**
-   * Tells the host's knowledge of a request's work before it runs; figures that are left out are predicted. A prompt and an answer of 0
-   * are an error, unless `cost` is a function.
+   * Tells the host's knowledge of a request's work before it runs; figures that are left out are predicted. A prompt
+   * and an answer of 0 are an error, unless `cost` is a function.
    * @default `tokens` of the request as promptTokens
    */
   workOf?: ((item: ItemView) => Partial<Omit<Work, 'seatMs'>>) | undefined;
   /** Answers of one model are predicted apart from those of others. @default one for all */
   modelOf?: ((item: ItemView) => string | undefined) | undefined;
-  /** The weight of a request's charge, from 1e-6 up: by the fairness ID, or request by request. @default the flow's weight */
+  /**
+   * The weight of a request's charge, from 1e-6 up: by the fairness ID, or request by request.
+   * @default the flow's weight
+   */
   weightOf?: ((fairnessId: string, item: ItemView) => number) | undefined;
 }
 

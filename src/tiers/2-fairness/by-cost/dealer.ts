@@ -1,4 +1,7 @@
-/** Shuffle sharding: deals every tenant a hand of queues, so that hardly any two tenants have all of their queues in common. */
+/**
+ * Shuffle sharding: deals every tenant a hand of queues, so that hardly any two tenants have all of their queues in
+ * common.
+ */
 import { sha256 } from '@noble/hashes/sha2';
 
 /** A hand must be decided by the hash: what it takes at most, bits. */
@@ -13,9 +16,9 @@ const encoder = new TextEncoder();
 const mostExact = BigInt(Number.MAX_SAFE_INTEGER);
 
 /**
- * 64 bits of a flow's name: the first 8 bytes of SHA-256 over the salt, a zero byte and the name, the lowest first. A tenant who does not know
- * the salt cannot choose whom to share queues with.
- * Source: kubernetes, apiserver, flowcontrol (hashFlowID).
+ * 64 bits of a flow's name: the first 8 bytes of SHA-256 over the salt, a zero byte and the name, the lowest first. A
+ * tenant who does not know the salt cannot choose whom to share queues with. Source: kubernetes, apiserver, flowcontrol
+ * (hashFlowID).
  */
 export function flowHash(salt: string, name: string): bigint {
   const digest = sha256(encoder.encode(`${salt}\u0000${name}`));

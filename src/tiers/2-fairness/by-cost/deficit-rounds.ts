@@ -1,6 +1,6 @@
 /**
- * Deficit round robin in its surplus form: in each round a share may use one quantum of cost per weight, and whoever has used more sits out
- * rounds until it is paid for. Costs need not be known beforehand.
+ * Deficit round robin in its surplus form: in each round a share may use one quantum of cost per weight, and whoever
+ * has used more sits out rounds until it is paid for. Costs need not be known beforehand.
  *
  *     level ── this round's ┐  a share has its turn while its counter is below the level; the level rises by one quantum a round
  *     floor ────────────────┘  those that come begin here: what they owe is kept, what they did not use is not
@@ -8,12 +8,14 @@
  *     current: rest of this round ─► upcoming: had their turn ─► current of the next round
  *     sitting out: by the round in which they are paid up, then by their place in the rounds
  *
- * A share that owes k quanta enters `sittingOut` once, whatever k is, and a round in which everybody sits out is not walked through.
- * Where the level is too large for a double to hold a quantum more, a round raises it by the least step of a double.
+ * A share that owes k quanta enters `sittingOut` once, whatever k is, and a round in which everybody sits out is not
+ * walked through. Where the level is too large for a double to hold a quantum more, a round raises it by the least step
+ * of a double.
  *
  * Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of `turn`, the
  * shares' places in the rounds.
- * Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (1995); Adiseshu et al., surplus round robin (1996).
+ * Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (1995); Adiseshu et al., surplus
+ * round robin (1996).
  */
 import { LinkedList } from '../../../base/queues/linked-list.js';
 import type { Share, ShareOrder } from './share.js';
@@ -49,8 +51,9 @@ export class DeficitRounds implements ShareOrder {
   private chargesUntilReview = fewestBetweenReviews;
 
   /**
-   * Without a quantum it follows the largest cost per weight, so that a pick is O(1). The weight counts from 1 up: shares that weigh less
-   * sit out rounds instead, in O(log shares), because everybody would have the turns that they need.
+   * Without a quantum it follows the largest cost per weight, so that a pick is O(1). The weight counts from 1 up:
+   * shares that weigh less sit out rounds instead, in O(log shares), because everybody would have the turns that they
+   * need.
    */
   constructor(quantum?: number) {
     this.isAdaptive = quantum === undefined;
@@ -72,7 +75,8 @@ export class DeficitRounds implements ShareOrder {
 
   activate(share: Share, isNew: boolean): void {
     if (isNew && share.visitedIn === this.rises) {
-      // Its turn is over for this round: what it did not use is lost, and it keeps its place before those whose turn comes yet.
+      // Its turn is over for this round: what it did not use is lost, and it keeps its place before those whose turn
+      // comes yet.
       if (share.counter < this.level) share.counter = this.level;
       share.turn = this.cursor;
       this.append(share, this.upcoming);
@@ -126,7 +130,10 @@ export class DeficitRounds implements ShareOrder {
     this.level -= amount;
   }
 
-  /** Who comes next in this round: the first of `current`, or one that has sat out long enough and whose place is before it. */
+  /**
+   * Who comes next in this round: the first of `current`, or one that has sat out long enough and whose place is before
+   * it.
+   */
   private candidate(): Share | undefined {
     const { first } = this.current;
     const paid = this.sittingOut.firstKey <= this.round ? this.sittingOut.first : undefined;
@@ -145,7 +152,10 @@ export class DeficitRounds implements ShareOrder {
     return true;
   }
 
-  /** The level always rises: otherwise those whose counters are at it would never have their turn, and `next` would not end. */
+  /**
+   * The level always rises: otherwise those whose counters are at it would never have their turn, and `next` would not
+   * end.
+   */
   private riseBy(rounds: number): void {
     const { level } = this;
     this.rises++;
@@ -155,7 +165,9 @@ export class DeficitRounds implements ShareOrder {
     if (this.round > mostRounds) this.renumber();
   }
 
-  /** Counts rounds from this one on, so that the next has another number. O(shares that sit out), once in 2^52 rounds. */
+  /**
+   * Counts rounds from this one on, so that the next has another number. O(shares that sit out), once in 2^52 rounds.
+   */
   private renumber(): void {
     this.sittingOut.lower(this.round);
     this.round = 0;
@@ -193,7 +205,10 @@ export class DeficitRounds implements ShareOrder {
     this.chargesUntilReview--;
   }
 
-  /** Larger costs count at once; smaller ones when none larger came for a while. O(active shares) when the quantum changes, which is rare. */
+  /**
+   * Larger costs count at once; smaller ones when none larger came for a while. O(active shares) when the quantum
+   * changes, which is rare.
+   */
   private reviewQuantum(): void {
     let wanted = this.quantum;
     if (this.largest > this.quantum) wanted = this.largest;

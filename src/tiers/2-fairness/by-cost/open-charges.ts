@@ -3,9 +3,9 @@
  *
  *     sequence of the request ── hash ──► slot │ slot │ slot │ …     one array, half empty at least; who finds its slot taken takes the next
  *
- * A `Map` makes a new table every few entries, and an entry for each; this one is made anew only when more requests run than ever before,
- * and uses the records of those that ended (bench: fairness).
- * Invariant: from the slot that its sequence gives to the slot where a charge stands, none is empty.
+ * A `Map` makes a new table every few entries, and an entry for each; this one is made anew only when more requests run
+ * than ever before, and uses the records of those that ended (bench: fairness). Invariant: from the slot that its
+ * sequence gives to the slot where a charge stands, none is empty.
  */
 import type { ItemView } from '../../views.js';
 import type { Work } from './cost-options.js';

@@ -6,7 +6,10 @@ import { aboveZero, positiveInteger } from '../../../base/schema/types.js';
 import { textHash } from '../../../base/text-hash.js';
 import type { ItemView } from '../../views.js';
 
-/** One object may serve several policies. What it throws, and a prediction that is not above 0 and at most 2^53, counts as a plugin error. */
+/**
+ * One object may serve several policies. What it throws, and a prediction that is not above 0 and at most 2^53, counts
+ * as a plugin error.
+ */
 export interface OutputPredictor {
   /** Completion tokens expected of a request, above 0. `model` is '' where models are not told apart. */
   predict(item: ItemView, model: string): number;
@@ -23,7 +26,9 @@ export interface OutputPredictorOptions {
 
 const options = object({ window: optional(positiveInteger(), 5), initialTokens: optional(aboveZero(), 256) });
 
-/** A power of 2; 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only. */
+/**
+ * A power of 2; 64 KiB. Of a hundred tenants, two share an average with a chance of 0.45; it costs them precision only.
+ */
 const cells = 8192;
 
 /** Averages by the `textHash` of their key: no entry is made, and none has to be forgotten. */
@@ -56,9 +61,8 @@ function cellOf(keyHash: number, part: string): number {
 }
 
 /**
- * Predicts answers by those before, for each fairness ID and model. Memory: 64 KiB, whatever the number of keys; those whose hashes meet
- * share an average.
- * Source: VTC with length prediction, window 5.
+ * Predicts answers by those before, for each fairness ID and model. Memory: 64 KiB, whatever the number of keys; those
+ * whose hashes meet share an average. Source: VTC with length prediction, window 5.
  * @throws FlowConfigError
  */
 export function outputPredictor(given: OutputPredictorOptions = {}): OutputPredictor {

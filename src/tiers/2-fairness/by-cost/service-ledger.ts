@@ -7,7 +7,8 @@
  *
  * A selector keeps a ledger from the first time that somebody asks for its figures; before that it costs nothing.
  *
- * Invariant: the sum of `received` over all accounts is the sum of `owed`, up to rounding; at most `mostAccounts` have names.
+ * Invariant: the sum of `received` over all accounts is the sum of `owed`, up to rounding; at most `mostAccounts` have
+ * names.
  */
 
 import { jainIndex } from '../../../base/jain-index.js';
@@ -68,7 +69,11 @@ export class ServiceLedger {
   private readonly weightOf: (path: readonly string[]) => number;
 
   /** `weightOf` gives the weights of names above the last of a path. */
-  constructor(nowMs: number, pathOf: PathOf = (fairnessId) => [fairnessId], weightOf: (path: readonly string[]) => number = () => 1) {
+  constructor(
+    nowMs: number,
+    pathOf: PathOf = (fairnessId) => [fairnessId],
+    weightOf: (path: readonly string[]) => number = () => 1,
+  ) {
     this.startedAtMs = nowMs;
     this.minute = Math.floor(nowMs / minuteMs);
     this.pathOf = pathOf;
@@ -99,7 +104,10 @@ export class ServiceLedger {
     if (account !== undefined && account.active > 0) this.rest(account);
   }
 
-  /** A request goes. `hasWaited`: its cost is owed to all that wait, its own fairness ID among them; otherwise to that alone. */
+  /**
+   * A request goes. `hasWaited`: its cost is owed to all that wait, its own fairness ID among them; otherwise to that
+   * alone.
+   */
   dispatched(fairnessId: string, amount: number, nowMs: number, hasWaited: boolean): void {
     this.tick(nowMs);
     const account = this.accountOf(fairnessId);
@@ -219,7 +227,10 @@ export class ServiceLedger {
     else this.rest(root);
   }
 
-  /** When a minute begins, notes what every account has, and forgets those that had nothing in the window. O(accounts) then. */
+  /**
+   * When a minute begins, notes what every account has, and forgets those that had nothing in the window. O(accounts)
+   * then.
+   */
   private tick(nowMs: number): void {
     if (nowMs < (this.minute + 1) * minuteMs) return;
     const now = Math.floor(nowMs / minuteMs);

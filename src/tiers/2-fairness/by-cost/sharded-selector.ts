@@ -1,15 +1,15 @@
 /**
- * A fixed number of queues for any number of tenants: each request stands in the least loaded queue of its tenant's hand, and the queues share
- * the band by cost.
+ * A fixed number of queues for any number of tenants: each request stands in the least loaded queue of its tenant's
+ * hand, and the queues share the band by cost.
  *
  *     tenant ── hand of 8 ──► queue 12: place │ place │ place        one place for each waiting request
  *                             queue 40: place
  *
- * A place is the right of its flow to go: which of the flow's requests goes is up to the ordering policy, and two requests of a flow
- * exchange their places when the one goes that stands in another queue.
+ * A place is the right of its flow to go: which of the flow's requests goes is up to the ordering policy, and two
+ * requests of a flow exchange their places when the one goes that stands in another queue.
  *
- * Invariant: every waiting request of a flow that is not held back has one living place; a queue's leaf is active while it has any. Those
- * of a flow that is held back return to their queues, which keep their counters as long.
+ * Invariant: every waiting request of a flow that is not held back has one living place; a queue's leaf is active while
+ * it has any. Those of a flow that is held back return to their queues, which keep their counters as long.
  */
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
@@ -83,7 +83,15 @@ export class ShardedSelector implements FlowSelector {
   private readonly handSize: number;
   private readonly salt: string;
 
-  constructor(band: BandView, tree: ShareTree, meter: CostMeter, mode: ChargeMode, queues: number, handSize: number, salt: string) {
+  constructor(
+    band: BandView,
+    tree: ShareTree,
+    meter: CostMeter,
+    mode: ChargeMode,
+    queues: number,
+    handSize: number,
+    salt: string,
+  ) {
     this.band = band;
     this.tree = tree;
     this.meter = meter;

@@ -3,17 +3,18 @@
  *
  *     active ⇄ idle, above the floor ──► forgotten as soon as the floor has passed its counter
  *
- * A share that returns is lifted to the floor, and the floor never falls: an idle share at or below it begins alike whether it was kept or not.
+ * A share that returns is lifted to the floor, and the floor never falls: an idle share at or below it begins alike
+ * whether it was kept or not.
  *
- * Invariant: an idle share is in `debtors` while its counter is above the floor, and otherwise forgotten; where the order has no floor, or
- * that of a share above has none, it is kept until the controller forgets its flow.
+ * Invariant: an idle share is in `debtors` while its counter is above the floor, and otherwise forgotten; where the
+ * order has no floor, or that of a share above has none, it is kept until the controller forgets its flow.
  */
 import { Share, type ShareOrder, type Siblings } from './share.js';
 import { ShareHeap } from './share-heap.js';
 
 /**
- * Shares above the floor whose flows the controller has forgotten, longest forgotten first. There may be any number of them in a band that has
- * fallen silent, where no floor rises: beyond `most`, what the first of them owe is forgiven.
+ * Shares above the floor whose flows the controller has forgotten, longest forgotten first. There may be any number of
+ * them in a band that has fallen silent, where no floor rises: beyond `most`, what the first of them owe is forgiven.
  */
 export class Orphans {
   private readonly shares = new Set<Share>();

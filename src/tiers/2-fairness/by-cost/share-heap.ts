@@ -6,10 +6,11 @@
  *
  *     slot 0 │ 1 │ 2 │ 3 │ …        by slot: the share, its place, and its tie number
  *
- * Sifting moves numbers between flat arrays and touches no share, and no tie number while keys differ: with a hundred thousand shares
- * every touch is a miss of the cache (bench: fairness). The first share keeps its place when its key changes, until somebody asks who is first: a request is charged when it
- * goes, and often corrected before the next one is picked.
- * Invariant: `share.slot` is its slot here, and −1 for shares in no heap; a share is in one heap at a time. Slots 0 … size − 1 are taken.
+ * Sifting moves numbers between flat arrays and touches no share, and no tie number while keys differ: with a hundred
+ * thousand shares every touch is a miss of the cache (bench: fairness). The first share keeps its place when its key
+ * changes, until somebody asks who is first: a request is charged when it goes, and often corrected before the next one
+ * is picked. Invariant: `share.slot` is its slot here, and −1 for shares in no heap; a share is in one heap at a time.
+ * Slots 0 … size − 1 are taken.
  */
 import type { Share } from './share.js';
 
@@ -67,7 +68,8 @@ export class ShareHeap {
       return;
     }
     const { slot } = share;
-    const isSooner = key < (this.keys[place] as number) || (key === this.keys[place] && tie < (this.ties[slot] as number));
+    const isSooner =
+      key < (this.keys[place] as number) || (key === this.keys[place] && tie < (this.ties[slot] as number));
     this.ties[slot] = tie;
     if (isSooner) this.rise(place, slot, key);
     else this.sink(place, slot, key, this.shares.length);

@@ -3,8 +3,15 @@ import { DeficitRounds } from './deficit-rounds.js';
 import type { ShareOrder } from './share.js';
 import { VirtualCounters } from './virtual-counters.js';
 
-/** `virtual-token-counter` and `start-time-fair-queueing` lift those that return to the floor and are one order here. */
-export const sharings = ['virtual-token-counter', 'start-time-fair-queueing', 'least-service', 'deficit-round-robin'] as const;
+/**
+ * `virtual-token-counter` and `start-time-fair-queueing` lift those that return to the floor and are one order here.
+ */
+export const sharings = [
+  'virtual-token-counter',
+  'start-time-fair-queueing',
+  'least-service',
+  'deficit-round-robin',
+] as const;
 
 export type Sharing = (typeof sharings)[number];
 

@@ -1,13 +1,15 @@
 /**
- * Division of cost among shares, and of a share's part among its members: one level for tenants, more for organisations.
+ * Division of cost among shares, and of a share's part among its members: one level for tenants, more for
+ * organisations.
  *
  *     root group ── share 'acme' ── group ── share 'search' ── group ── leaf 'key 1' ── flow
  *               └── share 'globex' …
  *
- * A request is picked from the root down, and charged from the leaf up: the same cost at each level, divided by the level's weight.
+ * A request is picked from the root down, and charged from the leaf up: the same cost at each level, divided by the
+ * level's weight.
  *
- * Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that are open below it, `heldFlows` what
- * is held back below it.
+ * Invariant: a share is active exactly while one of its members is; `unsettled` counts the charges that are open below
+ * it, `heldFlows` what is held back below it.
  */
 import type { Share, ShareOrder, Siblings } from './share.js';
 import { Orphans, ShareGroup } from './share-group.js';
@@ -56,8 +58,8 @@ export class ShareTree {
   }
 
   /**
-   * Something can be picked from the leaf. `isNew`: it was not held back. Then the shares in which nothing is held back begin where those
-   * that return begin; the others have been waiting all the time.
+   * Something can be picked from the leaf. `isNew`: it was not held back. Then the shares in which nothing is held back
+   * begin where those that return begin; the others have been waiting all the time.
    */
   activate(leaf: Share, isNew: boolean): void {
     for (let share: Share | undefined = leaf; share !== undefined && !share.isActive; share = share.siblings.owner) {
@@ -86,7 +88,10 @@ export class ShareTree {
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) share.heldFlows--;
   }
 
-  /** A request of the leaf goes, at `cost`; `hasWaited` is false for one that found nothing in its way. `settle` must follow. */
+  /**
+   * A request of the leaf goes, at `cost`; `hasWaited` is false for one that found nothing in its way. `settle` must
+   * follow.
+   */
   charge(leaf: Share, cost: number, weight: number, hasWaited: boolean): void {
     let divisor = weight;
     for (let share: Share | undefined = leaf; share !== undefined; share = share.siblings.owner) {
@@ -134,7 +139,11 @@ export class ShareTree {
 
   /** The leaf may have fallen idle. */
   review(leaf: Share): void {
-    for (let share: Share | undefined = leaf; share?.isIdle === true && !share.isForgotten; share = share.siblings.owner) {
+    for (
+      let share: Share | undefined = leaf;
+      share?.isIdle === true && !share.isForgotten;
+      share = share.siblings.owner
+    ) {
       // A share without members has no flow that the controller could forget.
       if (share.members !== undefined) share.siblings.orphan(share);
       else share.siblings.rest(share);

@@ -1,6 +1,6 @@
 /**
- * One party to a division of cost: a tenant, a project, an organisation, or a queue that many share; and what it knows of its siblings: who
- * goes next among them, and who is remembered.
+ * One party to a division of cost: a tenant, a project, an organisation, or a queue that many share; and what it knows
+ * of its siblings: who goes next among them, and who is remembered.
  */
 import type { Linked, LinkedList } from '../../../base/queues/linked-list.js';
 import { textHash } from '../../../base/text-hash.js';
@@ -9,11 +9,14 @@ import type { FlowView } from '../../views.js';
 /**
  * A leaf has flows, any other share a group of its own.
  *
- * Invariant: `counter` is the cost it received, each part divided by the weight it was received with, counted from where its siblings'
- * order lifted it to.
+ * Invariant: `counter` is the cost it received, each part divided by the weight it was received with, counted from
+ * where its siblings' order lifted it to.
  */
 export class Share implements Linked<Share> {
-  /** Its slot in the heap that it is in, −1 in none. It belongs to the order of its siblings, as do links, list, turn and round. */
+  /**
+   * Its slot in the heap that it is in, −1 in none. It belongs to the order of its siblings, as do links, list, turn
+   * and round.
+   */
   slot = -1;
   counter = 0;
   /** The arrival number of the request that stood first when it was last looked at: it goes between equal counters. */
@@ -55,7 +58,9 @@ export class Share implements Linked<Share> {
     this.siblings = siblings;
   }
 
-  /** The hash of a fairness ID. A leaf keeps it, because nearly always the next request has the same (bench: fairness). */
+  /**
+   * The hash of a fairness ID. A leaf keeps it, because nearly always the next request has the same (bench: fairness).
+   */
   hashOf(fairnessId: string): number {
     if (fairnessId !== this.hashedId) {
       this.hashedId = fairnessId;
@@ -66,7 +71,12 @@ export class Share implements Linked<Share> {
 
   /** True when nothing waits below it or is unsettled. */
   get isIdle(): boolean {
-    return !this.isActive && this.unsettled === 0 && this.heldFlows === 0 && (this.members === undefined || this.members.size === 0);
+    return (
+      !this.isActive &&
+      this.unsettled === 0 &&
+      this.heldFlows === 0 &&
+      (this.members === undefined || this.members.size === 0)
+    );
   }
 
   /** Of several flows, the one whose first request came first. */
@@ -74,7 +84,8 @@ export class Share implements Linked<Share> {
     let first = this.flow;
     if (this.moreFlows === undefined) return first;
     for (const flow of this.moreFlows) {
-      if ((flow.head?.sequence ?? Number.POSITIVE_INFINITY) < (first?.head?.sequence ?? Number.POSITIVE_INFINITY)) first = flow;
+      if ((flow.head?.sequence ?? Number.POSITIVE_INFINITY) < (first?.head?.sequence ?? Number.POSITIVE_INFINITY))
+        first = flow;
     }
     return first;
   }
@@ -106,15 +117,15 @@ export class Share implements Linked<Share> {
 /**
  * Which of several siblings goes next: virtual counters, or deficit rounds.
  *
- * Contract: knows the active shares of one group. `next` does not change who goes next; `charge` does. Counters are in cost per weight.
- * Cost: O(log shares), or O(1) amortized.
+ * Contract: knows the active shares of one group. `next` does not change who goes next; `charge` does. Counters are in
+ * cost per weight. Cost: O(log shares), or O(1) amortized.
  */
 export interface ShareOrder {
   /** Active shares. */
   readonly size: number;
   /**
-   * Counters at or below it make no difference: a share that returns is lifted to it. Never falls. NaN when a share's past always counts,
-   * so that forgetting it would change what comes after.
+   * Counters at or below it make no difference: a share that returns is lifted to it. Never falls. NaN when a share's
+   * past always counts, so that forgetting it would change what comes after.
    */
   readonly floor: number;
   /** The counter at which shares go now: those above it have had more. */
@@ -141,7 +152,10 @@ export interface Siblings {
   readonly order: ShareOrder;
   /** The share that these divide among them; undefined at the root. */
   readonly owner: Share | undefined;
-  /** True below an order without a floor: a share above is remembered as long as the controller has a flow below it, so members are kept. */
+  /**
+   * True below an order without a floor: a share above is remembered as long as the controller has a flow below it, so
+   * members are kept.
+   */
   readonly keepsFlows: boolean;
   readonly size: number;
   /** The share of a name, made when missing. */

@@ -1,6 +1,6 @@
 /**
- * The least counter goes next. Virtual token counters, start-time fair queueing and least service are this order; they differ in where a
- * share that returns begins.
+ * The least counter goes next. Virtual token counters, start-time fair queueing and least service are this order; they
+ * differ in where a share that returns begins.
  *
  * | lift    | a share whose first request comes begins at                              | so that                              |
  * | `floor` | the largest counter picked so far                                        | idle time earns nothing              |
@@ -8,7 +8,8 @@
  * | `none`  | its own                                                                  | what was not used may be made up for |
  *
  * Invariant: the heap holds the active shares by their counters; `highest` never falls but by `lower`.
- * Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24); Goyal, Vin and Cheng, "Start-time Fair Queueing" (1996).
+ * Source: Sheng et al., "Fairness in Serving Large Language Models" (OSDI '24); Goyal, Vin and Cheng, "Start-time Fair
+ * Queueing" (1996).
  */
 import type { Share, ShareOrder } from './share.js';
 import { rebaseAbove } from './share-group.js';

@@ -82,7 +82,11 @@ describe.each<[string, () => AdaptiveDetector]>([
 
 describe('a window', () => {
   it('ends when it has lasted a second and holds ten requests, and makes one decision', () => {
-    expect(limitsAfter(aimd(), times(22, { ttftMs: 1 }))).toEqual([...times(10, {}).map(() => 20), ...times(11, {}).map(() => 21), 22]);
+    expect(limitsAfter(aimd(), times(22, { ttftMs: 1 }))).toEqual([
+      ...times(10, {}).map(() => 20),
+      ...times(11, {}).map(() => 21),
+      22,
+    ]);
     expect(new Set(limitsAfter(aimd(), times(9, { ttftMs: 1 }), 10_000))).toEqual(new Set([20]));
     expect(new Set(limitsAfter(aimd(), times(900, { ttftMs: 1 }), 1))).toEqual(new Set([20]));
   });
@@ -188,11 +192,15 @@ describe('an adaptive detector', () => {
   it('keeps some endpoint as long as the pool has room', () => {
     const figure = fc.tuple(fc.nat(6), fc.integer({ min: 1, max: 5 }));
     fc.assert(
-      fc.property(fc.array(figure, { minLength: 1, maxLength: 8 }), fc.integer({ min: 1, max: 40 }), (figures, initialLimit) => {
-        const detector = aimd({ initialLimit });
-        const pool = poolOf(...endpoints(...figures));
-        if (detector.saturation(pool, 0) < 1) expect(detector.filter?.(pool.endpoints, 0)).not.toEqual([]);
-      }),
+      fc.property(
+        fc.array(figure, { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 1, max: 40 }),
+        (figures, initialLimit) => {
+          const detector = aimd({ initialLimit });
+          const pool = poolOf(...endpoints(...figures));
+          if (detector.saturation(pool, 0) < 1) expect(detector.filter?.(pool.endpoints, 0)).not.toEqual([]);
+        },
+      ),
     );
   });
 
@@ -332,7 +340,9 @@ describe('limits that are not in order', () => {
   };
 
   it('are told, the first of them alone', () => {
-    expect(issuesOf({ minLimit: 30, maxLimit: 20, initialLimit: 5 })).toEqual(['minLimit: an integer of at most maxLimit (20)']);
+    expect(issuesOf({ minLimit: 30, maxLimit: 20, initialLimit: 5 })).toEqual([
+      'minLimit: an integer of at most maxLimit (20)',
+    ]);
     expect(issuesOf({ minLimit: 1001 })).toEqual(['minLimit: an integer of at most maxLimit (1000)']);
     expect(issuesOf({ minLimit: 30, initialLimit: 29 })).toEqual(['initialLimit: at least minLimit (30)']);
     expect(issuesOf({ maxLimit: 30, initialLimit: 31 })).toEqual(['initialLimit: at most maxLimit (30)']);
@@ -373,7 +383,8 @@ describe('a sample', () => {
   });
 
   it('that is wrong is told with all of its figures', () => {
-    const wrong = (): void => aimd().observe({ ttftMs: Number.POSITIVE_INFINITY, promptTokens: -1 }, Number.NEGATIVE_INFINITY);
+    const wrong = (): void =>
+      aimd().observe({ ttftMs: Number.POSITIVE_INFINITY, promptTokens: -1 }, Number.NEGATIVE_INFINITY);
     expect(wrong).toThrow(FlowConfigError);
     expect(wrong).toThrow(
       /observe: 3 problems\n {2}ttftMs: expected a number from 0 up; got Infinity \(number\)\n {2}promptTokens: expected a number from 0 up; got -1 \(number\)\n {2}nowMs: expected an instant of the clock, ms; got -Infinity \(number\)/,

@@ -87,13 +87,20 @@ describe('gradient2', () => {
 
   it('stays where it is while less than half of it is in use, unless something is dropped', () => {
     const playedAt = (peak: number, drops = 0): number =>
-      new WindowFeed(gradient2({ maxLimit: 1000, initialLimit: 100, smoothing: 1, maxFactor: 50 })).play({ ttftMs: 100, peak, drops });
+      new WindowFeed(gradient2({ maxLimit: 1000, initialLimit: 100, smoothing: 1, maxFactor: 50 })).play({
+        ttftMs: 100,
+        peak,
+        drops,
+      });
     expect([playedAt(50), playedAt(49), playedAt(10), playedAt(10, 1)]).toEqual([104, 100, 100, 54]);
   });
 
   it('stays within a factor of what is in use, the less the more is in use', () => {
     const limitOf = (peak: number, options: Partial<Gradient2Options> = {}): number =>
-      new WindowFeed(gradient2({ maxLimit: 1e6, minLimit: 1, initialLimit: 1e6, ...options })).play({ ttftMs: 100, peak });
+      new WindowFeed(gradient2({ maxLimit: 1e6, minLimit: 1, initialLimit: 1e6, ...options })).play({
+        ttftMs: 100,
+        peak,
+      });
     expect([1, 10, 100, 1000, 100_000].map((peak) => limitOf(peak))).toEqual([5, 40, 300, 2000, 120_000]);
     expect(limitOf(10, { maxFactor: 1.2 })).toBe(12);
   });
@@ -117,11 +124,13 @@ describe('gradient2', () => {
     expect(limitAfter(5)).toBeGreaterThan(90);
   });
 
-  it.each([[{}], [{ maxLimit: 10, maxFactor: 1 }], [{ maxLimit: 10, tolerance: 0.9 }], [{ maxLimit: 10, smoothing: 0 }]])(
-    'refuses %o',
-    (options) => {
-      expect(() => gradient2(options as Gradient2Options)).toThrow(FlowConfigError);
-      expect(() => gradient2(options as Gradient2Options)).toThrow(/^gradient2: /);
-    },
-  );
+  it.each([
+    [{}],
+    [{ maxLimit: 10, maxFactor: 1 }],
+    [{ maxLimit: 10, tolerance: 0.9 }],
+    [{ maxLimit: 10, smoothing: 0 }],
+  ])('refuses %o', (options) => {
+    expect(() => gradient2(options as Gradient2Options)).toThrow(FlowConfigError);
+    expect(() => gradient2(options as Gradient2Options)).toThrow(/^gradient2: /);
+  });
 });

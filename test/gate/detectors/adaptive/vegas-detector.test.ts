@@ -30,7 +30,9 @@ describe('vegas', () => {
       feed.play({ ttftMs: 1000 });
       return feed.play({ ttftMs: latency, ...more });
     };
-    expect([1000, 1050, 1100, 1150, 1400, 1450, 9000].map((latency) => next(latency))).toEqual([26, 26, 21, 20, 20, 19, 19]);
+    expect([1000, 1050, 1100, 1150, 1400, 1450, 9000].map((latency) => next(latency))).toEqual([
+      26, 26, 21, 20, 20, 19, 19,
+    ]);
     expect(next(1000, { drops: 1 })).toBe(19);
     expect(next(1000, { drops: 10 })).toBe(19);
     expect(next(1000, { peak: 9 })).toBe(20);

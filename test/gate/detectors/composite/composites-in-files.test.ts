@@ -2,7 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { hysteresisPlugin } from '../../../../src/gate/detectors/composite/hysteresis.js';
 import { maxOfPlugin, meanOfPlugin } from '../../../../src/gate/detectors/composite/max-of-plugin.js';
 import { stageAwarePlugin } from '../../../../src/gate/detectors/composite/stage-aware.js';
-import { concurrencyDetector, EndpointPool, FlowConfigError, type PoolView, type SaturationDetector } from '../../../../src/index.js';
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowConfigError,
+  type PoolView,
+  type SaturationDetector,
+} from '../../../../src/index.js';
 import { fakePool } from '../../../support/fake-pool.js';
 
 const constant = (reading: number): SaturationDetector => ({ type: 'constant', saturation: () => reading });
@@ -13,7 +19,8 @@ function references(known: Readonly<Record<string, SaturationDetector | Error>>)
     resolve: (_kind: 'saturationDetector', name: string): SaturationDetector => {
       const found = known[name];
       if (found instanceof Error) throw found;
-      if (found === undefined) throw new FlowConfigError('file', [{ path: '', expected: 'a name in the file', got: name }]);
+      if (found === undefined)
+        throw new FlowConfigError('file', [{ path: '', expected: 'a name in the file', got: name }]);
       return found;
     },
   };
@@ -23,7 +30,8 @@ function issuesOf(make: () => unknown): unknown {
   try {
     make();
   } catch (error) {
-    if (error instanceof FlowConfigError) return error.issues.map(({ path, expected, got }) => `${path}: ${expected}; got ${got}`);
+    if (error instanceof FlowConfigError)
+      return error.issues.map(({ path, expected, got }) => `${path}: ${expected}; got ${got}`);
     throw error;
   }
   return [];
@@ -45,7 +53,11 @@ describe('maxOf and meanOf in a file', () => {
     const known = references({ low: constant(0.2), high: constant(0.8) });
     const max = maxOfPlugin.create({ detectors: ['low', 'high'] }, known);
     const mean = meanOfPlugin.create({ detectors: ['low', 'high'] }, known);
-    expect([max.type, max.saturation(pool, 0), max]).toEqual(['max-saturation-detector', 0.8, expect.objectContaining({ winner: 'high' })]);
+    expect([max.type, max.saturation(pool, 0), max]).toEqual([
+      'max-saturation-detector',
+      0.8,
+      expect.objectContaining({ winner: 'high' }),
+    ]);
     expect([mean.type, mean.saturation(pool, 0)]).toEqual(['mean-saturation-detector', 0.5]);
     expect([maxOfPlugin.type, meanOfPlugin.type]).toEqual([max.type, mean.type]);
   });
@@ -60,11 +72,18 @@ describe('maxOf and meanOf in a file', () => {
 
   it('tell of each name that is not in the file, and where it stands', () => {
     const make = () => maxOfPlugin.create({ detectors: ['x', 'low', 'y'] }, references({ low: constant(0) }));
-    expect(issuesOf(make)).toEqual(['detectors[0]: a name in the file; got x', 'detectors[2]: a name in the file; got y']);
+    expect(issuesOf(make)).toEqual([
+      'detectors[0]: a name in the file; got x',
+      'detectors[2]: a name in the file; got y',
+    ]);
     expect(make).toThrow(/^max-saturation-detector: 2 problems/);
     // That the detector could not be made has been told where it is declared.
-    expect(issuesOf(() => maxOfPlugin.create({ detectors: ['x'] }, references({ x: new FlowConfigError('x', []) })))).toEqual([]);
-    expect(() => maxOfPlugin.create({ detectors: ['x'] }, references({ x: new FlowConfigError('x', []) }))).toThrow(FlowConfigError);
+    expect(
+      issuesOf(() => maxOfPlugin.create({ detectors: ['x'] }, references({ x: new FlowConfigError('x', []) }))),
+    ).toEqual([]);
+    expect(() => maxOfPlugin.create({ detectors: ['x'] }, references({ x: new FlowConfigError('x', []) }))).toThrow(
+      FlowConfigError,
+    );
   });
 
   it('let through what is no problem of the file', () => {
@@ -96,7 +115,11 @@ describe('maxOf and meanOf in a file', () => {
 describe('byStage in a file', () => {
   const twoStages = new EndpointPool();
   for (const role of ['prefill', 'decode']) twoStages.add(role, { labels: { 'llm-d.ai/role': role } });
-  const known = references({ low: constant(0.2), high: constant(0.8), seats: concurrencyDetector({ maxConcurrency: 1 }) });
+  const known = references({
+    low: constant(0.2),
+    high: constant(0.8),
+    seats: concurrencyDetector({ maxConcurrency: 1 }),
+  });
   const stagesBy = (parameters: object): unknown => {
     const detector = stageAwarePlugin.create(parameters, known);
     detector.saturation(twoStages, 0);
@@ -128,8 +151,13 @@ describe('byStage in a file', () => {
     expect(issues({ detector: 'x' })).toEqual(['detector: a name in the file; got x']);
     expect(issues({ prefill: 'x', decode: 'low' })).toEqual(['prefill: a name in the file; got x']);
     expect(issues({ prefill: 'low', decode: 'y' })).toEqual(['decode: a name in the file; got y']);
-    expect(issues({ prefill: 'x', decode: 'y' })).toEqual(['prefill: a name in the file; got x', 'decode: a name in the file; got y']);
-    expect(() => stageAwarePlugin.create({ detector: 'x' }, known)).toThrow(/^stage-aware-saturation-detector: detector/);
+    expect(issues({ prefill: 'x', decode: 'y' })).toEqual([
+      'prefill: a name in the file; got x',
+      'decode: a name in the file; got y',
+    ]);
+    expect(() => stageAwarePlugin.create({ detector: 'x' }, known)).toThrow(
+      /^stage-aware-saturation-detector: detector/,
+    );
   });
 
   it.each<[object, boolean]>([
@@ -151,7 +179,9 @@ describe('byStage in a file', () => {
 describe('withHysteresis in a file', () => {
   it('is made of the detector that the file names', () => {
     const inner = constant(1);
-    expect(hysteresisPlugin.create({ detector: 'x', closeAt: 2 }, references({ x: inner })).saturation(pool, 0)).toBe(0.5);
+    expect(hysteresisPlugin.create({ detector: 'x', closeAt: 2 }, references({ x: inner })).saturation(pool, 0)).toBe(
+      0.5,
+    );
     const missing = () => hysteresisPlugin.create({ detector: 'x' }, references({}));
     expect(issuesOf(missing)).toEqual(['detector: a name in the file; got x']);
     expect(missing).toThrow(/^hysteresis-saturation-detector: detector/);

@@ -48,17 +48,21 @@ describe('withHysteresis', () => {
 
   it('flips at most T / minDwellMs + 1 times', () => {
     fc.assert(
-      fc.property(fc.array(fc.tuple(reading, fc.nat(300)), { maxLength: 200 }), fc.integer({ min: 1, max: 1000 }), (steps, minDwellMs) => {
-        const inner = dial(0);
-        const detector = withHysteresis(inner, { minDwellMs });
-        let nowMs = 0;
-        for (const [value, elapsedMs] of steps) {
-          nowMs += elapsedMs;
-          inner.value = value;
-          detector.saturation(pool, nowMs);
-          expect(detector.flips).toBeLessThanOrEqual(nowMs / minDwellMs + 1);
-        }
-      }),
+      fc.property(
+        fc.array(fc.tuple(reading, fc.nat(300)), { maxLength: 200 }),
+        fc.integer({ min: 1, max: 1000 }),
+        (steps, minDwellMs) => {
+          const inner = dial(0);
+          const detector = withHysteresis(inner, { minDwellMs });
+          let nowMs = 0;
+          for (const [value, elapsedMs] of steps) {
+            nowMs += elapsedMs;
+            inner.value = value;
+            detector.saturation(pool, nowMs);
+            expect(detector.flips).toBeLessThanOrEqual(nowMs / minDwellMs + 1);
+          }
+        },
+      ),
     );
   });
 
@@ -146,7 +150,10 @@ describe('withHysteresis', () => {
   });
 
   it('guesses while the detector inside does', () => {
-    expect([withHysteresis(dial(0)).isGuessing, withHysteresis({ ...dial(0), isGuessing: true }).isGuessing]).toEqual([false, true]);
+    expect([withHysteresis(dial(0)).isGuessing, withHysteresis({ ...dial(0), isGuessing: true }).isGuessing]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   it('is blind, has seats and judges single requests where the detector inside does', () => {
@@ -207,7 +214,9 @@ flowControl:
 
   it('refuses what is no detector', () => {
     expect(() => withHysteresis({} as never)).toThrow(FlowConfigError);
-    expect(() => withHysteresis(undefined as never)).toThrow('withHysteresis: detector: expected a saturation detector; got nothing');
+    expect(() => withHysteresis(undefined as never)).toThrow(
+      'withHysteresis: detector: expected a saturation detector; got nothing',
+    );
     expect(() => withHysteresis(dial(0), { closeAt: 0 })).toThrow(/^withHysteresis: closeAt/);
   });
 });

@@ -17,7 +17,14 @@ function judge(ids: string, wait?: Partial<RequestWait>, asked: string[] = []): 
       asked.push(given.map(({ id }) => id).join(''));
       return given.filter(({ id }) => ids.includes(id));
     },
-    ...(wait && { waitOf: (given, _item, nowMs) => ({ atMs: nowMs, notBeforeMs: nowMs, missing: `${given.length} of ${ids}`, ...wait }) }),
+    ...(wait && {
+      waitOf: (given, _item, nowMs) => ({
+        atMs: nowMs,
+        notBeforeMs: nowMs,
+        missing: `${given.length} of ${ids}`,
+        ...wait,
+      }),
+    }),
   };
 }
 
@@ -50,8 +57,10 @@ describe('where a request has room', () => {
 });
 
 describe('what a request waits for', () => {
-  const waitOf = (detectors: readonly SaturationDetector[], isJudgeOf?: Parameters<typeof judgeRequests>[1]): RequestWait | undefined =>
-    judgeRequests(detectors, isJudgeOf).waitOf?.(endpoints, item, 5);
+  const waitOf = (
+    detectors: readonly SaturationDetector[],
+    isJudgeOf?: Parameters<typeof judgeRequests>[1],
+  ): RequestWait | undefined => judgeRequests(detectors, isJudgeOf).waitOf?.(endpoints, item, 5);
 
   it('is the last of what all that judge it wait for, and not before any of them', () => {
     const [early, late] = [judge('a', { atMs: 10, notBeforeMs: 9 }), judge('b', { atMs: 20, notBeforeMs: 7 })];
@@ -121,7 +130,14 @@ describe('figures of single requests', () => {
     };
     const of = judgeRequests([plain, teller, plain, teller]);
     expect(of.quotas?.(7)).toEqual({ quotas: [], unreported: 2, ignoredReports: 4, ignoredFigures: 6, refusals: 8 });
-    expect(of.sessions?.([item], 8)).toEqual({ resident: 2, idle: 4, maxSessions: 6, waiting: 8, tokens: 10, expired: 12 });
+    expect(of.sessions?.([item], 8)).toEqual({
+      resident: 2,
+      idle: 4,
+      maxSessions: 6,
+      waiting: 8,
+      tokens: 10,
+      expired: 12,
+    });
     expect(asked).toEqual([7, 7, [item], 8, [item], 8]);
   });
 

@@ -31,7 +31,8 @@ const broken: SaturationDetector = {
 const keeping = (...ids: string[]): Partial<SaturationDetector> => ({
   filter: (endpoints) => endpoints.filter(({ id }) => ids.includes(id)),
 });
-const kept = (detector: SaturationDetector): string[] | undefined => detector.filter?.(pool.endpoints, 0).map(({ id }) => id);
+const kept = (detector: SaturationDetector): string[] | undefined =>
+  detector.filter?.(pool.endpoints, 0).map(({ id }) => id);
 
 describe('maxOf and meanOf', () => {
   it('answer with the highest reading and with the mean, and name the highest child', () => {
@@ -69,7 +70,9 @@ describe('maxOf and meanOf', () => {
         const raised = readings.map((value, index) => (index === at % readings.length ? value + more : value));
         for (const combine of [maxOf, meanOf]) {
           const before = combine(...readings.map((value) => constant(value))).saturation(pool, 0);
-          expect(combine(...raised.map((value) => constant(value))).saturation(pool, 0)).toBeGreaterThanOrEqual(before - 1e-12);
+          expect(combine(...raised.map((value) => constant(value))).saturation(pool, 0)).toBeGreaterThanOrEqual(
+            before - 1e-12,
+          );
         }
       }),
     );
@@ -140,7 +143,10 @@ describe('maxOf and meanOf', () => {
     expect(decode.winner).toBeUndefined();
     expect(decode.saturation({ ...pool, endpoints: pool.endpoints, stage: 'decode' }, 0)).toBe(1.2);
     expect(
-      meanOf({ detector: constant(1.2), stages: ['decode'] }).saturation({ ...pool, endpoints: pool.endpoints, stage: 'prefill' }, 0),
+      meanOf({ detector: constant(1.2), stages: ['decode'] }).saturation(
+        { ...pool, endpoints: pool.endpoints, stage: 'prefill' },
+        0,
+      ),
     ).toBe(0);
     expect(decode.saturation(pool, 0)).toBe(1.2);
     expect(decode.winner).toBe('decode-only');
@@ -151,10 +157,16 @@ describe('maxOf and meanOf', () => {
     twins.saturation(pool, 0);
     expect(twins.winner).toBe('reads-0.5-2');
     expect(() => maxOf()).toThrow('max-saturation-detector: detectors: expected at least one entry; got none');
-    expect(() => meanOf({} as SaturationDetector)).toThrow('mean-saturation-detector: detectors[0]: expected a saturation detector');
-    expect(() => maxOf(undefined as unknown as SaturationDetector)).toThrow('detectors[0]: expected a saturation detector; got nothing');
+    expect(() => meanOf({} as SaturationDetector)).toThrow(
+      'mean-saturation-detector: detectors[0]: expected a saturation detector',
+    );
+    expect(() => maxOf(undefined as unknown as SaturationDetector)).toThrow(
+      'detectors[0]: expected a saturation detector; got nothing',
+    );
     expect(() => maxOf({ detector: constant(0), stages: [] })).toThrow('detectors[0].stages: expected at least one of');
-    expect(() => maxOf({ detector: constant(0), name: 'x' }, { detector: constant(0), name: 'x' })).toThrow('detectors[1].name');
+    expect(() => maxOf({ detector: constant(0), name: 'x' }, { detector: constant(0), name: 'x' })).toThrow(
+      'detectors[1].name',
+    );
   });
 
   /** docs/policies/max-saturation-detector.md and docs/policies/mean-saturation-detector.md */
@@ -173,7 +185,10 @@ describe('maxOf and meanOf', () => {
   it('asks a child about single requests only where it judges a stage of the endpoint', () => {
     const byTokens = (maxTokenConcurrency: number): SaturationDetector =>
       concurrencyDetector({ concurrencyMode: 'tokens', maxTokenConcurrency, countIncoming: true });
-    const detector = maxOf({ detector: byTokens(100), stages: ['prefill'] }, { detector: byTokens(1000), stages: ['decode'] });
+    const detector = maxOf(
+      { detector: byTokens(100), stages: ['prefill'] },
+      { detector: byTokens(1000), stages: ['decode'] },
+    );
     const endpoints = ['prefill', 'decode', 'prefill-decode'].map((role) =>
       endpointView(role, { labels: { [roleLabel]: role }, inFlightTokens: 60 }),
     );
@@ -221,7 +236,12 @@ describe('a composite of one stage or both', () => {
   });
 
   it('has the seats of the strictest judge of an endpoint', () => {
-    const detector = maxOf(seats(9), constant(0), { detector: seats(2), stages: ['prefill'] }, { detector: seats(4), stages: ['decode'] });
+    const detector = maxOf(
+      seats(9),
+      constant(0),
+      { detector: seats(2), stages: ['prefill'] },
+      { detector: seats(4), stages: ['decode'] },
+    );
     expect(all.map((endpoint) => detector.seatsOf?.(endpoint, 0))).toEqual([2, 4, 2]);
     expect(maxOf(constant(0)).seatsOf).toBeUndefined();
   });
@@ -261,7 +281,9 @@ describe('what a composite is', () => {
   it.each([['0.5'], [null], [Number.NaN]])('fails in a child that reads %j, and says so', (reading) => {
     const detector = maxOf({ type: 'odd', saturation: () => reading as number });
     expect(detector.saturation(pool, 0)).toBe(1);
-    expect(String(detector.failures.get('odd'))).toBe(`RangeError: saturation must be a finite number from 0 up; got ${reading}`);
+    expect(String(detector.failures.get('odd'))).toBe(
+      `RangeError: saturation must be a finite number from 0 up; got ${reading}`,
+    );
   });
 
   it.each<[unknown, string]>([

@@ -52,7 +52,13 @@ describe('byStage', () => {
       'encode-prefill-decode',
     );
     const { prefill, decode } = partitionByRole(pool.endpoints);
-    expect(ids(prefill)).toEqual(['prefill-0', 'encode-prefill-1', 'prefill-decode-5', 'both-6', 'encode-prefill-decode-9']);
+    expect(ids(prefill)).toEqual([
+      'prefill-0',
+      'encode-prefill-1',
+      'prefill-decode-5',
+      'both-6',
+      'encode-prefill-decode-9',
+    ]);
     expect(ids(decode)).toEqual(['decode-2', '-3', 'none-4', 'prefill-decode-5', 'both-6', 'encode-prefill-decode-9']);
   });
 
@@ -152,7 +158,15 @@ describe('byStage', () => {
       two.dispatched?.(endpoint, 0, fakeSeat());
       one.released?.(endpoint, 0, fakeSeat());
     }
-    expect(heard).toEqual(['p +prefill-0', 'one -prefill-0', 'd +decode-1', 'one -decode-1', 'p +both-2', 'd +both-2', 'one -both-2']);
+    expect(heard).toEqual([
+      'p +prefill-0',
+      'one -prefill-0',
+      'd +decode-1',
+      'one -decode-1',
+      'p +both-2',
+      'd +both-2',
+      'one -both-2',
+    ]);
   });
 
   it('announces changes and needs a pool as its detectors do', () => {
@@ -188,7 +202,11 @@ describe('servers that do not report', () => {
 
   function gated(...roles: string[]) {
     const pool = poolOf(...roles);
-    const made = makeFlow({ pool, saturationDetector: byStage(utilizationDetector({ queueDepthThreshold: 5 })), headroom: 'required' });
+    const made = makeFlow({
+      pool,
+      saturationDetector: byStage(utilizationDetector({ queueDepthThreshold: 5 })),
+      headroom: 'required',
+    });
     const report = (...reporting: string[]): void => {
       for (const id of reporting) pool.report(id, idle);
     };
@@ -220,7 +238,10 @@ describe('servers that do not report', () => {
 
 describe('seats', () => {
   it('are those of the stage that an endpoint serves, and the fewer of both', () => {
-    const detector = byStage({ prefill: concurrencyDetector({ maxConcurrency: 2 }), decode: concurrencyDetector({ maxConcurrency: 8 }) });
+    const detector = byStage({
+      prefill: concurrencyDetector({ maxConcurrency: 2 }),
+      decode: concurrencyDetector({ maxConcurrency: 8 }),
+    });
     const seats = poolOf('prefill', 'decode', 'both').endpoints.map((endpoint) => detector.seatsOf?.(endpoint, 0));
     expect(seats).toEqual([2, 8, 2]);
     expect(byStage(utilizationDetector()).seatsOf).toBeUndefined();
@@ -228,11 +249,9 @@ describe('seats', () => {
 });
 
 describe('detectors of which one alone', () => {
-  const [prefill, decode, both] = ['prefill', 'decode', 'both'].map((role) => fakeEndpoint(role, { labels: { [roleLabel]: role } })) as [
-    EndpointView,
-    EndpointView,
-    EndpointView,
-  ];
+  const [prefill, decode, both] = ['prefill', 'decode', 'both'].map((role) =>
+    fakeEndpoint(role, { labels: { [roleLabel]: role } }),
+  ) as [EndpointView, EndpointView, EndpointView];
   const all = [prefill, decode, both];
   const plain: SaturationDetector = { type: 'plain', saturation: () => 0.25 };
   const blind: SaturationDetector = { ...plain, type: 'blind', isBlindTo: ({ id }) => id !== 'nobody' };
@@ -271,7 +290,10 @@ describe('detectors of which one alone', () => {
   it('is blind makes its stage full while nothing of that is seen, and only at that reading', () => {
     const detector = byStage({ prefill: blind, decode: plain });
     for (const endpoint of all) detector.isBlindTo?.(endpoint, 5);
-    expect([detector.saturation(viewOf(decode), 5), detector.stageSaturation]).toEqual([1, { prefill: 1, decode: 0.25 }]);
+    expect([detector.saturation(viewOf(decode), 5), detector.stageSaturation]).toEqual([
+      1,
+      { prefill: 1, decode: 0.25 },
+    ]);
     expect([detector.saturation(viewOf(decode), 6), detector.stageSaturation]).toEqual([0.25, { decode: 0.25 }]);
     // Another prefill server is seen.
     for (const endpoint of all) detector.isBlindTo?.(endpoint, 7);

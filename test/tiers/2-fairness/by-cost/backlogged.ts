@@ -1,4 +1,6 @@
-/** Flows that always have requests waiting, served with a number of slots: how far apart does what they received come? */
+/**
+ * Flows that always have requests waiting, served with a number of slots: how far apart does what they received come?
+ */
 import type { FlowFairnessPolicy } from '../../../../src/index.js';
 import { Random } from '../../../property/random.js';
 import { FakeBand, type Running, usage } from './fake-band.js';

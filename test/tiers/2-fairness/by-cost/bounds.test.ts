@@ -70,7 +70,12 @@ describe('deficitRoundRobin, between flows that keep requests waiting', () => {
     ] as const) {
       for (const quantum of [100, 7]) {
         const make = (): FlowFairnessPolicy => deficitRoundRobin({ ...byPrompt, quantum, charge });
-        const { range, bound } = spreadsOf(make, { weights: [1, 2, 3, 4], slots, estimate, isCharged: charge === 'predict' });
+        const { range, bound } = spreadsOf(make, {
+          weights: [1, 2, 3, 4],
+          slots,
+          estimate,
+          isCharged: charge === 'predict',
+        });
         expect(range).toBeLessThanOrEqual(bound + quantum);
       }
     }
@@ -84,12 +89,17 @@ describe('deficitRoundRobin, between flows that keep requests waiting', () => {
 
 describe('roundRobin, the control', () => {
   it.each([1, 8])('breaks the bound many times over, with %i slots', (slots) => {
-    const spreads = seeds.map((seed) => spreadOf(roundRobin(), { weights: [1, 1, 1, 1], slots, estimate: exact, seed }));
+    const spreads = seeds.map((seed) =>
+      spreadOf(roundRobin(), { weights: [1, 1, 1, 1], slots, estimate: exact, seed }),
+    );
     for (const { range } of spreads) expect(range).toBeGreaterThan(5 * 200);
   });
 });
 
-/** The largest difference between what two flows received per weight while both had requests waiting, over any such time. */
+/**
+ * The largest difference between what two flows received per weight while both had requests waiting, over any such
+ * time.
+ */
 class JointWaits {
   readonly received = new Map<string, number>();
   range = 0;
@@ -107,10 +117,14 @@ class JointWaits {
     if (order.length > this.seen) {
       this.seen = order.length;
       const { flow, cost } = running[running.length - 1] as (typeof running)[number];
-      this.received.set(flow.fairnessId, (this.received.get(flow.fairnessId) ?? 0) + cost / this.weightOf(flow.fairnessId));
+      this.received.set(
+        flow.fairnessId,
+        (this.received.get(flow.fairnessId) ?? 0) + cost / this.weightOf(flow.fairnessId),
+      );
       this.compare();
     }
-    for (const [pair] of this.since) if (pair.split(' ').some((name) => band.flow(name).waiting === 0)) this.since.delete(pair);
+    for (const [pair] of this.since)
+      if (pair.split(' ').some((name) => band.flow(name).waiting === 0)) this.since.delete(pair);
     for (const f of this.names) {
       for (const g of this.names) {
         if (f >= g || this.since.has(`${f} ${g}`) || band.flow(f).waiting === 0 || band.flow(g).waiting === 0) continue;
@@ -141,7 +155,18 @@ function jointRange(policy: FlowFairnessPolicy, seed: number, slots: number): nu
   const weights: Record<string, number> = { b: 2, c: 3 };
   const waits = new JointWaits(names, (name) => weights[name] ?? 1);
   const afterStep = (history: History): void => waits.look(history);
-  live(policy, { seed, slots, names, weights, steps: 10_000, arrivals: 0.27, isNoisy: false, endsWell: true, holds: false, afterStep });
+  live(policy, {
+    seed,
+    slots,
+    names,
+    weights,
+    steps: 10_000,
+    arrivals: 0.27,
+    isNoisy: false,
+    endsWell: true,
+    holds: false,
+    afterStep,
+  });
   return waits.range;
 }
 
@@ -156,7 +181,8 @@ describe('while two flows that come and go both wait', () => {
   ];
 
   it.each(bounds)('%s keeps them within %i of each other', (_, bound, make) => {
-    for (const slots of [1, 8]) for (const seed of seeds) expect(jointRange(make(), seed, slots)).toBeLessThanOrEqual(bound + 1e-6);
+    for (const slots of [1, 8])
+      for (const seed of seeds) expect(jointRange(make(), seed, slots)).toBeLessThanOrEqual(bound + 1e-6);
   });
 
   it('round robin does not', () => {

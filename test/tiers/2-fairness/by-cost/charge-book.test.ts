@@ -17,7 +17,8 @@ function make(mode: ChargeMode, options: CostOptions = {}) {
   return {
     ...{ book, leaf, item, meter },
     go: (weight = 1, nowMs = 0) => book.dispatched(leaf, item, weight, nowMs, true),
-    report: (usage: Partial<Usage>, nowMs = 0) => book.consumed(item, { promptTokens: 0, completionTokens: 0, ...usage }, nowMs),
+    report: (usage: Partial<Usage>, nowMs = 0) =>
+      book.consumed(item, { promptTokens: 0, completionTokens: 0, ...usage }, nowMs),
     end: (usage: Partial<Usage> = {}, ending: Parameters<ChargeBook['settled']>[3] = 'released', nowMs = 0) =>
       book.settled(item, { promptTokens: 0, completionTokens: 0, ...usage }, nowMs, ending),
     figures: () => [book.openCost, book.settledCost, leaf.received, leaf.counter],
@@ -40,14 +41,20 @@ describe('a report', () => {
   it('exceeding the prediction is charged the difference, by predict', () => {
     const { go, report, figures } = make('predict');
     go(2);
-    expect([report({ promptTokens: 10, completionTokens: 20 }), report({ promptTokens: 10, completionTokens: 25 })]).toEqual([0, 10]);
+    expect([
+      report({ promptTokens: 10, completionTokens: 20 }),
+      report({ promptTokens: 10, completionTokens: 25 }),
+    ]).toEqual([0, 10]);
     expect(figures()).toEqual([60, 0, 60, 30]);
   });
 
   it('is charged as it comes, also what is less than predicted, by stream', () => {
     const { go, report, figures } = make('stream');
     go();
-    expect([report({ completionTokens: 3 }), report({ promptTokens: 8, cachedPromptTokens: 5, completionTokens: 3 })]).toEqual([6, -7]);
+    expect([
+      report({ completionTokens: 3 }),
+      report({ promptTokens: 8, cachedPromptTokens: 5, completionTokens: 3 }),
+    ]).toEqual([6, -7]);
     expect(figures()).toEqual([9, 0, 9, 9]);
   });
 
@@ -103,7 +110,12 @@ describe('a report', () => {
 
   it('of a request that never went changes nothing', () => {
     const { book, report, end, figures } = make('predict');
-    expect([report({ promptTokens: -1 }), end({ promptTokens: 50 }), figures(), book.ignoredReports]).toEqual([0, 0, [0, 0, 0, 0], 0]);
+    expect([report({ promptTokens: -1 }), end({ promptTokens: 50 }), figures(), book.ignoredReports]).toEqual([
+      0,
+      0,
+      [0, 0, 0, 0],
+      0,
+    ]);
   });
 });
 

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import type { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
 import type { Share } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import type { FlowSelector } from '../../../../src/tiers/2-fairness/fairness-policy.js';
-import { type VirtualTokenCounterOptions, virtualTokenCounter } from '../../../../src/tiers/2-fairness/virtual-token-counter.js';
+import {
+  type VirtualTokenCounterOptions,
+  virtualTokenCounter,
+} from '../../../../src/tiers/2-fairness/virtual-token-counter.js';
 import type { ItemView } from '../../../../src/tiers/views.js';
 import { fakeItem } from '../../../support/fake-item.js';
 import { byPrompt } from './backlogged.js';
@@ -151,15 +154,17 @@ describe('what a flow received', () => {
   });
 
   it('counts by the weight that `weightOf` gives, as by one of the configuration', () => {
-    const seen = [make({}, { prem: 4 }), make({ weightOf: (id) => (id === 'prem' ? 4 : 1) })].map(({ band, selector, order }) => {
-      for (let i = 0; i < 12; i++) for (const name of ['prem', 'std']) band.add(name, { tokens: 100 });
-      // Served elsewhere exactly by their weights.
-      selector.charge(band.flow('prem'), 400);
-      selector.charge(band.flow('std'), 100);
-      const even = ['prem', 'std'].map((name) => selector.lead(band.flow(name)));
-      selector.charge(band.flow('prem'), 400);
-      return [even, selector.lead(band.flow('prem')), order(10)];
-    });
+    const seen = [make({}, { prem: 4 }), make({ weightOf: (id) => (id === 'prem' ? 4 : 1) })].map(
+      ({ band, selector, order }) => {
+        for (let i = 0; i < 12; i++) for (const name of ['prem', 'std']) band.add(name, { tokens: 100 });
+        // Served elsewhere exactly by their weights.
+        selector.charge(band.flow('prem'), 400);
+        selector.charge(band.flow('std'), 100);
+        const even = ['prem', 'std'].map((name) => selector.lead(band.flow(name)));
+        selector.charge(band.flow('prem'), 400);
+        return [even, selector.lead(band.flow('prem')), order(10)];
+      },
+    );
     expect(seen[0]?.slice(0, 2)).toEqual([[0, 0], 400]);
     expect(seen[1]).toEqual(seen[0]);
   });

@@ -117,11 +117,17 @@ describe('a cost by a function', () => {
   it.each([[-1], [mostCost * 2], [Number.NaN], ['5']])(
     'that answers %s is replaced by the price of the tokens, at least 1 predicted',
     (cost) => {
-      const { price, predict, fault } = make({ cost: () => cost as number, workOf: () => ({ promptTokens: 0, completionTokens: 0 }) });
+      const { price, predict, fault } = make({
+        cost: () => cost as number,
+        workOf: () => ({ promptTokens: 0, completionTokens: 0 }),
+      });
       expect([price(0), fault()]).toEqual([0, `RangeError: cost must return a number from 0 to 2^53; got ${cost}`]);
       expect(price(7)).toBe(7);
       fault();
-      expect([predict(), fault()]).toEqual([1, `RangeError: cost must return a number above 0, at most 2^53; got ${cost}`]);
+      expect([predict(), fault()]).toEqual([
+        1,
+        `RangeError: cost must return a number above 0, at most 2^53; got ${cost}`,
+      ]);
     },
   );
 });
@@ -139,17 +145,25 @@ describe('what the host knows of the work', () => {
     expect(told({ promptTokens: 0, completionTokens: mostCost })).toEqual([mostCost, 0, 0, mostCost]);
   });
 
-  it.each([[{ promptTokens: -1 }], [{ cachedPromptTokens: '5' }], [{ completionTokens: Number.NaN }], [{ promptTokens: mostCost * 2 }]])(
-    'counts for nothing when it is none: %j',
-    (work) => {
-      const { predict, fault } = make({ workOf: () => work as object });
-      expect([predict(), fault()]).toEqual([522, expect.stringContaining('workOf must return numbers of tokens from 0 to 2^53; got')]);
-    },
-  );
+  it.each([
+    [{ promptTokens: -1 }],
+    [{ cachedPromptTokens: '5' }],
+    [{ completionTokens: Number.NaN }],
+    [{ promptTokens: mostCost * 2 }],
+  ])('counts for nothing when it is none: %j', (work) => {
+    const { predict, fault } = make({ workOf: () => work as object });
+    expect([predict(), fault()]).toEqual([
+      522,
+      expect.stringContaining('workOf must return numbers of tokens from 0 to 2^53; got'),
+    ]);
+  });
 
   it('that is nothing at all is a fault, and predicted; where all of a prompt was cached it costs 1', () => {
     const nothing = make({ workOf: () => ({ promptTokens: 0, completionTokens: 0 }) });
-    expect([nothing.predict(), nothing.fault()]).toEqual([522, expect.stringContaining('workOf must return a prompt or an answer')]);
+    expect([nothing.predict(), nothing.fault()]).toEqual([
+      522,
+      expect.stringContaining('workOf must return a prompt or an answer'),
+    ]);
     const cached = make({ workOf: () => ({ promptTokens: 10, cachedPromptTokens: 10, completionTokens: 0 }) });
     expect([cached.predict(), cached.fault(), cached.price(10, 0, 10)]).toEqual([1, 'none', 0]);
     const priced = make({ workOf: () => ({ promptTokens: 0, completionTokens: 0 }), cost: () => 7 });
@@ -179,10 +193,19 @@ describe('a predictor', () => {
     ]);
   });
 
-  it.each([[0], [-1], [Number.NaN], [mostCost * 2], ['9']])('that answers %s is replaced by what is expected', (tokens) => {
-    const { predict, fault } = make({ predictor: { predict: () => tokens as number, observe() {} }, expectedCompletionTokens: 4 });
-    expect([predict(), fault()]).toEqual([18, `RangeError: predictor.predict must return a number above 0, at most 2^53; got ${tokens}`]);
-  });
+  it.each([[0], [-1], [Number.NaN], [mostCost * 2], ['9']])(
+    'that answers %s is replaced by what is expected',
+    (tokens) => {
+      const { predict, fault } = make({
+        predictor: { predict: () => tokens as number, observe() {} },
+        expectedCompletionTokens: 4,
+      });
+      expect([predict(), fault()]).toEqual([
+        18,
+        `RangeError: predictor.predict must return a number above 0, at most 2^53; got ${tokens}`,
+      ]);
+    },
+  );
 
   it('may answer 2^53, and its fault in observing is told', () => {
     const predictor = { predict: () => mostCost, observe: () => JSON.parse('{') };
@@ -197,22 +220,28 @@ describe('models and weights', () => {
   it('are none and the configured one, unless functions tell', () => {
     const { meter } = make();
     expect([meter.modelOf(item), meter.weightOf('a', item, 3)]).toEqual(['', 3]);
-    const told = make({ modelOf: ({ tokens }) => (tokens > 5 ? 'm' : undefined), weightOf: (id, { tokens }) => (id === 'a' ? tokens : 1) });
-    expect([told.meter.modelOf(item), told.meter.modelOf(fakeItem({ tokens: 1 })), told.meter.weightOf('a', item, 3)]).toEqual([
-      'm',
-      '',
-      10,
-    ]);
+    const told = make({
+      modelOf: ({ tokens }) => (tokens > 5 ? 'm' : undefined),
+      weightOf: (id, { tokens }) => (id === 'a' ? tokens : 1),
+    });
+    expect([
+      told.meter.modelOf(item),
+      told.meter.modelOf(fakeItem({ tokens: 1 })),
+      told.meter.weightOf('a', item, 3),
+    ]).toEqual(['m', '', 10]);
     expect(told.fault()).toBe('none');
   });
 
-  it.each([[0], [9e-7], [mostCost * 2], [Number.NaN], ['2']])('a weight of %s is replaced by the configured one', (weight) => {
-    const { meter, fault } = make({ weightOf: () => weight as number });
-    expect([meter.weightOf('a', item, 3), fault()]).toEqual([
-      3,
-      `RangeError: weightOf must return a number from 0.000001 to 2^53; got ${weight}`,
-    ]);
-  });
+  it.each([[0], [9e-7], [mostCost * 2], [Number.NaN], ['2']])(
+    'a weight of %s is replaced by the configured one',
+    (weight) => {
+      const { meter, fault } = make({ weightOf: () => weight as number });
+      expect([meter.weightOf('a', item, 3), fault()]).toEqual([
+        3,
+        `RangeError: weightOf must return a number from 0.000001 to 2^53; got ${weight}`,
+      ]);
+    },
+  );
 
   it('weights may be 1e-6 and 2^53', () => {
     for (const weight of [1e-6, mostCost]) {

@@ -179,12 +179,15 @@ describe('a request that never waited', () => {
     [10, 10],
     [19, 10],
     [25, 20],
-  ])('lets the rounds pass by that its share has used up, where nobody waits: at %i the floor is %i', (counter, floor) => {
-    const { rounds, share } = make(10);
-    const passing = share('passing', counter);
-    rounds.pass(passing);
-    expect([rounds.floor, passing.counter]).toEqual([floor, counter]);
-  });
+  ])(
+    'lets the rounds pass by that its share has used up, where nobody waits: at %i the floor is %i',
+    (counter, floor) => {
+      const { rounds, share } = make(10);
+      const passing = share('passing', counter);
+      rounds.pass(passing);
+      expect([rounds.floor, passing.counter]).toEqual([floor, counter]);
+    },
+  );
 
   it('lets no round pass by while others wait', () => {
     const { rounds, all, share } = make(10);

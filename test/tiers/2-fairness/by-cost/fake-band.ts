@@ -1,4 +1,6 @@
-/** A band of flows in arrival order that calls a selector as the controller does, and counts what each flow received. */
+/**
+ * A band of flows in arrival order that calls a selector as the controller does, and counts what each flow received.
+ */
 import type { BandView, FlowFairnessPolicy, FlowView, ItemView, Usage } from '../../../../src/index.js';
 import type { Ending, FlowSelector } from '../../../../src/tiers/2-fairness/fairness-policy.js';
 import { fakeItem } from '../../../support/fake-item.js';

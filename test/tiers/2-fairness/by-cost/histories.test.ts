@@ -64,24 +64,27 @@ function owed(charge: Charge, tokens: number, reported: number): number {
 }
 
 describe.each(all)('%s, over random histories', (_, make) => {
-  it.each(['predict', 'stream', 'settle'] as const)('charges every request once, whatever becomes of it (%s)', (charge) => {
-    for (const seed of [1, 2, 3]) {
-      let wrong = 0;
-      const history = live(make(charge), {
-        ...setup,
-        seed,
-        slots: 8,
-        afterStep: (now) => {
-          const open = sum(now.running.map(({ item, reported }) => owed(charge, item.tokens, reported)));
-          const { settledCost, openCost } = book(now);
-          if (differ(settledCost, sum(now.settled.values())) || differ(openCost, open)) wrong++;
-        },
-      });
-      expect(wrong).toBe(0);
-      expect(history.order.length).toBeGreaterThan(200);
-      expect(book(history).ignoredReports).toBeGreaterThan(5);
-    }
-  });
+  it.each(['predict', 'stream', 'settle'] as const)(
+    'charges every request once, whatever becomes of it (%s)',
+    (charge) => {
+      for (const seed of [1, 2, 3]) {
+        let wrong = 0;
+        const history = live(make(charge), {
+          ...setup,
+          seed,
+          slots: 8,
+          afterStep: (now) => {
+            const open = sum(now.running.map(({ item, reported }) => owed(charge, item.tokens, reported)));
+            const { settledCost, openCost } = book(now);
+            if (differ(settledCost, sum(now.settled.values())) || differ(openCost, open)) wrong++;
+          },
+        });
+        expect(wrong).toBe(0);
+        expect(history.order.length).toBeGreaterThan(200);
+        expect(book(history).ignoredReports).toBeGreaterThan(5);
+      }
+    },
+  );
 
   it.each([1, 8])('leaves nobody behind, with %i slots', (slots) => {
     for (const seed of [4, 5, 6]) {
@@ -127,7 +130,10 @@ describe('a counter', () => {
 /** Idle flows are forgotten at once, or never; two thirds of the time nothing waits, or nearly so. */
 function liveTwice(make: Make, seed: number, slots: number): { kept: History; forgotten: History } {
   const history: HistorySetup = { ...setup, seed, slots, steps: 10_000 };
-  return { kept: live(make(), { ...history, collects: false }), forgotten: live(make(), { ...history, collects: true }) };
+  return {
+    kept: live(make(), { ...history, collects: false }),
+    forgotten: live(make(), { ...history, collects: true }),
+  };
 }
 
 describe.each(floored)('%s', (_, make) => {
@@ -141,7 +147,10 @@ describe.each(floored)('%s', (_, make) => {
 });
 
 describe.each([
-  ['virtualTokenCounter as the paper lifts', (): FlowFairnessPolicy => virtualTokenCounter({ ...byPrompt, lift: 'vtc' })],
+  [
+    'virtualTokenCounter as the paper lifts',
+    (): FlowFairnessPolicy => virtualTokenCounter({ ...byPrompt, lift: 'vtc' }),
+  ],
   ['leastService', (): FlowFairnessPolicy => leastService(byPrompt)],
 ])('%s, the control', (_, make) => {
   it('dispatches otherwise once it has forgotten', () => {

@@ -1,4 +1,7 @@
-/** Random histories of a band: arrivals, dispatches, reports, ends of all kinds, flows that are held back, flows that are forgotten. */
+/**
+ * Random histories of a band: arrivals, dispatches, reports, ends of all kinds, flows that are held back, flows that
+ * are forgotten.
+ */
 import type { FlowFairnessPolicy } from '../../../../src/index.js';
 import { Random } from '../../../property/random.js';
 import { FakeBand, type Running, usage } from './fake-band.js';

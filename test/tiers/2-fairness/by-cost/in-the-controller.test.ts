@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { concurrencyDetector, type FlowFairnessPolicy, type FlowSelector, type Lease, virtualTokenCounter } from '../../../../src/index.js';
+import {
+  concurrencyDetector,
+  type FlowFairnessPolicy,
+  type FlowSelector,
+  type Lease,
+  virtualTokenCounter,
+} from '../../../../src/index.js';
 import type { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
 import { dial, key, leaseOf, makeFlow, turns } from '../../../support/flow.js';
 
@@ -108,7 +114,11 @@ describe('in a controller, a request is charged once', () => {
 
   it('that was held too long: what it was predicted to cost, for nobody called it off', () => {
     const fairness = watched(virtualTokenCounter());
-    const { flow, clock } = makeFlow({ maxLeaseMs: 1000, overdueLeases: 'release', bands: [{ priority: 0, fairness }] });
+    const { flow, clock } = makeFlow({
+      maxLeaseMs: 1000,
+      overdueLeases: 'release',
+      bands: [{ priority: 0, fairness }],
+    });
     flow.on('leaseOverdue', () => {});
     leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 10 }, key('a')));
     clock.advance(5000);
@@ -149,7 +159,10 @@ describe('in a controller, requests of a size', () => {
   it('share a pool of eight seats by tokens, and round robin would give the large ones nearly everything', async () => {
     const tokensOf: Record<string, number> = { large: 4000, small: 100 };
     const fairness = virtualTokenCounter({ workOf: ({ tokens }) => ({ promptTokens: tokens, completionTokens: 0 }) });
-    const { flow } = makeFlow({ saturationDetector: concurrencyDetector({ maxConcurrency: 8 }), bands: [{ priority: 0, fairness }] });
+    const { flow } = makeFlow({
+      saturationDetector: concurrencyDetector({ maxConcurrency: 8 }),
+      bands: [{ priority: 0, fairness }],
+    });
     const received: Record<string, number> = { large: 0, small: 0 };
     const running: Lease[] = [];
     flow.on('dispatched', ({ item, lease }) => {

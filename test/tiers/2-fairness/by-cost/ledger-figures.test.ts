@@ -8,7 +8,9 @@ const flow = (fairnessId: string): FakeFlow => new FakeFlow(fairnessId, 1);
 
 /** `[received, owed]` by fairness ID. */
 function books(ledger: ServiceLedger, nowMs = 0): Record<string, [received: number, owed: number]> {
-  return Object.fromEntries(ledger.figures(nowMs).flows.map(({ fairnessId, received, owed }) => [fairnessId, [received, owed]]));
+  return Object.fromEntries(
+    ledger.figures(nowMs).flows.map(({ fairnessId, received, owed }) => [fairnessId, [received, owed]]),
+  );
 }
 
 /** Names between slashes; every name above the last is asked for its weight once. */
@@ -50,7 +52,11 @@ describe('the window of a ledger', () => {
     expect(ledger.figures(90_000 + 10 * minuteMs).windowMs).toBe(4.5 * minuteMs);
     const early = new ServiceLedger(-90_000);
     early.dispatched('a', 5, -90_000, false);
-    expect([early.figures(-80_000).windowMs, books(early, 2 * minuteMs), books(early, 3 * minuteMs)]).toEqual([10_000, { a: [5, 5] }, {}]);
+    expect([early.figures(-80_000).windowMs, books(early, 2 * minuteMs), books(early, 3 * minuteMs)]).toEqual([
+      10_000,
+      { a: [5, 5] },
+      {},
+    ]);
   });
 
   it('divides at the full minute', () => {
@@ -294,7 +300,10 @@ describe('fairness IDs beyond the first thousand', () => {
     expect(owed()).toEqual([50, 71]);
     ledger.deactivated(t0);
     ledger.dispatched('s1', 7, 0, true);
-    expect([ledger.figures(0).others, ledger.figures(0).flows.length]).toEqual([{ settled: 0, received: 7, owed: 57 }, 1000]);
+    expect([ledger.figures(0).others, ledger.figures(0).flows.length]).toEqual([
+      { settled: 0, received: 7, owed: 57 },
+      1000,
+    ]);
   });
 
   it('are told apart again as the silent are forgotten, and their account keeps to the window', () => {

@@ -101,13 +101,17 @@ describe('open charges', () => {
       const items = [14, 30, 15, 31, 46, 0].map((sequence) => fakeItem({ sequence }));
       for (const item of items) open.add(item, leaf, 1, '', work, 0);
       open.remove(open.get(items[ended] as ItemView) as Charge);
-      expect(items.map((item) => open.get(item)?.item)).toEqual(items.map((item, i) => (i === ended ? undefined : item)));
+      expect(items.map((item) => open.get(item)?.item)).toEqual(
+        items.map((item, i) => (i === ended ? undefined : item)),
+      );
     }
   });
 
   it('keep the records of those that ended for others, a thousand or so of them', () => {
     const open = new OpenCharges();
-    const charges = Array.from({ length: 1030 }, (_, sequence) => open.add(fakeItem({ sequence }), leaf, 1, '', work, 0));
+    const charges = Array.from({ length: 1030 }, (_, sequence) =>
+      open.add(fakeItem({ sequence }), leaf, 1, '', work, 0),
+    );
     for (const charge of charges) open.remove(charge);
     const again = Array.from({ length: 1030 }, (_, sequence) => open.add(fakeItem({ sequence }), leaf, 1, '', work, 0));
     expect(again.filter((charge) => charges.includes(charge))).toHaveLength(1024);

@@ -18,7 +18,9 @@ describe('outputPredictor', () => {
     const predictor = outputPredictor({ initialTokens: 7 });
     predictor.observe('a', 'large', 500);
     predictor.observe('a', '', 50);
-    const predictions = [of('a'), of('b')].map((item) => ['large', 'small', ''].map((model) => predictor.predict(item, model)));
+    const predictions = [of('a'), of('b')].map((item) =>
+      ['large', 'small', ''].map((model) => predictor.predict(item, model)),
+    );
     expect(predictions).toEqual([
       [500, 7, 50],
       [7, 7, 7],

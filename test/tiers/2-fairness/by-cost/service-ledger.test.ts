@@ -63,7 +63,8 @@ describe('what is owed', () => {
   it('goes from the top down where levels share: an organisation of many keys is owed what one of one key is', () => {
     const band = new FakeBand(hierarchical({ ...byPrompt, weights: { big: 3 } }));
     figuresOf(band);
-    for (const name of ['acme/1', 'acme/2', 'acme/3', 'globex/1']) for (let i = 0; i < 10; i++) band.add(name, { tokens: 60 });
+    for (const name of ['acme/1', 'acme/2', 'acme/3', 'globex/1'])
+      for (let i = 0; i < 10; i++) band.add(name, { tokens: 60 });
     serve(band, 12);
     for (const name of ['acme/1', 'acme/2', 'acme/3']) expect(serviceOf(band, name)?.owed).toBeCloseTo(120);
     expect(serviceOf(band, 'globex/1')?.owed).toBeCloseTo(360);

@@ -8,16 +8,25 @@ import { FakeBand, usage } from './fake-band.js';
 interface Inside {
   readonly shards: readonly { readonly name: string; readonly work: number; readonly places: number }[];
   readonly tree: {
-    shares(): Iterable<{ readonly name: string; readonly received: number; readonly counter: number; readonly isActive: boolean }>;
+    shares(): Iterable<{
+      readonly name: string;
+      readonly received: number;
+      readonly counter: number;
+      readonly isActive: boolean;
+    }>;
   };
   readonly crowds: Map<unknown, unknown>;
 }
 
-/** Queues all of which are in every hand; `loads`, `charges` and `counters` are in the order of the hand of tenant a. */
+/**
+ * Queues all of which are in every hand; `loads`, `charges` and `counters` are in the order of the hand of tenant a.
+ */
 function make(queues: number, options: Parameters<typeof shuffleSharded>[0] = {}) {
   const band = new FakeBand(shuffleSharded({ ...byPrompt, queues, handSize: queues, ...options }));
   const inside = band.selector as unknown as Inside;
-  const handOf = (band.selector as unknown as { handOf(flow: { fairnessId: string }): number[] }).handOf.bind(band.selector);
+  const handOf = (band.selector as unknown as { handOf(flow: { fairnessId: string }): number[] }).handOf.bind(
+    band.selector,
+  );
   const hand = handOf({ fairnessId: 'a' });
   const figures = (figure: 'received' | 'counter'): number[] => {
     const known = new Map(Array.from(inside.tree.shares(), (share) => [share.name, share[figure]]));
@@ -226,7 +235,10 @@ describe('a flow that is held back', () => {
 });
 
 describe('a request that goes', () => {
-  /** Requests of 40 and of 30 tokens: the first in a queue that received 100, the other behind a small one in a queue that received nothing. */
+  /**
+   * Requests of 40 and of 30 tokens: the first in a queue that received 100, the other behind a small one in a queue
+   * that received nothing.
+   */
   function exchange() {
     const made = make(2);
     made.band.pass('a', { tokens: 100 });
@@ -346,7 +358,9 @@ describe('figures of service', () => {
   });
 
   it('go by the weight of the flow where no request says more', () => {
-    const band = new FakeBand(shuffleSharded({ ...byPrompt, queues: 1, handSize: 1, weightOf: () => 9 }), { weights: { empty: 3 } });
+    const band = new FakeBand(shuffleSharded({ ...byPrompt, queues: 1, handSize: 1, weightOf: () => 9 }), {
+      weights: { empty: 3 },
+    });
     const { selector } = band;
     selector.service?.(0);
     selector.flowActivated?.(band.flow('empty'));

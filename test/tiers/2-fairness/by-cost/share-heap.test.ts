@@ -33,7 +33,9 @@ class Model {
 
   /** Names of all in the order in which they should go. */
   sorted(): string[] {
-    const entries = [...this.entries].sort(([, [key, tie]], [, [otherKey, otherTie]]) => key - otherKey || tie - otherTie);
+    const entries = [...this.entries].sort(
+      ([, [key, tie]], [, [otherKey, otherTie]]) => key - otherKey || tie - otherTie,
+    );
     return entries.map(([{ name }]) => name);
   }
 
@@ -77,7 +79,10 @@ describe('a heap of shares', () => {
         const keys = new Map<Share, number>();
         const tieOf = (share: Share) => shares.indexOf(share);
         const least = () =>
-          [...keys].sort(([a, keyOfA], [b, keyOfB]) => keyOfA - keyOfB || tieOf(a) - tieOf(b))[0] ?? [undefined, Number.NaN];
+          [...keys].sort(([a, keyOfA], [b, keyOfB]) => keyOfA - keyOfB || tieOf(a) - tieOf(b))[0] ?? [
+            undefined,
+            Number.NaN,
+          ];
         for (const { kind, which, key } of steps) {
           const [first] = least();
           const share = kind === 'updateFirst' && first !== undefined ? first : (shares[which] as Share);

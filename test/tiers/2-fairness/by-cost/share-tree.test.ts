@@ -127,7 +127,9 @@ describe('a share below which something is held back', () => {
       if (comes) come('a/x/other');
       else tree.charge(at('a/x/other'), 5, 1, false);
       expect(counters()).toMatchObject({ a: comes ? 0 : 5, x: comes ? 0 : 5, b: 30 });
-      expect([held, held.siblings.owner, held.siblings.owner?.siblings.owner].map((share) => share?.heldFlows)).toEqual([1, 1, 1]);
+      expect([held, held.siblings.owner, held.siblings.owner?.siblings.owner].map((share) => share?.heldFlows)).toEqual(
+        [1, 1, 1],
+      );
     }
   });
 
@@ -222,7 +224,11 @@ describe('what is forgotten', () => {
     tree.settle(one);
     tree.orphan(one);
     const after = names();
-    expect([before.includes('org 0'), after.includes('one more'), after.length <= before.length]).toEqual([true, true, true]);
+    expect([before.includes('org 0'), after.includes('one more'), after.length <= before.length]).toEqual([
+      true,
+      true,
+      true,
+    ]);
     expect(after).not.toContain('org 0');
   });
 });

@@ -82,7 +82,9 @@ describe('a share', () => {
 
 describe('the order of shares by its name', () => {
   it('lifts to the floor, unless it is least service', () => {
-    const floors = (['virtual-token-counter', 'start-time-fair-queueing', 'least-service'] as const).map((name) => shareOrder(name).floor);
+    const floors = (['virtual-token-counter', 'start-time-fair-queueing', 'least-service'] as const).map(
+      (name) => shareOrder(name).floor,
+    );
     expect(floors).toEqual([0, 0, Number.NaN]);
   });
 

@@ -3,8 +3,8 @@ import { vi } from 'vitest';
 import { DeficitRounds } from '../../../../src/tiers/2-fairness/by-cost/deficit-rounds.js';
 
 /**
- * From now on a pick that looks for whoever comes next more than `most` times throws. Call `reset` before each pick, and
- * `vi.restoreAllMocks()` at the end.
+ * From now on a pick that looks for whoever comes next more than `most` times throws. Call `reset` before each pick,
+ * and `vi.restoreAllMocks()` at the end.
  */
 export function watchRounds(most = 16): { reset: () => void } {
   const rounds = DeficitRounds.prototype as unknown as { candidate: () => unknown };

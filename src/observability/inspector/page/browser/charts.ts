@@ -63,7 +63,11 @@ export function showChart(frame: InspectorFrame): void {
   const longest = Math.max(0, ...waiting.map((number) => number ?? 0));
   write(byId('queue-peak'), `longest queue ${count(longest)}`);
   const total = (kind: number): string => count(buckets.reduce((sum, bucket) => sum + (bucket?.[kind] ?? 0), 0));
-  tell(chart, 'aria-label', `Of the last five minutes: ${kinds.map((name, kind) => `${total(kind)} ${name}`).join(', ')}`);
+  tell(
+    chart,
+    'aria-label',
+    `Of the last five minutes: ${kinds.map((name, kind) => `${total(kind)} ${name}`).join(', ')}`,
+  );
 }
 
 function makeTotal([type]: readonly [string, number]): HTMLElement {
@@ -90,16 +94,33 @@ function makeEndpoint(): HTMLElement {
   const range = { role: 'meter', 'aria-valuemin': '0', 'aria-valuemax': '100', 'aria-valuenow': '0' };
   for (const [name, value] of Object.entries(range)) meter.setAttribute(name, value);
   const badge = make('span', 'badge');
-  return make('li', '', make('div', 'name', make('span'), badge), label('seats'), label('KV cache'), meter, label('its queue'));
+  return make(
+    'li',
+    '',
+    make('div', 'name', make('span'), badge),
+    label('seats'),
+    label('KV cache'),
+    meter,
+    label('its queue'),
+  );
 }
 
 function showEndpoint(card: HTMLElement, endpoint: FrameEndpoint): void {
-  const [name, seats, usage, meter, queue] = parts(card) as [HTMLElement, HTMLElement, HTMLElement, HTMLElement, HTMLElement];
+  const [name, seats, usage, meter, queue] = parts(card) as [
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+  ];
   const used = endpoint.kvCacheUsage ?? 0;
   write(name.firstChild, endpoint.name);
   write(name.lastElementChild, endpoint.trouble ?? '');
   (name.lastElementChild as HTMLElement).hidden = endpoint.trouble === null;
-  write(seats.lastChild, endpoint.seats === null ? count(endpoint.inFlight) : `${count(endpoint.inFlight)} of ${count(endpoint.seats)}`);
+  write(
+    seats.lastChild,
+    endpoint.seats === null ? count(endpoint.inFlight) : `${count(endpoint.inFlight)} of ${count(endpoint.seats)}`,
+  );
   usage.hidden = endpoint.kvCacheUsage === null;
   queue.hidden = endpoint.waitingQueueSize === null;
   write(usage.lastChild, share(used));

@@ -1,6 +1,23 @@
 /** The gate, the figures, and one lane for each band with its flows in line before its gate. */
 import type { FrameBand, InspectorFrame } from '../../frame.js';
-import { byId, bytes, count, keepTints, list, make, makeSvg, mark, more, parts, rate, set, tell, time, tintOf, write } from './dom.js';
+import {
+  byId,
+  bytes,
+  count,
+  keepTints,
+  list,
+  make,
+  makeSvg,
+  mark,
+  more,
+  parts,
+  rate,
+  set,
+  tell,
+  time,
+  tintOf,
+  write,
+} from './dom.js';
 
 export function showGate(frame: InspectorFrame): void {
   const isIdle = frame.waiting === 0;
@@ -9,7 +26,10 @@ export function showGate(frame: InspectorFrame): void {
   mark(gate, 'shut', isShut);
   mark(gate, 'open', !isShut);
   write(byId('verdict'), frame.state !== 'open' ? frame.state : isShut ? (isIdle ? 'full' : 'closed') : 'open');
-  write(byId('held'), isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${words[frame.gate]}` : 'lets go');
+  write(
+    byId('held'),
+    isIdle ? 'nothing waits' : isShut ? `holds back ${count(frame.waiting)}: ${words[frame.gate]}` : 'lets go',
+  );
   write(byId('saturation'), frame.saturation.toFixed(2));
   const gauge = byId('gauge');
   set(gauge, '--share', Math.min(frame.saturation, 1).toFixed(3));
@@ -22,7 +42,10 @@ export function showGate(frame: InspectorFrame): void {
   write(byId('arriving'), rate(frame.arrivedPerSecond));
   write(byId('dispatching'), rate(frame.dispatchedPerSecond));
   write(byId('bytes'), bytes(frame.waitingBytes));
-  write(byId('lease'), frame.oldestLease === null ? 'in flight' : `in flight, oldest ${time(frame.oldestLease.heldMs)}`);
+  write(
+    byId('lease'),
+    frame.oldestLease === null ? 'in flight' : `in flight, oldest ${time(frame.oldestLease.heldMs)}`,
+  );
   tell(byId('lease'), 'title', frame.oldestLease === null ? '' : `the oldest lease is of ${frame.oldestLease.flow}`);
   mark(byId('lease'), 'overdue', frame.oldestLease?.isOverdue === true);
 }
@@ -33,7 +56,8 @@ export function showShadow({ shadow }: InspectorFrame): void {
   notice.hidden = shadow === null;
   if (shadow === null) return;
   const { passed, wouldHaveWaited, wouldHaveBeenDropped, wouldHaveBeenEvicted } = shadow;
-  const evicted = wouldHaveBeenEvicted === 0 ? '' : `, ${count(wouldHaveBeenEvicted)} would have been evicted while they ran`;
+  const evicted =
+    wouldHaveBeenEvicted === 0 ? '' : `, ${count(wouldHaveBeenEvicted)} would have been evicted while they ran`;
   const dropped = `${count(wouldHaveBeenDropped)} would have been dropped`;
   const told = `Of ${count(passed)} requests ${count(wouldHaveWaited)} would have waited, ${dropped}${evicted}.`;
   write(notice, `Shadow mode: nothing is held or dropped, and this page shows what would be. ${told}`);
@@ -123,14 +147,20 @@ function flowsOf(band: FrameBand): LaneFlow[] {
 }
 
 function showLane(lane: HTMLElement, band: FrameBand, longest: number): void {
-  const { title, policies, waiting, rest, queue, post, verdict, reading, flows, limit } = partsOfLanes.get(lane) as LaneParts;
+  const { title, policies, waiting, rest, queue, post, verdict, reading, flows, limit } = partsOfLanes.get(
+    lane,
+  ) as LaneParts;
   write(title, `Priority ${band.priority}`);
   write(policies, `${band.fairness} · ${band.ordering}`);
   write(waiting, count(band.waiting));
   write(rest, limitText(band));
   // Linear to the limit; a few in a long line are still seen.
   const most = band.maxRequests ?? longest;
-  set(queue, '--share', band.waiting === 0 ? 0 : Math.min(Math.max(band.waiting / Math.max(most, 1), 0.006), 1).toFixed(4));
+  set(
+    queue,
+    '--share',
+    band.waiting === 0 ? 0 : Math.min(Math.max(band.waiting / Math.max(most, 1), 0.006), 1).toFixed(4),
+  );
   write(limit, band.maxRequests === null ? `no limit; the lane ends at ${count(most)}` : `limit ${count(most)}`);
   mark(post, 'shut', band.gate !== 'open' && band.gate !== 'behind');
   mark(post, 'behind', band.gate === 'behind');

@@ -1,4 +1,7 @@
-/** Frames as they come, at most one per paint, and none while the page is paused or out of sight. No library, no `innerHTML`. */
+/**
+ * Frames as they come, at most one per paint, and none while the page is paused or out of sight. No library, no
+ * `innerHTML`.
+ */
 import type { InspectorFrame } from '../../frame.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
 import { byId, count, mark, tell, write } from './dom.js';
@@ -35,12 +38,18 @@ function show(): void {
   dataset.frames = String(Number(dataset.frames ?? 0) + 1);
 }
 
-/** For screen readers: only that the gate closed or opened, and not more often than one can listen to. An open gate is no news at first. */
+/**
+ * For screen readers: only that the gate closed or opened, and not more often than one can listen to. An open gate is
+ * no news at first.
+ */
 function announce(frame: InspectorFrame): void {
   const verdict = frame.gate !== 'open' && frame.waiting > 0 ? 'closed' : 'open';
   const nowMs = performance.now();
   if (verdict === told.verdict || nowMs - told.atMs < quietMs) return;
-  write(byId('news'), verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open');
+  write(
+    byId('news'),
+    verdict === 'closed' ? `The gate is closed, ${count(frame.waiting)} requests wait` : 'The gate is open',
+  );
   told = { verdict, atMs: nowMs };
 }
 

@@ -60,9 +60,12 @@ function starvation({ tenants }: InspectorFrame): string {
     receivedShare === null || owedShare === null
       ? ''
       : `: ${first.name} got ${share(receivedShare)} of its band and is owed ${share(owedShare)}`;
-  const rivals = tenants.filter((tenant) => !tenant.isStarving && tenant.priority >= priority && tenant.servedPerSecond > 0);
+  const rivals = tenants.filter(
+    (tenant) => !tenant.isStarving && tenant.priority >= priority && tenant.servedPerSecond > 0,
+  );
   const [hog] = rivals.sort((a, b) => b.servedPerSecond - a.servedPerSecond);
-  const taken = hog === undefined ? '' : `; ${hog.name} (priority ${hog.priority}) is served ${rate(hog.servedPerSecond)}/s`;
+  const taken =
+    hog === undefined ? '' : `; ${hog.name} (priority ${hog.priority}) is served ${rate(hog.servedPerSecond)}/s`;
   return `${who}${got}; its oldest request has waited ${time(oldestWaitMs ?? 0)}${taken}.`;
 }
 
