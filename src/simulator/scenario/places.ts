@@ -7,10 +7,12 @@ import { parsePath } from './value-path.js';
  * Adds line and column to the paths of issues; the place of what a missing value should stand in, where it is missing.
  */
 export function withPlaces(text: string, issues: readonly ConfigIssue[]): ConfigIssue[] {
+  // Text that nests too deep must not be parsed: its issue has its place already.
+  if (issues.every(hasPlace)) return [...issues];
   const lines = new LineCounter();
   const { contents } = parseDocument(text, { lineCounter: lines, merge: true, prettyErrors: false });
   return issues.map((issue) => {
-    if (/\bline \d+/.test(issue.path)) return issue;
+    if (hasPlace(issue)) return issue;
     const offset = offsetOf(contents as Node | null, parsePath(issue.path) ?? []);
     const { line, col } = lines.linePos(offset);
     return {
@@ -18,6 +20,10 @@ export function withPlaces(text: string, issues: readonly ConfigIssue[]): Config
       path: issue.path === '' ? `line ${line}, column ${col}` : `line ${line}, column ${col}: ${issue.path}`,
     };
   });
+}
+
+function hasPlace({ path }: ConfigIssue): boolean {
+  return /\bline \d+/.test(path);
 }
 
 function offsetOf(root: Node | null, path: readonly (string | number)[]): number {
