@@ -16,13 +16,10 @@ globalThis.fetch = flowFetch(targets, { pool, context, skip: () => context.getSt
 
 // The door: between the validator, which takes `next`, and the handler of chat completions. Portkey hands both to
 // Hono's router.
-const door = new FlowController({
-  saturationDetector: concurrencyDetector({ maxConcurrency: 12 * pool.endpoints.length }),
-});
-const wait = flowControl(door, {
-  context,
-  classify: (c) => ({ fairnessId: c.req.header('x-tenant') ?? 'nobody', priority: 0 }),
-});
+const seats = 12 * pool.endpoints.length;
+const door = new FlowController({ saturationDetector: concurrencyDetector({ maxConcurrency: seats }) });
+const tenantOf = (c) => c.req.header('x-tenant') ?? 'nobody';
+const wait = flowControl(door, { context, classify: (c) => ({ fairnessId: tenantOf(c), priority: 0 }) });
 const { add } = SmartRouter.prototype;
 SmartRouter.prototype.add = function (method, path, handler) {
   add.call(this, method, path, handler);
