@@ -95,6 +95,8 @@ if (values.seconds !== undefined) {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
           body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'hello' }] }),
+          // A connection that was on its way to the replica that was killed is answered by nobody.
+          signal: AbortSignal.timeout(10_000),
         });
         await response.text();
         if (!response.ok) throw new Error(`status ${response.status}`);
