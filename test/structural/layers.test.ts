@@ -1,24 +1,15 @@
 /**
  * The layers of docs/architecture.md: imports point one way, types included, and nothing imports itself by a detour.
+ * The linter's rules say the same of every pair of files, so that an editor shows a breach; circles are for this test.
  */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { circlesOf, type Imports, importsOfSource } from '../support/imports.js';
-
-/** Lowest first. A folder may import those before it. Folders of one line are strangers to each other. */
-const layers: readonly (readonly string[])[] = [
-  ['base'],
-  ['tiers'],
-  ['endpoints'],
-  ['gate'],
-  ['admission', 'eviction'],
-  ['plugins'],
-  ['core'],
-  ['index.ts'],
-  ['adapters', 'config', 'upstream', 'observability', 'client', 'redis', 'testing'],
-  ['simulator', 'fetch'],
-  ['gateway'],
-];
-const subpaths = layers[layers.findIndex((layer) => layer.includes('index.ts')) + 1]!;
+import { layers, linterRules, mayImport, rankOf, roomOf } from '../support/layers.js';
 
 /** Circles that are one structure: a parent and its children, or two types that name each other. */
 const structures: readonly (readonly string[])[] = [
@@ -28,16 +19,17 @@ const structures: readonly (readonly string[])[] = [
   ['tiers/flow.ts', 'tiers/held-flows.ts', 'tiers/parked-flows.ts', 'tiers/priority-band.ts', 'tiers/waiting-item.ts'],
 ];
 
-/** A function without classes and state may be in two bundles: the gateway's files are read as the library's are. */
-const inTwoBundles: readonly string[] = ['config/read-yaml.ts'];
-
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const ruleFile = join(root, 'biome.layers.json');
 const imports = importsOfSource();
+const files = [...imports.keys()];
 const edges = [...imports].flatMap(([from, targets]) => targets.map((to) => ({ from, to })));
-const topOf = (file: string): string => file.split('/')[0]!;
-const layerOf = (file: string): number => layers.findIndex((layer) => layer.includes(topOf(file)));
+/** Throwaway files in each folder: at its top, and as deep as any file. */
+const probes = layers
+  .flat()
+  .flatMap((room) => (room === 'index.ts' ? [room] : [`${room}/probe.ts`, `${room}/deep/deeper/probe.ts`]));
 const folderOf = (file: string): string => file.split('/').slice(0, -1).join('/');
-const told = (faults: readonly { from: string; to: string }[]): string[] =>
-  faults.map(({ from, to }) => `${from} imports ${to}`);
+const told = ({ from, to }: { from: string; to: string }): string => `${from} imports ${to}`;
 
 /**
  * Folder → folders that its own files import. A folder and one inside it are parent and child: their imports do not
@@ -53,48 +45,61 @@ function importsOfFolders(): Imports {
   return graph;
 }
 
+/** What the linter forbids to the throwaway files, each of which imports every file of src. */
+function importsThatLinterForbids(): string[] {
+  const scratch = mkdtempSync(join(tmpdir(), 'headgate-layers-'));
+  try {
+    cpSync(ruleFile, join(scratch, 'rules.json'));
+    const settings = { extends: ['./rules.json'], linter: { rules: { preset: 'none' } } };
+    writeFileSync(join(scratch, 'biome.json'), JSON.stringify(settings));
+    for (const probe of probes) {
+      const lines = files.map((to) => `export type { A } from '${specifierOf(probe, to)}';`);
+      mkdirSync(join(scratch, 'src', folderOf(probe)), { recursive: true });
+      writeFileSync(join(scratch, 'src', probe), lines.join('\n'));
+    }
+    const biome = join(root, 'node_modules/@biomejs/biome/bin/biome');
+    const words = [biome, 'lint', '--reporter=github', '--max-diagnostics=none', 'src'];
+    const { stdout } = spawnSync(process.execPath, words, { cwd: scratch, encoding: 'utf8', maxBuffer: 2 ** 28 });
+    const findings = stdout.matchAll(/noRestrictedImports,file=(?:.*?\/)?src\/([^,]+),line=(\d+)/g);
+    return [...findings].map(([, from, line]) => told({ from: from!, to: files[Number(line) - 1]! }));
+  } finally {
+    rmSync(scratch, { recursive: true });
+  }
+}
+
+/** Such as `../gate/gate.js`. */
+function specifierOf(from: string, to: string): string {
+  const path = posix.relative(folderOf(from), to).replace(/ts$/, 'js');
+  return path.startsWith('.') ? path : `./${path}`;
+}
+
 describe('the layers of src', () => {
   it('have every file in one of them', () => {
-    expect([...imports.keys()].filter((file) => layerOf(file) < 0)).toEqual([]);
+    expect(files.filter((file) => rankOf(roomOf(file)) < 0)).toEqual([]);
     expect(edges.length).toBeGreaterThan(500);
   });
 
-  it('import downwards only', () => {
-    const upwards = edges.filter(({ from, to }) => layerOf(to) > layerOf(from));
-    expect(told(upwards)).toEqual([]);
+  it('stand in this order in docs/architecture.md', () => {
+    const page = readFileSync(join(root, 'docs/architecture.md'), 'utf8');
+    const rows = [...page.matchAll(/^\| `src\/([\w.-]+)/gm)].map(([, room]) => room!);
+    expect(rows.map(rankOf)).toEqual(rows.map(rankOf).sort((a, b) => a - b));
+    expect(new Set(rows)).toEqual(new Set(layers.flat()));
   });
 
-  it('have no imports between strangers', () => {
-    const sideways = edges.filter(({ from, to }) => layerOf(to) === layerOf(from) && topOf(to) !== topOf(from));
-    expect(told(sideways)).toEqual([]);
+  it('have no import but those that are open to their folder', () => {
+    expect(edges.filter(({ from, to }) => !mayImport(from, to)).map(told)).toEqual([]);
   });
 
-  it('reach the core from a subpath through index.ts alone, so that every class exists once', () => {
-    // The audit reads plain state that no user of the package may see; it makes no object of the core's classes.
-    const others = edges.filter(({ from, to }) => topOf(from) !== 'testing' || to !== 'core/inspect/audit.ts');
-    const past = others.filter(
-      ({ from, to }) => subpaths.includes(topOf(from)) && !['base', 'index.ts', topOf(from)].includes(topOf(to)),
-    );
-    expect(told(past)).toEqual([]);
+  it('have rules in the linter that are made of them: -u writes the file', async () => {
+    await expect(`${JSON.stringify(linterRules(), null, 2)}\n`).toMatchFileSnapshot(ruleFile);
   });
 
-  it('let the gateway import only what a user of the package can', () => {
-    const ofGateway = edges.filter(({ from, to }) => topOf(from) === 'gateway' && topOf(to) !== 'gateway');
-    const past = ofGateway.filter(({ to }) => !to.endsWith('index.ts') && !inTwoBundles.includes(to));
-    expect(told(past)).toEqual([]);
-  });
-
-  it('let the fetch import only what a user of the package can, and plain functions of base', () => {
-    const ofFetch = edges.filter(({ from, to }) => topOf(from) === 'fetch' && topOf(to) !== 'fetch');
-    expect(told(ofFetch.filter(({ to }) => !to.endsWith('index.ts') && topOf(to) !== 'base'))).toEqual([]);
-  });
-
-  it('let the simulator import only what a user of the package can, and plain functions of base', () => {
-    const ofSimulator = edges.filter(({ from, to }) => topOf(from) === 'simulator' && topOf(to) !== 'simulator');
-    const past = ofSimulator.filter(
-      ({ to }) => !to.endsWith('index.ts') && !inTwoBundles.includes(to) && topOf(to) !== 'base',
-    );
-    expect(told(past)).toEqual([]);
+  it('have rules in the linter that find every breach, and nothing else', () => {
+    const forbidden = new Set(importsThatLinterForbids());
+    const pairs = probes.flatMap((from) => files.map((to) => ({ from, to })));
+    const misjudged = pairs.filter(({ from, to }) => mayImport(from, to) === forbidden.has(told({ from, to })));
+    expect(misjudged.map(told)).toEqual([]);
+    expect(pairs.length - forbidden.size).toBeGreaterThan(500);
   });
 
   it('have no circle of folders, parent and child excepted', () => {

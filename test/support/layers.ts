@@ -1,0 +1,96 @@
+/**
+ * The layers of src, and what each folder may import. This is the one place that says it: the linter's rules
+ * (`biome.layers.json`) are made of it, and `test/structural/layers.test.ts` holds every import against it.
+ */
+
+/** Lowest first. A folder may import those before it. Folders of one line are strangers to each other. */
+export const layers: readonly (readonly string[])[] = [
+  ['base'],
+  ['tiers'],
+  ['endpoints'],
+  ['gate'],
+  ['admission', 'eviction'],
+  ['plugins'],
+  ['core'],
+  ['index.ts'],
+  ['adapters', 'config', 'upstream', 'observability', 'client', 'redis', 'testing'],
+  ['simulator', 'fetch'],
+  ['gateway'],
+];
+
+/** What more than one bundle may have a copy of: it has no class and no state. */
+const plain: readonly string[] = ['base/*.ts', 'base/headers/**', 'base/stream/**'];
+/** A subpath reaches the core through the package's index, so that every class exists once. */
+const ofSubpaths = [...plain, 'base/faults/guarded-events.ts', 'base/queues/linked-list.ts', 'index.ts'];
+/** What a user of the package can import: the index of every folder below. */
+const doors = '**/index.ts';
+/** Its files are read as the library's are. It is a function without state. */
+const yaml = 'config/read-yaml.ts';
+
+/** Above the index, the layer alone does not say what a folder may import. */
+const exceptions: Readonly<Record<string, readonly string[]>> = {
+  // Browsers need not download the core: the client has a copy of the schema kit.
+  client: [...plain, 'base/schema/**', 'index.ts'],
+  // The audit reads plain state that no user of the package may see. It makes no object of the core's classes.
+  testing: [...ofSubpaths, 'core/inspect/audit.ts'],
+  simulator: [...plain, doors, yaml],
+  fetch: [...plain, doors],
+  gateway: [doors, yaml],
+};
+
+const rooms = layers.flat();
+const indexRank = rankOf('index.ts');
+
+export function rankOf(room: string): number {
+  return layers.findIndex((layer) => layer.includes(room));
+}
+
+/** The folder at the top of src that a file is in. */
+export function roomOf(file: string): string {
+  return file.split('/')[0]!;
+}
+
+/** True if one file of src may import another, types included. */
+export function mayImport(from: string, to: string): boolean {
+  return roomOf(to) === roomOf(from) || openFiles.get(roomOf(from))!.test(to);
+}
+
+/** Globs of what the files of a room may import of other rooms. */
+function openTo(room: string): readonly string[] {
+  const below = layers.slice(0, rankOf(room)).flat();
+  if (rankOf(room) <= indexRank) return below.map((other) => `${other}/**`);
+  const withDoors = below.filter((other) => rankOf(other) > indexRank).map((other) => `${other}/${doors}`);
+  const open = exceptions[room] ?? ofSubpaths;
+  return open.flatMap((glob) => (glob === doors ? ['index.ts', ...withDoors] : [glob]));
+}
+
+/** The same as one expression for each room. */
+const openFiles = new Map(rooms.map((room) => [room, new RegExp(`^(?:${openTo(room).map(patternOf).join('|')})$`)]));
+
+function patternOf(glob: string): string {
+  const signs: Readonly<Record<string, string>> = { '**/': '(?:.*/)?', '**': '.*', '*': '[^/]*', '.': '\\.' };
+  return glob.replaceAll(/\*\*\/|\*\*|\*|\./g, (sign) => signs[sign]!);
+}
+
+/** The same as rules of the linter. It sees the text of an import, such as `../../gate/gate.js`, and not the file. */
+export function linterRules(): { readonly overrides: readonly object[] } {
+  return { overrides: rooms.map(linterRuleOf) };
+}
+
+function linterRuleOf(room: string): object {
+  const open = openTo(room);
+  const closed = rooms.filter((other) => other !== room && other !== 'index.ts' && !open.includes(`${other}/**`));
+  const group = [
+    `**/{${closed}}/**`,
+    // No folder below the index has an index of its own.
+    ...(rankOf(room) < indexRank ? ['**/index.js'] : []),
+    ...open.filter((glob) => closed.includes(roomOf(glob))).map((glob) => `!**/${glob.replace(/\.ts$/, '.js')}`),
+  ];
+  const message = 'The layers of src are in docs/architecture.md; test/support/layers.ts says what may import what.';
+  return {
+    includes: [room === 'index.ts' ? 'src/index.ts' : `src/${room}/**`],
+    linter: {
+      rules: { style: { noRestrictedImports: { level: 'error', options: { patterns: [{ group, message }] } } } },
+    },
+  };
+}
