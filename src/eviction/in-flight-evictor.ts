@@ -57,13 +57,13 @@ interface Tracked<L> extends InFlightView {
 const mostPriorities = 64;
 
 export class InFlightEvictor<L extends Tracked<L>> {
+  /** Those that may be evicted, by priority, in the order of their dispatch. */
+  readonly evictable: Map<number, LinkedList<Candidate<L>>> = new Map();
   private settings: EvictorSettings;
   private filter: PluginGuard;
   private ordering: PluginGuard;
   private readonly errors: PluginErrorSink;
   private readonly reclamation: Reclamation<L>;
-  /** Those that may be evicted, by priority, in the order of their dispatch. */
-  private readonly evictable = new Map<number, LinkedList<Candidate<L>>>();
 
   constructor(settings: EvictorSettings, errors: PluginErrorSink) {
     this.settings = settings;

@@ -30,7 +30,7 @@ export class FlowTable {
   size = 0;
   /** How many of the flows are shared by those that found the table full. */
   private overflows = 0;
-  private readonly idle = new LinkedList<Flow>();
+  readonly idle: LinkedList<Flow> = new LinkedList();
   private settings: FlowTableSettings;
   private readonly onRemoved: (flow: Flow) => void;
 

@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { EventHub } from '../../src/core/event-hub.js';
 import { EndpointPool, type FlowController, type FlowEvents, roundRobin } from '../../src/index.js';
 import { dial, key, leaseOf, makeFlow, record, request, runNow, turns } from '../support/flow.js';
@@ -231,9 +231,11 @@ describe('payloads', () => {
     const pool = new EndpointPool();
     pool.add('e');
     const { flow, clock } = makeFlow({ pool, defaultBand: { fairness: roundRobin() } });
-    const emit = vi.spyOn(Reflect.get(flow, 'events') as EventHub, 'emit');
+    const emit = vi.spyOn(EventHub.prototype, 'emit');
     return { flow, pool, advance: (ms) => clock.advance(ms), emitted: () => emit.mock.calls.map(([event]) => event) };
   }
+
+  afterEach(() => vi.restoreAllMocks());
 
   it('are not built for events that nobody hears', async () => {
     const { flow, pool, advance, emitted } = watched();

@@ -193,7 +193,7 @@ describe('victims', () => {
       track(brief);
       evictor.untrack(brief, 0);
     }
-    expect((Reflect.get(evictor, 'evictable') as Map<number, unknown>).size).toBeLessThanOrEqual(64);
+    expect(evictor.evictable.size).toBeLessThanOrEqual(64);
     expect(evictor.victims([band(5)], gauge(9), 1, 0)).toEqual([kept]);
   });
 

@@ -1,6 +1,4 @@
 /** What a caller of `flowFetch` gets, and when the seat comes back. Against a model server on a real socket. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { headerValue } from '../../src/adapters/http/index.js';
 import { elsewhere, type FetchCall, type FetchRequest, type FlowFetch, flowFetch } from '../../src/fetch/index.js';
@@ -15,6 +13,7 @@ import {
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
+import { collectGarbage } from '../support/collect-garbage.js';
 import { expectIdle, gated, type Setup } from './flow.js';
 import {
   hang,
@@ -27,9 +26,6 @@ import {
   startModelServer,
   think,
 } from './model-server.js';
-
-setFlagsFromString('--expose_gc');
-const collect: () => void = runInNewContext('gc');
 
 const chat = (more: object = {}): RequestInit => ({
   method: 'POST',
@@ -150,7 +146,7 @@ describe('a call that is dispatched', () => {
     await setup.fetch(urlOf(server), streamed);
     expect([setup.flow.stats().inFlight, setup.fetch.counts.unread]).toEqual([1, 0]);
     await until('the answer was collected', () => {
-      collect();
+      collectGarbage();
       return setup.flow.stats().inFlight === 0;
     });
     expect(setup.fetch.counts.unread).toBe(1);
@@ -171,7 +167,7 @@ describe('a call that is dispatched', () => {
     await until(
       'the answer was collected',
       () => {
-        collect();
+        collectGarbage();
         return answer.deref() === undefined;
       },
       10_000,

@@ -2,18 +2,14 @@
  * Clients of every SDK that leave in every phase of a request, over real sockets, with seats and quotas before the
  * server. What is random comes from a seed; when something happens does not.
  */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { seededRandom } from '../../src/base/seeded-random.js';
 import { type FetchRequest, flowFetch } from '../../src/fetch/index.js';
 import { concurrencyDetector, FlowController, type FlowStats, maxOf, quotaDetector } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import { until } from '../integration/support/until.js';
+import { collectGarbage } from '../support/collect-garbage.js';
 import { type Behaviour, hang, refuse, sendText, serve, stall, startBareModelServer } from './bare-model-server.js';
 import { clients, type ModelClient } from './clients.js';
-
-setFlagsFromString('--expose_gc');
-const collect: () => void = runInNewContext('gc');
 
 /** What the server does; `/standard/stall/v1/chat/completions` asks for one of them. */
 const behaviours: Readonly<Record<string, Behaviour>> = {
@@ -192,7 +188,7 @@ export async function playLeavingClients({
     }
   }
 
-  const collector = setInterval(collect, 2000);
+  const collector = setInterval(collectGarbage, 2000);
   // A client may leave a promise of its own behind that nobody hears of: LangChain and the AI SDK do when a stream is
   // left.
   const stray = (): void => {};

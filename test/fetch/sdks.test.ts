@@ -1,15 +1,11 @@
 /** The clients that people use, with `flowFetch` as their fetch, against a model server on a real socket. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import type { FlowControllerOptions } from '../../src/index.js';
 import { until } from '../integration/support/until.js';
+import { collectGarbage } from '../support/collect-garbage.js';
 import { clients } from './clients.js';
 import { expectIdle, gated, type Setup } from './flow.js';
 import { hang, inTurn, sendText, serve, stall, startModelServer } from './model-server.js';
-
-setFlagsFromString('--expose_gc');
-const collect: () => void = runInNewContext('gc');
 
 /** Nobody may wait. */
 const full = {
@@ -138,7 +134,7 @@ describe.each(clients)('%s', (_name, make, cancels, endsQuietly) => {
     const setup = gated({ timeouts });
     await make({ url: server.url, fetch: setup.fetch }).forget();
     await until('the answer was collected', () => {
-      collect();
+      collectGarbage();
       return setup.flow.stats().inFlight === 0;
     });
     expect(setup.fetch.counts.unread).toBe(cancels ? 1 : 0);

@@ -2,12 +2,11 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createGateway, type Gateway, loadGatewayConfig } from '../../src/gateway/index.js';
 import { rawConnection } from '../integration/support/clients.js';
 import { until } from '../integration/support/until.js';
+import { collectGarbage } from '../support/collect-garbage.js';
 import { errorOf, fileOf, type Started, startGateway } from './support/gateway.js';
 import { serve, startUpstream } from './support/upstream.js';
 
@@ -119,8 +118,6 @@ describe('the bytes that are being received', () => {
 });
 
 describe('a large body', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as () => void;
   /** Much to parse: a parsed message takes some 20 times its text. */
   const body = Buffer.from(
     JSON.stringify({ model: 'llama', messages: Array.from({ length: 40_000 }, () => ({ a: 1, b: '' })) }),
@@ -130,7 +127,7 @@ describe('a large body', () => {
   /** Buffers that are garbage go in the background: some are counted until the next collection. */
   async function memory(): Promise<{ heap: number; buffers: number }> {
     for (let i = 0; i < 3; i++) {
-      collect();
+      collectGarbage();
       await new Promise((resolve) => setImmediate(resolve));
     }
     const { heapUsed, arrayBuffers } = process.memoryUsage();

@@ -18,7 +18,7 @@ import { audit } from '../../src/testing/index.js';
 import { strictOrder } from '../../src/tiers/1-priority/band-order.js';
 import type { Flow } from '../../src/tiers/flow.js';
 import type { CountedSignal } from './counted-signal.js';
-import { dispatcherOf, isPaused, optionsOf, ownDetectorOf } from './inside.js';
+import { dispatcherOf, isPaused, itemInside, optionsOf, ownDetectorOf } from './inside.js';
 import { flowName, mayServe, room } from './room.js';
 import { TurnsTaken } from './turns-taken.js';
 import type { WorldClock } from './world-clock.js';
@@ -260,7 +260,7 @@ export class Host {
       ticket.item = item;
       ticket.waitingSinceMs = this.clock.now();
       this.waiting.add(ticket);
-      const flowOfItem = Reflect.get(item, 'flow') as Flow;
+      const flowOfItem = itemInside(item).flow as Flow;
       if (flowOfItem.waiting === 1) this.turns.beganToWait(flowOfItem);
       const inBand = [...this.waiting].filter((other) => other.key.priority === ticket.key.priority).length;
       this.expect(waitingInBand === inBand, `queued: ${waitingInBand} announced to wait in the band, ${inBand} do`);
@@ -343,7 +343,7 @@ export class Host {
 
   /** Those who left for the request had more waiting than it has now, or stood in lower bands. */
   private expectFairExchange({ key }: Ticket, item: ItemView): void {
-    const mine = Reflect.get(item, 'flow') as FlowView | undefined;
+    const mine = itemInside(item).flow;
     const gone = this.displacedLast.splice(0);
     for (const { victim, isOwn } of gone) {
       const { priority } = victim.key;
@@ -368,9 +368,8 @@ export class Host {
     const band = dispatcherOf(this.flow).backlog.bands.get(key.priority);
     if (band === undefined) return this.fail(`no band for priority ${key.priority}`);
     const inBand = [...this.waiting].filter((other) => other.key.priority === key.priority);
-    const flow = Reflect.get(item, 'flow') as unknown;
-    const inFlow =
-      flow === undefined ? [] : inBand.filter((other) => Reflect.get(other.item as object, 'flow') === flow);
+    const { flow } = itemInside(item);
+    const inFlow = flow === undefined ? [] : inBand.filter((other) => itemInside(other.item as ItemView).flow === flow);
     const bytes = (tickets: Iterable<Ticket>): number =>
       [...tickets].reduce((sum, other) => sum + other.request.byteSize, 0);
     const { limits } = optionsOf(this.flow);
@@ -407,8 +406,8 @@ export class Host {
     const isShared = 'sharedQueue' in settings.fairness;
     for (const { key, item: other } of this.waiting) {
       if (other === undefined || other === item || key.priority !== priority) continue;
-      const otherFlow = Reflect.get(other, 'flow') as FlowView;
-      const isOwn = otherFlow === Reflect.get(item, 'flow');
+      const otherFlow = itemInside(other).flow as Flow;
+      const isOwn = otherFlow === itemInside(item).flow;
       if (!isShared && !isOwn) continue;
       // Where flows are held back, first requests of one class keep their order.
       if (!isOwn && hasCaps) continue;
@@ -428,7 +427,7 @@ export class Host {
     const band = dispatcherOf(this.flow).backlog.bands.get(item.priority);
     const isExact = optionsOf(this.flow).holBlocking === 'band' && !this.isMeddledWith;
     if (band === undefined || !isExact || band.settings.fairness.type !== 'round-robin-fairness-policy') return;
-    const fault = this.turns.served(Reflect.get(item, 'flow') as Flow, band.waitingFlows() as readonly Flow[]);
+    const fault = this.turns.served(itemInside(item).flow as Flow, band.waitingFlows() as readonly Flow[]);
     if (fault !== undefined) this.fail(fault);
   }
 
@@ -535,10 +534,10 @@ export class Host {
   /** Displaced: the newest of the lowest band, or of its flow. */
   private expectDisplaced(victim: Ticket, { limit }: Drop): void {
     if (optionsOf(this.flow).overflow === 'fair') {
-      const flow = Reflect.get(victim.item ?? {}, 'flow') as FlowView;
+      const flow = itemInside(victim.item as ItemView).flow as Flow;
       for (const { item, request } of this.waiting) {
         const isNewer =
-          Reflect.get(item ?? {}, 'flow') === flow && (item?.sequence ?? 0) > (victim.item?.sequence ?? 0);
+          item !== undefined && itemInside(item).flow === flow && item.sequence > (victim.item?.sequence ?? 0);
         if (isNewer && request.byteSize > 0) this.fail('displaced an older request of a flow than it must');
       }
       this.displacedLast.push({ victim, flow, isOwn: limit !== undefined });
@@ -655,9 +654,10 @@ export class Host {
         this.fail(`overdue since ${this.deadlineOf(ticket)} at ${this.clock.now()}`);
       if (ticket.request.signal?.aborted === true) this.fail('an aborted request still waits');
       const { item } = ticket;
-      const name = String(Reflect.get(Reflect.get(item ?? {}, 'flow') ?? {}, 'name'));
+      if (item === undefined) continue;
+      const { name = '' } = itemInside(item).flow ?? {};
       const isShared = name.startsWith('\u0000');
-      if (item !== undefined && !isShared) this.same('its flow', name, flowName(flow, item, classOf(item)));
+      if (!isShared) this.same('its flow', name, flowName(flow, item, classOf(item)));
     }
     this.expect(
       this.closedAtMs > this.clock.now() || this.isTimeOdd || waiting.size === 0,
@@ -762,7 +762,7 @@ export class Host {
 }
 
 function classOf(item: ItemView): unknown {
-  return Reflect.get(item, 'requestClass');
+  return itemInside(item).requestClass;
 }
 
 function sumOf<T>(all: readonly T[], figure: (one: T) => number): number {

@@ -1,7 +1,7 @@
 /**
  * Where may a request go, and under which name does it wait? The filters, marks and headroom once more, in plain words.
  */
-import type { EndpointFilter, EndpointPool, EndpointView, ItemView } from '../../src/index.js';
+import type { EndpointFilter, EndpointPool, EndpointView, FlowController, ItemView } from '../../src/index.js';
 import type { TestRequest } from './host.js';
 import { optionsOf, ownDetectorOf } from './inside.js';
 
@@ -13,7 +13,11 @@ export const byModel: EndpointFilter = {
 };
 
 /** By the filters in force; undefined when they are not to be trusted. */
-export function mayServe(flow: object, { labels }: EndpointView, { model }: TestRequest): boolean | undefined {
+export function mayServe(
+  flow: FlowController<never>,
+  { labels }: EndpointView,
+  { model }: TestRequest,
+): boolean | undefined {
   const { endpointFilters } = optionsOf(flow);
   if (endpointFilters.length === 0) return true;
   if (endpointFilters.some((filter) => filter !== byModel)) return undefined;
@@ -23,7 +27,12 @@ export function mayServe(flow: object, { labels }: EndpointView, { model }: Test
 /**
  * Is there an endpoint for it now, or will there never be one, so that it has to leave? Undefined when nobody can know.
  */
-export function room(flow: object, pool: EndpointPool | undefined, item: ItemView, nowMs: number): boolean | undefined {
+export function room(
+  flow: FlowController<never>,
+  pool: EndpointPool | undefined,
+  item: ItemView,
+  nowMs: number,
+): boolean | undefined {
   if (pool === undefined) return true;
   const request = item.request as TestRequest;
   const served = pool.endpoints.map((endpoint) => mayServe(flow, endpoint, request));
@@ -40,7 +49,7 @@ export function room(flow: object, pool: EndpointPool | undefined, item: ItemVie
 }
 
 /** The name of the flow that it must be filed under, unless the flow is one that many share. */
-export function flowName(flow: object, { fairnessId }: ItemView, requestClass: unknown): string {
+export function flowName(flow: FlowController<never>, { fairnessId }: ItemView, requestClass: unknown): string {
   const isApart = optionsOf(flow).holBlocking === 'none' && requestClass !== undefined;
   return isApart ? `${fairnessId}\u0000${String(requestClass)}` : fairnessId;
 }

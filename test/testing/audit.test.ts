@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Dispatcher } from '../../src/core/engine/dispatcher.js';
-import type { GatePoller } from '../../src/core/engine/gate-poller.js';
 import type { QueueItem } from '../../src/core/engine/queue-item.js';
+import { dispatcherOf } from '../../src/core/inspect/audit.js';
 import { EndpointPool, FlowConfigError, type FlowController, roundRobin } from '../../src/index.js';
 import { audit } from '../../src/testing/index.js';
 import type { Flow } from '../../src/tiers/flow.js';
@@ -22,7 +22,7 @@ function crowd() {
 
 /** Private state, for damage. */
 function inside(flow: FlowController): Dispatcher {
-  return Reflect.get(flow, 'dispatcher') as Dispatcher;
+  return dispatcherOf(flow) as Dispatcher;
 }
 
 function band(flow: FlowController): PriorityBand {
@@ -120,6 +120,15 @@ describe('an audit', () => {
       /^band 0 counts 3 requests and holds 2$/,
     ],
     [
+      'a tombstone that is not counted',
+      (flow) => {
+        item(flow, 2).settle = undefined;
+        flowA(flow).waiting--;
+        band(flow).waiting--;
+      },
+      /^the queues of band 0 keep 3 requests that did not leave, and 2 wait$/,
+    ],
+    [
       'a flow that the table lost',
       (flow) => inside(flow).backlog.bands.flows.size--,
       /^2 flows are counted, 3 are known$/,
@@ -128,6 +137,16 @@ describe('an audit', () => {
     const { flow } = crowd();
     damage(flow);
     expect(audit(flow).violations).toContainEqual(expect.stringMatching(violation));
+  });
+
+  it('finds a request that has ended and may still be evicted', () => {
+    const { flow } = makeFlow({ eviction: {} });
+    const lease = runNow(flow, key('a', -1));
+    expect(audit(flow).violations).toEqual([]);
+    const [candidate] = inside(flow).seats.evictor?.evictable.get(-1) ?? [];
+    lease.release();
+    inside(flow).seats.evictor?.evictable.get(-1)?.push(candidate!);
+    expect(audit(flow).violations).toEqual(['request 0 may be evicted from priority -1 and does not run there']);
   });
 
   it('finds a wake-up that was lost', () => {
@@ -143,7 +162,7 @@ describe('an audit', () => {
     const { flow, clock } = makeFlow({ saturationDetector: () => 1, defaultRequestTtl: 0 });
     void flow.enqueue(request, key());
     expect(audit(flow).violations).toEqual([]);
-    (Reflect.get(inside(flow), 'poller') as GatePoller).stop();
+    inside(flow).poller.stop();
     expect(clock.pendingTimers).toBe(1);
     expect(audit(flow).violations).toEqual(['nothing looks at the closed gate again']);
   });

@@ -24,9 +24,13 @@ function placeOf<T extends Queued>({ sequence }: T, line: Denque<T>): number {
  * empty.
  */
 export class FifoQueue<T extends Queued> implements ItemQueue<T> {
+  tombstones = 0;
   private front: T | undefined = undefined;
   private rest: Denque<T> | undefined = undefined;
-  private tombstones = 0;
+
+  get length(): number {
+    return (this.front === undefined ? 0 : 1) + (this.rest?.length ?? 0);
+  }
 
   push(member: T): void {
     const last = this.rest?.peekBack() ?? this.front;

@@ -7,14 +7,18 @@ import type { ItemQueue, Queued } from './item-queue.js';
  * Tombstones are still compared, so they keep what `compare` reads: never more of them than living members.
  */
 export class HeapQueue<T extends Queued> implements ItemQueue<T> {
+  tombstones = 0;
   private heap: TinyQueue<T>;
-  private tombstones = 0;
   private readonly compare: (a: T, b: T) => number;
 
   /** `compare` must not throw, and must break its own ties. */
   constructor(compare: (a: T, b: T) => number, members: T[] = []) {
     this.compare = compare;
     this.heap = new TinyQueue(members, compare);
+  }
+
+  get length(): number {
+    return this.heap.length;
   }
 
   push(member: T): void {

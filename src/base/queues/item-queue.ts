@@ -14,6 +14,9 @@ export interface Queued {
  * amortized.
  */
 export interface ItemQueue<T extends Queued> {
+  /** Members, tombstones among them. */
+  readonly length: number;
+  readonly tombstones: number;
   push(member: T): void;
   /** The living member to go next. */
   peek(): T | undefined;

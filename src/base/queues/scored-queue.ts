@@ -32,6 +32,14 @@ export class ScoredQueue<T extends Queued> implements ItemQueue<T> {
     this.scores = scores;
   }
 
+  get length(): number {
+    return this.line.length;
+  }
+
+  get tombstones(): number {
+    return this.line.tombstones;
+  }
+
   push(member: T): void {
     this.line.push(member);
     this.chosen = undefined;

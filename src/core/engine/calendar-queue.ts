@@ -59,6 +59,13 @@ export class CalendarQueue {
     return this.compare(first, late) < 0 ? first : late;
   }
 
+  /** Requests that it refers to, whether they wait or not. O(buckets). */
+  get length(): number {
+    let { length } = this.current;
+    for (const bucket of this.buckets.values()) length += bucket.length;
+    return length + this.late.length;
+  }
+
   /** True when an empty queue is worth replacing, because a new one takes less memory. */
   get hasGrown(): boolean {
     return this.buckets.size > fewBuckets;

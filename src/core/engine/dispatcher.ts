@@ -86,16 +86,16 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private isPollDue = false;
   /** True from the moment that a request waits until the timers are stopped. */
   private hasTimers = false;
-  private options: ResolvedOptions;
+  options: ResolvedOptions;
   private readonly events: EventHub;
   private readonly clock: CoarseClock;
   private readonly intake: Intake;
   private readonly admission: GuardedAdmission;
   private readonly shutdown: Shutdown;
-  private readonly writer: SingleWriter;
+  readonly writer: SingleWriter;
   /** Undefined while the host does not want to be asked. */
   private revalidation: Revalidation | undefined;
-  private readonly poller: GatePoller;
+  readonly poller: GatePoller;
   /** Undefined unless leases are traced. */
   private tracer: LeaseTracer | undefined;
   private readonly detachFromPool: () => void;

@@ -50,7 +50,8 @@ export class Seats {
   readonly pool: EndpointPool;
   /** Undefined without `maxLeaseMs`. */
   watch: LeaseWatch | undefined;
-  private evictor: InFlightEvictor<SeatLease> | undefined;
+  /** Undefined while nothing may be evicted. */
+  evictor: InFlightEvictor<SeatLease> | undefined;
   private readonly gate: Gate;
   private readonly events: EventHub;
   private readonly owner: SeatsOwner;

@@ -3,15 +3,13 @@
  * post-mortems; it imports nothing at run time, and the controller does not import it, so that nobody else carries it.
  * O(waiting + flows).
  */
-import type { LinkedList } from '../../base/queues/linked-list.js';
 import { type Crowd, levelOf } from '../../tiers/crowd.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
-import type { GatePoller } from '../engine/gate-poller.js';
 import type { QueueItem } from '../engine/queue-item.js';
-import type { SingleWriter } from '../engine/single-writer.js';
+import type { FlowController } from '../flow-controller.js';
 
 /** Counts, taken from the requests up and not from the controller's totals. */
 export interface AuditFigures {
@@ -30,6 +28,12 @@ export interface FlowAudit {
   /** A sentence for each invariant that does not hold; empty when all do. */
   readonly violations: readonly string[];
   readonly figures: AuditFigures;
+}
+
+/** The one door to the inside of a controller; undefined for what is none. */
+export function dispatcherOf(flow: FlowController<never>): Dispatcher | undefined {
+  // biome-ignore lint/complexity/useLiteralKeys: the field is private, so that no user of the package sees it
+  return flow?.['dispatcher'];
 }
 
 /** Notes what does not hold. */
@@ -117,8 +121,17 @@ function checkBand(band: PriorityBand, check: Check): void {
   const parked = sum([...places.parked], (flow) => flow.waiting);
   check(parked === band.parked.waiting, `${name} has parked ${band.parked.waiting} requests, its flows ${parked}`);
   if (band.crowd !== undefined) checkCrowd(name, band, band.crowd, check);
+  checkQueues(name, band, check);
   const tracked = sum(flows, (flow) => flow.trackedInFlight);
   check(tracked === band.trackedInFlight, `${name} has ${band.trackedInFlight} leases, its flows ${tracked}`);
+}
+
+/** What stands in a queue waits, or is counted as a tombstone: nothing else is kept. */
+function checkQueues(name: string, band: PriorityBand, check: Check): void {
+  const queues = new Set([...band.flows.values()].flatMap((flow) => band.queueOf(flow) ?? []));
+  const living = sum([...queues], ({ length, tombstones }) => length - tombstones);
+  const isRight = queues.size === 0 || living === band.waiting;
+  check(isRight, `the queues of ${name} keep ${living} requests that did not leave, and ${band.waiting} wait`);
 }
 
 /** The flow with most waiting for its weight is known. */
@@ -169,7 +182,7 @@ function checkBandLists({ backlog }: Dispatcher, bands: readonly PriorityBand[],
 /** A flow is listed as idle exactly while nothing of it waits or is tracked in flight. */
 function checkIdleFlows({ backlog }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
   const { flows: table } = backlog.bands;
-  const idle = new Set(Reflect.get(table, 'idle') as LinkedList<Flow>);
+  const idle = new Set(table.idle);
   for (const band of bands) {
     for (const flow of band.flows.values()) {
       const isIdle = flow.waiting === 0 && flow.trackedInFlight === 0;
@@ -201,7 +214,7 @@ function checkWaits({ backlog }: Dispatcher, items: readonly QueueItem[], check:
 
 /** In flight = leases handed out − leases that ended = seats at the endpoints. */
 function checkSeats({ seats }: Dispatcher, check: Check): void {
-  const { inFlight, inFlightTokens, dispatched, released, pool } = seats;
+  const { inFlight, inFlightTokens, dispatched, released, pool, evictor } = seats;
   check(
     inFlight === dispatched - released,
     `${inFlight} leases are in flight, ${dispatched} were handed out and ${released} ended`,
@@ -219,6 +232,13 @@ function checkSeats({ seats }: Dispatcher, check: Check): void {
     tokensOfMembers === pool.inFlightTokens,
     `the endpoints have ${tokensOfMembers} tokens booked, the pool ${pool.inFlightTokens}`,
   );
+  for (const [priority, candidates] of evictor?.evictable ?? []) {
+    for (const candidate of candidates) {
+      const { lease } = candidate;
+      const isRight = lease.candidacy === candidate && lease.priority === priority && !lease.isReleased;
+      check(isRight, `request ${lease.item.sequence} may be evicted from priority ${priority} and does not run there`);
+    }
+  }
   // A pool may have other controllers, and an endpoint may have left it with seats taken.
   const isAlone = pool.implicitEndpoint !== undefined;
   check(!isAlone || inFlight === pool.inFlightRequests, `${inFlight} leases hold ${pool.inFlightRequests} seats`);
@@ -257,15 +277,13 @@ function checkCaps({ caps, seats }: Dispatcher, bands: readonly PriorityBand[], 
  * has a timer.
  */
 function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
-  const { backlog, gate, isGateClosed, isPaused, isWorkWanted } = dispatcher;
-  const { isBusy } = Reflect.get(dispatcher, 'writer') as SingleWriter;
-  if (isBusy) return; // asked from inside an operation, which ends with a walk
+  const { backlog, gate, isGateClosed, isPaused, isWorkWanted, poller, writer } = dispatcher;
+  if (writer.isBusy) return; // asked from inside an operation, which ends with a walk
   check(!isWorkWanted, 'the walk is due and did not run');
   if (backlog.waiting === backlog.bands.parked || isPaused) return;
   check(isGateClosed, 'requests wait, and the gate is not said to be closed');
-  const { isSet } = Reflect.get(dispatcher, 'poller') as GatePoller;
   check(
-    isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY,
+    poller.isSet || backlog.isPoolEmpty || gate.recheckMs === Number.POSITIVE_INFINITY,
     'nothing looks at the closed gate again',
   );
 }

@@ -1,5 +1,5 @@
 /** Much that becomes free at once does not hold up the event loop. */
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { concurrencyDetector, FlowController, globalStrict } from '../../../src/index.js';
 import { TurnClock } from '../../support/clocks.js';
 import { dial, key, makeFlow, record, request, turns } from '../../support/flow.js';
@@ -41,6 +41,7 @@ describe('when much becomes free at once', () => {
   it('those that wait for it leave when their time is up, and when nobody is left the gate holds nobody back', async () => {
     const detector = dial(1, true);
     const { flow, clock } = makeFlow({ saturationDetector: detector, maxDispatchesPerTurn: 1, defaultRequestTtl: 50 });
+    const timers = vi.spyOn(clock, 'setTimeout');
     const gates: boolean[] = [];
     flow.on('gate', ({ isClosed }) => gates.push(isClosed));
     void flow.enqueue(request, key());
@@ -50,10 +51,9 @@ describe('when much becomes free at once', () => {
     detector.turnTo(0);
     expect(flow.stats()).toMatchObject({ dispatched: 1, waiting: 2 });
     // The event loop is busy: the deadline comes before the next turn.
-    const timers = Reflect.get(clock, 'timers') as { atMs: number; callback: () => void }[];
     const now = clock.now.bind(clock);
     clock.now = () => now() + 10;
-    timers.find(({ atMs }) => atMs === 10)?.callback();
+    timers.mock.calls.find(([, delayMs]) => delayMs === 10)?.[0]();
     expect((await late).type).toBe('EvictedTTL');
     abort.abort();
     expect(flow.stats()).toMatchObject({ dispatched: 1, waiting: 0 });

@@ -1,12 +1,8 @@
 /** Leases that the host lost. Collected by V8 on demand, so that no test waits for memory to run short. */
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import type { FlowController, FlowEvents, Lease } from '../../../src/index.js';
+import { collectGarbage } from '../../support/collect-garbage.js';
 import { dial, key, leaseOf, makeFlow, request, turns } from '../../support/flow.js';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 
 afterEach(() => {
   vi.restoreAllMocks();

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { hierarchical } from '../../../src/index.js';
+import type { Share } from '../../../src/tiers/2-fairness/by-cost/share.js';
 import { Random } from '../../property/random.js';
 import { byPrompt } from './by-cost/backlogged.js';
-import { FakeBand, serveAll, usage } from './by-cost/fake-band.js';
+import { FakeBand, serveAll, treeOf, usage } from './by-cost/fake-band.js';
 
 const twoLevels = {
   levels: ['virtual-token-counter', 'virtual-token-counter'] as ('virtual-token-counter' | 'deficit-round-robin')[],
@@ -32,9 +33,8 @@ function divide(
   return received;
 }
 
-function leavesOf(band: FakeBand): { received: number }[] {
-  const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ members: unknown; received: number }> } };
-  return [...tree.shares()].filter(({ members }) => members === undefined);
+function leavesOf(band: FakeBand): Share[] {
+  return [...treeOf(band).shares()].filter(({ members }) => members === undefined);
 }
 
 describe('hierarchical', () => {
@@ -138,7 +138,7 @@ describe('hierarchical', () => {
         hierarchical({ ...byPrompt, levels: Array.from({ length: levels }, () => 'virtual-token-counter' as const) }),
       );
       for (const id of ids) band.add(id);
-      const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ members: unknown }> } };
+      const tree = treeOf(band);
       const leaves = [...tree.shares()].filter(({ members }) => members === undefined);
       expect(leaves.length).toBe(ids.length);
     }
@@ -236,7 +236,7 @@ describe('hierarchical', () => {
     [['least-service', 'virtual-token-counter', 'virtual-token-counter']],
   ] as const)('remembers what an organisation received as long as the controller has its flow (%s)', (levels) => {
     const band = new FakeBand(hierarchical({ ...byPrompt, levels: [...levels] }));
-    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<unknown> } };
+    const tree = treeOf(band);
     band.settle(band.pass('o/x/1', { tokens: 1000 }), usage(1000));
     // It was evicted, and cancelled while it waited once more: nothing was consumed.
     band.add('o/x/1', { tokens: 50 });
@@ -251,7 +251,7 @@ describe('hierarchical', () => {
 
   it('forgets what organisations received, without a floor, once the controller has forgotten their flows', () => {
     const band = new FakeBand(hierarchical({ ...byPrompt, levels: ['least-service', 'virtual-token-counter'] }));
-    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ name: string }> } };
+    const tree = treeOf(band);
     const names = (): string[] => Array.from(tree.shares(), ({ name }) => name);
     for (const [name, tokens] of [
       ['o/1', 10],
@@ -273,7 +273,7 @@ describe('hierarchical', () => {
       const running = band.pass(`org-${i}/project/key`, { tokens: 10 });
       band.settle(running, usage(10));
     }
-    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<unknown> } };
+    const tree = treeOf(band);
     // Those that are ahead of the floor are remembered, up to 1,024 of them.
     expect([...tree.shares()].length).toBeLessThanOrEqual(3 * 1024);
   });

@@ -4,7 +4,7 @@ import { ManualClock } from '../../../src/testing/index.js';
 import { Random } from '../../property/random.js';
 import { dial } from '../../support/flow.js';
 import { byPrompt } from './by-cost/backlogged.js';
-import { FakeBand, serveAll } from './by-cost/fake-band.js';
+import { FakeBand, serveAll, shardedOf, treeOf } from './by-cost/fake-band.js';
 
 describe('shuffleSharded', () => {
   it('keeps a light tenant from waiting for a heavy one', () => {
@@ -22,17 +22,15 @@ describe('shuffleSharded', () => {
       const served = band.serve();
       if (served !== undefined) band.settle(served, { promptTokens: 1, completionTokens: 0 });
     }
-    const state = band.selector as unknown as Record<'crowds' | 'places', Map<unknown, unknown>> & {
-      tree: { shares(): Iterable<unknown> };
-    };
-    expect([state.crowds.size, state.places.size]).toEqual([0, 0]);
-    expect([...state.tree.shares()].length).toBeLessThanOrEqual(8);
+    const { crowds, places, tree } = shardedOf(band);
+    expect([crowds.size, places.size]).toEqual([0, 0]);
+    expect([...tree.shares()].length).toBeLessThanOrEqual(8);
   });
 
   it('puts a request into the queue of its hand where the least work waits', () => {
     const band = new FakeBand(shuffleSharded({ ...byPrompt, queues: 4, handSize: 4 }));
     for (const tokens of [40, 30, 20, 10, 5]) band.add('a', { tokens });
-    const { shards } = band.selector as unknown as { shards: { work: number }[] };
+    const { shards } = shardedOf(band);
     expect(shards.map(({ work }) => work).sort((a, b) => a - b)).toEqual([15, 20, 30, 40]);
   });
 
@@ -55,10 +53,7 @@ describe('shuffleSharded', () => {
     const band = new FakeBand(shuffleSharded({ ...byPrompt, handSize: 1 }));
     for (let i = 0; i < 2; i++) band.add('o', { tokens: 100 });
     band.hold('o');
-    const { tree, held } = band.selector as unknown as {
-      tree: { shares(): Iterable<{ heldFlows: number }> };
-      held: Map<unknown, unknown>;
-    };
+    const { tree, held } = shardedOf(band);
     const heldIn = (): number[] => Array.from(tree.shares(), ({ heldFlows }) => heldFlows);
     expect([heldIn(), held.size]).toEqual([[2], 2]);
     band.cancel('o', 0);
@@ -93,16 +88,14 @@ describe('shuffleSharded', () => {
   it('charges what a request is predicted to cost when it goes', () => {
     const band = new FakeBand(shuffleSharded());
     band.pass('a', { tokens: 10 });
-    const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ received: number }> } };
-    expect(Array.from(tree.shares(), ({ received }) => received)).toEqual([10 + 2 * 256]);
+    expect(Array.from(treeOf(band).shares(), ({ received }) => received)).toEqual([10 + 2 * 256]);
   });
 
   it('deals by the salt', () => {
     const queueOf = (salt: string): unknown => {
       const band = new FakeBand(shuffleSharded({ salt, queues: 1000, handSize: 1 }));
       band.pass('a');
-      const { tree } = band.selector as unknown as { tree: { shares(): Iterable<{ name: string }> } };
-      return Array.from(tree.shares(), ({ name }) => name);
+      return Array.from(treeOf(band).shares(), ({ name }) => name);
     };
     expect(queueOf('secret')).toEqual(queueOf('secret'));
     expect(queueOf('secret')).not.toEqual(queueOf(''));

@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { type CostFunction, outputPredictor, virtualTokenCounter } from '../../../src/index.js';
-import type { Share } from '../../../src/tiers/2-fairness/by-cost/share.js';
 import { byPrompt } from './by-cost/backlogged.js';
-import { FakeBand, serveAll, usage } from './by-cost/fake-band.js';
+import { FakeBand, serveAll, treeOf, usage } from './by-cost/fake-band.js';
 
 /** Counters by fairness ID. */
 function counters(band: FakeBand): Record<string, number> {
-  const { tree } = band.selector as unknown as { tree: { shares(): Iterable<Share> } };
-  return Object.fromEntries([...tree.shares()].map(({ name, counter }) => [name, counter]));
+  return Object.fromEntries([...treeOf(band).shares()].map(({ name, counter }) => [name, counter]));
 }
 
 /** Runs a request of known cost that finds nothing in its way. */

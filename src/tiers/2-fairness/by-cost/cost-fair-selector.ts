@@ -20,8 +20,8 @@ export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
  */
 export class CostFairSelector implements FlowSelector {
   readonly book: ChargeBook;
-  protected readonly tree: ShareTree;
-  protected readonly meter: CostMeter;
+  readonly tree: ShareTree;
+  private readonly meter: CostMeter;
   private readonly leafFor: LeafOf;
   private readonly band: BandView;
   private readonly makeLedger: (nowMs: number) => ServiceLedger;

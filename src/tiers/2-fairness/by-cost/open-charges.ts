@@ -45,6 +45,10 @@ export class OpenCharges {
   private slots: (Charge | undefined)[] = emptySlots(fewest);
   private readonly spare: Charge[] = [];
 
+  get capacity(): number {
+    return this.slots.length;
+  }
+
   get(item: ItemView): Charge | undefined {
     const { slots } = this;
     const mask = slots.length - 1;

@@ -29,7 +29,7 @@ class Shard {
   /** The predicted cost of its waiting requests. */
   work = 0;
   places = 0;
-  readonly line = new FifoQueue<Place>();
+  readonly line: FifoQueue<Place> = new FifoQueue();
   readonly name: string;
 
   constructor(name: string) {
@@ -57,7 +57,7 @@ class Place implements Queued {
 /** The waiting requests of a flow; forgotten when there are none. */
 class Crowd {
   isHeld = false;
-  readonly items = new Set<ItemView>();
+  readonly items: Set<ItemView> = new Set();
   readonly hand: readonly number[];
 
   constructor(hand: readonly number[]) {
@@ -67,18 +67,18 @@ class Crowd {
 
 export class ShardedSelector implements FlowSelector {
   readonly book: ChargeBook;
-  private readonly shards: Shard[];
-  private readonly crowds = new Map<FlowView, Crowd>();
-  private readonly places = new Map<ItemView, Place>();
+  readonly tree: ShareTree;
+  readonly shards: readonly Shard[];
+  readonly crowds: Map<FlowView, Crowd> = new Map();
+  readonly places: Map<ItemView, Place> = new Map();
   /** The queues of requests that are held back. */
-  private readonly held = new Map<ItemView, Shard>();
+  readonly held: Map<ItemView, Shard> = new Map();
   /** Requests placed so far: where the look through a hand begins, so that equally loaded queues take turns. */
   private placed = 0;
   private picked: Place | undefined = undefined;
   /** Undefined until somebody asks for figures. */
   private ledger: ServiceLedger | undefined = undefined;
   private readonly band: BandView;
-  private readonly tree: ShareTree;
   private readonly meter: CostMeter;
   private readonly handSize: number;
   private readonly salt: string;
@@ -191,7 +191,7 @@ export class ShardedSelector implements FlowSelector {
     ledger.activated(flow, head === undefined ? flow.weight : this.meter.weightOf(flow.fairnessId, head, flow.weight));
   }
 
-  private handOf({ fairnessId }: FlowView): number[] {
+  handOf({ fairnessId }: FlowView): number[] {
     return deal(flowHash(this.salt, fairnessId), this.shards.length, this.handSize);
   }
 

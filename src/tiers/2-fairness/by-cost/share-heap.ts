@@ -31,6 +31,11 @@ export class ShareHeap {
     return this.shares.length;
   }
 
+  /** Places that there is room for. */
+  get capacity(): number {
+    return this.keys.length;
+  }
+
   get first(): Share | undefined {
     if (this.isFirstStale) this.sinkFirst();
     return this.shares[this.slots[0] as number];

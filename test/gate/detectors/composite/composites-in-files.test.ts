@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { hysteresisPlugin } from '../../../../src/gate/detectors/composite/hysteresis.js';
 import { maxOfPlugin, meanOfPlugin } from '../../../../src/gate/detectors/composite/max-of-plugin.js';
-import { stageAwarePlugin } from '../../../../src/gate/detectors/composite/stage-aware.js';
+import { type StageAwareDetector, stageAwarePlugin } from '../../../../src/gate/detectors/composite/stage-aware.js';
 import {
   concurrencyDetector,
   EndpointPool,
@@ -123,7 +123,7 @@ describe('byStage in a file', () => {
   const stagesBy = (parameters: object): unknown => {
     const detector = stageAwarePlugin.create(parameters, known);
     detector.saturation(twoStages, 0);
-    return (detector as unknown as { stageSaturation: unknown }).stageSaturation;
+    return (detector as StageAwareDetector).stageSaturation;
   };
 
   it('is made of one detector for both stages, or of one for each', () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
-import type { Share } from '../../../../src/tiers/2-fairness/by-cost/share.js';
 import type { FlowSelector } from '../../../../src/tiers/2-fairness/fairness-policy.js';
 import {
   type VirtualTokenCounterOptions,
@@ -9,12 +8,12 @@ import {
 import type { ItemView } from '../../../../src/tiers/views.js';
 import { fakeItem } from '../../../support/fake-item.js';
 import { byPrompt } from './backlogged.js';
-import { FakeBand, FakeFlow, usage } from './fake-band.js';
+import { FakeBand, FakeFlow, treeOf, usage } from './fake-band.js';
 
 function make(options: VirtualTokenCounterOptions = {}, weights: Record<string, number> = {}) {
   const band = new FakeBand(virtualTokenCounter({ ...byPrompt, ...options }), { weights });
   const selector = band.selector as Required<FlowSelector> & CostFairSelector;
-  const { tree } = band.selector as unknown as { tree: { shares(): Iterable<Share>; leaf(name: string): Share } };
+  const tree = treeOf(band);
   return {
     ...{ band, selector },
     leaf: (name: string) => tree.leaf(name),

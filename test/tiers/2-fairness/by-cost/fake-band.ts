@@ -2,6 +2,9 @@
  * A band of flows in arrival order that calls a selector as the controller does, and counts what each flow received.
  */
 import type { BandView, FlowFairnessPolicy, FlowView, ItemView, Usage } from '../../../../src/index.js';
+import { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
+import { ShardedSelector } from '../../../../src/tiers/2-fairness/by-cost/sharded-selector.js';
+import type { ShareTree } from '../../../../src/tiers/2-fairness/by-cost/share-tree.js';
 import type { Ending, FlowSelector } from '../../../../src/tiers/2-fairness/fairness-policy.js';
 import { fakeItem } from '../../../support/fake-item.js';
 
@@ -165,6 +168,18 @@ export class FakeBand implements BandView {
     this.flows.delete(flow.fairnessId);
     this.selector.flowRemoved?.(flow);
   }
+}
+
+/** What a policy that shares by cost keeps of its flows. */
+export function treeOf({ selector }: { selector: FlowSelector }): ShareTree {
+  if (selector instanceof CostFairSelector || selector instanceof ShardedSelector) return selector.tree;
+  throw new Error('the policy keeps no shares');
+}
+
+/** The selector of `shuffleSharded`. */
+export function shardedOf({ selector }: FakeBand): ShardedSelector {
+  if (selector instanceof ShardedSelector) return selector;
+  throw new Error('the policy has no queues of its own');
 }
 
 /** What a request of known cost consumed, prompts costing 1 a token. */

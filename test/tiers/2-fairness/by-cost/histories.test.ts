@@ -10,6 +10,7 @@ import {
 } from '../../../../src/index.js';
 import type { CostFairSelector } from '../../../../src/tiers/2-fairness/by-cost/cost-fair-selector.js';
 import { byPrompt } from './backlogged.js';
+import { treeOf } from './fake-band.js';
 import { type History, type HistorySetup, live } from './history.js';
 
 const names = ['a', 'b', 'c/1', 'c/2', 'c/2/x', 'd/1', 'd/1/y/z', 'e'];
@@ -109,10 +110,7 @@ describe('a counter', () => {
         seed: 7,
         slots: 8,
         afterStep: ({ band, running, settled }) => {
-          const { tree } = band.selector as unknown as {
-            tree: { shares(): Iterable<{ name: string; counter: number; received: number }> };
-          };
-          for (const { name, counter, received } of tree.shares()) {
+          for (const { name, counter, received } of treeOf(band).shares()) {
             const weight = (weights as Record<string, number>)[name] ?? 1;
             const open = running.filter(({ flow }) => flow.fairnessId === name);
             const charged = sum(open.map(({ item, reported }) => owed(charge, item.tokens, reported)));

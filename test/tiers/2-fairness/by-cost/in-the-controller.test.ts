@@ -17,7 +17,7 @@ function watched(policy: FlowFairnessPolicy): FlowFairnessPolicy & { books: Cost
     books,
     createSelector(band): FlowSelector {
       const selector = policy.createSelector(band);
-      books.push((selector as unknown as CostFairSelector).book);
+      books.push((selector as CostFairSelector).book);
       return selector;
     },
   };

@@ -9,10 +9,6 @@ import { fakeItem } from '../../../support/fake-item.js';
 const leaf = new ShareTree([() => new VirtualCounters('floor')]).leaf('acme');
 const work = { promptTokens: 10, cachedPromptTokens: 2, completionTokens: 5, seatMs: 0 };
 
-function slotsOf(open: OpenCharges): readonly unknown[] {
-  return (open as unknown as { slots: readonly unknown[] }).slots;
-}
-
 /** Sequences of which many fall on the same slot. */
 const step = fc.record({
   isEnd: fc.boolean(),
@@ -86,12 +82,12 @@ describe('open charges', () => {
 
   it('stand in a table that is half empty at least, and grows no sooner', () => {
     const open = new OpenCharges();
-    const { length: atFirst } = slotsOf(open);
+    const { capacity: atFirst } = open;
     for (let i = 0; i < 8; i++) open.add(fakeItem({ sequence: i }), leaf, 1, '', work, 0);
-    const { length: whenHalfFull } = slotsOf(open);
+    const { capacity: whenHalfFull } = open;
     const items = Array.from({ length: 30 }, (_, i) => fakeItem({ sequence: 16 * i }));
     for (const item of items) open.add(item, leaf, 1, '', work, 0);
-    expect([atFirst, whenHalfFull, slotsOf(open).length]).toEqual([16, 16, 128]);
+    expect([atFirst, whenHalfFull, open.capacity]).toEqual([16, 16, 128]);
     expect(items.every((item) => open.get(item)?.item === item)).toBe(true);
   });
 

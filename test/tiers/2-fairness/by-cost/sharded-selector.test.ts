@@ -3,31 +3,15 @@ import { shuffleSharded } from '../../../../src/index.js';
 import type { FlowSelector } from '../../../../src/tiers/2-fairness/fairness-policy.js';
 import type { ItemView } from '../../../../src/tiers/views.js';
 import { byPrompt } from './backlogged.js';
-import { FakeBand, usage } from './fake-band.js';
-
-interface Inside {
-  readonly shards: readonly { readonly name: string; readonly work: number; readonly places: number }[];
-  readonly tree: {
-    shares(): Iterable<{
-      readonly name: string;
-      readonly received: number;
-      readonly counter: number;
-      readonly isActive: boolean;
-    }>;
-  };
-  readonly crowds: Map<unknown, unknown>;
-}
+import { FakeBand, FakeFlow, shardedOf, usage } from './fake-band.js';
 
 /**
  * Queues all of which are in every hand; `loads`, `charges` and `counters` are in the order of the hand of tenant a.
  */
 function make(queues: number, options: Parameters<typeof shuffleSharded>[0] = {}) {
   const band = new FakeBand(shuffleSharded({ ...byPrompt, queues, handSize: queues, ...options }));
-  const inside = band.selector as unknown as Inside;
-  const handOf = (band.selector as unknown as { handOf(flow: { fairnessId: string }): number[] }).handOf.bind(
-    band.selector,
-  );
-  const hand = handOf({ fairnessId: 'a' });
+  const inside = shardedOf(band);
+  const hand = inside.handOf(new FakeFlow('a', 1));
   const figures = (figure: 'received' | 'counter'): number[] => {
     const known = new Map(Array.from(inside.tree.shares(), (share) => [share.name, share[figure]]));
     return hand.map((card) => known.get(String(card)) ?? 0);
@@ -389,7 +373,7 @@ describe('figures of service', () => {
     const { band, selector } = make(1);
     const running = band.pass('a', { tokens: 10 });
     for (const cost of [25, 20]) band.report(running, usage(cost));
-    expect((selector as unknown as { ignoredReports: number }).ignoredReports).toBe(1);
+    expect(selector.ignoredReports).toBe(1);
   });
 
   it('follow what is reported and what it came to', () => {

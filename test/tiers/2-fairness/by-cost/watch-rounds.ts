@@ -1,18 +1,18 @@
 /** A guard for tests: a pick that would go on for ever fails instead. */
 import { vi } from 'vitest';
-import { DeficitRounds } from '../../../../src/tiers/2-fairness/by-cost/deficit-rounds.js';
+import { ShareHeap } from '../../../../src/tiers/2-fairness/by-cost/share-heap.js';
 
 /**
  * From now on a pick that looks for whoever comes next more than `most` times throws. Call `reset` before each pick,
  * and `vi.restoreAllMocks()` at the end.
  */
 export function watchRounds(most = 16): { reset: () => void } {
-  const rounds = DeficitRounds.prototype as unknown as { candidate: () => unknown };
-  const { candidate } = rounds;
+  const { get } = Object.getOwnPropertyDescriptor(ShareHeap.prototype, 'firstKey') as { get(): number };
   let looks = 0;
-  vi.spyOn(rounds, 'candidate').mockImplementation(function (this: typeof rounds) {
+  // Each look asks for the first of those that sit out.
+  vi.spyOn(ShareHeap.prototype, 'firstKey', 'get').mockImplementation(function (this: ShareHeap) {
     if (++looks > most) throw new Error(`a pick takes more than ${most} looks`);
-    return candidate.call(this);
+    return get.call(this);
   });
   return {
     reset: () => {
