@@ -1,4 +1,4 @@
-// Runs headgate/fetch on Bun and on Deno, and on this Node beside them: one bundle, test/fetch/elsewhere.ts, against
+// Runs headgate/fetch on Bun and on Deno, and on this Node beside them: one bundle, test/fetch/other-runtimes.ts, against
 // one model server. The binaries come from the npm packages of these names, into a temporary folder.
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -41,7 +41,7 @@ await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
 const url = `http://127.0.0.1:${server.address().port}`;
 
 const outfile = join(folder, 'elsewhere.mjs');
-const entry = join(root, 'test/fetch/elsewhere.ts');
+const entry = join(root, 'test/fetch/other-runtimes.ts');
 const options = { mainFields: ['module', 'main'], conditions: ['import'], format: 'esm', logLevel: 'error' };
 await build({ entryPoints: [entry], outfile, bundle: true, platform: 'neutral', external: ['node:*'], ...options });
 

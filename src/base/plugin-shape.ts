@@ -4,7 +4,7 @@
  */
 import { isAsyncFunction } from './async-function.js';
 import { memberOf } from './faults/foreign-values.js';
-import { nearMisses } from './near-misses.js';
+import { misspelledHooks } from './misspelled-hooks.js';
 import { element, type Report, type Schema } from './schema/element.js';
 
 /** The parts of a plugin that can be checked before it is called: its type name and its methods. */
@@ -61,7 +61,7 @@ function hasShape<P extends { readonly type: string }>(
   const contract: readonly string[] = [...required, ...optional];
   const late = contract.filter((method) => isAsyncFunction(member(method)));
   for (const method of late) report('a method that answers at once', [method], 'an async function');
-  const misses = nearMisses(candidate, contract);
+  const misses = misspelledHooks(candidate, contract);
   for (const { given, meant } of misses) {
     report(
       `the name "${meant}", or one that cannot be taken for it`,

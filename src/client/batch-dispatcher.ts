@@ -17,9 +17,9 @@ import { parse } from '../base/schema/parse.js';
 import { clock as clockSchema, positiveInteger } from '../base/schema/types.js';
 import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
-import { heldBody } from './held-body.js';
+import { onBodyEnd } from './on-body-end.js';
 import { msAboveZero, msFromZero, numberFrom } from './option-schemas.js';
-import { replayableInput, signalOf } from './replay.js';
+import { replayableInput, signalOf } from './replayable-input.js';
 import { isRefusal, type RetryPolicy, retryDelayMs } from './retry-delay.js';
 import { type Fetch, platformFetch } from './retrying-fetch.js';
 
@@ -147,7 +147,7 @@ class Dispatcher implements BatchDispatcher {
       const delayMs = this.learn(response, attempt, decreases);
       // The window may have grown.
       if (delayMs === undefined) this.pump();
-      if (delayMs === undefined || isLast) return heldBody(response, () => this.end());
+      if (delayMs === undefined || isLast) return onBodyEnd(response, () => this.end());
       discardBody(response);
       this.end();
     }

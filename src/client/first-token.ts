@@ -1,7 +1,7 @@
 /** An attempt that is given up when a stream brings no content token in time. */
 import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
 import type { Clock } from '../index.js';
-import { signalOf } from './replay.js';
+import { signalOf } from './replayable-input.js';
 
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 

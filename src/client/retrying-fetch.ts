@@ -10,7 +10,7 @@ import type { Clock } from '../index.js';
 import { discardBody } from './discard-body.js';
 import { type FirstTokenTimeouts, fetchToFirstToken, firstTokenMsOf } from './first-token.js';
 import { msAboveZero, msFromZero } from './option-schemas.js';
-import { replayableInput, signalOf } from './replay.js';
+import { replayableInput, signalOf } from './replayable-input.js';
 import { type RetryBudget, retryBudget } from './retry-budget.js';
 import { type RetryPolicy, retryDelayMs } from './retry-delay.js';
 

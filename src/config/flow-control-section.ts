@@ -1,7 +1,7 @@
 /** The `flowControl` section of an EndpointPickerConfig: its fields, and the constructor options that they become. */
 import { type BandTemplate, type Duration, type FlowControllerOptions, type Schema, schemas } from '../index.js';
+import { interval, quantity, ttl } from './config-elements.js';
 import type { DeclaredPlugins } from './declared-plugins.js';
-import { interval, quantity, ttl } from './fields.js';
 import type { Problems } from './problems.js';
 import { flowLimits, flowSettings, flowsOf, inFlight, knownPlans, unlimitedWhereZero } from './tenant-plans.js';
 

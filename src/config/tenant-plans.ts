@@ -5,7 +5,7 @@
  *     tenants: { acme: team, '*': free }                               '*': the plan of every tenant that has no other
  */
 import { type FlowControllerOptions, type FlowSettings, type InFlightOptions, type Schema, schemas } from '../index.js';
-import { quantity } from './fields.js';
+import { quantity } from './config-elements.js';
 
 const { object, optional, positiveInteger } = schemas;
 

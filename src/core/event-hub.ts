@@ -3,7 +3,7 @@ import { EventEmitter } from 'eventemitter3';
 import { checkListener } from '../base/faults/check-listener.js';
 import { guardedListener } from '../base/faults/guarded-listener.js';
 import type { PluginErrorSink, PluginKind } from '../base/faults/plugin-errors.js';
-import { UnheardFaults } from '../base/faults/tell-operator.js';
+import { UnheardFaults } from '../base/faults/warn-operator.js';
 import type { FlowEvents } from './events.js';
 
 export class EventHub implements PluginErrorSink {

@@ -15,15 +15,15 @@ import { explainWait, findWaiting } from './inspect/explain-wait.js';
 import { type ControllerFigures, takeFigures } from './inspect/figures.js';
 import { type ControllerOverview, type OverviewBounds, takeOverview } from './inspect/overview.js';
 import { type ControllerSnapshot, type FlowStats, takeSnapshot, takeStats } from './inspect/snapshot.js';
-import { warnOfLimitSums } from './limit-sums.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
 import type { WaitExplanation } from './outcome/explanation.js';
 import { FlowControlError } from './outcome/flow-control-error.js';
 import type { Lease } from './outcome/lease.js';
 import type { Outcome } from './outcome/outcome.js';
 import { resolveOptions } from './resolve-options.js';
-import { doorTo, Shadow } from './shadow/shadow.js';
-import { warnOfShortTtls } from './short-ttls.js';
+import { engineOrShadow, ShadowMode } from './shadow/shadow-mode.js';
+import { warnOfLimitSums } from './warn-of-limit-sums.js';
+import { warnOfShortTtls } from './warn-of-short-ttls.js';
 
 export interface CloseOptions {
   /** How long waiting requests may still be dispatched, ms. @default 0 */
@@ -54,7 +54,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   private readonly events = new EventHub();
   private readonly dispatcher: Dispatcher;
   /** Takes the calls of hosts: the dispatcher itself, except in mode `shadow`. */
-  private door: Dispatcher | Shadow;
+  private entry: Dispatcher | ShadowMode;
   private given: FlowControllerOptions<R>;
   private options: ResolvedOptions;
 
@@ -65,12 +65,12 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     warnOfShortTtls(options, this.options.clock);
     warnOfLimitSums(options, this.options);
     this.dispatcher = new Dispatcher(this.options, this.events);
-    this.door = doorTo(this.dispatcher, this.dispatcher, this.options);
+    this.entry = engineOrShadow(this.dispatcher, this.dispatcher, this.options);
   }
 
   /** True in mode `shadow`: what figures, events and explanations tell is what would have been. */
   get isShadow(): boolean {
-    return this.door !== this.dispatcher;
+    return this.entry !== this.dispatcher;
   }
 
   /**
@@ -80,7 +80,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * is no integer
    */
   enqueue(request: R, key: FlowKey): Promise<Outcome> {
-    return this.door.enqueue(request, key);
+    return this.entry.enqueue(request, key);
   }
 
   /**
@@ -89,7 +89,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
    * @throws FlowConfigError as `enqueue`
    */
   tryEnqueue(request: R, key: FlowKey): Outcome | undefined {
-    return this.door.tryEnqueue(request, key);
+    return this.entry.tryEnqueue(request, key);
   }
 
   /**
@@ -161,7 +161,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     warnOfShortTtls(changes, this.options.clock);
     if ('limits' in changes || 'bands' in changes || 'overflow' in changes) warnOfLimitSums(given, this.options);
     this.dispatcher.reconfigure(this.options);
-    this.door = doorTo(this.dispatcher, this.door, this.options);
+    this.entry = engineOrShadow(this.dispatcher, this.entry, this.options);
   }
 
   /**
@@ -180,7 +180,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   close(options: CloseOptions = {}): Promise<void> {
     const verdict = validate(closeOptions, options);
     if (!verdict.ok) return Promise.reject(new FlowConfigError('close', verdict.issues));
-    if (this.door instanceof Shadow) this.door.endWithCallers();
+    if (this.entry instanceof ShadowMode) this.entry.endWithCallers();
     return this.dispatcher.close(verdict.value.drainMs);
   }
 

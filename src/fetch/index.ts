@@ -3,7 +3,6 @@
  * does.
  */
 export type { AdapterGate, Classification, HttpFlowRequest, PlacementHints } from '../adapters/http/index.js';
-export { elsewhere } from './elsewhere.js';
 export type { FetchCall } from './fetch-call.js';
 export type {
   CallContext,
@@ -15,3 +14,4 @@ export type {
   MarkablePool,
 } from './fetch-options.js';
 export { type FetchCounts, type FetchRequest, type FlowFetch, flowFetch } from './flow-fetch.js';
+export { elsewhere } from './prefer-untried-endpoint.js';

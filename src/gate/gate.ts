@@ -16,11 +16,11 @@ import type { WaitingItem } from '../tiers/waiting-item.js';
 import type { UsageLimitPolicy } from './ceilings/usage-limit-policy.js';
 import { GuardedDetector, type GuardedDetectorSettings } from './guarded-detector.js';
 import type { QuotaFigures } from './quota-figure.js';
+import { sumOfQuotas, sumOfSessions } from './reported-figures.js';
 import type { RequestWait, SaturationDetector } from './saturation-detector.js';
 import { SeatReserve } from './seat-reserve.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 import type { SessionFigures } from './session-figures.js';
-import { sumOfQuotas, sumOfSessions } from './told-figures.js';
 
 interface GateSettings extends GuardedDetectorSettings {
   readonly recheckIntervalMs: number;

@@ -9,10 +9,10 @@ import { PluginGuard } from '../base/faults/plugin-guard.js';
 import type { EndpointView, PoolView } from '../endpoints/endpoint.js';
 import type { ItemView } from '../tiers/views.js';
 import type { QuotaFigures } from './quota-figure.js';
+import { readQuotas, readSessions } from './reported-figures.js';
 import type { RequestWait, SaturationDetector } from './saturation-detector.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 import type { SessionFigures } from './session-figures.js';
-import { readQuotas, readSessions } from './told-figures.js';
 
 export interface GuardedDetectorSettings {
   readonly closeAt: number;

@@ -9,7 +9,7 @@ import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
 import { ApiError, uploadEnds } from './api-error.js';
 import type { ContentEncoding } from './media-types.js';
-import { ScanTurns } from './scan-turns.js';
+import { ScanBudget } from './scan-budget.js';
 import { Upload, type UploadLimits } from './upload.js';
 
 export interface BodyLimits {
@@ -36,7 +36,7 @@ export class BodyReader {
   /** Of all bodies that are not whole yet. What is whole counts against the limits of flow control. */
   private readingBytes = 0;
   private readonly bytesBySender = new Map<string, number>();
-  private readonly turns = new ScanTurns();
+  private readonly scans = new ScanBudget();
   private limits: BodyLimits;
   private upload: UploadLimits;
 
@@ -95,7 +95,7 @@ export class BodyReader {
       }
       done(body);
     };
-    new Upload(req, this.upload).receive({ arrived, look, done: finish }, this.turns);
+    new Upload(req, this.upload).receive({ arrived, look, done: finish }, this.scans);
   }
 
   /**
@@ -124,7 +124,7 @@ export class BodyReader {
         const ofSender = this.book(sender, chunk.length);
         if (bytes > maxRequestBytes) throw tooLarge(maxRequestBytes);
         if (ofSender - held > share || this.readingBytes - held > maxReadingBytes) throw busy();
-        if (!this.turns.spend(chunk.length)) await new Promise<void>((go) => this.turns.wait(chunk.length, go));
+        if (!this.scans.spend(chunk.length)) await new Promise<void>((go) => this.scans.wait(chunk.length, go));
         look(chunk);
         chunks.push(chunk);
       }

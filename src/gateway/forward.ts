@@ -11,11 +11,11 @@ import type { AdaptiveDetector, Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
 import { ApiError } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
-import type { Call } from './call.js';
 import { toUpstream } from './forwarded-headers.js';
 import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
 import { Relay, type RelayHost, type Tap, type TokenWatch } from './relay.js';
+import type { RequestState } from './request-state.js';
 
 /**
  * The result of an attempt.
@@ -62,17 +62,17 @@ class FirstTokenTimeout extends Error {}
 
 /** Calls `done` once, when the attempt is over. */
 export function forward(
-  call: Call,
+  state: RequestState,
   lease: Lease,
   options: ForwardOptions,
   done: (result: ForwardResult) => void,
 ): void {
-  new Attempt(call, lease, options, done).start();
+  new Attempt(state, lease, options, done).start();
 }
 
 /** One attempt at one server. Callbacks rather than promises, because every request passes here (bench: gateway). */
 class Attempt implements RelayHost {
-  private readonly call: Call;
+  private readonly state: RequestState;
   private readonly lease: Lease;
   private readonly options: ForwardOptions;
   private readonly tell: (result: ForwardResult) => void;
@@ -80,8 +80,8 @@ class Attempt implements RelayHost {
   private readonly timer: NodeJS.Timeout;
   private hasBegun = false;
 
-  constructor(call: Call, lease: Lease, options: ForwardOptions, tell: (result: ForwardResult) => void) {
-    this.call = call;
+  constructor(state: RequestState, lease: Lease, options: ForwardOptions, tell: (result: ForwardResult) => void) {
+    this.state = state;
     this.lease = lease;
     this.options = options;
     this.tell = tell;
@@ -90,10 +90,10 @@ class Attempt implements RelayHost {
   }
 
   start(): void {
-    const relay = new Relay(this.call, this);
+    const relay = new Relay(this.state, this);
     this.lease.onAbort((reason) => relay.abort(reason));
     try {
-      this.options.agent.dispatch(requestOf(this.call, this.options), relay);
+      this.options.agent.dispatch(requestOf(this.state, this.options), relay);
     } catch (error) {
       relay.abort(error);
     }
@@ -116,7 +116,7 @@ class Attempt implements RelayHost {
   }
 
   keeps(status: number, headers: IncomingHttpHeaders, beginning: Buffer): boolean {
-    const { call, lease, options } = this;
+    const { state, lease, options } = this;
     const body = beginning.toString('utf8');
     lease.answered({ status, headers, body });
     if (!lease.isPutOff && !isOverloadRefusal({ status, body })) return false;
@@ -124,19 +124,19 @@ class Attempt implements RelayHost {
     const toldMs = refusalWaitMs(headers);
     // A quota that hears of the answer rests by itself, and knows for how long.
     if (!options.isRetry && !lease.isPutOff) options.avoid(toldMs !== undefined || saysOverloaded(beginning), toldMs);
-    call.failure = 'upstream_overloaded';
+    state.failure = 'upstream_overloaded';
     options.counters.refused(options.upstream.id);
     return options.mayRetry;
   }
 
   passes(status: number, headers: IncomingHttpHeaders): Tap | undefined {
-    const { call, lease } = this;
+    const { state, lease } = this;
     this.firstToken.stop();
     if (status < 400) lease.answered({ status, headers });
-    call.bytes = undefined;
-    call.isPassedOn = true;
-    call.isServed = status < 300;
-    return status < 400 ? tapOf(call, headers, lease, this.options.detectors) : undefined;
+    state.bytes = undefined;
+    state.isPassedOn = true;
+    state.isServed = status < 300;
+    return status < 400 ? tapOf(state, headers, lease, this.options.detectors) : undefined;
   }
 
   done(isAnswered: boolean): void {
@@ -156,7 +156,7 @@ class Attempt implements RelayHost {
   }
 
   private resultOf(error: unknown): ForwardResult {
-    const { call, lease, options } = this;
+    const { state, lease, options } = this;
     const { id } = options.upstream;
     if (error instanceof FirstTokenTimeout) {
       this.observeDrop();
@@ -165,21 +165,21 @@ class Attempt implements RelayHost {
     }
     const isTimeout = error instanceof TotalTimeout;
     if (!isTimeout && lease.signal.aborted) {
-      call.cutBy = lease.isEvicted ? 'eviction' : 'client';
+      state.cutBy = lease.isEvicted ? 'eviction' : 'client';
       return answered; // the client left, or the gate evicts it and answers
     }
     const failure = isTimeout
       ? new ApiError(504, 'upstream_timeout', 'The answer took too long.')
       : failureOf(error, id);
-    call.failure = failure.code;
+    state.failure = failure.code;
     options.counters.failed(id, failure.code);
     if (failure.status === 504) this.observeDrop();
     const isUnreachable = nothingWasSent(error);
     if (isUnreachable) options.avoid(true);
-    if (!call.res.headersSent)
+    if (!state.res.headersSent)
       return { type: options.mayRetry && isUnreachable ? 'refused' : 'failed', error: failure };
-    call.cutBy = failure.status === 504 ? 'timeout' : 'upstream';
-    call.res.destroy();
+    state.cutBy = failure.status === 504 ? 'timeout' : 'upstream';
+    state.res.destroy();
     return answered;
   }
 
@@ -241,26 +241,29 @@ function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
 
 const pieceBytes = 65_536;
 
-function bodyOf({ req, bytes }: Call, bodies: BodyReader): Buffer | Readable {
+function bodyOf({ req, bytes }: RequestState, bodies: BodyReader): Buffer | Readable {
   if (bytes === undefined) return Readable.from(bodies.pass(req), { objectMode: false });
   return bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false });
 }
 
-function requestOf(call: Call, { bodies, config, upstream, ownsKeys }: ForwardOptions): Dispatcher.DispatchOptions {
-  const { req, bytes } = call;
+function requestOf(
+  state: RequestState,
+  { bodies, config, upstream, ownsKeys }: ForwardOptions,
+): Dispatcher.DispatchOptions {
+  const { req, bytes } = state;
   const { origin, pathname } = locationOf(upstream);
   return {
     origin,
     path: pathname + (req.url ?? '/'),
     method: req.method as Dispatcher.HttpMethod,
     headers: toUpstream(req.headers, {
-      requestId: call.id,
+      requestId: state.id,
       apiKey: upstream.apiKey,
       ownsKeys,
       bodyBytes: bytes?.length,
       client: config.forwarded === 'set' ? req : undefined,
     }),
-    body: bodyOf(call, bodies),
+    body: bodyOf(state, bodies),
     headersTimeout: config.timeouts.firstByteMs,
     bodyTimeout: config.timeouts.idleMs,
   };
@@ -289,12 +292,12 @@ function locationOf(upstream: UpstreamConfig): Location {
  * Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them.
  */
 function tapOf(
-  call: Call,
+  state: RequestState,
   headers: IncomingHttpHeaders,
   lease: Lease,
   detectors: readonly AdaptiveDetector[],
 ): Tap | undefined {
-  if (call.body === undefined || !isIdentity(headers)) return undefined;
+  if (state.body === undefined || !isIdentity(headers)) return undefined;
   const usage = usageReader({ lease, cachedTokens: true });
   let hasToken = false;
   return {
@@ -302,9 +305,9 @@ function tapOf(
       usage.push(chunk);
       if (hasToken || usage.firstTokenAtMs === undefined) return;
       hasToken = true;
-      call.ttftMs = usage.firstTokenAtMs - call.startedAtMs;
+      state.ttftMs = usage.firstTokenAtMs - state.startedAtMs;
       const ttftMs = Math.max(usage.firstTokenAtMs - lease.dispatchedAtMs, 0);
-      const promptTokens = usage.usage.promptTokens ?? call.body?.inputTokens;
+      const promptTokens = usage.usage.promptTokens ?? state.body?.inputTokens;
       for (const detector of detectors) detector.observe({ ttftMs, promptTokens });
     },
     end: () => usage.end(),

@@ -9,8 +9,8 @@ import {
   labelFilter,
   leastLoaded,
 } from '../index.js';
-import { callOf } from './call.js';
 import type { GatewayConfig } from './gateway-config.js';
+import { stateOf } from './request-state.js';
 import type { SharedState } from './shared-state.js';
 import type { Upstreams } from './upstreams.js';
 
@@ -79,13 +79,13 @@ export function sharing(
 export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFlowRequest<NodeRequest>> {
   return {
     tryEnqueue: (request, key) =>
-      callOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined,
+      stateOf(request.req).putOff === undefined ? flow.tryEnqueue(enriched(request), key) : undefined,
     enqueue(request, key) {
-      const call = callOf(request.req);
-      const { putOff } = call;
+      const state = stateOf(request.req);
+      const { putOff } = state;
       if (putOff === undefined) return flow.enqueue(enriched(request), key);
       // It goes back to its place, with the signal of this wait.
-      call.putOff = undefined;
+      state.putOff = undefined;
       return putOff.requeue(enriched(request));
     },
     bandHeadroom: (priority) => flow.bandHeadroom(priority),
@@ -99,7 +99,7 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
 function enriched(request: HttpFlowRequest<NodeRequest>): GatewayRequest {
   const { byteSize, signal, tokens, ttlMs, maxWaitMs, sloTtftMs, receivedAtMs } = request;
   const { affinityKey, sessionId, endpointSubset, req } = request;
-  const { targetModel: model, model: askedModel, attempts: refusedBy, body } = callOf(req);
+  const { targetModel: model, model: askedModel, attempts: refusedBy, body } = stateOf(req);
   return {
     byteSize,
     signal,

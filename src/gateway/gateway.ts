@@ -12,16 +12,15 @@ import type { Agent } from 'undici';
 import type { EndpointPool, FlowController, FlowStats } from '../index.js';
 import type { Observation } from '../observability/opentelemetry/index.js';
 import type { LeaseStatus } from '../redis/index.js';
-import { BlindDetector } from './blind-detector.js';
 import { BodyReader } from './body-reader.js';
-import { Call, type GatewayHttpRequest } from './call.js';
-import { logDropsOf } from './drop-lines.js';
+import { logDropsOf } from './drop-log.js';
 import type { GatewayConfig, ListenAddress } from './gateway-config.js';
 import { createFlow, flowOptions, type GatewayRequest, sharing } from './gateway-flow.js';
 import { contained, type GatewayLog } from './gateway-log.js';
 import { GatewayCounters } from './metrics/gateway-counters.js';
 import { gatewayMetrics, type PromClient } from './metrics/gateway-metrics.js';
 import { KnownModels } from './metrics/known-models.js';
+import { MetricsFallback } from './metrics-fallback.js';
 import { OperatorPage } from './operator-page.js';
 import {
   isOperatorPath,
@@ -32,6 +31,7 @@ import {
 } from './operator-routes.js';
 import { loadOpenTelemetry, loadPromClient, loadUndici } from './optional-peers.js';
 import { mostHeaders, nothingAt, RequestHandler } from './request-handler.js';
+import { type GatewayHttpRequest, RequestState } from './request-state.js';
 import { SharedState } from './shared-state.js';
 import type { UploadLimits } from './upload.js';
 import { listed, Upstreams } from './upstreams.js';
@@ -110,7 +110,7 @@ class RunningGateway implements Gateway {
   private readonly adminServer: Server | undefined;
   private config: GatewayConfig;
   private agent: Agent;
-  private readonly blindDetector: BlindDetector;
+  private readonly metricsFallback: MetricsFallback;
   private stopWatching: () => void;
   private drops: { stop(): void };
   private closed: Promise<FlowStats> | undefined = undefined;
@@ -144,10 +144,10 @@ class RunningGateway implements Gateway {
     this.upstreams.apply(config.upstreams);
     this.operators = operatorRoutes(() => this.operatorState(), this.bodies);
     this.page = config.inspector && new OperatorPage(flow, config.inspector, shared && (() => shared.held));
-    this.blindDetector = new BlindDetector(config, log, (detector) =>
+    this.metricsFallback = new MetricsFallback(config, log, (detector) =>
       flow.reconfigure({ saturationDetector: this.shared === undefined ? detector : this.shared.beside(detector) }),
     );
-    this.stopWatching = watchUpstreams(upstreams, config, log, this.blindDetector, this.agent);
+    this.stopWatching = watchUpstreams(upstreams, config, log, this.metricsFallback, this.agent);
     flow.on('regime', ({ isPoolEmpty }) => {
       if (isPoolEmpty)
         log('warn', 'no-endpoints', { message: 'no server can be had: requests wait, and are then dropped' });
@@ -169,12 +169,12 @@ class RunningGateway implements Gateway {
     });
     const detectors = (): GatewayConfig['detectors'] => this.config.detectors;
     this.metrics = promClient && gatewayMetrics(promClient, { flow, counters, knownModels, detectors, shared });
-    const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new Call(req, res));
+    const serve = (req: GatewayHttpRequest, res: ServerResponse): void => this.serve(new RequestState(req, res));
     this.server = createServer({ maxHeaderSize: config.limits.maxHeaderBytes }, serve);
     this.server.on('checkContinue', serve);
     forPublic(this.server, config.limits.maxConnections);
     if (config.admin.listen === undefined) return;
-    this.adminServer = createServer((req, res) => this.serveOperator(new Call(req, res)));
+    this.adminServer = createServer((req, res) => this.serveOperator(new RequestState(req, res)));
     forPublic(this.adminServer, config.limits.maxConnections);
   }
 
@@ -234,8 +234,8 @@ class RunningGateway implements Gateway {
     }
     this.upstreams.apply(config.upstreams);
     this.stopWatching();
-    this.blindDetector.configure(next, isNewFlow);
-    this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.blindDetector, this.agent);
+    this.metricsFallback.configure(next, isNewFlow);
+    this.stopWatching = watchUpstreams(this.upstreams, config, this.log, this.metricsFallback, this.agent);
     const isShared =
       this.shared === undefined ? config.sharedState === undefined : this.shared.reconfigure(config.sharedState);
     return [...needingRestart(before, config), ...(isShared ? [] : ['sharedState'])];
@@ -337,28 +337,28 @@ class RunningGateway implements Gateway {
     };
   }
 
-  private serve(call: Call): void {
-    if (this.adminServer === undefined && this.isOfOperators(call)) void this.answerOperator(call);
-    else this.handler.handle(call);
+  private serve(state: RequestState): void {
+    if (this.adminServer === undefined && this.isOfOperators(state)) void this.answerOperator(state);
+    else this.handler.handle(state);
   }
 
-  private serveOperator(call: Call): void {
-    if (this.isOfOperators(call)) void this.answerOperator(call);
-    else this.handler.fail(call, nothingAt(call));
+  private serveOperator(state: RequestState): void {
+    if (this.isOfOperators(state)) void this.answerOperator(state);
+    else this.handler.fail(state, nothingAt(state));
   }
 
-  private isOfOperators({ path }: Call): boolean {
+  private isOfOperators({ path }: RequestState): boolean {
     return path === this.page?.path || isOperatorPath(path, this.config.demand.path);
   }
 
   /** Never rejects. */
-  private async answerOperator(call: Call): Promise<void> {
-    const { path, req, res } = call;
+  private async answerOperator(state: RequestState): Promise<void> {
+    const { path, req, res } = state;
     try {
       if (path === this.page?.path) await this.page.answer(req, res);
       else await this.operators(path, req, res);
     } catch (error) {
-      this.handler.fail(call, error);
+      this.handler.fail(state, error);
     }
   }
 }

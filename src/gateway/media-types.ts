@@ -8,7 +8,7 @@
  *   files, audio, multipart forms ─────────────────────────► streamed, unread
  */
 import { ApiError, uploadEnds } from './api-error.js';
-import type { Call } from './call.js';
+import type { RequestState } from './request-state.js';
 
 /** Paths of OpenAI's interface, and of those beside it, that take JSON and nothing else. */
 const takesJson =
@@ -18,7 +18,7 @@ const takesJson =
 const saysNothing = /^(?:text\/|application\/x-www-form-urlencoded\b)/i;
 
 /** @throws ApiError 415 for a body that is not what the path takes, or whose type says nothing of it */
-export function checkMediaType({ req, path, isJson }: Call): void {
+export function checkMediaType({ req, path, isJson }: RequestState): void {
   if (isJson) return;
   const type = req.headers['content-type'] ?? '';
   const isEmpty =
@@ -32,7 +32,7 @@ export function checkMediaType({ req, path, isJson }: Call): void {
 export type ContentEncoding = 'gzip' | 'deflate' | 'br';
 
 /** Undefined for a body that is not packed. @throws ApiError 415 for one that the gateway cannot unpack */
-export function encodingOf({ req }: Call): ContentEncoding | undefined {
+export function encodingOf({ req }: RequestState): ContentEncoding | undefined {
   const encoding = (req.headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   switch (encoding) {
     case '':

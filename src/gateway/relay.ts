@@ -10,8 +10,8 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
-import type { Call } from './call.js';
 import { toClient } from './forwarded-headers.js';
+import type { RequestState } from './request-state.js';
 
 type Controller = Dispatcher.DispatchController;
 
@@ -52,7 +52,7 @@ export interface RelayHost {
 }
 
 export class Relay implements Dispatcher.DispatchHandler {
-  private readonly call: Call;
+  private readonly state: RequestState;
   private readonly host: RelayHost;
   private controller: Controller | undefined = undefined;
   private isSettled = false;
@@ -72,8 +72,8 @@ export class Relay implements Dispatcher.DispatchHandler {
   /** Bytes of the answer that are to come, as its length says; undefined for one that does not say it. */
   private leftBytes: number | undefined = undefined;
 
-  constructor(call: Call, host: RelayHost) {
-    this.call = call;
+  constructor(state: RequestState, host: RelayHost) {
+    this.state = state;
     this.host = host;
   }
 
@@ -81,13 +81,13 @@ export class Relay implements Dispatcher.DispatchHandler {
   abort(reason: unknown): void {
     if (this.isSettled) return;
     this.failWith(reason);
-    this.breakOff(reason as Error);
+    this.abortUpstream(reason as Error);
   }
 
   /** Not before there is a connection: the request may have been given up meanwhile. */
   onRequestStart(controller: Controller): void {
     this.controller = controller;
-    if (this.isSettled) this.breakOff(new Error('the request was given up'));
+    if (this.isSettled) this.abortUpstream(new Error('the request was given up'));
     else this.host.begins();
   }
 
@@ -120,7 +120,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     if (this.isHeadHeld) this.passHead();
     if (this.isSettled) return;
     this.tap?.end();
-    const { res } = this.call;
+    const { res } = this.state;
     if (!res.writableEnded) res.end();
     if (res.writableLength > 0) res.setTimeout(this.host.idleMs);
     this.isSettled = true;
@@ -151,7 +151,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     this.beginning = undefined;
     if (this.status >= 400 && this.host.keeps(this.status, this.headers, beginning)) {
       this.isSettled = true;
-      this.breakOff(new Error('another server will be asked'));
+      this.abortUpstream(new Error('another server will be asked'));
       this.host.done(false);
       return;
     }
@@ -165,9 +165,9 @@ export class Relay implements Dispatcher.DispatchHandler {
    * either.
    */
   private pass(): void {
-    const { call, host, status } = this;
-    const { res } = call;
-    const headers = toClient(this.headers, call.id, call.ownsCors);
+    const { state, host, status } = this;
+    const { res } = state;
+    const headers = toClient(this.headers, state.id, state.ownsCors);
     if (host.closesConnection) headers.connection = 'close';
     try {
       res.writeHead(status, headers);
@@ -175,7 +175,7 @@ export class Relay implements Dispatcher.DispatchHandler {
       // Those that were taken belong to the answer that is not sent.
       for (const name in headers) if (name !== 'x-request-id') res.removeHeader(name);
       this.failWith(error);
-      this.breakOff(error as Error);
+      this.abortUpstream(error as Error);
       return;
     }
     this.tap = host.passes(status, this.headers);
@@ -186,10 +186,10 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   private write(controller: Controller, chunk: Buffer): void {
-    const { res } = this.call;
+    const { res } = this.state;
     // A client that has left, or an answer that the gate gave in its place.
     if (res.destroyed || res.writableEnded) {
-      this.breakOff(new Error('the response is over'));
+      this.abortUpstream(new Error('the response is over'));
       return;
     }
     this.tap?.push(chunk);
@@ -213,7 +213,7 @@ export class Relay implements Dispatcher.DispatchHandler {
   }
 
   /** Closes the connection to the server. */
-  private breakOff(reason: Error): void {
+  private abortUpstream(reason: Error): void {
     this.controller?.abort(reason);
   }
 }

@@ -29,7 +29,6 @@ import {
 } from '../index.js';
 import { ApiError, sendError, sendJson, uploadEnds } from './api-error.js';
 import type { BodyReader } from './body-reader.js';
-import { type Call, callOf, type GatewayHttpRequest, knownCallOf } from './call.js';
 import { allowOrigin, answerOptions } from './cors.js';
 import { type ForwardOptions, type ForwardResult, forward } from './forward.js';
 import type { GatewayConfig } from './gateway-config.js';
@@ -41,8 +40,9 @@ import { checkMediaType, encodingOf } from './media-types.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
 import type { KnownModels } from './metrics/known-models.js';
 import { ModelsRoute } from './models-route.js';
-import { RefusalEvidence } from './refusal-evidence.js';
-import { requestLine } from './request-line.js';
+import { RefusalTracker } from './refusal-tracker.js';
+import { requestLogLine } from './request-log-line.js';
+import { type GatewayHttpRequest, knownStateOf, type RequestState, stateOf } from './request-state.js';
 import { isSafePath } from './safe-path.js';
 import { Senders } from './senders.js';
 import type { Upstreams } from './upstreams.js';
@@ -87,7 +87,7 @@ export class RequestHandler {
   private readonly isDraining: () => boolean;
   private readonly gate: ReturnType<typeof gateOf>;
   private readonly models = new ModelsRoute();
-  private readonly refusals: RefusalEvidence;
+  private readonly refusals: RefusalTracker;
   private setup: Setup;
 
   constructor(
@@ -101,17 +101,17 @@ export class RequestHandler {
     this.counters = counters;
     this.knownModels = knownModels;
     this.isDraining = isDraining;
-    this.refusals = new RefusalEvidence(upstreams.pool);
+    this.refusals = new RefusalTracker(upstreams.pool);
     this.gate = gateOf(flow);
     flow.on('dropped', ({ request, outcome }) => {
-      const call = knownCallOf(request.req);
-      if (call === undefined) return;
+      const state = knownStateOf(request.req);
+      if (state === undefined) return;
       if (flow.isShadow && this.upstreams.pool.endpoints.length > 0) {
-        call.wouldDrop = outcome;
+        state.wouldDrop = outcome;
         return;
       }
-      call.drop = outcome;
-      call.queuedMs += outcome.queuedMs;
+      state.drop = outcome;
+      state.queuedMs += outcome.queuedMs;
     });
     this.setup = this.setUp(config, agent);
   }
@@ -122,7 +122,7 @@ export class RequestHandler {
 
   /** Why a request that waited may not go on: its key was taken out of the file meanwhile. Undefined when it may. */
   revocationOf(req: NodeRequest): string | undefined {
-    const sender = knownCallOf(req)?.sender;
+    const sender = knownStateOf(req)?.sender;
     const { senders } = this.setup;
     // A sender that needed no key when the request came has none that could have been taken out.
     if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
@@ -132,19 +132,19 @@ export class RequestHandler {
   }
 
   /** Never throws. */
-  handle(call: Call): void {
-    const { req, res, path } = call;
-    res.setHeader('x-request-id', call.id);
+  handle(state: RequestState): void {
+    const { req, res, path } = state;
+    res.setHeader('x-request-id', state.id);
     try {
       if (req.rawHeaders.length > 2 * mostHeaders) throw tooManyHeaders;
-      if (!path.startsWith('/v1/')) throw nothingAt(call);
+      if (!path.startsWith('/v1/')) throw nothingAt(state);
       onResponseEnd(req, res, (isSent) => {
         // A client that leaves ends its response before flow control hears of it.
-        if (isSent) this.ended(call, true);
-        else setImmediate(() => this.ended(call, false));
+        if (isSent) this.ended(state, true);
+        else setImmediate(() => this.ended(state, false));
       });
       const { cors } = this.setup.config;
-      call.ownsCors = cors !== undefined;
+      state.ownsCors = cors !== undefined;
       allowOrigin(cors, req, res);
       const methods = methodsOf(path);
       if (req.method === 'OPTIONS') {
@@ -152,26 +152,26 @@ export class RequestHandler {
         answerOptions(cors, req, res, methods);
         return;
       }
-      this.identify(call);
-      if (!methods.split(', ').includes(req.method ?? '')) throw notAllowed(call, methods);
-      if (req.method === 'POST') this.enter(call);
-      else this.answerModels(call).catch((error: unknown) => this.fail(call, error));
+      this.identify(state);
+      if (!methods.split(', ').includes(req.method ?? '')) throw notAllowed(state, methods);
+      if (req.method === 'POST') this.enter(state);
+      else this.answerModels(state).catch((error: unknown) => this.fail(state, error));
     } catch (error) {
-      this.fail(call, error);
+      this.fail(state, error);
     }
   }
 
-  fail(call: Call, error: unknown): void {
-    const { req, res } = call;
+  fail(state: RequestState, error: unknown): void {
+    const { req, res } = state;
     if (error instanceof ApiError) {
-      call.failure ??= error.code;
+      state.failure ??= error.code;
       sendError(res, error);
       return;
     }
     if (req.destroyed && !req.complete) return; // the client left while it was sending
-    call.failure = 'internal';
+    state.failure = 'internal';
     this.log('error', 'internal', {
-      id: call.id,
+      id: state.id,
       error: error instanceof Error ? (error.stack ?? error.message) : String(error),
     });
     if (res.headersSent) res.destroy();
@@ -185,21 +185,21 @@ export class RequestHandler {
       body: 'openai',
       bandHeadroom,
       classify: (req) => {
-        const call = callOf(req);
-        call.classification ??= this.classify(call);
-        return call.classification;
+        const state = stateOf(req);
+        state.classification ??= this.classify(state);
+        return state.classification;
       },
       byteSize: (req) =>
-        callOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
+        stateOf(req).bytes?.length ?? Math.min(Number(req.headers['content-length'] ?? readAheadBytes), readAheadBytes),
     });
   }
 
-  private identify(call: Call): void {
-    call.sender = this.setup.senders.identify(call.req.headers);
-    if (call.sender !== undefined) {
-      const isAnonymous = this.setup.senders.isAnonymous(call.sender);
-      call.share = isAnonymous ? `address ${call.req.socket.remoteAddress}` : `tenant ${call.sender.tenant}`;
-      if (call.sender.trusted) call.modelRewrite = headerValue(call.req.headers, modelNameRewriteHeader);
+  private identify(state: RequestState): void {
+    state.sender = this.setup.senders.identify(state.req.headers);
+    if (state.sender !== undefined) {
+      const isAnonymous = this.setup.senders.isAnonymous(state.sender);
+      state.share = isAnonymous ? `address ${state.req.socket.remoteAddress}` : `tenant ${state.sender.tenant}`;
+      if (state.sender.trusted) state.modelRewrite = headerValue(state.req.headers, modelNameRewriteHeader);
       return;
     }
     throw new ApiError(401, 'invalid_api_key', 'A valid API key is required.', {
@@ -212,66 +212,66 @@ export class RequestHandler {
    * JSON is received before the gate, so that no upload holds a seat; other bodies are let through when the seat is
    * there.
    */
-  private enter(call: Call): void {
-    if (!isSafePath(call.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
-    this.bodies.checkDeclared(call.req);
-    checkMediaType(call);
-    if (!call.isJson) {
-      this.knock(call);
+  private enter(state: RequestState): void {
+    if (!isSafePath(state.path)) throw new ApiError(400, 'invalid_path', 'The path is not one that can be passed on.');
+    this.bodies.checkDeclared(state.req);
+    checkMediaType(state);
+    if (!state.isJson) {
+      this.askFlowControl(state);
       return;
     }
-    if (call.awaitsContinue) call.res.writeContinue();
-    this.receive(call);
+    if (state.awaitsContinue) state.res.writeContinue();
+    this.receive(state);
   }
 
-  private receive(call: Call): void {
-    const { share } = call;
-    const encoding = encodingOf(call);
+  private receive(state: RequestState): void {
+    const { share } = state;
+    const encoding = encodingOf(state);
     const reader = new GenerationBodyReader();
     const look = (chunk: Buffer): void => reader.push(chunk);
-    const fail = (error: unknown): void => this.fail(call, error);
+    const fail = (error: unknown): void => this.fail(state, error);
     const done = (bytes: Buffer): void => {
       try {
-        this.received(call, bytes, reader.end(bytes));
+        this.received(state, bytes, reader.end(bytes));
       } catch (error) {
         fail(error);
       }
     };
     const from = { sender: share, mostBytes: undefined, fail };
-    if (encoding === undefined) this.bodies.receive(call.req, { ...from, look, done });
+    if (encoding === undefined) this.bodies.receive(state.req, { ...from, look, done });
     else {
       const unpack = (packed: Buffer): unknown => this.bodies.unpack(packed, encoding, share, look).then(done, fail);
-      this.bodies.receive(call.req, { ...from, look: undefined, done: unpack });
+      this.bodies.receive(state.req, { ...from, look: undefined, done: unpack });
     }
   }
 
   /** @throws ApiError 404 for a model that no server has */
-  private received(call: Call, bytes: Buffer, body: GenerationBody): void {
-    call.body = body;
-    call.model = body.model;
+  private received(state: RequestState, bytes: Buffer, body: GenerationBody): void {
+    state.body = body;
+    state.model = body.model;
     const { aliases } = this.setup.config.models;
-    const named = call.modelRewrite ?? call.model;
-    call.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
-    call.bytes =
-      call.targetModel === undefined || call.targetModel === call.model
+    const named = state.modelRewrite ?? state.model;
+    state.targetModel = named !== undefined && Object.hasOwn(aliases, named) ? aliases[named] : named;
+    state.bytes =
+      state.targetModel === undefined || state.targetModel === state.model
         ? bytes
-        : withModel(bytes, body, call.targetModel);
-    if (call.targetModel !== undefined && !this.upstreams.serves(call.targetModel)) {
+        : withModel(bytes, body, state.targetModel);
+    if (state.targetModel !== undefined && !this.upstreams.serves(state.targetModel)) {
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(named?.slice(0, 100))} does not exist.`);
     }
-    this.knock(call);
+    this.askFlowControl(state);
   }
 
   /** Also a second time, when a server has refused. */
-  private knock(call: Call): void {
-    if (call.req.flow !== undefined) delete call.req.flow;
-    this.setup.limit(call.req, call.res, (error) => {
-      if (error === undefined) this.dispatched(call);
-      else this.fail(call, error);
+  private askFlowControl(state: RequestState): void {
+    if (state.req.flow !== undefined) delete state.req.flow;
+    this.setup.limit(state.req, state.res, (error) => {
+      if (error === undefined) this.dispatched(state);
+      else this.fail(state, error);
     });
   }
 
-  private classify({ sender, req, body }: Call): Classification {
+  private classify({ sender, req, body }: RequestState): Classification {
     const { tenant = 'default-flow', priority = 0, trusted = false } = sender ?? {};
     const named = flowKeyFromHeaders(req.headers, {
       trust: trusted,
@@ -295,18 +295,18 @@ export class RequestHandler {
     };
   }
 
-  private dispatched(call: Call): void {
+  private dispatched(state: RequestState): void {
     const { config, detectors } = this.setup;
-    const { lease } = call.req.flow ?? {};
+    const { lease } = state.req.flow ?? {};
     const { endpoint } = lease ?? {};
     try {
       if (lease === undefined || endpoint === undefined) throw new Error('dispatched without an endpoint');
-      call.attempts.push(endpoint.id);
+      state.attempts.push(endpoint.id);
       this.counters.sentTo(endpoint.id);
-      call.queuedMs += call.req.flow?.queuedMs ?? 0;
+      state.queuedMs += state.req.flow?.queuedMs ?? 0;
       const { enabled, max, maxBodyBytes, avoidForMs } = config.retry;
       const mayRetry =
-        enabled && call.attempts.length <= max && (call.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes;
+        enabled && state.attempts.length <= max && (state.bytes?.length ?? Number.POSITIVE_INFINITY) <= maxBodyBytes;
       const attempt: ForwardOptions = {
         agent: this.setup.agent,
         bodies: this.bodies,
@@ -316,32 +316,32 @@ export class RequestHandler {
         ownsKeys: this.setup.senders.ownsKeys,
         avoid: (isCertain, forMs = avoidForMs) => this.refusals.refused(endpoint, forMs, isCertain),
         mayRetry,
-        firstTokenMs: mayRetry && this.upstreams.hasOther(call) ? firstTokenMsOf(call, config.timeouts) : undefined,
-        isRetry: call.attempts.length > 1,
+        firstTokenMs: mayRetry && this.upstreams.hasOther(state) ? firstTokenMsOf(state, config.timeouts) : undefined,
+        isRetry: state.attempts.length > 1,
         counters: this.counters,
         closesConnection: this.isDraining(),
       };
-      forward(call, lease, attempt, (result) => this.forwarded(call, lease, endpoint, result));
+      forward(state, lease, attempt, (result) => this.forwarded(state, lease, endpoint, result));
     } catch (error) {
-      this.fail(call, error);
+      this.fail(state, error);
     }
   }
 
-  private forwarded(call: Call, lease: Lease, endpoint: EndpointView, result: ForwardResult): void {
+  private forwarded(state: RequestState, lease: Lease, endpoint: EndpointView, result: ForwardResult): void {
     if (result.type === 'answered') return;
     if (result.type === 'failed') {
-      this.fail(call, result.error);
+      this.fail(state, result.error);
       return;
     }
-    this.log('warn', 'retry', { id: call.id, endpoint: endpoint.id, code: result.error.code });
+    this.log('warn', 'retry', { id: state.id, endpoint: endpoint.id, code: result.error.code });
     this.counters.retried(endpoint.id);
-    call.failure = undefined;
-    if (lease.isPutOff) call.putOff = lease;
+    state.failure = undefined;
+    if (lease.isPutOff) state.putOff = lease;
     else lease.release();
-    this.knock(call);
+    this.askFlowControl(state);
   }
 
-  private async answerModels({ path, res }: Call): Promise<void> {
+  private async answerModels({ path, res }: RequestState): Promise<void> {
     const upstreams = this.upstreams.pool.endpoints.map((endpoint) => this.upstreams.configOf(endpoint));
     const wanted = decoded(path.slice('/v1/models/'.length));
     const data = await this.models.list(
@@ -357,12 +357,12 @@ export class RequestHandler {
       throw new ApiError(404, 'model_not_found', `The model ${JSON.stringify(wanted.slice(0, 100))} does not exist.`);
   }
 
-  private ended(call: Call, isSent: boolean): void {
-    if (call.isServed && call.model !== undefined) this.knownModels.served(call.model, call.targetModel);
-    this.counters.ended(call, isSent, this.isDraining());
+  private ended(state: RequestState, isSent: boolean): void {
+    if (state.isServed && state.model !== undefined) this.knownModels.served(state.model, state.targetModel);
+    this.counters.ended(state, isSent, this.isDraining());
     const { requests, tenants } = this.setup.config.log;
     if (!requests) return;
-    const { level, fields } = requestLine(call, isSent, tenants);
+    const { level, fields } = requestLogLine(state, isSent, tenants);
     this.log(level, 'request', fields);
   }
 
@@ -392,7 +392,7 @@ function decoded(text: string): string {
   }
 }
 
-export function nothingAt({ req, path }: Call): ApiError {
+export function nothingAt({ req, path }: RequestState): ApiError {
   return new ApiError(404, 'not_found', `There is nothing at ${req.method} ${path.slice(0, 200)}.`);
 }
 
@@ -401,14 +401,14 @@ function methodsOf(path: string): string {
   return path === '/v1/models' || path.startsWith('/v1/models/') ? 'GET, HEAD, OPTIONS' : 'POST, OPTIONS';
 }
 
-function notAllowed({ req, path }: Call, methods: string): ApiError {
+function notAllowed({ req, path }: RequestState, methods: string): ApiError {
   const message = `${req.method} is not possible at ${path.slice(0, 200)}, which takes ${methods}.`;
   return new ApiError(405, 'method_not_allowed', message, { allow: methods });
 }
 
 /** Only streams have a first token: other answers come whole. */
 function firstTokenMsOf(
-  { body, targetModel }: Call,
+  { body, targetModel }: RequestState,
   { firstTokenMs, firstTokenMsByModel }: GatewayConfig['timeouts'],
 ): number | undefined {
   if (body?.isStream !== true) return undefined;

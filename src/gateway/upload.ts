@@ -5,7 +5,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { ApiError, uploadEnds } from './api-error.js';
-import type { ScanTurns } from './scan-turns.js';
+import type { ScanBudget } from './scan-budget.js';
 
 export interface UploadLimits {
   /** The longest silence, ms; also how long an upload may be slower than `minBytesPerSecond` at its beginning. */
@@ -67,11 +67,11 @@ export class Upload {
 
   /**
    * Hands over all that arrives, as it arrives: without a promise for the whole and a timer for each piece, for who
-   * takes everything at once. Pieces are looked at when `turns` allows it; while one waits, no more is read. `done` is
+   * takes everything at once. Pieces are looked at when `scans` allows it; while one waits, no more is read. `done` is
    * called once: at the end, or with the error that `next` would reject with, or that the receiver throws; the rest is
    * not read then.
    */
-  receive({ arrived, look, done }: PieceReceiver, turns: ScanTurns): void {
+  receive({ arrived, look, done }: PieceReceiver, scans: ScanBudget): void {
     const { req, limits } = this;
     let startedAtMs = performance.now();
     let isOver = false;
@@ -103,7 +103,7 @@ export class Upload {
       try {
         if (this.isTooSlow()) throw tooSlow();
         arrived(chunk);
-        if (look === undefined || turns.spend(chunk.length)) look?.(chunk);
+        if (look === undefined || scans.spend(chunk.length)) look?.(chunk);
         else waitForTurn(chunk, look);
       } catch (error) {
         fail(error);
@@ -113,7 +113,7 @@ export class Upload {
       const sinceMs = performance.now();
       waitsForTurn = true;
       req.pause();
-      turns.wait(chunk.length, () => {
+      scans.wait(chunk.length, () => {
         if (isOver) return;
         waitsForTurn = false;
         startedAtMs += performance.now() - sinceMs;

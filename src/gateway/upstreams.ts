@@ -4,8 +4,8 @@
  * Invariant: the pool has exactly the upstreams of the last configuration. A server under a new URL is another server.
  */
 import { EndpointPool, type EndpointView } from '../index.js';
-import type { Call } from './call.js';
 import type { UpstreamConfig } from './gateway-config.js';
+import type { RequestState } from './request-state.js';
 
 export class Upstreams {
   readonly pool: EndpointPool = new EndpointPool();
@@ -47,7 +47,7 @@ export class Upstreams {
   }
 
   /** Whether a server is left that a request was not sent to yet, and that serves its model. */
-  hasOther({ attempts, targetModel }: Pick<Call, 'attempts' | 'targetModel'>): boolean {
+  hasOther({ attempts, targetModel }: Pick<RequestState, 'attempts' | 'targetModel'>): boolean {
     return this.pool.endpoints.some(
       ({ id, state, labels }) =>
         state === 'ready' &&

@@ -3,9 +3,9 @@
  * can name. Each policy's definition stands beside its code.
  */
 import { alwaysAdmitPlugin } from '../admission/always-admit.js';
-import { refuseWhenAllBusyPlugin } from '../admission/busy-pool-refusal.js';
 import { gaieLegacyPlugin } from '../admission/gaie-legacy.js';
 import { probabilisticAdmitterPlugin } from '../admission/probabilistic-admitter.js';
+import { refuseWhenAllBusyPlugin } from '../admission/refuse-when-all-busy.js';
 import { rejectAllPlugin } from '../admission/reject-all.js';
 import { tenantBudgetsPlugin } from '../admission/tenant-budgets.js';
 import { tierShedPlugin } from '../admission/tier-shed.js';
@@ -56,9 +56,9 @@ import type { ConfigurableKind } from './kinds.js';
 import { PluginRegistry } from './registry.js';
 
 export { alwaysAdmit } from '../admission/always-admit.js';
-export { refuseWhenAllBusy } from '../admission/busy-pool-refusal.js';
 export { gaieLegacy } from '../admission/gaie-legacy.js';
 export { probabilisticAdmitter } from '../admission/probabilistic-admitter.js';
+export { refuseWhenAllBusy } from '../admission/refuse-when-all-busy.js';
 export { rejectAll } from '../admission/reject-all.js';
 export { type TenantBudgets, tenantBudgets } from '../admission/tenant-budgets.js';
 export { tierShed } from '../admission/tier-shed.js';

@@ -11,7 +11,7 @@ import { position } from './1-priority/band-position.js';
 import { BandShares, type ShareUnit } from './1-priority/band-shares.js';
 import type { Flow } from './flow.js';
 import { FlowTable, type FlowTableSettings } from './flow-table.js';
-import { KeptPolicies } from './kept-policies.js';
+import { PolicyReuse } from './policy-reuse.js';
 import { type BandSettings, PriorityBand } from './priority-band.js';
 import type { WaitingItem } from './waiting-item.js';
 
@@ -192,7 +192,7 @@ export class BandRegistry {
    * Policies that files ask for as before are kept.
    */
   configure(given: BandRegistrySettings, nowMs: number): void {
-    const policies = new KeptPolicies();
+    const policies = new PolicyReuse();
     const settings = this.keepTemplates(given, policies);
     this.settings = settings;
     this.flows.configure(settings, this.ordered);
@@ -202,7 +202,7 @@ export class BandRegistry {
       band.isConfigured = own !== undefined;
       band.configure(policies.of(own ?? this.templateFor(band.priority), band.settings));
       band.trackArrivals(this.needsArrivals(band.priority));
-      band.trackCrowd(settings.overflow === 'fair');
+      band.trackLongestQueues(settings.overflow === 'fair');
       configured.delete(band.priority);
     }
     for (const own of configured.values()) this.add(own.priority, true, policies.of(own, undefined), nowMs);
@@ -210,7 +210,7 @@ export class BandRegistry {
     this.configureShares(settings);
   }
 
-  private keepTemplates(given: BandRegistrySettings, policies: KeptPolicies): BandRegistrySettings {
+  private keepTemplates(given: BandRegistrySettings, policies: PolicyReuse): BandRegistrySettings {
     const defaultBand = policies.of(given.defaultBand, this.settings.defaultBand);
     return {
       ...given,
@@ -235,7 +235,7 @@ export class BandRegistry {
   private add(priority: number, isConfigured: boolean, settings: BandSettings, nowMs: number): PriorityBand {
     const band = new PriorityBand(priority, isConfigured, settings, this.listener, nowMs);
     band.trackArrivals(this.needsArrivals(priority));
-    if (this.settings.overflow === 'fair') band.trackCrowd(true);
+    if (this.settings.overflow === 'fair') band.trackLongestQueues(true);
     this.byPriority.set(priority, band);
     this.ordered.splice(position(this.ordered, priority), 0, band);
     this.version++;

@@ -23,10 +23,10 @@ import type { ServiceFigures } from './2-fairness/service-figures.js';
 import { guardedCompare } from './3-ordering/guarded-compare.js';
 import { guardedScores } from './3-ordering/guarded-scores.js';
 import type { OrderingPolicy } from './3-ordering/ordering-policy.js';
-import { Crowd } from './crowd.js';
 import { EventRate } from './event-rate.js';
 import { Flow, type InFlightCap } from './flow.js';
 import { type HeldClass, HeldFlows } from './held-flows.js';
+import { LongestQueues } from './longest-queues.js';
 import { type Park, ParkedFlows } from './parked-flows.js';
 import type { ItemView, Usage } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
@@ -78,7 +78,7 @@ export class PriorityBand implements PickedBand {
   /** Arrival order across flows; kept only while somebody asks for the oldest or the newest request. */
   private arrivals: FifoQueue<WaitingItem> | undefined = undefined;
   /** Which flow has most waiting; kept only while a full queue drops by fair share. */
-  crowd: Crowd<Flow, WaitingItem> | undefined = undefined;
+  longestQueues: LongestQueues<Flow, WaitingItem> | undefined = undefined;
   private readonly active = new LinkedList<Flow>();
   readonly held: HeldFlows = new HeldFlows();
   readonly parked: ParkedFlows = new ParkedFlows();
@@ -176,12 +176,12 @@ export class PriorityBand implements PickedBand {
   }
 
   /** Counts anew who has most waiting, or no longer: call it after a change of settings too. O(waiting · log). */
-  trackCrowd(isTracked: boolean): void {
-    this.crowd = undefined;
+  trackLongestQueues(isTracked: boolean): void {
+    this.longestQueues = undefined;
     if (!isTracked) return;
     const isInOrder = this.sharedQueue === undefined && this.isInArrivalOrder;
-    this.crowd = new Crowd(isInOrder ? (flow) => flow.queue : undefined);
-    for (const item of this.waitingItems()) this.crowd.added(item, item.flow as Flow);
+    this.longestQueues = new LongestQueues(isInOrder ? (flow) => flow.queue : undefined);
+    for (const item of this.waitingItems()) this.longestQueues.added(item, item.flow as Flow);
   }
 
   /** `park`: what its flow waits for beside its turn. */
@@ -392,11 +392,11 @@ export class PriorityBand implements PickedBand {
     }
     for (const item of items) if (item.flow !== undefined) this.selector?.itemRemoved(item.flow, item);
     for (const flow of before) emptied(flow);
-    const isCrowdTracked = this.crowd !== undefined;
-    this.crowd = undefined;
+    const isLongestTracked = this.longestQueues !== undefined;
+    this.longestQueues = undefined;
     if (this.sharedQueue !== undefined) this.sharedQueue = this.makeQueue();
     for (const item of items) this.enter(item, flowOf(item));
-    if (isCrowdTracked) this.trackCrowd(true);
+    if (isLongestTracked) this.trackLongestQueues(true);
   }
 
   private enter(item: WaitingItem, flow: Flow): void {
@@ -407,7 +407,7 @@ export class PriorityBand implements PickedBand {
     if (flow.waiting === 1) this.activate(flow);
     else if (flow.heldIn !== undefined) this.held.waiting++;
     else if (flow.parkedFor !== undefined) this.parked.waiting++;
-    if (this.crowd !== undefined) this.crowd.added(item, flow);
+    if (this.longestQueues !== undefined) this.longestQueues.added(item, flow);
     if (this.selector !== undefined) this.selector.itemAdded(flow, item);
   }
 
@@ -419,7 +419,7 @@ export class PriorityBand implements PickedBand {
     this.waitingTokens -= item.tokens;
     flow.waiting--;
     flow.waitingBytes -= item.byteSize;
-    if (this.crowd !== undefined) this.crowd.left(flow);
+    if (this.longestQueues !== undefined) this.longestQueues.left(flow);
     if (flow.heldIn !== undefined) this.held.waiting--;
     else if (flow.parkedFor !== undefined) this.parked.waiting--;
     if (flow.waiting > 0) return;

@@ -4,7 +4,7 @@ import type { EndpointView, SaturationDetector } from '../../src/index.js';
 import { fakeItem } from '../support/fake-item.js';
 import { fakeEndpoint, poolOf } from '../support/fake-pool.js';
 import { fakeSeat } from '../support/fake-seat.js';
-import { quota, quotaFigures, sessionFigures } from '../support/told-figures.js';
+import { quota, quotaFigures, sessionFigures } from '../support/reported-figures.js';
 
 const [a, b, c] = ['a', 'b', 'c'].map((id, index) =>
   fakeEndpoint(id, { inFlightRequests: index + 1, inFlightTokens: 10 }),

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { probe } from '../../src/gateway/cli/probe.js';
+import { probe } from '../../src/gateway/cli/probe-upstreams.js';
 import { until } from '../integration/support/until.js';
 import { errorOf, fileOf, startGateway } from './support/gateway.js';
 import { startUpstream } from './support/upstream.js';

@@ -2,8 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { describe, expect, it, vi } from 'vitest';
-import { Call } from '../../src/gateway/call.js';
 import { Relay, type RelayHost } from '../../src/gateway/relay.js';
+import { RequestState } from '../../src/gateway/request-state.js';
 
 describe('an answer that Node does not write', () => {
   it.each([
@@ -23,7 +23,7 @@ describe('an answer that Node does not write', () => {
       done: vi.fn(),
       fail,
     };
-    const relay = new Relay(new Call(new IncomingMessage(new Socket()), res), host as unknown as RelayHost);
+    const relay = new Relay(new RequestState(new IncomingMessage(new Socket()), res), host as unknown as RelayHost);
     relay.onRequestStart(controller);
     relay.onResponseStart(controller, 200, { ...type, 'x-odd': '\u20ac', 'x-mine': '1' });
     relay.onResponseData(controller, Buffer.from('hello'));

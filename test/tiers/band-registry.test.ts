@@ -218,14 +218,14 @@ it.each([
   ['fair overflow', { overflow: 'fair' }, [false, false], true],
   ['none of them', {}, [false, false], false],
 ] as const)(
-  'keeps arrivals and crowds for %s, from the beginning and when it comes later',
+  'keeps arrivals and longest queues for %s, from the beginning and when it comes later',
   (_, own, keepsArrivals, keepsCrowd) => {
     const stateOf = (bands: BandRegistry) => {
       const [high, low] = [bands.bandOf(0, 0), bands.bandOf(-1, 0)] as [PriorityBand, PriorityBand];
       const waits = [high, low].map((band) => {
         const item = { sequence: 1, byteSize: 1, tokens: 0, isWaiting: true, request: {} } as WaitingItem;
         band.add(item, bands.flows.flowOf(band, 'a', 0));
-        return [band.newest === item, band.crowd?.most('requests') !== undefined];
+        return [band.newest === item, band.longestQueues?.most('requests') !== undefined];
       });
       return waits;
     };
@@ -236,7 +236,9 @@ it.each([
     later.bands.configure({ ...later.options, ...own }, 0);
     expect(stateOf(later.bands)).toEqual(expected);
     later.bands.configure(later.options, 0);
-    expect([0, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.crowd])).toEqual([
+    expect(
+      [0, -1].map((priority) => [later.bands.get(priority)?.newest, later.bands.get(priority)?.longestQueues]),
+    ).toEqual([
       [undefined, undefined],
       [undefined, undefined],
     ]);

@@ -113,16 +113,16 @@ describe('the oldest and the newest request', () => {
 });
 
 describe('the flow with most waiting', () => {
-  it('is known as long as the crowd is tracked', () => {
+  it('is known as long as the longestQueues is tracked', () => {
     const { band } = makeBand();
     for (const [sequence, who] of ['a', 'b', 'b'].entries()) addTo(band, who, sequence);
-    expect(band.crowd).toBeUndefined();
-    band.trackCrowd(true);
-    expect(band.crowd?.most('requests')?.name).toBe('b');
+    expect(band.longestQueues).toBeUndefined();
+    band.trackLongestQueues(true);
+    expect(band.longestQueues?.most('requests')?.name).toBe('b');
     for (let i = 0; i < 3; i++) band.take(band.next(0) as Exclude<ReturnType<PriorityBand['next']>, undefined>, 0);
-    expect(band.crowd?.most('requests')).toBeUndefined();
-    band.trackCrowd(false);
-    expect(band.crowd).toBeUndefined();
+    expect(band.longestQueues?.most('requests')).toBeUndefined();
+    band.trackLongestQueues(false);
+    expect(band.longestQueues).toBeUndefined();
   });
 
   it.each([
@@ -131,8 +131,10 @@ describe('the flow with most waiting', () => {
   ])('gives its requests newest first, those that wait %s', (_, settings) => {
     const { band } = makeBand(settings);
     for (let sequence = 0; sequence < 3; sequence++) addTo(band, 'a', sequence);
-    band.trackCrowd(true);
-    expect([...(band.crowd?.newestFirst(flowOf(band, 'a')) ?? [])].map(({ sequence }) => sequence)).toEqual([2, 1, 0]);
+    band.trackLongestQueues(true);
+    expect([...(band.longestQueues?.newestFirst(flowOf(band, 'a')) ?? [])].map(({ sequence }) => sequence)).toEqual([
+      2, 1, 0,
+    ]);
   });
 });
 
@@ -296,10 +298,10 @@ describe('other settings', () => {
 });
 
 describe('requests that are filed anew', () => {
-  function refiled(selector: Partial<FlowSelector> = {}, isCrowdTracked = false) {
+  function refiled(selector: Partial<FlowSelector> = {}, isLongestTracked = false) {
     const { band } = makeBand({ fairness: watching(selector) });
     for (const [sequence, who] of ['a', 'a', 'b'].entries()) addTo(band, who, sequence);
-    band.trackCrowd(isCrowdTracked);
+    band.trackLongestQueues(isLongestTracked);
     const emptied: string[] = [];
     band.refile(
       ({ sequence }) => flowOf(band, sequence === 1 ? 'c' : 'd'),
@@ -347,8 +349,8 @@ describe('requests that are filed anew', () => {
     expect([band.activeCount, flowOf(band, 'c').waiting, drained(band)]).toEqual([1, 2, [0, 1]]);
   });
 
-  it('make the crowd anew, where there is one', () => {
-    expect(refiled({}, true).band.crowd?.most('requests')?.name).toBe('d');
-    expect(refiled({}, false).band.crowd).toBeUndefined();
+  it('make the longestQueues anew, where there is one', () => {
+    expect(refiled({}, true).band.longestQueues?.most('requests')?.name).toBe('d');
+    expect(refiled({}, false).band.longestQueues).toBeUndefined();
   });
 });

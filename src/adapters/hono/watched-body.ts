@@ -39,7 +39,7 @@ export class WatchedBody {
   }
 
   /** Fails the stream, and tells its source to stop. */
-  breakOff(reason: unknown): void {
+  abortResponse(reason: unknown): void {
     if (this.isOver) return;
     this.controller?.error(reason);
     this.end(false, reason);
@@ -49,7 +49,7 @@ export class WatchedBody {
 
   private awaitReader(): void {
     this.unread = setTimeout(
-      () => this.breakOff(new DOMException('Nobody reads the response', 'TimeoutError')),
+      () => this.abortResponse(new DOMException('Nobody reads the response', 'TimeoutError')),
       unreadMs,
     );
     // Deno and browsers have numbers for timers.

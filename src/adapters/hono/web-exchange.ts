@@ -4,7 +4,7 @@
  */
 import type { Context } from 'hono';
 import type { HeaderSource } from '../../base/headers/header-source.js';
-import { clientLeft } from '../http/client-left.js';
+import { clientDisconnected } from '../http/client-disconnected.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import type { HonoExchange } from './hono-exchange.js';
@@ -70,7 +70,7 @@ export class WebExchange implements HonoExchange {
   }
 
   failure(): unknown {
-    return this.error ?? clientLeft();
+    return this.error ?? clientDisconnected();
   }
 
   wait(): void {}
@@ -85,7 +85,7 @@ export class WebExchange implements HonoExchange {
     setTimeout(() => {
       if (this.done === undefined) return;
       if (this.body === undefined) this.resolveEvicted?.(answer());
-      else this.body.breakOff(this.flow?.signal.reason);
+      else this.body.abortResponse(this.flow?.signal.reason);
     });
   }
 

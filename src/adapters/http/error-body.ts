@@ -1,6 +1,6 @@
 /** Writes the body of a drop's response. */
 import type { Drop, DropExplanation, DropReason } from '../../index.js';
-import { checkedBody } from './host-answers.js';
+import { checkedBody } from './check-drop-response.js';
 
 /** RFC 9457 problem details, with the members that flow control adds. */
 export interface ProblemDetails {

@@ -2,8 +2,8 @@
 
 import type { DroppedReason } from '../../base/headers/header-names.js';
 import type { Drop, DropExplanation } from '../../index.js';
+import { checkedMapping } from './check-drop-response.js';
 import { dynamoContract } from './dynamo-contract.js';
-import { checkedMapping } from './host-answers.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';
 
 /**

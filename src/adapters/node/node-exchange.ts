@@ -1,12 +1,12 @@
 /** A request and a response of node:http or node:http2, for the control. */
 
 import type { HeaderSource } from '../../base/headers/header-source.js';
-import { clientLeft } from '../http/client-left.js';
+import { clientDisconnected } from '../http/client-disconnected.js';
 import type { Exchange } from '../http/exchange.js';
 import type { RequestFlow } from '../http/request-flow.js';
 import type { HttpErrorResponse } from '../http/to-http-response.js';
 import type { UploadState } from '../http/upload-watch.js';
-import { breakOff, mustBreakOff } from './break-off.js';
+import { abortResponse, mustAbortResponse } from './abort-response.js';
 import { dropLateWrites, ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
@@ -71,7 +71,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
   }
 
   failure(): unknown {
-    return clientLeft();
+    return clientDisconnected();
   }
 
   wait(bookedBytes: number): void {
@@ -96,7 +96,7 @@ export class NodeExchange<Req> implements Exchange<Req> {
     setImmediate(() => {
       if (outgoing.writableEnded || outgoing.destroyed) return;
       ignoreLateErrors(outgoing);
-      if (outgoing.headersSent || mustBreakOff(incoming)) breakOff(outgoing);
+      if (outgoing.headersSent || mustAbortResponse(incoming)) abortResponse(outgoing);
       else this.answer(answer());
     });
   }

@@ -18,7 +18,7 @@ import {
   type UpstreamAnswer,
 } from '../http/relayed-answer.js';
 import type { RequestFlow, WithFlow } from '../http/request-flow.js';
-import { breakOff } from './break-off.js';
+import { abortResponse } from './abort-response.js';
 import { ignoreLateErrors } from './late-writes.js';
 import type { NodeRequest, NodeResponse } from './node-request.js';
 import { onResponseEnd } from './on-response-end.js';
@@ -69,7 +69,7 @@ function send(
       hasFailed = true;
       if (!isOver(req, res)) onError?.(error);
       body.destroy();
-      breakOff(res);
+      abortResponse(res);
     };
     body.on('error', fail);
     onResponseEnd(req, res, (isSent) => {
@@ -115,7 +115,7 @@ function begin(answer: UpstreamAnswer, res: NodeResponse): void {
 
 function refuse(res: NodeResponse): void {
   if (res.headersSent) {
-    breakOff(res);
+    abortResponse(res);
     return;
   }
   res.statusCode = noAnswer.status;

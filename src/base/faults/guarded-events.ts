@@ -2,7 +2,7 @@
 import { EventEmitter } from 'eventemitter3';
 import { checkListener } from './check-listener.js';
 import { guardedListener } from './guarded-listener.js';
-import { UnheardFaults } from './tell-operator.js';
+import { UnheardFaults } from './warn-operator.js';
 
 /** A listener that threw, or whose promise was rejected. */
 export interface ListenerErrorEvent {

@@ -69,7 +69,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /** True until the next turn of the event loop, once a turn has dispatched as many waiting requests as it may. */
   isPaused = false;
 
-  /** In mode `shadow`, what it would have done. Written by `doorTo`. */
+  /** In mode `shadow`, what it would have done. Written by `engineOrShadow`. */
   shadow: { readonly figures: ShadowFigures } | undefined;
   /** The pool calls it. */
   readonly onPoolChange = (): void => this.wake();

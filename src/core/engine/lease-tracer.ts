@@ -8,7 +8,7 @@
  * Invariant: the controller holds the lease and never the handle, so that the handle dies with the last reference of
  * the host.
  */
-import { warnOperator } from '../../base/faults/tell-operator.js';
+import { warnOperator } from '../../base/faults/warn-operator.js';
 import type { EventHub } from '../event-hub.js';
 import type { Lease } from '../outcome/lease.js';
 import type { QueueItem } from './queue-item.js';

@@ -7,7 +7,7 @@
  * Invariant: the timer is set while a lease runs that was not told of. It keeps no process alive.
  */
 import { type Clock, letProcessEnd } from '../../base/clock.js';
-import { warnOperator } from '../../base/faults/tell-operator.js';
+import { warnOperator } from '../../base/faults/warn-operator.js';
 import type { EventHub } from '../event-hub.js';
 import type { Lease } from '../outcome/lease.js';
 

@@ -7,8 +7,9 @@
  * Invariant: nobody leaves for a request of a lower band, nor for a flow that would have as much waiting afterwards,
  * nor in vain.
  */
-import { type Crowd, levelOf, type Resource } from '../../tiers/crowd.js';
+
 import type { Flow } from '../../tiers/flow.js';
+import { type LongestQueues, loadPerWeight, type Resource } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Limits, ResolvedOptions } from '../options.js';
@@ -51,7 +52,7 @@ export class Overflow {
 
   /**
    * Chooses the requests that leave for the newcomer; undefined when even that makes too little room. With 'displace'
-   * none of its own band leaves, because no band has a crowd. O(waiting bands), and O(1) for each that leaves.
+   * none of its own band leaves, because no band has a longestQueues. O(waiting bands), and O(1) for each that leaves.
    */
   displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
     const { band, byteSize } = newcomer;
@@ -76,9 +77,9 @@ export class Overflow {
     if (this.options.overflow === 'displace') return bands.lowestWaiting?.newest as QueueItem | undefined;
     const waiting = bands.allWaiting();
     for (let i = waiting.length - 1; i >= 0; i--) {
-      const { crowd, priority: lower } = waiting[i] as PriorityBand;
+      const { longestQueues, priority: lower } = waiting[i] as PriorityBand;
       if (lower >= priority) return undefined;
-      const victim = crowd && newestOf(crowd, hit.resource);
+      const victim = longestQueues && newestOf(longestQueues, hit.resource);
       if (victim !== undefined) return victim as QueueItem;
     }
     return undefined;
@@ -112,13 +113,13 @@ function isCovered({ requests, bytes }: Shortage): boolean {
  */
 function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: Shortage): QueueItem[] | undefined {
   const resource: Resource = bytes > 0 ? 'bytes' : 'requests';
-  const most = band.crowd?.most(resource);
-  if (band.crowd === undefined || most === undefined) return undefined;
-  const level = levelOf(flow, resource) + (resource === 'bytes' ? byteSize : 1) / flow.weight;
+  const most = band.longestQueues?.most(resource);
+  if (band.longestQueues === undefined || most === undefined) return undefined;
+  const level = loadPerWeight(flow, resource) + (resource === 'bytes' ? byteSize : 1) / flow.weight;
   const victims: QueueItem[] = [];
   const missing = { requests, bytes };
-  let left = levelOf(most, resource);
-  for (const item of band.crowd.newestFirst(most)) {
+  let left = loadPerWeight(most, resource);
+  for (const item of band.longestQueues.newestFirst(most)) {
     if (level >= left) return undefined;
     if (missing.requests <= 0 && item.byteSize === 0) continue;
     victims.push(item as QueueItem);
@@ -131,9 +132,9 @@ function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: S
 }
 
 /** The newest request of the flow with most waiting; one that holds bytes where these are short. */
-function newestOf(crowd: Crowd<Flow, WaitingItem>, resource: Resource): WaitingItem | undefined {
-  const most = crowd.most(resource);
+function newestOf(longestQueues: LongestQueues<Flow, WaitingItem>, resource: Resource): WaitingItem | undefined {
+  const most = longestQueues.most(resource);
   if (most !== undefined)
-    for (const item of crowd.newestFirst(most)) if (resource === 'requests' || item.byteSize > 0) return item;
+    for (const item of longestQueues.newestFirst(most)) if (resource === 'requests' || item.byteSize > 0) return item;
   return undefined;
 }

@@ -3,8 +3,8 @@
  * post-mortems; it imports nothing at run time, and the controller does not import it, so that nobody else carries it.
  * O(waiting + flows).
  */
-import { type Crowd, levelOf } from '../../tiers/crowd.js';
 import type { Flow } from '../../tiers/flow.js';
+import { type LongestQueues, loadPerWeight } from '../../tiers/longest-queues.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { WaitingItem } from '../../tiers/waiting-item.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
@@ -120,7 +120,7 @@ function checkBand(band: PriorityBand, check: Check): void {
   check(held === band.held.waiting, `${name} holds back ${band.held.waiting} requests, its flows ${held}`);
   const parked = sum([...places.parked], (flow) => flow.waiting);
   check(parked === band.parked.waiting, `${name} has parked ${band.parked.waiting} requests, its flows ${parked}`);
-  if (band.crowd !== undefined) checkCrowd(name, band, band.crowd, check);
+  if (band.longestQueues !== undefined) checkLongestQueues(name, band, band.longestQueues, check);
   checkQueues(name, band, check);
   const tracked = sum(flows, (flow) => flow.trackedInFlight);
   check(tracked === band.trackedInFlight, `${name} has ${band.trackedInFlight} leases, its flows ${tracked}`);
@@ -135,16 +135,21 @@ function checkQueues(name: string, band: PriorityBand, check: Check): void {
 }
 
 /** The flow with most waiting for its weight is known. */
-function checkCrowd(name: string, band: PriorityBand, crowd: Crowd<Flow, WaitingItem>, check: Check): void {
+function checkLongestQueues(
+  name: string,
+  band: PriorityBand,
+  longestQueues: LongestQueues<Flow, WaitingItem>,
+  check: Check,
+): void {
   const waiting = band.waitingFlows();
   for (const resource of ['requests', 'bytes'] as const) {
-    const levels = waiting.map((flow) => levelOf(flow, resource));
-    const most = crowd.most(resource);
-    const level = most === undefined ? undefined : levelOf(most, resource);
+    const levels = waiting.map((flow) => loadPerWeight(flow, resource));
+    const most = longestQueues.most(resource);
+    const level = most === undefined ? undefined : loadPerWeight(most, resource);
     const isMost =
       waiting.length === 0 ? most === undefined : level === Math.max(...levels) && waiting.includes(most as Flow);
     check(isMost, `${name} takes a flow for the one with most ${resource} waiting that is not`);
-    const kept = most === undefined ? 0 : [...crowd.newestFirst(most)].length;
+    const kept = most === undefined ? 0 : [...longestQueues.newestFirst(most)].length;
     check(
       kept === (most?.waiting ?? 0),
       `${name} knows ${kept} arrivals of a flow with ${most?.waiting ?? 0} waiting requests`,

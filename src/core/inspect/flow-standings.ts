@@ -10,7 +10,7 @@ import type { Dispatcher } from '../engine/dispatcher.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { InFlightByFlow } from './in-flight.js';
 import { capOf, type FlowCap } from './snapshot.js';
-import { Top } from './top.js';
+import { TopN } from './top-n.js';
 
 /** One flow that has requests waiting or running. */
 export interface FlowStanding {
@@ -81,12 +81,12 @@ function oldestByFlow(band: PriorityBand): Map<Flow | undefined, QueueItem> {
  * them. Those that wait come first, the longest wait first.
  */
 export class FlowStandings {
-  private readonly longest: Top<Examined>;
+  private readonly longest: TopN<Examined>;
   private readonly count: number;
 
   constructor(count: number) {
     this.count = count;
-    this.longest = new Top(count, (a, b) => sinceMs(a) - sinceMs(b) || b.flow.waiting - a.flow.waiting);
+    this.longest = new TopN(count, (a, b) => sinceMs(a) - sinceMs(b) || b.flow.waiting - a.flow.waiting);
   }
 
   offer(examined: Examined): void {
@@ -96,7 +96,7 @@ export class FlowStandings {
   take({ backlog, caps }: Dispatcher, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
     const { members } = this.longest;
     const waiting = merged(members, inFlight, caps, nowMs);
-    const busiest = new Top<FlowStanding>(this.count, (a, b) => b.inFlight - a.inFlight);
+    const busiest = new TopN<FlowStanding>(this.count, (a, b) => b.inFlight - a.inFlight);
     const isListed = new Set(waiting.map(({ fairnessId, priority }) => `${priority} ${fairnessId}`));
     for (const flows of inFlight.values()) {
       for (const { fairnessId, priority, ...running } of flows.values()) {

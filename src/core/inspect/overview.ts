@@ -19,7 +19,7 @@ import { examineFlows, type FlowStanding, FlowStandings } from './flow-standings
 import { countInFlight, type InFlightByFlow, type LeaseAge, oldestLease } from './in-flight.js';
 import { type ServiceOverview, serviceOverview } from './service-overview.js';
 import { type EndpointSnapshot, endpointSnapshots, type FlowStats, takeStats } from './snapshot.js';
-import { Top } from './top.js';
+import { TopN } from './top-n.js';
 
 /** How much of each is shown. */
 export interface OverviewBounds {
@@ -148,11 +148,11 @@ export function takeOverview(
   const inFlight = countInFlight(dispatcher.seats);
   const all = dispatcher.backlog.bands.all();
   const shown = mostRelevant(all, bandCount);
-  const oldest = new Top<QueueItem>(slowest, (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence);
+  const oldest = new TopN<QueueItem>(slowest, (a, b) => a.waitingSinceMs - b.waitingSinceMs || a.sequence - b.sequence);
   const table = new FlowStandings(standings);
   let left = examined;
   const bands = shown.map((band) => {
-    const largest = new Top<Flow>(flows, (a, b) => b.waiting - a.waiting);
+    const largest = new TopN<Flow>(flows, (a, b) => b.waiting - a.waiting);
     for (const found of examineFlows(band, left)) {
       left--;
       largest.offer(found.flow);

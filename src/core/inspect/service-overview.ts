@@ -1,7 +1,7 @@
 /** Service in a band lately, received and owed: the largest tenants, and the rest as one. */
 import type { FlowService, ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
-import { Top } from './top.js';
+import { TopN } from './top-n.js';
 
 /** The service of one fairness ID, under a policy that shares by cost. */
 export interface TenantOverview extends FlowService {
@@ -27,7 +27,7 @@ export interface ServiceOverview extends Pick<ServiceFigures, 'windowMs' | 'fair
 export function serviceOverview(band: PriorityBand, count: number, nowMs: number): ServiceOverview | undefined {
   const service = band.service(nowMs);
   if (service === undefined) return undefined;
-  const largest = new Top<FlowService>(count, (a, b) => sizeOf(b) - sizeOf(a));
+  const largest = new TopN<FlowService>(count, (a, b) => sizeOf(b) - sizeOf(a));
   for (const flow of service.flows) largest.offer(flow);
   const shown = new Set(largest.members);
   const others = sumOf([service.others, ...service.flows.filter((flow) => !shown.has(flow))]);

@@ -7,7 +7,7 @@
  * Invariant: what is held for a request is settled exactly once, at its release; what one endpoint tells never reaches
  * another's group.
  */
-import { warnOperator } from '../../base/faults/tell-operator.js';
+import { warnOperator } from '../../base/faults/warn-operator.js';
 import { parse } from '../../base/schema/parse.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
 import type { ItemView } from '../../tiers/views.js';
@@ -25,14 +25,14 @@ import {
   type ResolvedQuotaOptions,
 } from './quota-options.js';
 import type { QuotaSource } from './quota-window.js';
+import { type RateLimitReport, readRateLimitHeaders } from './rate-limit-headers.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
-import { readTold, type Told } from './told-quotas.js';
 
 /** A detector that also tells how much of its budgets is left. */
 export interface QuotaDetector extends SaturationDetector {
   /** The share of the tightest quota that is left at an endpoint for a request, 0…1. For pickers. */
   budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number;
-  /** Every quota of every group that was needed so far, and what could not be used of what hosts and servers told. */
+  /** Every quota of every group that was needed so far, and what could not be used of what hosts and servers report. */
   quotas(nowMs: number): QuotaFigures;
   /**
    * From now on the configured `gcra` quotas are taken from `source`, which may be one for many processes: see
@@ -147,12 +147,12 @@ class Quotas implements QuotaDetector {
     reservation.status = answer.status;
     const group = reservation.teller;
     if (group === undefined) return;
-    const told = readTold(answer, this.options.wallClock());
-    if (told.ignored > 0) this.ignoreFigures(group, told);
-    if (group.learns) group.learn(told.quotas, nowMs);
+    const report = readRateLimitHeaders(answer, this.options.wallClock());
+    if (report.ignored > 0) this.ignoreFigures(group, report);
+    if (group.learns) group.learn(report.quotas, nowMs);
     if (isPuttingOff(answer)) {
       this.counts.refusals++;
-      const waitMs = told.waitMs ?? QuotaGroup.untilReset(told.quotas);
+      const waitMs = report.waitMs ?? QuotaGroup.untilReset(report.quotas);
       group.refused(reservation.dispatchedAtMs, nowMs, waitMs, (doublings) => this.restMs(doublings));
     } else {
       group.accepted(reservation.dispatchedAtMs);
@@ -240,7 +240,7 @@ class Quotas implements QuotaDetector {
   }
 
   /** Counts figures that are ignored, and writes of the first. */
-  private ignoreFigures({ name }: QuotaGroup, { ignored, firstIgnored = '' }: Told): void {
+  private ignoreFigures({ name }: QuotaGroup, { ignored, firstIgnored = '' }: RateLimitReport): void {
     if (this.counts.ignoredFigures === 0) {
       const example = JSON.stringify(firstIgnored.slice(0, longestExample));
       warnOperator(
@@ -252,9 +252,9 @@ class Quotas implements QuotaDetector {
 
   private ignoreReport({ usage: { promptTokens, completionTokens } }: SeatView): void {
     if (this.counts.ignoredReports === 0) {
-      const told = `${promptTokens} and ${completionTokens} tokens`;
+      const reported = `${promptTokens} and ${completionTokens} tokens`;
       warnOperator(
-        `a report of usage cannot be right, and the estimate stands: ${told}. ${writtenOnce('ignoredReports')}`,
+        `a report of usage cannot be right, and the estimate stands: ${reported}. ${writtenOnce('ignoredReports')}`,
       );
     }
     this.counts.ignoredReports++;

@@ -11,9 +11,9 @@ import { FixedWindow } from './fixed-window.js';
 import { GcraWindow } from './gcra-window.js';
 import type { ResolvedGroup, ResolvedQuota } from './quota-options.js';
 import { type QuotaSource, type QuotaWindow, rounding, type Taking } from './quota-window.js';
+import type { QuotaUnit, ReportedQuota } from './rate-limit-headers.js';
 import type { Amounts } from './request-estimate.js';
 import { SlidingWindow } from './sliding-window.js';
-import type { QuotaUnit, ToldQuota } from './told-quotas.js';
 
 /** The span of a limit that an answer tells without it: limits of providers are told by the minute. */
 const toldPerMs = 60_000;
@@ -79,7 +79,7 @@ export class Quota {
    * Takes over what an answer tells: a limit, but never one above what is configured, and what is left, where that is
    * less.
    */
-  learn({ limit, remaining, resetInMs, perMs }: ToldQuota, nowMs: number): void {
+  learn({ limit, remaining, resetInMs, perMs }: ReportedQuota, nowMs: number): void {
     const { window } = this;
     if (perMs !== undefined && this.isLearnt) window.perMs = perMs;
     if (limit !== undefined) this.resize(Math.min(limit, this.mostLimit));
@@ -227,7 +227,7 @@ export class QuotaGroup {
     this.probeSinceMs = Number.NEGATIVE_INFINITY;
   }
 
-  learn(told: readonly ToldQuota[], nowMs: number): void {
+  learn(told: readonly ReportedQuota[], nowMs: number): void {
     for (const each of told) {
       const known = this.quotas.filter(({ unit }) => unit === each.unit);
       // Of several limits of a unit the answer tells one, which nobody can name: the shortest is what servers tell.
@@ -241,7 +241,7 @@ export class QuotaGroup {
   }
 
   /** How long a refusal without a told wait has to be, by what its headers tell of used-up quotas. */
-  static untilReset(told: readonly ToldQuota[]): number | undefined {
+  static untilReset(told: readonly ReportedQuota[]): number | undefined {
     const waits = told.filter(({ remaining }) => remaining === 0).map(({ resetInMs }) => resetInMs ?? 0);
     const longest = Math.max(0, ...waits);
     return longest > 0 ? longest : undefined;
@@ -282,7 +282,7 @@ export class QuotaGroup {
     return this.mustProbe && nowMs < this.probeSinceMs + longestProbeMs;
   }
 
-  private adopt(told: ToldQuota, limit: number, nowMs: number): void {
+  private adopt(told: ReportedQuota, limit: number, nowMs: number): void {
     const quota = new Quota(told.unit, new FixedWindow(limit, told.perMs ?? toldPerMs));
     quota.learn(told, nowMs);
     this.quotas.push(quota);

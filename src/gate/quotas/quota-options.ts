@@ -4,7 +4,7 @@ import { callable, optional, type Report, type Schema } from '../../base/schema/
 import { aboveZero, atLeastZero, duration, flag, oneOf, positiveDuration, text } from '../../base/schema/types.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { WindowKind } from './quota-window.js';
-import type { QuotaUnit } from './told-quotas.js';
+import type { QuotaUnit } from './rate-limit-headers.js';
 
 /** A limit of a provider: so many units in so much time. */
 export interface QuotaOptions {

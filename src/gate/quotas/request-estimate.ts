@@ -6,7 +6,7 @@
 import { requestField } from '../../endpoints/request-field.js';
 import type { ItemView, Usage } from '../../tiers/views.js';
 import type { QuotaEstimate, ResolvedQuotaOptions } from './quota-options.js';
-import type { QuotaUnit } from './told-quotas.js';
+import type { QuotaUnit } from './rate-limit-headers.js';
 
 /** The amount of each unit that one request takes. */
 export type Amounts = Readonly<Record<QuotaUnit, number>>;

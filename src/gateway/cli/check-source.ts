@@ -9,7 +9,7 @@ import {
   resolveOptions,
 } from '../../index.js';
 import { type GatewayConfig, loadGatewayConfig } from '../index.js';
-import { type Effective, effectiveFlow, effectiveGateway } from './effective.js';
+import { type Effective, effectiveFlow, effectiveGateway } from './effective-settings.js';
 import { depthLints, flowLints, gatewayLints } from './lints.js';
 
 export interface CheckResult {

@@ -4,8 +4,8 @@ import { defaultRegistry, schemas } from '../../index.js';
 import type { ScrapeConfig } from '../gateway-config.js';
 import type { GatewayConfig } from '../index.js';
 import { declaredPlugins } from './declared-plugins.js';
-import type { Resolved } from './effective.js';
-import { bytes, ms } from './units.js';
+import type { Resolved } from './effective-settings.js';
+import { bytes, ms } from './format-numbers.js';
 
 /** The official clients of OpenAI give up then, unless told otherwise. */
 const clientTimeoutMs = 600_000;

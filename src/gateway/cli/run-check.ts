@@ -4,7 +4,7 @@ import { FlowConfigError, type PluginRegistry } from '../../index.js';
 import { importPlugins } from '../index.js';
 import type { CheckArguments } from './arguments.js';
 import { type CheckResult, checkSource } from './check-source.js';
-import { probe } from './probe.js';
+import { probe } from './probe-upstreams.js';
 import { readSource } from './read-source.js';
 import { renderCheck } from './render-check.js';
 

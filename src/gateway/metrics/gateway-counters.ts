@@ -1,6 +1,6 @@
 /** The counters of the gateway itself: answers, servers, tokens. Plain numbers, a few increments for each request. */
-import type { Call } from '../call.js';
-import { Counts } from './counts.js';
+import type { RequestState } from '../request-state.js';
+import { LabelledCounter } from './labelled-counter.js';
 
 const mostTenants = 1000;
 const mostServers = 200;
@@ -11,16 +11,16 @@ const kinds = 3;
 const failureCodes = ['first_token_timeout', 'upstream_failed', 'upstream_timeout', 'upstream_unreachable'];
 
 /** Told of each time to the first token, in seconds. */
-export type OnFirstToken = (seconds: number, call: Call) => void;
+export type OnFirstToken = (seconds: number, state: RequestState) => void;
 
 export class GatewayCounters {
-  readonly answers: Counts = new Counts(mostStatuses, 'status', 'source');
-  readonly cuts: Counts = new Counts(mostStatuses, 'by');
-  readonly tokens: Counts = new Counts(kinds * mostTenants, 'fairness_id', 'kind');
-  readonly sent: Counts = new Counts(mostServers, 'endpoint');
-  readonly failures: Counts = new Counts(mostServers * failureCodes.length, 'endpoint', 'code');
-  readonly refusals: Counts = new Counts(mostServers, 'endpoint');
-  readonly retries: Counts = new Counts(mostServers, 'endpoint');
+  readonly answers: LabelledCounter = new LabelledCounter(mostStatuses, 'status', 'source');
+  readonly cuts: LabelledCounter = new LabelledCounter(mostStatuses, 'by');
+  readonly tokens: LabelledCounter = new LabelledCounter(kinds * mostTenants, 'fairness_id', 'kind');
+  readonly sent: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
+  readonly failures: LabelledCounter = new LabelledCounter(mostServers * failureCodes.length, 'endpoint', 'code');
+  readonly refusals: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
+  readonly retries: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
   /** Set by whoever keeps a histogram of them. */
   onFirstToken: OnFirstToken | undefined = undefined;
 
@@ -49,16 +49,16 @@ export class GatewayCounters {
   }
 
   /** The request has ended; `isSent`: the client got the whole answer. */
-  ended(call: Call, isSent: boolean, isDraining: boolean): void {
-    const { req, res, ttftMs } = call;
-    this.answers.add(1, res.headersSent ? String(res.statusCode) : 'none', sourceOf(call));
+  ended(state: RequestState, isSent: boolean, isDraining: boolean): void {
+    const { req, res, ttftMs } = state;
+    this.answers.add(1, res.headersSent ? String(res.statusCode) : 'none', sourceOf(state));
     if (!isSent && res.headersSent)
-      this.cuts.add(1, isDraining && call.cutBy === 'client' ? 'shutdown' : (call.cutBy ?? 'client'));
-    if (ttftMs !== undefined) this.onFirstToken?.(ttftMs / 1000, call);
+      this.cuts.add(1, isDraining && state.cutBy === 'client' ? 'shutdown' : (state.cutBy ?? 'client'));
+    if (ttftMs !== undefined) this.onFirstToken?.(ttftMs / 1000, state);
     if (req.flow !== undefined) this.consumed(req.flow.lease);
   }
 
-  private consumed({ fairnessId, usage }: NonNullable<Call['req']['flow']>['lease']): void {
+  private consumed({ fairnessId, usage }: NonNullable<RequestState['req']['flow']>['lease']): void {
     const { promptTokens, completionTokens, cachedPromptTokens = 0 } = usage;
     if (promptTokens > 0) this.tokens.add(promptTokens, fairnessId, 'prompt');
     if (completionTokens > 0) this.tokens.add(completionTokens, fairnessId, 'completion');
@@ -67,7 +67,7 @@ export class GatewayCounters {
 }
 
 /** The source of the answer. */
-function sourceOf({ drop, failure, req, isPassedOn }: Call): 'upstream' | 'flow_control' | 'gateway' {
+function sourceOf({ drop, failure, req, isPassedOn }: RequestState): 'upstream' | 'flow_control' | 'gateway' {
   if (isPassedOn) return 'upstream';
   const isEvicted = failure === undefined && req.flow?.lease.isEvicted === true;
   return drop !== undefined || isEvicted ? 'flow_control' : 'gateway';

@@ -5,13 +5,13 @@
 import type { Counter, Registry } from 'prom-client';
 import type { FlowController, SaturationDetector } from '../../index.js';
 import { prometheusMetrics, sharedQuotaMetrics, sharedStateMetrics } from '../../observability/prometheus/index.js';
-import type { Call } from '../call.js';
 import type { GatewayRequest } from '../gateway-flow.js';
 import type { MetricsSource } from '../operator-routes.js';
+import type { RequestState } from '../request-state.js';
 import type { SharedState } from '../shared-state.js';
-import type { Counts } from './counts.js';
 import type { GatewayCounters } from './gateway-counters.js';
 import type { KnownModels } from './known-models.js';
+import type { LabelledCounter } from './labelled-counter.js';
 import { joined, type PromClient, processMetrics } from './process-metrics.js';
 
 export type { PromClient } from './process-metrics.js';
@@ -63,7 +63,13 @@ export function gatewayMetrics(promClient: PromClient, parts: MetricParts): Metr
 }
 
 /** Read when somebody scrapes. */
-function expose({ Counter }: PromClient, register: Registry, name: string, help: string, counts: Counts): void {
+function expose(
+  { Counter }: PromClient,
+  register: Registry,
+  name: string,
+  help: string,
+  counts: LabelledCounter,
+): void {
   const registers = [register];
   new Counter({
     name,
@@ -90,7 +96,7 @@ function firstTokens(
     registers: [register],
   });
   const known = new Set<string>();
-  return (seconds: number, { req, targetModel }: Call) => {
+  return (seconds: number, { req, targetModel }: RequestState) => {
     const [priority, model] = [String(req.flow?.lease.priority ?? 0), knownModels.labelOf(targetModel)];
     const series = `${priority} ${model}`;
     if (known.size < mostSeries) known.add(series);

@@ -5,7 +5,7 @@ import type { ControllerOverview, OutcomeType, ShadowFigures } from '../../index
 import type { History } from './history.js';
 import { type FrameQuotas, type FrameSessions, quotaTable, sessionsOf } from './quotas.js';
 import type { FrameShared } from './shared-limits.js';
-import { shortened } from './shortened.js';
+import { shortenName } from './shorten-name.js';
 import { type FrameTenant, tenantTable } from './tenants.js';
 
 /**
@@ -197,7 +197,7 @@ export function toFrame(
     otherBands,
     endpoints: endpoints.map(
       ({ id, inFlightRequests, seats = Number.POSITIVE_INFINITY, inFlightTokens, metrics, ...condition }) => ({
-        name: shortened(id),
+        name: shortenName(id),
         inFlight: inFlightRequests,
         seats: seats < Number.POSITIVE_INFINITY ? seats : null,
         tokens: inFlightTokens,

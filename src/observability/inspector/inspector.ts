@@ -13,7 +13,7 @@ import {
 } from './options.js';
 import { pageHtml, pagePolicy } from './page/document.js';
 import { sharedTable } from './shared-limits.js';
-import { shortened } from './shortened.js';
+import { shortenName } from './shorten-name.js';
 
 /** Mount one of the two. Neither reads a body, and neither changes anything. */
 export interface Inspector {
@@ -66,7 +66,7 @@ export function inspector(flow: InspectedFlow, options: InspectorOptions = {}): 
   } = resolveInspectorOptions(options);
   let history: History | undefined = keeps ? new History(flow, clock) : undefined;
   const aliases = new Aliases();
-  const nameOf = hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortened;
+  const nameOf = hidesFairnessIds ? (fairnessId: string) => aliases.of(fairnessId) : shortenName;
   let frame: { readonly json: string; readonly madeAtMs: number } | undefined;
 
   /** However many ask, a controller is looked at no more than twice in an interval. */

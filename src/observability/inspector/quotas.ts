@@ -3,7 +3,7 @@
  * shown, first.
  */
 import type { ControllerOverview, QuotaFigure, SessionFigures } from '../../index.js';
-import { shortened } from './shortened.js';
+import { shortenName } from './shorten-name.js';
 
 /** One quota of one group. Times in ms. */
 export type FrameQuota = QuotaFigure;
@@ -60,7 +60,7 @@ function toRow({
   isShared,
 }: QuotaFigure): FrameQuota {
   return {
-    group: shortened(group),
+    group: shortenName(group),
     unit,
     limit: rounded(limit),
     perMs,

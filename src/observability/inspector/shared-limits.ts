@@ -1,5 +1,5 @@
 /** The table of what this replica holds of limits that it shares with others, and how the engine does. */
-import { shortened } from './shortened.js';
+import { shortenName } from './shorten-name.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
 export interface InspectedLease {
@@ -68,7 +68,7 @@ export interface FrameShared {
   readonly replicas: number | null;
   readonly overAdmission: number;
   readonly epochChanges: number;
-  /** Quotas that are drawn from the engine, and those of them that go by this replica's own part. */
+  /** Quotas that are drawn from the engine, and those of them that go by this replica's fallback share. */
   readonly quotas: { readonly drawn: number; readonly local: number } | null;
   readonly engine: {
     readonly latencyMs: number | null;
@@ -133,7 +133,7 @@ function shareOf({ inFlight, limit }: InspectedLease): number {
 function toRow(lease: InspectedLease): FrameLease {
   const { pool, endpoint, unit, cap, inFlight, held, granted, limit, safeShare, leaseAgeMs, overAdmission } = lease;
   return {
-    name: shortened(endpoint ?? pool),
+    name: shortenName(endpoint ?? pool),
     unit,
     state: stateOf(lease),
     cap,

@@ -7,7 +7,7 @@ import { type BandFigures, eachLabelledFlow, type WaitingFigures } from '../metr
 import type { ServiceTotals } from '../metrics/service-totals.js';
 import { utilization } from '../metrics/utilization.js';
 import * as instruments from './instruments.js';
-import type { Figure } from './lasting-rows.js';
+import type { Figure } from './zero-filled-series.js';
 
 const { attributes } = instruments;
 

@@ -14,8 +14,8 @@ import { type Drop, type FlowRequest, schemas } from '../../index.js';
 import type { Observation, ObservedFlow } from '../metrics/observed-flow.js';
 import { ServiceTotals } from '../metrics/service-totals.js';
 import * as instruments from './instruments.js';
-import { LastingRows } from './lasting-rows.js';
 import { observables, type Readings } from './observables.js';
+import { ZeroFilledSeries } from './zero-filled-series.js';
 
 const { attributes } = instruments;
 const { flag, object, objectWith, optional, parse, positiveInteger, value } = schemas;
@@ -92,7 +92,7 @@ export function openTelemetryMetrics<R extends FlowRequest>(
   const made = observables.map(({ make, read, hasRows }) => ({
     instrument: make(meter),
     read,
-    rows: hasRows ? new LastingRows() : undefined,
+    rows: hasRows ? new ZeroFilledSeries() : undefined,
   }));
   const observe = (result: BatchObservableResult): void => {
     const taken = flow.figures();

@@ -92,7 +92,7 @@ export function sharedBudgetAdmission<R = unknown>(
     try {
       await engine.call('settle', payer, amounts);
     } catch {
-      // Without an engine the credit stands against this replica's own part.
+      // Without an engine the credit stands against this replica's fallback share.
       local.take(payer, amounts);
     }
     account.isBuying = false;

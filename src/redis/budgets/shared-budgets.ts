@@ -42,7 +42,7 @@ export interface BudgetRefusal {
 /** A request has been paid for by its estimate. */
 export interface BudgetTicket {
   readonly isTaken: true;
-  /** True when it was taken from this replica's own part, because the engine is away. */
+  /** True when it was taken from this replica's fallback share, because the engine is away. */
   readonly isLocal: boolean;
   /** Charges or refunds the difference to what was used. Once; never rejects. */
   settle(usage: Usage | undefined): Promise<void>;

@@ -11,7 +11,7 @@ import { LeaseClient } from './lease-client.js';
 import type { LeaseEvents } from './lease-events.js';
 import { checkTiming, type LeaseOptions, leaseSettings, leaseShape } from './lease-options.js';
 import { type LeaseStatus, leaseStatus } from './lease-status.js';
-import { oneLimit } from './one-limit.js';
+import { poolLimit } from './pool-limit.js';
 
 export interface SharedConcurrencyOptions extends LeaseOptions {
   /** Requests in flight at which the pool is full, of all replicas together. Either this or `maxTokens`. */
@@ -72,7 +72,7 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
   const subject = 'sharedConcurrency';
   schemas.parse(redisClient, client, `${subject}: client`);
   const parsed = schemas.parse(optionsSchema, options, subject);
-  const [unit, limit] = oneLimit(parsed, subject);
+  const [unit, limit] = poolLimit(parsed, subject);
   checkTiming(parsed, subject);
   const settings = leaseSettings(parsed);
   const { prefix, pool, weight, maxShare, fallback, replicas, clock, leaseDuration } = parsed;

@@ -10,7 +10,7 @@ import { CapacityLease } from './capacity-lease.js';
 import { LeaseClient } from './lease-client.js';
 import { checkTiming, type LeaseOptions, leaseSettings, leaseShape } from './lease-options.js';
 import { leaseStatus } from './lease-status.js';
-import { oneLimit } from './one-limit.js';
+import { poolLimit } from './pool-limit.js';
 import type { LeasedDetector, WaitingFlow } from './shared-concurrency.js';
 
 export interface SharedEndpointsOptions extends LeaseOptions {
@@ -38,7 +38,7 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
   const subject = 'sharedEndpointConcurrency';
   schemas.parse(redisClient, client, `${subject}: client`);
   const parsed = schemas.parse(optionsSchema, options, subject);
-  const [unit, limit] = oneLimit(parsed, subject);
+  const [unit, limit] = poolLimit(parsed, subject);
   checkTiming(parsed, subject);
   const settings = leaseSettings(parsed);
   const { prefix, pool, weight, maxShare, fallback, replicas, clock, leaseDuration } = parsed;

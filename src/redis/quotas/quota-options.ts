@@ -38,7 +38,7 @@ export interface QuotaSettings {
   readonly refreshMs: number;
   readonly timeoutMs: number;
   /** The part of each quota that this replica takes by itself; 0: nothing, Infinity: no limit. */
-  readonly ownPart: () => number;
+  readonly fallbackShare: () => number;
   readonly clock: Clock;
   readonly random: () => number;
 }
@@ -64,6 +64,6 @@ export function quotaSettings(options: unknown, subject: string): QuotaSettings 
     ...rest,
     refreshMs: refreshInterval,
     timeoutMs: callTimeout,
-    ownPart: () => partOf(fallback, rest.replicas),
+    fallbackShare: () => partOf(fallback, rest.replicas),
   };
 }

@@ -13,7 +13,7 @@ import { ProblemListeners } from '../engine/problem-listeners.js';
 import { type RedisClient, redisClient } from '../engine/redis-client.js';
 import { type QuotaSettings, quotaSettings, type SharedQuotasOptions } from './quota-options.js';
 import { quotaScript } from './quota-script.js';
-import { type Purchase, type Sale, SharedWindow } from './shared-window.js';
+import { type Purchase, type PurchaseAnswer, SharedWindow } from './shared-window.js';
 
 /** The part of one quota that a replica has. */
 export interface SharedQuotaStatus {
@@ -24,7 +24,7 @@ export interface SharedQuotaStatus {
   /** Units that all replicas have used, as far as it is known here. */
   readonly used: number;
   readonly limit: number;
-  /** True while this replica's own part is in force, because the engine is away. */
+  /** True while this replica's fallback share is in force, because the engine is away. */
   readonly isLocal: boolean;
 }
 
@@ -65,7 +65,11 @@ export function sharedQuotas(client: RedisClient, options: SharedQuotasOptions):
   /** The quotas that were given a first chunk on credit: a reload must not give another. */
   const known = new Set<string>();
 
-  async function market(key: string, purchase: Purchase, onLate: (sale: Sale) => void): Promise<Sale> {
+  async function market(
+    key: string,
+    purchase: Purchase,
+    onLate: (sale: PurchaseAnswer) => void,
+  ): Promise<PurchaseAnswer> {
     const keys = [keyOf(settings, key)];
     const hearLate = (reply: unknown): void => {
       const late = saleOf(reply);
@@ -129,12 +133,12 @@ function keyOf({ prefix, name, hashKeys }: QuotaSettings, key: string): string {
 }
 
 function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Purchase): string[] {
-  const lots = back.flatMap(([{ epoch, end }, amount]) => [epoch, end, String(amount)]);
-  return [...[rate, burst, charge, leastLevel, least, most].map(String), ...lots];
+  const batches = back.flatMap(([{ epoch, end }, amount]) => [epoch, end, String(amount)]);
+  return [...[rate, burst, charge, leastLevel, least, most].map(String), ...batches];
 }
 
 /** Undefined for what is no answer of the script. */
-function saleOf(reply: unknown): Sale | undefined {
+function saleOf(reply: unknown): PurchaseAnswer | undefined {
   if (!Array.isArray(reply) || reply.length !== 4) return undefined;
   const [epoch, end, sold, level] = reply.map(String) as [string, string, string, string];
   const sale = { epoch, end, sold: Number(sold), level: Number(level) };

@@ -11,12 +11,12 @@
 import { letProcessEnd } from '../../base/clock.js';
 import type { QuotaTerms, QuotaWindow } from '../../index.js';
 import { EngineError } from '../engine/engine-problem.js';
-import { dust, Lot, Lots, Returns } from './lots.js';
-import { OwnPart } from './own-part.js';
+import { BoughtBatch, BoughtUnits, ReturnedUnits, roundingError } from './bought-units.js';
+import { FallbackShare } from './fallback-share.js';
 import type { QuotaSettings } from './quota-options.js';
 
 /** The answer of the script. */
-export interface Sale {
+export interface PurchaseAnswer {
   readonly epoch: string;
   readonly end: string;
   readonly sold: number;
@@ -32,15 +32,19 @@ export interface Purchase {
   readonly leastLevel: number;
   readonly least: number;
   readonly most: number;
-  readonly back: readonly (readonly [lot: Lot, amount: number])[];
+  readonly back: readonly (readonly [batch: BoughtBatch, amount: number])[];
 }
 
 /** Sends a purchase. Rejects with an EngineError. `onLate` hears an answer that came after the time limit. */
-export type Market = (key: string, purchase: Purchase, onLate: (sale: Sale) => void) => Promise<Sale>;
+export type SendPurchase = (
+  key: string,
+  purchase: Purchase,
+  onLate: (sale: PurchaseAnswer) => void,
+) => Promise<PurchaseAnswer>;
 
-/** The part of a lot that a running request took. */
+/** The part of a batch that a running request took. */
 interface Part {
-  readonly lot: Lot;
+  readonly batch: BoughtBatch;
   amount: number;
 }
 
@@ -78,13 +82,13 @@ export class SharedWindow implements QuotaWindow {
   perMs: number;
   private readonly terms: QuotaTerms;
   private readonly settings: QuotaSettings;
-  private readonly market: Market;
+  private readonly sendPurchase: SendPurchase;
   private readonly onRetired: () => void;
   private readonly pollMs: number;
-  private readonly lots = new Lots();
-  private readonly returns = new Returns();
+  private readonly units = new BoughtUnits();
+  private readonly returns = new ReturnedUnits();
   /** The first chunk, until it is paid for. */
-  private credit: Lot | undefined;
+  private credit: BoughtBatch | undefined;
   /** Taken without having been bought; the engine is told with the next call. */
   private debt = 0;
   /** The engine's level is to be at least this. */
@@ -98,7 +102,7 @@ export class SharedWindow implements QuotaWindow {
   private chunks = 1;
   /** Most requests take no more than this. */
   private typical: number;
-  private own: OwnPart | undefined = undefined;
+  private fallback: FallbackShare | undefined = undefined;
   private isCalling = false;
   private isQueued = false;
   /** Resolves when the last call is over; never rejects. */
@@ -112,21 +116,27 @@ export class SharedWindow implements QuotaWindow {
    * `hasCredit`: the first chunk is used before it is paid for, so that the first request need not wait; it is paid for
    * at once.
    */
-  constructor(terms: QuotaTerms, settings: QuotaSettings, market: Market, hasCredit: boolean, onRetired: () => void) {
+  constructor(
+    terms: QuotaTerms,
+    settings: QuotaSettings,
+    sendPurchase: SendPurchase,
+    hasCredit: boolean,
+    onRetired: () => void,
+  ) {
     const { limit, burst, perMs } = terms;
     this.limit = limit;
     this.burst = burst;
     this.perMs = perMs;
     this.terms = terms;
     this.settings = settings;
-    this.market = market;
+    this.sendPurchase = sendPurchase;
     this.onRetired = onRetired;
     this.typical = Math.min(1, burst);
     this.pollMs = settings.refreshMs * pollPart;
     this.levelAtMs = settings.clock.now();
-    this.credit = new Lot(hasCredit ? this.chunk() : 0, '', '');
+    this.credit = new BoughtBatch(hasCredit ? this.chunk() : 0, '', '');
     this.debt = this.credit.amount;
-    this.lots.add(this.credit);
+    this.units.add(this.credit);
     this.callIn(0);
   }
 
@@ -136,23 +146,23 @@ export class SharedWindow implements QuotaWindow {
 
   /** Bought, and not used. */
   get balance(): number {
-    return this.lots.balance;
+    return this.units.balance;
   }
 
-  /** True while this replica's own part is in force. */
+  /** True while this replica's fallback share is in force. */
   get isAway(): boolean {
-    return this.own !== undefined;
+    return this.fallback !== undefined;
   }
 
   used(nowMs: number): number {
-    return Math.max(0, this.levelAt(nowMs) + this.debt - this.lots.balance);
+    return Math.max(0, this.levelAt(nowMs) + this.debt - this.units.balance);
   }
 
   roomAtMs(amount: number, nowMs: number, returning?: number): number {
     const need = Math.min(amount, this.mostAtOnce());
-    const missing = need - this.lots.balance;
-    if (missing <= this.burst * dust) return nowMs;
-    if (this.own !== undefined) return Math.max(this.own.roomAtMs(missing, nowMs), nowMs + this.pollMs);
+    const missing = need - this.units.balance;
+    if (missing <= this.burst * roundingError) return nowMs;
+    if (this.fallback !== undefined) return Math.max(this.fallback.roomAtMs(missing, nowMs), nowMs + this.pollMs);
     // Others may give their chunks back.
     const hoped = returning === undefined ? 0 : returning + this.replicas() * this.chunk();
     const over = missing - hoped - Math.max(0, this.mostAtOnce() - this.levelAt(nowMs));
@@ -168,7 +178,7 @@ export class SharedWindow implements QuotaWindow {
   take(amount: number): SharedTaking {
     this.typical += (amount - this.typical) * (amount > this.typical ? larger : smaller);
     const parts: Part[] = [];
-    this.draw(amount, (lot, part) => parts.push({ lot, amount: part }));
+    this.draw(amount, (batch, part) => parts.push({ batch, amount: part }));
     return new SharedTaking(amount, parts);
   }
 
@@ -182,7 +192,7 @@ export class SharedWindow implements QuotaWindow {
       const back = Math.min(part.amount, excess);
       part.amount -= back;
       excess -= back;
-      this.returns.add(part.lot, back, nowMs);
+      this.returns.add(part.batch, back, nowMs);
     }
     this.callIn(this.needed > 0 ? 0 : this.settings.refreshMs);
   }
@@ -194,8 +204,8 @@ export class SharedWindow implements QuotaWindow {
   /** The level rises for all replicas; what was bought of what is gone is gone. */
   leaves(amount: number, nowMs: number): void {
     const level = this.limit - amount;
-    if (level - this.used(nowMs) <= this.limit * dust) return;
-    this.lots.draw(this.lots.balance - amount, () => {});
+    if (level - this.used(nowMs) <= this.limit * roundingError) return;
+    this.units.draw(this.units.balance - amount, () => {});
     this.setLevel(Math.max(this.levelAt(nowMs), level), nowMs);
     this.leastLevel = Math.max(this.leastLevel, level);
     this.callIn(this.pollMs);
@@ -243,10 +253,10 @@ export class SharedWindow implements QuotaWindow {
     this.levelAtMs = nowMs;
   }
 
-  private draw(amount: number, drawn: (lot: Lot, part: number) => void): void {
-    const missing = this.lots.draw(amount, drawn);
-    if (missing > this.burst * dust) this.debt += missing;
-    if (this.debt > 0 || this.lots.balance < this.chunk() / 2) this.callIn(0);
+  private draw(amount: number, drawn: (batch: BoughtBatch, part: number) => void): void {
+    const missing = this.units.draw(amount, drawn);
+    if (missing > this.burst * roundingError) this.debt += missing;
+    if (this.debt > 0 || this.units.balance < this.chunk() / 2) this.callIn(0);
   }
 
   /** 0: when what runs now has ended. */
@@ -282,8 +292,8 @@ export class SharedWindow implements QuotaWindow {
   /** Never rejects. */
   private async send(purchase: Purchase): Promise<void> {
     const { clock } = this.settings;
-    const onLate = (late: Sale): void => this.returns.add(lotOf(late), late.sold, clock.now());
-    await this.market(this.terms.key, purchase, onLate).then(
+    const onLate = (late: PurchaseAnswer): void => this.returns.add(batchOf(late), late.sold, clock.now());
+    await this.sendPurchase(this.terms.key, purchase, onLate).then(
       (sale) => this.bought(sale, purchase, clock.now()),
       (error) =>
         this.missed(purchase, error instanceof EngineError && unsent.includes(error.problem.code), clock.now()),
@@ -292,53 +302,54 @@ export class SharedWindow implements QuotaWindow {
 
   /** Undefined when there is nothing to do. */
   private purchase(nowMs: number): Purchase | undefined {
-    const { lots, isRetired, debt: charge } = this;
+    const { units, isRetired, debt: charge } = this;
     const chunk = isRetired ? 0 : this.chunk();
     const needed = isRetired ? 0 : this.needed;
-    const surplus = lots.balance - Math.max(chunk, needed);
-    if (surplus > this.burst * dust) lots.draw(surplus, (lot, part) => this.returns.add(lot, part, nowMs));
-    const missing = Math.max(0, needed - lots.balance);
-    const isLow = missing > 0 || lots.balance < chunk / 2;
+    const surplus = units.balance - Math.max(chunk, needed);
+    if (surplus > this.burst * roundingError)
+      units.draw(surplus, (batch, part) => this.returns.add(batch, part, nowMs));
+    const missing = Math.max(0, needed - units.balance);
+    const isLow = missing > 0 || units.balance < chunk / 2;
     const ahead = Math.min(Math.max(needed, chunk * this.chunks), this.mostAtOnce());
-    const most = isLow && !isRetired ? Math.max(0, ahead - lots.balance, missing) : 0;
+    const most = isLow && !isRetired ? Math.max(0, ahead - units.balance, missing) : 0;
     const back = this.returns.drain();
     if (most === 0 && charge === 0 && this.leastLevel === 0 && back.length === 0) return undefined;
     this.debt = 0;
     // Where this one took so much by itself while the engine was away, the others did too: it must not be sold again.
-    const byAll = this.own === undefined ? 0 : Math.min(this.own.usedByAll(nowMs), this.burst);
+    const byAll = this.fallback === undefined ? 0 : Math.min(this.fallback.usedByAll(nowMs), this.burst);
     const leastLevel = Math.max(this.leastLevel, byAll);
     const least = Math.min(missing, Math.max(chunk, this.typical));
     return { rate: this.limit / (this.perMs * 1_000), burst: this.mostAtOnce(), charge, leastLevel, least, most, back };
   }
 
-  private bought(sale: Sale, { most, leastLevel }: Purchase, nowMs: number): void {
+  private bought(sale: PurchaseAnswer, { most, leastLevel }: Purchase, nowMs: number): void {
     const { epoch } = this;
     const expected = this.levelAt(nowMs);
     const isNew = sale.epoch !== epoch && epoch !== '';
     this.epoch = sale.epoch;
     this.setLevel(sale.level, nowMs);
-    this.own = undefined;
+    this.fallback = undefined;
     this.credit?.paid(sale.epoch, String(Number(sale.end) - sale.sold));
     this.credit = undefined;
     if (this.leastLevel <= leastLevel) this.leastLevel = 0;
     // The engine lost the bucket before all of it had leaked: what was known of it here is put in again.
     if (isNew && expected > sale.level) this.leastLevel = Math.max(this.leastLevel, expected);
-    this.lots.add(lotOf(sale));
+    this.units.add(batchOf(sale));
     this.follow(sale.sold, most, nowMs);
   }
 
-  /** Without the engine this replica's own part sells. */
+  /** Without the engine this replica's fallback share sells. */
   private missed(purchase: Purchase, isUnsent: boolean, nowMs: number): void {
     const { charge, least, most, back } = purchase;
-    const part = this.settings.ownPart();
-    this.own ??= new OwnPart(this.terms, part, this.levelAt(nowMs), nowMs);
-    const { own } = this;
+    const part = this.settings.fallbackShare();
+    this.fallback ??= new FallbackShare(this.terms, part, this.levelAt(nowMs), nowMs);
+    const { fallback } = this;
     // A purchase that was sent may have been given back: twice would be too much.
-    if (isUnsent) for (const [lot, amount] of back) this.returns.add(lot, amount, nowMs);
-    if (charge > 0) own.take(charge, nowMs);
+    if (isUnsent) for (const [batch, amount] of back) this.returns.add(batch, amount, nowMs);
+    if (charge > 0) fallback.take(charge, nowMs);
     this.credit = undefined;
-    const taking = own.sell(least, most, nowMs);
-    if (taking !== undefined) this.lots.add(new Lot(taking.amount, '', '', { part: own, taking }));
+    const taking = fallback.sell(least, most, nowMs);
+    if (taking !== undefined) this.units.add(new BoughtBatch(taking.amount, '', '', { share: fallback, taking }));
     this.follow(taking?.amount ?? 0, most, nowMs);
   }
 
@@ -346,30 +357,30 @@ export class SharedWindow implements QuotaWindow {
   private follow(sold: number, most: number, nowMs: number): void {
     const wasNeeded = this.needed > 0;
     this.needed = 0;
-    const isMet = sold >= most - this.burst * dust;
+    const isMet = sold >= most - this.burst * roundingError;
     this.notBeforeMs = isMet ? Number.NEGATIVE_INFINITY : nowMs + this.pollMs;
     // Whoever still finds no room says so again.
     if (sold > 0 || wasNeeded) this.terms.onRoom();
     this.isCalling = false;
-    const { needed, lots } = this;
+    const { needed, units } = this;
     this.chunks = needed > 0 && isMet && most > 0 ? Math.min(this.chunks * 2, mostChunks) : 1;
     if (this.isRetired) this.call();
-    else if (needed > 0) this.callIn(isMet ? 0 : this.waitMs(needed - lots.balance, nowMs));
-    else if (this.debt > 0 || lots.balance > this.chunk() * (1 + dust)) this.callIn(0);
+    else if (needed > 0) this.callIn(isMet ? 0 : this.waitMs(needed - units.balance, nowMs));
+    else if (this.debt > 0 || units.balance > this.chunk() * (1 + roundingError)) this.callIn(0);
     else if (this.leastLevel > 0) this.callIn(this.pollMs);
-    else if (lots.balance < this.chunk() / 2) this.callIn(this.waitMs(this.chunk() - lots.balance, nowMs));
+    else if (units.balance < this.chunk() / 2) this.callIn(this.waitMs(this.chunk() - units.balance, nowMs));
     else if (this.returns.size > 0) this.callIn(this.settings.refreshMs);
   }
 
   /** Until the engine has so much, if nobody else takes; at most a refresh. */
   private waitMs(amount: number, nowMs: number): number {
-    const { own, settings } = this;
+    const { fallback, settings } = this;
     const over = amount - Math.max(0, this.mostAtOnce() - this.levelAt(nowMs));
-    const waitMs = own === undefined ? (over * this.perMs) / this.limit : own.roomAtMs(amount, nowMs) - nowMs;
+    const waitMs = fallback === undefined ? (over * this.perMs) / this.limit : fallback.roomAtMs(amount, nowMs) - nowMs;
     return Math.min(Math.max(waitMs, this.pollMs), settings.refreshMs);
   }
 }
 
-function lotOf({ sold, epoch, end }: Sale): Lot {
-  return new Lot(sold, epoch, end);
+function batchOf({ sold, epoch, end }: PurchaseAnswer): BoughtBatch {
+  return new BoughtBatch(sold, epoch, end);
 }

@@ -20,8 +20,8 @@ import {
 } from '../../index.js';
 import { listen, type MessagePublisher, type MessageSubscriber } from '../engine/pub-sub.js';
 import { keyName, newReplicaId } from '../leases/lease-options.js';
+import { RemoteSessions } from './remote-sessions.js';
 import { longestName, mostSessions, readMessage, type SessionMessage } from './session-messages.js';
-import { SessionsElsewhere } from './sessions-elsewhere.js';
 
 export interface SharedSessionsOptions {
   /** Replicas with this name share their sessions. */
@@ -135,7 +135,7 @@ export function sharedSessions(
   const sharing = parse(limitSchema, limit, 'sharedSessions: limit').share({ nameOf: naming(hashKeys), held, ended });
   const { inactivityMs, maxSessions } = sharing;
   const most = maxElsewhere ?? Math.max(10_000, maxSessions === Number.POSITIVE_INFINITY ? 0 : 2 * maxSessions);
-  const elsewhere = new SessionsElsewhere(most, clock, (session) => sharing.release(session, false));
+  const elsewhere = new RemoteSessions(most, clock, (session) => sharing.release(session, false));
 
   function send(message: SessionMessage): void {
     if (unanswered >= mostUnanswered) {

@@ -25,7 +25,7 @@ import {
 import { serverRoomPlugin } from '../servers/server-room-detector.js';
 import { readTrace } from '../traces/read-trace.js';
 import type { TraceRow } from '../traces/trace-row.js';
-import { withPlaces } from './places.js';
+import { withPositions } from './issue-positions.js';
 import { recordedTraffic } from './recorded-traffic.js';
 
 export interface LoadScenarioOptions {
@@ -76,7 +76,7 @@ export function loadScenario(source: string | object, options: LoadScenarioOptio
   const file = parsed === undefined ? undefined : withFiles(parsed, options, issues, warnings);
   const scenario = file === undefined ? undefined : read(file, options, issues, warnings);
   if (scenario !== undefined && issues.length === 0) return { ...scenario, warnings };
-  throw new FlowConfigError('scenario', typeof source === 'string' ? withPlaces(source, issues) : issues);
+  throw new FlowConfigError('scenario', typeof source === 'string' ? withPositions(source, issues) : issues);
 }
 
 function read(

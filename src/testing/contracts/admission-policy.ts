@@ -1,7 +1,7 @@
 /** The contract of every admission policy. */
 import type { AdmissionPolicy, AdmissionView, Usage } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';
+import { expectNoFaults, sabotaged, serveAll, survive } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
 

@@ -1,7 +1,7 @@
 /** The contract of every endpoint filter. */
 import type { EndpointFilter, EndpointView, ItemView } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { sabotaged, serveAll, survive } from './play.js';
+import { sabotaged, serveAll, survive } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
 

@@ -1,7 +1,7 @@
 /** The contract of every endpoint picker. */
 import { concurrencyDetector, type EndpointPicker, EndpointPool, type Lease } from '../../index.js';
 import { type ContractCase, expectThat, typeCase } from './contract-case.js';
-import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll, survive } from './play.js';
+import { expectBalanced, expectNoFaults, makeFixture, sabotaged, serveAll, survive } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView, itemView } from './views.js';
 
@@ -67,7 +67,11 @@ function changePool(endpointPicker: EndpointPicker): void {
   const random = new Random(2);
   const pool = new EndpointPool();
   for (const id of ['a', 'b', 'c']) pool.add(id);
-  const { flow } = makePlay({ pool, endpointPicker, saturationDetector: concurrencyDetector({ maxConcurrency: 3 }) });
+  const { flow } = makeFixture({
+    pool,
+    endpointPicker,
+    saturationDetector: concurrencyDetector({ maxConcurrency: 3 }),
+  });
   const leases: Lease[] = [];
   for (let i = 0; i < 500; i++) {
     const id = `e${random.int(5)}`;

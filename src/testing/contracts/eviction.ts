@@ -7,7 +7,7 @@ import {
   type Lease,
 } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectBalanced, expectNoFaults, makePlay, sabotaged, survive } from './play.js';
+import { expectBalanced, expectNoFaults, makeFixture, sabotaged, survive } from './controller-fixture.js';
 import { Random } from './random.js';
 import { endpointView } from './views.js';
 
@@ -36,7 +36,7 @@ interface Plugins {
  */
 function evictUnder(plugins: Plugins): number {
   const seats = 8;
-  const { flow, clock } = makePlay({
+  const { flow, clock } = makeFixture({
     saturationDetector: concurrencyDetector({ maxConcurrency: seats }),
     eviction: { ...plugins },
   });

@@ -1,7 +1,15 @@
 /** The contract of every fairness policy, looked at from outside: through a controller that uses it. */
 import { type FairnessPolicy, globalStrict, type Lease } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectBalanced, expectNoFaults, makePlay, sabotaged, serveAll, survive, Valve } from './play.js';
+import {
+  expectBalanced,
+  expectNoFaults,
+  makeFixture,
+  sabotaged,
+  serveAll,
+  survive,
+  Valve,
+} from './controller-fixture.js';
 import { Random } from './random.js';
 
 interface Run {
@@ -21,7 +29,7 @@ function live(policy: FairnessPolicy, seed: number): Run {
   const random = new Random(seed);
   const valve = new Valve();
   const bands = [5, 0].map((priority) => ({ priority, fairness: policy }));
-  const { flow, clock } = makePlay({ saturationDetector: valve, bands, flowIdleTimeout: 500 });
+  const { flow, clock } = makeFixture({ saturationDetector: valve, bands, flowIdleTimeout: 500 });
   const order: number[] = [];
   const flows: string[] = [];
   const running: Lease[] = [];
@@ -143,7 +151,7 @@ function bandsWith(make: () => FairnessPolicy): { priority: number; fairness: Fa
 
 async function replaceInUse(make: () => FairnessPolicy): Promise<void> {
   const valve = new Valve();
-  const { flow } = makePlay({ saturationDetector: valve, bands: [{ priority: 0, fairness: globalStrict() }] });
+  const { flow } = makeFixture({ saturationDetector: valve, bands: [{ priority: 0, fairness: globalStrict() }] });
   const served: string[] = [];
   flow.on('dispatched', ({ item, lease }) => {
     served.push(item.fairnessId);

@@ -1,7 +1,7 @@
 /** The contract of every ordering policy. */
 import { globalStrict, type ItemView, type OrderingPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectNoFaults, makePlay, sabotaged, serveAll, survive, Valve } from './play.js';
+import { expectNoFaults, makeFixture, sabotaged, serveAll, survive, Valve } from './controller-fixture.js';
 import { Random } from './random.js';
 import { itemView } from './views.js';
 
@@ -108,7 +108,7 @@ function bandsWith(make: () => OrderingPolicy): { priority: number; ordering: Or
 function dispatchInOrder(ordering: OrderingPolicy): void {
   const random = new Random(3);
   const valve = new Valve();
-  const { flow, clock } = makePlay({
+  const { flow, clock } = makeFixture({
     saturationDetector: valve,
     bands: [{ priority: 0, ordering, fairness: globalStrict() }],
     defaultRequestTtl: '60s',

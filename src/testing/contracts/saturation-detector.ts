@@ -1,8 +1,8 @@
 /** The contract of every saturation detector. */
 import type { EndpointView, PoolView, SaturationDetector } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
+import { expectNoFaults, sabotaged, serveAll, survive } from './controller-fixture.js';
 import { judgedRequestCases } from './judged-requests.js';
-import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';
 import { Random } from './random.js';
 import { endpointView, poolView } from './views.js';
 

@@ -1,7 +1,7 @@
 /** The contract of every usage-limit policy. */
 import type { UsageLimitPolicy } from '../../index.js';
 import { type ContractCase, expectSame, expectThat, typeCase } from './contract-case.js';
-import { expectNoFaults, sabotaged, serveAll, survive } from './play.js';
+import { expectNoFaults, sabotaged, serveAll, survive } from './controller-fixture.js';
 import { Random } from './random.js';
 
 function ceilingsOf(policy: UsageLimitPolicy, saturation: number, priorities: readonly number[]): number[] {

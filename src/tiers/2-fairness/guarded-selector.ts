@@ -6,7 +6,7 @@
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
 import { PluginGuard } from '../../base/faults/plugin-guard.js';
-import { nearMisses } from '../../base/near-misses.js';
+import { misspelledHooks } from '../../base/misspelled-hooks.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import { type Ending, type FlowFairnessPolicy, type FlowSelector, selectorMethods } from './fairness-policy.js';
 import { readServiceFigures, type ServiceFigures } from './service-figures.js';
@@ -221,7 +221,7 @@ export class GuardedSelector implements FlowSelector {
   }
 
   private tellNearMisses(selector: FlowSelector): void {
-    for (const { given, meant } of nearMisses(selector, selectorMethods)) {
+    for (const { given, meant } of misspelledHooks(selector, selectorMethods)) {
       this.guard.failed(
         new TypeError(`the selector has a method "${given}" that is never called: the name is "${meant}"`),
       );

@@ -7,7 +7,7 @@ import { parse } from '../../base/schema/parse.js';
 import { aboveZero, atLeastZero, oneOf } from '../../base/schema/types.js';
 import type { BandView, FlowView, ItemView, Usage } from '../views.js';
 import type { FairnessDefinition, FlowFairnessPolicy, FlowSelector } from './fairness-policy.js';
-import { leastAttainedService } from './las.js';
+import { leastAttainedService } from './least-attained-service.js';
 import type { ProgramStrategy } from './program-strategy.js';
 import { type Program, ProgramTable } from './program-table.js';
 import { turnPriority } from './turn-priority.js';

@@ -5,10 +5,10 @@ import { parse } from '../../base/schema/parse.js';
 import { integer, oneOf, positiveInteger } from '../../base/schema/types.js';
 import { CostMeter } from './by-cost/cost-meter.js';
 import { type CostOptions, type CostParameters, costCodeShape, costShape } from './by-cost/cost-options.js';
-import { mostHashBits, requiredHashBits } from './by-cost/dealer.js';
 import { ShardedSelector } from './by-cost/sharded-selector.js';
 import { type Sharing, shareOrder, sharings } from './by-cost/share-orders.js';
 import { ShareTree } from './by-cost/share-tree.js';
+import { mostHashBits, requiredHashBits } from './by-cost/shuffle-sharding.js';
 import type { FairnessDefinition, FlowFairnessPolicy } from './fairness-policy.js';
 
 const type = 'shuffle-sharded-fairness-policy';

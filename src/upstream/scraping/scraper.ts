@@ -11,8 +11,8 @@
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
-import { isIdle, whenWanted } from './demand.js';
-import { IdleRound } from './idle-round.js';
+import { IdleBatch } from './idle-batch.js';
+import { isIdle, onceActive } from './pool-activity.js';
 import { readExposition } from './read-exposition.js';
 import { candidatesFor } from './resolve-sources.js';
 import { ScrapeError, type ScrapeFailure } from './scrape-error.js';
@@ -72,7 +72,7 @@ export class Scraper {
   private readonly targets = new Map<EndpointView, Target>();
   /** Targets that wait for others to be done, first come first served. */
   private readonly line = new Set<Target>();
-  private readonly round: IdleRound;
+  private readonly round: IdleBatch;
   private readonly events = new GuardedEvents<ScraperEvents>('failed', 'recovered');
   private readonly detach: readonly (() => void)[];
   private readonly pool: EndpointPool;
@@ -85,9 +85,9 @@ export class Scraper {
   constructor(pool: EndpointPool, settings: ScrapeSettings) {
     this.pool = pool;
     this.settings = settings;
-    this.round = new IdleRound(settings.clock, (target) => this.due(target));
+    this.round = new IdleBatch(settings.clock, (target) => this.due(target));
     this.detach = [
-      whenWanted(pool, () => this.wake()),
+      onceActive(pool, () => this.wake()),
       pool.on('added', (endpoint) => this.begin(endpoint)),
       pool.on('removed', (endpoint) => this.end(endpoint)),
       pool.on('updated', (endpoint) => this.begin(endpoint)),

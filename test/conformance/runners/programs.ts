@@ -2,7 +2,11 @@
 import { expect } from 'vitest';
 import { jainIndex } from '../../../src/base/jain-index.js';
 import { programAware, schemas } from '../../../src/index.js';
-import { leastAttainedService, rangeNormalize, serviceAt } from '../../../src/tiers/2-fairness/las.js';
+import {
+  leastAttainedService,
+  rangeNormalize,
+  serviceAt,
+} from '../../../src/tiers/2-fairness/least-attained-service.js';
 import { type ProgramAwareOptions, programAwarePlugin } from '../../../src/tiers/2-fairness/program-aware.js';
 import { ProgramTable } from '../../../src/tiers/2-fairness/program-table.js';
 import { turnOf } from '../../../src/tiers/2-fairness/turn-priority.js';

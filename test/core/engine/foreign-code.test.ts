@@ -12,7 +12,7 @@ import {
   staticUsageLimit,
   weightedBands,
 } from '../../../src/index.js';
-import { misdeeds } from '../../../src/testing/contracts/nonsense.js';
+import { pluginFaults } from '../../../src/testing/contracts/plugin-faults.js';
 import { dropOf, key, leaseOf, makeFlow, record, request, runNow } from '../../support/flow.js';
 import { live } from '../../support/life.js';
 
@@ -162,7 +162,7 @@ afterEach(async () => {
 
 /** Plays a life for every misdeed, and says which one broke it. */
 async function survives(play: (act: Act) => Promise<void>): Promise<void> {
-  for (const { name, act } of misdeeds) {
+  for (const { name, act } of pluginFaults) {
     await play(act).catch((error: unknown) => {
       throw new Error(`broken when it ${name}`, { cause: error });
     });

@@ -4,9 +4,9 @@ import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
 import { localWindows, Quota, QuotaGroup, windowsFrom } from '../../../src/gate/quotas/quota-group.js';
 import type { ResolvedQuota } from '../../../src/gate/quotas/quota-options.js';
 import type { QuotaTerms, QuotaWindow } from '../../../src/gate/quotas/quota-window.js';
+import type { ReportedQuota } from '../../../src/gate/quotas/rate-limit-headers.js';
 import type { Amounts } from '../../../src/gate/quotas/request-estimate.js';
 import { SlidingWindow } from '../../../src/gate/quotas/sliding-window.js';
-import type { ToldQuota } from '../../../src/gate/quotas/told-quotas.js';
 
 const amounts = (more: Partial<Amounts> = {}): Amounts => ({
   requests: 1,
@@ -16,7 +16,7 @@ const amounts = (more: Partial<Amounts> = {}): Amounts => ({
   cost: 0,
   ...more,
 });
-const told = (more: Partial<ToldQuota>): ToldQuota => ({
+const told = (more: Partial<ReportedQuota>): ReportedQuota => ({
   unit: 'requests',
   limit: undefined,
   remaining: undefined,
@@ -347,7 +347,7 @@ describe('a group whose server puts requests off', () => {
     expect(one.hasRoom(amounts(), 300)).toBe(true);
   });
 
-  it.each<[Partial<ToldQuota>[], number | undefined]>([
+  it.each<[Partial<ReportedQuota>[], number | undefined]>([
     [
       [
         { remaining: 0, resetInMs: 500 },

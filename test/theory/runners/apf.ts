@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { type FlowFairnessPolicy, roundRobin, shuffleSharded, virtualTokenCounter } from '../../../src/index.js';
 import { maxMinShares } from '../../../src/simulator/index.js';
 import { ManualClock } from '../../../src/testing/index.js';
-import { deal, flowHash } from '../../../src/tiers/2-fairness/by-cost/dealer.js';
+import { deal, flowHash } from '../../../src/tiers/2-fairness/by-cost/shuffle-sharding.js';
 import { startTimeFairQueueing } from '../../../src/tiers/2-fairness/start-time-fair-queueing.js';
 import { FakeBand, type Running, usage } from '../../tiers/2-fairness/by-cost/fake-band.js';
 

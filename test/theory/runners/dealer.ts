@@ -1,7 +1,12 @@
 /** The dealer of shuffle sharding, and how well hands keep tenants apart. */
 import { expect, it } from 'vitest';
 import { shuffleSharded } from '../../../src/index.js';
-import { deal, flowHash, mostHashBits, requiredHashBits } from '../../../src/tiers/2-fairness/by-cost/dealer.js';
+import {
+  deal,
+  flowHash,
+  mostHashBits,
+  requiredHashBits,
+} from '../../../src/tiers/2-fairness/by-cost/shuffle-sharding.js';
 import { Random } from '../../property/random.js';
 
 interface Dealer {

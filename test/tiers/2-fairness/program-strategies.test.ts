@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { FlowView } from '../../../src/index.js';
-import { leastAttainedService, rangeNormalize, serviceAt } from '../../../src/tiers/2-fairness/las.js';
+import {
+  leastAttainedService,
+  rangeNormalize,
+  serviceAt,
+} from '../../../src/tiers/2-fairness/least-attained-service.js';
 import { Program } from '../../../src/tiers/2-fairness/program-table.js';
 import { turnOf, turnPriority } from '../../../src/tiers/2-fairness/turn-priority.js';
 import { fakeItem } from '../../support/fake-item.js';

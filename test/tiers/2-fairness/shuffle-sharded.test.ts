@@ -22,8 +22,8 @@ describe('shuffleSharded', () => {
       const served = band.serve();
       if (served !== undefined) band.settle(served, { promptTokens: 1, completionTokens: 0 });
     }
-    const { crowds, places, tree } = shardedOf(band);
-    expect([crowds.size, places.size]).toEqual([0, 0]);
+    const { flows, places, tree } = shardedOf(band);
+    expect([flows.size, places.size]).toEqual([0, 0]);
     expect([...tree.shares()].length).toBeLessThanOrEqual(8);
   });
 

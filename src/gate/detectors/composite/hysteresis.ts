@@ -11,7 +11,7 @@ import { optional } from '../../../base/schema/element.js';
 import { parse } from '../../../base/schema/parse.js';
 import { aboveZero, atLeastZero, text } from '../../../base/schema/types.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
-import { forwardNews } from './forward-news.js';
+import { forwardNotifications } from './forward-notifications.js';
 import { judgeRequests } from './judge-requests.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
@@ -107,7 +107,7 @@ export function withHysteresis<D extends SaturationDetector>(
     ...(isBlindTo && { isBlindTo: isBlindTo.bind(detector) }),
     ...(seatsOf && { seatsOf: seatsOf.bind(detector) }),
     ...judgeRequests([detector]),
-    ...forwardNews([detector]),
+    ...forwardNotifications([detector]),
   };
 }
 

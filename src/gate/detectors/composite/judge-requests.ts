@@ -3,8 +3,8 @@
  * an endpoint have room for it.
  */
 import type { EndpointView } from '../../../endpoints/endpoint.js';
+import { sumOfQuotas, sumOfSessions } from '../../reported-figures.js';
 import type { RequestWait, SaturationDetector } from '../../saturation-detector.js';
-import { sumOfQuotas, sumOfSessions } from '../../told-figures.js';
 
 type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'sessionOf' | 'quotas' | 'sessions'>;
 

@@ -9,7 +9,7 @@ import { type ConfigIssue, describeValue, FlowConfigError } from '../../../base/
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
 import { fewestSeats } from './fewest-seats.js';
-import { forwardNews } from './forward-news.js';
+import { forwardNotifications } from './forward-notifications.js';
 import { judgeRequests } from './judge-requests.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { stagesOf } from './stage-aware.js';
@@ -130,7 +130,7 @@ function composite(
     ...judgeRequests(detectors, (detector, endpoint) =>
       children.some((child) => child.detector === detector && isJudgeOf(endpoint)(child)),
     ),
-    ...forwardNews(detectors),
+    ...forwardNotifications(detectors),
   };
 }
 

@@ -11,7 +11,7 @@ import { text } from '../../../base/schema/types.js';
 import type { EndpointView, PoolView, Stage } from '../../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../../saturation-detector.js';
 import { fewestSeats } from './fewest-seats.js';
-import { forwardNews } from './forward-news.js';
+import { forwardNotifications } from './forward-notifications.js';
 import { judgeRequests } from './judge-requests.js';
 import { mergeSubscriptions } from './merge-subscriptions.js';
 import { NamedDetectors } from './named-detector.js';
@@ -186,7 +186,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
         ),
     }),
     ...judgeRequests(distinct, (detector, endpoint) => judgesOf(endpoint).includes(detector)),
-    ...forwardNews(distinct, judgesOf),
+    ...forwardNotifications(distinct, judgesOf),
   };
 }
 

@@ -4,9 +4,9 @@
 import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending, FlowSelector } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';
-import { ChargeBook } from './charge-book.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
+import { RequestCharges } from './request-charges.js';
 import type { ServiceLedger } from './service-ledger.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
@@ -19,7 +19,7 @@ export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
  * be picked, and holds a place for each that is held back.
  */
 export class CostFairSelector implements FlowSelector {
-  readonly book: ChargeBook;
+  readonly book: RequestCharges;
   readonly tree: ShareTree;
   private readonly meter: CostMeter;
   private readonly leafFor: LeafOf;
@@ -48,7 +48,7 @@ export class CostFairSelector implements FlowSelector {
     this.meter = meter;
     this.leafFor = leafFor;
     this.makeLedger = makeLedger;
-    this.book = new ChargeBook(tree, meter, mode);
+    this.book = new RequestCharges(tree, meter, mode);
   }
 
   get ignoredReports(): number {

@@ -17,12 +17,12 @@ import { textHash } from '../../../base/text-hash.js';
 import type { BandView, FlowView, ItemView, Usage } from '../../views.js';
 import type { Ending, FlowSelector } from '../fairness-policy.js';
 import type { ServiceFigures } from '../service-figures.js';
-import { ChargeBook } from './charge-book.js';
 import type { CostMeter } from './cost-meter.js';
 import type { ChargeMode } from './cost-options.js';
-import { deal, flowHash } from './dealer.js';
+import { RequestCharges } from './request-charges.js';
 import { ServiceLedger } from './service-ledger.js';
 import type { ShareTree } from './share-tree.js';
+import { deal, flowHash } from './shuffle-sharding.js';
 
 /** One of the fixed number. */
 class Shard {
@@ -55,7 +55,7 @@ class Place implements Queued {
 }
 
 /** The waiting requests of a flow; forgotten when there are none. */
-class Crowd {
+class WaitingFlow {
   isHeld = false;
   readonly items: Set<ItemView> = new Set();
   readonly hand: readonly number[];
@@ -66,10 +66,10 @@ class Crowd {
 }
 
 export class ShardedSelector implements FlowSelector {
-  readonly book: ChargeBook;
+  readonly book: RequestCharges;
   readonly tree: ShareTree;
   readonly shards: readonly Shard[];
-  readonly crowds: Map<FlowView, Crowd> = new Map();
+  readonly flows: Map<FlowView, WaitingFlow> = new Map();
   readonly places: Map<ItemView, Place> = new Map();
   /** The queues of requests that are held back. */
   readonly held: Map<ItemView, Shard> = new Map();
@@ -95,7 +95,7 @@ export class ShardedSelector implements FlowSelector {
     this.band = band;
     this.tree = tree;
     this.meter = meter;
-    this.book = new ChargeBook(tree, meter, mode);
+    this.book = new RequestCharges(tree, meter, mode);
     this.shards = Array.from({ length: queues }, (_, i) => new Shard(String(i)));
     this.handSize = handSize;
     this.salt = salt;
@@ -113,32 +113,32 @@ export class ShardedSelector implements FlowSelector {
 
   flowActivated(flow: FlowView): void {
     if (this.ledger !== undefined) this.enterLedger(this.ledger, flow);
-    const crowd = this.crowds.get(flow);
-    if (crowd?.isHeld !== true) return;
-    crowd.isHeld = false;
-    for (const item of crowd.items) this.place(flow, item, crowd);
+    const waiting = this.flows.get(flow);
+    if (waiting?.isHeld !== true) return;
+    waiting.isHeld = false;
+    for (const item of waiting.items) this.place(flow, item, waiting);
     this.meter.throwFault();
   }
 
   flowDeactivated(flow: FlowView, isParked = false): void {
     this.ledger?.deactivated(flow);
-    const crowd = this.crowds.get(flow);
-    if (crowd === undefined || flow.waiting === 0) return;
-    crowd.isHeld = true;
-    for (const item of crowd.items) {
+    const waiting = this.flows.get(flow);
+    if (waiting === undefined || flow.waiting === 0) return;
+    waiting.isHeld = true;
+    for (const item of waiting.items) {
       if (!isParked) this.hold(item);
       this.leave(item);
     }
   }
 
   itemAdded(flow: FlowView, item: ItemView): void {
-    let crowd = this.crowds.get(flow);
-    if (crowd === undefined) {
-      crowd = new Crowd(this.handOf(flow));
-      this.crowds.set(flow, crowd);
+    let waiting = this.flows.get(flow);
+    if (waiting === undefined) {
+      waiting = new WaitingFlow(this.handOf(flow));
+      this.flows.set(flow, waiting);
     }
-    crowd.items.add(item);
-    if (!crowd.isHeld) this.place(flow, item, crowd);
+    waiting.items.add(item);
+    if (!waiting.isHeld) this.place(flow, item, waiting);
     this.meter.throwFault();
   }
 
@@ -151,7 +151,7 @@ export class ShardedSelector implements FlowSelector {
     const place = this.places.get(item);
     let cost: number;
     if (place === undefined) {
-      const shard = this.leastLoaded(this.crowds.get(flow)?.hand ?? this.handOf(flow));
+      const shard = this.leastLoaded(this.flows.get(flow)?.hand ?? this.handOf(flow));
       cost = this.book.dispatched(this.tree.leaf(shard.name), item, flow.weight, nowMs, false);
     } else {
       const { picked } = this;
@@ -205,7 +205,7 @@ export class ShardedSelector implements FlowSelector {
     return least;
   }
 
-  private place(flow: FlowView, item: ItemView, { hand }: Crowd): void {
+  private place(flow: FlowView, item: ItemView, { hand }: WaitingFlow): void {
     const kept = this.held.size > 0 ? this.letOut(item) : undefined;
     const shard = kept ?? this.leastLoaded(hand);
     const work = this.meter.predict(item, this.meter.modelOf(item), textHash(item.fairnessId));
@@ -274,9 +274,9 @@ export class ShardedSelector implements FlowSelector {
   private forgetItem(flow: FlowView, item: ItemView): void {
     const shard = this.held.size > 0 ? this.letOut(item) : undefined;
     if (shard !== undefined) this.tree.review(this.tree.leaf(shard.name));
-    const crowd = this.crowds.get(flow);
-    if (crowd === undefined) return;
-    crowd.items.delete(item);
-    if (crowd.items.size === 0) this.crowds.delete(flow);
+    const waiting = this.flows.get(flow);
+    if (waiting === undefined) return;
+    waiting.items.delete(item);
+    if (waiting.items.size === 0) this.flows.delete(flow);
   }
 }

@@ -63,7 +63,7 @@ describe('queues of a hand', () => {
     for (let i = 0; i < 2; i++) band.cancel('a', 0);
     expect(loads()[0]?.[0]).toBeCloseTo(0.3);
     band.cancel('a', 0);
-    expect([loads(), inside.crowds.size, selector.pick(0)]).toEqual([[[0, 0]], 0, undefined]);
+    expect([loads(), inside.flows.size, selector.pick(0)]).toEqual([[[0, 0]], 0, undefined]);
     expect(Array.from(inside.tree.shares(), ({ isActive }) => isActive)).not.toContain(true);
   });
 
@@ -189,7 +189,7 @@ describe('a flow that is held back', () => {
     for (let i = 0; i < 2; i++) band.add('a', { tokens: 10 });
     band.hold('a');
     for (let i = 0; i < 2; i++) band.cancel('a', 0);
-    expect([loads(), inside.crowds.size]).toEqual([[[0, 0]], 0]);
+    expect([loads(), inside.flows.size]).toEqual([[[0, 0]], 0]);
     band.add('a', { tokens: 10 });
     expect([loads(), serveAll()]).toEqual([[[10, 1]], [2]]);
   });
@@ -201,7 +201,7 @@ describe('a flow that is held back', () => {
     band.add('b', { tokens: 30 });
     band.hold('a');
     dispatch(selector, band, 'a');
-    expect([charges(), loads(), inside.crowds.size]).toEqual([[10], [[30, 1]], 2]);
+    expect([charges(), loads(), inside.flows.size]).toEqual([[10], [[30, 1]], 2]);
     expect(selector.service?.(0)?.flows.map(({ fairnessId, received, owed }) => [fairnessId, received, owed])).toEqual([
       ['a', 10, 10],
       ['b', 0, 0],

@@ -3,9 +3,9 @@
  * `innerHTML`.
  */
 import type { InspectorFrame } from '../../frame.js';
+import { showBands, showGate, showShadow } from './bands.js';
 import { showChart, showEndpoints, showTotals, showWaits } from './charts.js';
 import { byId, count, mark, tell, write } from './dom.js';
-import { showBands, showGate, showShadow } from './lanes.js';
 import { showQuotasAndSessions } from './quotas.js';
 import { listenForSearches } from './search.js';
 import { showShared } from './shared-limits.js';

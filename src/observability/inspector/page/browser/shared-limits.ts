@@ -39,7 +39,7 @@ function told({ replicas, overAdmission, epochChanges, quotas, engine }: FrameSh
     `breaker ${isBreakerOpen ? 'open' : 'closed'}`,
     `engine began anew ${epochChanges === 1 ? 'once' : `${count(epochChanges)} times`}`,
     `over the limit by an estimated ${count(overAdmission)}`,
-    ...(quotas === null ? [] : [`${count(quotas.drawn)} quotas drawn, ${count(quotas.local)} by an own part`]),
+    ...(quotas === null ? [] : [`${count(quotas.drawn)} quotas drawn, ${count(quotas.local)} by a fallback share`]),
   ].join(' · ');
 }
 

@@ -1,0 +1,286 @@
+/**
+ * Mode `shadow`: the engine decides over every request as ever, and the caller gets a lease at once.
+ *
+ *     caller ──► ShadowMode ──► ShadowLease ──► caller          now, whatever the engine says
+ *                   └─────► Dispatcher ──► its own lease    the same request: dispatched, waiting or dropped as it would be
+ *
+ * The engine knows nothing of it. A request that it would have held takes the engine's seat when its turn comes, for as
+ * long as the real one ran: so what waits behind it waits as it would, as far as the servers take the same time for it.
+ *
+ * Invariant: each request has one lease of the caller and at most one of the engine; the engine's ends, at the latest
+ * when shadow mode does.
+ */
+import type { Clock } from '../../base/clock.js';
+import type { EndpointView } from '../../endpoints/endpoint.js';
+import type { Endpoint } from '../../endpoints/endpoint-pool.js';
+import type { ServerAnswer } from '../../gate/server-answer.js';
+import { argumentError } from '../check-arguments.js';
+import type { Dispatcher } from '../engine/dispatcher.js';
+import { isRightCall } from '../engine/intake.js';
+import type { QueueItem, Settle } from '../engine/queue-item.js';
+import { destination, type LeaseOwner, SeatLease } from '../engine/seats.js';
+import type { FlowKey, FlowRequest } from '../flow-request.js';
+import type { ResolvedOptions } from '../options.js';
+import type { Lease } from '../outcome/lease.js';
+import type { Drop, Outcome } from '../outcome/outcome.js';
+import type { ShadowDrops, ShadowFigures } from '../outcome/shadow-figures.js';
+
+/** The lease that a caller holds. It is never evicted and never put off. Its fields are written by ShadowMode. */
+class ShadowLease extends SeatLease {
+  /** The engine's lease, once it gave one. */
+  inner: Lease | undefined = undefined;
+  /** True when the engine did not let the request go at once: neither its endpoint is the engine's, nor its time. */
+  isApart = false;
+  heldMs = 0;
+}
+
+export class ShadowMode implements LeaseOwner {
+  readonly hearsReports = true;
+  private passed = 0;
+  private refused = 0;
+  private running = 0;
+  private waited = 0;
+  private evicted = 0;
+  private readonly drops = new Map<string, ShadowDrops & { requests: number }>();
+  /** True once it ends: nothing is counted or put off any more. */
+  private isOver = false;
+  /** Requests that wait in the engine while their callers go on. */
+  private readonly held = new Set<QueueItem>();
+  /** Callers' requests at endpoints that the engine did not choose. */
+  private readonly extra = new Map<Endpoint, number>();
+  /** Leases that the caller gave back, while the engine's goes on for as long as it began later; with their timers. */
+  private readonly ending = new Map<ShadowLease, unknown>();
+  private readonly dispatcher: Dispatcher;
+  private readonly clock: Clock;
+
+  /** Lets requests that wait in earnest through at once, except where there is no endpoint to send it to. */
+  constructor(dispatcher: Dispatcher, clock: Clock) {
+    this.dispatcher = dispatcher;
+    this.clock = clock;
+    const { backlog } = dispatcher;
+    for (const item of backlog.items()) {
+      const request = item.request as FlowRequest;
+      if (this.leastUsed(item, request) === undefined) continue;
+      let lease: ShadowLease | undefined;
+      const settle = backlog.redirect(item, (outcome) => this.settled(item, lease, outcome));
+      lease = this.pass(item, request, undefined, settle);
+    }
+  }
+
+  enqueue(request: FlowRequest, key: FlowKey): Promise<Outcome> {
+    return new Promise((resolve, reject) =>
+      this.admit(request, key, resolve, () => reject(argumentError('enqueue', request, key))),
+    );
+  }
+
+  tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
+    if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
+    if (this.dispatcher.isBusy) return undefined;
+    let outcome: Outcome | undefined;
+    const resolve = (answer: Outcome): void => {
+      outcome = answer;
+    };
+    this.admit(request, key, resolve, () => {
+      throw argumentError('tryEnqueue', request, key);
+    });
+    return outcome;
+  }
+
+  /** The controller closes: leases of the engine end with the callers' from here on. */
+  endWithCallers(): void {
+    this.isOver = true;
+    for (const lease of this.ending.keys()) this.end(lease);
+  }
+
+  /** Ends shadow mode: what would wait is forgotten. */
+  stop(): void {
+    this.endWithCallers();
+    this.dispatcher.cancelled([...this.held]);
+  }
+
+  get figures(): ShadowFigures {
+    const { passed, refused, running, waited, evicted, drops } = this;
+    const wouldHaveBeenDropped = [...drops.values()].map((each) => ({ ...each }));
+    return { passed, refused, running, wouldHaveWaited: waited, wouldHaveBeenEvicted: evicted, wouldHaveBeenDropped };
+  }
+
+  // Calls of callers on their leases.
+
+  release(lease: ShadowLease): void {
+    this.running--;
+    if (lease.isApart) this.count(lease.seat, -1);
+    lease.heldMs = this.clock.now() - lease.dispatchedAtMs;
+    if (lease.inner !== undefined) this.endLater(lease, lease.inner);
+    // Adapters abort the lease when the client leaves: it would have left the queue.
+    else if (lease.signal.aborted) this.dispatcher.cancelled([lease.item]);
+  }
+
+  bind(lease: ShadowLease, to: string | EndpointView): void {
+    const endpoint = destination(this.dispatcher.seats.pool, lease, to);
+    if (lease.isApart) {
+      this.count(lease.seat, -1);
+      this.count(endpoint, 1);
+    } else lease.inner?.bind(endpoint);
+    lease.seat = endpoint;
+  }
+
+  consumed(lease: ShadowLease): void {
+    if (!lease.isApart) lease.inner?.report(lease.usage);
+  }
+
+  answered(lease: ShadowLease, answer: ServerAnswer): void {
+    lease.inner?.answered(answer);
+  }
+
+  endSession(lease: ShadowLease): void {
+    lease.inner?.endSession();
+  }
+
+  /** Never asked, because a lease that nobody takes away refuses by itself. */
+  requeue({ item }: ShadowLease, request: FlowRequest = item.request as FlowRequest): Promise<Outcome> {
+    return this.enqueue(request, item);
+  }
+
+  // Answers of the engine.
+
+  /** `failed` is called for a call that cannot be right. */
+  private admit(request: FlowRequest, key: FlowKey, resolve: Settle, failed: () => void): void {
+    let lease: ShadowLease | undefined;
+    let item: QueueItem | undefined;
+    this.dispatcher.watch(
+      request,
+      key,
+      (read, outcome) => {
+        item = read;
+        lease = this.pass(read, request, outcome, resolve);
+      },
+      (outcome) => this.settled(item as QueueItem, lease, outcome),
+      failed,
+    );
+  }
+
+  /** Gives the caller a lease. `said`: what the engine says; undefined where the request waits there. */
+  private pass(
+    item: QueueItem,
+    request: FlowRequest,
+    said: Outcome | undefined,
+    resolve: Settle,
+  ): ShadowLease | undefined {
+    const { placement, seats } = this.dispatcher;
+    const inner = said?.type === 'Dispatched' ? said.lease : undefined;
+    if (said === undefined) {
+      this.waited++;
+      this.held.add(item);
+    } else if (said.type !== 'Dispatched') this.noteDrop(said);
+    const seat =
+      inner === undefined
+        ? this.leastUsed(item, request)
+        : (placement.member(inner.endpoint) ?? seats.pool.implicitEndpoint);
+    if (seat === undefined) {
+      const { fairnessId, priority } = item;
+      this.refused++;
+      resolve({ type: 'RejectedNoEndpoints', reason: 'no-endpoints', fairnessId, priority, queuedMs: 0 });
+      return undefined;
+    }
+    const nowMs = this.clock.now();
+    const lease = new ShadowLease(this, item, undefined, seat, nowMs);
+    this.passed++;
+    this.running++;
+    if (inner === undefined) {
+      lease.isApart = true;
+      this.count(seat, 1);
+    } else this.attach(lease, inner);
+    resolve({ type: 'Dispatched', lease, queuedMs: said === undefined ? Math.max(nowMs - item.enqueuedAtMs, 0) : 0 });
+    return lease;
+  }
+
+  /** The end of a wait in the engine. */
+  private settled(item: QueueItem, lease: ShadowLease | undefined, outcome: Outcome): void {
+    this.held.delete(item);
+    if (outcome.type !== 'Dispatched') this.noteDrop(outcome);
+    else if (lease === undefined) {
+      outcome.lease.unsent();
+      outcome.lease.release();
+    } else {
+      this.attach(lease, outcome.lease);
+      if (lease.isReleased) this.endLater(lease, outcome.lease);
+    }
+  }
+
+  /** The engine may want its seat back: it gets it, and the caller's request goes on. */
+  private attach(lease: ShadowLease, inner: Lease): void {
+    lease.inner = inner;
+    if (!inner.isEvictable) return;
+    const evict = (): void => {
+      if (inner.isEvicted && !inner.isReleased) this.evicted++;
+      inner.release();
+    };
+    inner.signal.addEventListener('abort', evict, { once: true });
+  }
+
+  /** The engine's lease lasts as long as the caller's, from whenever it began. */
+  private endLater(lease: ShadowLease, inner: Lease): void {
+    const leftMs = lease.isApart ? inner.dispatchedAtMs + lease.heldMs - this.clock.now() : 0;
+    if (this.isOver || leftMs <= 0) this.end(lease);
+    else
+      this.ending.set(
+        lease,
+        this.clock.setTimeout(() => this.end(lease), leftMs),
+      );
+  }
+
+  /**
+   * Gives the engine's seat back. What was consumed by a request that went before its turn is told now, when all of it
+   * is known.
+   */
+  private end(lease: ShadowLease): void {
+    const { inner } = lease;
+    this.clock.clearTimeout(this.ending.get(lease));
+    this.ending.delete(lease);
+    if (lease.isApart && lease.isReported) inner?.report(lease.usage);
+    if (lease.isUnsent) inner?.unsent();
+    if (lease.ending === 'aborted') inner?.abort();
+    inner?.release();
+  }
+
+  private noteDrop({ type, reason }: Drop): void {
+    if (this.isOver) return;
+    const of = `${type} ${reason}`;
+    const row = this.drops.get(of) ?? { outcome: type, reason, requests: 0 };
+    row.requests++;
+    this.drops.set(of, row);
+  }
+
+  /** Of the endpoints that a request can be sent to, the one with the fewest that the engine did not send there. */
+  private leastUsed(item: QueueItem, request: FlowRequest): Endpoint | undefined {
+    const used = (endpoint: Endpoint): number => this.extra.get(endpoint) ?? 0;
+    const [first, ...others] = this.dispatcher.placement.eligible(item, request, this.clock.now());
+    return others.reduce((least, each) => (least !== undefined && used(each) < used(least) ? each : least), first);
+  }
+
+  private count(endpoint: Endpoint, by: number): void {
+    const count = (this.extra.get(endpoint) ?? 0) + by;
+    if (count > 0) this.extra.set(endpoint, count);
+    else this.extra.delete(endpoint);
+  }
+}
+
+/**
+ * Chooses what takes the calls of hosts: the dispatcher, or in mode `shadow` a shadow before it. `before`: what took
+ * them so far.
+ */
+export function engineOrShadow(
+  dispatcher: Dispatcher,
+  before: Dispatcher | ShadowMode,
+  { mode, clock }: Pick<ResolvedOptions, 'mode' | 'clock'>,
+): Dispatcher | ShadowMode {
+  if ((mode === 'shadow') === before instanceof ShadowMode) return before;
+  if (before instanceof ShadowMode) {
+    dispatcher.shadow = undefined;
+    before.stop();
+    return dispatcher;
+  }
+  const shadow = new ShadowMode(dispatcher, clock);
+  dispatcher.shadow = shadow;
+  return shadow;
+}

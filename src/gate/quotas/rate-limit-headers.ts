@@ -1,0 +1,207 @@
+/**
+ * Reads what the headers of an answer tell of quotas, and how long a refusal wants its caller to wait.
+ *
+ *     x-ratelimit-{limit,remaining,reset}-{requests,tokens}                       spans: `1s`, `6m0s`, `59.5s`           OpenAI and many more
+ *     anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{…}        instants of RFC 3339                   Anthropic
+ *     RateLimit, RateLimit-Policy                                                 seconds                                IETF
+ *     retry-after-ms, retry-after, a text in the body of a 429                    ms, seconds or a date, spans
+ *
+ * Invariant: nothing is made up. A figure that cannot be right (negative, no number, beyond a year) is left out and
+ * counted.
+ */
+import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
+import { parseDuration } from '../../base/schema/duration.js';
+import { isPuttingOff, type ServerAnswer } from '../server-answer.js';
+
+/** The unit of a quota. */
+export type QuotaUnit = 'requests' | 'inputTokens' | 'outputTokens' | 'tokens' | 'cost';
+
+/** An answer's figures of one quota; those that it does not tell are undefined. */
+export interface ReportedQuota {
+  readonly unit: QuotaUnit;
+  readonly limit: number | undefined;
+  readonly remaining: number | undefined;
+  /** Until the quota is full again, ms from the answer on. */
+  readonly resetInMs: number | undefined;
+  /** The span that the limit is for, ms. */
+  readonly perMs: number | undefined;
+}
+
+export interface RateLimitReport {
+  readonly quotas: readonly ReportedQuota[];
+  /** How long a refusal wants its caller to wait, ms. */
+  readonly waitMs: number | undefined;
+  /** Figures that cannot be right. */
+  readonly ignored: number;
+  /** The first of them, as it came; undefined when there is none. */
+  readonly firstIgnored?: string | undefined;
+}
+
+const longestMs = 365 * 86_400_000;
+
+const openAiUnits = [
+  ['requests', 'requests'],
+  ['tokens', 'tokens'],
+] as const;
+
+const anthropicUnits = [
+  ['requests', 'requests'],
+  ['input-tokens', 'inputTokens'],
+  ['output-tokens', 'outputTokens'],
+  ['tokens', 'tokens'],
+] as const;
+
+/** Reads an answer that came at `wallNowMs`, ms of the Unix epoch: instants in headers are told by the calendar. */
+export function readRateLimitHeaders(answer: ServerAnswer, wallNowMs: number): RateLimitReport {
+  const reader = new HeaderReader(answer.headers, wallNowMs);
+  const quotas = [...openAiQuotas(reader), ...anthropicQuotas(reader), ...ietfQuotas(reader)];
+  const waitMs = isPuttingOff(answer) ? (waitOf(reader) ?? waitInBody(answer.body)) : undefined;
+  return { quotas, waitMs, ignored: reader.ignored, firstIgnored: reader.firstIgnored };
+}
+
+/** The headers, read one figure at a time. */
+class HeaderReader {
+  ignored = 0;
+  firstIgnored: string | undefined = undefined;
+  private readonly headers: HeaderSource;
+  /** The server's idea of now: its instants are counted from there, so that clocks need not agree. */
+  private readonly nowMs: number;
+
+  constructor(headers: HeaderSource, wallNowMs: number) {
+    this.headers = headers;
+    const date = Date.parse(this.text('date') ?? '');
+    this.nowMs = Number.isNaN(date) ? wallNowMs : date;
+  }
+
+  text(name: string): string | undefined {
+    return headerValue(this.headers, [name]);
+  }
+
+  /** A limit: above 0. */
+  limit(text: string | undefined): number | undefined {
+    return this.checked(text, decimal(text), (value) => value > 0 && value <= Number.MAX_SAFE_INTEGER);
+  }
+
+  remaining(text: string | undefined): number | undefined {
+    return this.checked(text, decimal(text), (value) => value >= 0 && value <= Number.MAX_SAFE_INTEGER);
+  }
+
+  /** A span in Go's notation, or in seconds. */
+  span(text: string | undefined): number | undefined {
+    const seconds = decimal(text);
+    return this.checked(text, Number.isNaN(seconds) ? parseDuration(text ?? '') : seconds * 1000, isSpan);
+  }
+
+  milliseconds(text: string | undefined): number | undefined {
+    return this.checked(text, decimal(text), isSpan);
+  }
+
+  /** The time until an instant. One without fractions may have been cut off, so that up to a second is missing. */
+  until(text: string | undefined): number | undefined {
+    const ms = Date.parse(text ?? '') - this.nowMs;
+    const isCutOff = text !== undefined && !/\d\.\d/.test(text);
+    // An instant that has just passed is one that was told in time.
+    return this.checked(text, ms < 0 && ms > -60_000 ? 0 : ms + (isCutOff ? 1000 : 0), isSpan);
+  }
+
+  private checked(text: string | undefined, value: number, isRight: (value: number) => boolean): number | undefined {
+    if (text === undefined) return undefined;
+    if (isRight(value)) return value;
+    this.ignored++;
+    this.firstIgnored ??= text;
+    return undefined;
+  }
+}
+
+function isSpan(ms: number): boolean {
+  return ms >= 0 && ms <= longestMs;
+}
+
+/** NaN for anything but a plain decimal number. */
+function decimal(text: string | undefined): number {
+  return text !== undefined && /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
+}
+
+function* openAiQuotas(reader: HeaderReader): Generator<ReportedQuota, void, undefined> {
+  for (const [name, unit] of openAiUnits) {
+    const limit = reader.limit(reader.text(`x-ratelimit-limit-${name}`));
+    const remaining = reader.remaining(reader.text(`x-ratelimit-remaining-${name}`));
+    const resetInMs = reader.span(reader.text(`x-ratelimit-reset-${name}`));
+    if (limit !== undefined || remaining !== undefined) yield { unit, limit, remaining, resetInMs, perMs: undefined };
+  }
+}
+
+function* anthropicQuotas(reader: HeaderReader): Generator<ReportedQuota, void, undefined> {
+  for (const [name, unit] of anthropicUnits) {
+    const limit = reader.limit(reader.text(`anthropic-ratelimit-${name}-limit`));
+    const remaining = reader.remaining(reader.text(`anthropic-ratelimit-${name}-remaining`));
+    const resetInMs = reader.until(reader.text(`anthropic-ratelimit-${name}-reset`));
+    if (limit !== undefined || remaining !== undefined) yield { unit, limit, remaining, resetInMs, perMs: undefined };
+  }
+}
+
+/**
+ * Policies of requests, in the notation of today (`"default";r=50;t=30`) and in that of the seventh draft
+ * (`limit=100, remaining=50, reset=30`).
+ */
+function* ietfQuotas(reader: HeaderReader): Generator<ReportedQuota, void, undefined> {
+  const field = reader.text('ratelimit');
+  if (field === undefined) return;
+  const policies = members(reader.text('ratelimit-policy') ?? '');
+  const isDraft = /(?:^|[,;\s])remaining\s*=/i.test(field);
+  for (const { name, parameters } of isDraft
+    ? [{ name: '', parameters: parametersOf(field.split(',')) }]
+    : members(field)) {
+    const policy = isDraft ? policies[0] : policies.find((each) => each.name === name);
+    const unit = policy?.parameters.get('qu') ?? '"requests"';
+    if (unit !== '"requests"') continue;
+    const limit = reader.limit(
+      parameters.get('limit') ?? policy?.parameters.get('q') ?? (isDraft ? policy?.name : undefined),
+    );
+    const remaining = reader.remaining(parameters.get(isDraft ? 'remaining' : 'r'));
+    const resetInMs = reader.span(parameters.get(isDraft ? 'reset' : 't'));
+    const perMs = reader.span(policy?.parameters.get('w'));
+    yield { unit: 'requests', limit, remaining, resetInMs, perMs: perMs === 0 ? undefined : perMs };
+  }
+}
+
+interface Member {
+  readonly name: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+/** The members of a list of RFC 9651, as far as these fields need it. */
+function members(field: string): Member[] {
+  return field
+    .split(',')
+    .map((member) => member.split(';'))
+    .map(([name = '', ...parameters]) => ({ name: name.trim(), parameters: parametersOf(parameters) }));
+}
+
+function parametersOf(parts: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    parts.map((part): [string, string] => {
+      const at = part.indexOf('=');
+      return at < 0
+        ? [part.trim().toLowerCase(), '']
+        : [part.slice(0, at).trim().toLowerCase(), part.slice(at + 1).trim()];
+    }),
+  );
+}
+
+function waitOf(reader: HeaderReader): number | undefined {
+  const exact = reader.milliseconds(reader.text('retry-after-ms'));
+  if (exact !== undefined) return exact;
+  const text = reader.text('retry-after');
+  return text === undefined || !Number.isNaN(decimal(text)) ? reader.span(text) : reader.until(text);
+}
+
+/** `Please try again in 6m0s.`, `"retryDelay": "34.07s"`; only the beginning is read. */
+function waitInBody(body: unknown): number | undefined {
+  if (typeof body !== 'string') return undefined;
+  const found = /(?:try again in|retry in|retryDelay["']?\s*:\s*["'])\s*((?:\d+(?:\.\d+)?(?:ms|s|m|h))+)/i.exec(
+    body.slice(0, 8192),
+  );
+  const ms = found === null ? Number.NaN : parseDuration(found[1] ?? '');
+  return isSpan(ms) ? ms : undefined;
+}

@@ -1,0 +1,121 @@
+/** The settings in effect, defaults included: heading, name and value, for people and as JSON. */
+
+import type { resolveOptions } from '../../index.js';
+import type { GatewayConfig } from '../index.js';
+import { bytes, ms, quantity } from './format-numbers.js';
+
+export interface Effective {
+  readonly section: string;
+  readonly entries: readonly (readonly [name: string, value: string])[];
+}
+
+export type Resolved = ReturnType<typeof resolveOptions>;
+type Band = Resolved['defaultBand'];
+
+export function effectiveFlow(options: Resolved): Effective[] {
+  const { limits, saturationDetector, endpointPicker, endpointFilters, usageLimitPolicy, admission, eviction } =
+    options;
+  const ofBand = ({ limits: own, requestTtlMs, fairness, ordering }: Band): string =>
+    `${quantity(own.maxRequests)} requests, ${bytes(own.maxBytes)}; waits ${ms(requestTtlMs)}; ${fairness.type}, ${ordering.type}`;
+  return [
+    {
+      section: 'Flow control',
+      entries: [
+        ['mode', options.mode],
+        ['saturation detector', saturationDetector.type],
+        ['usage limit policy', usageLimitPolicy.type],
+        ['endpoint picker', endpointPicker.type],
+        ['endpoint filters', endpointFilters.map(({ type }) => type).join(', ') || 'none'],
+        ['admission policy', admission?.type ?? 'none'],
+        ['eviction', eviction === undefined ? 'off' : `${eviction.filter.type}, ${eviction.ordering.type}`],
+        ['overflow', options.overflow],
+        ['may wait in all', `${quantity(limits.maxRequests)} requests, ${bytes(limits.maxBytes)}`],
+        ['without endpoints', `waits ${ms(options.noEndpointRequestTtlMs)}`],
+      ],
+    },
+    {
+      section: 'Priority bands',
+      entries: [
+        ...options.bands.map((band) => [String(band.priority), ofBand(band)] as const),
+        ['any other', ofBand(options.defaultBand)],
+        ['other negative', ofBand(options.defaultNegativeBand)],
+      ],
+    },
+  ];
+}
+
+export function effectiveGateway(config: GatewayConfig): Effective[] {
+  const { listen, admin, timeouts, limits, retry, drain, scrape, auth, upstreams } = config;
+  const { host, port } = admin.listen ?? listen;
+  return [
+    {
+      section: 'Gateway',
+      entries: [
+        ['listens on', `${listen.host}:${listen.port}`],
+        ['operators ask', `${host}:${port}`],
+        ['API keys', auth.keys.length === 0 ? 'none' : String(auth.keys.length)],
+        [
+          'without a key',
+          auth.anonymous === undefined
+            ? 'refused with 401'
+            : `tenant ${auth.anonymous.tenant}, priority ${auth.anonymous.priority}`,
+        ],
+        ['largest request', bytes(limits.maxRequestBytes)],
+        [
+          'timeouts',
+          `connect ${ms(timeouts.connectMs)}, ${timeouts.firstTokenMs === undefined ? '' : `first token ${ms(timeouts.firstTokenMs)}, `}first byte ${ms(timeouts.firstByteMs)}, idle ${ms(timeouts.idleMs)}, total ${ms(timeouts.totalMs)}`,
+        ],
+        [
+          'retry elsewhere',
+          retry.enabled
+            ? `${retry.max === 1 ? 'once' : `${retry.max} times`}, bodies up to ${bytes(retry.maxBodyBytes)}`
+            : 'never',
+        ],
+        [
+          'scraping',
+          scrape === undefined
+            ? 'off'
+            : `every ${ms(scrape.intervalMs)}, while idle every ${ms(scrape.idleIntervalMs)}, stale after ${ms(scrape.stalenessThresholdMs)}`,
+        ],
+        [
+          'on SIGTERM',
+          `is not ready for ${ms(drain.delayMs)}, then dispatches for ${ms(drain.waitingMs)}, then lets streams end for ${ms(drain.streamsMs)}`,
+        ],
+        ['error contract', config.contract],
+        ...(config.bandHeadroom ? [['answers tell', 'the room left in the band'] as const] : []),
+        ['shared by replicas', sharedBy(config)],
+      ],
+    },
+    {
+      section: 'Upstreams',
+      entries: upstreams.map(({ id, url, labels, weight }) => [id, described(url, labels, weight)] as const),
+    },
+  ];
+}
+
+/**
+ * The settings that hold for all replicas together, and those that each has for itself. Not the URL, which may hold a
+ * password.
+ */
+function sharedBy({ sharedState }: GatewayConfig): string {
+  if (sharedState === undefined) return 'nothing: every limit is that of one replica';
+  const { limits, limit, leases, quotas } = sharedState;
+  const what = {
+    maxConcurrency: 'requests in flight',
+    maxTokens: 'tokens in flight',
+    endpointConcurrency: 'requests in flight per upstream',
+  };
+  const { pool, fallback = 'safe', leaseDuration = 5_000 } = leases;
+  const after = ms(Number(leaseDuration));
+  const limited =
+    limits === undefined
+      ? `pool "${pool}"`
+      : `${limit} ${what[limits]}, as pool "${pool}"; after ${after} without the engine: ${fallback}`;
+  const drawn = quotas ? '. Quotas of quota-detector (gcra windows)' : '';
+  return `${limited}${drawn}. Queues, budgets and other limits are those of one replica`;
+}
+
+function described(url: string, labels: Readonly<Record<string, string>>, weight: number): string {
+  const named = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+  return [url, ...(weight === 1 ? [] : [`weight ${weight}`]), ...named].join(' ');
+}

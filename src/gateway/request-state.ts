@@ -1,0 +1,92 @@
+/** One request on its way through the gateway. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Classification, NodeRequest, WithFlow } from '../adapters/node/index.js';
+import type { Drop, Lease } from '../index.js';
+import type { SenderConfig } from './gateway-config.js';
+import type { GenerationBody } from './generation-body.js';
+
+/**
+ * Where a request keeps its call: a property costs less than an entry in a WeakMap, to write, to read and to collect.
+ */
+const stateKey: unique symbol = Symbol('request state');
+
+export interface GatewayHttpRequest extends WithFlow<IncomingMessage> {
+  [stateKey]?: RequestState;
+}
+
+/**
+ * The call of a request, as policies and adapters hand the request back; undefined for what a host enqueued by itself.
+ */
+export function knownStateOf(req: NodeRequest | undefined): RequestState | undefined {
+  return (req as GatewayHttpRequest | undefined)?.[stateKey];
+}
+
+/** @throws Error for a request that this gateway has not seen */
+export function stateOf(req: NodeRequest): RequestState {
+  const state = knownStateOf(req);
+  if (state === undefined) throw new Error('a request that this gateway has not seen');
+  return state;
+}
+
+export class RequestState {
+  readonly req: GatewayHttpRequest;
+  readonly res: ServerResponse;
+  readonly id: string;
+  readonly path: string;
+  readonly startedAtMs: number = performance.now();
+  sender: SenderConfig | undefined = undefined;
+  /** The sender, as limits for each sender know it: its tenant, or its address if it gave no key. */
+  share = '';
+  /** Undefined while it has not been read, once an answer has begun, and for bodies that pass unread. */
+  bytes: Buffer | undefined = undefined;
+  body: GenerationBody | undefined = undefined;
+  /** The model that the client asked for. */
+  model: string | undefined = undefined;
+  /** The model that the server is asked for. */
+  targetModel: string | undefined = undefined;
+  /** The model that a trusted sender names in place of the one in the body. */
+  modelRewrite: string | undefined = undefined;
+  /** Kept, since the headers that it was read from are gone when it is needed again. */
+  classification: Classification | undefined = undefined;
+  /** Servers that it was sent to; a second time it goes elsewhere where it can. */
+  readonly attempts: string[] = [];
+  /** The lease of the attempt that its server put off, until the request waits again. */
+  putOff: Lease | undefined = undefined;
+  /** Set when flow control dropped it. */
+  drop: Drop | undefined = undefined;
+  /** In mode `shadow`: what would have become of it. */
+  wouldDrop: Drop | undefined = undefined;
+  /** The gateway says which origins may read the answer. */
+  ownsCors = false;
+  /** The time that it waited, in all attempts together. */
+  queuedMs = 0;
+  /** From its arrival to the first token of a streamed answer. */
+  ttftMs: number | undefined = undefined;
+  /** The answer of a server is what the client gets. */
+  isPassedOn = false;
+  /** And it is a success. */
+  isServed = false;
+  /** The one that ended an answer that had begun. */
+  cutBy: 'client' | 'upstream' | 'timeout' | 'eviction' | undefined = undefined;
+  /** The code of the failure, for the log. */
+  failure: string | undefined = undefined;
+
+  constructor(req: GatewayHttpRequest, res: ServerResponse) {
+    this.req = req;
+    this.res = res;
+    req[stateKey] = this;
+    this.path = (req.url ?? '/').split('?', 1)[0] ?? '/';
+    const given = req.headers['x-request-id'];
+    this.id = typeof given === 'string' && /^[\w.:/+=@-]{1,128}$/.test(given) ? given : randomUUID();
+  }
+
+  get isJson(): boolean {
+    return /^application\/(?:[\w.-]+\+)?json\b/i.test(this.req.headers['content-type'] ?? '');
+  }
+
+  /** The client waits for permission to send its body. */
+  get awaitsContinue(): boolean {
+    return this.req.headers.expect?.toLowerCase() === '100-continue';
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * How much of all bodies is looked at in one turn of the event loop. One poll of Node may bring a piece from each of
+ * thousands of connections: to look at all of them at once would stop everybody for seconds.
+ *
+ * Invariant: one turn looks at `bytesPerTurn` and one piece more at most; pieces that wait are looked at in the order
+ * in which they came.
+ */
+
+/** Some milliseconds of work for `JsonScanner`. A socket is read in pieces of half of it. */
+const bytesPerTurn = 131_072;
+
+interface Waiting {
+  readonly bytes: number;
+  readonly go: () => void;
+}
+
+export class ScanBudget {
+  /**
+   * Since a turn was last known to be new: turns in which little comes are not told apart, because that would cost each
+   * of them a callback.
+   */
+  private bytes = 0;
+  private isSpent = false;
+  private waiting: Waiting[] = [];
+
+  /** True when so many bytes may be looked at now; if not, `wait`. */
+  spend(bytes: number): boolean {
+    if (this.isSpent) return false;
+    this.bytes += bytes;
+    if (this.bytes >= bytesPerTurn) {
+      this.isSpent = true;
+      setImmediate(() => this.begin());
+    }
+    return true;
+  }
+
+  /** Calls `go` in a later turn, once so many bytes may be looked at. `go` does not throw. */
+  wait(bytes: number, go: () => void): void {
+    this.waiting.push({ bytes, go });
+  }
+
+  private begin(): void {
+    this.bytes = 0;
+    this.isSpent = false;
+    let gone = 0;
+    for (; gone < this.waiting.length && this.spend(this.waiting[gone]!.bytes); gone++) this.waiting[gone]!.go();
+    this.waiting.splice(0, gone);
+  }
+}

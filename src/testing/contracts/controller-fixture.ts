@@ -1,0 +1,189 @@
+/**
+ * Controllers that the suites put plugins into, and what each must still keep: every request served, the books
+ * balanced, no fault.
+ */
+import {
+  concurrencyDetector,
+  EndpointPool,
+  FlowController,
+  type FlowControllerOptions,
+  type FlowRequest,
+  type Lease,
+  type SaturationDetector,
+  type ServerAnswer,
+} from '../../index.js';
+import { audit } from '../audit.js';
+import { ManualClock } from '../manual-clock.js';
+import { expectSame, expectThat } from './contract-case.js';
+import { pluginFaults } from './plugin-faults.js';
+
+export interface ControllerFixture {
+  readonly flow: FlowController;
+  readonly clock: ManualClock;
+}
+
+/** A controller that runs one request at a time unless told otherwise, on a clock that the suite moves. */
+export function makeFixture(options: Partial<FlowControllerOptions> = {}): ControllerFixture {
+  const clock = new ManualClock();
+  const flow = new FlowController({
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    defaultRequestTtl: 0,
+    clock,
+    ...options,
+  });
+  return { flow, clock };
+}
+
+/** A gate in the suite's hand: it opens for a number of dispatches. */
+export class Valve implements SaturationDetector {
+  readonly type = 'valve';
+  private left = 0;
+  private readonly listeners = new Set<() => void>();
+
+  saturation(): number {
+    return this.left > 0 ? 0 : 1;
+  }
+
+  dispatched(): void {
+    this.left--;
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  }
+
+  /** Lets up to `count` requests go, now; what is left of it stays until the next call. */
+  open(count: number): void {
+    this.left = count;
+    for (const listener of this.listeners) listener();
+  }
+
+  close(): void {
+    this.left = 0;
+  }
+}
+
+/** Lets every promise that is settled by now run its continuations. */
+async function settle(): Promise<void> {
+  for (let i = 0; i < 5; i++) await Promise.resolve();
+}
+
+export interface Served {
+  readonly dispatched: number;
+  readonly rejected: number;
+  readonly pluginErrors: number;
+}
+
+const requests = 240;
+const answer: ServerAnswer = { status: 200, headers: { 'content-type': 'application/json' } };
+const priorities = [10, 0, -10, 5] as const;
+
+/**
+ * Sends requests of several tenants and priorities through a controller with three endpoints, releases each, and
+ * expects that none is left, that none was evicted, and that the books balance all along.
+ */
+export async function serveAll(options: Partial<FlowControllerOptions>): Promise<Served> {
+  const pool = new EndpointPool();
+  for (const id of ['a', 'b', 'c']) pool.add(id);
+  const { flow, clock } = makeFixture({
+    pool,
+    saturationDetector: concurrencyDetector({ maxConcurrency: 4 }),
+    bands: [{ priority: 10 }, { priority: 0 }, { priority: -10 }],
+    ...options,
+  });
+  const running: Lease[] = [];
+  flow.on('dispatched', ({ lease }) => running.push(lease));
+  const report = (): void => {
+    for (const { id } of pool.endpoints) pool.report(id, { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 });
+  };
+  report();
+  for (let i = 0; i < requests; i++) {
+    const request: FlowRequest = { byteSize: i, tokens: i % 50 };
+    void flow.enqueue(request, { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number });
+  }
+  for (let round = 0; round < 2000 && (running.length > 0 || flow.stats().waiting > 0); round++) {
+    const lease = running.shift();
+    lease?.answered(answer);
+    lease?.report({ promptTokens: round % 9, completionTokens: 3 });
+    lease?.release();
+    clock.advance(10);
+    report();
+    await settle();
+    expectBalanced(flow);
+  }
+  const { waiting, inFlight, dispatched, rejected, evicted, pluginErrors } = flow.stats();
+  expectSame(
+    { waiting, inFlight, evicted, all: dispatched + rejected },
+    { waiting: 0, inFlight: 0, evicted: 0, all: requests },
+    'in the end',
+  );
+  await flow.close();
+  expectBalanced(flow);
+  return { dispatched, rejected, pluginErrors };
+}
+
+/**
+ * Sends requests while every method of a plugin breaks its contract, and expects that the books balance all along and
+ * that every caller gets an answer, at the latest when the controller closes.
+ */
+export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
+  const pool = new EndpointPool();
+  for (const id of ['a', 'b', 'c']) pool.add(id);
+  const { flow, clock } = makeFixture({
+    pool,
+    saturationDetector: concurrencyDetector({ maxConcurrency: 1 }),
+    eviction: {},
+    ...options,
+  });
+  const running: Lease[] = [];
+  flow.on('dispatched', ({ lease }) => running.push(lease));
+  let answers = 0;
+  for (let i = 0; i < requests; i++) {
+    const key = { fairnessId: `tenant-${i % 7}`, priority: priorities[i % 4] as number };
+    void flow.enqueue({ byteSize: i, tokens: i % 50 }, key).then(() => answers++);
+    if (i % 3 === 0) end(running.shift());
+    if (i % 20 === 0) {
+      clock.advance(10);
+      flow.overview();
+      expectBalanced(flow);
+    }
+  }
+  await flow.close();
+  for (const lease of running) lease.release();
+  await settle();
+  expectBalanced(flow);
+  expectSame(answers, requests, 'callers that got an answer');
+}
+
+function end(lease: Lease | undefined): void {
+  lease?.answered(answer);
+  lease?.report({ promptTokens: 7 });
+  lease?.release();
+}
+
+export function expectBalanced(flow: FlowController): void {
+  const { violations } = audit(flow);
+  expectThat(violations.length === 0, `the books do not balance: ${violations.join('; ')}`);
+}
+
+/** A policy's faults are contained: a suite has to ask for them. */
+export function expectNoFaults(pluginErrors: number): void {
+  expectSame(pluginErrors, 0, 'faults of the plugin');
+}
+
+/** The plugin, except that every other answer of `method`, or of all its methods, is a misdeed in its place. */
+export function sabotaged<P extends object>(plugin: P, method?: keyof P & string): P {
+  let calls = 0;
+  return new Proxy(plugin, {
+    get(target, name) {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]): unknown => {
+        const answer: unknown = Reflect.apply(value, target, args);
+        if ((method !== undefined && name !== method) || calls++ % 2 === 0) return answer;
+        return pluginFaults[(calls >> 1) % pluginFaults.length]?.act();
+      };
+    },
+  });
+}

@@ -1,0 +1,175 @@
+/**
+ * Charges that are open: what each dispatched request was charged so far, and to whom.
+ *
+ * Invariant: every dispatched request is settled once, and has then been charged exactly what it cost; until then what
+ * it was predicted to cost, or has consumed. Reports and ends of requests that it did not see go change nothing.
+ */
+import type { ItemView, Usage } from '../../views.js';
+import type { Ending } from '../fairness-policy.js';
+import { type Charge, ChargeTable } from './charge-table.js';
+import type { CostMeter } from './cost-meter.js';
+import { type ChargeMode, mostCost } from './cost-options.js';
+import type { Share } from './share.js';
+import type { ShareTree } from './share-tree.js';
+
+export class RequestCharges {
+  /** Cost of the requests that were settled, and what those in flight have been charged. */
+  settledCost = 0;
+  openCost = 0;
+  /** Reports that went backwards or exceeded 2^53. */
+  ignoredReports = 0;
+  private readonly open = new ChargeTable();
+  private readonly tree: ShareTree;
+  private readonly meter: CostMeter;
+  private readonly mode: ChargeMode;
+
+  constructor(tree: ShareTree, meter: CostMeter, mode: ChargeMode) {
+    this.tree = tree;
+    this.meter = meter;
+    this.mode = mode;
+  }
+
+  get openCharges(): number {
+    return this.open.size;
+  }
+
+  /** A request goes. Returns what it is charged for now. */
+  dispatched(leaf: Share, item: ItemView, configuredWeight: number, nowMs: number, hasWaited: boolean): number {
+    const { meter } = this;
+    const model = meter.modelOf(item);
+    const weight = meter.weightOf(item.fairnessId, item, configuredWeight);
+    const estimate = meter.predict(item, model, leaf.hashOf(item.fairnessId));
+    const charge = this.open.add(item, leaf, weight, model, meter.work, nowMs);
+    const charged = this.mode === 'predict' ? estimate : this.priceAtDispatch();
+    charge.charged = charged;
+    this.openCost += charged;
+    leaf.received += charged;
+    this.tree.charge(leaf, charged, weight, hasWaited);
+    return charged;
+  }
+
+  /** A running request was reported to have consumed `total`. Returns what it is charged beyond what it was before. */
+  consumed(item: ItemView, total: Usage, nowMs: number): number {
+    const charge = this.open.get(item);
+    if (charge === undefined) return 0;
+    charge.isReported = true;
+    const ignored = this.take(charge, total);
+    // A figure that a later report leaves out stands in its total once more.
+    if (ignored > 0 && ignored !== charge.ignoredTokens) this.ignoredReports++;
+    charge.ignoredTokens = ignored;
+    if (this.mode === 'settle') return 0;
+    const cost = this.priceOf(charge, nowMs);
+    return this.mode === 'stream' || cost > charge.charged ? this.correct(charge, cost) : 0;
+  }
+
+  /** A request ended. Returns what it is charged beyond what it was before, often less than 0. */
+  settled(item: ItemView, usage: Usage, nowMs: number, ending: Ending): number {
+    const charge = this.open.get(item);
+    if (charge === undefined) return 0;
+    const { meter } = this;
+    // Its last report was counted when it came.
+    this.take(charge, usage);
+    const amount = this.correct(charge, this.costOf(charge, nowMs, ending));
+    this.settledCost += charge.charged;
+    this.openCost -= charge.charged;
+    const leaf = charge.leaf as Share;
+    const seatMs = nowMs - charge.dispatchedAtMs;
+    if (ending === 'released')
+      meter.observe(item, charge.model, leaf.hashOf(item.fairnessId), charge.completionTokens, seatMs);
+    this.tree.settle(leaf);
+    this.open.remove(charge);
+    // Sums of fractions leave a remainder.
+    if (this.open.size === 0) this.openCost = 0;
+    return amount;
+  }
+
+  /**
+   * Takes the figures that went forward. Those that went backwards or are too large are ignored; returns their sum, and
+   * 1 for each.
+   */
+  private take(
+    charge: Charge,
+    { promptTokens, completionTokens, cachedPromptTokens = charge.cachedPromptTokens }: Usage,
+  ): number {
+    let ignored = 0;
+    if (promptTokens >= charge.promptTokens && promptTokens <= mostCost) charge.promptTokens = promptTokens;
+    else ignored += promptTokens + 1;
+    if (completionTokens >= charge.completionTokens && completionTokens <= mostCost)
+      charge.completionTokens = completionTokens;
+    else ignored += completionTokens + 1;
+    if (cachedPromptTokens >= charge.cachedPromptTokens && cachedPromptTokens <= mostCost)
+      charge.cachedPromptTokens = cachedPromptTokens;
+    else ignored += cachedPromptTokens + 1;
+    return ignored;
+  }
+
+  private correct(charge: Charge, cost: number): number {
+    const amount = cost - charge.charged;
+    if (amount === 0) return 0;
+    const leaf = charge.leaf as Share;
+    charge.charged = cost;
+    leaf.received += amount;
+    this.openCost += amount;
+    this.tree.correct(leaf, amount, charge.weight);
+    return amount;
+  }
+
+  private priceAtDispatch(): number {
+    if (this.mode === 'settle') return 0;
+    const { work } = this.meter;
+    work.completionTokens = 0;
+    work.seatMs = 0;
+    return this.meter.price(false);
+  }
+
+  /** What has been consumed so far. */
+  private priceOf(charge: Charge, nowMs: number): number {
+    const { work } = this.meter;
+    const isPromptKnown = charge.promptTokens > 0;
+    work.promptTokens = isPromptKnown ? charge.promptTokens : charge.predictedPrompt;
+    work.cachedPromptTokens = isPromptKnown ? cachedOf(charge) : charge.predictedCached;
+    work.completionTokens = charge.completionTokens;
+    work.seatMs = nowMs - charge.dispatchedAtMs;
+    return this.meter.price(false);
+  }
+
+  /** What it cost in the end. One that was called off has cost its prompt at least: a server may have read it. */
+  private costOf(charge: Charge, nowMs: number, ending: Ending): number {
+    if (ending === 'requeued' || ending === 'unsent') return this.priceOfAttempt(charge, nowMs);
+    return ending === 'aborted' ? this.priceOf(charge, nowMs) : this.priceOfEnd(charge, nowMs);
+  }
+
+  /** Where nothing was reported, what was predicted stands; a report of 0 is a report. */
+  private priceOfEnd(charge: Charge, nowMs: number): number {
+    if (charge.promptTokens > 0 || charge.completionTokens > 0) return this.priceOf(charge, nowMs);
+    const { work } = this.meter;
+    if (charge.isReported && charge.cachedPromptTokens <= 0) {
+      this.writeReported(charge, nowMs);
+      return this.meter.price(false);
+    }
+    work.promptTokens = charge.predictedPrompt;
+    work.cachedPromptTokens = charge.predictedCached;
+    work.completionTokens = charge.predictedCompletion;
+    work.seatMs = nowMs - charge.dispatchedAtMs;
+    return this.meter.price(false);
+  }
+
+  /** A request that waits once more, or never reached a server, has cost what was reported, and no more. */
+  private priceOfAttempt(charge: Charge, nowMs: number): number {
+    this.writeReported(charge, nowMs);
+    return this.meter.priceOfAttempt();
+  }
+
+  private writeReported(charge: Charge, nowMs: number): void {
+    const { work } = this.meter;
+    work.promptTokens = charge.promptTokens;
+    work.cachedPromptTokens = cachedOf(charge);
+    work.completionTokens = charge.completionTokens;
+    work.seatMs = nowMs - charge.dispatchedAtMs;
+  }
+}
+
+/** Of the prompt that was reported; where that is not told, what was predicted stands. */
+function cachedOf({ cachedPromptTokens, predictedCached, promptTokens }: Charge): number {
+  return cachedPromptTokens >= 0 ? cachedPromptTokens : Math.min(predictedCached, promptTokens);
+}

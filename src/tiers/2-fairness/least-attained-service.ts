@@ -1,0 +1,81 @@
+/** Least attained service: the flow that consumed least of late goes next, and a long wait counts a little. */
+import type { FlowView } from '../views.js';
+import type { ProgramStrategy } from './program-strategy.js';
+import type { Program } from './program-table.js';
+
+export interface LeastAttainedServiceSettings {
+  readonly weightService: number;
+  readonly weightHeadWait: number;
+  /** 0 = service is never forgotten. */
+  readonly halfLifeMs: number;
+}
+
+/** The program's service, aged to `nowMs`. The result is stored, so that an idle program ages without being visited. */
+export function serviceAt(program: Program, nowMs: number, halfLifeMs: number): number {
+  const elapsedMs = nowMs - program.serviceAtMs;
+  if (elapsedMs > 0) {
+    if (halfLifeMs > 0) program.service *= 2 ** (-elapsedMs / halfLifeMs);
+    program.serviceAtMs = nowMs;
+  }
+  return program.service;
+}
+
+/** Where `value` lies between `min` and `max`, 0…1; 0.5 when the two are equal. */
+export function rangeNormalize(value: number, min: number, max: number): number {
+  return max === min ? 0.5 : (value - min) / (max - min);
+}
+
+/** How long the flow's head has been waiting, in whole ms as the reference counts. */
+function headWaitMs(flow: FlowView, nowMs: number): number {
+  return Math.trunc(nowMs - (flow.head?.enqueuedAtMs ?? nowMs));
+}
+
+/**
+ * Score = `weightService · (1 − norm(service)) + weightHeadWait · norm(head wait)`, both relative to the flows that
+ * wait; the highest goes, and of equals the one whose head came first. Source: llm-d-router, program-aware-fairness,
+ * strategy las.
+ */
+export function leastAttainedService({
+  weightService,
+  weightHeadWait,
+  halfLifeMs,
+}: LeastAttainedServiceSettings): ProgramStrategy {
+  return {
+    pick(flows, programOf, nowMs) {
+      const serviceOf = (flow: FlowView): number => {
+        const program = programOf(flow);
+        return program === undefined ? 0 : serviceAt(program, nowMs, halfLifeMs);
+      };
+      let leastService = Number.POSITIVE_INFINITY;
+      let mostService = Number.NEGATIVE_INFINITY;
+      let shortestMs = Number.POSITIVE_INFINITY;
+      let longestMs = Number.NEGATIVE_INFINITY;
+      for (const flow of flows) {
+        const service = serviceOf(flow);
+        const waitMs = headWaitMs(flow, nowMs);
+        leastService = Math.min(leastService, service);
+        mostService = Math.max(mostService, service);
+        shortestMs = Math.min(shortestMs, waitMs);
+        longestMs = Math.max(longestMs, waitMs);
+      }
+      let best: FlowView | undefined;
+      let bestScore = Number.NEGATIVE_INFINITY;
+      for (const flow of flows) {
+        const head = flow.head;
+        if (head === undefined) continue;
+        const service = rangeNormalize(serviceOf(flow), leastService, mostService);
+        const wait = rangeNormalize(headWaitMs(flow, nowMs), shortestMs, longestMs);
+        const score = weightService * (1 - service) + weightHeadWait * wait;
+        const isTie = score === bestScore && head.sequence < (best?.head?.sequence ?? Number.POSITIVE_INFINITY);
+        if (score > bestScore || isTie) {
+          best = flow;
+          bestScore = score;
+        }
+      }
+      return best;
+    },
+    charge(program, cost, nowMs) {
+      program.service = Math.max(serviceAt(program, nowMs, halfLifeMs) + cost, 0);
+    },
+  };
+}

@@ -1,0 +1,32 @@
+/**
+ * Whether anybody wants anything of a pool, and when that begins. Invariant: `onDemand` of a pool is set exactly while
+ * somebody listens.
+ */
+import type { EndpointPool } from '../../index.js';
+
+const listenersByPool = new WeakMap<EndpointPool, Set<() => void>>();
+
+/**
+ * True while no request runs, and none waits in any controller. False without controllers: who knows what the figures
+ * are for?
+ */
+export function isIdle({ controllers, inFlightRequests }: EndpointPool): boolean {
+  return controllers.length > 0 && inFlightRequests === 0 && controllers.every(({ backlog }) => backlog.waiting === 0);
+}
+
+/**
+ * Calls `listener` when the first request runs or waits after a rest, in the middle of the operation. Returns the way
+ * to stop.
+ */
+export function onceActive(pool: EndpointPool, listener: () => void): () => void {
+  const listeners = listenersByPool.get(pool) ?? new Set();
+  listenersByPool.set(pool, listeners);
+  listeners.add(listener);
+  pool.onDemand = () => {
+    for (const each of listeners) each();
+  };
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size === 0) pool.onDemand = undefined;
+  };
+}
