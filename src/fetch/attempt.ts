@@ -6,6 +6,7 @@
  */
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
 import { isEventStream, readToFirstToken } from '../base/stream/first-token.js';
+import { unconnectedCodes } from '../base/unconnected.js';
 import type { Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
 import { endpointUrl } from './endpoint-url.js';
@@ -161,19 +162,9 @@ function noFirstByte(): DOMException {
   return new DOMException('The answer did not begin in time', 'TimeoutError');
 }
 
-/** Codes of connections that never came to be, where the runtime tells: those of Node and of Deno. */
-const unconnected: readonly unknown[] = [
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-];
-
 function isUnconnected(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return unconnected.includes(Reflect.get(error, 'code')) || isUnconnected(error.cause);
+  return unconnectedCodes.includes(Reflect.get(error, 'code')) || isUnconnected(error.cause);
 }
 
 async function readBeginning(body: Body): Promise<Uint8Array[]> {

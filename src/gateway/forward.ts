@@ -7,6 +7,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
 import type { Agent, Dispatcher } from 'undici';
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
+import { unconnectedCodes } from '../base/unconnected.js';
 import type { AdaptiveDetector, Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
 import { ApiError } from './api-error.js';
@@ -318,19 +319,9 @@ function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 
-/** Connections that never came to be. */
-const unconnected = [
-  'ECONNREFUSED',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'UND_ERR_CONNECT_TIMEOUT',
-];
-
 function nothingWasSent(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.every(nothingWasSent);
-  return unconnected.includes(codeOf(error));
+  return unconnectedCodes.includes(codeOf(error));
 }
 
 function failureOf(error: unknown, upstream: string): ApiError {

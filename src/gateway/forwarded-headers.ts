@@ -1,24 +1,12 @@
 /** Which headers pass the gateway. Control headers are gone before; what concerns one connection ends here. */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { controlHeaders } from '../adapters/http/index.js';
+import { hopByHop, namedByConnection } from '../base/headers/hop-by-hop.js';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Source: RFC 9110, section 7.6.1, and its predecessors. `trailer` stays out because trailers do. */
-const hopByHop = new Set([
-  'connection',
-  'expect',
-  'host',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'http2-settings',
-]);
+/** What requests have besides that ends here. */
+const endsHere = new Set([...hopByHop, 'expect', 'host', 'http2-settings']);
 
 /**
  * A copy without what ends here; built rather than pruned, because an object that lost a property is slow from then on.
@@ -29,19 +17,15 @@ function endToEnd(headers: Headers, isDropped: (name: string) => boolean): Outgo
   const named =
     connection === undefined || connection === 'keep-alive' || connection === 'close'
       ? none
-      : optionsOf(String(connection));
+      : namedByConnection(String(connection));
   const passed: OutgoingHttpHeaders = {};
   for (const name in headers) {
-    if (!hopByHop.has(name) && !named.includes(name) && !isDropped(name)) passed[name] = headers[name];
+    if (!endsHere.has(name) && !named.includes(name) && !isDropped(name)) passed[name] = headers[name];
   }
   return passed;
 }
 
 const none: readonly string[] = [];
-
-function optionsOf(connection: string): string[] {
-  return connection.toLowerCase().split(/[\s,]+/);
-}
 
 /**
  * Whether a header is for gateways alone. Servers that turn headers into variables take underscores for dashes, so that

@@ -21,12 +21,11 @@ export { type SharedFairness, type SharedFairnessOptions, sharedFairness } from 
 export type { LeaseEvents } from './leases/lease-events.js';
 export type { LeaseOptions } from './leases/lease-options.js';
 export type { LeaseStatus } from './leases/lease-status.js';
+export type { LeasedDetector, WaitingFlow } from './leases/leased-detector.js';
 export {
-  type LeasedDetector,
   type SharedConcurrency,
   type SharedConcurrencyOptions,
   sharedConcurrency,
-  type WaitingFlow,
 } from './leases/shared-concurrency.js';
 export { type SharedEndpointsOptions, sharedEndpointConcurrency } from './leases/shared-endpoints.js';
 export {

@@ -1,8 +1,9 @@
 /** What changes in a pool beside members and seats: labels, weights, marks, and who hears of it. */
 import { describe, expect, it } from 'vitest';
-import { EndpointPool, type EndpointView, FlowConfigError, type MetricsReport } from '../../src/index.js';
+import { EndpointPool, type EndpointView, type MetricsReport } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { makeFlow, runNow } from '../support/flow.js';
+import { pathsOf } from '../support/paths-of.js';
 
 const idle: MetricsReport = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 };
 
@@ -12,16 +13,6 @@ function poolAt(nowMs = 0): { pool: EndpointPool; clock: ManualClock; woken: () 
   let woken = 0;
   pool.attach({ onPoolChange: () => woken++, backlog: { waiting: 0 } }, clock);
   return { pool, clock, woken: () => woken };
-}
-
-function pathsOf(call: () => unknown): string[] {
-  try {
-    call();
-  } catch (error) {
-    if (error instanceof FlowConfigError) return error.issues.map(({ path }) => path);
-    throw error;
-  }
-  return [];
 }
 
 describe('labels and weight', () => {

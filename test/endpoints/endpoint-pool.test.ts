@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import {
   concurrencyDetector,
   EndpointPool,
-  FlowConfigError,
   FlowController,
   type MetricsReport,
   type SaturationDetector,
 } from '../../src/index.js';
 import { ManualClock } from '../../src/testing/index.js';
 import { key, leaseOf, makeFlow, request, runNow } from '../support/flow.js';
+import { pathsOf } from '../support/paths-of.js';
 
 const idle: MetricsReport = { waitingQueueSize: 0, runningRequests: 0, kvCacheUsage: 0 };
 
@@ -20,16 +20,6 @@ function poolWith(...ids: string[]): EndpointPool {
 
 function ids(pool: EndpointPool): string[] {
   return pool.endpoints.map(({ id }) => id);
-}
-
-function pathsOf(call: () => unknown): string[] {
-  try {
-    call();
-  } catch (error) {
-    if (error instanceof FlowConfigError) return error.issues.map(({ path }) => path);
-    throw error;
-  }
-  return [];
 }
 
 describe('membership', () => {

@@ -35,7 +35,7 @@ const exceptions: Readonly<Record<string, readonly string[]>> = {
   testing: [...ofSubpaths, 'core/inspect/audit.ts'],
   simulator: [...plain, doors, yaml],
   fetch: [...plain, doors],
-  gateway: [doors, yaml],
+  gateway: [...plain, doors, yaml],
 };
 
 const rooms = layers.flat();

@@ -2,6 +2,7 @@
  * An upstream's answer as it goes on to the client: its status, the headers that are meant for the client, and how the
  * relay ended.
  */
+import { hopByHop, namedByConnection } from '../../base/headers/hop-by-hop.js';
 
 /** The answer of `fetch`, of whatever realm or package. */
 export interface UpstreamAnswer {
@@ -32,18 +33,7 @@ export interface RelayOptions {
   onError?: ((error: unknown) => void) | undefined;
 }
 
-/** Meant for one hop, not for the client. Source: RFC 9110, section 7.6.1. */
-const hopByHop: ReadonlySet<string> = new Set([
-  'connection',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const ofOneHop: ReadonlySet<string> = new Set(hopByHop);
 
 /**
  * The headers for the client, lower case. `fetch` has decoded the body: its length and its encoding were those of what
@@ -54,9 +44,9 @@ export function relayedHeaders({ headers }: UpstreamAnswer): Map<string, string 
   headers.forEach((value, name) => {
     given.set(name.toLowerCase(), value);
   });
-  const named = new Set((given.get('connection') ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const named = namedByConnection(given.get('connection') ?? '');
   const relayed = new Map<string, string | string[]>();
-  for (const [name, value] of given) if (!hopByHop.has(name) && !named.has(name)) relayed.set(name, value);
+  for (const [name, value] of given) if (!ofOneHop.has(name) && !named.includes(name)) relayed.set(name, value);
   if (relayed.delete('content-encoding')) relayed.delete('content-length');
   const cookies = headers.getSetCookie?.() ?? [];
   if (cookies.length > 0) relayed.set('set-cookie', cookies);

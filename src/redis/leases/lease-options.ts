@@ -59,7 +59,7 @@ const fallback: Schema<LeaseFallback> = element((given, report) => {
 });
 
 /** The options with their defaults and units resolved. */
-interface ParsedLeaseOptions {
+export interface ParsedLeaseOptions {
   readonly pool: string;
   readonly prefix: string;
   readonly weight: number;

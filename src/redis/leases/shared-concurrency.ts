@@ -4,14 +4,11 @@
  * Invariant: the detector asks nobody; it compares what is in flight here with the last grant.
  */
 
-import { type PoolView, type SaturationDetector, schemas } from '../../index.js';
-import { type RedisClient, redisClient } from '../engine/redis-client.js';
-import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
-import { LeaseClient } from './lease-client.js';
-import type { LeaseEvents } from './lease-events.js';
-import { checkTiming, type LeaseOptions, leaseSettings, leaseShape } from './lease-options.js';
-import { type LeaseStatus, leaseStatus } from './lease-status.js';
-import { poolLimit } from './pool-limit.js';
+import { type PoolView, schemas } from '../../index.js';
+import type { RedisClient } from '../engine/redis-client.js';
+import type { LeaseDemand } from './capacity-lease.js';
+import type { LeaseOptions } from './lease-options.js';
+import { HeldLeases, type LeasedDetector } from './leased-detector.js';
 
 export interface SharedConcurrencyOptions extends LeaseOptions {
   /** Requests in flight at which the pool is full, of all replicas together. Either this or `maxTokens`. */
@@ -23,23 +20,6 @@ export interface SharedConcurrencyOptions extends LeaseOptions {
   maxTokens?: number | undefined;
 }
 
-/** The part of a controller that tells how much waits. */
-export interface WaitingFlow {
-  stats(): { readonly waiting: number };
-}
-
-/** The common part of the detectors that hold leases. */
-export interface LeasedDetector extends SaturationDetector {
-  /** Its leases now: one, or one for each endpoint. */
-  readonly status: readonly LeaseStatus[];
-  /** Tells it whose requests wait; without it, a replica that is full asks for as much as it can get. */
-  attach(flow: WaitingFlow): void;
-  /** Calls `listener` after each event; returns the way to stop. */
-  on<E extends keyof LeaseEvents>(event: E, listener: (payload: LeaseEvents[E]) => unknown): () => void;
-  /** Gives the share back, but for what is in flight. The client stays open. Never rejects. */
-  close(): Promise<void>;
-}
-
 /** A detector whose limit is what this replica was granted. */
 export interface SharedConcurrency extends LeasedDetector {
   /** The limit on what this replica has in flight now. */
@@ -47,12 +27,6 @@ export interface SharedConcurrency extends LeasedDetector {
   /** Sets the limit of all replicas together; while they disagree, the smallest is in force. @throws FlowConfigError */
   setLimit(limit: number): void;
 }
-
-const optionsSchema = schemas.object({
-  ...leaseShape,
-  maxConcurrency: schemas.optional(schemas.positiveInteger()),
-  maxTokens: schemas.optional(schemas.positiveInteger()),
-});
 
 /**
  * A saturation detector for pools that several replicas share. The limit is one limit, however many replicas there are;
@@ -69,33 +43,12 @@ const optionsSchema = schemas.object({
  * shared.attach(flow);
  */
 export function sharedConcurrency(client: RedisClient, options: SharedConcurrencyOptions): SharedConcurrency {
-  const subject = 'sharedConcurrency';
-  schemas.parse(redisClient, client, `${subject}: client`);
-  const parsed = schemas.parse(optionsSchema, options, subject);
-  const [unit, limit] = poolLimit(parsed, subject);
-  checkTiming(parsed, subject);
-  const settings = leaseSettings(parsed);
-  const { prefix, pool, weight, maxShare, fallback, replicas, clock, leaseDuration } = parsed;
-  const terms = { limit, weight, leaseMs: leaseDuration, fallback, replicas };
-  const lease = new CapacityLease(`${prefix}:{${pool}}:lease`, demand, terms);
-  if (maxShare !== undefined) lease.maxShare = maxShare;
-  const leases = new LeaseClient(client, settings);
+  const held = new HeldLeases(client, options, 'sharedConcurrency');
+  const { unit, limit, clock, client: leases } = held;
   let view: PoolView | undefined;
-  let attached: WaitingFlow | undefined;
   /** The most in flight since the last call, and whether something found the share used up. */
   let peak = 0;
   let isHungry = false;
-  /** True while the controller is asked, which may ask the detector in turn. */
-  let isAsking = false;
-
-  function waiting(): number {
-    isAsking = true;
-    try {
-      return attached?.stats().waiting ?? 0;
-    } finally {
-      isAsking = false;
-    }
-  }
 
   function inFlight(): number {
     if (view === undefined) return 0;
@@ -104,29 +57,26 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
 
   function demand(): LeaseDemand {
     // The controller may let requests go while it is asked.
-    const queued = waiting();
+    const queued = held.waiting();
     const running = inFlight();
     const most = Math.max(peak, running);
     const wasHungry = isHungry;
     peak = running;
     isHungry = false;
-    if (attached === undefined) return { inFlight: running, wants: wasHungry ? lease.limit : most };
+    if (!held.isAttached) return { inFlight: running, wants: wasHungry ? lease.limit : most };
     const each = unit === 'requests' ? 1 : Math.max(1, running / Math.max(1, view?.inFlightRequests ?? 1));
     return { inFlight: running, wants: Math.min(most + Math.ceil(queued * each), lease.limit) };
   }
 
-  leases.add(lease);
+  const lease = held.lease(undefined, limit, demand);
   return {
+    ...held.methods,
     type: 'shared-concurrency-detector',
     get limit() {
       return lease.cap(clock.now());
     },
     get status() {
-      const { replica } = settings;
-      const { figures: engine, epochChanges } = leases;
-      return [
-        leaseStatus(lease, inFlight(), clock.now(), { pool, endpoint: undefined, replica, unit, epochChanges, engine }),
-      ];
+      return [held.statusOf(lease, undefined, inFlight())];
     },
     saturation(pool, nowMs) {
       view = pool;
@@ -134,20 +84,14 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
       const cap = lease.cap(nowMs);
       if (running > peak) peak = running;
       if (running < cap) return running / cap;
-      if (!isAsking) {
+      if (!held.isAsking) {
         isHungry = true;
         leases.hurry(lease);
       }
       return cap > 0 ? running / cap : 1 + running;
     },
-    subscribe: (listener) => leases.subscribe(listener),
-    attach(flow) {
-      attached = flow;
-    },
     setLimit(next) {
       lease.limit = schemas.parse(schemas.positiveInteger(), next, 'setLimit');
     },
-    on: (event, listener) => leases.events.on(event, listener),
-    close: () => leases.close(),
   };
 }

@@ -4,14 +4,11 @@
  * Invariant: there is a lease for every endpoint of the last view of the pool, and for no other; one call serves them
  * all.
  */
-import { type EndpointView, type PoolView, schemas } from '../../index.js';
-import { type RedisClient, redisClient } from '../engine/redis-client.js';
-import { CapacityLease } from './capacity-lease.js';
-import { LeaseClient } from './lease-client.js';
-import { checkTiming, type LeaseOptions, leaseSettings, leaseShape } from './lease-options.js';
-import { leaseStatus } from './lease-status.js';
-import { poolLimit } from './pool-limit.js';
-import type { LeasedDetector, WaitingFlow } from './shared-concurrency.js';
+import type { EndpointView, PoolView } from '../../index.js';
+import type { RedisClient } from '../engine/redis-client.js';
+import type { CapacityLease } from './capacity-lease.js';
+import type { LeaseOptions } from './lease-options.js';
+import { HeldLeases, type LeasedDetector } from './leased-detector.js';
 
 export interface SharedEndpointsOptions extends LeaseOptions {
   /**
@@ -22,12 +19,6 @@ export interface SharedEndpointsOptions extends LeaseOptions {
   maxTokens?: number | undefined;
 }
 
-const optionsSchema = schemas.object({
-  ...leaseShape,
-  maxConcurrency: schemas.optional(schemas.positiveInteger()),
-  maxTokens: schemas.optional(schemas.positiveInteger()),
-});
-
 /**
  * `sharedConcurrency` with a limit for each endpoint, times its weight; endpoints are known by their IDs, which all
  * replicas must use alike. With `headroom: 'required'` no endpoint gets more than its limit; otherwise a request whose
@@ -35,29 +26,11 @@ const optionsSchema = schemas.object({
  * @throws FlowConfigError
  */
 export function sharedEndpointConcurrency(client: RedisClient, options: SharedEndpointsOptions): LeasedDetector {
-  const subject = 'sharedEndpointConcurrency';
-  schemas.parse(redisClient, client, `${subject}: client`);
-  const parsed = schemas.parse(optionsSchema, options, subject);
-  const [unit, limit] = poolLimit(parsed, subject);
-  checkTiming(parsed, subject);
-  const settings = leaseSettings(parsed);
-  const { prefix, pool, weight, maxShare, fallback, replicas, clock, leaseDuration } = parsed;
-  const leases = new LeaseClient(client, settings);
+  const held = new HeldLeases(client, options, 'sharedEndpointConcurrency');
+  const { unit, limit, client: leases } = held;
   const byEndpoint = new Map<string, { readonly lease: CapacityLease; endpoint: EndpointView }>();
   let members: readonly EndpointView[] = [];
-  let attached: WaitingFlow | undefined;
   let isHungry = false;
-  /** True while the controller is asked, which may ask the detector in turn. */
-  let isAsking = false;
-
-  function queued(): number {
-    isAsking = true;
-    try {
-      return attached?.stats().waiting ?? 0;
-    } finally {
-      isAsking = false;
-    }
-  }
 
   const inFlight = (endpoint: EndpointView): number =>
     unit === 'requests' ? endpoint.inFlightRequests : endpoint.inFlightTokens;
@@ -65,10 +38,10 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
 
   /** Every endpoint could take what waits; which it will be is not known yet. */
   function wants(endpoint: EndpointView): number {
-    const waiting = queued();
+    const waiting = held.waiting();
     return Math.min(
       limitOf(endpoint),
-      inFlight(endpoint) + (isHungry && attached === undefined ? limitOf(endpoint) : waiting),
+      inFlight(endpoint) + (isHungry && !held.isAttached ? limitOf(endpoint) : waiting),
     );
   }
 
@@ -89,20 +62,13 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
   }
 
   function join(endpoint: EndpointView): void {
-    const terms = { limit: limitOf(endpoint), weight, leaseMs: leaseDuration, fallback, replicas };
-    const lease = new CapacityLease(
-      `${prefix}:{${pool}}:lease:${endpoint.id}`,
-      () => {
-        const now = byEndpoint.get(endpoint.id)?.endpoint ?? endpoint;
-        lease.limit = limitOf(now);
-        const wanted = wants(now);
-        return { inFlight: inFlight(now), wants: wanted };
-      },
-      terms,
-    );
-    if (maxShare !== undefined) lease.maxShare = maxShare;
+    const lease = held.lease(endpoint.id, limitOf(endpoint), () => {
+      const now = byEndpoint.get(endpoint.id)?.endpoint ?? endpoint;
+      lease.limit = limitOf(now);
+      const wanted = wants(now);
+      return { inFlight: inFlight(now), wants: wanted };
+    });
     byEndpoint.set(endpoint.id, { lease, endpoint });
-    leases.add(lease);
   }
 
   function capOf(endpoint: EndpointView, nowMs: number): number {
@@ -110,19 +76,11 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
   }
 
   return {
+    ...held.methods,
     type: 'shared-endpoint-concurrency-detector',
     get status() {
-      const { replica } = settings;
-      const { figures: engine, epochChanges } = leases;
       return [...byEndpoint.values()].map(({ lease, endpoint }) =>
-        leaseStatus(lease, inFlight(endpoint), clock.now(), {
-          pool,
-          endpoint: endpoint.id,
-          replica,
-          unit,
-          epochChanges,
-          engine,
-        }),
+        held.statusOf(lease, endpoint.id, inFlight(endpoint)),
       );
     },
     saturation(view, nowMs) {
@@ -136,16 +94,10 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
       }
       isHungry = used >= capacity;
       if (!isHungry) return used / capacity;
-      if (!isAsking) for (const { lease } of byEndpoint.values()) leases.hurry(lease);
+      if (!held.isAsking) for (const { lease } of byEndpoint.values()) leases.hurry(lease);
       return 1;
     },
     filter: (endpoints, nowMs) => endpoints.filter((endpoint) => inFlight(endpoint) < capOf(endpoint, nowMs)),
     seatsOf: capOf,
-    subscribe: (listener) => leases.subscribe(listener),
-    attach(flow) {
-      attached = flow;
-    },
-    on: (event, listener) => leases.events.on(event, listener),
-    close: () => leases.close(),
   };
 }

@@ -1,8 +1,8 @@
 /** One page that needs nothing else: figures, and charts over time, of one result or of several beside each other. */
 import type { SimulationResult } from '../engine/result.js';
-import type { GroupFigures } from '../measures/group.js';
 import type { TimeSeries } from '../measures/time-series.js';
-import { count, ms, percent } from './format.js';
+import { count, ms } from './format.js';
+import { groupTable } from './group-table.js';
 import { type ChartLine, escapeHtml, lineChart } from './line-chart.js';
 
 /** Lines in one chart; the smaller ones are left out. */
@@ -55,7 +55,7 @@ export function htmlReport(results: readonly SimulationResult[], title = 'Simula
     (
       result,
     ) => `<section><h2>${escapeHtml(result.name)}</h2><p>seed ${result.seed}, ${ms(result.durationMs)} of traffic,
-${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}</p>${groupTable(result)}</section>`,
+${count(result.counts.requests)} requests${result.isCutShort ? ', cut short' : ''}</p>${tableOf(result)}</section>`,
   );
   // One result has its charts two in a row; several have a row for each kind.
   const charts = kinds.map((kind) => {
@@ -80,42 +80,8 @@ function rowsOfCharts(charts: readonly string[], results: number): string {
   return results === 1 ? row(charts.join('\n'), 2) : charts.map((inside) => row(inside, results)).join('\n');
 }
 
-function groupTable({ all, classes, tenants }: SimulationResult): string {
-  const names = Object.entries(tenants);
-  const groups: [string, GroupFigures][] = [
-    ['all', all],
-    ...Object.entries(classes).map(([name, group]): [string, GroupFigures] => [`class ${name}`, group]),
-    ...(names.length > 1 ? names.slice(0, 20) : []).map(([name, group]): [string, GroupFigures] => [
-      `tenant ${name}`,
-      group,
-    ]),
-  ];
-  const head = [
-    '',
-    'arrived',
-    'done',
-    'dropped',
-    'left',
-    'goodput',
-    'TTFT p50',
-    'p95',
-    'p99',
-    'queued p99',
-    'tokens/s',
-  ];
-  const rows = groups.map(([name, group]) => [
-    name,
-    count(group.arrived),
-    count(group.completed),
-    count(Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted + group.failed)),
-    count(group.cancelled),
-    percent(group.goodput),
-    ms(group.ttft.p50Ms),
-    ms(group.ttft.p95Ms),
-    ms(group.ttft.p99Ms),
-    ms(group.queued.p99Ms),
-    count(group.tokensPerSecond),
-  ]);
+function tableOf(result: SimulationResult): string {
+  const [head = [], ...rows] = groupTable(result).rows;
   const line = (cells: readonly string[], tag: string): string =>
     `<tr>${cells.map((cell, index) => `<${index === 0 ? 'th' : tag}>${escapeHtml(cell)}</${index === 0 ? 'th' : tag}>`).join('')}</tr>`;
   return `<div class="scroll"><table>${line(head, 'th')}${rows.map((row) => line(row, 'td')).join('')}</table></div>`;

@@ -1,26 +1,15 @@
 /** Results for a terminal. */
 import type { SimulationResult } from '../engine/result.js';
-import type { GroupFigures } from '../measures/group.js';
 import { parseMeasure } from '../search/measure.js';
 import { spreadOf } from '../search/seeds.js';
 import { columns, count, figure, ms, percent } from './format.js';
-
-const head = ['', 'arrived', 'done', 'dropped', 'left', 'goodput', 'TTFT p50', 'p95', 'p99', 'queued p99', 'tokens/s'];
-/** More tenants than these are not listed. */
-const mostTenants = 20;
+import { groupTable } from './group-table.js';
 
 /** One result: a line for each class and tenant, and one for each server. */
 export function resultTable(result: SimulationResult): string {
-  const tenants = Object.entries(result.tenants);
-  const groups: (readonly [string, GroupFigures])[] = [
-    ['all', result.all],
-    ...Object.entries(result.classes).map(([name, group]) => [`class ${name}`, group] as const),
-    ...(tenants.length > 1
-      ? tenants.slice(0, mostTenants).map(([name, group]) => [`tenant ${name}`, group] as const)
-      : []),
-  ];
-  const lines = columns([head, ...groups.map(([name, group]) => groupRow(name, group))]);
-  if (tenants.length > mostTenants) lines.push(`… and ${tenants.length - mostTenants} tenants more`);
+  const { rows, unlisted } = groupTable(result);
+  const lines = columns(rows);
+  if (unlisted > 0) lines.push(`… and ${unlisted} tenants more`);
   lines.push(
     '',
     ...columns([['server', 'in use', 'running', 'cache at most', 'preempted'], ...result.servers.map(serverRow)]),
@@ -39,23 +28,6 @@ export function resultTable(result: SimulationResult): string {
   );
   if (result.pluginErrors > 0) lines.push(`Policies or detectors failed ${result.pluginErrors} times.`);
   return `${lines.join('\n')}\n`;
-}
-
-function groupRow(name: string, group: GroupFigures): string[] {
-  const dropped = Object.values(group.dropped).reduce((sum, drops) => sum + drops, group.evicted + group.failed);
-  return [
-    name,
-    count(group.arrived),
-    count(group.completed),
-    count(dropped),
-    count(group.cancelled),
-    percent(group.goodput),
-    ms(group.ttft.p50Ms),
-    ms(group.ttft.p95Ms),
-    ms(group.ttft.p99Ms),
-    ms(group.queued.p99Ms),
-    count(group.tokensPerSecond),
-  ];
 }
 
 function serverRow({

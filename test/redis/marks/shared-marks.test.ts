@@ -1,49 +1,8 @@
-import { Redis as IoRedis } from 'ioredis';
-import { Redis as IoValkey } from 'iovalkey';
-import { createClient } from 'redis';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { EndpointPool } from '../../../src/index.js';
-import { type MarkPublisher, type MarkSubscriber, sharedMarks } from '../../../src/redis/index.js';
+import { sharedMarks } from '../../../src/redis/index.js';
+import { pairs } from '../support/pairs.js';
 import { describeWithEngines, until } from '../support/with-engine.js';
-
-const ends: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
-
-interface Pair {
-  readonly publisher: MarkPublisher;
-  readonly subscriber: MarkSubscriber;
-}
-
-const connections: Readonly<Record<string, (url: string) => Promise<Pair>>> = {
-  redis: async (url) => {
-    const publisher = createClient({ url });
-    const subscriber = publisher.duplicate();
-    await Promise.all([publisher.connect(), subscriber.connect()]);
-    ends.push(
-      () => publisher.destroy(),
-      () => subscriber.destroy(),
-    );
-    return { publisher, subscriber };
-  },
-  ioredis: async (url) => {
-    const [publisher, subscriber] = [new IoRedis(url), new IoRedis(url)];
-    ends.push(
-      () => publisher.disconnect(),
-      () => subscriber.disconnect(),
-    );
-    return { publisher, subscriber };
-  },
-  iovalkey: async (url) => {
-    const [publisher, subscriber] = [new IoValkey(url), new IoValkey(url)];
-    ends.push(
-      () => publisher.disconnect(),
-      () => subscriber.disconnect(),
-    );
-    return { publisher, subscriber };
-  },
-};
 
 function poolOf(...ids: string[]): EndpointPool {
   const pool = new EndpointPool();
@@ -52,35 +11,32 @@ function poolOf(...ids: string[]): EndpointPool {
 }
 
 describeWithEngines('overload marks', (engine) => {
-  it.each(Object.keys(connections))(
-    'reach the other replicas through %s, once, for as long as they last',
-    async (client) => {
-      const pools = [poolOf('a', 'b'), poolOf('a', 'b'), poolOf('b')];
-      const shared = await Promise.all(
-        pools.map(async (pool) => sharedMarks(await connections[client]!(engine().url), pool, { name: client })),
-      );
-      const [first, second, third] = pools as [EndpointPool, EndpointPool, EndpointPool];
-      // Nobody says when a subscription is in force.
-      const marking = setInterval(() => first.markOverloaded('a', 60_000), 20);
-      await until(() => second.get('a')!.overloadedUntilMs > 0);
-      clearInterval(marking);
-      const leftMs = second.get('a')!.overloadedUntilMs - second.now();
-      expect(leftMs).toBeGreaterThan(50_000);
-      expect(leftMs).toBeLessThanOrEqual(60_000);
-      expect(second.get('b')!.overloadedUntilMs).toBe(0);
-      expect(third.endpoints.map(({ id }) => id)).toEqual(['b']);
-      // What came from elsewhere is not sent on.
-      expect(shared[1]!.sent).toBe(0);
-      await Promise.all(shared.map((each) => each.close()));
-      const { received } = shared[1]!;
-      first.markOverloaded('b', 60_000);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      expect(shared[1]!.received).toBe(received);
-    },
-  );
+  it.each(Object.keys(pairs))('reach the other replicas through %s, once, for as long as they last', async (client) => {
+    const pools = [poolOf('a', 'b'), poolOf('a', 'b'), poolOf('b')];
+    const shared = await Promise.all(
+      pools.map(async (pool) => sharedMarks(await pairs[client]!(engine().url), pool, { name: client })),
+    );
+    const [first, second, third] = pools as [EndpointPool, EndpointPool, EndpointPool];
+    // Nobody says when a subscription is in force.
+    const marking = setInterval(() => first.markOverloaded('a', 60_000), 20);
+    await until(() => second.get('a')!.overloadedUntilMs > 0);
+    clearInterval(marking);
+    const leftMs = second.get('a')!.overloadedUntilMs - second.now();
+    expect(leftMs).toBeGreaterThan(50_000);
+    expect(leftMs).toBeLessThanOrEqual(60_000);
+    expect(second.get('b')!.overloadedUntilMs).toBe(0);
+    expect(third.endpoints.map(({ id }) => id)).toEqual(['b']);
+    // What came from elsewhere is not sent on.
+    expect(shared[1]!.sent).toBe(0);
+    await Promise.all(shared.map((each) => each.close()));
+    const { received } = shared[1]!;
+    first.markOverloaded('b', 60_000);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(shared[1]!.received).toBe(received);
+  });
 
   it('survive messages that are none', async () => {
-    const { publisher, subscriber } = await connections.ioredis!(engine().url);
+    const { publisher, subscriber } = await pairs.ioredis!(engine().url);
     const pool = poolOf('a');
     const shared = sharedMarks({ publisher, subscriber }, pool, { name: 'odd' });
     const odd = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type FlowController, type Lease, roundRobin } from '../../../src/index.js';
+import { type FlowController, type FlowControllerOptions, type Lease, roundRobin } from '../../../src/index.js';
 import { dispatcherOf } from '../../property/inside.js';
 import { Random } from '../../property/random.js';
 import { collectGarbage } from '../../support/collect-garbage.js';
@@ -15,8 +15,8 @@ interface Line {
   serve(count?: number): string[];
 }
 
-function line(): Line {
-  const { flow } = makeFlow({ bands: [{ priority: 0, fairness: roundRobin() }], defaultRequestTtl: 0 });
+function line(options: Pick<FlowControllerOptions, 'flows'> = {}): Line {
+  const { flow } = makeFlow({ bands: [{ priority: 0, fairness: roundRobin() }], defaultRequestTtl: 0, ...options });
   let held: Lease = runNow(flow);
   const order = dispatchOrder(flow);
   flow.on('dispatched', ({ lease }) => {
@@ -196,30 +196,7 @@ describe('roundRobin', () => {
 
 describe('roundRobin with weights', () => {
   /** Who goes, where `a` has weight 3. */
-  function weighted(): Line {
-    const { flow } = makeFlow({
-      bands: [{ priority: 0, fairness: roundRobin() }],
-      defaultRequestTtl: 0,
-      flows: { a: { weight: 3 } },
-    });
-    let held: Lease = runNow(flow);
-    const order = dispatchOrder(flow);
-    flow.on('dispatched', ({ lease }) => {
-      held = lease;
-    });
-    return {
-      flow,
-      order,
-      join: (...names) => {
-        for (const name of names) void flow.enqueue(request, key(name));
-      },
-      serve: (count = 1) => {
-        const from = order.length;
-        for (let i = 0; i < count; i++) held.release();
-        return order.slice(from);
-      },
-    };
-  }
+  const weighted = (): Line => line({ flows: { a: { weight: 3 } } });
 
   it('serves as many requests of a flow in its turn as it has weight, in each round anew', () => {
     const { join, serve } = weighted();

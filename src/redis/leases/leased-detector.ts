@@ -1,0 +1,106 @@
+/** What the detectors that hold leases have in common: their options, who waits, and how they are heard and closed. */
+import { type Clock, type SaturationDetector, schemas } from '../../index.js';
+import { type RedisClient, redisClient } from '../engine/redis-client.js';
+import { CapacityLease, type LeaseDemand } from './capacity-lease.js';
+import { LeaseClient } from './lease-client.js';
+import type { LeaseEvents } from './lease-events.js';
+import { checkTiming, type LeaseOptions, leaseSettings, leaseShape, type ParsedLeaseOptions } from './lease-options.js';
+import { type LeaseStatus, leaseStatus } from './lease-status.js';
+import { poolLimit } from './pool-limit.js';
+
+/** The part of a controller that tells how much waits. */
+export interface WaitingFlow {
+  stats(): { readonly waiting: number };
+}
+
+/** The common part of the detectors that hold leases. */
+export interface LeasedDetector extends SaturationDetector {
+  /** Its leases now: one, or one for each endpoint. */
+  readonly status: readonly LeaseStatus[];
+  /** Tells it whose requests wait; without it, a replica that is full asks for as much as it can get. */
+  attach(flow: WaitingFlow): void;
+  /** Calls `listener` after each event; returns the way to stop. */
+  on<E extends keyof LeaseEvents>(event: E, listener: (payload: LeaseEvents[E]) => unknown): () => void;
+  /** Gives the share back, but for what is in flight. The client stays open. Never rejects. */
+  close(): Promise<void>;
+}
+
+/** Options of a limit in requests, or of one in tokens. */
+export interface LimitedLeaseOptions extends LeaseOptions {
+  maxConcurrency?: number | undefined;
+  maxTokens?: number | undefined;
+}
+
+const optionsSchema = schemas.object({
+  ...leaseShape,
+  maxConcurrency: schemas.optional(schemas.positiveInteger()),
+  maxTokens: schemas.optional(schemas.positiveInteger()),
+});
+
+/** The leases of one detector, and the controller whose requests wait for them. */
+export class HeldLeases {
+  readonly unit: 'requests' | 'tokens';
+  /** Of all replicas together. */
+  readonly limit: number;
+  readonly clock: Clock;
+  readonly client: LeaseClient;
+  /** The same for every detector. */
+  readonly methods: Required<Pick<LeasedDetector, 'subscribe' | 'attach' | 'on' | 'close'>>;
+  /** True while the controller is asked, which may ask the detector in turn, and let requests go. */
+  isAsking = false;
+  private flow: WaitingFlow | undefined = undefined;
+  private readonly options: ParsedLeaseOptions;
+  private readonly replica: string;
+
+  /** @throws FlowConfigError */
+  constructor(client: RedisClient, options: LimitedLeaseOptions, subject: string) {
+    schemas.parse(redisClient, client, `${subject}: client`);
+    const parsed = schemas.parse(optionsSchema, options, subject);
+    [this.unit, this.limit] = poolLimit(parsed, subject);
+    checkTiming(parsed, subject);
+    const settings = leaseSettings(parsed);
+    this.options = parsed;
+    this.clock = parsed.clock;
+    this.replica = settings.replica;
+    this.client = new LeaseClient(client, settings);
+    this.methods = {
+      subscribe: (listener) => this.client.subscribe(listener),
+      attach: (flow) => {
+        this.flow = flow;
+      },
+      on: (event, listener) => this.client.events.on(event, listener),
+      close: () => this.client.close(),
+    };
+  }
+
+  get isAttached(): boolean {
+    return this.flow !== undefined;
+  }
+
+  /** Requests that wait, where a controller is attached. */
+  waiting(): number {
+    this.isAsking = true;
+    try {
+      return this.flow?.stats().waiting ?? 0;
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  /** A lease of the pool, or of one of its endpoints. */
+  lease(endpoint: string | undefined, limit: number, demand: () => LeaseDemand): CapacityLease {
+    const { prefix, pool, weight, maxShare, fallback, replicas, leaseDuration: leaseMs } = this.options;
+    const key = `${prefix}:{${pool}}:lease${endpoint === undefined ? '' : `:${endpoint}`}`;
+    const lease = new CapacityLease(key, demand, { limit, weight, leaseMs, fallback, replicas });
+    if (maxShare !== undefined) lease.maxShare = maxShare;
+    this.client.add(lease);
+    return lease;
+  }
+
+  statusOf(lease: CapacityLease, endpoint: string | undefined, inFlight: number): LeaseStatus {
+    const { unit, replica } = this;
+    const { figures: engine, epochChanges } = this.client;
+    const { pool } = this.options;
+    return leaseStatus(lease, inFlight, this.clock.now(), { pool, endpoint, replica, unit, epochChanges, engine });
+  }
+}
