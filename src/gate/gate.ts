@@ -61,7 +61,9 @@ export class Gate {
   hearsReports = false;
   /** True when a detector judges each request by itself. */
   judgesRequests = false;
-  /** When the first of the requests for which there was no room, since it was last set to Infinity, will have some. */
+  /**
+   * The earliest instant at which a request will have room that had none. Counted since it was last set to Infinity.
+   */
   roomAtMs: number = Number.POSITIVE_INFINITY;
   /** The seats that bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
@@ -71,7 +73,10 @@ export class Gate {
   /** True when the usage-limit policy may open a band though the saturation stays where it is. */
   private mayReopen = false;
   private readonly pool: PoolView;
-  /** The pool, where it tells which endpoints can be had; undefined without one: its single endpoint always can. */
+  /**
+   * The pool, if it tells which endpoints are available; undefined without a pool, because the single endpoint always
+   * is.
+   */
   private readonly members: AvailablePool | undefined;
   private readonly bands: BandRegistry;
   private readonly errors: PluginErrorSink;
@@ -128,12 +133,15 @@ export class Gate {
     return detector.isFailing ? undefined : detector.saturation;
   }
 
-  /** The reading and the ceiling that a band was last judged by, less what it leaves free. */
+  /**
+   * The reading and the ceiling that a band was last judged by; the ceiling is without the part that the band leaves
+   * free.
+   */
   readingFor(band: PriorityBand): { saturation: number; ceiling: number } {
     return { saturation: this.saturationFor(band), ceiling: this.limitOf(band) };
   }
 
-  /** Keeps what is evicted for a band free for it, ms; 0 keeps nothing. */
+  /** How long room that was evicted for a band stays free for it, ms; 0: not at all. */
   keepFree(forMs: number): void {
     if (forMs === 0) this.reserve = undefined;
     else if (this.reserve === undefined) this.reserve = new SeatReserve(forMs);
@@ -170,8 +178,8 @@ export class Gate {
   }
 
   /**
-   * True when no endpoint can be had: there is none, each is ill, draining or marked, or the shared detector is blind
-   * to all. Mostly O(1).
+   * True when no endpoint is available: there is none, each is ill, draining or marked, or the shared detector knows
+   * nothing of any. Mostly O(1).
    */
   isPoolEmpty(nowMs: number): boolean {
     if (this.members === undefined) return false;
@@ -180,7 +188,7 @@ export class Gate {
     return endpoints.length === 0 || this.shared.isBlindToAll(endpoints, nowMs);
   }
 
-  /** The endpoints that can be had, of which the shared detector can tell something. */
+  /** The available endpoints of which the shared detector knows something. */
   available(nowMs: number): readonly Endpoint[] {
     if (this.members === undefined) return [];
     this.members.refresh(nowMs);
@@ -193,14 +201,14 @@ export class Gate {
     return this.members?.returnsAtMs ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Why no endpoint can be had although there are some; undefined when one can, or there is none. */
+  /** The reason why none of the endpoints is available; undefined when one is, or when there are no endpoints. */
   absence(nowMs: number): string | undefined {
     if (!this.isPoolEmpty(nowMs)) return undefined;
     if (this.pool.endpoints.length > 0) return 'no server reports its load';
     return this.members?.isWhole ? undefined : 'every server is ill, draining or marked as overloaded';
   }
 
-  /** Ms until a closed gate should be read again; Infinity when every change announces itself. */
+  /** Ms until a closed gate should be read again; Infinity when every change is announced. */
   get recheckMs(): number {
     const isPoolEmpty = this.pool.endpoints.length === 0;
     const reopens = this.mayReopen && this.saturation < 1;
@@ -232,7 +240,7 @@ export class Gate {
     const roomy = detector.withRoomFor(endpoints, item, nowMs);
     if (roomy.length > 0 || endpoints.length === 0) return roomy;
     const wait = detector.waitOf(endpoints, item, nowMs);
-    // A detector that does not say when, or says that it was long ago, is asked again by a timer.
+    // If a detector does not say when, or names a past instant, a timer asks it again.
     const atMs = wait !== undefined && wait.atMs > nowMs ? wait.atMs : nowMs + this.options.gate.recheckIntervalMs;
     this.roomAtMs = Math.min(this.roomAtMs, atMs);
     return roomy;
@@ -394,7 +402,7 @@ export class Gate {
   }
 }
 
-/** Whether the band has a ceiling while it is not judged. */
+/** True when the band has a ceiling while it is not judged. */
 function isRanked(band: PriorityBand): boolean {
   return band.isConfigured || band.waiting > 0;
 }

@@ -26,12 +26,12 @@ export class GuardedDetector {
   readonly detector: SaturationDetector;
   private isReading = false;
   private readonly mayBeBlind: boolean;
-  /** True when every change of the last reading announces itself. */
+  /** True when the detector announces every change of the last reading. */
   announces = false;
-  /** True when the last reading could not be had. */
+  /** True when the last reading failed. */
   isFailing = false;
   private isLatched = false;
-  /** The endpoints that it judged last, where it was blind to others. */
+  /** The endpoints that it judged last, if it knew nothing of others. */
   private part: VisiblePart | undefined = undefined;
   /** Stops the detector's announcements; undefined while it makes none. */
   private unsubscribe: (() => void) | undefined = undefined;
@@ -100,19 +100,19 @@ export class GuardedDetector {
     return this.isFailing && this.settings.failValue >= 1;
   }
 
-  /** `endpoints` without those that the detector is blind to; the same array when it sees all. */
+  /** `endpoints` without those of which the detector knows nothing; the same array when it knows all. */
   visible<E extends EndpointView>(endpoints: readonly E[], nowMs: number): readonly E[] {
     const isAnyHidden = this.mayBeBlind && endpoints.some((endpoint) => this.isBlindTo(endpoint, nowMs));
     return isAnyHidden ? endpoints.filter((endpoint) => !this.isBlindTo(endpoint, nowMs)) : endpoints;
   }
 
-  /** True when the detector is blind to every one of `endpoints`, of which there are some. Mostly O(1). */
+  /** True when there are `endpoints`, and the detector knows nothing of any. Mostly O(1). */
   isBlindToAll(endpoints: readonly EndpointView[], nowMs: number): boolean {
     if (!this.mayBeBlind || endpoints.length === 0) return false;
     return endpoints.every((endpoint) => this.isBlindTo(endpoint, nowMs));
   }
 
-  /** Those of `endpoints` that the detector would send one more request to. */
+  /** The members of `endpoints` to which the detector would send one more request. */
   withRoom(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[] {
     try {
       if (this.detector.filter === undefined) return endpoints;
@@ -138,7 +138,7 @@ export class GuardedDetector {
     return undefined;
   }
 
-  /** Those of `endpoints` that have room for this very request. */
+  /** The members of `endpoints` that have room for this very request. */
   withRoomFor(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[] {
     try {
       if (this.detector.withRoomFor === undefined) return endpoints;
@@ -233,8 +233,8 @@ export class GuardedDetector {
   }
 
   /**
-   * The pool as far as the detector can judge it. The same part is the same object, for detectors that remember what
-   * they worked out.
+   * The pool as far as the detector can judge it. The same part is the same object, for detectors that remember their
+   * results.
    */
   private visiblePart(pool: PoolView, nowMs: number): PoolView {
     const endpoints = this.visible(pool.endpoints, nowMs);

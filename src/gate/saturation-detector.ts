@@ -10,7 +10,7 @@ import type { SessionFigures } from './session-figures.js';
 
 /** How long a request has to wait for room, as far as can be told. */
 export interface RequestWait {
-  /** When there is room, if nothing else happens; ms of the controller's clock. Infinity: nobody knows. */
+  /** When there is room, if nothing else happens; ms of the controller's clock. Infinity: unknown. */
   readonly atMs: number;
   /** Not before this instant, whatever happens; a request whose time is up before is dropped at once. */
   readonly notBeforeMs: number;
@@ -24,27 +24,27 @@ export interface RequestWait {
  * Contract: `saturation` returns 0 for idle, 1 for full, more for overload. NaN, infinities, negative numbers and
  * exceptions are reported as plugin errors and read as the gate's `failValue`. An empty pool never dispatches, whatever
  * a detector says of it. Cost: asked once for every request released, and once for every arrival that finds the gate
- * closed. State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind. One
- * that takes over from another, or joins it, hears of the release of seats whose dispatch it never saw; `pool` has the
- * true counts.
+ * closed. State: its own; `dispatched` and `released` tell it what the controller did, for signals that lag behind. A
+ * detector that takes over from another, or joins it, is told of the release of seats whose dispatch it never saw;
+ * `pool` has the true counts.
  */
 export interface SaturationDetector {
   readonly type: string;
   saturation(pool: PoolView, nowMs: number): number;
   /**
-   * Those of `endpoints`, some of the pool's, that have room for one more request; an empty answer says that none has.
-   * The picker chooses among them. When there are none the option `headroom` decides: the request waits, or all of
+   * The members of `endpoints`, a part of the pool, that have room for one more request; an empty answer says that none
+   * has. The picker chooses among them. When there are none the option `headroom` decides: the request waits, or all of
    * `endpoints` are candidates.
    */
   filter?(endpoints: readonly EndpointView[], nowMs: number): readonly EndpointView[];
   /**
-   * For detectors that judge each request by itself, such as quotas: those of `endpoints` that have room for this
+   * For detectors that judge each request by itself, such as quotas: the members of `endpoints` that have room for this
    * request now. Unlike `filter` it is binding, whatever `headroom` says: a request for which there is none waits.
    */
   withRoomFor?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): readonly EndpointView[];
   /**
-   * Goes with `withRoomFor`: when one of `endpoints`, of which none has room for the request, will have some. The gate
-   * looks again then.
+   * Goes with `withRoomFor`. None of `endpoints` has room for the request: says when one will have some. The gate looks
+   * again then.
    */
   waitOf?(endpoints: readonly EndpointView[], item: ItemView, nowMs: number): RequestWait;
   /**
@@ -69,14 +69,14 @@ export interface SaturationDetector {
    */
   isBlindTo?(endpoint: EndpointView, nowMs: number): boolean;
   /**
-   * Requests that fit at the endpoint now, for readers that show `6 of 8`; undefined where it goes by something else.
-   * Asked when somebody looks.
+   * Requests that fit at the endpoint now, for readers that show `6 of 8`; undefined where the detector does not count
+   * requests. Asked when somebody looks.
    */
   seatsOf?(endpoint: EndpointView, nowMs: number): number | undefined;
   /**
-   * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns the way to
-   * stop. Dispatch, release, and changes of the pool or its metrics are seen anyway. A detector without `subscribe` is
-   * asked again by a timer while requests wait before a closed gate.
+   * Calls `listener` when the answer may have fallen for a reason that the controller cannot see; returns a function
+   * that stops this. The controller sees dispatches, releases, and changes of the pool or its metrics anyway. A
+   * detector without `subscribe` is asked again by a timer while requests wait before a closed gate.
    */
   subscribe?(listener: () => void): () => void;
   /** True when it reads what endpoints report, so that a controller without a pool would never open its gate. */
@@ -92,7 +92,7 @@ export interface SaturationDetector {
   answered?(endpoint: EndpointView, nowMs: number, seat: SeatView, answer: ServerAnswer): void;
   /** The host reported what a running request consumed so far: see `seat.usage`. */
   reported?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
-  /** A request gave its seat at `endpoint` back; a request that moved has taken its new seat before. */
+  /** A request gave its seat at `endpoint` back. If it moved, it has taken its new seat before. */
   released?(endpoint: EndpointView, nowMs: number, seat: SeatView): void;
 }
 
@@ -133,7 +133,7 @@ export interface DetectorReferences {
   resolve(kind: 'saturationDetector', name: string): SaturationDetector;
 }
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type DetectorDefinition<P = object> = PolicyDefinition<
   'saturationDetector',
   P,

@@ -1,16 +1,16 @@
 /**
  * Room that stays free for important requests because running ones had to be evicted for them.
  *
- * Without it a seat that was taken back goes to dispensable work as soon as its request ends, and is taken back again
- * by the next important one: work is begun and thrown away. The reserve is as large as what was evicted within the last
- * `windowMs`, so that it grows while evictions go on, and is gone that long after the last one. No band is held below
- * half of its ceiling by it.
+ * Without a reserve, dispensable work gets the seat as soon as the important request ends, and the next important
+ * request evicts it again: work is begun and thrown away. The reserve is as large as what was evicted within the last
+ * `windowMs`, so that it grows while evictions go on, and is gone that long after the last one. It holds no band below
+ * half of its ceiling.
  *
  * Invariant: a band finds reserved what was evicted for bands above it, nothing else.
  */
 
 interface Eviction {
-  /** Of the band that lacked room. */
+  /** The priority of the band that lacked room. */
   readonly priority: number;
   /** The saturation that one victim frees. */
   readonly credit: number;
@@ -18,7 +18,7 @@ interface Eviction {
 }
 
 export class SeatReserve {
-  /** How long it lasts, ms. */
+  /** How long the reserve lasts, ms. */
   windowMs: number;
   /** In the order in which they happened. */
   private readonly evictions: Eviction[] = [];

@@ -2,7 +2,7 @@
 export interface SessionFigures {
   /** Sessions that are resident, idle ones too. */
   readonly resident: number;
-  /** Those of them without a running turn, and whose last turn was in this process. */
+  /** The resident sessions without a running turn whose last turn was in this process. */
   readonly idle: number;
   /** Sessions that may be resident at a time; Infinity = unlimited. */
   readonly maxSessions: number;
@@ -12,6 +12,6 @@ export interface SessionFigures {
   readonly tokens: number;
   /** Sessions that ended because their inactivity lease was over. */
   readonly expired: number;
-  /** Those of `resident` whose last turn was in another replica; undefined where sessions are not shared. */
+  /** The resident sessions whose last turn was in another replica; undefined where sessions are not shared. */
   readonly elsewhere?: number | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * The bands: made from the configuration or on first use, forgotten when idle, and those of them that have requests
- * waiting.
+ * Holds the bands. It makes them from the configuration or on first use, removes them when idle, and knows which of
+ * them have requests waiting.
  *
  * Invariants: at most `maxBands` bands exist, the configured ones included; `allWaiting` holds exactly the bands with
  * waiting requests, and `highestWaiting` is the first of those with a request that is not parked; lists of bands are in
@@ -29,7 +29,7 @@ export interface BandRegistrySettings extends FlowTableSettings {
   readonly overflow: 'reject' | 'displace' | 'fair';
 }
 
-/** Hears of what is made and forgotten. */
+/** Is told which bands are made and removed. */
 export interface BandRegistryListener extends PluginErrorSink {
   bandAdded(band: PriorityBand): void;
   bandRemoved(band: PriorityBand): void;
@@ -37,7 +37,7 @@ export interface BandRegistryListener extends PluginErrorSink {
 }
 
 export class BandRegistry {
-  /** Rises whenever the set of bands that the ceilings are computed for may have changed. */
+  /** Rises when the set of bands may have changed for which the ceilings are computed. */
   version = 0;
   /**
    * The highest band with waiting requests. A field, because the first member of an array that may be empty is slow to
@@ -105,7 +105,7 @@ export class BandRegistry {
     return this.parked === 0 ? this.waiting : this.waiting.filter(isCompeting);
   }
 
-  /** So many more requests are parked: looks anew for the highest band. O(waiting bands) while some are. */
+  /** Adds `count` to the parked requests, and looks for the highest band again. O(waiting bands) while some are. */
   noteParked(change: number): void {
     this.parked += change;
     this.highestWaiting = this.parked === 0 ? this.waiting[0] : this.waiting.find(isCompeting);

@@ -16,7 +16,7 @@ const longestName = 256;
 /** Idle flows collected at a time, so that no single request pays for many. */
 const collectedAtATime = 8;
 
-/** Names no fairness ID can have by HTTP. */
+/** No fairness ID that comes by HTTP can have these names. */
 const classPrefix = '\u0000';
 const overflowPrefix = '\u0000overflow-';
 
@@ -28,7 +28,7 @@ export interface FlowTableSettings {
 
 export class FlowTable {
   size = 0;
-  /** How many of the flows are shared by those that found the table full. */
+  /** The number of overflow flows, which fairness IDs share when the table is full. */
   private overflows = 0;
   readonly idle: LinkedList<Flow> = new LinkedList();
   private settings: FlowTableSettings;
@@ -89,7 +89,9 @@ export class FlowTable {
     for (const flow of [...band.flows.values()]) this.remove(flow);
   }
 
-  /** When the table is full, the flows idle longest make room; when none is idle, the name is one that many share. */
+  /**
+   * When the table is full, the flows idle longest make room. If none is idle, the fairness ID shares an overflow flow.
+   */
   private hasRoomFor(name: string): boolean {
     if (name.length > longestName) return false;
     for (let i = 0; i < collectedAtATime && this.size >= this.settings.maxFlows && this.idle.first !== undefined; i++) {

@@ -24,7 +24,7 @@ export interface FlowProfile {
 
 /** By fairness ID. */
 export interface FlowProfiles {
-  /** 0 = nobody has one. */
+  /** 0 = no fairness ID has one. */
   readonly size: number;
   /** True when some fairness ID has, or may get, a cap of its own. */
   readonly mayCap: boolean;
@@ -46,7 +46,7 @@ export class Flow implements FlowView, Linked<Flow> {
   /** True while it is linked into the idle flows. */
   isIdle = false;
   idleSinceMs = 0;
-  /** The class that it is held in, and the class that it retries for once it is released: owned by HeldFlows. */
+  /** The class that it is held in, and the class that it retries for after its release: owned by HeldFlows. */
   heldIn: HeldClass | undefined = undefined;
   retriesFor: HeldClass | undefined = undefined;
   /** The condition that it waits for while it is parked; owned by ParkedFlows. */

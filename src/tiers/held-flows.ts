@@ -1,5 +1,5 @@
 /**
- * Flows of one band whose first request could go but for the endpoints that it may go to, by the class of that request.
+ * Flows of one band whose first request waits for its endpoints alone, by the class of that request.
  *
  *     class 'model=a':  retrying flow │ flow ⇄ flow ⇄ flow     when the class has room, one flow at a time retries, in turn;
  *                                                             where flows are mere labels, the one whose request comes first
@@ -15,7 +15,7 @@ export class HeldClass {
   /** The flow that was released last, until it is served or held again. */
   retrying: Flow | undefined = undefined;
   readonly requestClass: string | undefined;
-  /** Says whose request comes first; undefined where flows take turns. */
+  /** Says which flow's first request goes first; undefined where flows take turns. */
   readonly order: FlowSelector | undefined;
 
   constructor(requestClass: string | undefined, order: FlowSelector | undefined) {

@@ -13,7 +13,7 @@ import type { ItemQueue, Queued } from '../base/queues/item-queue.js';
 /** The unit of a limit. */
 export type Resource = 'requests' | 'bytes';
 
-/** A flow, as far as it is compared. */
+/** The part of a flow that is compared. */
 export interface QueueLoad {
   readonly waiting: number;
   readonly waitingBytes: number;
@@ -146,7 +146,7 @@ export class LongestQueues<F extends QueueLoad, T extends Queued> {
     return this.heaps[resource].first?.flow;
   }
 
-  /** The waiting requests of the flow, the newest first. Costs what is taken. */
+  /** The waiting requests of the flow, the newest first. It costs only as much as the caller takes. */
   newestFirst(flow: F): Iterable<T> {
     const queue = this.members.get(flow)?.arrivals ?? this.queueOf?.(flow);
     return queue instanceof FifoQueue ? queue.newestFirst() : [];

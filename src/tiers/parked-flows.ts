@@ -1,6 +1,6 @@
 /**
- * Flows of one band that wait for something that is theirs alone, such as the end of one of their own requests: others
- * pass meanwhile.
+ * Flows of one band that each wait for something of their own, such as the end of one of their requests. Other flows
+ * pass them meanwhile.
  *
  *     active ── park ──► parked ── unpark ──► active        tier 2 does not see a parked flow
  *

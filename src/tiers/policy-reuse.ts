@@ -1,6 +1,6 @@
 /**
- * The policies of new settings, those in use put in the place of their like: a file that is read again asks for what is
- * there, and what that has counted and learnt stays.
+ * Replaces policies of new settings by equal ones that are in use. A file that is read again then keeps its policies,
+ * with what they have counted and learnt.
  */
 import { isSamePlugin } from '../base/plugin-origin.js';
 import type { BandSettings } from './priority-band.js';
@@ -9,7 +9,7 @@ export class PolicyReuse {
   /** New policy → the one in use that stands for it: bands that come later share what the others share. */
   private readonly kept = new Map<object, object>();
 
-  /** `before`: the settings in force; undefined for a band that is new. Keep those of bands that are there first. */
+  /** `before`: the settings in force; undefined for a band that is new. Call it first for bands that exist. */
   of<S extends BandSettings>(next: S, before: BandSettings | undefined): S {
     const fairness = this.choose(next.fairness, before?.fairness);
     const ordering = this.choose(next.ordering, before?.ordering);

@@ -31,7 +31,7 @@ import { type Park, ParkedFlows } from './parked-flows.js';
 import type { ItemView, Usage } from './views.js';
 import type { WaitingItem } from './waiting-item.js';
 
-/** Numbers resolved; Infinity = unlimited, or for ever. */
+/** Resolved numbers; Infinity = unlimited, or for ever. */
 export interface BandSettings {
   readonly limits: { readonly maxRequests: number; readonly maxBytes: number };
   readonly flowLimits: { readonly maxRequests: number; readonly maxBytes: number };
@@ -54,7 +54,7 @@ export class PriorityBand implements PickedBand {
   waitingTokens = 0;
   /** The band dispatches while saturation is below it. Written by the gate. */
   ceiling = 1;
-  /** When a request last came or left; idle bands are collected by it. */
+  /** The instant at which a request last came or left; it decides when an idle band is collected. */
   lastUsedMs: number;
   /** Leases whose end the fairness policy hears of. Written by Seats. */
   trackedInFlight = 0;
@@ -175,7 +175,7 @@ export class PriorityBand implements PickedBand {
     for (const item of this.waitingItems()) this.arrivals.push(item);
   }
 
-  /** Counts anew who has most waiting, or no longer: call it after a change of settings too. O(waiting · log). */
+  /** Begins or ends to track which flow has most waiting. Call it also after a change of settings. O(waiting · log). */
   trackLongestQueues(isTracked: boolean): void {
     this.longestQueues = undefined;
     if (!isTracked) return;
@@ -184,7 +184,7 @@ export class PriorityBand implements PickedBand {
     for (const item of this.waitingItems()) this.longestQueues.added(item, item.flow as Flow);
   }
 
-  /** `park`: what its flow waits for beside its turn. */
+  /** `park`: what its flow waits for, apart from its turn. */
   add(item: WaitingItem, flow: Flow, park?: Park): void {
     if (this.arrivals !== undefined) this.arrivals.push(item);
     this.waiting++;
@@ -195,7 +195,9 @@ export class PriorityBand implements PickedBand {
     else if (park !== undefined && flow.parkedFor === undefined) this.park(flow, park);
   }
 
-  /** Holds the flow back, because its first request has nowhere to go: until there is room, tier 2 does not see it. */
+  /**
+   * Holds the flow back, because no endpoint can take its first request: until there is room, tier 2 does not see it.
+   */
   hold(flow: Flow): void {
     this.held.retried(flow);
     this.deactivate(flow);
@@ -256,7 +258,7 @@ export class PriorityBand implements PickedBand {
     if (flow.heldIn !== undefined) this.reviewHeld(flow);
   }
 
-  /** Tells the fairness policy that a request was dispatched which never waited. */
+  /** Tells the fairness policy of the dispatch of a request that never waited. */
   dispatchedUnqueued(item: WaitingItem, flow: Flow, nowMs: number): void {
     this.selector?.dispatched(flow, item, nowMs);
   }
@@ -481,7 +483,7 @@ export class PriorityBand implements PickedBand {
     return policy && new GuardedSelector(policy, this, this.errors);
   }
 
-  /** Resolves what its policies hear of, once. */
+  /** Finds out once what its policies must be told. */
   private notePolicies(): void {
     const { ordering } = this.settings;
     this.ordering = new PluginGuard('ordering', ordering, this.errors);
@@ -492,7 +494,7 @@ export class PriorityBand implements PickedBand {
     this.hearsDispatches = this.hearsSettlements || this.selector?.hearsDispatches === true;
   }
 
-  /** Where flows are mere labels, held flows are ordered by their first requests as well. */
+  /** If the policy does not tell flows apart, held flows too are ordered by their first requests. */
   private get heldOrder(): (() => FlowSelector) | undefined {
     const { fairness } = this.settings;
     return 'sharedQueue' in fairness ? () => earliestHead(fairness.type, this.compare).createSelector(this) : undefined;

@@ -9,7 +9,7 @@ export interface ItemView<R = unknown> {
   readonly request: R;
   readonly fairnessId: string;
   readonly priority: number;
-  /** Bytes booked against the capacity limits. */
+  /** Bytes that count against the capacity limits. */
   readonly byteSize: number;
   /** Tokens booked against an endpoint when the request is dispatched; 0 when the host gave none. */
   readonly tokens: number;
@@ -28,7 +28,7 @@ export interface ItemView<R = unknown> {
 export interface FlowView<R = unknown> {
   readonly fairnessId: string;
   readonly priority: number;
-  /** Its share beside flows of weight 1, from the configuration; 1 unless set. */
+  /** Its share compared with flows of weight 1, from the configuration; 1 unless set. */
   readonly weight: number;
   /** Requests waiting in this flow. */
   readonly waiting: number;

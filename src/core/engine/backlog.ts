@@ -19,11 +19,11 @@ import { Cancellation } from './cancellation.js';
 import { type Budgets, Expiry } from './expiry.js';
 import type { QueueItem, Settle } from './queue-item.js';
 
-/** Hears when requests have to leave. */
+/** Learns when requests have to leave the backlog. */
 export interface BacklogListener {
-  /** The time of some request is up. */
+  /** The time to live of some request is over. */
   expired(): void;
-  /** A signal aborted that these requests carry. */
+  /** The signal that these requests carry was aborted. */
   cancelled(items: readonly QueueItem[]): void;
 }
 
@@ -32,7 +32,7 @@ export class Backlog implements Budgets {
   waitingBytes = 0;
   readonly bands: BandRegistry;
   readonly expiry: Expiry;
-  /** True while no endpoint can be had: every waiting request has `noEndpointRequestTtl` then. */
+  /** True while no endpoint is available: every waiting request then has `noEndpointRequestTtl`. */
   isPoolEmpty = false;
   private readonly cancellation: Cancellation<QueueItem>;
   private readonly signals: PluginGuard;
@@ -75,7 +75,8 @@ export class Backlog implements Budgets {
   }
 
   /**
-   * Lets the request wait, until `settle` is called with its outcome. `park`: what its flow waits for beside its turn.
+   * Lets the request wait, until `settle` is called with its outcome. `park`: what its flow waits for, apart from its
+   * turn.
    */
   add(item: QueueItem, settle: Settle, nowMs: number, park?: Park): void {
     const band = item.band as PriorityBand;
@@ -175,7 +176,10 @@ export class Backlog implements Budgets {
     if (item.abortGroup !== undefined) this.cancellation.unwatch(item);
   }
 
-  /** Files every waiting request anew: which classes there are, or whether they queue apart, may have changed. */
+  /**
+   * Sorts every waiting request into its queue again, because the classes may have changed, or whether they queue
+   * apart.
+   */
   private refile(nowMs: number): void {
     for (const band of this.bands.allWaiting()) {
       const flowOf = (item: WaitingItem): Flow => {

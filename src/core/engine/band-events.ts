@@ -1,4 +1,4 @@
-/** Tells the listeners of a controller which bands and flows were made and forgotten. */
+/** Tells the listeners of a controller which bands and flows were made and removed. */
 import type { PluginKind } from '../../base/faults/plugin-errors.js';
 import type { BandRegistryListener } from '../../tiers/band-registry.js';
 import type { Flow } from '../../tiers/flow.js';

@@ -23,7 +23,7 @@ export class CalendarQueue {
   private readonly late: HeapQueue<QueueItem>;
   private readonly buckets = new Map<number, FifoQueue<QueueItem>>();
   private readonly upcoming = new TinyQueue<number>();
-  /** The number of the bucket that was opened last. */
+  /** The number of the newest bucket. */
   private opened = Number.NEGATIVE_INFINITY;
   /** The bucket that got the last request, and often gets the next (bench: burst). */
   private latest: FifoQueue<QueueItem> | undefined = undefined;
@@ -59,14 +59,14 @@ export class CalendarQueue {
     return this.compare(first, late) < 0 ? first : late;
   }
 
-  /** Requests that it refers to, whether they wait or not. O(buckets). */
+  /** Requests that the queue still refers to, whether they wait or not. O(buckets). */
   get length(): number {
     let { length } = this.current;
     for (const bucket of this.buckets.values()) length += bucket.length;
     return length + this.late.length;
   }
 
-  /** True when an empty queue is worth replacing, because a new one takes less memory. */
+  /** True when a new queue would take so much less memory that an empty one should be replaced. */
   get hasGrown(): boolean {
     return this.buckets.size > fewBuckets;
   }

@@ -2,18 +2,18 @@
  * Drops waiting requests whose AbortSignal aborts.
  *
  * Invariant: one listener for each distinct signal that a waiting request carries, however many share it, and none for
- * any other. A signal that cannot be listened to is reported, and its request waits without it.
+ * any other. If a signal cannot be listened to, this is reported, and its request waits without it.
  */
 import type { PluginGuard } from '../../base/faults/plugin-guard.js';
 
-/** A request as its signal is watched. */
+/** A request, as the watch over its signal sees it. */
 export interface Abortable<T> {
   /** The requests that share its signal: owned by Cancellation. */
   abortGroup: AbortGroup<T> | undefined;
 }
 
 /**
- * The waiting requests that share one signal: most often a single one, for which a set would be larger than its record
+ * The waiting requests that share one signal. Most often there is one; a set would take more memory than its record
  * (bench: cancel).
  */
 export class AbortGroup<T> {

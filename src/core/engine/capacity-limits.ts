@@ -9,7 +9,7 @@ export interface Occupancy {
   readonly waitingBytes: number;
 }
 
-/** The limit that `byteSize` more bytes in one more request would exceed. Landing exactly on a limit is allowed. */
+/** The limit that one more request of `byteSize` bytes would exceed. A limit may be reached exactly. */
 export function exceededLimit(
   scope: LimitHit['scope'],
   used: Occupancy,
@@ -25,7 +25,7 @@ export function exceededLimit(
   return undefined;
 }
 
-/** True when the limits can never be exceeded, so that nobody needs to be counted for them. */
+/** True when the limits can never be exceeded, so that nothing needs to be counted for them. */
 export function isUnlimited(limits: Limits): boolean {
   return limits.maxRequests === Number.POSITIVE_INFINITY && limits.maxBytes === Number.POSITIVE_INFINITY;
 }

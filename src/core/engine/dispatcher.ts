@@ -4,12 +4,12 @@
  *     intake ── may it come in? ──► backlog ── what waits ──► walk ── seats ── what runs
  *
  * *Contract*: one operation runs to its end before the next begins; a call from inside one (a policy, a listener, an
- * abort) is put off. Only `bind` moves its seat at once, because its caller reads the lease next.
+ * abort) waits for its end. Only `bind` acts at once, because its caller reads the lease next.
  * *Commitment point*: the seat is taken in the same synchronous step that decides, so that two requests never pass one
  * free slot.
  * *Work conservation and head-of-line blocking*: between operations, nothing waits in a band that the gate is open for,
- * unless the budget of this turn is spent. A request with nowhere to go holds back its band, its flow or its class, as
- * `holBlocking` says.
+ * unless the budget of this turn is spent. A request that no endpoint can take holds back its band, its flow or its
+ * class, as `holBlocking` says.
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { CoarseClock, neverUnboxed } from '../../base/clock.js';
@@ -66,7 +66,10 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   isGateClosed = false;
   /** True when the walk has to run: something may go now. */
   isWorkWanted = false;
-  /** True until the next turn of the event loop, once a turn has dispatched as many waiting requests as it may. */
+  /**
+   * True when this turn of the event loop has dispatched as many waiting requests as it may; false again in the next
+   * turn.
+   */
   isPaused = false;
 
   /** In mode `shadow`, what it would have done. Written by `engineOrShadow`. */
@@ -79,10 +82,10 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /** The instant of the operation that is running. */
   private nowMs: number = neverUnboxed;
   private dispatchedInTurn = 0;
-  /** True where tier 1 hears of dispatches: for shares, or for an order of bands. */
+  /** True when tier 1 needs to know of dispatches, for shares or for an order of bands. */
   private accountsBands = false;
   private walks = 0;
-  /** True when the poller may have to be set anew: the gate or the endpoints were read. */
+  /** True when the poller may need another time, because the gate or the endpoints were read. */
   private isPollDue = false;
   /** True from the moment that a request waits until the timers are stopped. */
   private hasTimers = false;
@@ -93,7 +96,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private readonly admission: GuardedAdmission;
   private readonly shutdown: Shutdown;
   readonly writer: SingleWriter;
-  /** Undefined while the host does not want to be asked. */
+  /** Undefined while the host has no `revalidate`. */
   private revalidation: Revalidation | undefined;
   readonly poller: GatePoller;
   /** Undefined unless leases are traced. */
@@ -163,7 +166,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /**
-   * Decides now, or returns undefined and has nothing kept of the request.
+   * Decides now, or returns undefined and keeps nothing of the request.
    * @throws FlowConfigError for a call that cannot be right
    */
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
@@ -236,8 +239,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /**
-   * Settles what is due, then takes the request in: an expired request holds no place, and a newcomer must not pass
-   * those that may go.
+   * First settles what is due, then takes the request in, because an expired request must hold no place, and a newcomer
+   * must not pass requests that may go.
    */
   private read(request: FlowRequest, key: FlowKey): QueueItem | undefined {
     if (this.placement.implicitEndpoint === undefined) this.noteRegime();
@@ -250,7 +253,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     return item;
   }
 
-  /** The outcome of a request that need not wait: a drop, or a dispatch that overtakes nobody. */
+  /** The outcome of a request that need not wait: a drop, or a dispatch that passes no waiting request. */
   private outcomeNow(item: QueueItem): Outcome | undefined {
     const answer = this.intake.decide(item, this.nowMs, this.isPaused);
     let outcome: Outcome | undefined;
@@ -347,19 +350,19 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     return true;
   }
 
-  /** Lets a parked flow back once its first request is below its cap. */
+  /** Unparks a flow when its first request is below its cap. */
   private reviewParked(flow: Flow): void {
     const { parkedFor } = flow;
     if (parkedFor === undefined) return;
     const account = this.caps?.obstacle(flow.head as WaitingItem, flow.band);
     if (account === parkedFor) return;
     this.backlog.unpark(flow);
-    // Where many share the flow, the next one may wait for something else.
+    // If many fairness IDs share the flow, its next request may wait for something else.
     if (account === undefined) this.isWorkWanted = true;
     else this.backlog.park(flow, account);
   }
 
-  /** False when the request has nowhere to go. */
+  /** False when no endpoint can take the request. */
   private dispatch(item: QueueItem, band: PriorityBand): boolean {
     const endpoint = this.placement.direct ?? this.placement.choose(item, this.nowMs);
     if (endpoint === undefined) return false;
@@ -370,7 +373,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     return true;
   }
 
-  /** Drops a request that has become void while it waited. */
+  /** Drops a request if the host says that it has become void while it waited. */
   private isVoid(item: QueueItem, revalidation: Revalidation): boolean {
     const detail = revalidation.objection(item);
     if (detail === undefined) return false;
@@ -378,7 +381,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     return true;
   }
 
-  /** Takes the seat and hands out the lease. `flow` when its fairness policy hears of the end. */
+  /** Takes the seat and hands out the lease. `flow` is given when its fairness policy is told of the end. */
   private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
     const lease = this.seats.take(item, flow, endpoint, this.nowMs);
     if (this.accountsBands) this.accountDispatch(item, band);
@@ -400,7 +403,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /**
-   * Decides what becomes of a request that has nowhere to go. False when its band and those below must wait as well.
+   * Decides what happens to a request that no endpoint can take. False when its band and those below must wait as well.
    */
   private setAside(item: QueueItem): boolean {
     if (!this.placement.isServed(item.requestClass)) {
@@ -414,11 +417,11 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
         return true;
       }
     }
-    // Foreign code may have emptied the pool meanwhile: the walk that it asked for follows.
+    // Foreign code may have emptied the pool in the meantime; the walk that it asked for comes next.
     return this.seats.pool.endpoints.length > 0 && this.selector.holdBack(item.flow as Flow);
   }
 
-  /** Counts a dispatch of a waiting request; once the turn has had its share, the others wait for the next turn. */
+  /** Counts a dispatch of a waiting request. When the turn has used its budget, the others wait for the next turn. */
   private spendBudget(): void {
     this.dispatchedInTurn++;
     if (this.dispatchedInTurn >= this.options.maxDispatchesPerTurn) this.isPaused = true;
@@ -462,7 +465,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     }
   }
 
-  /** A victim that produced nothing waits again, ahead of what came after it. */
+  /** A victim that produced nothing waits again, before the requests that came after it. */
   requeue(lease: SeatLease, request?: FlowRequest): Promise<Outcome> {
     return new Promise((settle) => this.writer.perform(() => this.requeueInto(settle, lease, request)));
   }
@@ -563,7 +566,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
 
-  /** The drop of a victim that cannot wait again; otherwise its band and its class are known afterwards. */
+  /** Returns the drop of a victim that cannot wait again. Otherwise sets its band and its class. */
   private requeueDrop(item: QueueItem, lease: SeatLease): Drop | undefined {
     const { drops, backlog, placement, nowMs } = this;
     if (this.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
@@ -613,7 +616,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   // The single writer.
 
-  /** Walks soon: the pool, its metrics or a detector's signal changed. */
+  /** Asks for a walk soon, because the pool, its metrics or a detector's signal changed. */
   wake(): void {
     this.isWorkWanted = true;
     if (!this.writer.isBusy) this.writer.perform(() => {});
@@ -636,7 +639,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.events.emit('walked', { durationMs: clock.now() - startedAtMs });
   }
 
-  /** Notes whether an endpoint can be had. */
+  /** Notes whether an endpoint is available. */
   private noteRegime(): void {
     const isPoolEmpty = this.gate.isPoolEmpty(this.nowMs);
     if (isPoolEmpty === this.backlog.isPoolEmpty) return;
@@ -659,8 +662,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /**
-   * Ends an operation that began by setting `isBusy`. Where it left nothing more to do, which is nearly always, the
-   * writer is not asked.
+   * Ends an operation that began by setting `isBusy`. Nearly always it left nothing more to do; then the writer is not
+   * asked.
    */
   private leave(): void {
     const { writer } = this;
@@ -740,7 +743,10 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     return taken as T;
   }
 
-  /** Forgets what has been idle too long, so that figures do not show it. Not in the middle of an operation. */
+  /**
+   * Removes bands and flows that have been idle too long, so that figures do not show them. Not in the middle of an
+   * operation.
+   */
   collectIdle(): void {
     if (!this.writer.isBusy) this.writer.perform(() => this.backlog.bands.tend(this.nowMs));
   }
@@ -810,7 +816,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 }
 
-/** Undefined where nothing was reported of a request that may have run. */
+/** Undefined if nothing was reported of a request that may have run. */
 function consumedTokens({ usage, isReported, isUnsent }: SeatLease, ending: Ending): number | undefined {
   return isReported || isUnsent || ending === 'requeued' ? usage.promptTokens + usage.completionTokens : undefined;
 }

@@ -64,7 +64,7 @@ function isForWantOfEndpoints(type: DropType): boolean {
   return type === 'RejectedNoEndpoints' || type === 'EvictedNoEndpoints';
 }
 
-/** When the requests now waiting in the band should be gone, ms, if its recent rate holds. */
+/** The time until the requests that now wait in the band are gone, ms, if its recent rate holds. */
 function retryAfter({ band }: QueueItem, reason: DropReason, nowMs: number): number | undefined {
   if (reason === 'cancelled' || reason === 'shutting-down' || reason === 'no-endpoints' || reason === 'revoked')
     return undefined;

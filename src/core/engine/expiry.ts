@@ -10,11 +10,11 @@ import { CalendarQueue } from './calendar-queue.js';
 import type { QueueItem } from './queue-item.js';
 
 /**
- * The owner of the budgets. A method, because a closure for each controller would tie optimized code to one of them
+ * The owner of the budgets. It is a method, because the compiler would optimize code for one controller's closure only
  * (bench: burst).
  */
 export interface Budgets {
-  /** How long the request may wait, ms; what is said of those that were added changes with `restart` alone. */
+  /** How long the request may wait, ms. For requests that were added, the answer changes only with `restart`. */
   budgetOf(item: QueueItem): number;
   /** How long it may wait in all, ms, however often its budget begins anew. */
   mostOf(item: QueueItem): number;
@@ -30,7 +30,7 @@ export class Expiry {
   /** The instant at which the regime began, ms: budgets of requests that waited before it run from there. */
   private regimeBeganAtMs = Number.NEGATIVE_INFINITY;
   private readonly clock: Clock;
-  /** Tells how exact the beginnings of waits are. */
+  /** Says how exactly the beginning of a wait is known. */
   private readonly readings: CoarseClock;
   private readonly budgets: Budgets;
   private readonly onTimer: () => void;
@@ -42,7 +42,7 @@ export class Expiry {
     this.onTimer = onTimer;
   }
 
-  /** When its time is up; Infinity: never. */
+  /** The instant at which its time is up; Infinity: never. */
   deadlineOf(item: QueueItem): number {
     const budgetMs = this.budgets.budgetOf(item);
     // Without a limit nobody has to find out when exactly the wait began (bench: fairness).
@@ -68,12 +68,12 @@ export class Expiry {
     this.calendar.remove(item);
   }
 
-  /** Most often answered without a look at the request (bench: burst). */
+  /** It mostly answers without looking at the request (bench: burst). */
   isDue(item: QueueItem, nowMs: number): boolean {
     return nowMs >= this.noneBeforeMs && this.deadlineOf(item) <= nowMs;
   }
 
-  /** False when no request's time is up; true is a guess. */
+  /** False when no request's time is up; true when one may be. */
   mayBeDue(nowMs: number): boolean {
     return nowMs >= this.noneBeforeMs;
   }
@@ -111,7 +111,7 @@ export class Expiry {
 
   /** Sets the timer for the earliest deadline. Call it when `isTimerLate`. */
   arm(nowMs: number): void {
-    // Asked here, because most requests that wait find no timer to clear (test/structural/request-path).
+    // This is asked here, because most requests that wait find no timer to clear (test/structural/request-path).
     if (this.timer !== undefined) this.clearTimer();
     this.armedForMs = this.noneBeforeMs;
     this.timer = this.clock.setTimeout(

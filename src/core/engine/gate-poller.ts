@@ -13,7 +13,7 @@ export class GatePoller {
     this.onTime = onTime;
   }
 
-  /** Looks again in at most `delayMs`; Infinity for not at all. A timer that is set to an earlier time stays. */
+  /** Looks again in at most `delayMs`; Infinity for not at all. A timer for an earlier time stays as it is. */
   in(delayMs: number, nowMs: number): void {
     if (delayMs === Number.POSITIVE_INFINITY) this.stop();
     else if (nowMs + delayMs < this.atMs) this.set(delayMs, nowMs);

@@ -1,12 +1,13 @@
 /**
- * Caps on what one fairness ID runs at a time: who is at its cap, and which flows may come back when one of its
- * requests ends.
+ * Caps on how many requests of one fairness ID run at a time. Says which fairness ID is at its cap, and which flows are
+ * unparked when one of its requests ends.
  *
  *     fairness ID ── with a cap of its own ──► one account over all bands
  *                 └─ otherwise ──────────────► one account in each band that has `maxInFlightPerFlow`
  *
- * Both accounts are kept for whatever runs, so that a cap which is set, lifted or moved counts what runs already. A
- * request larger than the cap in tokens runs while nothing else of its fairness ID does: it must not wait for ever.
+ * Both accounts count everything that runs, so that a cap which is set, lifted or changed later counts requests that
+ * run already. A request larger than the cap in tokens runs while nothing else of its fairness ID does: it must not
+ * wait for ever.
  *
  * Invariant: an account exists exactly while something of it runs; a flow is parked in an account only while that has
  * no room for its head.
@@ -79,7 +80,7 @@ export class InFlightCaps {
     book(ofBand, fairnessId, tokens);
   }
 
-  /** Books the end of a request; returns the flows that were parked until then. They may still be at their cap. */
+  /** Counts the end of a request; returns the flows that were parked until then. They may still be at their cap. */
   givenBack({ fairnessId, priority, tokens }: Capped): readonly Flow[] {
     const ofBand = this.ofBands.get(priority);
     const parked = unbook(this.ofAllBands, fairnessId, tokens);

@@ -3,8 +3,7 @@
  *
  *     admission policy ──► band ──► class of endpoints ──► limits ──► do others go first? ──► gate ──► endpoint
  *
- * It resolves band and flow once, and undoes nothing, because it does nothing before it has decided: whoever asks books
- * the answer.
+ * It resolves band and flow once. It undoes nothing, because it changes nothing: its caller carries out the answer.
  */
 import type { Refusal } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';
@@ -38,13 +37,13 @@ export interface IntakeParts {
 }
 
 export class Intake {
-  /** After the answer to wait: who leaves for the request first; undefined when it finds room. */
+  /** After the answer to wait: the requests that must leave for this one first; undefined when it finds room. */
   displaces: Displacement | undefined = undefined;
   /**
-   * After the answer to wait: true when the walk must look at the request, because the gate was not asked, or is open.
+   * After the answer to wait: true when the walk must look at the request, because the gate was not asked or is open.
    */
   wantsWalk = false;
-  /** After the answer to wait: what the request waits for beside its turn. */
+  /** After the answer to wait: what the request waits for, apart from its turn. */
   park: Park | undefined = undefined;
   /** Undefined while no flow has a cap. Written by the dispatcher. */
   caps: InFlightCaps | undefined = undefined;
@@ -68,9 +67,9 @@ export class Intake {
   }
 
   /**
-   * The request as it is handled from here on, with its band where that exists; undefined for a call that cannot be
-   * right. Counts the arrival. Each property is read once, and checked as it was read: a property of foreign code may
-   * change, or throw, at every reading.
+   * Returns the queue item of the request, with its band if that exists; undefined for a call that cannot be right.
+   * Counts the arrival. Reads and checks each property once, because a property of foreign code may change, or throw,
+   * at every reading.
    */
   read(request: FlowRequest, key: FlowKey, nowMs: number): QueueItem | undefined {
     try {
@@ -103,8 +102,8 @@ export class Intake {
   }
 
   /**
-   * The drop of a request that may not come in, the endpoint of one that may go at once, undefined for one that has to
-   * wait. `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
+   * Returns a drop if the request may not come in, an endpoint if it may go at once, and undefined if it has to wait.
+   * `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
    */
   decide(item: QueueItem, nowMs: number, isPaused: boolean): Drop | Endpoint | undefined {
     const { backlog, placement, gate } = this.parts;
@@ -123,7 +122,7 @@ export class Intake {
       // A request that goes at once needs no place in the queue.
       const endpoint = placement.direct ?? placement.choose(item, nowMs);
       if (endpoint !== undefined) return endpoint;
-      // An open gate and no endpoint: the walk holds the request back or drops it.
+      // The gate is open and no endpoint can take the request: the walk holds it back or drops it.
       this.wantsWalk = true;
     }
     if (gate.judgesRequests) {
@@ -133,14 +132,14 @@ export class Intake {
     return isOver ? this.overLimit(item, band, nowMs) : undefined;
   }
 
-  /** The drop of a request that cannot have room before its time is up. */
+  /** Returns a drop if the request cannot have room before its time is up. */
   private hopeless(item: QueueItem, nowMs: number): Drop | undefined {
     const wait = this.parts.placement.waitOf(item, nowMs);
     if (wait === undefined || wait.notBeforeMs <= nowMs + item.ttlMs) return undefined;
     return this.parts.drops.drop(item, 'RejectedCapacity', 'over-quota', nowMs, overQuota(wait, nowMs));
   }
 
-  /** The drop of a request that may not come in, whatever waits; otherwise its band is known afterwards. */
+  /** Returns a drop if the request may not come in, whatever waits. Otherwise sets its band. */
   private precheck(item: QueueItem, nowMs: number): Drop | undefined {
     const { admission, backlog, drops, placement, shutdown } = this.parts;
     if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
@@ -170,7 +169,7 @@ export class Intake {
     );
   }
 
-  /** Mode `admission`: an admitted request with nowhere to go does not wait. */
+  /** Mode `admission`: an admitted request that no endpoint can take does not wait. */
   private noEndpoint(item: QueueItem, nowMs: number): Drop {
     const { backlog, drops, placement } = this.parts;
     if (backlog.isPoolEmpty && !placement.isOverloaded(nowMs))
@@ -178,7 +177,7 @@ export class Intake {
     return drops.drop(item, 'RejectedCapacity', 'overloaded', nowMs);
   }
 
-  /** True within all limits. It resolves the flow where the flow may be at its own. */
+  /** True within all limits. Resolves the flow if the flow may be at its own limit. */
   private fits(item: QueueItem, band: PriorityBand, nowMs: number): boolean {
     const { waiting, waitingBytes } = this.parts.backlog;
     const { limits, flows } = this.options;
@@ -186,7 +185,7 @@ export class Intake {
     if (waiting >= limits.maxRequests || waitingBytes + byteSize > limits.maxBytes) return false;
     const { limits: own, flowLimits } = band.settings;
     if (band.waiting >= own.maxRequests || band.waitingBytes + byteSize > own.maxBytes) return false;
-    // A flow holds no more than its band: below the flow's limits nobody needs to look which flow it is.
+    // A flow holds no more than its band. While the band is below the limit of a flow, the flow need not be looked up.
     const isRoomy = band.waiting < flowLimits.maxRequests && band.waitingBytes + byteSize <= flowLimits.maxBytes;
     return (isRoomy && flows.size === 0) || this.limitHitBy(item, band, nowMs) === undefined;
   }
@@ -198,7 +197,7 @@ export class Intake {
     return all.some(({ maxRequests, maxBytes }) => maxRequests < 1 || byteSize > maxBytes);
   }
 
-  /** The drop of a request over a limit, unless others leave for it. */
+  /** Returns a drop if the request exceeds a limit, unless others leave for it. */
   private overLimit(item: QueueItem, band: PriorityBand, nowMs: number): Drop | undefined {
     const limit = this.limitHitBy(item, band, nowMs);
     if (limit === undefined) return undefined;
@@ -264,8 +263,8 @@ export class Intake {
 }
 
 /**
- * False for a call of `enqueue` that cannot be right, for callers that do not take the request in yet; `argumentError`
- * says what is wrong.
+ * False for a call of `enqueue` that cannot be right; `argumentError` says what is wrong. For callers that do not take
+ * the request in yet.
  */
 export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
   try {
@@ -277,7 +276,7 @@ export function isRightCall(request: FlowRequest, key: FlowKey): boolean {
   }
 }
 
-/** One function of plain values, because it is on the way of every request. */
+/** It is one function of plain values, because every request passes it. */
 function isRight(
   fairnessId: unknown,
   priority: unknown,

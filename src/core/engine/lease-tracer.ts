@@ -1,7 +1,7 @@
 /**
- * Leases that nobody can release any more, because the host lost them: found when they are garbage collected, and told
- * of once, with the call of `enqueue` that they came from. For development: a stack for each request costs more than
- * all the rest of its way.
+ * Finds leases that the host lost, so that nobody can release them. It finds a lease when it is garbage collected, and
+ * reports it once, with the call of `enqueue` that it came from. It is for development: a stack for each request costs
+ * more than everything else that is done for it.
  *
  *     host ──► handle ──► lease ◄── running
  *
@@ -16,11 +16,11 @@ import type { SeatLease } from './seats.js';
 
 export class LeaseTracer {
   private readonly origins = new WeakMap<QueueItem, string>();
-  /** Keeps a handle for as long as a method that was taken from it. */
+  /** Keeps a handle alive as long as a method that was taken from it. */
   private readonly handles = new WeakMap<object, Lease>();
   private readonly registry: FinalizationRegistry<SeatLease>;
 
-  /** `onLost` is called with leases that may have been released since. */
+  /** `onLost` gets leases that may have been released since. */
   constructor(onLost: (lease: SeatLease) => void) {
     this.registry = new FinalizationRegistry(onLost);
   }
@@ -31,7 +31,7 @@ export class LeaseTracer {
     this.origins.set(item, stack.slice(stack.indexOf('\n') + 1));
   }
 
-  /** A request that was put back came in where its first attempt did. */
+  /** For a request that was put back, this is the call of its first attempt. */
   inherit(item: QueueItem, before: QueueItem): void {
     this.origins.set(item, this.originOf(before));
   }

@@ -1,10 +1,10 @@
 /**
- * Leases that are held longer than `maxLeaseMs`: each is told of once, and its seat is taken back where the host asked
- * for that.
+ * Finds leases that are held longer than `maxLeaseMs`. Reports each once, and takes its seat back if the host asked for
+ * that.
  *
  *     running:  oldest ──► … ──► newest          one timer, for the oldest that was not told of
  *
- * Invariant: the timer is set while a lease runs that was not told of. It keeps no process alive.
+ * Invariant: the timer is set while a lease runs that was not reported. It keeps no process alive.
  */
 import { type Clock, letProcessEnd } from '../../base/clock.js';
 import { warnOperator } from '../../base/faults/warn-operator.js';
@@ -17,7 +17,7 @@ export interface WatchedLease extends Lease {
   readonly next: WatchedLease | undefined;
   /** False when it was noted before. */
   noteOverdue(): boolean;
-  /** Ends it in place of a host that did not. */
+  /** Ends the lease, because its host did not. */
   takeBack(): void;
 }
 
@@ -48,13 +48,13 @@ export class LeaseWatch {
     letProcessEnd(this.timer);
   }
 
-  /** For good: another one takes its place, or the controller is closed. */
+  /** Stops for good: another watch takes its place, or the controller is closed. */
   stop(): void {
     this.clock.clearTimeout(this.timer);
   }
 
   /**
-   * Tells of the leases that are due, from the `oldest` on; returns how many there were. O(leases that are held too
+   * Reports the leases that are due, from the `oldest` on; returns how many there were. O(leases that are held too
    * long).
    */
   look(oldest: WatchedLease | undefined, events: EventHub, nowMs: number): number {

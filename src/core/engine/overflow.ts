@@ -4,8 +4,8 @@
  *     'displace'   the newest of the lowest sheddable bands
  *     'fair'       the newest of lower bands; then, in the newcomer's own band, the newest of the flow with most waiting for its weight
  *
- * Invariant: nobody leaves for a request of a lower band, nor for a flow that would have as much waiting afterwards,
- * nor in vain.
+ * Invariant: a request leaves only if the newcomer then fits. It never leaves for a request of a lower band, nor for a
+ * flow that would then have as much waiting.
  */
 
 import type { Flow } from '../../tiers/flow.js';
@@ -28,7 +28,7 @@ interface Newcomer {
 /** The room that is missing; 0 and less: none. */
 type Shortage = Record<Resource, number>;
 
-/** Those of the newcomer's own band who leave. Lower bands lose as many more as the global limits demand. */
+/** The requests of the newcomer's own band that leave. Lower bands lose as many more as the global limits demand. */
 export interface Displacement {
   /** The limit that they leave for. */
   readonly limit: LimitHit;
@@ -52,7 +52,8 @@ export class Overflow {
 
   /**
    * Chooses the requests that leave for the newcomer; undefined when even that makes too little room. With 'displace'
-   * none of its own band leaves, because no band has a longestQueues. O(waiting bands), and O(1) for each that leaves.
+   * no request of its own band leaves, because no band tracks its longest queues. O(waiting bands), and O(1) for each
+   * that leaves.
    */
   displacement(newcomer: Newcomer, limit: LimitHit): Displacement | undefined {
     const { band, byteSize } = newcomer;
@@ -67,8 +68,8 @@ export class Overflow {
   }
 
   /**
-   * The next to leave the lower bands, while one more request of `byteSize` exceeds the global limits. O(waiting
-   * bands).
+   * The next request to leave the lower bands; undefined when one more request of `byteSize` fits into the global
+   * limits. O(waiting bands).
    */
   nextBelow(priority: number, byteSize: number): QueueItem | undefined {
     const { bands } = this.backlog;
@@ -85,7 +86,9 @@ export class Overflow {
     return undefined;
   }
 
-  /** The room that the global limits lack for the newcomer once all have left who may leave the lower bands. */
+  /**
+   * The room that the global limits still lack for the newcomer after all requests have left the lower bands that may.
+   */
   private shortageWithoutBelow({ band, byteSize }: Newcomer): Shortage {
     const { waiting, waitingBytes, bands } = this.backlog;
     const rest = { waiting, waitingBytes };
@@ -131,7 +134,7 @@ function newestOfMost({ band, flow, byteSize }: Newcomer, { requests, bytes }: S
   return undefined;
 }
 
-/** The newest request of the flow with most waiting; one that holds bytes where these are short. */
+/** The newest request of the flow with most waiting; if bytes are short, the newest that holds bytes. */
 function newestOf(longestQueues: LongestQueues<Flow, WaitingItem>, resource: Resource): WaitingItem | undefined {
   const most = longestQueues.most(resource);
   if (most !== undefined)

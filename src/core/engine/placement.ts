@@ -1,10 +1,10 @@
 /**
- * Where may a request go, and where does it go? Filters by the request's class, what can be had, headroom, then the
- * picker.
+ * Where may a request go, and where does it go? The filters for the request's class come first, then availability, then
+ * headroom, then the picker.
  *
  *     pool ── filters (class) ──► served by ── available ──► reachable ── detector's filter ──► with room ── picker ──► endpoint
  *
- * Invariant: which endpoints serve a class is worked out once for each version of the pool.
+ * Invariant: the endpoints that serve a class are computed once for each version of the pool.
  */
 
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';
@@ -22,7 +22,7 @@ import type { ResolvedOptions } from '../options.js';
 import type { QueueItem } from './queue-item.js';
 
 const fallbackPicker = /* @__PURE__ */ leastLoaded();
-/** Classes whose endpoints are remembered; hosts that make up more have them worked out again. */
+/** Classes whose endpoints are remembered; for more classes they are computed again. */
 const rememberedClasses = 1000;
 
 type PlacementOptions = Pick<ResolvedOptions, 'endpointFilters' | 'endpointPicker' | 'headroom'>;
@@ -81,7 +81,7 @@ export class Placement {
     return this.gate.judgesRequests;
   }
 
-  /** True when a request of this class, or where it is given this very one, has somewhere to go now. */
+  /** True when an endpoint can take a request of this class now; with `item`, this very request. */
   hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number, item?: WaitingItem): boolean {
     return this.candidates(requestClass, band, nowMs, item).length > 0;
   }
@@ -96,7 +96,7 @@ export class Placement {
       : undefined;
   }
 
-  /** Why a request of this class has nowhere to go now; undefined when it has somewhere. */
+  /** The reason why no endpoint can take a request of this class now; undefined when one can. */
   obstacle(
     requestClass: string | undefined,
     band: PriorityBand,
@@ -117,7 +117,7 @@ export class Placement {
     return this.pick(candidates, item, nowMs) ?? this.fallback(candidates, item, nowMs);
   }
 
-  /** True while an endpoint that is well gets nothing because it rejected work. */
+  /** True while a healthy endpoint gets no work because it is marked as overloaded. */
   isOverloaded(nowMs: number): boolean {
     return this.pool.endpoints.some(({ state, overloadedUntilMs }) => state === 'ready' && overloadedUntilMs > nowMs);
   }
@@ -156,10 +156,7 @@ export class Placement {
     );
   }
 
-  /**
-   * Where a request can be sent at all, whether there is room or not: to those that can be had, else to any that serves
-   * it.
-   */
+  /** The endpoints that may take the request, with room or without: the available ones, or else any that serve it. */
   eligible(item: QueueItem, request: FlowRequest, nowMs: number): readonly Endpoint[] {
     // A drop may know no class yet, and has released the payload that filters look at.
     if (this.tellsClasses && !item.isWaiting) {
@@ -170,7 +167,7 @@ export class Placement {
     return reachable.length > 0 ? reachable : this.endpointsFor(item.requestClass);
   }
 
-  /** The endpoints that serve the class and can be had. */
+  /** The endpoints that serve the class and are available. */
   private reachable(requestClass: string | undefined, nowMs: number): readonly Endpoint[] {
     if (this.implicit !== undefined) return this.implicit;
     const available = this.gate.available(nowMs);

@@ -15,7 +15,10 @@ import type { Abortable, AbortGroup } from './cancellation.js';
 /** The promise's end. */
 export type Settle = (outcome: Outcome) => void;
 
-/** Fields that few requests need; apart, so that the others do not carry them (bench: backlog). */
+/**
+ * Fields that few requests need. They are in an object of their own, so that the other requests stay small (bench:
+ * backlog).
+ */
 class Particulars {
   receivedAtMs: number;
   ttftDeadlineAtMs: number = Number.POSITIVE_INFINITY;
@@ -98,7 +101,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     if (requestClass !== this.requestClass) this.own().requestClass = requestClass;
   }
 
-  /** The admission policy that hears of its end, if any. */
+  /** The admission policy that is told of its end, if any. */
   get admittedBy(): AdmissionPolicy | undefined {
     return this.particulars === undefined ? undefined : this.particulars.admittedBy;
   }
@@ -148,7 +151,7 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     if (this.band === undefined || this.band.isInArrivalOrder) this.request = undefined;
   }
 
-  /** For a request that says when it was received, or how soon its first token is due. */
+  /** Set for a request that says when it was received, or how soon its first token is due. */
   noteTimes(receivedAtMs: number = this.enqueuedAtMs, sloTtftMs: number = Number.POSITIVE_INFINITY): void {
     const own = this.own();
     own.receivedAtMs = receivedAtMs;

@@ -1,8 +1,8 @@
 /**
- * Asks the host once more, when the turn of a waiting request comes, whether it may still run: what it came with may
- * have become void meanwhile, such as a key that was revoked.
+ * Asks the host once more whether a waiting request may still run, when its turn comes. Its credentials may have become
+ * void in the meantime, such as a key that was revoked.
  *
- * Invariant: a host's function that fails lets the request go, as if there were none; what it did wrong is a plugin
+ * Invariant: if the host's function fails, the request may go, as if there were no function; the failure is a plugin
  * error.
  */
 import type { PluginErrorSink } from '../../base/faults/plugin-errors.js';

@@ -43,8 +43,8 @@ export class Seats {
   /** True while running requests may be evicted. */
   mayEvict: boolean;
   /**
-   * Unreleased leases in the order of their dispatch, for readers. A list costs a request less than a count for each
-   * fairness ID.
+   * Unreleased leases in the order of their dispatch, for readers. A list costs less for each request than a count for
+   * each fairness ID.
    */
   readonly running: LinkedList<SeatLease> = new LinkedList<SeatLease>();
   readonly pool: EndpointPool;
@@ -104,7 +104,10 @@ export class Seats {
     return new LeaseWatch(maxLeaseMs, overdueLeases === 'release', clock, () => this.owner.leasesDue());
   }
 
-  /** When the last decision to evict is settled, or the reserve shrinks, ms; Infinity while neither is to come. */
+  /**
+   * The instant at which the last decision to evict is settled, or the reserve shrinks, ms; Infinity while neither is
+   * to come.
+   */
   settlesAtMs(nowMs: number): number {
     if (this.evictor === undefined) return Number.POSITIVE_INFINITY;
     return Math.min(this.evictor.settlesAtMs, this.gate.reserve?.shrinksAtMs(nowMs) ?? Number.POSITIVE_INFINITY);
@@ -115,7 +118,7 @@ export class Seats {
     return this.evictor?.figures(waiting, this.gate);
   }
 
-  /** Takes a seat at `endpoint` for the request; `flow` when the fairness policy hears of its end. */
+  /** Takes a seat at `endpoint` for the request. `flow` is given when the fairness policy is told of its end. */
   take(item: QueueItem, flow: Flow | undefined, endpoint: Endpoint, nowMs: number): SeatLease {
     const lease = new SeatLease(this.owner, item, flow, endpoint, nowMs);
     const { tokens } = item;
@@ -238,9 +241,9 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
   next: SeatLease | undefined;
   usage: Usage;
   isReleased: boolean;
-  /** It keeps its payload while an evictor or an admission policy needs that at the end. */
+  /** It keeps its payload if an evictor or an admission policy needs that at the end. */
   readonly item: QueueItem;
-  /** Set while the fairness policy of its band hears of the end. */
+  /** Set if the fairness policy of its band is told of the end. */
   readonly flow: Flow | undefined;
   /** The endpoint where the seat is booked. */
   seat: Endpoint;
@@ -309,7 +312,9 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.usage !== noUsage;
   }
 
-  /** How it ends where it does not wait once more. One that was held too long was not called off by its caller. */
+  /**
+   * How the request ends if it does not wait once more. A lease that was held too long was not aborted by its caller.
+   */
   get ending(): Ending {
     const { extras } = this;
     if (extras === undefined) return 'released';
@@ -322,7 +327,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     return this.extras?.isOverdue === true;
   }
 
-  /** Notes that the seat may be asked for. */
+  /** Notes that the seat may be taken back. */
   allowEviction(): void {
     this.own().isEvictable = true;
   }
@@ -397,7 +402,7 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
     if (!this.isReleased) this.owner.answered(this, answer);
   }
 
-  /** Notes that its server put the request off, so that it may wait again. */
+  /** Notes that the server refused the request for now, so that it may wait again. */
   putOff(): void {
     this.own().isPutOff = true;
   }

@@ -1,6 +1,6 @@
 /**
- * One operation at a time: an operation runs to its end before the next begins, and a call that comes from inside one
- * (a policy, a listener, an abort) waits its turn.
+ * Runs one operation at a time, each to its end. A call that comes from inside one (a policy, a listener, an abort)
+ * waits until it has ended.
  */
 import type { Clock } from '../../base/clock.js';
 
@@ -9,11 +9,11 @@ const longestRun = 1000;
 
 /** The object whose state the writer protects. */
 export interface SerialHost {
-  /** Before an operation: the instant that all of it happens at. */
+  /** Called before an operation: reads the one instant for all of it. */
   begin(): void;
   /** True when `work` has something to do. */
   readonly isWorkWanted: boolean;
-  /** After an operation, until nothing is wanted any more. */
+  /** Called after an operation, until nothing is left to do. */
   work(): void;
   /** Last of all. May want work again. */
   end(): void;

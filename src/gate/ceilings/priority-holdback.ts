@@ -16,7 +16,7 @@ export interface PriorityHoldbackOptions {
   maxCeiling?: number | undefined;
 }
 
-/** A required share below 1; says by name that it is missing. */
+/** A required share below 1; the message names the option if it is missing. */
 function belowOne(name: string): Schema<number> {
   return element((candidate, report) => {
     if (typeof candidate === 'number' && candidate >= 0 && candidate < 1) return candidate + 0;

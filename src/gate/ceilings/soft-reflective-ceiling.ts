@@ -19,7 +19,7 @@ export function reflectiveCeiling(index: number, saturation: number, bands: numb
   return bands < 2 ? 1 : 1 - (index * saturation) / (bands - 1);
 }
 
-/** Of how many releases one is for gated bands, at a saturation below 1. */
+/** One of this many releases is for gated bands, at a saturation below 1. */
 export function openingPeriod(saturation: number): number {
   // The small term is the reference's.
   return Math.max(1, Math.round(saturation / (1 - saturation + 1e-9)));
@@ -30,10 +30,10 @@ export function openingPeriod(saturation: number): number {
  * bands open together for one release in every `openingPeriod(s)`, and not at all when the pool is full. O(bands).
  *
  * The rhythm counts releases of requests, of any band, while the lowest band could be gated; looking twice between two
- * releases finds the same. With one exception, so that gated bands cannot be stuck when no other band sends:
- * `openingPeriod(s)` fruitless looks in a row, and one more, without any release between them, open the gated bands for
- * one release. Differs from llm-d-router: there every turn of the dispatch loop counts, so that the rhythm depends on
- * how often it turns. Source: llm-d-router, soft-reflective-ceiling-policy.
+ * releases finds the same. There is one exception, so that gated bands cannot be stuck when no other band sends. After
+ * `openingPeriod(s)` + 1 fruitless looks in a row, without a release between them, the gated bands are open for one
+ * release. Differs from llm-d-router: there every turn of the dispatch loop counts, so that the rhythm depends on how
+ * often it turns. Source: llm-d-router, soft-reflective-ceiling-policy.
  */
 export function softReflectiveCeiling(): UsageLimitPolicy {
   /** Requests released while the lowest band could be gated. */

@@ -13,9 +13,8 @@ export interface StaticUsageLimitOptions {
 const parameters = object({ threshold: optional(aboveZero(), 1) });
 
 /**
- * The same ceiling for all: strict priority alone decides who goes.
- * Differs from llm-d-router: a threshold of 0, which would block everything for ever, is an error.
- * Source: llm-d-router, static-usage-limit-policy.
+ * The same ceiling for all bands: strict priority alone decides which request goes. Differs from llm-d-router: a
+ * threshold of 0, which would block everything for ever, is an error. Source: llm-d-router, static-usage-limit-policy.
  * @throws FlowConfigError
  */
 export function staticUsageLimit(options: StaticUsageLimitOptions = {}): UsageLimitPolicy {

@@ -19,8 +19,8 @@ export interface UsageLimitPolicy {
   /** True when the ceilings depend on the priorities alone: called again only when the set of bands changes. */
   readonly constant?: true;
   /**
-   * True when a closed band may open though the saturation stays where it is: the gate then looks again by a timer
-   * while requests wait, also where the detector announces its changes.
+   * True when a closed band may open although the saturation stays the same. While requests wait, the gate then looks
+   * again by a timer, even if the detector announces its changes.
    */
   readonly reopens?: true;
 }
@@ -32,5 +32,5 @@ export const usageLimitPolicyShape: PluginShape<UsageLimitPolicy> = {
   optional: ['dispatched'],
 };
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type UsageLimitDefinition<P = object> = PolicyDefinition<'usageLimit', P, UsageLimitPolicy>;

@@ -57,9 +57,9 @@ export interface SessionLimit extends SaturationDetector {
   tokensAt(endpoint: EndpointView, nowMs: number): number;
   sessions(held: readonly ItemView[], nowMs: number): SessionFigures;
   /**
-   * Ties it to the limits of other replicas, for one that carries messages, such as `sharedSessions` of
+   * Connects this limit with those of other replicas. A carrier of messages calls it, such as `sharedSessions` of
    * `headgate/redis`. To be called before the first request.
-   * @throws FlowConfigError when it is tied already
+   * @throws FlowConfigError when it is connected already
    */
   share(peer: SessionPeer): SessionSharing;
 }
@@ -102,7 +102,7 @@ function readBy(given: unknown, report: Report): SessionOf | undefined {
   return undefined;
 }
 
-/** Clients make up these names: a tenant must not get into the session of another. */
+/** Clients choose these names, and a tenant must not get into the session of another. */
 function namedSession({ request, fairnessId }: ItemView): string | undefined {
   const sessionId = requestField(request, 'sessionId');
   return typeof sessionId === 'string' && sessionId !== '' ? JSON.stringify([fairnessId, sessionId]) : undefined;
@@ -226,7 +226,7 @@ class Sessions implements SessionLimit {
       adopt: (claim, nowMs) => this.adopt(claim, nowMs),
       release: (name, isUnsent) => this.release(name, isUnsent),
       own: (nowMs) => this.own(nowMs),
-      // Names stay, or resident sessions would be taken for others.
+      // Names must stay, or resident sessions would be taken for others.
       stop: () => {
         this.peer = { nameOf: (key) => peer.nameOf(key), held: () => {}, ended: () => {} };
       },
@@ -286,7 +286,7 @@ class Sessions implements SessionLimit {
     const { table } = this;
     table.sweep(nowMs);
     const resident = table.get(name);
-    // Whoever had the last turn tells the others how long it stays.
+    // The replica of its last turn tells the others how long it stays.
     if (resident?.running === 0 && !resident.isElsewhere && this.idleForMs(resident, nowMs) > forMs) return false;
     const session = resident ?? new Session(name, prefix);
     table.adopt(session, endpoint, tokens);
@@ -322,7 +322,7 @@ class Sessions implements SessionLimit {
     return all;
   }
 
-  /** A session that is larger than the whole cache goes where there is none. */
+  /** A session that is larger than the whole cache goes to an endpoint without sessions. */
   private fits(session: Session, tokens: number, endpoint: EndpointView, footprint: number): boolean {
     const { table } = this;
     return table.tokensAt(endpoint) === 0 || table.tokensWith(endpoint, session, tokens) <= footprint * endpoint.weight;
@@ -334,8 +334,8 @@ class Sessions implements SessionLimit {
 }
 
 /**
- * Lets turns of resident sessions pass, and turns of new ones wait until there is room: the one that was held back
- * longest goes first where the fairness policy takes flows in turn. A session ends when the host says so with
+ * Lets turns of resident sessions pass. Turns of new sessions wait until there is room; under a fairness policy of
+ * turns, the session that has waited longest goes first. A session ends when the host says so with
  * `lease.endSession()`, or after `inactivity` without a turn.
  *
  * It judges sessions, and not how full servers are: combine it with a detector of load by `maxOf`. The requests of each

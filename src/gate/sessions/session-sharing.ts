@@ -1,8 +1,8 @@
 /**
- * How a limit of sessions hears of those of other replicas, and tells of its own: the contract between the detector and
- * whatever carries the messages.
+ * The contract between the session limit and the carrier of messages: how the limit learns of sessions of other
+ * replicas, and tells of its own.
  *
- * Invariant: what was adopted from elsewhere is not told until it has a turn here.
+ * Invariant: a session that was adopted from another replica is not told of until it has a turn here.
  */
 import type { SharedPrefix } from './session-table.js';
 

@@ -27,11 +27,11 @@ export class Session {
   tokens = 0;
   /** When its last turn here ended. */
   idleSinceMs: number = Number.NEGATIVE_INFINITY;
-  /** It was told to end, and ends with its last running turn. */
+  /** The host ended it, and it ends with its last running turn. */
   isLeaving = false;
-  /** Something of it was sent to a server. */
+  /** True when something of it was sent to a server. */
   isServed = false;
-  /** Its last turn ran in another replica, which says when it ends. */
+  /** True when its last turn ran in another replica, which says when it ends. */
   isElsewhere = false;
   /** The ID of the endpoint where its last turn went. */
   endpoint: string | undefined = undefined;
@@ -53,7 +53,7 @@ function ownTokens({ prefix }: Session, context: number): number {
 class Holdings {
   tokens = 0;
   sessions = 0;
-  /** Of each prefix, how many sessions have it, and the tokens that are counted for it. */
+  /** For each prefix: how many sessions have it, and the tokens that are counted for it. */
   private readonly prefixes = new Map<string, { sessions: number; tokens: number }>();
 
   add(session: Session): void {
@@ -132,7 +132,7 @@ export class SessionTable {
   }
 
   /**
-   * Tokens that the endpoint would hold if the session were there, with so many tokens at least. It is not there yet.
+   * Tokens that the endpoint would hold if the session were there with at least this many tokens. It is not there yet.
    */
   tokensWith({ id }: EndpointView, session: Session, tokens: number): number {
     const context = Math.max(session.tokens, tokens);

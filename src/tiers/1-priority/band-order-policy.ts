@@ -7,11 +7,11 @@ import type { PolicyDefinition } from '../../base/policy-definition.js';
  * has nowhere to go is passed over as `holBlocking` says, and the others are ranked again.
  *
  * Contract: `priorities` come highest first, with their `ceilings`; `order` has the same length and arrives as 0, 1, 2,
- * …, the places in `priorities`. `rank` reorders it in place, or leaves it alone, which is strict priority. What is no
- * permutation, and exceptions, are reported as plugin errors, and the highest band goes. Asked only where two bands or
- * more compete, after the bands that are due by `minShare`; a question is no promise of a dispatch, so that `rank` must
- * answer the same until `recordDispatch` tells of one. Cost: one call for each dispatch of a waiting request. State:
- * its own. One object serves one controller. Source: llm-d-router #2919, band selection policy.
+ * …, the places in `priorities`. `rank` reorders it in place, or leaves it alone, which is strict priority. An answer
+ * that is no permutation, or an exception, is reported as a plugin error, and the highest band goes. `rank` is asked
+ * only when two or more bands compete, and after the bands that are due by `minShare`. A call is no promise of a
+ * dispatch, so `rank` must answer the same until `recordDispatch` is called. Cost: one call for each dispatch of a
+ * waiting request. State: its own. One object serves one controller. Source: llm-d-router #2919, band selection policy.
  */
 export interface BandOrderPolicy {
   readonly type: string;
@@ -21,7 +21,7 @@ export interface BandOrderPolicy {
    * or dropped.
    */
   recordDispatch?(priority: number): void;
-  /** True when the order never differs from the priorities: it is not asked then, and costs nothing. */
+  /** True when the order is always that of the priorities: `rank` is then not called, and the policy costs nothing. */
   readonly strict?: true;
 }
 
@@ -32,5 +32,5 @@ export const bandOrderPolicyShape: PluginShape<BandOrderPolicy> = {
   optional: ['recordDispatch'],
 };
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type BandOrderDefinition<P = object> = PolicyDefinition<'bandOrder', P, BandOrderPolicy>;

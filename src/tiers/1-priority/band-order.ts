@@ -14,11 +14,11 @@ export interface BandOrder {
   /** True when bands must know their oldest waiting request. */
   readonly needsOldest: boolean;
   choose(open: readonly PriorityBand[], all: readonly PriorityBand[], saturation: number): PriorityBand;
-  /** True when `dispatched` wants to be told. */
+  /** True when `dispatched` must be called. */
   readonly hearsDispatches?: boolean;
   /** A request of this priority was dispatched. */
   dispatched?(priority: number): void;
-  /** Where faults of an order that is foreign code go. */
+  /** Sets the receiver of faults, for an order that is foreign code. */
   reportTo?(errors: PluginErrorSink): void;
 }
 
@@ -26,7 +26,10 @@ function highest(open: readonly PriorityBand[]): PriorityBand {
   return open[0] as PriorityBand;
 }
 
-/** Stands for the oldest request of a band that has none: a band that waits has one where the order needs it. */
+/**
+ * Used where a band has no oldest request; this never happens, because a band with waiting requests has one when the
+ * order needs it.
+ */
 const none = { sequence: 0, enqueuedAtMs: 0 };
 
 function oldestOf({ oldest }: PriorityBand): { readonly sequence: number; readonly enqueuedAtMs: number } {

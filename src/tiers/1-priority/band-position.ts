@@ -1,4 +1,4 @@
-/** Where a priority stands among bands in descending order. */
+/** The place of a priority among bands in descending order. */
 
 /** The place of `priority` in `bands`, or the place where it belongs. O(log n). */
 export function position(bands: readonly { readonly priority: number }[], priority: number): number {

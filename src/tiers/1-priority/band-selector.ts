@@ -24,7 +24,7 @@ export interface BandGate {
 
 /** The endpoints of classes of requests, as the selector asks for them. */
 export interface ClassPlaces {
-  /** True when a request of the class, or where it is given this very one, has somewhere to go now. */
+  /** True when an endpoint can take a request of the class now; with `item`, this very request. */
   hasRoom(requestClass: string | undefined, band: PriorityBand, nowMs: number, item?: WaitingItem): boolean;
   /** True when the class alone does not tell. */
   readonly judgesRequests: boolean;
@@ -50,7 +50,7 @@ export class BandSelector {
     this.isPlain = this.isStrict;
   }
 
-  /** Takes another order, after the bands took new settings. */
+  /** Takes another order; call it after the bands took new settings. */
   configure(order: BandOrder): void {
     this.order = order;
     this.isPlain = this.isStrict && this.holding.size === 0;
@@ -73,8 +73,8 @@ export class BandSelector {
   }
 
   /**
-   * Holds the flow back, because its first request has nowhere to go, so that others may pass. False when its band lets
-   * nothing pass.
+   * Holds the flow back, because no endpoint can take its first request, so that others may pass. False when its band
+   * lets nothing pass.
    */
   holdBack(flow: Flow): boolean {
     const { band } = flow;
@@ -92,8 +92,8 @@ export class BandSelector {
 
   /** The choice where the highest band does not simply go first. */
   private byOrder(isOpenForHighest: boolean, floor: number): PriorityBand | undefined {
-    // Ceilings never rise as priority falls: closed for the highest is closed for all, unless bands have detectors of
-    // their own.
+    // Ceilings never rise as priority falls. So a gate that is closed for the highest band is closed for all, unless
+    // bands have detectors of their own.
     if (!isOpenForHighest && !this.gate.judgesApart) return undefined;
     const open = this.bands
       .allWaiting()
@@ -102,7 +102,10 @@ export class BandSelector {
     return this.bands.shares.due(open) ?? this.order.choose(open, this.bands.all(), this.gate.saturation);
   }
 
-  /** Lets one flow of each class retry whose requests have room now, or no endpoint left. O(classes · endpoints). */
+  /**
+   * Lets one flow of each class retry if its requests have room now, or if no endpoint is left for them. O(classes ·
+   * endpoints).
+   */
   private retryHeld(nowMs: number): void {
     for (const band of this.holding) {
       for (const held of band.held.all()) {

@@ -1,4 +1,4 @@
-/** Guaranteed shares: what keeps a low band from starving under strict priority. */
+/** Guaranteed shares, which keep a low band from starving under strict priority. */
 import type { PriorityBand } from '../priority-band.js';
 import type { ItemView } from '../views.js';
 
@@ -11,11 +11,11 @@ export interface Sharing {
 }
 
 /**
- * In units of the largest cost: more would let a band burst after its ceiling was closed; less would lose what is
- * earned by the dispatch that pays.
+ * The most credit of a band, in units of the largest cost. More would let a band burst after its ceiling was closed;
+ * less would lose what it earns by the dispatch that pays.
  */
 const mostCredit = 2;
-/** More tokens than that are no report. */
+/** A report of more tokens than this is not valid. */
 const mostTokens = 2 ** 53;
 /** Shares add up in binary. */
 const rounding = 1e-9;
@@ -28,7 +28,7 @@ const reviewEvery = 1024;
  *
  * Every dispatch adds `minShare` of its cost to the credit of each waiting band and takes its cost from the band that
  * was served; the lowest band that is due goes first. Requests cost 1 each, and a band is due when its credit pays for
- * one. What they cost in tokens is known only when one is chosen: a band is due then as soon as it has any credit, and
+ * one. In tokens, the cost is known only when a request is chosen. A band is then due as soon as it has any credit, and
  * pays afterwards.
  *
  * The credit of a band is 0 while nothing of it waits. By tokens it keeps what it owes: a band that empties with each
@@ -117,7 +117,7 @@ export class BandShares {
     if (served.waiting === 0) this.emptied(served);
   }
 
-  /** Forgives a band soon what it received while others were idle. */
+  /** Soon forgives a band what it received while others were idle. */
   private bounded(credit: number): number {
     return Math.max(Math.min(credit, mostCredit * this.largest), -this.largest);
   }

@@ -15,8 +15,8 @@ import type { BandOrderDefinition, BandOrderPolicy } from './band-order-policy.j
 const type = 'weighted-band-selection-policy';
 
 /**
- * Priorities that are counted apart in one round; the round ends when more come, which only a crowd of priorities
- * without weight can do.
+ * The most priorities that one round counts apart. The round ends when more come, which needs very many priorities
+ * without a weight.
  */
 const mostCounted = 1024;
 
@@ -52,7 +52,7 @@ export function weightedBands(options: WeightedBandsOptions = {}): BandOrderPoli
   const given = weights && new Map(Object.entries(weights).map(([priority, weight]) => [Number(priority), weight]));
   /** Turns used in this round. */
   const used = new Map<number, number>();
-  /** Of the bands that competed in this round. */
+  /** The lowest priority that competed in this round. */
   let lowest = Number.POSITIVE_INFINITY;
 
   function weightOf(priority: number): number {

@@ -30,11 +30,11 @@ const fileParameters = object({ ...costShape, quantum: optional(number(quantumRa
 const codeOptions = object({ ...costCodeShape, quantum: optional(number(quantumRange)) });
 
 /**
- * Shares a band by tokens in rounds: a flow may use one quantum per weight in each, goes on until it is used up, and
- * sits out rounds until what it used beyond is paid for. While two flows wait, what they received per weight differs by
- * no more than a quantum and one request of each, and what is mispredicted. O(1) amortized while the quantum is no less
- * than the largest cost, otherwise O(log flows). Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit
- * Round Robin" (SIGCOMM '95), in the surplus form.
+ * Shares a band by tokens in rounds. In each round a flow may use one quantum per weight, and goes on until it is used
+ * up. If it used more, it sits out rounds until that is paid for. While two flows wait, what they received per weight
+ * differs by no more than a quantum and one request of each, and what is mispredicted. O(1) amortized while the quantum
+ * is no less than the largest cost, otherwise O(log flows). Source: Shreedhar and Varghese, "Efficient Fair Queuing
+ * using Deficit Round Robin" (SIGCOMM '95), in the surplus form.
  * @throws FlowConfigError
  */
 export function deficitRoundRobin(options: DeficitRoundRobinOptions = {}): FlowFairnessPolicy {

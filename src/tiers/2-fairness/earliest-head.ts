@@ -1,6 +1,6 @@
 /**
- * Picks the flow whose first request is first by the ordering policy. It replaces one shared queue where single flows
- * can be held back.
+ * Picks the flow whose first request is first by the ordering policy. It replaces the one shared queue when single
+ * flows can be held back.
  */
 import { HeapQueue } from '../../base/queues/heap-queue.js';
 import type { Queued } from '../../base/queues/item-queue.js';

@@ -13,8 +13,9 @@ import type { ServiceFigures } from './service-figures.js';
  * the flow that has been active longest goes instead. A selector must never change a view nor call the controller back.
  * Time: `nowMs` is the instant of the decision on the controller's clock; it never runs backwards. Cost: every method
  * is on the request path; O(1) or O(log flows) expected. State: a selector belongs to one band and may keep what it
- * likes; `flowRemoved` says when to forget a flow. One that takes over from another hears of the flows and requests
- * that wait, and later of the end of requests (`consumed`, `settled`) that the other saw go.
+ * likes; `flowRemoved` says when to forget a flow. A selector that takes over from another is told of the flows and
+ * requests that wait. Later it is also told of the end of requests (`consumed`, `settled`) whose dispatch only the
+ * other saw.
  */
 export interface FlowSelector<R = unknown> {
   pick(nowMs: number): FlowView | undefined;
@@ -22,9 +23,9 @@ export interface FlowSelector<R = unknown> {
   flowActivated?(flow: FlowView<R>): void;
   /**
    * The flow's last waiting request went; when that request was dispatched, `dispatched` follows. Or the flow is held
-   * back, because its first request has nowhere to go (`holBlocking`): what waits in it waits on, may grow and shrink,
-   * and cannot be picked until `flowActivated` comes again. `isParked`: the same, because the flow is at a cap of its
-   * own (`maxInFlightPerFlow`); what it does not receive meanwhile it is not owed.
+   * back, because no endpoint can take its first request (`holBlocking`). Its requests wait on, may become more or
+   * fewer, and cannot be picked until `flowActivated` comes again. `isParked`: the same, because the flow is at a cap
+   * of its own (`maxInFlightPerFlow`); it is not owed what it does not receive meanwhile.
    */
   flowDeactivated?(flow: FlowView<R>, isParked?: boolean): void;
   itemAdded?(flow: FlowView<R>, item: ItemView<R>): void;
@@ -54,10 +55,7 @@ export interface FlowSelector<R = unknown> {
   service?(nowMs: number): ServiceFigures | undefined;
   /** The charges of the flow so far, in the policy's unit of cost. Not on the request path. */
   received?(flow: FlowView<R>): number;
-  /**
-   * The flow received so much elsewhere, in another replica: charges it as if it had been here. Called between
-   * decisions.
-   */
+  /** The flow received this much in another replica: charges it as if it had been here. Called between decisions. */
   charge?(flow: FlowView<R>, cost: number): void;
   /** Reports of usage that went backwards or exceeded 2^53, and were ignored, so far. */
   readonly ignoredReports?: number;
@@ -80,7 +78,7 @@ export interface FlowFairnessPolicy<R = unknown> {
   createSelector(band: BandView<R>): FlowSelector<R>;
 }
 
-/** A policy to which flows are mere labels: the band keeps one queue under the ordering policy, without a selector. */
+/** A policy that does not tell flows apart: the band keeps one queue under the ordering policy, without a selector. */
 export interface SharedQueuePolicy {
   readonly type: string;
   readonly sharedQueue: true;
@@ -115,5 +113,5 @@ export const fairnessPolicyShape: PluginShape<FairnessPolicy> = {
   unless: 'sharedQueue',
 };
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type FairnessDefinition<P = object> = PolicyDefinition<'fairness', P, FairnessPolicy>;

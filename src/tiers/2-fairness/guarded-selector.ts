@@ -13,9 +13,9 @@ import { readServiceFigures, type ServiceFigures } from './service-figures.js';
 
 /** A band as the guard asks it. */
 export interface PickedBand extends BandView {
-  /** True for one of its flows that may be picked now. May throw for foreign values. */
+  /** True for one of its flows that may be picked now. It may throw for foreign values. */
   isActiveFlow(candidate: unknown): candidate is FlowView;
-  /** The policy has made its selector late: tells it what waits. */
+  /** Called when the policy has made its selector late: tells the selector what waits. */
   introduce(): void;
 }
 

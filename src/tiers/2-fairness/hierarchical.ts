@@ -35,8 +35,8 @@ interface Levels {
   /** The text between the names of a fairness ID. @default '/' */
   separator?: string | undefined;
   /**
-   * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 to 2^53. Those of the last level
-   * are the weights of flows, or `weightOf`; here they are an error.
+   * Weights above the last level, by path: `{ acme: 2, 'acme/search': 3 }`, from 1e-6 to 2^53. Weights of the last
+   * level are an error here: they are the weights of flows, or `weightOf`.
    * @default 1
    */
   weights?: Record<string, number> | undefined;
@@ -84,8 +84,8 @@ const fileParameters = object({ ...costShape, ...levelShape }, levelsFit);
 const codeOptions = object({ ...costCodeShape, ...levelShape, pathOf: optional(callable<PathOf>()) }, levelsFit);
 
 /**
- * Names for every level, so that no two fairness IDs have the same: those that are given begin with `=`, and those that
- * a short path lacks are empty. What is deeper than the last level becomes part of its name.
+ * One name for every level, so that no two fairness IDs get the same path. Given names begin with `=`; a short path
+ * gets empty names. Names below the last level become part of the last name.
  */
 function namesFor(path: readonly string[], levels: number, joinRest: (rest: readonly string[]) => string): string[] {
   const names: string[] = [];

@@ -12,7 +12,7 @@ const fileParameters = object(costShape);
 const codeOptions = object(costCodeShape);
 
 /**
- * Plain least service: the same counters, and nobody is lifted: a flow that was idle makes up for it, at the expense of
+ * Plain least service: the same counters, but no flow is lifted. A flow that was idle makes up for it at the expense of
  * the others, and so does every new fairness ID. Only for fairness IDs that clients cannot choose.
  * @throws FlowConfigError
  */

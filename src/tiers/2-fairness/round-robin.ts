@@ -38,7 +38,7 @@ class RoundRobinSelector implements FlowSelector {
   private newcomersLeft = 0;
   /** Fairness IDs that were served in this round and collected since: no more than the round has turns. */
   private readonly servedAndGone = new Set<string>();
-  /** The turn looked up last: several calls follow one another for each request (bench: keyed). */
+  /** The turn that was looked up last, because each request makes several calls for one flow (bench: keyed). */
   private latest: Turn | undefined = undefined;
 
   pick(): FlowView | undefined {
@@ -67,7 +67,7 @@ class RoundRobinSelector implements FlowSelector {
     if (turn === undefined) return;
     turn.moveTo(undefined);
     if (flow.waiting === 0 || turn.joinedRound !== this.round) return;
-    // A newcomer that is held back or parked before its turn took nobody's: its place in the round is free again.
+    // If a newcomer is held back or parked before its turn, its place in the round is free again.
     turn.joinedRound = 0;
     if (turn.servedInRound !== this.round) this.newcomersLeft++;
   }

@@ -25,7 +25,7 @@ export interface ServiceFigures {
   readonly fairnessIndex: number;
   /** Fairness IDs that waited or received something in the window; at most 1,000, in no particular order. */
   readonly flows: readonly FlowService[];
-  /** All that are beyond those, as one. */
+  /** All further fairness IDs, as one. */
   readonly others: Omit<FlowService, 'fairnessId'>;
 }
 

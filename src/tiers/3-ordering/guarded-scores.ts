@@ -5,7 +5,7 @@ import type { Scores } from '../../base/queues/scored-queue.js';
 import type { ItemView } from '../views.js';
 import type { OrderingPolicy } from './ordering-policy.js';
 
-/** Undefined for policies without. What is at fault scores 0. */
+/** Undefined for policies without scores. A score that fails counts as 0. */
 export function guardedScores(policy: OrderingPolicy, errors: PluginErrorSink): Scores<ItemView> | undefined {
   const guard = new PluginGuard('ordering', policy, errors);
   const scores = guard.read(policy, 'scores');

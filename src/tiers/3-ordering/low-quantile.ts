@@ -1,8 +1,8 @@
-/** The time that nearly everything takes at least: the first decile of the latest durations. */
+/** The time that nearly every request takes at least: the first decile of the latest durations. */
 
 /** Durations that are remembered. */
 const size = 100;
-/** Fewer say nothing. */
+/** With fewer durations there is no estimate. */
 const fewest = 20;
 /** Durations between two looks, because sorting for each would cost more than the request. A divisor of `size`. */
 const reviewEvery = 10;

@@ -29,8 +29,8 @@ export interface OrderingPolicy<R = unknown> {
    */
   isInfeasible?(item: ItemView<R>, nowMs: number): boolean;
   /**
-   * A dispatched request was reported to have its first completion token, so long after its dispatch; or it was
-   * released without a report, and was neither called off nor unsent.
+   * The first completion token of a dispatched request was reported, this long after its dispatch. Or the request was
+   * released without a report, and was neither aborted nor unsent.
    */
   firstToken?(item: ItemView<R>, afterMs: number): void;
 }
@@ -56,5 +56,5 @@ export const orderingPolicyShape: PluginShape<OrderingPolicy> = {
   optional: ['isInfeasible', 'firstToken'],
 };
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type OrderingDefinition<P = object> = PolicyDefinition<'ordering', P, OrderingPolicy>;

@@ -1,4 +1,4 @@
-/** The request whose beginning is most likely cached goes first, and nobody is passed for long. */
+/** The request whose beginning is most likely cached goes first, and no request is passed for long. */
 import { object } from '../../base/schema/containers.js';
 import { callable, optional } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
@@ -61,11 +61,11 @@ class LatestKeys {
 }
 
 /**
- * Of the first `lookahead` requests of a flow the one with the longest cached prefix goes; ties, and every
- * `overtakings + 1`-th turn, by arrival: whoever is first is passed `overtakings` times at most. Under a fairness
- * policy by cost this keeps that policy's bound, and the requests of a tenant that begin alike go one after the other.
- * O(lookahead) for each dispatch. Source: the locality of "Locality-aware Fair Scheduling in LLM Serving" (DLPM,
- * 2501.14312), inside a flow instead of between flows.
+ * Among the first `lookahead` requests of a flow, the one with the longest cached prefix goes. Ties, and every
+ * `overtakings + 1`-th turn, go by arrival, so that the first request is passed `overtakings` times at most. Under a
+ * fairness policy by cost this keeps that policy's bound, and the requests of a tenant that begin alike go one after
+ * the other. O(lookahead) for each dispatch. Source: the locality of "Locality-aware Fair Scheduling in LLM Serving"
+ * (DLPM, 2501.14312), inside a flow instead of between flows.
  * @throws FlowConfigError
  * @example
  * const band = { priority: 0, fairness: virtualTokenCounter(), ordering: prefixOrder() };

@@ -29,7 +29,10 @@ export interface ShortestFirstOptions extends ShortestFirstParameters {
   modelOf?: ((item: ItemView) => string | undefined) | undefined;
   /** Seconds of work of a request, above 0; replaces the figures above. @default by its tokens */
   secondsOf?: ((item: ItemView) => number) | undefined;
-  /** What a request's waiting costs beside others of its length, above 0: its work counts divided by it. @default 1 */
+  /**
+   * How much a request's waiting costs compared with others of its length, above 0: its work is divided by it. @default
+   * 1
+   */
   weightOf?: ((item: ItemView) => number) | undefined;
 }
 
@@ -86,7 +89,7 @@ export function shortestFirst(options: ShortestFirstOptions = {}): OrderingPolic
     if (!isForeign) return promptSeconds(item);
     const before = known.get(item);
     if (before !== undefined) return before;
-    // Where a function fails, the prompt stands for the work, and the error is told once.
+    // If a function fails, the prompt counts as the work, and the error is reported once.
     known.set(item, promptSeconds(item));
     const work = predict(item);
     known.set(item, work);

@@ -3,9 +3,9 @@
  *
  *     sequence of the request ── hash ──► slot │ slot │ slot │ …     one array, half empty at least; who finds its slot taken takes the next
  *
- * A `Map` makes a new table every few entries, and an entry for each; this one is made anew only when more requests run
- * than ever before, and uses the records of those that ended (bench: fairness). Invariant: from the slot that its
- * sequence gives to the slot where a charge stands, none is empty.
+ * A `Map` makes a new table every few entries, and an object for each entry. This table grows only when more requests
+ * run than ever before, and it reuses the records of requests that ended (bench: fairness). Invariant: from the slot
+ * that its sequence gives to the slot where a charge stands, none is empty.
  */
 import type { ItemView } from '../../views.js';
 import type { Work } from './cost-options.js';
@@ -20,16 +20,16 @@ const mostSpare = 1024;
 export class Charge {
   /** Undefined once it is settled, as is the leaf: its record may serve another request. */
   item: ItemView | undefined = undefined;
-  /** To whom. */
+  /** The share that is charged. */
   leaf: Share | undefined = undefined;
   weight = 1;
   model = '';
   charged = 0;
   /** True once the host has reported anything, be it 0. */
   isReported = false;
-  /** The usage reported so far; prompts of which nothing was reported are believed to be as predicted. */
+  /** The usage reported so far. While nothing was reported of a prompt, its prediction counts. */
   promptTokens = 0;
-  /** -1 until it was reported: until then it is believed to be as predicted. */
+  /** -1 until it was reported; until then the prediction counts. */
   cachedPromptTokens = -1;
   completionTokens = 0;
   /** The sum of the figures that the last report had and that were ignored: the next one may repeat them. */
@@ -87,7 +87,7 @@ export class ChargeTable {
     const mask = slots.length - 1;
     let free = (charge.item as ItemView).sequence & mask;
     while (slots[free] !== charge) free = (free + 1) & mask;
-    // Those that stand further on than they should come nearer.
+    // Moves charges that stand behind their own slot nearer to it.
     for (let slot = (free + 1) & mask; ; slot = (slot + 1) & mask) {
       const next = slots[slot];
       if (next === undefined) break;

@@ -8,7 +8,7 @@ import type { ShareOrder } from './share.js';
 import { ShareTree } from './share-tree.js';
 
 export function costFairPolicy(type: string, costs: CostOptions, makeOrder: () => ShareOrder): FlowFairnessPolicy {
-  // All bands together learn how long answers are; each counts by itself what was received.
+  // All bands together learn how long answers are; each band counts for itself what its shares received.
   const meter = new CostMeter(costs);
   const { charge = 'predict' } = costs;
   return {

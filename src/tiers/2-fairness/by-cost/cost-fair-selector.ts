@@ -11,12 +11,12 @@ import type { ServiceLedger } from './service-ledger.js';
 import type { Share } from './share.js';
 import type { ShareTree } from './share-tree.js';
 
-/** Where a flow has its leaf. Flows of one fairness ID share it. */
+/** Finds the leaf of a flow. Flows of one fairness ID share it. */
 export type LeafOf = (tree: ShareTree, flow: FlowView) => Share;
 
 /**
- * Invariant: `known` holds the leaves of the flows that the controller has; a leaf is active while one of its flows can
- * be picked, and holds a place for each that is held back.
+ * Invariant: `known` holds the leaves of the flows that the controller has. A leaf is active while one of its flows can
+ * be picked, and keeps its place while a flow of it is held back.
  */
 export class CostFairSelector implements FlowSelector {
   readonly book: RequestCharges;
@@ -27,7 +27,10 @@ export class CostFairSelector implements FlowSelector {
   private readonly makeLedger: (nowMs: number) => ServiceLedger;
   /** Undefined until somebody asks for figures. */
   private ledger: ServiceLedger | undefined = undefined;
-  /** The flow asked for last, and its leaf: several calls follow one another for each request (bench: fair). */
+  /**
+   * The flow that was asked for last, and its leaf, because each request makes several calls for one flow (bench:
+   * fair).
+   */
   private latestFlow: FlowView | undefined = undefined;
   private latestLeaf: Share | undefined = undefined;
   /** The leaf whose last flow left just now: if `dispatched` follows, its request had waited. */
@@ -148,7 +151,7 @@ export class CostFairSelector implements FlowSelector {
     ledger.activated(flow, this.weightOf(flow));
   }
 
-  /** By its first request, which is the one that its weight matters to. */
+  /** The weight is that of its first request, because this one goes next. */
   private weightOf(flow: FlowView): number {
     const { head, weight } = flow;
     return head === undefined ? weight : this.meter.weightOf(flow.fairnessId, head, weight);

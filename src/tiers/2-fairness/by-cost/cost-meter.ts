@@ -1,8 +1,9 @@
 /**
  * Puts a price on work that is predicted, under way or done.
  *
- * Invariant: every figure that leaves it is finite, from 0 up and at most 2^53; for predicted work above 0. Foreign
- * functions that answer otherwise are replaced for this request, and `throwFault` tells of the first.
+ * Invariant: every figure that leaves it is finite, from 0 up and at most 2^53; for predicted work above 0. If a
+ * foreign function answers otherwise, a fallback replaces it for this request, and `throwFault` throws the first such
+ * fault.
  */
 import type { ItemView } from '../../views.js';
 import { type CostFunction, type CostOptions, leastWeight, mostCost, type Work } from './cost-options.js';
@@ -52,8 +53,8 @@ export class CostMeter {
   }
 
   /**
-   * Throws what a foreign function did first since the last call, if any: it becomes a plugin error. Call it when the
-   * books are in order.
+   * Throws the first fault of a foreign function since the last call, if any; it becomes a plugin error. Call it when
+   * the books are in order.
    */
   throwFault(): void {
     const { fault } = this;
@@ -112,8 +113,8 @@ export class CostMeter {
     return Math.min(this.promptTokenPrice * uncachedTokens + this.completionTokenPrice * completionTokens, mostCost);
   }
 
-  // Foreign functions, apart from what needs none: a method with a closure in it allocates whenever it is called
-  // (bench: fairness).
+  // The part that calls foreign functions is a method of its own, because a method with a closure in it allocates at
+  // every call (bench: fairness).
 
   private foreignModel(modelFor: NonNullable<CostOptions['modelOf']>, item: ItemView): string {
     const model = this.guard(() => modelFor(item));

@@ -1,6 +1,6 @@
 /**
- * Deficit round robin in its surplus form: in each round a share may use one quantum of cost per weight, and whoever
- * has used more sits out rounds until it is paid for. Costs need not be known beforehand.
+ * Deficit round robin in its surplus form. In each round a share may use one quantum of cost per weight. A share that
+ * has used more sits out rounds until that is paid for. Costs need not be known beforehand.
  *
  *     level ── this round's ┐  a share has its turn while its counter is below the level; the level rises by one quantum a round
  *     floor ────────────────┘  those that come begin here: what they owe is kept, what they did not use is not
@@ -13,9 +13,8 @@
  * of a double.
  *
  * Invariant: an active share is in exactly one of the three; `current` and `upcoming` are in the order of `turn`, the
- * shares' places in the rounds.
- * Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin" (1995); Adiseshu et al., surplus
- * round robin (1996).
+ * shares' places in the rounds. Source: Shreedhar and Varghese, "Efficient Fair Queuing using Deficit Round Robin"
+ * (1995); Adiseshu et al., surplus round robin (1996).
  */
 import { LinkedList } from '../../../base/queues/linked-list.js';
 import type { Share, ShareOrder } from './share.js';
@@ -32,7 +31,7 @@ const mostQuanta = 2 ** 44;
 const mostRounds = 2 ** 52;
 
 export class DeficitRounds implements ShareOrder {
-  /** Where a share begins that comes in this round. */
+  /** The counter at which a share begins that comes in this round. */
   floor = 0;
   private level: number;
   private quantum: number;
@@ -118,7 +117,7 @@ export class DeficitRounds implements ShareOrder {
 
   correct(share: Share, amount: number): void {
     share.counter += amount;
-    // Those in the lists are looked at when their turn comes.
+    // Shares in the lists are looked at when their turn comes.
     if (!share.isActive || share.list !== undefined) return;
     this.sittingOut.remove(share);
     const soonest = share.turn >= this.cursor ? 0 : 1;
@@ -131,8 +130,8 @@ export class DeficitRounds implements ShareOrder {
   }
 
   /**
-   * Who comes next in this round: the first of `current`, or one that has sat out long enough and whose place is before
-   * it.
+   * The next share of this round: the first of `current`, or a share with an earlier place that has sat out long
+   * enough.
    */
   private candidate(): Share | undefined {
     const { first } = this.current;
@@ -140,7 +139,7 @@ export class DeficitRounds implements ShareOrder {
     return paid !== undefined && (first === undefined || paid.turn < first.turn) ? paid : first;
   }
 
-  /** False when nobody is left. */
+  /** False when no share is left. */
   private startRound(): boolean {
     if (this.isAdaptive) this.reviewQuantum();
     if (this.upcoming.size > 0) this.riseBy(1);

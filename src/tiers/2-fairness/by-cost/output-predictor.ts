@@ -7,8 +7,8 @@ import { textHash } from '../../../base/text-hash.js';
 import type { ItemView } from '../../views.js';
 
 /**
- * One object may serve several policies. What it throws, and a prediction that is not above 0 and at most 2^53, counts
- * as a plugin error.
+ * One object may serve several policies. An exception counts as a plugin error, and so does a prediction that is not
+ * above 0 and at most 2^53.
  */
 export interface OutputPredictor {
   /** Completion tokens expected of a request, above 0. `model` is '' where models are not told apart. */

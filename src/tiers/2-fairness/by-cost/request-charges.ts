@@ -2,7 +2,8 @@
  * Charges that are open: what each dispatched request was charged so far, and to whom.
  *
  * Invariant: every dispatched request is settled once, and has then been charged exactly what it cost; until then what
- * it was predicted to cost, or has consumed. Reports and ends of requests that it did not see go change nothing.
+ * it was predicted to cost, or has consumed. If it did not see the dispatch of a request, reports and the end of that
+ * request change nothing.
  */
 import type { ItemView, Usage } from '../../views.js';
 import type { Ending } from '../fairness-policy.js';
@@ -84,8 +85,8 @@ export class RequestCharges {
   }
 
   /**
-   * Takes the figures that went forward. Those that went backwards or are too large are ignored; returns their sum, and
-   * 1 for each.
+   * Takes the figures that went forward. Ignores figures that went backwards or are too large; returns their sum, and 1
+   * for each.
    */
   private take(
     charge: Charge,
@@ -122,7 +123,7 @@ export class RequestCharges {
     return this.meter.price(false);
   }
 
-  /** What has been consumed so far. */
+  /** The price of the work so far. */
   private priceOf(charge: Charge, nowMs: number): number {
     const { work } = this.meter;
     const isPromptKnown = charge.promptTokens > 0;
@@ -133,7 +134,10 @@ export class RequestCharges {
     return this.meter.price(false);
   }
 
-  /** What it cost in the end. One that was called off has cost its prompt at least: a server may have read it. */
+  /**
+   * The price of the whole request, at its end. A request that was cancelled has cost its prompt at least, because a
+   * server may have read it.
+   */
   private costOf(charge: Charge, nowMs: number, ending: Ending): number {
     if (ending === 'requeued' || ending === 'unsent') return this.priceOfAttempt(charge, nowMs);
     return ending === 'aborted' ? this.priceOf(charge, nowMs) : this.priceOfEnd(charge, nowMs);

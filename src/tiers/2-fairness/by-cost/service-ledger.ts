@@ -182,7 +182,7 @@ export class ServiceLedger {
     else this.root.level += amount / this.root.activeWeight;
   }
 
-  /** Gives the node, and those above it, what they were owed since they were last looked at. O(levels). */
+  /** Credits the node, and those above it, with what they were owed since the last time. O(levels). */
   private settleUp(node: Node): void {
     const { parent } = node;
     if (parent === undefined) return;

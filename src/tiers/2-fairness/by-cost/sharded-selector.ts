@@ -5,11 +5,12 @@
  *     tenant ── hand of 8 ──► queue 12: place │ place │ place        one place for each waiting request
  *                             queue 40: place
  *
- * A place is the right of its flow to go: which of the flow's requests goes is up to the ordering policy, and two
- * requests of a flow exchange their places when the one goes that stands in another queue.
+ * A place is the right of its flow to go. The ordering policy chooses the request of the flow. If that request stands
+ * in another queue, the two requests exchange their places.
  *
  * Invariant: every waiting request of a flow that is not held back has one living place; a queue's leaf is active while
- * it has any. Those of a flow that is held back return to their queues, which keep their counters as long.
+ * it has any. Requests of a flow that is held back return to their queues later; these queues keep their counters until
+ * then.
  */
 import { FifoQueue } from '../../../base/queues/fifo-queue.js';
 import type { Queued } from '../../../base/queues/item-queue.js';
@@ -24,7 +25,7 @@ import { ServiceLedger } from './service-ledger.js';
 import type { ShareTree } from './share-tree.js';
 import { deal, flowHash } from './shuffle-sharding.js';
 
-/** One of the fixed number. */
+/** One queue of the fixed number. */
 class Shard {
   /** The predicted cost of its waiting requests. */
   work = 0;

@@ -6,15 +6,15 @@
  * A share that returns is lifted to the floor, and the floor never falls: an idle share at or below it begins alike
  * whether it was kept or not.
  *
- * Invariant: an idle share is in `debtors` while its counter is above the floor, and otherwise forgotten; where the
- * order has no floor, or that of a share above has none, it is kept until the controller forgets its flow.
+ * Invariant: an idle share is in `debtors` while its counter is above the floor, and is removed otherwise. If its
+ * order, or the order of a share above it, has no floor, it is kept until the controller removes its flow.
  */
 import { Share, type ShareOrder, type Siblings } from './share.js';
 import { ShareHeap } from './share-heap.js';
 
 /**
- * Shares above the floor whose flows the controller has forgotten, longest forgotten first. There may be any number of
- * them in a band that has fallen silent, where no floor rises: beyond `most`, what the first of them owe is forgiven.
+ * Shares above the floor whose flows the controller has forgotten, longest forgotten first. In a band that has fallen
+ * silent no floor rises, so there may be any number of them. Beyond `most`, the debt of the first of them is forgiven.
  */
 export class Orphans {
   private readonly shares = new Set<Share>();
@@ -119,7 +119,7 @@ export class ShareGroup implements Siblings {
     share.isForgotten = true;
   }
 
-  /** What an idle share received makes no difference to its siblings any more, or always will. */
+  /** True when the past of an idle share makes no difference to its siblings any more, and also when it always will. */
   private letGo(share: Share): void {
     if (share.isOrphan || !(this.keepsFlows || Number.isNaN(this.order.floor))) this.forget(share);
   }

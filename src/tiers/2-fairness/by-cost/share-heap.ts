@@ -6,10 +6,10 @@
  *
  *     slot 0 │ 1 │ 2 │ 3 │ …        by slot: the share, its place, and its tie number
  *
- * Sifting moves numbers between flat arrays and touches no share, and no tie number while keys differ: with a hundred
- * thousand shares every touch is a miss of the cache (bench: fairness). The first share keeps its place when its key
- * changes, until somebody asks who is first: a request is charged when it goes, and often corrected before the next one
- * is picked. Invariant: `share.slot` is its slot here, and −1 for shares in no heap; a share is in one heap at a time.
+ * Sifting moves numbers between flat arrays. It reads no share, and no tie number while keys differ, because with a
+ * hundred thousand shares each such read is a cache miss (bench: fairness). When its key changes, the first share keeps
+ * its place until somebody asks for the first. A charge is often corrected before the next request is picked, so this
+ * saves work. Invariant: `share.slot` is its slot here, and −1 for shares in no heap; a share is in one heap at a time.
  * Slots 0 … size − 1 are taken.
  */
 import type { Share } from './share.js';

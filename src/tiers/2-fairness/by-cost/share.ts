@@ -1,6 +1,6 @@
 /**
- * One party to a division of cost: a tenant, a project, an organisation, or a queue that many share; and what it knows
- * of its siblings: who goes next among them, and who is remembered.
+ * One party to a division of cost: a tenant, a project, an organisation, or a queue that many share. Its group of
+ * siblings knows which of them goes next, and which are remembered.
  */
 import type { Linked, LinkedList } from '../../../base/queues/linked-list.js';
 import { textHash } from '../../../base/text-hash.js';
@@ -29,12 +29,12 @@ export class Share implements Linked<Share> {
   isActive = false;
   /** True once the controller has forgotten its flow. */
   isOrphan = false;
-  /** True once its group has let go of it. */
+  /** True when its group has removed it. */
   isForgotten = false;
-  /** The flow to be picked, of a leaf that is active, and what more of them there are. */
+  /** The flow to be picked, if the leaf is active, and the other flows of the leaf. */
   flow: FlowView | undefined = undefined;
   moreFlows: FlowView[] | undefined = undefined;
-  /** Its members; undefined for a leaf. */
+  /** The group of its members; undefined for a leaf. */
   members: Siblings | undefined = undefined;
   /** Waiting flows below it that are held back; they cannot be picked, and keep their place. In a shard, requests. */
   heldFlows = 0;

@@ -4,10 +4,10 @@
  */
 import { sha256 } from '@noble/hashes/sha2';
 
-/** A hand must be decided by the hash: what it takes at most, bits. */
+/** The most bits of a hash that a hand may take, because the hash alone must decide the hand. */
 export const mostHashBits = 60;
 
-/** Bits of a hash that dealing takes. */
+/** The bits of a hash that dealing takes. */
 export function requiredHashBits(deckSize: number, handSize: number): number {
   return Math.ceil(Math.log2(deckSize) * handSize);
 }
