@@ -64,7 +64,7 @@ export function checkRun(work: unknown, { onEvicted }: { readonly onEvicted?: un
   throw failure('run', 'options.onEvicted', expectedWord(onEvicted, ['drop', 'requeue']), onEvicted);
 }
 
-/** The platform's own, which is quick to tell (bench: cancel), or one that does the same. */
+/** A signal of the platform, which is quick to recognize (bench: cancel), or an object that does the same. */
 export function isSignal(value: unknown): boolean {
   return value instanceof AbortSignal || isLikeSignal(value as Partial<AbortSignal> | null);
 }

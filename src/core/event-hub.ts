@@ -10,8 +10,8 @@ export class EventHub implements PluginErrorSink {
   /** Faults of foreign code so far. */
   pluginErrors = 0;
   /**
-   * Which events have listeners: ask before building a payload. A property each, because it is read several times for
-   * each request.
+   * Which events have listeners: ask before building a payload. Each event has a property, because it is read several
+   * times for each request.
    */
   readonly heard: Record<keyof FlowEvents, boolean> = {
     enqueued: false,
@@ -34,7 +34,7 @@ export class EventHub implements PluginErrorSink {
   private readonly unheard = new UnheardFaults();
 
   /**
-   * Returns the way to stop.
+   * Returns a function that stops this.
    * @throws FlowConfigError when there is no such event, or nothing to call
    */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents[E]) => unknown): () => void {

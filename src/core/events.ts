@@ -12,7 +12,7 @@ import type { Drop, OutcomeType } from './outcome/outcome.js';
 export interface EnqueuedEvent {
   readonly fairnessId: string;
   readonly priority: number;
-  /** Undefined: it waits. */
+  /** Undefined while the request waits. */
   readonly outcome: OutcomeType | undefined;
   readonly durationMs: number;
 }
@@ -30,7 +30,8 @@ export interface QueuedEvent<R = unknown> {
   /** Requests waiting in its flow, itself included: in arrival order its place in the flow. */
   readonly waitingInFlow: number;
   /**
-   * When its band should have let go all that waits there now, by its recent rate; undefined when nothing was measured.
+   * The time until its band should have dispatched all requests that wait there now, at its recent rate; undefined when
+   * nothing was measured.
    */
   readonly estimatedWaitMs: number | undefined;
 }
@@ -51,7 +52,7 @@ export interface DispatchedEvent<R = unknown> {
 
 /** A request was rejected or evicted. */
 export interface DroppedEvent<R = unknown> {
-  /** The same object that `queued` told of, if the request waited. */
+  /** The same object as in `queued`, if the request waited. */
   readonly item: ItemView<R>;
   readonly request: R;
   readonly outcome: Drop;
@@ -70,7 +71,7 @@ export interface ReleasedEvent {
   readonly heldMs: number;
 }
 
-/** A lease is held longer than `maxLeaseMs`. Sent once for each. */
+/** A lease has been held longer than `maxLeaseMs`. Sent once for each. */
 export interface LeaseOverdueEvent {
   readonly lease: Lease;
   /** Since its dispatch. */
@@ -79,7 +80,7 @@ export interface LeaseOverdueEvent {
   readonly isTakenBack: boolean;
 }
 
-/** A lease was garbage collected before it was released. Only where leases are traced. */
+/** A lease was garbage collected before it was released. This event comes only with `traceLeases`. */
 export interface LeaseLostEvent {
   readonly fairnessId: string;
   readonly priority: number;

@@ -37,7 +37,7 @@ export interface RunOptions {
   onEvicted?: 'drop' | 'requeue' | undefined;
 }
 
-/** A method's type, so that a controller of any request stays one of a narrower kind. */
+/** It has the type of a method, so that a controller of any request can stand for a controller of a narrower kind. */
 type RequestTest<R> = { test(request: R): boolean }['test'];
 
 /**
@@ -68,7 +68,7 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
     this.entry = engineOrShadow(this.dispatcher, this.dispatcher, this.options);
   }
 
-  /** True in mode `shadow`: what figures, events and explanations tell is what would have been. */
+  /** True in mode `shadow`: figures, events and explanations then tell what would have happened. */
   get isShadow(): boolean {
     return this.entry !== this.dispatcher;
   }
@@ -125,8 +125,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Calls `listener` for every event of that name; returns the way to stop. A listener that throws, or rejects, is
-   * reported, not felt.
+   * Calls `listener` for every event of that name; returns a function that stops this. If a listener throws or rejects,
+   * this is reported, and does no harm.
    * @throws FlowConfigError when there is no event of that name
    */
   on<E extends keyof FlowEvents>(event: E, listener: (payload: FlowEvents<R>[E]) => unknown): () => void {
@@ -165,8 +165,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Asks the function that `flows` is for the settings of one fairness ID anew, and applies them at once to what waits
-   * of it: a larger cap lets it go on, a smaller one only holds back.
+   * Calls the function `flows` again for one fairness ID, and applies the new settings at once to its waiting requests.
+   * A larger cap lets them go on; a smaller one only holds back.
    */
   refreshFlow(fairnessId: string): void {
     this.dispatcher.refreshFlow(fairnessId);
@@ -189,9 +189,9 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Why a request still waits, its place, and how long it may take: by what was passed to `enqueue`, by `item` of the
-   * event `queued`, by `item.sequence`, or by a function that knows the request. Undefined when it does not wait.
-   * O(waiting); with `item` and arrival order O(place).
+   * Says why a request still waits, its place, and how long it may take. Name the request by the object that was passed
+   * to `enqueue`, by `item` of the event `queued`, by `item.sequence`, or by a function that recognizes it. Undefined
+   * when the request does not wait. O(waiting); with `item` and arrival order O(place).
    */
   explain(waiting: R | ItemView<R> | number | RequestTest<R>): WaitExplanation | undefined {
     const item = findWaiting(this.dispatcher, waiting);
@@ -217,8 +217,8 @@ export class FlowController<R extends FlowRequest = FlowRequest> implements Flow
   }
 
   /**
-   * Shows what `snapshot` shows, of the largest flows and the longest waits only: at a cost that does not grow with
-   * what waits.
+   * Shows what `snapshot` shows, but only the largest flows and the longest waits, so that its cost does not grow with
+   * the queue.
    * @throws FlowConfigError for bounds that are no numbers from 0 up, and for unknown ones
    */
   overview(bounds: OverviewBounds = {}): ControllerOverview {

@@ -2,14 +2,14 @@
 
 /** The part of a host's request that flow control reads. Hosts may pass more: policies see the whole object. */
 export interface FlowRequest {
-  /** Bytes to book against the capacity limits, an integer from 0 up. */
+  /** Bytes that count against the capacity limits, an integer from 0 up. */
   readonly byteSize: number;
   /** Aborting it while the request waits drops the request; afterwards it has no effect. */
   readonly signal?: AbortSignal | undefined;
   /** How long the request may wait, ms; replaces the band's TTL. 0 or Infinity: for ever. */
   readonly ttlMs?: number | undefined;
   /**
-   * The most that it may wait, ms from 0 up: shortens its time to live where that is longer, and never lengthens it.
+   * The longest that it may wait, ms from 0 up. It can shorten the time to live, and never lengthens it.
    * @default no bound
    */
   readonly maxWaitMs?: number | undefined;
@@ -23,7 +23,7 @@ export interface FlowRequest {
 
 /** Names the flow of a request. */
 export interface FlowKey {
-  /** The one who shares: a tenant, a session, a program. Not empty. */
+  /** The party that shares: a tenant, a session, a program. Not empty. */
   readonly fairnessId: string;
   /** Any safe integer; higher goes first, negative is sheddable. @default 0 */
   readonly priority?: number | undefined;

@@ -3,9 +3,9 @@
  * database.
  *
  * Invariant: the host's function is asked once for each fairness ID until `refresh`, or until so many others were asked
- * for that the oldest answers were forgotten. Where it fails, its last answer for that fairness ID stays in force, and
- * where it gave none the settings of the band; it is not asked again before `refresh`, so that a database that is down
- * is not asked for every request.
+ * for that the oldest answers were forgotten. If it fails, its last answer for that fairness ID stays in force; without
+ * one, the settings of the band do. It is not asked again before `refresh`, so that a database that is down is not
+ * asked for every request.
  */
 import { isPromise } from '../base/async-function.js';
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
@@ -16,9 +16,9 @@ import type { FlowProfile, FlowProfiles } from '../tiers/flow.js';
 
 /** Profiles, as the controller keeps them. */
 export interface FlowSettingsSource extends FlowProfiles {
-  /** Where failures of the host's function go. */
+  /** Receives failures of the host's function. */
   reportTo(errors: PluginErrorSink): void;
-  /** Asks anew at the next occasion. */
+  /** Asks the function again when the settings are next needed. */
   refresh(fairnessId: string): void;
 }
 

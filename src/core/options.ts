@@ -20,7 +20,7 @@ import type { ItemView } from '../tiers/views.js';
 import type { FlowRequest } from './flow-request.js';
 import type { FlowSettingsSource } from './flow-settings.js';
 
-/** Limits of what may wait. Landing exactly on a limit is allowed. */
+/** Limits of what may wait. A limit may be reached exactly. */
 export interface LimitOptions {
   maxRequests?: Quantity | undefined;
   maxBytes?: Quantity | undefined;
@@ -58,8 +58,7 @@ export interface BandTemplate<R extends FlowRequest = FlowRequest> {
    */
   saturationDetector?: SaturationDetector | SaturationFunction | undefined;
   /**
-   * Part of all dispatches that the band gets while it waits, whatever stands above it; 0…1, all bands together below
-   * 1.
+   * Part of all dispatches that the band gets while it waits, whatever waits above it; 0…1, all bands together below 1.
    * @default 0
    */
   minShare?: number | undefined;
@@ -85,11 +84,12 @@ export interface EvictionOptions {
   maxPerDecision?: number | undefined;
   /** How long a freed seat needs to show in the saturation, ms. @default 0, or 500 for a detector that reads reports */
   graceMs?: number | undefined;
-  /** After this a victim that did not give up its seat is written off, ms. @default 10,000 */
+  /** A victim that has not given up its seat after this time no longer counts as leaving, ms. @default 10,000 */
   timeoutMs?: number | undefined;
   /**
-   * How long lower bands leave free what was evicted for a higher one, ms; without it the seat goes to dispensable work
-   * again as soon as its request ends, and is taken back again. 0 keeps nothing free. @default 1000
+   * How long lower bands must leave the room free that was evicted for a higher one, ms. Otherwise dispensable work
+   * would take the seat again as soon as the important request ends, and would be evicted again. 0 keeps nothing free.
+   * @default 1000
    */
   reserveMs?: number | undefined;
 }
@@ -120,10 +120,10 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   saturationDetector: SaturationDetector | SaturationFunction;
   gate?: GateOptions | undefined;
   /**
-   * `queue`: what may not go now waits. `admission`: nothing waits; what the admission policy admits goes at once,
-   * whatever the gate says, and limits and TTLs do not matter. `shadow`: everything is decided, counted and explained
-   * as in `queue`, and nothing is held or dropped: callers get their lease at once, `stats().shadow` says what would
-   * have been. @default 'queue'
+   * `queue`: a request that may not go now waits. `admission`: no request waits. A request that the admission policy
+   * admits goes at once, whatever the gate says; limits and TTLs do not matter. `shadow`: everything is decided,
+   * counted and explained as in `queue`, but nothing is held or dropped. Callers get their lease at once, and
+   * `stats().shadow` says what would have happened. @default 'queue'
    */
   mode?: 'queue' | 'admission' | 'shadow' | undefined;
   /** Rejects requests before anything else is looked at. @default none; gaieLegacy() in mode 'admission' */
@@ -134,17 +134,17 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
    */
   eviction?: EvictionOptions | undefined;
   /**
-   * When limits of the queue or of a band are reached. `reject`: the newcomer is dropped. `displace`: at the global
-   * limits, the newest waiting request of the lowest sheddable band leaves for a newcomer of higher priority. `fair`:
-   * one of a lower band leaves for it, whichever that is; in its own band the newest of the flow with most waiting for
-   * its weight, if the newcomer's flow stays below that one. O(log flows) for each request that waits. @default
-   * 'reject'
+   * Which request leaves when limits of the queue or of a band are reached. `reject`: the newcomer is dropped.
+   * `displace`: at the global limits, the newest waiting request of the lowest sheddable band leaves for a newcomer of
+   * higher priority. `fair`: a request of any lower band leaves for it. In its own band, the newest request of the flow
+   * with most waiting for its weight leaves, if the newcomer's flow stays below that flow. O(log flows) for each
+   * request that waits. @default 'reject'
    */
   overflow?: 'reject' | 'displace' | 'fair' | undefined;
   /**
-   * Asked at once when the turn of a request that waited comes: a text drops what has become void meanwhile, such as a
-   * revoked key, and tells the client why. Requests that go without waiting are not asked about. Where it throws or
-   * answers nonsense, the request goes.
+   * Called when the turn of a request that waited comes; it must answer at once. If the request has become void in the
+   * meantime, for example by a revoked key, return a text: the request is dropped, and the text tells the client why.
+   * Requests that go without waiting are not asked about. If it throws or answers nonsense, the request goes.
    * @default every request that waited may run
    */
   onDispatch?: ((item: ItemView<R>) => string | undefined) | undefined;
@@ -158,15 +158,15 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** Waiting that is worth one band, for `bandOrder: 'aging'`. @default '60s' */
   bandPromotion?: Duration | undefined;
   /**
-   * The whole that `minShare` of bands is a part of: all dispatches, or all tokens: those that the request is booked
-   * with when it goes, put right when it ends by what `lease.report` told. @default 'requests'
+   * The unit of `minShare`: a part of all dispatches, or of all tokens. Tokens count as booked at the dispatch, and are
+   * corrected at the end by `lease.report`. @default 'requests'
    */
   minShareUnit?: 'requests' | 'tokens' | undefined;
   /**
-   * Weights, limits and caps of single fairness IDs, in every band; or a function that tells them, at once. What it
-   * returned is remembered for up to `maxFlows` fairness IDs, until `refreshFlow`. Where it throws or answers nonsense,
-   * its last answer for that fairness ID holds, or, if there is none, the settings of the band, until `refreshFlow`; a
-   * `pluginError` of the kind `flows` tells of it.
+   * Weights, limits and caps of single fairness IDs, in every band; or a function that tells them, at once. Its answers
+   * are remembered for up to `maxFlows` fairness IDs, until `refreshFlow`. If it throws or answers nonsense, its last
+   * answer for that fairness ID holds until `refreshFlow`; without one, the settings of the band hold. A `pluginError`
+   * of the kind `flows` tells of it.
    */
   flows?: Readonly<Record<string, FlowSettings>> | ((fairnessId: string) => FlowSettings | undefined) | undefined;
   /** @default staticUsageLimit(): every band up to saturation 1 */
@@ -207,34 +207,34 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   /** Which endpoints a request may go to at all; it must pass every filter. Needs `pool`. @default none */
   endpointFilters?: readonly EndpointFilter<R>[] | undefined;
   /**
-   * Whether a request goes to an endpoint that the detector would send nothing more to, when all that it may go to are
-   * such. `preferred`: yes. `required`: it waits. @default 'required' with `endpointFilters`, otherwise 'preferred'
+   * What happens to a request when the detector would send nothing more to any endpoint that it may go to. `preferred`:
+   * it goes to one of them. `required`: it waits. @default 'required' with `endpointFilters`, otherwise 'preferred'
    */
   headroom?: 'preferred' | 'required' | undefined;
   /**
-   * The requests that wait behind one that could go, but whose endpoints have no room: everything of its `band` and
-   * below, its `flow`, or `none`: of its flow, only what may go to the same endpoints. @default 'band', and 'none' with
-   * a detector that tells sessions apart
+   * Which requests wait behind one that could go, but whose endpoints have no room. `band`: all of its band and below.
+   * `flow`: its flow. `none`: only those of its flow that may go to the same endpoints. @default 'band', and 'none'
+   * with a detector that tells sessions apart
    */
   holBlocking?: HolBlocking | undefined;
   /**
-   * Waiting requests dispatched in one turn of the event loop; then timers and sockets have theirs, and dispatch goes
-   * on in the same order. An integer from 1 up. @default 1000
+   * The most waiting requests that are dispatched in one turn of the event loop. Then timers and sockets have their
+   * turn, and dispatch goes on in the same order. An integer from 1 up. @default 1000
    */
   maxDispatchesPerTurn?: number | undefined;
   /**
-   * A lease that is held longer is told of once, by the event `leaseOverdue`, or on stderr while nobody listens; ms,
-   * above 0. Longer than the longest answer. @default Infinity: none is
+   * A lease that is held longer is reported once, by the event `leaseOverdue`, or on stderr while nobody listens; ms,
+   * above 0. Set it longer than the longest answer. @default Infinity: no lease is reported
    */
   maxLeaseMs?: number | undefined;
   /**
-   * The end of a lease that is held longer than `maxLeaseMs`, or was lost. `release`: its signal aborts and its seat is
-   * free, also if the work goes on. @default 'warn'
+   * What happens to a lease that is held longer than `maxLeaseMs`, or was lost. `release`: its signal aborts and its
+   * seat is free, even if the work goes on. @default 'warn'
    */
   overdueLeases?: 'warn' | 'release' | undefined;
   /**
-   * Finds leases that the host lost without `release`, when they are garbage collected, and tells of each once with the
-   * call that it came from: the event `leaseLost`. Costs a stack for each request. @default true where NODE_ENV is
+   * Finds leases that the host lost without `release`, when they are garbage collected. The event `leaseLost` tells of
+   * each once, with the call that it came from. Costs a stack for each request. @default true where NODE_ENV is
    * `development`, otherwise false
    */
   traceLeases?: boolean | undefined;
@@ -242,7 +242,7 @@ export interface FlowControllerOptions<R extends FlowRequest = FlowRequest> {
   clock?: Clock | undefined;
 }
 
-/** How far a request that has nowhere to go now holds back others. */
+/** How many other requests are held back by one that no endpoint can take now. */
 export type HolBlocking = 'band' | 'flow' | 'none';
 
 /** Limits with their units resolved; Infinity = unlimited. */
@@ -310,7 +310,7 @@ export interface ResolvedOptions {
   readonly headroom: 'preferred' | 'required';
   readonly holBlocking: HolBlocking;
   readonly maxDispatchesPerTurn: number;
-  /** Infinity: they are not watched. */
+  /** Infinity: leases are not watched. */
   readonly maxLeaseMs: number;
   readonly overdueLeases: 'warn' | 'release';
   readonly traceLeases: boolean;

@@ -1,5 +1,5 @@
 /**
- * From what people write to what the controller runs on: one schema for every option, then the defaults.
+ * Turns options as people write them into the resolved ones of the controller: one schema for all, then the defaults.
  * Either everything is right, or one error lists all that is wrong.
  */
 import { gaieLegacy } from '../admission/gaie-legacy.js';
@@ -60,7 +60,7 @@ const defaultFlowLimits: Limits = { maxRequests: 2500, maxBytes: 5e8 };
 const unlimited: Limits = { maxRequests: Infinity, maxBytes: Infinity };
 const defaultBandIdleTimeoutMs = 600_000;
 const defaultMaxBands = 64;
-/** One object each, so that a reconfiguration sees that they stayed. None keeps state. */
+/** There is one object of each, so that a reconfiguration sees that they are the same. None keeps state. */
 const defaultFairness = /* @__PURE__ */ roundRobin();
 const defaultOrdering = /* @__PURE__ */ fcfs();
 const defaultUsageLimit = /* @__PURE__ */ staticUsageLimit();
@@ -264,8 +264,8 @@ function resolveBand(band: ParsedBand, parsed: Parsed, holBlocking: ResolvedOpti
 }
 
 /**
- * One flow must not fill a queue of which nobody said how large it is. A host that wrote a limit knows its tenants: one
- * flow may fill that, unless the host says otherwise. With `overflow: 'fair'` a full queue makes room by itself.
+ * One flow must not fill a queue whose size is a default. A host that wrote a limit knows its tenants: one flow may
+ * fill that, unless the host says otherwise. With `overflow: 'fair'` a full queue makes room by itself.
  */
 function flowLimitsOf({ limits: own }: ParsedBand, { limits: global, overflow }: Parsed): Limits {
   if (overflow === 'fair') return unlimited;
@@ -301,8 +301,8 @@ function mayCap(given: Parsed['flows']): boolean {
 }
 
 /**
- * Shares that add up to everything would leave nothing for the order of bands to decide. A template's share counts for
- * every band that may be made from it.
+ * Shares that add up to 1 would leave nothing for the order of bands to decide. A template's share counts for every
+ * band that may be made from it.
  */
 function sharesLeaveRoom({ bands, defaultBand, defaultNegativeBand, maxBands }: Parsed, report: Report): void {
   const given = Array.isArray(bands) ? bands.filter((band) => band !== undefined && band !== null) : [];
@@ -347,8 +347,8 @@ function hasPoolWhereNeeded(parsed: Parsed, report: Report): void {
 }
 
 /**
- * A resident session would wait behind a new one, which waits for a session to end: for ever, where both are of one
- * client.
+ * A resident session would wait behind a new one, which waits for a session to end. If both belong to one client, that
+ * is for ever.
  */
 function letsSessionsPass(parsed: Parsed, report: Report): void {
   const { holBlocking } = parsed;

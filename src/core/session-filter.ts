@@ -1,6 +1,6 @@
 /**
- * Makes a class of each session that a detector tells apart, so that its requests queue apart; every endpoint serves
- * each of them.
+ * Makes each session that a detector tells apart a class of requests, so that its requests queue apart. Every endpoint
+ * serves every session.
  */
 import { memberOf } from '../base/faults/foreign-values.js';
 import type { EndpointFilter } from '../endpoints/filters/endpoint-filter.js';

@@ -7,7 +7,7 @@ import { warnOperator } from '../base/faults/warn-operator.js';
 import type { FlowControllerOptions, ResolvedOptions } from './options.js';
 
 /**
- * Warns where nobody leaves for a higher band. Bands without a limit of their own do not count; neither does a host
+ * Warns if no request leaves for a higher band. Bands without a limit of their own do not count; neither does a host
  * that simulates.
  */
 export function warnOfLimitSums(

@@ -16,9 +16,9 @@ export interface QuotaFigure {
   readonly resetsInMs: number;
   /** Until there is room for one unit; 0 while there is. */
   readonly waitMs: number;
-  /** How long the group rests, because its server refused; 0 while it does not. */
+  /** How long the group still rests, because its server refused; 0 while it does not rest. */
   readonly restsForMs: number;
-  /** True when answers told of it; false for what is configured. */
+  /** True when it was learnt from answers; false when it is configured. */
   readonly isLearnt: boolean;
   /**
    * True when other processes take from it too: `used` is then what all of them took, as far as it is known here.
@@ -27,7 +27,7 @@ export interface QuotaFigure {
   readonly isShared?: boolean;
 }
 
-/** The quotas, and what could not be used of what hosts and servers told. */
+/** The quotas, and counts of the reports and figures that could not be used. */
 export interface QuotaFigures {
   readonly quotas: readonly QuotaFigure[];
   /** Requests that ended without a report of what they consumed, so that their estimates stand. */

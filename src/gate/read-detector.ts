@@ -17,8 +17,8 @@ export function readDetector(candidate: unknown, report: Report): SaturationDete
 const noPool: PoolView = Object.freeze({ endpoints: Object.freeze([]), inFlightRequests: 0, inFlightTokens: 0 });
 
 /**
- * One call with an empty pool tells a factory that was passed uncalled from a saturation: it returns a detector, or
- * rejects the pool as its options. Whatever else is thrown at an empty pool is no mistake.
+ * One call with an empty pool shows whether a factory was passed instead of its result: a factory returns a detector,
+ * or rejects the pool as its options. Any other exception with an empty pool is no mistake.
  */
 function mistakeOf(saturation: SaturationFunction): Parameters<Report> | undefined {
   if (isAsyncFunction(saturation)) return [expectedAtOnce, [], 'an async function'];

@@ -6,7 +6,7 @@ import type { Upstreams } from './upstreams.js';
 
 type HealthConfig = GatewayConfig['health'];
 
-/** Starts at once; returns the way to stop. */
+/** Starts at once; returns a function that stops this. */
 export function watchHealth(
   upstreams: Upstreams,
   { intervalMs, timeoutMs }: HealthConfig,

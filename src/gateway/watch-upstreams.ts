@@ -15,7 +15,7 @@ export interface LoadReports {
   some(): void;
 }
 
-/** Returns the way to stop. */
+/** Returns a function that stops this. */
 export function watchUpstreams(
   upstreams: Upstreams,
   config: Pick<GatewayConfig, 'health' | 'scrape'>,

@@ -27,7 +27,7 @@ export class GuardedEvents<Events extends ListenerErrors> {
   }
 
   /**
-   * Returns the way to stop.
+   * Returns a function that stops this.
    * @throws FlowConfigError when there is no such event, or nothing to call
    */
   on<E extends keyof Events & string>(event: E, listener: (payload: Events[E]) => unknown): () => void {

@@ -1,7 +1,6 @@
 /**
- * Whether a controller's books balance: every invariant of its state, looked up where the state is kept. For tests and
- * post-mortems; it imports nothing at run time, and the controller does not import it, so that nobody else carries it.
- * O(waiting + flows).
+ * Checks every invariant of a controller's state, where the state is kept. For tests and post-mortems; it imports
+ * nothing at run time, and the controller does not import it, so that nobody else carries it. O(waiting + flows).
  */
 import type { Flow } from '../../tiers/flow.js';
 import { type LongestQueues, loadPerWeight } from '../../tiers/longest-queues.js';
@@ -30,7 +29,7 @@ export interface FlowAudit {
   readonly figures: AuditFigures;
 }
 
-/** The one door to the inside of a controller; undefined for what is none. */
+/** The inside of a controller; undefined for anything else. Only this function looks inside. */
 export function dispatcherOf(flow: FlowController<never>): Dispatcher | undefined {
   // biome-ignore lint/complexity/useLiteralKeys: the field is private, so that no user of the package sees it
   return flow?.['dispatcher'];
@@ -126,7 +125,7 @@ function checkBand(band: PriorityBand, check: Check): void {
   check(tracked === band.trackedInFlight, `${name} has ${band.trackedInFlight} leases, its flows ${tracked}`);
 }
 
-/** What stands in a queue waits, or is counted as a tombstone: nothing else is kept. */
+/** Every member of a queue waits, or is counted as a tombstone. */
 function checkQueues(name: string, band: PriorityBand, check: Check): void {
   const queues = new Set([...band.flows.values()].flatMap((flow) => band.queueOf(flow) ?? []));
   const living = sum([...queues], ({ length, tombstones }) => length - tombstones);
@@ -278,8 +277,8 @@ function checkCaps({ caps, seats }: Dispatcher, bands: readonly PriorityBand[], 
 }
 
 /**
- * No wake-up is lost: requests wait only before a closed gate or until the next turn, and a gate that nothing announces
- * has a timer.
+ * No wake-up is lost. Requests wait only before a closed gate or until the next turn. A gate whose detector announces
+ * nothing has a timer.
  */
 function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
   const { backlog, gate, isGateClosed, isPaused, isWorkWanted, poller, writer } = dispatcher;

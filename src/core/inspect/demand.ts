@@ -1,6 +1,4 @@
-/**
- * How much the controller is asked for, what waits for want of capacity included: the signal that scales model servers.
- */
+/** The demand on a controller, with the requests that wait for capacity: the signal that scales model servers. */
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
 import { drainTimeMs } from '../outcome/explanation.js';
@@ -14,7 +12,8 @@ interface DemandFigures {
   readonly arrivedPerSecond: number;
   readonly dispatchedPerSecond: number;
   /**
-   * When all that waits should be gone, by the recent rate; undefined when something waits and nothing was measured.
+   * The time until all waiting requests are gone, at the recent rate; undefined when something waits and nothing was
+   * measured.
    */
   readonly timeToDrainMs: number | undefined;
 }
@@ -26,22 +25,19 @@ export interface BandDemand extends DemandFigures {
 export interface FlowDemand extends DemandFigures {
   readonly inFlight: number;
   readonly inFlightTokens: number;
-  /** Waiting and in flight: what a pool that is large enough would be running. */
+  /** Waiting and in flight together: the number that a large enough pool would run. */
   readonly requests: number;
   /** Read now, scaled so that 1 is full; 1 for an empty pool. */
   readonly saturation: number;
   /** Model servers in the pool; undefined for a controller without one. */
   readonly endpoints: number | undefined;
-  /**
-   * Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector
-   * needs.
-   */
+  /** The available ones: not ill, draining or marked as overloaded, and with the metrics that the detector needs. */
   readonly availableEndpoints: number | undefined;
   /** Highest priority first. */
   readonly bands: readonly BandDemand[];
 }
 
-/** Averages fade and never end: below this they are 0. */
+/** Averages never reach 0 by themselves: below this they count as 0. */
 const leastPerSecond = 0.001;
 
 /** O(bands). Call `measure` first, so that the saturation is read now. */

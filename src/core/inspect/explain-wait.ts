@@ -12,7 +12,7 @@ import { QueueItem } from '../engine/queue-item.js';
 import { drainTimeMs, inSeconds, type WaitExplanation } from '../outcome/explanation.js';
 import { oldestLease } from './in-flight.js';
 
-/** A decision with its half of the sentence. */
+/** A decision, with its part of the sentence. */
 type Verdict = Pick<WaitExplanation, 'decidedBy' | 'policy'> & { readonly text: string };
 
 /**
@@ -173,7 +173,10 @@ const obstacles = {
   absent: 'the endpoints it may go to are ill, draining, marked as overloaded, or do not report their load',
 } as const;
 
-/** By the band's own rate; where higher bands go first, no sooner than the rate of all takes for them as well. */
+/**
+ * At the band's own rate. If higher bands go first, it takes at least as long as all bands together need for these
+ * requests.
+ */
 function estimate(
   { backlog }: Dispatcher,
   band: PriorityBand,

@@ -1,5 +1,5 @@
 /**
- * Counters for exporters. What a reader takes is what it costs: nothing is copied, nothing is sorted, and no waiting
+ * Counters for exporters. A reader pays only for what it reads: nothing is copied, nothing is sorted, and no waiting
  * request is looked at.
  *
  *     figures ── stats, limits
@@ -36,8 +36,8 @@ export interface BandFigures extends WaitingFigures {
    */
   waitingOf(fairnessId: string): WaitingFigures | undefined;
   /**
-   * Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. Costs
-   * what is taken.
+   * Fairness IDs of which something waits, in the order in which their flows became active; one may come twice. It
+   * costs only as much as the caller takes.
    */
   waitingIds(): Iterable<string>;
   /**
@@ -46,8 +46,8 @@ export interface BandFigures extends WaitingFigures {
    */
   service(): ServiceFigures | undefined;
   /**
-   * Cost that a fairness ID which waits has received beyond those that go next; undefined where nothing waits or nobody
-   * keeps account. O(1).
+   * Cost that a waiting fairness ID has received beyond those that go next; undefined where nothing waits, or where the
+   * policy keeps no account. O(1).
    */
   leadOf(fairnessId: string): number | undefined;
 }
@@ -63,10 +63,7 @@ export interface ControllerFigures {
   readonly waitingTokens: number;
   /** Model servers in the pool; undefined for a controller without one. */
   readonly endpoints: number | undefined;
-  /**
-   * Those that can be had: not ill, draining or marked as overloaded, and not without the metrics that the detector
-   * needs.
-   */
+  /** The available ones: not ill, draining or marked as overloaded, and with the metrics that the detector needs. */
   readonly availableEndpoints: number | undefined;
   /** Quotas, where a detector has some. */
   readonly quotas: QuotaFigures | undefined;

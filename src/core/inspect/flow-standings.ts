@@ -1,6 +1,6 @@
 /**
- * How single flows fare: what waits and runs of each, and for how long its oldest request has waited. For whoever wants
- * to know which flow starves, and which one takes its place.
+ * The state of single flows: what waits and runs of each, and how long its oldest request has waited. It shows which
+ * flow starves, and which flow takes its place.
  *
  * Invariant: looks at a bounded number of flows and of their requests, however many wait.
  */
@@ -19,13 +19,13 @@ export interface FlowStanding {
   readonly weight: number;
   readonly waiting: number;
   readonly waitingBytes: number;
-  /** True while it is held back for want of an endpoint. */
+  /** True while it is held back because no endpoint can take its first request. */
   readonly isHeld: boolean;
   /** True while it waits for the end of one of its own requests, because it is at its cap. */
   readonly isAtCap: boolean;
   /**
-   * Of the request that has waited longest. Exact in arrival order; in any other order, and where flows share one
-   * queue, of those that were looked at. Undefined when none was.
+   * The wait of the request that has waited longest. It is exact in arrival order. In any other order, and where flows
+   * share one queue, it is the longest among the requests that were looked at. Undefined when no request was looked at.
    */
   readonly oldestWaitMs: number | undefined;
   /** Leases not yet released. */
@@ -41,7 +41,10 @@ export interface Examined {
   readonly oldest: QueueItem | undefined;
 }
 
-/** Members of a queue that several flows share, and of the queue of one flow that is not in arrival order. */
+/**
+ * How many members are looked at: of a queue that several flows share, and of the queue of one flow that is not in
+ * arrival order.
+ */
 const mostShared = 1_000;
 const mostUnordered = 16;
 
@@ -78,7 +81,7 @@ function oldestByFlow(band: PriorityBand): Map<Flow | undefined, QueueItem> {
 
 /**
  * Up to `count` flows: those that wait longest, and in a third of the places those that run most and are not among
- * them. Those that wait come first, the longest wait first.
+ * them. Waiting flows come first, the longest wait first.
  */
 export class FlowStandings {
   private readonly longest: TopN<Examined>;

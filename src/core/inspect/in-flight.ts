@@ -1,5 +1,5 @@
 /**
- * Running requests, by flow. Counted when somebody reads, from the leases themselves, so that no request pays for it.
+ * Running requests, by flow. They are counted from the leases when somebody reads, so that no request pays for it.
  *
  * Invariant: the figures of all flows add up to `inFlight` and `inFlightTokens` of the controller.
  */
@@ -22,11 +22,11 @@ export interface LeaseAge {
   readonly endpoint: string | undefined;
   /** Since its dispatch. */
   readonly heldMs: number;
-  /** True once it was told of as held longer than `maxLeaseMs`. */
+  /** True once it was reported as held longer than `maxLeaseMs`. */
   readonly isOverdue: boolean;
 }
 
-/** The one that is held longest; undefined while nothing runs. O(1). */
+/** The lease that is held longest; undefined while nothing runs. O(1). */
 export function oldestLease({ running: { first } }: Seats, nowMs: number): LeaseAge | undefined {
   if (first === undefined) return undefined;
   const { fairnessId, priority, endpoint, dispatchedAtMs, isOverdue } = first;
@@ -60,7 +60,7 @@ export function countInFlight({ running }: Seats): InFlightByFlow {
   return byPriority;
 }
 
-/** In the order in which the flows that still run something began to. */
+/** The flows are in the order in which they began to run something. */
 export function listInFlight(byFlow: InFlightByFlow): FlowInFlight[] {
   return [...byFlow.values()].flatMap((flows) => [...flows.values()]);
 }

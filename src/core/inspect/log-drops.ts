@@ -1,4 +1,4 @@
-/** Drops as a few lines for a log: one in a period, however many there were, and none while there are none. */
+/** Writes drops as a few log lines: one line for each period with drops, however many there were. */
 
 import { BoundedLabel } from '../../base/bounded-label.js';
 import { type Clock, letProcessEnd, realClock } from '../../base/clock.js';
@@ -30,7 +30,7 @@ export interface DropSummary {
   readonly priorities: Readonly<Record<string, number>>;
   /** The three with the most drops. */
   readonly fairnessIds?: Readonly<Record<string, number>>;
-  /** In mode `shadow`: nothing was dropped, these would have been. */
+  /** True in mode `shadow`: these requests would have been dropped. */
   readonly isShadow?: true;
 }
 
@@ -41,7 +41,7 @@ const optionsSchema = object({
   clock: optional(clock(), realClock),
 });
 
-/** Names that one period tells apart; the rest is `other`. */
+/** The most names that one period counts apart; the rest is `other`. */
 const mostNames = 100;
 const namesTold = 3;
 
@@ -51,8 +51,8 @@ interface Source {
 }
 
 /**
- * Calls `onLine` once for all drops of a period, which begins with the first of them. `stop` tells what has not been
- * told yet.
+ * Calls `onLine` once for all drops of a period, which begins with the first of them. `stop` writes the last line, if
+ * there is one to write.
  * @throws FlowConfigError that lists every problem
  *
  * @example

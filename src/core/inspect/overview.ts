@@ -1,6 +1,6 @@
 /**
- * The picture for somebody who watches: bands, their largest flows, the longest waits and why. Costs the same with a
- * hundred thousand waiting requests as with a thousand.
+ * The picture for a live page: bands, their largest flows, and the longest waits with their reasons. Costs the same
+ * with a hundred thousand waiting requests as with a thousand.
  */
 
 import { object } from '../../base/schema/containers.js';
@@ -31,7 +31,7 @@ export interface OverviewBounds {
   tenants?: number | undefined;
   /** Requests that wait longest, one of each flow. @default 6 */
   slowest?: number | undefined;
-  /** Flows of all bands that fare worst or run most. @default 24 */
+  /** Flows of all bands that wait longest or run most. @default 24 */
   standings?: number | undefined;
   /** @default 64 */
   endpoints?: number | undefined;
@@ -43,7 +43,7 @@ export interface FlowOverview {
   readonly fairnessId: string;
   readonly waiting: number;
   readonly waitingBytes: number;
-  /** True while it is held back for want of an endpoint. */
+  /** True while it is held back because no endpoint can take its first request. */
   readonly isHeld: boolean;
   /** True while it waits for the end of one of its own requests, because it is at its cap. */
   readonly isAtCap: boolean;
@@ -54,9 +54,9 @@ export interface BandOverview {
   readonly waiting: number;
   /** Leases not yet released. */
   readonly inFlight: number;
-  /** Waiting in flows that are held back for want of an endpoint. */
+  /** Requests in flows that are held back because no endpoint can take their first request. */
   readonly held: number;
-  /** Waiting because their fairness ID is at its cap. */
+  /** Requests that wait because their fairness ID is at its cap. */
   readonly atCap: number;
   readonly maxRequests: number;
   readonly saturation: number;
@@ -98,7 +98,7 @@ export interface ControllerOverview {
    * most and have nothing waiting.
    */
   readonly standings: readonly FlowStanding[];
-  /** Waiting flows and flows that only run which are not among them. */
+  /** Further waiting flows, and further flows that only run. */
   readonly otherStandings: number;
   /** Quotas, where a detector has some. */
   readonly quotas?: QuotaFigures | undefined;
@@ -106,7 +106,7 @@ export interface ControllerOverview {
   readonly sessions?: SessionFigures | undefined;
 }
 
-/** Members of one queue that are looked at to find a place or the next in line. */
+/** The most members of one queue that are looked at to find a place or the next request. */
 const mostMembers = 1_000;
 
 // @__NO_SIDE_EFFECTS__

@@ -1,4 +1,4 @@
-/** Service in a band lately, received and owed: the largest tenants, and the rest as one. */
+/** Recent service in a band, received and owed: the largest tenants, and the rest as one. */
 import type { FlowService, ServiceFigures } from '../../tiers/2-fairness/service-figures.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import { TopN } from './top-n.js';
@@ -14,7 +14,7 @@ export interface TenantOverview extends FlowService {
 }
 
 export interface ServiceOverview extends Pick<ServiceFigures, 'windowMs' | 'fairnessIndex' | 'others'> {
-  /** Those who received or were owed the most, the largest first. */
+  /** The fairness IDs that received or were owed the most, the largest first. */
   readonly tenants: readonly TenantOverview[];
   /** Fairness IDs that are not among them; what they received is in `others`. */
   readonly otherTenants: number;

@@ -34,7 +34,7 @@ export interface FlowStats {
   /** Leases not yet released. */
   readonly inFlight: number;
   readonly inFlightTokens: number;
-  /** The same by flow: one entry for each flow that runs something. */
+  /** Leases in flight by flow: one entry for each flow that runs something. */
   readonly inFlightByFlow: readonly FlowInFlight[];
   readonly released: number;
   /** How long the oldest unreleased lease is held; undefined while nothing runs. */
@@ -44,7 +44,8 @@ export interface FlowStats {
   /** Running requests that were asked to leave for a more important one. */
   readonly evictedInFlight: number;
   /**
-   * The room that eviction is after, and the room that is coming, in units of saturation; undefined without eviction.
+   * The room that eviction wants to free, and the room that its victims will free, in units of saturation; undefined
+   * without eviction.
    */
   readonly reclaim: ReclaimFigures | undefined;
   readonly bands: number;
@@ -103,10 +104,7 @@ export interface BandSnapshot {
   readonly dispatchedPerSecond: number | undefined;
   /** Flows known, idle ones included. */
   readonly flows: number;
-  /**
-   * Flows with waiting requests, longest active first; those held back for want of an endpoint, and those at their cap,
-   * last.
-   */
+  /** Flows with waiting requests, longest active first. Flows that are held back or at their cap come last. */
   readonly activeFlows: readonly FlowSnapshot[];
   /**
    * Cost that fairness IDs received and were owed lately, counted from the first time that somebody asks; undefined
@@ -122,9 +120,11 @@ export interface EndpointSnapshot {
   readonly inFlightTokens: number;
   /** Requests that fit there by the controller's detector; undefined where that goes by something else. */
   readonly seats: number | undefined;
-  /** It refused work, and gets none for a while. */
+  /** True while it gets no work because it refused some. */
   readonly isOverloaded: boolean;
-  /** It may get requests: not ill, draining or overloaded, and not without the metrics that the detector needs. */
+  /**
+   * True when it may get requests: it is not ill, draining or overloaded, and has the metrics that the detector needs.
+   */
   readonly isAvailable: boolean;
   readonly state: EndpointState;
   readonly metrics: EndpointMetrics | undefined;
@@ -146,7 +146,7 @@ export interface ControllerSnapshot {
   readonly sessions?: SessionFigures | undefined;
 }
 
-/** O(bands + in flight). Whoever wants a saturation of this moment asks the detector first. */
+/** O(bands + in flight). Ask the detector first if you want the saturation of this moment. */
 export function takeStats(
   dispatcher: Dispatcher,
   pluginErrors: number,

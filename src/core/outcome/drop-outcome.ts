@@ -1,4 +1,4 @@
-/** A drop as the controller hands it out: plain fields, and its explanation, which is worked out when it is read. */
+/** A drop as the host gets it: plain fields, and an explanation that is computed when it is read. */
 import { explainOutcome, type GateReading } from './explain-outcome.js';
 import type { Explanation } from './explanation.js';
 import type { LimitHit } from './limit-hit.js';

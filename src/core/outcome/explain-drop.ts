@@ -7,8 +7,8 @@ import type { Drop } from './outcome.js';
 
 /**
  * The cause of a drop, whichever way it came about.
- * - `saturated`: no room: a limit on waiting requests was reached, an admission policy rejected it, a higher priority
- * took the place.
+ * - `saturated`: there was no room: a limit on waiting requests was reached, an admission policy rejected it, or a
+ *   higher priority took its place.
  * - `overloaded`: an admission policy found every worker busy.
  * - `no-endpoints`: there is no model server.
  * - `ttl-expired`: it waited as long as it may.
@@ -53,11 +53,11 @@ export interface DropExplanation {
    */
   readonly status: 403 | 429 | 500 | 503;
   /**
-   * One sentence for the client. It names limits and figures, or what an admission policy said; of itself never a
+   * One sentence for the client. It names limits and figures, or has the text of an admission policy. It never adds a
    * fairness ID.
    */
   readonly detail: string;
-  /** When to come back, whole seconds from 1 up; undefined when nobody is there to come back. */
+  /** When the client should come back, whole seconds from 1 up; undefined when the client has left. */
   readonly retryAfterSeconds: number | undefined;
   /** The same time in ms, from 1000 up, as precise as it is known. */
   readonly retryAfterMs: number | undefined;
@@ -91,11 +91,11 @@ const statuses: Record<DropCause, DropExplanation['status']> = {
 
 /**
  * Explains a drop. Retry-After is at most `maxRetryAfterSeconds`, so that one bad estimate does not send clients away
- * for an hour, and 1 where nothing was measured, because clients of model APIs do not retry without it.
+ * for an hour. It is 1 if nothing was measured, because clients of model APIs do not retry without it.
  */
 export function explainDrop(drop: Drop, maxRetryAfterSeconds = 30): DropExplanation {
   const cause = causeOf(drop);
-  // A quota tells no estimate: a client that comes back sooner comes back in vain.
+  // The time of a quota is no estimate: a client that comes back sooner finds no room.
   const most = drop.reason === 'over-quota' ? Number.POSITIVE_INFINITY : maxRetryAfterSeconds;
   const estimateMs = Math.ceil(drop.retryAfterMs ?? 0);
   const hasToWait = cause !== 'cancelled' && cause !== 'revoked';

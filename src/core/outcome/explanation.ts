@@ -1,5 +1,5 @@
 /**
- * The decision over a request: one readable sentence, and the same as data. Sentences name figures and policies, never
+ * The decision about a request: one readable sentence, and the same as data. Sentences name figures and policies, never
  * a fairness ID.
  */
 import type { LimitHit } from './limit-hit.js';
@@ -39,10 +39,10 @@ export interface Explanation {
   readonly decidedBy: DecidedBy;
   /** One sentence for operators. Clients get `explainDrop(outcome).detail`. */
   readonly text: string;
-  /** The policy that decided, where one did. */
+  /** The policy that decided, if one did. */
   readonly policy?: string | undefined;
   readonly limit?: LimitHit | undefined;
-  /** Of the detector that its band is judged by, scaled so that 1 is full. */
+  /** The reading of the detector that judges its band, scaled so that 1 is full. */
   readonly saturation?: number | undefined;
   /** The band dispatches while saturation is below it. */
   readonly ceiling?: number | undefined;
@@ -63,13 +63,13 @@ export interface WaitExplanation extends Explanation {
    * were not counted.
    */
   readonly ahead: number | undefined;
-  /** Those of other flows of its band, as if they took turns by weight. */
+  /** Requests of other flows of its band that go before it, as if the flows took turns by weight. */
   readonly aheadInOtherFlows: number;
   /** Requests waiting in bands that go first. */
   readonly inHigherBands: number;
   /**
-   * When it should go, by the recent rates of its band and of all bands, if nothing more comes in above it; undefined
-   * when nothing was measured.
+   * The time until it should go, at the recent rates of its band and of all bands, if no request of higher priority
+   * comes. Undefined when nothing was measured.
    */
   readonly estimatedWaitMs: number | undefined;
   /** How long the oldest unreleased lease is held; undefined while nothing runs. */
@@ -86,7 +86,7 @@ export function inSeconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** Slower rates are no rates: what they promise is hours away. */
+/** Slower rates are not used: their estimates would be hours. */
 const slowestPerSecond = 1 / 60;
 
 /** How long `requests` take at a rate; undefined when it says nothing. */

@@ -43,8 +43,8 @@ export interface Lease {
   readonly signal: AbortSignal;
   /**
    * Calls `listener` once with the reason, in a microtask, when `signal` aborts or has aborted; it replaces an earlier
-   * listener. What it throws is uncaught, as with a listener of the signal. For a host that runs every request itself:
-   * making a signal and listening to it costs more than all the rest of a lease.
+   * listener. Its exceptions are uncaught, as with a listener of the signal. It is for a host that runs every request
+   * itself: to make a signal and to listen to it costs more than everything else of a lease.
    */
   onAbort(listener: (reason: unknown) => void): void;
   /** Tells whoever runs the request to stop, through `signal`. The seat stays taken until `release`. */
@@ -80,11 +80,11 @@ export interface Lease {
    */
   endSession(): void;
   /**
-   * After an eviction, or where `isPutOff`: gives the seat back and lets the request wait again, in the place that its
-   * arrival gives it, with a fresh TTL and whatever the limits say: it had its place before. Resolves as `enqueue`
-   * does; a request that produced tokens, or was put back before after an eviction, is dropped as `evicted`. How often
-   * a request that is put off may return is for the host to bound. `request` replaces what policies see of it, and its
-   * signal ends this wait; the figures stay those of its arrival.
+   * For a request that was evicted, or whose lease `isPutOff`. Gives the seat back and lets the request wait again, in
+   * its place by arrival and with a fresh TTL. Limits do not apply, because it had its place before. Resolves as
+   * `enqueue` does; a request that produced tokens, or was put back before after an eviction, is dropped as `evicted`.
+   * The host must bound how often a request that is put off may return. `request` replaces what policies see of it, and
+   * its signal ends this wait; the figures stay those of its arrival.
    * @throws (rejects) FlowConfigError when the request was neither evicted nor put off, or the lease was released.
    */
   requeue(request?: FlowRequest): Promise<Outcome>;

@@ -67,16 +67,16 @@ export interface Drop {
   readonly priority: number;
   /** Time from `enqueue` to the drop, ms; 0 for rejections. */
   readonly queuedMs: number;
-  /** With a reason that names a limit: which, and how full. */
+  /** The limit that was reached and its use, if the reason names a limit. */
   readonly limit?: LimitHit | undefined;
   /** The admission policy that refused it, and what it said. */
   readonly policy?: string | undefined;
   readonly detail?: string | undefined;
-  /** When the requests ahead should be gone, judged by the band's recent rate; absent when nothing was measured. */
+  /** The time until the requests ahead should be gone, at the band's recent rate; absent when nothing was measured. */
   readonly retryAfterMs?: number | undefined;
   /**
-   * The decision, in a sentence and as data. On every drop of a controller; worked out when read, and not copied with
-   * the outcome.
+   * The decision, in a sentence and as data. Every drop of a controller has it. It is computed when it is read, and not
+   * copied with the outcome.
    */
   readonly explanation?: Explanation | undefined;
 }

@@ -1,7 +1,7 @@
 /** Mode `shadow` in figures. */
 import type { DropReason, DropType } from './outcome.js';
 
-/** Requests that would have ended so. */
+/** Requests that would have ended with this outcome and reason. */
 export interface ShadowDrops {
   readonly outcome: DropType;
   readonly reason: DropReason;
@@ -9,8 +9,8 @@ export interface ShadowDrops {
 }
 
 /**
- * Counts what shadow mode would have done since it was switched on. Every other figure of the controller is what would
- * have been, too.
+ * Counts what shadow mode would have done since it was switched on. In this mode every other figure of the controller,
+ * too, says what would have happened.
  */
 export interface ShadowFigures {
   /** Requests that were let through. */
@@ -19,7 +19,7 @@ export interface ShadowFigures {
   readonly refused: number;
   /** Leases that callers hold now. */
   readonly running: number;
-  /** Requests that would have waited, whatever became of them then. */
+  /** Requests that would have waited, however their wait would have ended. */
   readonly wouldHaveWaited: number;
   /** Requests that would have been evicted while they ran. */
   readonly wouldHaveBeenEvicted: number;

@@ -1,11 +1,12 @@
 /**
- * Mode `shadow`: the engine decides over every request as ever, and the caller gets a lease at once.
+ * Mode `shadow`: the engine decides about every request as usual, and the caller gets a lease at once.
  *
  *     caller ──► ShadowMode ──► ShadowLease ──► caller          now, whatever the engine says
  *                   └─────► Dispatcher ──► its own lease    the same request: dispatched, waiting or dropped as it would be
  *
- * The engine knows nothing of it. A request that it would have held takes the engine's seat when its turn comes, for as
- * long as the real one ran: so what waits behind it waits as it would, as far as the servers take the same time for it.
+ * The engine does not know of this mode. A request that the engine would have held takes a seat of the engine when its
+ * turn comes, for as long as the real request ran. So the requests behind it wait as they would, if the servers take
+ * the same time.
  *
  * Invariant: each request has one lease of the caller and at most one of the engine; the engine's ends, at the latest
  * when shadow mode does.
@@ -29,7 +30,9 @@ import type { ShadowDrops, ShadowFigures } from '../outcome/shadow-figures.js';
 class ShadowLease extends SeatLease {
   /** The engine's lease, once it gave one. */
   inner: Lease | undefined = undefined;
-  /** True when the engine did not let the request go at once: neither its endpoint is the engine's, nor its time. */
+  /**
+   * True when the engine did not dispatch the request at once: then neither its endpoint nor its time is the engine's.
+   */
   isApart = false;
   heldMs = 0;
 }
@@ -48,7 +51,10 @@ export class ShadowMode implements LeaseOwner {
   private readonly held = new Set<QueueItem>();
   /** Callers' requests at endpoints that the engine did not choose. */
   private readonly extra = new Map<Endpoint, number>();
-  /** Leases that the caller gave back, while the engine's goes on for as long as it began later; with their timers. */
+  /**
+   * Leases that the caller gave back, with their timers. The engine's lease began later, and ends later by the same
+   * time.
+   */
   private readonly ending = new Map<ShadowLease, unknown>();
   private readonly dispatcher: Dispatcher;
   private readonly clock: Clock;
@@ -92,7 +98,7 @@ export class ShadowMode implements LeaseOwner {
     for (const lease of this.ending.keys()) this.end(lease);
   }
 
-  /** Ends shadow mode: what would wait is forgotten. */
+  /** Ends shadow mode, and removes the requests that would wait. */
   stop(): void {
     this.endWithCallers();
     this.dispatcher.cancelled([...this.held]);
@@ -111,7 +117,7 @@ export class ShadowMode implements LeaseOwner {
     if (lease.isApart) this.count(lease.seat, -1);
     lease.heldMs = this.clock.now() - lease.dispatchedAtMs;
     if (lease.inner !== undefined) this.endLater(lease, lease.inner);
-    // Adapters abort the lease when the client leaves: it would have left the queue.
+    // Adapters abort the lease when the client leaves; the request would then have left the queue.
     else if (lease.signal.aborted) this.dispatcher.cancelled([lease.item]);
   }
 
@@ -136,7 +142,7 @@ export class ShadowMode implements LeaseOwner {
     lease.inner?.endSession();
   }
 
-  /** Never asked, because a lease that nobody takes away refuses by itself. */
+  /** Never called, because a lease that is never evicted rejects the call by itself. */
   requeue({ item }: ShadowLease, request: FlowRequest = item.request as FlowRequest): Promise<Outcome> {
     return this.enqueue(request, item);
   }
@@ -159,7 +165,7 @@ export class ShadowMode implements LeaseOwner {
     );
   }
 
-  /** Gives the caller a lease. `said`: what the engine says; undefined where the request waits there. */
+  /** Gives the caller a lease. `said`: the engine's outcome; undefined while the request waits there. */
   private pass(
     item: QueueItem,
     request: FlowRequest,
@@ -207,7 +213,7 @@ export class ShadowMode implements LeaseOwner {
     }
   }
 
-  /** The engine may want its seat back: it gets it, and the caller's request goes on. */
+  /** If the engine wants its seat back, it gets it, and the caller's request goes on. */
   private attach(lease: ShadowLease, inner: Lease): void {
     lease.inner = inner;
     if (!inner.isEvictable) return;
@@ -230,8 +236,7 @@ export class ShadowMode implements LeaseOwner {
   }
 
   /**
-   * Gives the engine's seat back. What was consumed by a request that went before its turn is told now, when all of it
-   * is known.
+   * Gives the engine's seat back. A request that ran before its turn reports its usage now, when all of it is known.
    */
   private end(lease: ShadowLease): void {
     const { inner } = lease;
@@ -251,7 +256,9 @@ export class ShadowMode implements LeaseOwner {
     this.drops.set(of, row);
   }
 
-  /** Of the endpoints that a request can be sent to, the one with the fewest that the engine did not send there. */
+  /**
+   * Among the endpoints that may take the request, the one with the fewest requests that the engine did not send there.
+   */
   private leastUsed(item: QueueItem, request: FlowRequest): Endpoint | undefined {
     const used = (endpoint: Endpoint): number => this.extra.get(endpoint) ?? 0;
     const [first, ...others] = this.dispatcher.placement.eligible(item, request, this.clock.now());
@@ -266,8 +273,8 @@ export class ShadowMode implements LeaseOwner {
 }
 
 /**
- * Chooses what takes the calls of hosts: the dispatcher, or in mode `shadow` a shadow before it. `before`: what took
- * them so far.
+ * Chooses the receiver of the host's calls: the dispatcher, or in mode `shadow` a ShadowMode before it. `before`: the
+ * receiver so far.
  */
 export function engineOrShadow(
   dispatcher: Dispatcher,

@@ -7,7 +7,7 @@ import { atLeastZero, integer, ratio } from '../../base/schema/types.js';
 import type { EndpointView, RankLoad } from '../../endpoints/endpoint.js';
 import type { DetectorDefinition, SaturationDetector } from '../saturation-detector.js';
 
-/** A threshold that is left out is not looked at; all are exceeded by more, never by the same. */
+/** A threshold that is left out is not compared. A figure exceeds a threshold only if it is larger. */
 export interface BusyThresholds {
   /** Share of a rank's KV blocks in use, 0…1. At 1 it never fires. */
   activeDecodeBlocksThreshold?: number | undefined;
@@ -17,7 +17,7 @@ export interface BusyThresholds {
   activePrefillTokensThresholdFrac?: number | undefined;
 }
 
-/** A change of thresholds: what is left out stays, null switches a threshold off. */
+/** A change of thresholds: a threshold that is left out stays, and null switches it off. */
 export type BusyThresholdsUpdate = { readonly [K in keyof BusyThresholds]?: BusyThresholds[K] | null };
 
 const shareOfBlocks = ratio();
@@ -30,7 +30,7 @@ const parameters: Schema<BusyThresholds> = object({
   activePrefillTokensThresholdFrac: optional(shareOfBatch),
 });
 
-/** Made for each update: updates are rare, and detectors that are never moved need none. */
+/** The schema is made for each update, because updates are rare, and most detectors need none. */
 function updateSchema(): Schema<BusyThresholdsUpdate> {
   return object({
     activeDecodeBlocksThreshold: optional(orNull(shareOfBlocks)),
@@ -46,7 +46,7 @@ export interface BusyThresholdDetector extends SaturationDetector {
   /** The thresholds in force. */
   readonly thresholds: Readonly<BusyThresholds>;
   /**
-   * Moves thresholds; requests that wait are looked at again at once.
+   * Changes thresholds, and has waiting requests looked at again at once.
    * @throws FlowConfigError, and then nothing has changed.
    */
   update(change: BusyThresholdsUpdate): void;
@@ -110,7 +110,7 @@ export function busyThresholdDetector(options: BusyThresholds = {}): BusyThresho
       return endpoints.length === 0 ? 1 : busy / total;
     },
     filter: (endpoints) => endpoints.filter((endpoint) => !isBusy(endpoint)),
-    /** Reports and changes of the pool are seen by the controller; only the thresholds are not. */
+    /** The controller sees reports and changes of the pool; it does not see changes of thresholds. */
     subscribe(listener) {
       // One entry for each subscription, though two may share a function.
       const entry = (): void => listener();

@@ -5,8 +5,8 @@
  *                                                                    ▲                  │
  *                                                                    └── a probe failed ─┘   twice as long, up to a bound
  *
- * Invariant: an open endpoint gets nothing; a half-open one holds no more probes than it may, whatever its seats are
- * otherwise.
+ * Invariant: an open endpoint gets no request; a half-open one has at most `probes` requests that try it, whatever else
+ * runs there.
  */
 import { object } from '../../base/schema/containers.js';
 import type { Duration } from '../../base/schema/duration.js';
@@ -21,7 +21,7 @@ import { isPuttingOff, type SeatView, type ServerAnswer } from '../server-answer
 export interface CircuitBreakerOptions {
   /** How far back calls count. @default '10s' */
   window?: Duration | undefined;
-  /** Fewer calls in the window say nothing. @default 10 */
+  /** With fewer calls in the window the circuit does not open. @default 10 */
   minCalls?: number | undefined;
   /** Share of failures in the window that opens the circuit, above 0, at most 1. @default 0.5 */
   failureRatio?: number | undefined;
@@ -98,7 +98,7 @@ class Circuit {
     return state === 'closed' || (state === 'half-open' && this.trying.size < this.settings.probes);
   }
 
-  /** When it has room; the end of a probe is seen anyway. */
+  /** The instant at which it has room. The controller sees the end of a probe anyway. */
   roomAtMs(nowMs: number): number {
     return this.openUntilMs > nowMs ? this.openUntilMs : Number.POSITIVE_INFINITY;
   }
@@ -153,10 +153,10 @@ class Circuit {
 
 /**
  * Judges endpoints, and not how full they are: combine it with a detector of load by `maxOf`. A failure is an answer
- * with status 500 or more, as `lease.answered` tells; 429 and 529 put off and are no failures. A request that ends
- * without an answer counts where it took longer than `slowCall`, as slow. O(1) for each call, O(endpoints) where a
- * request goes. Source: the circuit breaker of Nygard, "Release It!" (2007), with the sliding window that Resilience4j
- * gives it.
+ * with status 500 or more, as `lease.answered` reports it; 429 and 529 are no failures, because they only ask to come
+ * back later. A request that ends without an answer counts where it took longer than `slowCall`, as slow. O(1) for each
+ * call, O(endpoints) where a request goes. Source: the circuit breaker of Nygard, "Release It!" (2007), with the
+ * sliding window that Resilience4j gives it.
  * @throws FlowConfigError
  * @example
  * maxOf(concurrencyDetector({ maxConcurrency: 64 }), circuitBreaker({ slowCall: '20s' }))

@@ -44,11 +44,11 @@ function countsTokens({ concurrencyMode, countIncoming }: Partial<ConcurrencyDet
 
 /**
  * In-flight work over capacity, which follows the endpoints' `weight`. `requests` and `tokens`: sums over the pool,
- * O(1); `hybrid`: the mean over endpoints, by weight, of the fuller dimension, O(endpoints). Exact and instantaneous,
- * but blind to what the requests cost the server. `filter` keeps the endpoints below `limit · weight · (1 + headroom)`.
- * With `countIncoming` a request goes only where its tokens fit below that limit too, or where no tokens are in flight,
- * so that one larger than the limit runs alone; while it waits, `holBlocking` says what waits behind it. Source:
- * llm-d-router, concurrency-detector.
+ * O(1); `hybrid`: the mean over endpoints, by weight, of the fuller dimension, O(endpoints). It is exact and
+ * instantaneous, but does not know what the requests cost the server. `filter` keeps the endpoints below
+ * `limit · weight · (1 + headroom)`. With `countIncoming` a request goes only where its tokens fit below that limit
+ * too, or where no tokens are in flight, so that a request larger than the limit runs alone. While it waits,
+ * `holBlocking` says what waits behind it. Source: llm-d-router, concurrency-detector.
  * @throws FlowConfigError
  */
 export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): SaturationDetector {
@@ -106,7 +106,7 @@ export function concurrencyDetector(options: ConcurrencyDetectorOptions = {}): S
       }),
     }),
     ...(!isByTokens && { seatsOf: (endpoint: EndpointView) => seatsOf(endpoint, 1 + headroom) }),
-    /** Dispatch, release and pool changes are all that move it, and the controller sees those. */
+    /** Only dispatches, releases and changes of the pool move it, and the controller sees all of them. */
     subscribe: () => () => {},
   };
 }

@@ -33,14 +33,14 @@ const options = /* @__PURE__ */ object(shape);
 const parameters = /* @__PURE__ */ object({ ...shape, ownDispatchWindow: optional(positiveDuration('1s')) });
 
 /**
- * The load that the servers of the pool report, running and waiting, with what this controller has sent them since,
- * over the capacity of those whose metrics are fresh. Several gateways before one pool agree about it, because all of
- * them read the same reports. A stale endpoint keeps its last load and gives no capacity, and so does one that is shown
- * although it cannot be had; a pool without fresh metrics is full. O(endpoints). `filter` keeps endpoints with fresh
- * metrics that are below their own capacity.
+ * The load over the capacity. The load is what the servers report, running and waiting, plus what this controller has
+ * sent them since. The capacity is that of servers with fresh metrics. Several gateways before one pool agree about it,
+ * because all of them read the same reports. A stale endpoint keeps its last load and gives no capacity, and so does
+ * one that is shown although it is not available. A pool without fresh metrics is full. O(endpoints). `filter` keeps
+ * endpoints with fresh metrics that are below their own capacity.
  *
- * Differs from llm-d-router: own dispatches count until a report holds them, not for a fixed second.
- * Source: llm-d-router, scraped-concurrency-detector.
+ * Differs from llm-d-router: own dispatches count until a report holds them, not for a fixed second. Source:
+ * llm-d-router, scraped-concurrency-detector.
  * @throws FlowConfigError
  */
 export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): SaturationDetector {
@@ -49,7 +49,7 @@ export function scrapedConcurrency(given: ScrapedConcurrencyOptions = {}): Satur
   function seatsOf({ weight }: EndpointView): number {
     return Math.max(1, Math.floor(maxConcurrency * weight));
   }
-  /** One that never reported has what this controller sent it. */
+  /** The load of an endpoint that never reported is what this controller sent it. */
   function loadOf({ metrics, unsampledRequests, inFlightRequests }: EndpointView): number {
     return metrics === undefined
       ? inFlightRequests

@@ -17,9 +17,9 @@ import type { DetectorDefinition, SaturationDetector } from '../saturation-detec
 
 export interface UtilizationDetectorOptions {
   /**
-   * Requests waiting in a server's own queue at which it is full: so many strangers stand there before one of high
-   * priority. 1 keeps them in the gateway. Servers that answer dozens of requests a second need more, to have the next
-   * one at hand. @default 1
+   * Requests waiting in a server's own queue at which it is full. A request of high priority waits behind this many
+   * others there. 1 keeps them in the gateway. Servers that answer dozens of requests a second need more, to have the
+   * next one at hand. @default 1
    */
   queueDepthThreshold?: number | undefined;
   /** Share of the KV cache in use at which a server is full, above 0 and at most 1. @default 0.8 */
@@ -30,14 +30,14 @@ export interface UtilizationDetectorOptions {
    */
   metricsStalenessThreshold?: number | string | undefined;
   /**
-   * The load that an endpoint without fresh metrics counts. `saturated`: 1. `ignore`: nothing, also when it is the only
-   * one. `last-known`: its last report, scaled down as its requests end, and 1 if it never reported. @default
+   * The load that counts for an endpoint without fresh metrics. `saturated`: 1. `ignore`: nothing, also when it is the
+   * only one. `last-known`: its last report, scaled down as its requests end, and 1 if it never reported. @default
    * 'saturated'
    */
   stalenessPolicy?: 'saturated' | 'ignore' | 'last-known' | undefined;
   /** Share by which one endpoint may exceed its thresholds while the pool as a whole is not full. @default 0 */
   headroom?: number | undefined;
-  /** Count what was dispatched to a server since its last sample as waiting there. @default true */
+  /** Whether requests that were dispatched to a server since its last sample count as waiting there. @default true */
   lagCompensation?: boolean | undefined;
 }
 
@@ -50,7 +50,7 @@ const parameters = object({
   lagCompensation: optional(flag(), true),
 });
 
-/** A detector that also tells how many endpoints it was blind to. */
+/** A detector that also tells of how many endpoints it knew nothing. */
 export interface UtilizationDetector extends SaturationDetector {
   /** Endpoints whose metrics were missing or stale at the last reading. */
   readonly staleEndpoints: number;
@@ -98,8 +98,8 @@ export function utilizationDetector(options: UtilizationDetectorOptions = {}): U
     else stale.add(endpoint);
   }
   /**
-   * Each request that was sent since the report waits in the server, unless one has ended since and left its place to
-   * it.
+   * Each request that was sent since the report waits in the server, unless another one has ended since and made room
+   * for it.
    */
   function waitingAt({ metrics, unsampledRequests, endedSinceReport = 0 }: EndpointView): number {
     const waiting = metrics?.waitingQueueSize ?? 0;

@@ -1,9 +1,9 @@
 /**
- * A limit that starts anew at the end of each window. A window begins with the first taking after the last one ended,
- * and ends `per` later, or when somebody who knows better says.
+ * A limit that starts anew at the end of each window. A window begins with the first taking after the last one ended.
+ * It ends `per` later, or when the provider says.
  *
- * Invariant: what is taken with room in one window is at most the limit. What a window is in debt for is taken from the
- * next.
+ * Invariant: what is taken with room in one window is at most the limit. The debt of a window is taken from the next
+ * one.
  */
 import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
 
@@ -75,7 +75,7 @@ export class FixedWindow implements QuotaWindow {
     return this.used(nowMs) === 0 ? nowMs : this.roomAtMs(this.limit, nowMs);
   }
 
-  /** A later end than one that was told before wins: the earlier answer may have been under way for longer. */
+  /** The latest end wins, because an answer with an earlier end may have been under way for longer. */
   endsAt(endMs: number, nowMs: number): void {
     this.begin(nowMs);
     this.endMs = this.isEndTold ? Math.max(this.endMs, endMs) : endMs;

@@ -4,14 +4,14 @@
  *     taken ──────────────────────────►     the level is what was taken and has not leaked yet;
  *     leaked ────────►                       what was taken first leaks first
  *
- * Invariant: over any span the amounts taken with room are at most burst + rate · span. What a taking gives back is at
- * most what of it has not leaked: the rest has made room for others already.
+ * Invariant: over any span the amounts taken with room are at most burst + rate · span. A taking gives back at most the
+ * part that has not leaked, because the rest has made room for others already.
  */
 import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
 
 class GcraTaking implements Taking {
   amount: number;
-  /** Its end on the scale of all that was ever taken. */
+  /** The end of the taking on the scale of all that was ever taken. */
   readonly end: number;
 
   constructor(amount: number, end: number) {

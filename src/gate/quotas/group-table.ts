@@ -1,6 +1,6 @@
 /**
- * Which groups a request belongs to at an endpoint: made when they are first needed, and remembered while something of
- * them is used.
+ * Finds the groups that a request belongs to at an endpoint. Makes them when they are first needed, and keeps them
+ * while something of them is used.
  *
  * Invariant: `groups` has one group for each key; no endpoint remembers one that is not in it.
  */
@@ -9,10 +9,10 @@ import type { EndpointView } from '../../endpoints/endpoint.js';
 import { QuotaGroup, type WindowFactory } from './quota-group.js';
 import type { ResolvedGroup } from './quota-options.js';
 
-/** Names of models come from clients: so many have groups of their own, all others share one. */
+/** Clients choose the names of models, so only this many have groups of their own; all others share one. */
 const mostModels = 1000;
 
-/** From so many groups on, those of which nothing is used are forgotten: the IDs of endpoints may change for ever. */
+/** From this many groups on, unused ones are removed, because the IDs of endpoints may change for ever. */
 const manyGroups = 10_000;
 
 interface Remembered {

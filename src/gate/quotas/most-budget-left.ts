@@ -13,8 +13,8 @@ const type = 'most-budget-left-picker';
 
 /**
  * The endpoint with the largest share of its tightest quota left; of equals the less loaded. Keys that share an account
- * have the same left, so the load decides between them. `detector` is the one that the controller, or a composite in
- * it, judges by. O(endpoints · quotas).
+ * have equal shares left, so the load decides between them. `detector` is the one that the controller, or a composite
+ * in it, judges by. O(endpoints · quotas).
  */
 export function mostBudgetLeft(detector: Pick<QuotaDetector, 'budgetLeft'>): EndpointPicker {
   return {

@@ -4,8 +4,8 @@
  *
  *     room? ──► dispatched: hold ──► answered: learn ──► reported: correct ──► released: settle
  *
- * Invariant: what is held for a request is settled exactly once, at its release; what one endpoint tells never reaches
- * another's group.
+ * Invariant: each hold of a request is settled exactly once, at its release. Figures of one endpoint never reach the
+ * group of another.
  */
 import { warnOperator } from '../../base/faults/warn-operator.js';
 import { parse } from '../../base/schema/parse.js';
@@ -32,19 +32,21 @@ import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-es
 export interface QuotaDetector extends SaturationDetector {
   /** The share of the tightest quota that is left at an endpoint for a request, 0…1. For pickers. */
   budgetLeft(endpoint: EndpointView, item: ItemView, nowMs: number): number;
-  /** Every quota of every group that was needed so far, and what could not be used of what hosts and servers report. */
+  /**
+   * Every quota of every group that was needed so far, and counts of the reports and figures that could not be used.
+   */
   quotas(nowMs: number): QuotaFigures;
   /**
-   * From now on the configured `gcra` quotas are taken from `source`, which may be one for many processes: see
-   * `sharedQuotas` of `headgate/redis`. Undefined: each process for itself, as without this call. What answers taught
-   * is forgotten; what runs is settled where it was taken. Quotas that only answers tell, and `fixed` and `sliding`
-   * windows, stay with this process.
+   * From now on the configured `gcra` quotas are taken from `source`, which many processes may share: see
+   * `sharedQuotas` of `headgate/redis`. Undefined: each process for itself, as without this call. The detector then
+   * forgets what it learnt from answers. Requests that run are settled where their units were taken. Quotas that only
+   * answers tell, and `fixed` and `sliding` windows, stay with this process.
    */
   drawFrom(source: QuotaSource | undefined): void;
   /**
-   * Gives its source back what was bought ahead, and lets nothing go by it any more: for a detector whose place another
-   * takes in the same turn, with the same source. `drawFrom` begins anew. Quotas of this process alone stay as they
-   * are.
+   * Gives back to the source what was bought ahead, and lets no request go by it any more. Call it when another
+   * detector takes over in the same turn, with the same source. `drawFrom` begins anew. Quotas of this process alone
+   * stay as they are.
    */
   end(): void;
 }
@@ -75,7 +77,7 @@ class Reservation {
     this.dispatchedAtMs = nowMs;
   }
 
-  /** The group that an answer tells of: the first that learns; for a refusal the first of all where none does. */
+  /** The group that an answer is about: the first that learns. For a refusal it is the first of all if none learns. */
   get teller(): QuotaGroup | undefined {
     return this.groups.find(({ learns }) => learns) ?? this.groups[0];
   }
@@ -167,7 +169,7 @@ class Quotas implements QuotaDetector {
     for (const hold of reservation.holds) {
       const { unit } = hold.quota;
       if (unit === 'requests') continue;
-      // The prompt is known once it is told; an answer may still grow.
+      // The prompt is known once it is reported; an answer may still grow.
       const isFinal = unit === 'inputTokens' && actual.inputTokens > 0;
       if (isFinal || actual[unit] > hold.taking.amount) hold.quota.change(hold, actual[unit], nowMs);
     }
@@ -230,7 +232,7 @@ class Quotas implements QuotaDetector {
     if (isTold && actual.outputTokens > 0) this.estimate.learn(averageKey, actual.outputTokens);
     for (const hold of holds) hold.quota.settle(hold, amountOf(hold), nowMs);
 
-    /** Without a word of the host the estimate stands. A refused request was counted, and consumed nothing. */
+    /** If the host reports nothing, the estimate stands. A refused request was counted, and consumed nothing. */
     function amountOf({ quota: { unit }, taking }: Hold): number {
       if (seat.isUnsent) return 0;
       if (unit === 'requests') return taking.amount;
@@ -292,13 +294,13 @@ class Quotas implements QuotaDetector {
 
 /**
  * Lets a request go when each quota of its groups has room for it, and reserves that in the same step. It settles by
- * `lease.report`, learns from `lease.answered`, and rests where a server puts off. A request that is larger than a
- * limit goes when all of it is free, and leaves a debt. Without options each endpoint is a group, and what its answers
- * tell is its quota. Two controllers may share one detector.
+ * `lease.report`, learns from `lease.answered`, and rests after a 429 or 529. A request that is larger than a limit
+ * goes when all of it is free, and leaves a debt. Without options each endpoint is a group, and what its answers tell
+ * is its quota. Two controllers may share one detector.
  *
- * A quota holds back single requests: the reading stays below 1, and placement (`holBlocking`) says who waits behind
- * whom. Costs O(endpoints · quotas) for a dispatch. Source: token-throttle (several quotas at once, reserve, settle);
- * GCRA, ITU-T I.371.
+ * A quota holds back single requests: the reading stays below 1, and `holBlocking` says which requests wait behind
+ * another. Costs O(endpoints · quotas) for a dispatch. Source: token-throttle (several quotas at once, reserve,
+ * settle); GCRA, ITU-T I.371.
  * @throws FlowConfigError
  */
 export function quotaDetector<R = unknown>(options: QuotaDetectorOptions<R> = {}): QuotaDetector {

@@ -15,9 +15,9 @@ import type { QuotaUnit, ReportedQuota } from './rate-limit-headers.js';
 import type { Amounts } from './request-estimate.js';
 import { SlidingWindow } from './sliding-window.js';
 
-/** The span of a limit that an answer tells without it: limits of providers are told by the minute. */
+/** The span of a limit, if an answer does not tell it: most limits of providers are for a minute. */
 const toldPerMs = 60_000;
-/** A request that goes ahead has so long to bring an answer; then another may. */
+/** A request that goes first, alone, has this long to bring an answer; then another one may go. */
 const longestProbeMs = 10_000;
 /** Doubling ends here: 2^20 of any cooldown is beyond every maximum. */
 const mostDoublings = 20;
@@ -37,7 +37,10 @@ export class Quota {
   /** Holds that are not settled. */
   private holds = 0;
   private readonly mostLimit: number;
-  /** The span that is configured, ms: the window may be taken for longer. Undefined for what answers tell. */
+  /**
+   * The span that is configured, ms: the window may be taken for longer. Undefined for limits that were learnt from
+   * answers.
+   */
   private readonly configuredPerMs: number | undefined;
 
   constructor(unit: QuotaUnit, window: QuotaWindow, configuredPerMs?: number) {
@@ -60,7 +63,7 @@ export class Quota {
     return { quota: this, taking };
   }
 
-  /** Makes a hold count for `amount`; it stays one. */
+  /** Makes a hold count for `amount`; it remains a hold. */
   change({ taking }: Hold, amount: number, nowMs: number): void {
     this.reserved -= taking.amount;
     this.window.settle(taking, amount, nowMs);
@@ -70,14 +73,14 @@ export class Quota {
   /** Ends a hold: `amount` is what it really was. */
   settle({ taking }: Hold, amount: number, nowMs: number): void {
     this.holds--;
-    // The last hold ends what rounding left in the sum, so that an unused group can be forgotten.
+    // The end of the last hold also removes rounding errors from the sum, so that an unused group can be removed.
     this.reserved = this.holds === 0 ? 0 : Math.max(this.reserved - taking.amount, 0);
     this.window.settle(taking, amount, nowMs);
   }
 
   /**
-   * Takes over what an answer tells: a limit, but never one above what is configured, and what is left, where that is
-   * less.
+   * Takes over the figures of an answer: a limit, but never one above the configured limit, and the units left, if they
+   * are fewer.
    */
   learn({ limit, remaining, resetInMs, perMs }: ReportedQuota, nowMs: number): void {
     const { window } = this;
@@ -112,7 +115,7 @@ export class Quota {
 /** When a group has room for a request. */
 export interface GroupRoom {
   readonly atMs: number;
-  /** Not before this instant, also when everything that is under way comes back. */
+  /** Not before this instant, even if everything that is under way comes back. */
   readonly earliestMs: number;
   /** The amount that is missing, for a sentence: `1,200 input tokens of account A`. */
   readonly missing: string;
@@ -123,7 +126,7 @@ export class QuotaGroup {
   readonly learns: boolean;
   readonly quotas: Quota[];
   restsUntilMs: number = Number.NEGATIVE_INFINITY;
-  /** True while one request at most may be under way, until there is an answer. */
+  /** True while at most one request may be under way, until there is an answer. */
   private mustProbe: boolean;
   private probeSinceMs: number = Number.NEGATIVE_INFINITY;
   private doublings = 0;
@@ -138,8 +141,8 @@ export class QuotaGroup {
   }
 
   /**
-   * True when nothing of it is used, held or awaited: another one would do as well, but for the limits that it was
-   * told.
+   * True when nothing of it is used, held or awaited. A new group would do as well, except for the limits that this one
+   * learnt.
    */
   isAsNew(nowMs: number): boolean {
     if (nowMs < this.restsUntilMs || this.isProbed(nowMs)) return false;
@@ -158,7 +161,7 @@ export class QuotaGroup {
     return hasRoom;
   }
 
-  /** When it may, and what it waits for. */
+  /** The instant at which it may go, and what it waits for. */
   room(amounts: Amounts, nowMs: number): GroupRoom {
     let atMs = nowMs;
     let earliestMs = nowMs;
@@ -174,12 +177,13 @@ export class QuotaGroup {
         atMs = roomAtMs;
         missing = `${inWhole(amount)} ${amount === 1 ? singular[unit] : plural[unit]} of ${this.name}`;
       }
-      // The span of a limit that only answers told is a guess, by which nobody is dropped.
+      // The span of a limit that was learnt from answers is a guess, so no request is dropped because of it.
       if (isLearnt && window.isGuessing === true) continue;
-      // Nobody here knows how much of a shared limit other processes may still give back; of requests they give back
+      // This process does not know how much of a shared limit others may still give back; of requests they give back
       // none.
       if (window.isShared === true && unit !== 'requests') continue;
-      // Requests come back only when they were never sent, which cannot be counted on; tokens do so all the time.
+      // Units of requests come back only when a request was never sent, which cannot be counted on; tokens come back
+      // all the time.
       earliestMs = Math.max(earliestMs, window.roomAtMs(amount, nowMs, unit === 'requests' ? 0 : reserved));
     }
     if (this.restsUntilMs > atMs) {
@@ -202,15 +206,15 @@ export class QuotaGroup {
     this.doublings = 0;
   }
 
-  /** A request ended without an answer that anybody told of: the host may not tell at all. */
+  /** A request ended and no answer was reported; perhaps the host never reports answers. */
   unanswered(isUnsent: boolean): void {
     this.probeSinceMs = Number.NEGATIVE_INFINITY;
     if (!isUnsent && this.refusedAtMs === Number.NEGATIVE_INFINITY) this.mustProbe = false;
   }
 
   /**
-   * Its server put a request off: it rests for `waitMs`, or where nothing is told for `restMs` of how often that has
-   * happened in a row. A rest is never shortened; requests that were under way together count once.
+   * Its server refused a request for now. The group rests for `waitMs`; if that is unknown, for the `restMs` of the
+   * number of refusals in a row. A rest is never shortened; requests that were under way together count once.
    */
   refused(
     dispatchedAtMs: number,
@@ -230,7 +234,8 @@ export class QuotaGroup {
   learn(told: readonly ReportedQuota[], nowMs: number): void {
     for (const each of told) {
       const known = this.quotas.filter(({ unit }) => unit === each.unit);
-      // Of several limits of a unit the answer tells one, which nobody can name: the shortest is what servers tell.
+      // A provider may have several limits of one unit, and an answer tells one without its name. Servers tell the one
+      // with the shortest span.
       const quota = known.reduce<Quota | undefined>(
         (a, b) => (a === undefined || b.window.perMs < a.window.perMs ? b : a),
         undefined,
@@ -240,7 +245,7 @@ export class QuotaGroup {
     }
   }
 
-  /** How long a refusal without a told wait has to be, by what its headers tell of used-up quotas. */
+  /** The wait after a refusal that does not tell one: until the used-up quotas of its headers are reset. */
   static untilReset(told: readonly ReportedQuota[]): number | undefined {
     const waits = told.filter(({ remaining }) => remaining === 0).map(({ resetInMs }) => resetInMs ?? 0);
     const longest = Math.max(0, ...waits);
@@ -273,7 +278,7 @@ export class QuotaGroup {
     });
   }
 
-  /** It is forgotten: its windows are no longer taken from. */
+  /** The group is removed: nothing is taken from its windows any more. */
   end(): void {
     for (const { window } of this.quotas) window.retire?.();
   }
@@ -292,7 +297,8 @@ export class QuotaGroup {
 export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
 
 /**
- * Windows of this process alone. What a provider counts up to `travelMs` later must fit into its window all the same.
+ * Windows of this process alone. A provider may count a request up to `travelMs` later; it must still fit into the
+ * provider's window.
  */
 export function localWindows(travelMs: number): WindowFactory {
   return ({ limit, per, burst = limit, window }) => {

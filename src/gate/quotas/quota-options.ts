@@ -26,7 +26,7 @@ export interface QuotaOptions {
 
 /** A group that shares quotas. Without further keys: the whole pool. */
 export interface QuotaGroupOptions {
-  /** The name in figures and sentences. @default what the group is by, and of whom */
+  /** The name in figures and sentences. @default the kind of the group, and its endpoint, label or model */
   name?: string | undefined;
   /**
    * `pool`: one group for all. `endpoint`: one for each endpoint. `label`: one for each value of the label `label`,
@@ -41,9 +41,12 @@ export interface QuotaGroupOptions {
   models?: string[] | undefined;
   /** Whether each model has the quotas for itself. @default false */
   perModel?: boolean | undefined;
-  /** All of them at once, or none. @default []: what answers tell */
+  /** A request takes from all of them at once, or from none. @default []: the quotas that answers tell */
   quotas?: QuotaOptions[] | undefined;
-  /** Whether what answers tell applies; it applies to the first group of a request that learns. @default true */
+  /**
+   * Whether the group learns from answers. An answer applies to the first group of its request that learns. @default
+   * true
+   */
   learn?: boolean | undefined;
 }
 
@@ -72,13 +75,13 @@ export interface QuotaParameters {
    */
   rejectInfeasible?: boolean | undefined;
   /**
-   * How much later a provider may count a request than it was sent, ms or a duration: windows of `fixed` and `sliding`
-   * are taken for so much longer, and the burst of `gcra` for what comes back meanwhile smaller. @default '250ms'
+   * How much later than it was sent a provider may count a request, ms or a duration. Windows of `fixed` and `sliding`
+   * last this much longer. The burst of `gcra` is smaller by what comes back in this time. @default '250ms'
    */
   travel?: number | string | undefined;
   /** How long a group rests after a 429 or 529 that does not say; doubled while it goes on. @default '5s' */
   cooldown?: number | string | undefined;
-  /** The longest rest that nobody asked for. @default '5m' */
+  /** The longest rest after refusals that do not say how long. @default '5m' */
   maxCooldown?: number | string | undefined;
 }
 
@@ -191,7 +194,7 @@ const shape = {
   maxCooldown: optional(positiveDuration('5m'), 300_000),
 };
 
-/** The group that there is when none is given: each endpoint by itself, by what it tells. */
+/** The group if none is given: one for each endpoint, with the quotas that its answers tell. */
 export const groupOfEachEndpoint: ResolvedGroup = { by: 'endpoint', perModel: false, quotas: [], learn: true };
 
 export const quotaParameters: Schema<ResolvedParameters> = /* @__PURE__ */ object(shape);

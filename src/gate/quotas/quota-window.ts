@@ -1,11 +1,11 @@
 /**
- * The arithmetic of quotas: what of a limit is used, and when there is room again. Pure: it knows instants, and no
+ * The arithmetic of quotas: how much of a limit is used, and when there is room again. Pure: it knows instants, and no
  * clock.
  *
  *     room at? ──► take (the estimate) ──► settle (what it really was)
  *
- * Invariant: nothing is taken before `roomAtMs` says that there is room, except by whoever takes without asking; then a
- * window is in debt, and lends nothing more until the debt is paid.
+ * Invariant: a caller that asks takes nothing before `roomAtMs` says that there is room. A caller may take without
+ * asking; then the window is in debt, and has no room until the debt is paid.
  */
 
 /** How the limit is counted. */
@@ -26,8 +26,8 @@ export interface QuotaWindow {
   /** The amount that is taken and not free again; beyond `burst` while in debt. */
   used(nowMs: number): number;
   /**
-   * The earliest instant from `nowMs` on at which `amount` fits, if nothing else is taken; Infinity when never.
-   * `returning` may come back before: it counts as free.
+   * The earliest instant from `nowMs` on at which `amount` fits, if nothing else is taken; Infinity when never. The
+   * amount `returning` may come back before, so it counts as free.
    */
   roomAtMs(amount: number, nowMs: number, returning?: number): number;
   /** Takes at once, whether there is room or not. */
@@ -38,22 +38,22 @@ export interface QuotaWindow {
   freeAtMs(nowMs: number): number;
   /** True while its end is a guess. Only a `fixed` window has one. */
   readonly isGuessing?: boolean;
-  /** Somebody else knows that the window ends then. Only a `fixed` window has an end. */
+  /** The provider says that the window ends at that instant. Only a `fixed` window has an end. */
   endsAt?(endMs: number, nowMs: number): void;
   /**
-   * True where others take from the same limit, and may give back what nobody here knows of: then `roomAtMs` is a
-   * guess. What follows is for such windows alone.
+   * True if other processes take from the same limit. They may give units back, which is not known here, so `roomAtMs`
+   * is a guess. Only such windows have the methods that follow.
    */
   readonly isShared?: boolean;
   /** A request of that amount found no room: it waits until some has been fetched. */
   wants?(amount: number, nowMs: number): void;
-  /** Somebody who counts for all knows that no more than `amount` of the limit is left. */
+  /** The provider, which counts for all, says that no more than `amount` of the limit is left. */
   leaves?(amount: number, nowMs: number): void;
-  /** Nobody takes any more; what is taken may still be settled. */
+  /** Nothing is taken any more; what was taken may still be settled. */
   retire?(): void;
 }
 
-/** A quota as a source is told of it. */
+/** A quota, as a source gets it. */
 export interface QuotaTerms {
   /** The same for the same quota in every process; different for different quotas of one process. */
   readonly key: string;
@@ -64,11 +64,11 @@ export interface QuotaTerms {
   readonly burst: number;
   /** Calls when there may be room where there was none. */
   readonly onRoom: () => void;
-  /** A window of this process alone, for a part of the limit, 0…1: for the time without the others. */
+  /** A window of this process alone, for a part of the limit, 0…1, while the shared limit is out of reach. */
   local(part: number): QuotaWindow;
 }
 
-/** Where the quotas of a detector are kept when they are not this process's own. */
+/** Keeps the quotas of a detector that other processes share. */
 export interface QuotaSource {
   /** A window to take from. Called once for each quota; it is retired when the quota is forgotten. Must not throw. */
   window(terms: QuotaTerms): QuotaWindow;

@@ -1,12 +1,12 @@
 /**
- * Reads what the headers of an answer tell of quotas, and how long a refusal wants its caller to wait.
+ * Reads the quotas from the headers of an answer, and how long the caller has to wait after a refusal.
  *
  *     x-ratelimit-{limit,remaining,reset}-{requests,tokens}                       spans: `1s`, `6m0s`, `59.5s`           OpenAI and many more
  *     anthropic-ratelimit-{requests,tokens,input-tokens,output-tokens}-{…}        instants of RFC 3339                   Anthropic
  *     RateLimit, RateLimit-Policy                                                 seconds                                IETF
  *     retry-after-ms, retry-after, a text in the body of a 429                    ms, seconds or a date, spans
  *
- * Invariant: nothing is made up. A figure that cannot be right (negative, no number, beyond a year) is left out and
+ * Invariant: no figure is made up. A figure that cannot be right (negative, no number, beyond a year) is left out and
  * counted.
  */
 import { type HeaderSource, headerValue } from '../../base/headers/header-source.js';
@@ -29,7 +29,7 @@ export interface ReportedQuota {
 
 export interface RateLimitReport {
   readonly quotas: readonly ReportedQuota[];
-  /** How long a refusal wants its caller to wait, ms. */
+  /** How long the caller has to wait after a refusal, ms. */
   readonly waitMs: number | undefined;
   /** Figures that cannot be right. */
   readonly ignored: number;
@@ -51,7 +51,7 @@ const anthropicUnits = [
   ['tokens', 'tokens'],
 ] as const;
 
-/** Reads an answer that came at `wallNowMs`, ms of the Unix epoch: instants in headers are told by the calendar. */
+/** Reads an answer that came at `wallNowMs`, ms of the Unix epoch, because instants in headers are calendar times. */
 export function readRateLimitHeaders(answer: ServerAnswer, wallNowMs: number): RateLimitReport {
   const reader = new HeaderReader(answer.headers, wallNowMs);
   const quotas = [...openAiQuotas(reader), ...anthropicQuotas(reader), ...ietfQuotas(reader)];
@@ -64,7 +64,7 @@ class HeaderReader {
   ignored = 0;
   firstIgnored: string | undefined = undefined;
   private readonly headers: HeaderSource;
-  /** The server's idea of now: its instants are counted from there, so that clocks need not agree. */
+  /** The present by the server's clock. Its instants are counted from there, so that clocks need not agree. */
   private readonly nowMs: number;
 
   constructor(headers: HeaderSource, wallNowMs: number) {
@@ -96,11 +96,11 @@ class HeaderReader {
     return this.checked(text, decimal(text), isSpan);
   }
 
-  /** The time until an instant. One without fractions may have been cut off, so that up to a second is missing. */
+  /** The time until an instant. If it has no fraction, it may have been cut off, and up to a second is missing. */
   until(text: string | undefined): number | undefined {
     const ms = Date.parse(text ?? '') - this.nowMs;
     const isCutOff = text !== undefined && !/\d\.\d/.test(text);
-    // An instant that has just passed is one that was told in time.
+    // An instant that has just passed counts as now: the answer was under way.
     return this.checked(text, ms < 0 && ms > -60_000 ? 0 : ms + (isCutOff ? 1000 : 0), isSpan);
   }
 

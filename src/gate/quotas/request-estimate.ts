@@ -18,7 +18,7 @@ const newest = 0.2;
 
 export class RequestEstimate {
   private readonly options: ResolvedQuotaOptions;
-  /** How long answers were of late, in tokens, by model and tenant. */
+  /** The recent length of answers, in tokens, by model and tenant. */
   private readonly averages = new Map<string, number>();
 
   constructor(options: ResolvedQuotaOptions) {
@@ -30,7 +30,7 @@ export class RequestEstimate {
     const ownInput = sound(requestField(item.request, 'inputTokens'));
     const inputTokens = sound(given.inputTokens) ?? ownInput ?? item.tokens;
     const outputTokens = sound(given.outputTokens) ?? this.outputOf(item);
-    // A host that gives only `tokens` has put into it what it knows; nothing is added to that.
+    // If a host gives only `tokens`, this is all that it knows; nothing is added.
     const isSplit = given.inputTokens !== undefined || given.outputTokens !== undefined || ownInput !== undefined;
     const tokens = sound(given.tokens) ?? (isSplit ? inputTokens + outputTokens : item.tokens);
     return {

@@ -4,8 +4,8 @@
  *     entries:  │ 3 at 10 s │ 5 at 12 s │ 1 at 40 s │        each is free again `per` after it was taken
  *
  * Invariant: what is taken with room in any span of `per` is at most the limit. A taking beyond the limit is cut into
- * entries `per` apart, so that its debt is paid. There are at most `mostEntries` entries and a few: what is taken close
- * together counts as taken at the end.
+ * entries `per` apart, so that its debt is paid. There are little more than `mostEntries` entries: takings that lie
+ * close together count as one at the end of them.
  */
 import { type QuotaWindow, rounding, type Taking } from './quota-window.js';
 
@@ -112,7 +112,7 @@ export class SlidingWindow implements QuotaWindow {
 
   private add(amount: number, atMs: number): Entry {
     let at = this.entries.length;
-    // Behind the entries of a debt there is none; before them there may be.
+    // No entry comes after the entries of a debt; some may come before them.
     while (at > 0 && (this.entries[at - 1] as Entry).atMs > atMs) at--;
     const before = this.entries[at - 1];
     if (

@@ -56,7 +56,7 @@ export class CommandLog {
     this.writer.flush();
   }
 
-  /** Writes what Node, and plugins by `console`, would write by themselves. Returns the way to stop. */
+  /** Writes what Node, and plugins by `console`, would write by themselves. Returns a function that stops this. */
   takeOver(): () => void {
     const { warn, error: complain } = console;
     console.warn = (...said: unknown[]) => this.log('warn', 'console', { message: formatted(...said) });

@@ -30,7 +30,7 @@ export interface SharedBudget<R = unknown> {
 export interface SharedBudgetsOptions<R = unknown> {
   /** Names these budgets: all replicas with this name share them. */
   readonly name: string;
-  /** Taken together or not at all. */
+  /** A request takes from all of them, or from none. */
   readonly budgets: readonly SharedBudget<R>[];
   /** Opens the names of keys. @default 'headgate' */
   readonly prefix?: string | undefined;
@@ -117,7 +117,7 @@ export const replicaCount: Schema<() => number> = element((given, report) => {
   return undefined;
 });
 
-/** A host's function: what is no number from 1 up counts as what it told before. */
+/** The host's function, guarded: an answer that is no number from 1 up counts as its last valid answer. */
 function guardedCount(given: () => unknown): () => number {
   let last = 2;
   return () => {
@@ -169,7 +169,7 @@ export function partOf(fallback: BudgetSettings['fallback'], replicas: () => num
   return fallback === 'full' ? 1 : 1 / Math.max(1, replicas());
 }
 
-/** The span of the rate that `amount` takes, µs; rounded so that nothing is given away. */
+/** The span of the rate that `amount` takes, µs, rounded up. */
 export function spanOf({ limit, periodUs }: Rate, amount: number): number {
   const span = (amount * periodUs) / limit;
   // A sum of rounding errors is not a microsecond.

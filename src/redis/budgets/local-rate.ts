@@ -1,6 +1,5 @@
 /**
- * The rates of one payer in this process alone, for the time without an engine: the same algorithm, a part of the
- * limit.
+ * The rates of one payer in this process alone, while the engine is away: the same algorithm, with a part of the limit.
  */
 import { type BudgetSettings, partOf, spanOf } from './budget-options.js';
 
@@ -12,7 +11,7 @@ export class LocalRates {
     this.settings = settings;
   }
 
-  /** Takes all costs or none. The ms until it would pass; 0 when it did. O(rates). */
+  /** Takes all costs or none. Returns the ms until the request would pass; 0 when it did. O(rates). */
   take(payer: string, costs: readonly number[]): number {
     const { rates, clock, maxPayers, fallback, replicas } = this.settings;
     const part = partOf(fallback, replicas);
@@ -29,7 +28,7 @@ export class LocalRates {
     if (waitUs > 0) return Math.ceil(waitUs / 1_000);
     this.tats.delete(payer);
     this.tats.set(payer, after);
-    // The payer that has paid least recently is forgotten first.
+    // The payer that has not paid for the longest time is removed first.
     if (this.tats.size > maxPayers) for (const oldest of this.tats.keys()) return this.forget(oldest);
     return 0;
   }

@@ -1,5 +1,5 @@
 /**
- * Budgets that all replicas share, in chunks: a replica buys ahead, and decides by what it has bought.
+ * Budgets that all replicas share, in chunks: a replica buys units ahead, and admits requests as long as it has some.
  *
  *     engine ── chunk ──► balance of the payer here ── cost ──► requests
  *
@@ -32,7 +32,7 @@ export interface SharedBudgetAdmission<R = unknown> extends AdmissionPolicy<R> {
 interface Account {
   readonly balances: number[];
   isBuying: boolean;
-  /** The engine has nothing more before. */
+  /** The engine has nothing more before this instant. */
   blockedUntilMs: number;
 }
 
@@ -73,7 +73,7 @@ export function sharedBudgetAdmission<R = unknown>(
     return account;
   }
 
-  /** The payer that came first pays back what it did not use. */
+  /** The oldest payer makes room; it gives back what it did not use. */
   function forgetOldest(): void {
     for (const [payer, { balances }] of accounts) {
       accounts.delete(payer);

@@ -46,7 +46,7 @@ export interface BudgetTicket {
   readonly isLocal: boolean;
   /** Charges or refunds the difference to what was used. Once; never rejects. */
   settle(usage: Usage | undefined): Promise<void>;
-  /** Gives all back: the request never ran. Once; never rejects. */
+  /** Gives everything back, because the request never ran. Once; never rejects. */
   refund(): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ export interface SharedBudgets<R = unknown> {
    */
   guard<Q extends R & FlowRequest>(flow: GuardedFlow<Q>): FlowGate<Q>;
   readonly engine: LinkFigures;
-  /** Calls `listener` for each kind of problem; returns the way to stop. */
+  /** Calls `listener` for each kind of problem; returns a function that stops this. */
   onProblem(listener: (problem: EngineProblem) => void): () => void;
   close(): void;
 }
@@ -222,13 +222,14 @@ export class BudgetEngine {
     return this.link.figures;
   }
 
-  /** Of each rate. @throws RangeError for a cost that is no number from 0 up */
+  /** The cost for each rate. @throws RangeError for a cost that is no number from 0 up */
   costsOf(request: unknown, key: AdmissionKey, usage: Usage | undefined): number[] {
     return this.settings.rates.map((rate) => checkedCost(rate.costOf(request, key, usage), rate));
   }
 
   /**
-   * `undoesLate`: an answer that comes after the time limit is given back, because its caller went on without.
+   * `undoesLate`: a taking whose answer comes after the time limit is given back, because its caller went on without
+   * it.
    * @throws (rejects) EngineError
    */
   async call(

@@ -1,5 +1,5 @@
 /**
- * One line to the engine: a time limit for each call, a breaker after three misses in a row, and figures of both.
+ * The connection to the engine: a time limit for each call, a breaker after three misses in a row, and figures of both.
  *
  *     closed ── 3 misses ──► open ── retry time, jittered and doubling ──► one probe ── answered ──► closed
  *
@@ -14,14 +14,14 @@ import { type RedisClient, type ScriptCaller, scriptCaller } from './redis-clien
 import type { Script } from './script.js';
 
 export interface LinkSettings {
-  /** A call without an answer in that time is a miss. */
+  /** A call without an answer within this time is a miss. */
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** The longest time between two probes of an engine that does not answer. @default 1000 */
   readonly longestRetryMs?: number;
   /** Source of jitter, 0…1. */
   readonly random: () => number;
-  /** Opens messages: `pool "chat"`. */
+  /** The beginning of messages, such as `pool "chat"`. */
   readonly where: string;
 }
 
@@ -32,7 +32,7 @@ export interface LinkFigures {
   /** True while calls are held back because the engine did not answer. */
   readonly isBreakerOpen: boolean;
   readonly breakerOpenings: number;
-  /** Of the last call that was answered, ms; undefined before the first. */
+  /** The time that the last answered call took, ms; undefined before the first. */
   readonly latencyMs: number | undefined;
   /** The last problem; undefined since the engine answers. */
   readonly problem: EngineProblem | undefined;
@@ -47,7 +47,7 @@ export interface LinkListener {
 const missesToOpen = 3;
 const firstRetryMs = 200;
 const defaultLongestRetryMs = 1_000;
-/** Commands without an answer that a client may hold for us, those that came too late included. */
+/** The most commands without an answer that a client may hold for us, late ones included. */
 const mostOutstanding = 256;
 
 export class EngineLink {
@@ -62,7 +62,7 @@ export class EngineLink {
   private problem: EngineProblem | undefined = undefined;
   /** The numbers of the commands without an answer, in the order of sending. */
   private readonly outstanding = new Set<number>();
-  /** The last words of the client about its connection, since the last answer. */
+  /** The last error of the client about its connection, since the last answer. */
   private connectionError: unknown = undefined;
   private readonly settings: LinkSettings;
   private readonly caller: ScriptCaller;
@@ -89,7 +89,7 @@ export class EngineLink {
   }
 
   /**
-   * The script's answer. `onLate` hears one that came after the time limit.
+   * The script's answer. `onLate` gets an answer that came after the time limit.
    * @throws (rejects) EngineError
    */
   run(
@@ -137,12 +137,12 @@ export class EngineLink {
     this.missed(problem);
   }
 
-  /** Hears no more of the client. */
+  /** Stops listening to the client. */
   close(): void {
     this.unhear();
   }
 
-  /** Command `number` was answered: an older one without an answer has lost it. Amortized O(1). */
+  /** Command `number` was answered. An older command that still has no answer has lost it. Amortized O(1). */
   private countNoLonger(number: number): void {
     for (const older of this.outstanding) {
       if (older > number) return;
@@ -184,7 +184,7 @@ export class EngineLink {
     return new EngineError(problem);
   }
 
-  /** Half of the time is sure and half is jitter, so that replicas do not come back together. */
+  /** Half of the time is fixed and half is jitter, so that replicas do not come back together. */
   private postponeRetry(nowMs: number): void {
     const { random, longestRetryMs = defaultLongestRetryMs } = this.settings;
     this.retryAtMs = nowMs + Math.min(this.retryMs, longestRetryMs) * (0.5 + 0.5 * random());

@@ -29,7 +29,7 @@ export type EngineProblemCode =
   | 'limit-mismatch'
   | 'other';
 
-/** A call that did not do its work. */
+/** A call that failed. */
 export interface EngineProblem {
   readonly code: EngineProblemCode;
   /** Says what happened, where, and what to do. */

@@ -25,7 +25,7 @@ function isIoRedis(subscriber: MessageSubscriber): subscriber is IoRedisSubscrib
   return 'evalsha' in subscriber;
 }
 
-/** Resolves to the way to hear no more; rejects when the engine cannot be reached, and then nothing is heard. */
+/** Resolves to a function that stops listening. Rejects when the engine cannot be reached; then no message comes. */
 export async function listen(
   subscriber: MessageSubscriber,
   channel: string,

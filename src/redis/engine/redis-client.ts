@@ -26,7 +26,10 @@ export type RedisClient = NodeRedisClient | IoRedisClient;
 export interface ScriptCaller {
   byDigest(digest: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
   byText(text: string, keys: readonly string[], args: readonly string[]): Promise<unknown>;
-  /** Hears the errors of the connection, which no call rejects with; it also keeps them from ending the process. */
+  /**
+   * Listens to errors of the connection, because no call rejects with them. Without a listener they would end the
+   * process.
+   */
   onError(listener: (error: unknown) => void): () => void;
 }
 

@@ -1,10 +1,11 @@
 /**
- * Fair by cost over all replicas: each charges its flows, once a second, with what they received elsewhere.
+ * Fair by cost over all replicas: once a second, each charges its flows with the cost that they received in other
+ * replicas.
  *
  *     counter here = what was charged here + what others have told since this replica knows the flow
  *
- * Invariant: no request waits for an exchange; without the engine every replica is fair by itself. What a flow received
- * is told once.
+ * Invariant: no request waits for an exchange; without the engine every replica is fair by itself. Each cost is told to
+ * the others once.
  */
 
 import { sha256 } from '@noble/hashes/sha2';
@@ -33,7 +34,10 @@ export interface SharedFairnessOptions {
   readonly interval?: Duration | undefined;
   /** Whether the engine sees a hash of fairness IDs, and not the names. @default false */
   readonly hashKeys?: boolean | undefined;
-  /** Flows of one exchange, those that wait; the rest takes part later. An integer from 1 up. @default 2000 */
+  /**
+   * The most flows of one exchange; only waiting flows take part, and the rest takes part later. An integer from 1 up.
+   * @default 2000
+   */
   readonly maxFlows?: number | undefined;
   /** @default 'headgate' */
   readonly prefix?: string | undefined;
@@ -45,7 +49,7 @@ export interface SharedFairnessOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** The policy, and its line to the other replicas. */
+/** The policy, and its connection to the other replicas. */
 export interface SharedFairness extends FlowFairnessPolicy {
   /** Exchanges that were answered. */
   readonly exchanges: number;
@@ -66,21 +70,21 @@ const optionsSchema = object({
   random: optional(randomSource(), Math.random),
 });
 
-/** The account of one flow with the others, in thousandths of cost. */
+/** The account of one flow with the other replicas, in thousandths of cost. */
 interface Account {
-  /** The cost that was received here and told. */
+  /** The cost that the flow received here, and that the others were told of. */
   told: number;
   /** The cost that all replicas had received by the last answer; undefined before the first. */
   total: number | undefined;
 }
 
-/** A flow that nobody has told of for so many intervals is forgotten. */
+/** A flow of which no replica has told for this many intervals is removed. */
 const rememberedIntervals = 10;
 
 /**
  * Makes a policy that shares by cost, such as `virtualTokenCounter()`, fair over all replicas: for tenants whose
- * requests come to some replicas only. Where every tenant comes to all of them, replicas that are fair by themselves
- * are fairer than this. After an exchange the shares of two flows differ by what an interval serves, at most.
+ * requests come to some replicas only. If every tenant comes to all replicas, replicas that are fair by themselves are
+ * fairer than this. After an exchange the shares of two flows differ by what an interval serves, at most.
  * @throws FlowConfigError for a policy that keeps no account of what flows receive
  * @example
  * const fairness = sharedFairness(client, virtualTokenCounter(), { name: 'chat' });

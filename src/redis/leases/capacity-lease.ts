@@ -1,5 +1,5 @@
 /**
- * The part of one shared limit that one replica may use, by the last answer that it got.
+ * The part of one shared limit that one replica may use, as the last answer says.
  *
  *     answered ── grant ──► send time + lease ── no answer ──► fallback: safe share, 0, or a limit of its own
  *
@@ -7,7 +7,7 @@
  * given back.
  */
 
-/** The limit of a replica that gets no answers: its safe share, 0, or a limit that it was given. */
+/** The limit of a replica that gets no answers: its safe share, 0, or a limit of its own. */
 export type LeaseFallback = 'safe' | 'closed' | number;
 
 /** The demand that a replica tells when it calls. */
@@ -29,7 +29,7 @@ export interface Grant {
   readonly largestLimit: number;
   readonly held: number;
   readonly target: number;
-  /** The weights of all replicas that hold something, those that fell silent included. */
+  /** The sum of the weights of all replicas that hold something, silent ones included. */
   readonly poolWeight: number;
 }
 
@@ -43,11 +43,11 @@ export class CapacityLease {
   maxShare: number = Number.POSITIVE_INFINITY;
   /** The last answer; undefined before the first. */
   last: Grant | undefined = undefined;
-  /** The demand that the last call told. */
+  /** The demand that the last call reported. */
   toldWants = 0;
   /** The sequence number of the last call that was answered. */
   acknowledged = 0;
-  /** When the call was sent whose answer is in force. */
+  /** The instant at which the call was sent whose answer is in force. */
   answeredSentAtMs: number = Number.NEGATIVE_INFINITY;
   private readonly leaseMs: number;
   private readonly fallback: LeaseFallback;
@@ -82,7 +82,7 @@ export class CapacityLease {
     return this.answeredSentAtMs + this.leaseMs;
   }
 
-  /** The limit that it falls back to with `safe`. */
+  /** The limit with the fallback `safe`. */
   get safeShare(): number {
     if (this.last !== undefined) return this.last.safe;
     return this.isEngineAway ? this.firstShare : 0;
@@ -101,9 +101,9 @@ export class CapacityLease {
   }
 
   /**
-   * A call had no answer. A replica that has had none for a whole lease uses its first share from now on; not sooner,
-   * because a connection takes its time, and a replica that takes the place of a dead one would use seats that are
-   * still kept for that one.
+   * A call got no answer. A replica that got no answer for a whole lease uses its first share from now on. It must not
+   * do so sooner, because a connection takes time, and a replica that replaces a dead one would use seats that are
+   * still kept for it.
    */
   missed(nowMs: number): void {
     if (this.last === undefined && this.firstSentAtMs !== undefined && nowMs >= this.firstSentAtMs + this.leaseMs)

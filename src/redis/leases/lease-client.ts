@@ -2,8 +2,8 @@
  * The protocol of capacity leases, the replica's side: one call for each refresh, one at a time, for all leases
  * together.
  *
- * Invariant: an answer counts only if it names the latest call, and from the moment that call was sent, so that neither
- * the clocks of other machines nor slow, lost, repeated or swapped answers matter.
+ * Invariant: an answer counts only if it names the latest call, and it counts from the moment at which that call was
+ * sent. So the clocks of other machines do not matter, nor do slow, lost, repeated or swapped answers.
  */
 import { letProcessEnd } from '../../base/clock.js';
 import { GuardedEvents } from '../../base/faults/guarded-events.js';
@@ -27,7 +27,7 @@ export interface LeaseTiming {
 }
 
 export interface LeaseClientSettings extends LeaseTiming {
-  /** No two replicas have the same, and a restarted one has another. */
+  /** It is different for each replica, and changes with a restart. */
   readonly replica: string;
   readonly where: string;
   readonly clock: Clock;
@@ -99,14 +99,17 @@ export class LeaseClient {
     return () => this.listeners.delete(entry);
   }
 
-  /** Demand has outgrown the share of `lease`: calls soon, unless the last call said so already. O(1). */
+  /**
+   * Call this when demand exceeds the share of `lease`. It calls the engine soon, unless the last call said so already.
+   * O(1).
+   */
   hurry(lease: CapacityLease): void {
     if (this.isUrgent || this.isClosed || lease.last === undefined || lease.toldWants > lease.last.grant) return;
     this.isUrgent = true;
     this.callIn(Math.max(0, this.sentAtMs + urgentMs - this.settings.clock.now()));
   }
 
-  /** Gives the share back, but for what is in flight, and stops. Never rejects. */
+  /** Gives the share back, except for what is in flight, and stops. Never rejects. */
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -200,7 +203,7 @@ export class LeaseClient {
     return args;
   }
 
-  /** Takes a reply, to whichever call it belongs. False when it is none of ours. */
+  /** Takes a reply of any call. False when it is not a valid reply. */
   private hear(reply: unknown): boolean {
     const { replica, clock } = this.settings;
     if (!Array.isArray(reply) || reply.length === 0 || reply.length % replyWidth !== 0 || String(reply[0]) !== replica)
@@ -248,7 +251,7 @@ export class LeaseClient {
     if (lease.cap(nowMs) > before) for (const listener of [...this.listeners]) listener();
   }
 
-  /** A limit of its own, or a safe share, may be larger than the grant that ended; and operators want to know. */
+  /** Its own limit, or the safe share, may be larger than the grant that ended. Operators want to know of it too. */
   private watchExpiry(nowMs: number): void {
     this.expireIn(this.sentAtMs + this.settings.leaseMs - nowMs);
   }

@@ -9,9 +9,9 @@ export interface LeaseEvents {
   expired: { readonly key: string; readonly limit: number };
   /** Answers come again. */
   recovered: { readonly key: string; readonly grant: number; readonly expiredForMs: number };
-  /** The engine began anew, or lost writes: for one lease nobody's share grows. */
+  /** The engine began anew, or lost writes: no share grows during one lease. */
   epoch: { readonly key: string; readonly epoch: number; readonly before: number };
-  /** A call did not do its work; the same problem is told again after a minute. */
+  /** A call failed; the same problem is reported again after a minute. */
   problem: EngineProblem;
   breaker: { readonly isOpen: boolean };
   /** A listener threw, or its promise was rejected. */

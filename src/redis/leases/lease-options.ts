@@ -8,7 +8,10 @@ export interface LeaseOptions {
   pool: string;
   /** Opens the names of keys. @default 'headgate' */
   prefix?: string | undefined;
-  /** This replica's part beside others of weight 1 when not all get what they want; an integer from 1 up. @default 1 */
+  /**
+   * This replica's part compared with others of weight 1, when not all get what they want; an integer from 1 up.
+   * @default 1
+   */
   weight?: number | undefined;
   /**
    * The most that this replica ever uses; bounds what a split engine can do. ⌈1.5 · limit / replicas⌉ is a good one.
@@ -16,8 +19,8 @@ export interface LeaseOptions {
    */
   maxShare?: number | undefined;
   /**
-   * The limit after a whole lease without an answer: the `safe` share, which all replicas have room for; 0 (`closed`);
-   * or a limit of its own, which may add up to more than the pool has. @default 'safe'
+   * The limit after a whole lease without an answer. `safe`: a share that fits for all replicas together. `closed`: 0.
+   * Or a number; such limits of several replicas may add up to more than the pool has. @default 'safe'
    */
   fallback?: LeaseFallback | undefined;
   /**
@@ -30,8 +33,8 @@ export interface LeaseOptions {
   /** How long an answer holds; at least twice `refreshInterval`. @default '5s' */
   leaseDuration?: Duration | undefined;
   /**
-   * How long the seats of a replica that fell silent stay reserved for the requests that it may still run: the longest
-   * that a request takes, say its p99.9. @default '60s'
+   * How long the seats of a silent replica stay reserved for the requests that it may still run. Set it to the longest
+   * duration of a request, for example its p99.9. @default '60s'
    */
   drainDuration?: Duration | undefined;
   /** How long its safe share stays reserved after that. @default '10m' */
@@ -91,7 +94,7 @@ export const leaseShape: { readonly [K in keyof ParsedLeaseOptions]-?: Schema<Pa
   random: optional(randomSource(), Math.random),
 };
 
-/** A lease lasts over one call that got lost. */
+/** A lease must outlast one lost call. */
 export function checkTiming(
   { refreshInterval, leaseDuration, callTimeout }: ParsedLeaseOptions,
   subject: string,
@@ -140,12 +143,12 @@ export function leaseSettings(parsed: ParsedLeaseOptions): LeaseClientSettings {
 
 const longestMs = 7 * 86_400_000;
 
-/** A span that the engine's integers hold: for ever is a week. */
+/** A span that fits into the engine's integers; Infinity becomes a week. */
 function finite(ms: number): number {
   return Math.min(ms, longestMs);
 }
 
-/** Never the same twice: a restarted replica must not be taken for the one that died. */
+/** It is never the same twice, because a restarted replica must not be taken for the one that died. */
 export function newReplicaId(): string {
   const bytes = globalThis.crypto.getRandomValues(new Uint8Array(9));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -8,19 +8,18 @@
  *     reply for each key: replica, sequence, grant, safe share, epoch, learning (0 or 1), replicas, limit, largest limit, held, target,
  *           and the pool's weight
  *
- * Invariant: the sum of `held` never rises above the limit by a call, so that a replica which uses its grant, or the
- * cap that it reported, keeps the pool below its limit. `held` covers both, because the reply that carries the grant
- * may be lost.
+ * Invariant: no call makes the sum of `held` rise above the limit. So a replica that uses its grant, or the cap that it
+ * reported, keeps the pool below its limit. `held` covers both, because the reply that carries the grant may be lost.
  *
  * An engine that has lost what it knew begins an epoch, and learns it from the replicas' calls: nobody's share grows
- * for one lease. The first to call tell how much weight the pool had. What has not called again by then is absent, and
- * may still run requests: nobody grows until its drain is over, and after that its fair part is kept for it, as of a
- * replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas and
- * Gallager, "Data Networks" (1992), 6.5.
+ * for one lease. The first to call tell how much weight the pool had. Weight that has not called again by then is
+ * absent, and may still run requests. No share grows until its drain is over. After that its fair part is kept for it,
+ * as for a replica that fell silent when the epoch began. Source: max-min fairness by progressive filling, Bertsekas
+ * and Gallager, "Data Networks" (1992), 6.5.
  */
 import { type Script, script, scriptHead } from '../engine/script.js';
 
-/** Texts in the reply for each key. */
+/** The number of texts in the reply for each key. */
 export const replyWidth = 12;
 
 const leaseText: string = `

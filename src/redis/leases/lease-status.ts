@@ -4,15 +4,18 @@ import type { CapacityLease } from './capacity-lease.js';
 
 export interface LeaseStatus {
   readonly pool: string;
-  /** Where each endpoint has a limit of its own; otherwise undefined. */
+  /** The endpoint, if each endpoint has a limit of its own; otherwise undefined. */
   readonly endpoint: string | undefined;
   readonly replica: string;
   readonly unit: 'requests' | 'tokens';
-  /** Of all replicas together, as this one was told. */
+  /** The limit of all replicas together, as this replica was told. */
   readonly limit: number;
   /** The limit on what this replica has in flight now. */
   readonly cap: number;
-  /** The last answer's: what it was granted, its fair part, its safe share, replicas, and what all replicas hold. */
+  /**
+   * Figures of the last answer: the grant, the fair part, the safe share, the number of replicas, and what all replicas
+   * hold.
+   */
   readonly granted: number;
   readonly target: number;
   readonly safeShare: number;
@@ -21,7 +24,7 @@ export interface LeaseStatus {
   readonly inFlight: number;
   /** In flight and waiting, as last told. */
   readonly wants: number;
-  /** Since the call whose answer is in force; Infinity before the first. */
+  /** The time since the call whose answer is in force; Infinity before the first. */
   readonly leaseAgeMs: number;
   /** True while the fallback is in force. */
   readonly isExpired: boolean;

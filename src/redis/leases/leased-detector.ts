@@ -17,11 +17,11 @@ export interface WaitingFlow {
 export interface LeasedDetector extends SaturationDetector {
   /** Its leases now: one, or one for each endpoint. */
   readonly status: readonly LeaseStatus[];
-  /** Tells it whose requests wait; without it, a replica that is full asks for as much as it can get. */
+  /** Tells the detector whose requests wait. Without it, a full replica asks for as much as it can get. */
   attach(flow: WaitingFlow): void;
-  /** Calls `listener` after each event; returns the way to stop. */
+  /** Calls `listener` after each event; returns a function that stops this. */
   on<E extends keyof LeaseEvents>(event: E, listener: (payload: LeaseEvents[E]) => unknown): () => void;
-  /** Gives the share back, but for what is in flight. The client stays open. Never rejects. */
+  /** Gives the share back, except for what is in flight. The client stays open. Never rejects. */
   close(): Promise<void>;
 }
 

@@ -14,8 +14,8 @@ export interface SharedConcurrencyOptions extends LeaseOptions {
   /** Requests in flight at which the pool is full, of all replicas together. Either this or `maxTokens`. */
   maxConcurrency?: number | undefined;
   /**
-   * Tokens in flight at which the pool is full. A gate looks before it lets go: each replica may go over by its last
-   * request.
+   * Tokens in flight at which the pool is full. The gate looks before it dispatches, so each replica may exceed the
+   * limit by its last request.
    */
   maxTokens?: number | undefined;
 }
@@ -33,8 +33,8 @@ export interface SharedConcurrency extends LeasedDetector {
  * each replica holds a lease on its part, and no request waits for the network. O(1) for each request; one call of the
  * engine for each `refreshInterval`.
  *
- * In flight over all replicas never exceeds the limit while replicas reach the engine, whatever answers are lost or
- * late; with `drainDuration` as long as the longest request, nor when they do not.
+ * While replicas reach the engine, the requests in flight over all replicas never exceed the limit, whatever answers
+ * are lost or late. If `drainDuration` is as long as the longest request, this holds also while they do not reach it.
  * @throws FlowConfigError
  * @example
  * const client = await createClient({ url: process.env.REDIS_URL }).on('error', log).connect();
@@ -46,7 +46,7 @@ export function sharedConcurrency(client: RedisClient, options: SharedConcurrenc
   const held = new HeldLeases(client, options, 'sharedConcurrency');
   const { unit, limit, clock, client: leases } = held;
   let view: PoolView | undefined;
-  /** The most in flight since the last call, and whether something found the share used up. */
+  /** The most requests in flight since the last call, and whether a request found the share used up. */
   let peak = 0;
   let isHungry = false;
 

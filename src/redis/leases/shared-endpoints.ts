@@ -21,8 +21,8 @@ export interface SharedEndpointsOptions extends LeaseOptions {
 
 /**
  * `sharedConcurrency` with a limit for each endpoint, times its weight; endpoints are known by their IDs, which all
- * replicas must use alike. With `headroom: 'required'` no endpoint gets more than its limit; otherwise a request whose
- * endpoints are all full goes all the same. Endpoints may come and go. O(endpoints) for each request.
+ * replicas must use alike. With `headroom: 'required'` no endpoint gets more than its limit. Otherwise a request goes
+ * even if all of its endpoints are full. Endpoints may come and go. O(endpoints) for each request.
  * @throws FlowConfigError
  */
 export function sharedEndpointConcurrency(client: RedisClient, options: SharedEndpointsOptions): LeasedDetector {
@@ -36,7 +36,7 @@ export function sharedEndpointConcurrency(client: RedisClient, options: SharedEn
     unit === 'requests' ? endpoint.inFlightRequests : endpoint.inFlightTokens;
   const limitOf = (endpoint: EndpointView): number => Math.max(1, Math.round(limit * endpoint.weight));
 
-  /** Every endpoint could take what waits; which it will be is not known yet. */
+  /** Every endpoint could get the waiting requests; which one will is not known yet. */
   function wants(endpoint: EndpointView): number {
     const waiting = held.waiting();
     return Math.min(

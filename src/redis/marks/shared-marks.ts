@@ -1,5 +1,5 @@
 /**
- * A model server that refused one replica is spared by all: overload marks travel by publish and subscribe.
+ * When a model server refuses one replica, all replicas spare it: overload marks travel by publish and subscribe.
  *
  * Invariant: a mark that came from elsewhere is not sent on; a mark runs out by itself, so that a lost message costs
  * one refusal.
@@ -21,11 +21,11 @@ export interface SharedMarksOptions {
 export interface SharedMarks {
   readonly sent: number;
   readonly received: number;
-  /** Stops both ways. Never rejects. */
+  /** Stops to publish and to subscribe. Never rejects. */
   close(): Promise<void>;
 }
 
-/** A mark from elsewhere lasts no longer than this, whatever the message says. */
+/** A mark from another replica lasts no longer than this, whatever the message says. */
 const longestMs = 600_000;
 /** Marks that differ by less are the same. */
 const sameMs = 50;
@@ -45,7 +45,7 @@ export function sharedMarks(
   const { name, prefix } = schemas.parse(optionsSchema, options, 'sharedMarks');
   const self = newReplicaId();
   const channel = `${prefix}:{${name}}:marks`;
-  /** The end of the last mark of each endpoint that came from elsewhere. */
+  /** For each endpoint, the end of the last mark that came from another replica. */
   const fromElsewhere = new WeakMap<EndpointView, number>();
   let sent = 0;
   let received = 0;
@@ -56,7 +56,7 @@ export function sharedMarks(
     if (forMs <= 0 || Math.abs((fromElsewhere.get(endpoint) ?? 0) - untilMs) < sameMs) return;
     sent++;
     const message = JSON.stringify({ from: self, endpoint: endpoint.id, forMs });
-    // A mark that nobody hears of is this replica's own.
+    // If a mark cannot be published, it holds for this replica alone.
     Promise.resolve(publisher.publish(channel, message)).catch(() => {});
   });
 
@@ -87,7 +87,7 @@ export function sharedMarks(
   };
 }
 
-/** Undefined for a message that is none of ours. */
+/** Undefined for a message that is not valid. */
 function readMark(
   message: string,
 ): { readonly from: string; readonly endpoint: string; readonly forMs: number } | undefined {

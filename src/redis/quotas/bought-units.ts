@@ -87,5 +87,5 @@ export class ReturnedUnits {
   }
 }
 
-/** BoughtUnits of which something is to be given back at a time. */
+/** The most batches of which something is to be given back at a time. */
 const mostReturns = 256;

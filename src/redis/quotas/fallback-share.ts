@@ -1,8 +1,8 @@
 /**
  * The part of a quota that a replica takes by itself while the engine is away.
  *
- * Invariant: it begins with this part of what was used when the engine went. What the engine is told when it is back is
- * never more than a burst, however long it was away.
+ * Invariant: it begins with this part of what was used when the engine went. When the engine is back, it is charged at
+ * most a burst, however long it was away.
  */
 import type { QuotaTerms, QuotaWindow } from '../../index.js';
 
@@ -23,7 +23,7 @@ export class FallbackShare {
     if (used * part > 0) this.window?.take(used * part, nowMs);
   }
 
-  /** Sells up to `most`, and nothing where there is less than `least`. */
+  /** Sells up to `most`, and nothing if there is less than `least`. */
   sell(least: number, most: number, nowMs: number): FallbackTaking | undefined {
     const { window } = this;
     const room = window === undefined ? most : Math.max(0, window.burst - window.used(nowMs));

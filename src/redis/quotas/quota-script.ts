@@ -9,10 +9,10 @@
  *     ARGV  rate per µs, burst, charge, least level, least to buy, most to buy; then for each batch that is given back: e, its end, its amount
  *     reply e, the end of what was sold, what was sold, the level
  *
- * Invariant: over any span of time what is sold and not given back is at most burst + rate · span. What a batch gives
- * back is at most what of it has not leaked: the rest has made room for others already. A batch of a bucket that is
- * gone gives back nothing. A bucket stays until nobody can take what was in it for more than it is: a new one tells
- * replicas that the engine has lost theirs.
+ * Invariant: over any span of time what is sold and not given back is at most burst + rate · span. A batch gives back
+ * at most the part that has not leaked, because the rest has made room for others already. A batch of a bucket that is
+ * gone gives back nothing. A bucket is kept until all of it has leaked, because a new bucket tells replicas that the
+ * engine has lost theirs.
  */
 import { type Script, script } from '../engine/script.js';
 

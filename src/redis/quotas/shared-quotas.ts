@@ -21,7 +21,7 @@ export interface SharedQuotaStatus {
   readonly key: string;
   /** Units that were bought here and not used. */
   readonly balance: number;
-  /** Units that all replicas have used, as far as it is known here. */
+  /** Units that all replicas have used, as far as this replica knows. */
   readonly used: number;
   readonly limit: number;
   /** True while this replica's fallback share is in force, because the engine is away. */
@@ -32,20 +32,23 @@ export interface SharedQuotas extends QuotaSource {
   readonly name: string;
   readonly status: readonly SharedQuotaStatus[];
   readonly engine: LinkFigures;
-  /** Calls `listener` for each kind of problem; returns the way to stop. */
+  /** Calls `listener` for each kind of problem; returns a function that stops this. */
   onProblem(listener: (problem: EngineProblem) => void): () => void;
-  /** Gives back what was bought and not used; nothing passes afterwards. Close the controller first. Never rejects. */
+  /**
+   * Gives back the units that were bought and not used; afterwards no request passes. Close the controller first. Never
+   * rejects.
+   */
   close(): Promise<void>;
 }
 
 /**
  * One quota for many replicas, as a source that a quota detector draws from. Requests wait as they do for a quota of
- * one process, and none waits for the network while the chunk that was bought ahead lasts; a chunk is half a
- * `refreshInterval` of this replica's part, or one request where that is more.
+ * one process. None waits for the network while the chunk that was bought ahead lasts. A chunk is half a
+ * `refreshInterval` of this replica's part, or one request if that is more.
  *
- * Over any span of time replicas let go at most burst + rate · span, as long as there are no more than `replicas` and a
- * request is no larger than a chunk; each further replica, and each larger request that waits, adds what it has bought.
- * At most replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
+ * Over any span of time replicas dispatch at most burst + rate · span, if there are no more than `replicas` and no
+ * request is larger than a chunk. Each further replica, and each larger request that waits, adds what it has bought. At
+ * most replicas · chunk lie unused. Source: GCRA, ITU-T I.371.
  * @throws FlowConfigError
  * @example
  * const quotas = quotaDetector({ groups: [{ by: 'label', label: 'account', quotas: [{ unit: 'tokens', limit: 1_000_000
@@ -137,7 +140,7 @@ function argumentsOf({ rate, burst, charge, leastLevel, least, most, back }: Pur
   return [...[rate, burst, charge, leastLevel, least, most].map(String), ...batches];
 }
 
-/** Undefined for what is no answer of the script. */
+/** Undefined for anything but an answer of the script. */
 function saleOf(reply: unknown): PurchaseAnswer | undefined {
   if (!Array.isArray(reply) || reply.length !== 4) return undefined;
   const [epoch, end, sold, level] = reply.map(String) as [string, string, string, string];

@@ -1,6 +1,6 @@
 /**
- * A quota of which all replicas take: this one buys ahead, lets requests go by what it has bought, and gives back what
- * they did not use.
+ * A quota from which all replicas take. This replica buys units ahead, dispatches requests with them, and gives back
+ * what they did not use.
  *
  *     engine ── chunk ──► balance here ── a request takes ──► settled ── what is too much ──► engine
  *
@@ -35,7 +35,7 @@ export interface Purchase {
   readonly back: readonly (readonly [batch: BoughtBatch, amount: number])[];
 }
 
-/** Sends a purchase. Rejects with an EngineError. `onLate` hears an answer that came after the time limit. */
+/** Sends a purchase. Rejects with an EngineError. `onLate` gets an answer that came after the time limit. */
 export type SendPurchase = (
   key: string,
   purchase: Purchase,
@@ -50,7 +50,7 @@ interface Part {
 
 class SharedTaking {
   amount: number;
-  /** In the order of drawing: what comes last has leaked least. */
+  /** They are in the order of drawing: the last has leaked least. */
   readonly parts: readonly Part[];
 
   constructor(amount: number, parts: readonly Part[]) {
@@ -60,8 +60,8 @@ class SharedTaking {
 }
 
 /**
- * The weight of a request in the typical amount, when it is larger and when it is smaller than that: six of seven are
- * smaller.
+ * The weights of a request in the typical amount: if it is larger than that, and if it is smaller. Six of seven
+ * requests are then smaller.
  */
 const larger = 0.3;
 const smaller = 0.05;
@@ -69,7 +69,7 @@ const smaller = 0.05;
 const mostAhead = 0.25;
 /** A replica that got less than it asked for asks again after this part of a refresh at the earliest. */
 const pollPart = 0.1;
-/** Demand that is not met doubles what is bought, up to so many chunks; the burst bounds it too. */
+/** Demand that is not met doubles the purchase, up to this many chunks; the burst bounds it too. */
 const mostChunks = 2 ** 20;
 /** The problems of calls that were not sent. */
 const unsent: readonly string[] = ['breaker-open', 'busy'];
@@ -89,9 +89,9 @@ export class SharedWindow implements QuotaWindow {
   private readonly returns = new ReturnedUnits();
   /** The first chunk, until it is paid for. */
   private credit: BoughtBatch | undefined;
-  /** Taken without having been bought; the engine is told with the next call. */
+  /** Units that were taken before they were bought; the engine is told with the next call. */
   private debt = 0;
-  /** The engine's level is to be at least this. */
+  /** The engine must raise its level to at least this. */
   private leastLevel = 0;
   /** The level of the engine's bucket when it last answered. */
   private level = 0;
@@ -201,7 +201,7 @@ export class SharedWindow implements QuotaWindow {
     return nowMs + (this.used(nowMs) * this.perMs) / this.limit;
   }
 
-  /** The level rises for all replicas; what was bought of what is gone is gone. */
+  /** Raises the level for all replicas. Units that were bought beyond `amount` are lost. */
   leaves(amount: number, nowMs: number): void {
     const level = this.limit - amount;
     if (level - this.used(nowMs) <= this.limit * roundingError) return;
@@ -232,7 +232,8 @@ export class SharedWindow implements QuotaWindow {
   }
 
   /**
-   * The amount that is bought ahead: half a refresh of this replica's part, or two requests; of a small burst, a part.
+   * The amount that is bought ahead: half a refresh of this replica's part, or two requests if that is more; at most a
+   * part of the burst.
    */
   private chunk(): number {
     const ofRate = (this.limit / this.perMs) * (this.settings.refreshMs / (2 * this.replicas()));
@@ -259,7 +260,7 @@ export class SharedWindow implements QuotaWindow {
     if (this.debt > 0 || this.units.balance < this.chunk() / 2) this.callIn(0);
   }
 
-  /** 0: when what runs now has ended. */
+  /** 0: in a microtask. */
   private callIn(delayMs: number): void {
     const { clock } = this.settings;
     if (this.isCalling || this.isQueued) return;
@@ -315,7 +316,7 @@ export class SharedWindow implements QuotaWindow {
     const back = this.returns.drain();
     if (most === 0 && charge === 0 && this.leastLevel === 0 && back.length === 0) return undefined;
     this.debt = 0;
-    // Where this one took so much by itself while the engine was away, the others did too: it must not be sold again.
+    // If this replica took so much by itself while the engine was away, the others did too: it must not be sold again.
     const byAll = this.fallback === undefined ? 0 : Math.min(this.fallback.usedByAll(nowMs), this.burst);
     const leastLevel = Math.max(this.leastLevel, byAll);
     const least = Math.min(missing, Math.max(chunk, this.typical));
@@ -332,7 +333,7 @@ export class SharedWindow implements QuotaWindow {
     this.credit?.paid(sale.epoch, String(Number(sale.end) - sale.sold));
     this.credit = undefined;
     if (this.leastLevel <= leastLevel) this.leastLevel = 0;
-    // The engine lost the bucket before all of it had leaked: what was known of it here is put in again.
+    // The engine lost the bucket before all of it had leaked: the level that is known here is restored.
     if (isNew && expected > sale.level) this.leastLevel = Math.max(this.leastLevel, expected);
     this.units.add(batchOf(sale));
     this.follow(sale.sold, most, nowMs);
@@ -353,13 +354,13 @@ export class SharedWindow implements QuotaWindow {
     this.follow(taking?.amount ?? 0, most, nowMs);
   }
 
-  /** Lets requests go by what was sold, and sets the time of the next call. */
+  /** Tells that there may be room after a purchase, and sets the time of the next call. */
   private follow(sold: number, most: number, nowMs: number): void {
     const wasNeeded = this.needed > 0;
     this.needed = 0;
     const isMet = sold >= most - this.burst * roundingError;
     this.notBeforeMs = isMet ? Number.NEGATIVE_INFINITY : nowMs + this.pollMs;
-    // Whoever still finds no room says so again.
+    // A request that still finds no room asks again.
     if (sold > 0 || wasNeeded) this.terms.onRoom();
     this.isCalling = false;
     const { needed, units } = this;
@@ -372,7 +373,7 @@ export class SharedWindow implements QuotaWindow {
     else if (this.returns.size > 0) this.callIn(this.settings.refreshMs);
   }
 
-  /** Until the engine has so much, if nobody else takes; at most a refresh. */
+  /** The time until the engine has this much, if no other replica takes; at most a refresh. */
   private waitMs(amount: number, nowMs: number): number {
     const { fallback, settings } = this;
     const over = amount - Math.max(0, this.mostAtOnce() - this.levelAt(nowMs));

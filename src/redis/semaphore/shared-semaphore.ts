@@ -37,7 +37,7 @@ export interface Permit {
   readonly seats: number;
   /** True once it was not renewed in time: another may hold its seats. */
   readonly isLost: boolean;
-  /** Gives the seats back; a second call does nothing. Never rejects: what is not given back expires. */
+  /** Gives the seats back; a second call does nothing. Never rejects: a permit that is not given back expires. */
   release(): Promise<void>;
 }
 
@@ -66,8 +66,9 @@ const optionsSchema = object({
 });
 
 /**
- * A weighted semaphore. A request wider than the limit gets in when nobody else is. Two round trips for each permit and
- * one for each renewal: for hundreds of permits at a time; for requests by the thousand take `sharedConcurrency`.
+ * A weighted semaphore. A request for more than the limit gets its permit when no other permit is held. Two round trips
+ * for each permit and one for each renewal: for hundreds of permits at a time; for requests by the thousand take
+ * `sharedConcurrency`.
  * @throws FlowConfigError
  */
 export function sharedSemaphore(client: RedisClient, options: SharedSemaphoreOptions): SharedSemaphore {
@@ -80,7 +81,7 @@ export function sharedSemaphore(client: RedisClient, options: SharedSemaphoreOpt
 
   async function call(mode: 'acquire' | 'renew' | 'release', id: string, seats: number): Promise<boolean> {
     const undo = (reply: unknown): void => {
-      // The caller went on without: nobody else gives this permit back.
+      // The caller went on without this permit, so it must be given back here.
       if (mode === 'acquire' && Array.isArray(reply) && String(reply[0]) === '1')
         void call('release', id, seats).catch(() => {});
     };

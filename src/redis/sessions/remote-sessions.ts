@@ -29,7 +29,7 @@ export class RemoteSessions {
     return this.endsAtMs.size < this.most || this.endsAtMs.has(name);
   }
 
-  /** Of several replicas that tell of it, the longest span counts. */
+  /** If several replicas tell of it, the longest span counts. */
   keep(name: string, forMs: number): void {
     const atMs = Math.max(this.clock.now() + forMs, this.endsAtMs.get(name) ?? 0);
     this.endsAtMs.set(name, atMs);

@@ -1,8 +1,8 @@
 /**
  * Messages of replicas about their sessions, as text.
  *
- * Invariant: whatever is read is bounded: names, numbers, and how many sessions one message tells of. Spans are told
- * and no instants, because clocks differ.
+ * Invariant: everything that is read is bounded: names, numbers, and the number of sessions in one message. Messages
+ * have spans and no instants, because clocks differ.
  */
 import type { SessionClaim } from '../../index.js';
 
@@ -15,12 +15,12 @@ export type SessionMessage =
 /** Names that are longer are hashed before they are told. */
 export const longestName = 200;
 const longestEndpoint = 2_000;
-/** One message tells of so many sessions at most. */
+/** The most sessions in one message. */
 export const mostSessions = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Undefined for a message that is none of ours. */
+/** Undefined for a message that is not valid. */
 export function readMessage(text: string): SessionMessage | undefined {
   try {
     const message = JSON.parse(text) as Fields;

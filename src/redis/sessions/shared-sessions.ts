@@ -1,11 +1,11 @@
 /**
- * The sessions that are resident are those of all replicas: each tells what begins, moves, grows and ends, by publish
- * and subscribe.
+ * Shares resident sessions between all replicas: each tells the others when a session begins, moves, grows or ends, by
+ * publish and subscribe.
  *
  *     turn here ──► table ──► message ──► tables of the others, until it is told again, ends, or its time is over
  *
- * Invariant: no request waits for the network, and nothing waits to be sent. What came from elsewhere is not sent on. A
- * lost message is made good when the session is told again.
+ * Invariant: no request waits for the network, and nothing waits to be sent. A replica does not send on what it heard
+ * from others. A lost message is repaired when the session is told again.
  */
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -32,8 +32,8 @@ export interface SharedSessionsOptions {
    */
   readonly hashKeys?: boolean | undefined;
   /**
-   * Sessions of other replicas that are counted here at most, an integer from 1 up: what bounds the memory that a
-   * faulty replica can fill.
+   * The most sessions of other replicas that are counted here, an integer from 1 up. It bounds the memory that a faulty
+   * replica can fill.
    * @default 10,000, or twice `maxSessions` where that is more
    */
   readonly maxElsewhere?: number | undefined;
@@ -52,19 +52,19 @@ export interface SharedSessions {
   readonly received: number;
   /** Sessions from elsewhere that were not counted, because of `maxElsewhere`. */
   readonly refused: number;
-  /** Stops both ways; sessions from elsewhere are no longer counted. Never rejects. */
+  /** Stops to publish and to subscribe; sessions of other replicas are no longer counted. Never rejects. */
   close(): Promise<void>;
 }
 
 /** Messages that the publisher has not answered. */
 const mostUnanswered = 256;
-/** From one attempt to listen to the next. */
+/** The time between two attempts to listen. */
 const againMs = 1_000;
-/** Others are told within this time of a replica that is new, and all that begin within it at once. */
+/** A new replica is told within this time; replicas that start within it are told together. */
 const newcomerMs = 100;
 /** A session that grew by this factor since it was told is told again at once. */
 const growth = 1.25;
-/** Hashes are kept, because a request that waits is asked for its session again and again. */
+/** Hashes are kept, because the session of a waiting request is asked for again and again. */
 const mostHashes = 10_000;
 
 const { clock: clockSchema, flag, object, optional, parse, positiveInteger, value } = schemas;
@@ -81,7 +81,7 @@ const isLimit = (given: unknown): given is SessionLimit =>
   typeof given === 'object' && given !== null && 'share' in given;
 const limitSchema = value('a sessionLimit()', isLimit);
 
-/** A hash for what is secret or long. */
+/** A hash for a name that is secret or long. */
 function naming(hashesAll: boolean): (key: string) => string {
   const hashes = new Map<string, string>();
   return (key) => {
@@ -97,15 +97,15 @@ function naming(hashesAll: boolean): (key: string) => string {
 }
 
 /**
- * Ties the `sessionLimit()` of each replica together: a session that is resident in one counts in all towards
- * `maxSessions` and, at its endpoint (by its ID), towards `footprint`, and its turns pass in all. Call it before the
- * first request. All replicas need the same `by`, and should have the same limits.
+ * Connects the `sessionLimit()` of all replicas. A session that is resident in one counts in all: towards `maxSessions`
+ * and, at its endpoint (by its ID), towards `footprint`. Its turns pass in all. Call it before the first request. All
+ * replicas need the same `by`, and should have the same limits.
  *
- * Replicas that see the same free place may all fill it: the pool is over by what began in the others within the time
- * of one message, at most (replicas − 1) · the free places that each saw. A lost message undercounts until the session
- * is told again, a quarter of `inactivity` later. Costs one message for a session that begins, moves to another
- * endpoint or replica, grows by a quarter or ends, and one for a hundred sessions four times in each `inactivity`; a
- * message costs O(1), and nothing waits for it.
+ * Replicas that see the same free place may all fill it. The pool then exceeds its limit by the sessions that began in
+ * the others within the time of one message: at most (replicas − 1) · the free places that each saw. A lost message
+ * undercounts until the session is told again, a quarter of `inactivity` later. Costs one message when a session
+ * begins, moves to another endpoint or replica, grows by a quarter, or ends. Four times in each `inactivity` it costs
+ * one more message for each hundred sessions. A message costs O(1), and no request waits for it.
  * @throws FlowConfigError
  * @example
  * const limit = sessionLimit({ maxSessions: 200 });
@@ -122,8 +122,8 @@ export function sharedSessions(
   /** The last message about a session. */
   const told = new WeakMap<ResidentSession, { endpoint: string | undefined; tokens: number }>();
   /**
-   * Sessions that ended and were not told yet. Those that take their places here are told first, or replicas in which
-   * others wait would give the places away, too.
+   * Sessions that ended and were not told yet. Sessions that take free places here are told first; otherwise replicas
+   * with waiting requests would give the same places away.
    */
   const endings = new Map<string, boolean>();
   const counts = { sent: 0, skipped: 0, received: 0, refused: 0 };
@@ -147,7 +147,7 @@ export function sharedSessions(
     void publish(JSON.stringify(message));
   }
 
-  /** Never rejects: a session of which nobody hears is told again. */
+  /** Never rejects: a session whose message is lost is told again. */
   async function publish(text: string): Promise<void> {
     try {
       await publisher.publish(channel, text);
@@ -190,7 +190,7 @@ export function sharedSessions(
     send({ kind: 'held', from: self, sessions: all });
   }
 
-  /** For those who missed a message, and so that sessions at work do not run out elsewhere. */
+  /** Repeats the sessions, for replicas that missed a message, and so that active sessions do not expire there. */
   function tellAll(): void {
     const own = sharing.own(clock.now());
     for (let from = 0; from < own.length; from += mostSessions) tell(own.slice(from, from + mostSessions));
@@ -214,7 +214,7 @@ export function sharedSessions(
     if (sharing.adopt({ ...session, forMs }, clock.now())) elsewhere.keep(session.name, forMs);
   }
 
-  /** Replicas that start together are told once. */
+  /** Replicas that start together are told in one message. */
   function greet(): void {
     timers.newcomer ??= later(() => {
       timers.newcomer = undefined;

@@ -95,7 +95,9 @@ export class Scraper {
     for (const endpoint of pool.endpoints) this.begin(endpoint);
   }
 
-  /** Hears of outages. A listener that fails harms nobody; `listenerError` tells. Returns the way to stop. */
+  /**
+   * Hears of outages. A listener that fails harms nobody; `listenerError` tells. Returns a function that stops this.
+   */
   on<E extends keyof ScraperEvents>(event: E, listener: (payload: ScraperEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
   }

@@ -1,5 +1,5 @@
 /**
- * The common part of the adaptive detectors: a limit for the whole pool that one rule moves once for each window of
+ * The common part of the adaptive detectors: a limit for the whole pool. A rule sets it anew after each window of
  * latencies.
  *
  * Invariant: `minLimit` ≤ limit ≤ `maxLimit`, an integer; between two windows it does not move.
@@ -12,8 +12,8 @@ import type { SaturationDetector } from '../../saturation-detector.js';
 import { type LatencyStatistic, type LatencyWindow, LatencyWindowCollector } from './latency-window.js';
 
 /**
- * How one request went. It ends in one of three ways: measured (`ttftMs`), dropped (`isDrop`), or neither, which
- * teaches nothing; a request that its client cancelled before the first token is of the third kind.
+ * The result of one request. It ends in one of three ways: measured (`ttftMs`), dropped (`isDrop`), or neither, which
+ * teaches nothing. A request that its client cancelled before the first token is of the third kind.
  */
 export interface LatencySample {
   /** From dispatch to the first token, ms. Never to the last one: that is the length of the answer, not the load. */
@@ -24,23 +24,23 @@ export interface LatencySample {
   readonly isDrop?: boolean | undefined;
 }
 
-/** A window, and what came of it. */
+/** A window, and the decision that it led to. */
 export interface LimitDecision extends LatencyWindow {
   /** The most requests that were in flight at once. */
   readonly peakInFlight: number;
-  /** The limit from then on. */
+  /** The limit after it. */
   readonly limit: number;
 }
 
-/** A detector that has to be told how requests went. */
+/** A detector that has to be told the results of requests. */
 export interface AdaptiveDetector extends SaturationDetector {
   /** Requests in flight at which the pool is full. */
   readonly limit: number;
   /** The last decision; undefined before the first. */
   readonly lastWindow: LimitDecision | undefined;
   /**
-   * Tells how a request went, when its first token has come or cannot come any more. `nowMs` is the controller's clock,
-   * by default the latest instant that the controller has told the detector. O(1).
+   * Reports the result of a request, when its first token has come or cannot come any more. `nowMs` is the controller's
+   * clock, by default the latest instant that the controller has told the detector. O(1).
    * @throws FlowConfigError when a figure is negative or no number.
    */
   observe(sample: LatencySample, nowMs?: number): void;
@@ -53,9 +53,9 @@ export interface AdaptiveLimitOptions {
   minLimit?: number | undefined;
   /** The limit never rises above. @default 1000 */
   maxLimit?: number | undefined;
-  /** A window lasts at least that long, ms. @default 1000 */
+  /** A window lasts at least this long, ms. @default 1000 */
   windowMs?: number | undefined;
-  /** A window has at least so many requests in it. @default 10 */
+  /** A window has at least this many requests. @default 10 */
   minSamples?: number | undefined;
   /** The measure: the time to the first token, or the same for each token of the prompt. @default 'ttft' */
   signal?: 'ttft' | 'ttft-per-prompt-token' | undefined;
@@ -125,7 +125,7 @@ export function adaptiveDetector(
     heardAtMs = Math.max(heardAtMs, nowMs);
   }
 
-  /** In the unit of the signal; undefined when there is nothing to learn. */
+  /** The latency in the unit of the signal; undefined when there is nothing to learn. */
   function measure({ ttftMs, promptTokens }: LatencySample): number | undefined {
     if (ttftMs === undefined || signal === 'ttft') return ttftMs;
     return promptTokens === undefined || promptTokens === 0 ? undefined : ttftMs / promptTokens;
@@ -164,10 +164,11 @@ export function adaptiveDetector(
       const totalWeight = (members.length > 0 ? members : endpoints).reduce((sum, { weight }) => sum + weight, 0);
       return endpoints.filter(({ inFlightRequests, weight }) => inFlightRequests < (limit * weight) / totalWeight);
     },
-    // The next reading puts right what these two do not see, such as an endpoint that left the pool with its requests.
+    // These two do not see everything, such as an endpoint that left the pool with its requests; the next reading
+    // corrects that.
     dispatched: (_endpoint, nowMs) => hear(inFlight + 1, nowMs),
     released: (_endpoint, nowMs) => hear(inFlight - 1, nowMs),
-    /** Dispatch, release and pool changes are seen by the controller; only a limit that rose is not. */
+    /** The controller sees dispatches, releases and changes of the pool; it does not see that a limit rose. */
     subscribe(listener) {
       const entry = (): void => listener();
       listeners.add(entry);

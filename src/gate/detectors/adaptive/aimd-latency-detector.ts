@@ -32,13 +32,13 @@ const parameters = object(
 
 /**
  * Additive increase, multiplicative decrease: a window with a drop, or slower than `targetMs`, multiplies the limit by
- * `backoffRatio`, rounded down; any other adds 1, unless less than half of the limit was in use. The pool settles at
- * `rate · targetMs` in flight, whatever the noise, and gateways that share a pool at equal parts of it, without talking
- * to each other.
+ * `backoffRatio`, rounded down; any other adds 1, unless less than half of the limit was in use. Whatever the noise,
+ * the pool settles at `rate · targetMs` in flight. Gateways that share a pool settle at equal parts of it, without
+ * talking to each other.
  *
- * One decision for each window, not for each request: all requests in flight report the same congestion.
- * Source: D. M. Chiu, R. Jain, "Analysis of the increase and decrease algorithms for congestion avoidance in computer
- * networks", 1989; Netflix concurrency-limits, AIMDLimit, which decides for each request.
+ * One decision for each window, not for each request: all requests in flight report the same congestion. Source: D. M.
+ * Chiu, R. Jain, "Analysis of the increase and decrease algorithms for congestion avoidance in computer networks",
+ * 1989; Netflix concurrency-limits, AIMDLimit, which decides for each request.
  * @throws FlowConfigError
  */
 export function aimdLatency(options: AimdLatencyOptions): AdaptiveDetector {

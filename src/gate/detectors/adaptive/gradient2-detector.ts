@@ -20,15 +20,15 @@ export interface Gradient2Options extends AdaptiveLimitOptions {
   /** The limit never falls below. @default 20, or `maxLimit` or `initialLimit` where that is less */
   minLimit?: number | undefined;
   /**
-   * The limit stays below `peakInFlight · max(1.2, maxFactor − log10(peakInFlight))`, so that it does not outgrow what
-   * is used of it; from 1.2 up. @default 5
+   * The limit stays below `peakInFlight · max(1.2, maxFactor − log10(peakInFlight))`, so that it does not grow far
+   * beyond its use; from 1.2 up. @default 5
    */
   maxFactor?: number | undefined;
-  /** How many times slower than in the long run counts as no slower, from 1 up. @default 1.5 */
+  /** A latency up to this many times that of the long run counts as normal, from 1 up. @default 1.5 */
   tolerance?: number | undefined;
   /** Windows that the long run goes back. @default 600 */
   longWindows?: number | undefined;
-  /** Share of the way to the new limit that one window goes, above 0, at most 1. @default 0.2 */
+  /** The part of the difference to the new limit that one window applies, above 0, at most 1. @default 0.2 */
   smoothing?: number | undefined;
   /** Requests that may always wait at the servers; from 0 up. @default 4 */
   queueSize?: number | undefined;
@@ -57,7 +57,7 @@ const steepest = 0.5;
  * the window, `long` its exponential average, which falls by 5 % in every window in which it is more than twice as
  * slow. A window in which less than half of the limit was in use changes nothing but the averages.
  *
- * It needs no target, and has no fixed point under lasting saturation: the long run learns that slow is normal, and the
+ * It needs no target. Under lasting saturation it has no fixed point: the long run learns that slow is normal, and the
  * limit drifts up to `maxLimit`. Differs from its source: a drop counts as the steepest gradient, and `maxFactor`
  * bounds the limit by its use. Source: Netflix concurrency-limits, Gradient2Limit; failsafe-go, the limit's maximum as
  * a factor of its use.

@@ -40,8 +40,8 @@ export class LatencyWindowCollector {
   }
 
   /**
-   * Takes a latency, or a drop (undefined); the window when that was its last. O(1), and a sort at the end for a
-   * percentile.
+   * Takes a latency, or a drop (undefined). Returns the window if this sample was its last. O(1), and a sort at the end
+   * for a percentile.
    */
   add(latency: number | undefined, nowMs: number): LatencyWindow | undefined {
     if (this.samples + this.drops === 0) this.startedAtMs = nowMs;

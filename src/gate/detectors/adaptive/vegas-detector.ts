@@ -15,7 +15,7 @@ import {
 
 /** Parameters that a configuration file can hold. Limits are for the whole pool. */
 export interface VegasParameters extends AdaptiveLimitOptions {
-  /** Required: nothing else bounds the limit where the fastest latency was measured under load. */
+  /** Required, because nothing else bounds the limit if the fastest latency was measured under load. */
   maxLimit: number;
   /**
    * The fastest latency is measured anew after that many windows for each request of the limit, above 0.
@@ -26,7 +26,7 @@ export interface VegasParameters extends AdaptiveLimitOptions {
 
 export interface VegasOptions extends VegasParameters {
   /**
-   * A source of numbers from 0 to less than 1, which makes gateways probe at different times: after (0.5…1) ·
+   * A source of numbers from 0 to less than 1. It makes gateways probe at different times: after (0.5…1) ·
    * `probeMultiplier` · limit.
    * @default none, and then always after the longest
    */
@@ -42,9 +42,9 @@ const optionsSchema = object(withKeys(shape, { random: optional(randomSource(), 
  * the last probe. With λ = max(1, ⌊log10 limit⌋): up to λ the limit rises by 6λ, below 3λ by λ; above 6λ, and after a
  * drop, it falls by λ. A window in which less than half of the limit was in use changes nothing.
  *
- * For short calls of one length only: where latencies vary, the fastest is no measure of an idle pool, and the limit
- * stays far too low; where it was measured under load, far too high. Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas",
- * 1995; Netflix concurrency-limits, VegasLimit, which decides for each request.
+ * It is for short calls of one length only. If latencies vary, the fastest is no measure of an idle pool, and the limit
+ * stays far too low. If the fastest was measured under load, the limit is far too high. Source: L. S. Brakmo, L. L.
+ * Peterson, "TCP Vegas", 1995; Netflix concurrency-limits, VegasLimit, which decides for each request.
  * @throws FlowConfigError
  */
 export function vegas(options: VegasOptions): AdaptiveDetector {

@@ -1,4 +1,4 @@
-/** How many requests fit where several detectors judge: as many as the strictest of them lets in. */
+/** How many requests fit if several detectors judge: as many as the strictest of them lets in. */
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';
 
@@ -14,7 +14,7 @@ export function fewestSeats(
       const seats: unknown = detector.seatsOf?.(endpoint, nowMs);
       if (typeof seats === 'number' && seats >= 0) fewest = Math.min(fewest ?? seats, seats);
     } catch {
-      // It says so where it is read.
+      // The fault is reported where the detector is read.
     }
   }
   return fewest;

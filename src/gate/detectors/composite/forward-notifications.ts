@@ -1,5 +1,6 @@
 /**
- * Passes what a composite hears of seats and answers to the detectors inside: to each, also after one of them failed.
+ * Forwards each call about seats and answers from a composite to the detectors inside. If one of them fails, the others
+ * still get the call.
  */
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import type { SaturationDetector } from '../../saturation-detector.js';

@@ -1,5 +1,6 @@
 /**
- * A detector that changes its mind late, and not too often: full from one level up, free again from a lower one down.
+ * A detector that changes its answer late, and not too often: full from one level up, free again from a lower level
+ * down.
  *
  * Invariant: `minDwellMs` at least lie between two flips, so that there are at most `T / minDwellMs + 1` of them in any
  * T ms.
@@ -41,9 +42,9 @@ export interface HysteresisDetector<D extends SaturationDetector = SaturationDet
   /** The detector inside. */
   readonly inner: D;
   readonly isClosed: boolean;
-  /** How often it changed its mind; it begins free. */
+  /** How often it changed its answer; it begins free. */
   readonly flips: number;
-  /** True while it reads full only because it has not done so for long enough: the gate must look again by a timer. */
+  /** True while it reads full only because `minDwellMs` has not passed: the gate must then look again by a timer. */
   readonly isGuessing: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Makes one answer of what the detectors inside a composite say of single requests: a request goes where all that judge
- * an endpoint have room for it.
+ * Combines the answers of the detectors inside a composite about single requests. A request may go to an endpoint if
+ * every detector that judges this endpoint has room for it.
  */
 import type { EndpointView } from '../../../endpoints/endpoint.js';
 import { sumOfQuotas, sumOfSessions } from '../../reported-figures.js';
@@ -11,7 +11,9 @@ type Judgement = Pick<SaturationDetector, 'withRoomFor' | 'waitOf' | 'sessionOf'
 /** Whether a detector judges an endpoint. */
 type Scope = (detector: SaturationDetector, endpoint: EndpointView) => boolean;
 
-/** Nothing where none of `detectors` judges single requests. One that fails has no say in where a request may go. */
+/**
+ * Nothing where none of `detectors` judges single requests. A detector that fails has no say in where a request may go.
+ */
 export function judgeRequests(detectors: readonly SaturationDetector[], isJudgeOf: Scope = () => true): Judgement {
   const judges = detectors.filter(({ withRoomFor }) => withRoomFor !== undefined);
   const sessions = detectors.filter(({ sessionOf }) => sessionOf !== undefined);
@@ -50,7 +52,7 @@ export function judgeRequests(detectors: readonly SaturationDetector[], isJudgeO
   };
 }
 
-/** There is room when the last of them has some. */
+/** There is room when the last of the detectors has some. */
 function longest(waits: readonly RequestWait[]): RequestWait {
   const last = waits.reduce((a, b) => (b.atMs > a.atMs ? b : a));
   return { ...last, notBeforeMs: Math.max(...waits.map(({ notBeforeMs }) => notBeforeMs)) };

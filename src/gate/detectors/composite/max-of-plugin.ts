@@ -1,6 +1,6 @@
 /**
- * How files get `maxOf` and `meanOf`: the children are names, and the loader of the file makes the detectors that they
- * stand for.
+ * The definitions of `maxOf` and `meanOf` for configuration files. The children are names, and the loader makes their
+ * detectors.
  */
 import { list, object, record } from '../../../base/schema/containers.js';
 import { optional, type Report, type Schema } from '../../../base/schema/element.js';

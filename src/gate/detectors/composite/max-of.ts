@@ -57,8 +57,8 @@ export function maxOf(...children: readonly (SaturationDetector | CompositeChild
 }
 
 /**
- * The mean of the children's readings, each weighing the same: the gate closes when the resources are full on average,
- * so that one that overflows can hide behind one that idles. In all else like `maxOf`.
+ * The mean of the children's readings, with equal weights. The gate closes when the resources are full on average, so
+ * an idle resource can hide one that overflows. Otherwise it is like `maxOf`.
  * @throws FlowConfigError
  */
 export function meanOf(...children: readonly (SaturationDetector | CompositeChild)[]): CompositeDetector {
@@ -139,7 +139,7 @@ function isJudgeOf(endpoint: EndpointView): (child: Child) => boolean {
   return ({ stages }) => stages === undefined || stagesOf(endpoint).some((stage) => stages.includes(stage));
 }
 
-/** A child that fails is not blind: it says so where it is read. */
+/** A child that fails is not blind: its fault is reported where it is read. */
 function isBlind(child: Child, endpoint: EndpointView, nowMs: number): boolean {
   try {
     return isJudgeOf(endpoint)(child) && child.detector.isBlindTo?.(endpoint, nowMs) === true;

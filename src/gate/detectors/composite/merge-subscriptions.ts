@@ -3,7 +3,7 @@ import type { SaturationDetector } from '../../saturation-detector.js';
 
 /**
  * The `subscribe` of a detector that is made of others; nothing when one of them does not announce its changes, because
- * then the gate must look by a timer anyway. A failure on the way takes back what was subscribed.
+ * then the gate must look by a timer anyway. If one subscription fails, the earlier ones are taken back.
  */
 export function mergeSubscriptions(children: readonly SaturationDetector[]): Pick<SaturationDetector, 'subscribe'> {
   if (children.some((child) => child.subscribe === undefined)) return {};

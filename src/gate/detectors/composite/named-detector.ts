@@ -11,7 +11,7 @@ export class NamedDetectors {
     this.references = references;
   }
 
-  /** The detector of a name; undefined when there is none, which is noted at `path`. */
+  /** The detector of a name; undefined when there is none, which becomes an issue at `path`. */
   find(name: string, path: string): SaturationDetector | undefined {
     try {
       return this.references.resolve('saturationDetector', name);

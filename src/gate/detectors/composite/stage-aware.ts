@@ -83,7 +83,7 @@ export interface StageDetectors {
   decode: SaturationDetector;
 }
 
-/** A detector that also tells which stage it last read how full. */
+/** A detector that also tells the last reading of each stage. */
 export interface StageAwareDetector extends SaturationDetector {
   /** The last reading of each stage; a stage without endpoints has none. */
   readonly stageSaturation: Readonly<Partial<Record<Stage, number>>>;
@@ -113,10 +113,10 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
   let partitionedVersion: number | undefined;
   let pools: readonly StagePool[] = [];
   let stageSaturation: Partial<Record<Stage, number>> = {};
-  /** When an endpoint of the stage was last found that its detector is blind to. */
+  /** The instant at which an endpoint of the stage was last found that its detector is blind to. */
   const blindAtMs: Partial<Record<Stage, number>> = {};
 
-  /** Stages of which nothing can be seen at this reading, though they have endpoints. */
+  /** Stages that have endpoints, but none that its detector can see at this reading. */
   function unseen(nowMs: number, parts: readonly StagePool[]): Stage[] {
     return stages.filter((stage) => blindAtMs[stage] === nowMs && !parts.some((part) => part.stage === stage));
   }
@@ -154,7 +154,7 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
       for (const part of parts) {
         const reading = children[part.stage].saturation(part, nowMs);
         stageSaturation[part.stage] = reading;
-        // Not Math.max alone: a reading that is no number must reach the gate.
+        // Math.max alone would not do, because a reading that is no number must reach the gate.
         fullest = typeof reading === 'number' ? Math.max(fullest, reading) : Number.NaN;
       }
       return fullest;
