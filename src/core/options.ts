@@ -1,4 +1,8 @@
-/** The options of the constructor, and their resolved form: units resolved, defaults filled in. */
+/**
+ * The options of the constructor, and their resolved form: units resolved, defaults filled in.
+ *
+ * Longer than most files, because every option is explained where it stands.
+ */
 import type { AdmissionPolicy } from '../admission/admission-policy.js';
 import type { Clock } from '../base/clock.js';
 import type { Duration } from '../base/schema/duration.js';

@@ -3,6 +3,8 @@
  *
  * Invariant: the pool's sums are the sums over its members. A removed endpoint keeps the seats that were booked on it,
  * and an endpoint added again under the same name starts from zero.
+ *
+ * Longer than most files, because an endpoint and the pool that counts its seats are one structure.
  */
 
 import type { Clock } from '../base/clock.js';

@@ -3,6 +3,8 @@
  * foreign code.
  *
  * Invariant: an empty pool dispatches nothing; ceilings never rise as priority falls.
+ *
+ * Longer than most files, because everything that asks the detectors goes through here.
  */
 
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';

@@ -13,6 +13,7 @@ import { readQuotas, readSessions } from './reported-figures.js';
 import type { RequestWait, SaturationDetector } from './saturation-detector.js';
 import type { SeatView, ServerAnswer } from './server-answer.js';
 import type { SessionFigures } from './session-figures.js';
+import { hasSameMembers, isPartOf, VisiblePart } from './visible-part.js';
 
 export interface GuardedDetectorSettings {
   readonly closeAt: number;
@@ -290,41 +291,4 @@ function readWait(answer: unknown): RequestWait | undefined {
 
 function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
-}
-
-/** True for an array that holds nothing but members of `whole`. O(whole) for one that keeps their order. */
-function isPartOf(part: unknown, whole: readonly EndpointView[]): part is readonly EndpointView[] {
-  if (part === whole) return true;
-  if (!Array.isArray(part)) return false;
-  let next = 0;
-  for (let i = 0; i < part.length; i++) {
-    while (next < whole.length && whole[next] !== part[i]) next++;
-    if (next++ < whole.length) continue;
-    const members = new Set<unknown>(whole);
-    return Array.from(part).every((each) => members.has(each));
-  }
-  return true;
-}
-
-/** Some endpoints of a pool, with their sums. */
-class VisiblePart implements PoolView {
-  readonly endpoints: readonly EndpointView[];
-  readonly version: number | undefined;
-
-  constructor(endpoints: readonly EndpointView[], version: number | undefined) {
-    this.endpoints = endpoints;
-    this.version = version;
-  }
-
-  get inFlightRequests(): number {
-    return this.endpoints.reduce((sum, endpoint) => sum + endpoint.inFlightRequests, 0);
-  }
-
-  get inFlightTokens(): number {
-    return this.endpoints.reduce((sum, endpoint) => sum + endpoint.inFlightTokens, 0);
-  }
-}
-
-function hasSameMembers(a: readonly EndpointView[], b: readonly EndpointView[]): boolean {
-  return a.length === b.length && a.every((endpoint, index) => endpoint === b[index]);
 }

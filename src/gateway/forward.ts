@@ -4,19 +4,16 @@
  * Invariant: when either side is gone the other is told, so that no server generates for nobody.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { Readable } from 'node:stream';
-import type { Agent, Dispatcher } from 'undici';
+import type { Agent } from 'undici';
 import { isOverloadRefusal, refusalWaitMs } from '../adapters/http/index.js';
-import { unconnectedCodes } from '../base/unconnected.js';
 import type { AdaptiveDetector, Lease } from '../index.js';
 import { usageReader } from '../upstream/index.js';
 import { ApiError } from './api-error.js';
-import type { BodyReader } from './body-reader.js';
-import { toUpstream } from './forwarded-headers.js';
-import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
 import type { GatewayCounters } from './metrics/gateway-counters.js';
 import { Relay, type RelayHost, type Tap, type TokenWatch } from './relay.js';
 import type { RequestState } from './request-state.js';
+import { failureOf, nothingWasSent } from './upstream-faults.js';
+import { requestOf, type UpstreamRequestOptions } from './upstream-request.js';
 
 /**
  * The result of an attempt.
@@ -28,15 +25,10 @@ export type ForwardResult =
   | { readonly type: 'answered' }
   | { readonly type: 'refused' | 'failed'; readonly error: ApiError };
 
-export interface ForwardOptions {
+export interface ForwardOptions extends UpstreamRequestOptions {
   readonly agent: Agent;
-  readonly bodies: BodyReader;
-  readonly config: GatewayConfig;
   /** They hear of first tokens, and of servers that were too slow or full. */
   readonly detectors: readonly AdaptiveDetector[];
-  readonly upstream: UpstreamConfig;
-  /** Credentials of clients end here. */
-  readonly ownsKeys: boolean;
   /**
    * Called when the server has refused, or cannot be reached; `isCertain` when that alone shows that it should get no
    * work for a while. `forMs` is what the server itself said.
@@ -229,67 +221,6 @@ function saysOverloaded(refusal: Buffer): boolean {
 }
 
 /**
- * In pieces that are forgotten once they are sent: undici keeps what it is given until the last byte of the answer.
- * Copies, because a slice would keep the whole; and a generator that has ended keeps its variables, so that they are
- * emptied.
- */
-function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
-  for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes) {
-    yield Buffer.from(body.bytes.subarray(at, at + pieceBytes));
-  }
-  body.bytes = undefined;
-}
-
-const pieceBytes = 65_536;
-
-function bodyOf({ req, bytes }: RequestState, bodies: BodyReader): Buffer | Readable {
-  if (bytes === undefined) return Readable.from(bodies.pass(req), { objectMode: false });
-  return bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false });
-}
-
-function requestOf(
-  state: RequestState,
-  { bodies, config, upstream, ownsKeys }: ForwardOptions,
-): Dispatcher.DispatchOptions {
-  const { req, bytes } = state;
-  const { origin, pathname } = locationOf(upstream);
-  return {
-    origin,
-    path: pathname + (req.url ?? '/'),
-    method: req.method as Dispatcher.HttpMethod,
-    headers: toUpstream(req.headers, {
-      requestId: state.id,
-      apiKey: upstream.apiKey,
-      ownsKeys,
-      bodyBytes: bytes?.length,
-      client: config.forwarded === 'set' ? req : undefined,
-    }),
-    body: bodyOf(state, bodies),
-    headersTimeout: config.timeouts.firstByteMs,
-    bodyTimeout: config.timeouts.idleMs,
-  };
-}
-
-interface Location {
-  readonly origin: string;
-  /** Stands before the path of the request; empty for a server at the root. */
-  readonly pathname: string;
-}
-
-const locations = new WeakMap<UpstreamConfig, Location>();
-
-/** Parsed once for each server, because parsing costs more than all the rest of a request's head. */
-function locationOf(upstream: UpstreamConfig): Location {
-  let location = locations.get(upstream);
-  if (location === undefined) {
-    const { origin, pathname } = new URL(upstream.url);
-    location = { origin, pathname: pathname === '/' ? '' : pathname };
-    locations.set(upstream, location);
-  }
-  return location;
-}
-
-/**
  * Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them.
  */
 function tapOf(
@@ -313,22 +244,4 @@ function tapOf(
     },
     end: () => usage.end(),
   };
-}
-
-function codeOf(error: unknown): string {
-  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
-}
-
-function nothingWasSent(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.every(nothingWasSent);
-  return unconnectedCodes.includes(codeOf(error));
-}
-
-function failureOf(error: unknown, upstream: string): ApiError {
-  if (error instanceof ApiError) return error;
-  const code = codeOf(error);
-  if (/^UND_ERR_(CONNECT|HEADERS|BODY)_TIMEOUT$/.test(code))
-    return new ApiError(504, 'upstream_timeout', `${upstream} did not answer in time.`);
-  if (nothingWasSent(error)) return new ApiError(502, 'upstream_unreachable', `${upstream} cannot be reached.`);
-  return new ApiError(502, 'upstream_failed', `${upstream} broke off before it answered.`);
 }

@@ -5,6 +5,8 @@
  *                 401           400 413       429 503     502 504
  *                                              ▲  │ refused: once more, elsewhere
  *                                              └──┘
+ *
+ * Longer than most files, because what starts here in one order ends here in the other.
  */
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';

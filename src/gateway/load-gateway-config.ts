@@ -13,8 +13,9 @@ import {
   type SaturationDetector,
   schemas,
 } from '../index.js';
-import { type FileSender, fileSchema, type GatewayFile } from './file-schema.js';
+import { fileSchema } from './file-schema.js';
 import type { GatewayConfig, SenderConfig } from './gateway-config.js';
+import type { FileSender, GatewayFile } from './gateway-file.js';
 import { modulesOf, withoutModules } from './plugin-modules.js';
 import { readSharedState } from './read-shared-state.js';
 import type { SecretSources } from './secrets.js';

@@ -1,6 +1,6 @@
 /** The section `sharedState` of a gateway file. */
 import type { ConfigIssue } from '../index.js';
-import type { FileSharedState } from './file-schema.js';
+import type { FileSharedState } from './gateway-file.js';
 import type { SharedStateConfig } from './shared-state.js';
 
 const kinds = ['maxConcurrency', 'maxTokens', 'endpointConcurrency'] as const;

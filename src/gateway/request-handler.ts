@@ -3,6 +3,8 @@
  *
  * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that
  * was in force when it came to each of these points.
+ *
+ * Longer than most files, because these steps are one way, and each leads to the next.
  */
 import type { Agent } from 'undici';
 import {

@@ -98,7 +98,8 @@ export type {
   QuotaOptions,
 } from '../gate/quotas/quota-options.js';
 export type { QuotaSource, QuotaTerms, QuotaWindow, Taking as QuotaTaking } from '../gate/quotas/quota-window.js';
-export { type SessionLimit, type SessionLimitOptions, sessionLimit } from '../gate/sessions/session-limit.js';
+export { type SessionLimit, sessionLimit } from '../gate/sessions/session-limit.js';
+export type { SessionLimitOptions } from '../gate/sessions/session-options.js';
 export type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from '../gate/sessions/session-sharing.js';
 export type { SharedPrefix } from '../gate/sessions/session-table.js';
 export { strictBands } from '../tiers/1-priority/strict-bands.js';

@@ -21,7 +21,8 @@ export { engineTypeLabel, type ProfileChoice, type ProfileOption } from './scrap
 export { scrape } from './scraping/scrape.js';
 export { ScrapeError, type ScrapeFailure } from './scraping/scrape-error.js';
 export type { ScrapeOptions, ScrapeWarning } from './scraping/scrape-options.js';
-export type { Scraper, ScraperEvents, ScraperStats, TargetStats } from './scraping/scraper.js';
+export type { Scraper } from './scraping/scraper.js';
+export type { ScraperEvents, ScraperStats, TargetStats } from './scraping/scraper-stats.js';
 export { type MetricsDispatcher, type MetricsExchange, undiciFetch } from './scraping/undici-fetch.js';
 export { type LoadHeaders, loadMetricsHeader, reportFromHeaders } from './usage/report-from-headers.js';
 export { type UsageReader, type UsageReaderOptions, usageReader } from './usage/usage-reader.js';

@@ -10,6 +10,8 @@
  * *Work conservation and head-of-line blocking*: between operations, nothing waits in a band that the gate is open for,
  * unless the budget of this turn is spent. A request that no endpoint can take holds back its band, its flow or its
  * class, as `holBlocking` says.
+ *
+ * Longer than most files, because the walk and each operation that may start it share one writer.
  */
 import { GuardedAdmission } from '../../admission/guarded-admission.js';
 import { CoarseClock, neverUnboxed } from '../../base/clock.js';

@@ -4,6 +4,8 @@
  *     admission policy ──► band ──► class of endpoints ──► limits ──► do others go first? ──► gate ──► endpoint
  *
  * It resolves band and flow once. It undoes nothing, because it changes nothing: its caller carries out the answer.
+ *
+ * Longer than most files, because every step of one decision stands here, in their order.
  */
 import type { Refusal } from '../../admission/admission-policy.js';
 import type { GuardedAdmission } from '../../admission/guarded-admission.js';

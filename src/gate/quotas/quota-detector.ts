@@ -15,7 +15,8 @@ import type { QuotaFigures } from '../quota-figure.js';
 import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
 import { isPuttingOff, type SeatView, type ServerAnswer } from '../server-answer.js';
 import { GroupTable } from './group-table.js';
-import { type Hold, localWindows, QuotaGroup, windowsFrom } from './quota-group.js';
+import type { Hold } from './quota.js';
+import { QuotaGroup } from './quota-group.js';
 import {
   groupOfEachEndpoint,
   type QuotaDetectorOptions,
@@ -25,8 +26,10 @@ import {
   type ResolvedQuotaOptions,
 } from './quota-options.js';
 import type { QuotaSource } from './quota-window.js';
+import { localWindows, windowsFrom } from './quota-windows.js';
 import { type RateLimitReport, readRateLimitHeaders } from './rate-limit-headers.js';
 import { type Amounts, averageKey, modelOf, RequestEstimate } from './request-estimate.js';
+import { Reservation } from './reservation.js';
 
 /** A detector that also tells how much of its budgets is left. */
 export interface QuotaDetector extends SaturationDetector {
@@ -49,38 +52,6 @@ export interface QuotaDetector extends SaturationDetector {
    * stay as they are.
    */
   end(): void;
-}
-
-/** A running request's holds on the quotas of one endpoint. */
-class Reservation {
-  /** The status that its server answered; undefined before. */
-  status: number | undefined = undefined;
-  /** Its holds at the endpoint that it went to before. */
-  previous: Reservation | undefined;
-  readonly endpoint: EndpointView;
-  readonly groups: readonly QuotaGroup[];
-  readonly holds: readonly Hold[];
-  readonly averageKey: string;
-  readonly dispatchedAtMs: number;
-
-  constructor(
-    endpoint: EndpointView,
-    groups: readonly QuotaGroup[],
-    holds: readonly Hold[],
-    key: string,
-    nowMs: number,
-  ) {
-    this.endpoint = endpoint;
-    this.groups = groups;
-    this.holds = holds;
-    this.averageKey = key;
-    this.dispatchedAtMs = nowMs;
-  }
-
-  /** The group that an answer is about: the first that learns. For a refusal it is the first of all if none learns. */
-  get teller(): QuotaGroup | undefined {
-    return this.groups.find(({ learns }) => learns) ?? this.groups[0];
-  }
 }
 
 /** The largest number below 1: a group without room closes for a request, and not for all. */

@@ -8,12 +8,11 @@
  */
 import type { QuotaFigure } from '../quota-figure.js';
 import { FixedWindow } from './fixed-window.js';
-import { GcraWindow } from './gcra-window.js';
-import type { ResolvedGroup, ResolvedQuota } from './quota-options.js';
-import { type QuotaSource, type QuotaWindow, rounding, type Taking } from './quota-window.js';
+import { type Hold, Quota } from './quota.js';
+import type { ResolvedGroup } from './quota-options.js';
+import type { WindowFactory } from './quota-windows.js';
 import type { QuotaUnit, ReportedQuota } from './rate-limit-headers.js';
 import type { Amounts } from './request-estimate.js';
-import { SlidingWindow } from './sliding-window.js';
 
 /** The span of a limit, if an answer does not tell it: most limits of providers are for a minute. */
 const toldPerMs = 60_000;
@@ -21,96 +20,6 @@ const toldPerMs = 60_000;
 const longestProbeMs = 10_000;
 /** Doubling ends here: 2^20 of any cooldown is beyond every maximum. */
 const mostDoublings = 20;
-
-/** The part of a quota that one running request holds. */
-export interface Hold {
-  readonly quota: Quota;
-  readonly taking: Taking;
-}
-
-export class Quota {
-  readonly unit: QuotaUnit;
-  readonly isLearnt: boolean;
-  readonly window: QuotaWindow;
-  /** The amount that running requests hold: estimates that are not settled. */
-  reserved = 0;
-  /** Holds that are not settled. */
-  private holds = 0;
-  private readonly mostLimit: number;
-  /**
-   * The span that is configured, ms: the window may be taken for longer. Undefined for limits that were learnt from
-   * answers.
-   */
-  private readonly configuredPerMs: number | undefined;
-
-  constructor(unit: QuotaUnit, window: QuotaWindow, configuredPerMs?: number) {
-    this.unit = unit;
-    this.window = window;
-    this.configuredPerMs = configuredPerMs;
-    this.isLearnt = configuredPerMs === undefined;
-    this.mostLimit = this.isLearnt ? Number.POSITIVE_INFINITY : window.limit;
-  }
-
-  /** The span of the limit, ms. */
-  get perMs(): number {
-    return this.configuredPerMs ?? this.window.perMs;
-  }
-
-  hold(amount: number, nowMs: number): Hold {
-    const taking = this.window.take(amount, nowMs);
-    this.reserved += taking.amount;
-    this.holds++;
-    return { quota: this, taking };
-  }
-
-  /** Makes a hold count for `amount`; it remains a hold. */
-  change({ taking }: Hold, amount: number, nowMs: number): void {
-    this.reserved -= taking.amount;
-    this.window.settle(taking, amount, nowMs);
-    this.reserved += taking.amount;
-  }
-
-  /** Ends a hold: `amount` is what it really was. */
-  settle({ taking }: Hold, amount: number, nowMs: number): void {
-    this.holds--;
-    // The end of the last hold also removes rounding errors from the sum, so that an unused group can be removed.
-    this.reserved = this.holds === 0 ? 0 : Math.max(this.reserved - taking.amount, 0);
-    this.window.settle(taking, amount, nowMs);
-  }
-
-  /**
-   * Takes over the figures of an answer: a limit, but never one above the configured limit, and the units left, if they
-   * are fewer.
-   */
-  learn({ limit, remaining, resetInMs, perMs }: ReportedQuota, nowMs: number): void {
-    const { window } = this;
-    if (perMs !== undefined && this.isLearnt) window.perMs = perMs;
-    if (limit !== undefined) this.resize(Math.min(limit, this.mostLimit));
-    if (remaining !== undefined && window.leaves !== undefined) {
-      window.leaves(remaining, nowMs);
-    } else if (remaining !== undefined) {
-      const foreign = window.limit - window.used(nowMs) - remaining;
-      if (foreign > window.limit * rounding) window.take(foreign, nowMs);
-    }
-    // The end of a window of a minute does not lie hours away.
-    if (resetInMs !== undefined && (this.isLearnt || resetInMs <= window.perMs))
-      window.endsAt?.(nowMs + resetInMs, nowMs);
-  }
-
-  /** 1 when nothing is left; more while in debt. */
-  fullness(nowMs: number): number {
-    return this.window.used(nowMs) / this.window.burst;
-  }
-
-  private resize(limit: number): void {
-    const { window } = this;
-    if (limit === window.limit) return;
-    const { burst } = window;
-    const share = burst / window.limit;
-    window.limit = limit;
-    window.burst = Math.min(limit * share, limit);
-  }
-}
 
 /** When a group has room for a request. */
 export interface GroupRoom {
@@ -292,36 +201,6 @@ export class QuotaGroup {
     quota.learn(told, nowMs);
     this.quotas.push(quota);
   }
-}
-
-export type WindowFactory = (quota: ResolvedQuota, group: string) => QuotaWindow;
-
-/**
- * Windows of this process alone. A provider may count a request up to `travelMs` later; it must still fit into the
- * provider's window.
- */
-export function localWindows(travelMs: number): WindowFactory {
-  return ({ limit, per, burst = limit, window }) => {
-    if (window === 'fixed') return new FixedWindow(limit, per + travelMs);
-    if (window === 'sliding') return new SlidingWindow(limit, per + travelMs);
-    return new GcraWindow(limit, per, burstOf(limit, per, burst, travelMs));
-  };
-}
-
-/** Windows that are taken from `source`; those that are not `gcra` are of this process alone. */
-export function windowsFrom(source: QuotaSource, travelMs: number, onRoom: () => void): WindowFactory {
-  const ofOwn = localWindows(travelMs);
-  return (quota, group) => {
-    const { unit, limit, per: perMs, window, burst: given = limit } = quota;
-    if (window !== 'gcra') return ofOwn(quota, group);
-    const burst = burstOf(limit, perMs, given, travelMs);
-    const local = (part: number): QuotaWindow => new GcraWindow(limit * part, perMs, burst * part);
-    return source.window({ key: `${group} ${unit} ${perMs}`, limit, perMs, burst, onRoom, local });
-  };
-}
-
-function burstOf(limit: number, perMs: number, burst: number, travelMs: number): number {
-  return Math.max(burst - (limit * travelMs) / perMs, Math.min(burst, 1));
 }
 
 const plural: Readonly<Record<QuotaUnit, string>> = {

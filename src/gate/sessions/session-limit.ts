@@ -6,49 +6,21 @@
  * its end gives back everything that it was counted for.
  */
 import { FlowConfigError } from '../../base/faults/flow-config-error.js';
-import { object, withKeys } from '../../base/schema/containers.js';
-import type { Duration } from '../../base/schema/duration.js';
-import { callable, element, optional, type Report } from '../../base/schema/element.js';
 import { parse } from '../../base/schema/parse.js';
-import { oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
 import type { EndpointView } from '../../endpoints/endpoint.js';
-import { requestField } from '../../endpoints/request-field.js';
 import type { ItemView } from '../../tiers/views.js';
 import type { DetectorDefinition, RequestWait, SaturationDetector } from '../saturation-detector.js';
 import type { SeatView } from '../server-answer.js';
 import type { SessionFigures } from '../session-figures.js';
+import {
+  type SessionLimitOptions,
+  type SessionLimitParameters,
+  type SessionSettings,
+  sessionOptions,
+  sessionParameters,
+} from './session-options.js';
 import type { ResidentSession, SessionClaim, SessionPeer, SessionSharing } from './session-sharing.js';
 import { Session, SessionTable, type SharedPrefix } from './session-table.js';
-
-/** Parameters that a configuration file can hold. */
-export interface SessionLimitParameters {
-  /**
-   * The session of a request: the text in `request.sessionId`, apart for each fairness ID, or the fairness ID itself.
-   * Requests without a session pass. @default 'sessionId'
-   */
-  by?: 'sessionId' | 'fairnessId' | undefined;
-  /** Sessions that may be resident at a time in the whole pool, from 1 up. @default unlimited */
-  maxSessions?: number | undefined;
-  /**
-   * Tokens that sessions, idle ones too, may hold at an endpoint of weight 1, from 1 up: what its KV cache takes.
-   * @default unlimited
-   */
-  footprint?: number | undefined;
-  /** How long a session without a running turn stays resident, above 0. @default '30m' */
-  inactivity?: Duration | undefined;
-}
-
-export interface SessionLimitOptions<R = unknown> extends Omit<SessionLimitParameters, 'by'> {
-  /**
-   * Or a function that tells the session, the same for a request whenever it is asked; undefined or empty text: none.
-   */
-  by?: SessionLimitParameters['by'] | ((item: ItemView<R>) => string | undefined);
-  /**
-   * The beginning that a session has in common with others: `footprint` counts it once at each endpoint.
-   * @default none
-   */
-  sharedPrefix?: ((item: ItemView<R>) => SharedPrefix | undefined) | undefined;
-}
 
 export interface SessionLimit extends SaturationDetector {
   /** Sessions that are resident, idle ones too. */
@@ -65,48 +37,6 @@ export interface SessionLimit extends SaturationDetector {
 }
 
 const type = 'session-limit-detector';
-
-const limits = {
-  maxSessions: optional(positiveInteger()),
-  footprint: optional(positiveInteger()),
-  inactivity: optional(positiveDuration('30m'), 1_800_000),
-};
-
-const parameters = /* @__PURE__ */ object(
-  withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits),
-  hasLimit,
-);
-
-type SessionOf = (item: ItemView) => unknown;
-
-const options = /* @__PURE__ */ object(
-  withKeys(
-    { by: element(readBy), sharedPrefix: optional(callable<(item: ItemView) => SharedPrefix | undefined>()) },
-    limits,
-  ),
-  hasLimit,
-);
-
-function hasLimit(
-  { maxSessions, footprint }: { maxSessions?: number | undefined; footprint?: number | undefined },
-  report: Report,
-): void {
-  if (maxSessions === undefined && footprint === undefined) report('maxSessions, footprint, or both', [], 'neither');
-}
-
-function readBy(given: unknown, report: Report): SessionOf | undefined {
-  if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
-  if (typeof given === 'function') return (item) => given(item);
-  if (given === 'sessionId') return namedSession;
-  report('"sessionId", "fairnessId", or a function of the request in the queue');
-  return undefined;
-}
-
-/** Clients choose these names, and a tenant must not get into the session of another. */
-function namedSession({ request, fairnessId }: ItemView): string | undefined {
-  const sessionId = requestField(request, 'sessionId');
-  return typeof sessionId === 'string' && sessionId !== '' ? JSON.stringify([fairnessId, sessionId]) : undefined;
-}
 
 function isPrefix(given: unknown): given is SharedPrefix {
   if (typeof given !== 'object' || given === null) return false;
@@ -125,11 +55,11 @@ class Sessions implements SessionLimit {
   private readonly table: SessionTable;
   private readonly turns = new WeakMap<SeatView, Turn>();
   private readonly listeners = new Set<() => void>();
-  private readonly settings: ReturnType<typeof options.read>;
+  private readonly settings: SessionSettings;
   /** Undefined where sessions are those of this process. */
   private peer: SessionPeer | undefined = undefined;
 
-  constructor(settings: ReturnType<typeof options.read>) {
+  constructor(settings: SessionSettings) {
     this.settings = settings;
     this.table = new SessionTable(settings.inactivity);
   }
@@ -347,12 +277,12 @@ class Sessions implements SessionLimit {
  * maxOf(concurrencyDetector({ maxConcurrency: 64 }), sessionLimit({ maxSessions: 200, inactivity: '10m' }))
  */
 export function sessionLimit<R = unknown>(given: SessionLimitOptions<R> = {}): SessionLimit {
-  return new Sessions(parse(options, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
+  return new Sessions(parse(sessionOptions, { ...given, by: given.by ?? 'sessionId' }, 'sessionLimit'));
 }
 
 export const sessionLimitPlugin: DetectorDefinition<SessionLimitParameters> = {
   kind: 'saturationDetector',
   type,
-  parameters,
+  parameters: sessionParameters,
   create: sessionLimit,
 };

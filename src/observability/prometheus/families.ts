@@ -1,6 +1,8 @@
 /**
  * Every metric: its name without the prefix, its type and labels, and where its samples come from. docs/metrics.md is
  * held against it.
+ *
+ * Longer than most files, because it is one list.
  */
 import type { QuotaFigure } from '../../index.js';
 import { distinctQuotas } from '../metrics/distinct-quotas.js';

@@ -6,6 +6,8 @@
  *
  * Invariant: no request asks the engine; between two calls the balance is at most a chunk more than what waits here. A
  * quota keeps one call outstanding, and makes none while nothing is taken and nothing waits.
+ *
+ * Longer than most files, because the balance and the one call that changes it are one state.
  */
 
 import { letProcessEnd } from '../../base/clock.js';

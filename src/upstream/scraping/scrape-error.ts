@@ -16,3 +16,25 @@ export class ScrapeError extends Error {
     this.code = code;
   }
 }
+
+/** The answer of the host's function. @throws ScrapeError when it throws */
+export function attempt<T>(code: ScrapeFailure, ask: () => T): T {
+  try {
+    return ask();
+  } catch (error) {
+    throw new ScrapeError(code, messageOf(error), error);
+  }
+}
+
+export function asScrapeError(error: unknown): ScrapeError {
+  return error instanceof ScrapeError ? error : new ScrapeError('network', messageOf(error), error);
+}
+
+/** `fetch` says in the cause what happened. */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  const code = 'code' in cause ? String(cause.code) : '';
+  return `${error.message}: ${cause.message || code}`;
+}

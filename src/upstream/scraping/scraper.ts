@@ -9,14 +9,15 @@
  */
 
 import { letProcessEnd } from '../../base/clock.js';
-import { GuardedEvents, type ListenerErrors } from '../../base/faults/guarded-events.js';
+import { GuardedEvents } from '../../base/faults/guarded-events.js';
 import type { EndpointPool, EndpointView } from '../../index.js';
 import { IdleBatch } from './idle-batch.js';
 import { isIdle, onceActive } from './pool-activity.js';
 import { readExposition } from './read-exposition.js';
 import { candidatesFor } from './resolve-sources.js';
-import { ScrapeError, type ScrapeFailure } from './scrape-error.js';
+import { asScrapeError, attempt, ScrapeError } from './scrape-error.js';
 import type { ScrapeSettings } from './scrape-options.js';
+import type { ScraperEvents, ScraperStats, TargetStats } from './scraper-stats.js';
 import { Answer, Target } from './target.js';
 import { httpUrl, targetUrl } from './target-url.js';
 
@@ -26,45 +27,6 @@ declare global {
     readonly dispose: unique symbol;
     readonly asyncDispose: unique symbol;
   }
-}
-
-export interface ScraperEvents extends ListenerErrors {
-  /** An endpoint stopped answering, or never began to; once until it recovers. */
-  failed: { readonly endpoint: EndpointView; readonly error: ScrapeError };
-  /** It answers again. */
-  recovered: { readonly endpoint: EndpointView; readonly failures: number; readonly failedForMs: number };
-}
-
-export interface TargetStats {
-  readonly id: string;
-  /** Undefined when there is none to ask. Without its query. */
-  readonly url: string | undefined;
-  /** The engine that it was found to be. */
-  readonly profile: string | undefined;
-  readonly isFailing: boolean;
-  /** Since the last good answer. */
-  readonly failures: number;
-  readonly lastError: ScrapeError | undefined;
-  /** The pool has no metrics of it, or old ones. */
-  readonly isStale: boolean;
-  /** How long the last good answer took. */
-  readonly lastDurationMs: number | undefined;
-}
-
-export interface ScraperStats {
-  /** Endpoints that are asked. */
-  readonly targets: number;
-  readonly failing: number;
-  /**
-   * Targets whose metrics are missing or older than `stalenessThresholdMs`. Stale and not failing: the answers come too
-   * slowly.
-   */
-  readonly stale: number;
-  readonly underWay: number;
-  /** Answers ever taken, and attempts that brought none. */
-  readonly scrapes: number;
-  readonly failures: number;
-  readonly endpoints: readonly TargetStats[];
 }
 
 /** A scraper that runs. */
@@ -335,26 +297,4 @@ export class Scraper {
 function withoutQuery(url: string): string {
   const { origin, pathname } = new URL(url);
   return origin + pathname;
-}
-
-/** The answer of the host's function. @throws ScrapeError when it throws */
-function attempt<T>(code: ScrapeFailure, ask: () => T): T {
-  try {
-    return ask();
-  } catch (error) {
-    throw new ScrapeError(code, messageOf(error), error);
-  }
-}
-
-function asScrapeError(error: unknown): ScrapeError {
-  return error instanceof ScrapeError ? error : new ScrapeError('network', messageOf(error), error);
-}
-
-/** `fetch` says in the cause what happened. */
-function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  if (!(cause instanceof Error)) return error.message;
-  const code = 'code' in cause ? String(cause.code) : '';
-  return `${error.message}: ${cause.message || code}`;
 }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { FixedWindow } from '../../../src/gate/quotas/fixed-window.js';
 import { GcraWindow } from '../../../src/gate/quotas/gcra-window.js';
-import { localWindows, Quota, QuotaGroup, windowsFrom } from '../../../src/gate/quotas/quota-group.js';
+import { Quota } from '../../../src/gate/quotas/quota.js';
+import { QuotaGroup } from '../../../src/gate/quotas/quota-group.js';
 import type { ResolvedQuota } from '../../../src/gate/quotas/quota-options.js';
 import type { QuotaTerms, QuotaWindow } from '../../../src/gate/quotas/quota-window.js';
+import { localWindows, windowsFrom } from '../../../src/gate/quotas/quota-windows.js';
 import type { ReportedQuota } from '../../../src/gate/quotas/rate-limit-headers.js';
 import type { Amounts } from '../../../src/gate/quotas/request-estimate.js';
 import { SlidingWindow } from '../../../src/gate/quotas/sliding-window.js';

@@ -1,0 +1,86 @@
+/** The options of `sessionLimit()`, in code and in files, and which session a request belongs to. */
+import { object, withKeys } from '../../base/schema/containers.js';
+import type { Duration } from '../../base/schema/duration.js';
+import { callable, element, optional, type Report, type Schema } from '../../base/schema/element.js';
+import { oneOf, positiveDuration, positiveInteger } from '../../base/schema/types.js';
+import { requestField } from '../../endpoints/request-field.js';
+import type { ItemView } from '../../tiers/views.js';
+import type { SharedPrefix } from './session-table.js';
+
+/** Parameters that a configuration file can hold. */
+export interface SessionLimitParameters {
+  /**
+   * The session of a request: the text in `request.sessionId`, apart for each fairness ID, or the fairness ID itself.
+   * Requests without a session pass. @default 'sessionId'
+   */
+  by?: 'sessionId' | 'fairnessId' | undefined;
+  /** Sessions that may be resident at a time in the whole pool, from 1 up. @default unlimited */
+  maxSessions?: number | undefined;
+  /**
+   * Tokens that sessions, idle ones too, may hold at an endpoint of weight 1, from 1 up: what its KV cache takes.
+   * @default unlimited
+   */
+  footprint?: number | undefined;
+  /** How long a session without a running turn stays resident, above 0. @default '30m' */
+  inactivity?: Duration | undefined;
+}
+
+export interface SessionLimitOptions<R = unknown> extends Omit<SessionLimitParameters, 'by'> {
+  /**
+   * Or a function that tells the session, the same for a request whenever it is asked; undefined or empty text: none.
+   */
+  by?: SessionLimitParameters['by'] | ((item: ItemView<R>) => string | undefined);
+  /**
+   * The beginning that a session has in common with others: `footprint` counts it once at each endpoint.
+   * @default none
+   */
+  sharedPrefix?: ((item: ItemView<R>) => SharedPrefix | undefined) | undefined;
+}
+
+const limits = {
+  maxSessions: optional(positiveInteger()),
+  footprint: optional(positiveInteger()),
+  inactivity: optional(positiveDuration('30m'), 1_800_000),
+};
+
+interface ParsedLimits {
+  readonly maxSessions?: number | undefined;
+  readonly footprint?: number | undefined;
+  /** How long a session without a running turn stays resident, ms. */
+  readonly inactivity: number;
+}
+
+/** The options with their defaults and units resolved. */
+export interface SessionSettings extends ParsedLimits {
+  readonly by: (item: ItemView) => unknown;
+  readonly sharedPrefix?: ((item: ItemView) => SharedPrefix | undefined) | undefined;
+}
+
+export const sessionParameters: Schema<ParsedLimits & { readonly by: 'sessionId' | 'fairnessId' }> =
+  /* @__PURE__ */ object(withKeys({ by: optional(oneOf('sessionId', 'fairnessId'), 'sessionId') }, limits), hasLimit);
+
+export const sessionOptions: Schema<SessionSettings> = /* @__PURE__ */ object(
+  withKeys(
+    { by: element(readBy), sharedPrefix: optional(callable<(item: ItemView) => SharedPrefix | undefined>()) },
+    limits,
+  ),
+  hasLimit,
+);
+
+function hasLimit({ maxSessions, footprint }: Partial<ParsedLimits>, report: Report): void {
+  if (maxSessions === undefined && footprint === undefined) report('maxSessions, footprint, or both', [], 'neither');
+}
+
+function readBy(given: unknown, report: Report): SessionSettings['by'] | undefined {
+  if (given === 'fairnessId') return ({ fairnessId }) => fairnessId;
+  if (typeof given === 'function') return (item) => given(item);
+  if (given === 'sessionId') return namedSession;
+  report('"sessionId", "fairnessId", or a function of the request in the queue');
+  return undefined;
+}
+
+/** Clients choose these names, and a tenant must not get into the session of another. */
+function namedSession({ request, fairnessId }: ItemView): string | undefined {
+  const sessionId = requestField(request, 'sessionId');
+  return typeof sessionId === 'string' && sessionId !== '' ? JSON.stringify([fairnessId, sessionId]) : undefined;
+}

@@ -1,0 +1,76 @@
+/** A request as it goes on to a server: where to, with which headers, and its body in pieces. */
+import { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import type { BodyReader } from './body-reader.js';
+import { toUpstream } from './forwarded-headers.js';
+import type { GatewayConfig, UpstreamConfig } from './gateway-config.js';
+import type { RequestState } from './request-state.js';
+
+export interface UpstreamRequestOptions {
+  readonly bodies: BodyReader;
+  readonly config: GatewayConfig;
+  readonly upstream: UpstreamConfig;
+  /** Credentials of clients end here. */
+  readonly ownsKeys: boolean;
+}
+
+/**
+ * In pieces that are forgotten once they are sent: undici keeps what it is given until the last byte of the answer.
+ * Copies, because a slice would keep the whole; and a generator that has ended keeps its variables, so that they are
+ * emptied.
+ */
+function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
+  for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes) {
+    yield Buffer.from(body.bytes.subarray(at, at + pieceBytes));
+  }
+  body.bytes = undefined;
+}
+
+const pieceBytes = 65_536;
+
+function bodyOf({ req, bytes }: RequestState, bodies: BodyReader): Buffer | Readable {
+  if (bytes === undefined) return Readable.from(bodies.pass(req), { objectMode: false });
+  return bytes.length <= pieceBytes ? bytes : Readable.from(pieces({ bytes }), { objectMode: false });
+}
+
+export function requestOf(
+  state: RequestState,
+  { bodies, config, upstream, ownsKeys }: UpstreamRequestOptions,
+): Dispatcher.DispatchOptions {
+  const { req, bytes } = state;
+  const { origin, pathname } = locationOf(upstream);
+  return {
+    origin,
+    path: pathname + (req.url ?? '/'),
+    method: req.method as Dispatcher.HttpMethod,
+    headers: toUpstream(req.headers, {
+      requestId: state.id,
+      apiKey: upstream.apiKey,
+      ownsKeys,
+      bodyBytes: bytes?.length,
+      client: config.forwarded === 'set' ? req : undefined,
+    }),
+    body: bodyOf(state, bodies),
+    headersTimeout: config.timeouts.firstByteMs,
+    bodyTimeout: config.timeouts.idleMs,
+  };
+}
+
+interface Location {
+  readonly origin: string;
+  /** Stands before the path of the request; empty for a server at the root. */
+  readonly pathname: string;
+}
+
+const locations = new WeakMap<UpstreamConfig, Location>();
+
+/** Parsed once for each server, because parsing costs more than all the rest of a request's head. */
+function locationOf(upstream: UpstreamConfig): Location {
+  let location = locations.get(upstream);
+  if (location === undefined) {
+    const { origin, pathname } = new URL(upstream.url);
+    location = { origin, pathname: pathname === '/' ? '' : pathname };
+    locations.set(upstream, location);
+  }
+  return location;
+}
