@@ -1,7 +1,8 @@
 /**
  * Checks every invariant of a controller's state, where the state is kept. For tests and post-mortems; it imports
- * nothing at run time, and the controller does not import it, so that nobody else carries it. O(waiting + flows). Longer
- * than most files, because it is one list of what must hold.
+ * nothing at run time, and the controller does not import it, so that nobody else carries it. O(waiting + flows).
+ *
+ * Longer than most files, because it is one list of what must hold.
  */
 import type { Flow } from '../../tiers/flow.js';
 import { type LongestQueues, loadPerWeight } from '../../tiers/longest-queues.js';
