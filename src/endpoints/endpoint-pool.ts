@@ -77,7 +77,7 @@ export interface PoolUser {
 
 export class Endpoint implements EndpointView {
   metrics: EndpointMetrics | undefined = undefined;
-  /** Written by the scraper. */
+  /** When its next report is due, ms; undefined where nobody scrapes it. Written by Scraper. */
   reportDueAtMs: number | undefined = undefined;
   inFlightRequests = 0;
   inFlightTokens = 0;
@@ -144,8 +144,8 @@ export class EndpointPool implements PoolView {
   /** @internal The one endpoint of a controller that has no pool. */
   implicitEndpoint: Endpoint | undefined = undefined;
   /**
-   * @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by the
-   * scrapers.
+   * @internal Called when the first request runs or waits after a rest, in the middle of the operation. Written by
+   * `onceActive`.
    */
   onDemand: (() => void) | undefined = undefined;
 

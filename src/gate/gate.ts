@@ -63,9 +63,7 @@ export class Gate {
   hearsReports = false;
   /** True when a detector judges each request by itself. */
   judgesRequests = false;
-  /**
-   * The earliest instant at which a request will have room that had none. Counted since it was last set to Infinity.
-   */
+  /** The earliest instant at which a request will have room that had none since `forgetRoom` was called. */
   roomAtMs: number = Number.POSITIVE_INFINITY;
   /** The seats that bands leave free for those above; undefined unless running requests may be evicted. */
   reserve: SeatReserve | undefined = undefined;
@@ -218,6 +216,11 @@ export class Gate {
     return this.options.gate.recheckIntervalMs;
   }
 
+  /** Called before requests are looked at anew. */
+  forgetRoom(): void {
+    this.roomAtMs = Number.POSITIVE_INFINITY;
+  }
+
   /** The part of `endpoints` that the band's detector would send one more request to. */
   withRoom(endpoints: readonly EndpointView[], band: PriorityBand | undefined, nowMs: number): readonly EndpointView[] {
     return (band === undefined ? this.shared : this.detectorOf(band)).withRoom(endpoints, nowMs);
@@ -366,6 +369,7 @@ export class Gate {
     this.hearsAnswers = hear('answered');
     this.hearsReports = hear('reported');
     this.judgesRequests = hear('withRoomFor');
+    this.forgetRoom();
   }
 
   private guarded(detector: SaturationDetector, known: readonly GuardedDetector[]): GuardedDetector {

@@ -44,7 +44,7 @@ export class BandRegistry {
    * read (bench: try).
    */
   highestWaiting: PriorityBand | undefined = undefined;
-  /** Requests that wait in parked flows, in all bands. Written by Backlog. */
+  /** Requests that wait in parked flows, in all bands: what `noteParked` was told. */
   parked = 0;
   readonly flows: FlowTable;
   readonly shares: BandShares = new BandShares();
@@ -126,7 +126,7 @@ export class BandRegistry {
     const band = this.byPriority.get(priority);
     if (band !== undefined) {
       band.arrived++;
-      band.lastUsedMs = nowMs;
+      band.arrivedAtMs = nowMs;
     }
     return band;
   }

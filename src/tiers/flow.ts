@@ -38,24 +38,29 @@ export interface FlowProfiles {
 export class Flow implements FlowView, Linked<Flow> {
   previous: Flow | undefined = undefined;
   next: Flow | undefined = undefined;
+  /** Its waiting requests, and their bytes. Written by PriorityBand. */
   waiting = 0;
+  /** Written by PriorityBand. */
   waitingBytes = 0;
+  /** Written by FlowTable. */
   profile: FlowProfile | undefined = undefined;
-  /** Leases whose end the fairness policy hears of: owned by Seats. */
+  /** Leases whose end the fairness policy hears of. Written by Seats. */
   trackedInFlight = 0;
-  /** True while it is linked into the idle flows. */
+  /** True while it is linked into the idle flows. Written by FlowTable. */
   isIdle = false;
+  /** Written by FlowTable. */
   idleSinceMs = 0;
-  /** The class that it is held in, and the class that it retries for after its release: owned by HeldFlows. */
+  /** The class that it is held in. Written by HeldFlows. */
   heldIn: HeldClass | undefined = undefined;
+  /** The class that it retries for after its release. Written by HeldFlows. */
   retriesFor: HeldClass | undefined = undefined;
-  /** The condition that it waits for while it is parked; owned by ParkedFlows. */
+  /** The condition that it waits for while it is parked. Written by ParkedFlows. */
   parkedFor: Park | undefined = undefined;
   /** Its name in the band: the fairness ID, and the class of its requests where classes queue apart. */
   readonly name: string;
   readonly fairnessId: string;
   readonly band: PriorityBand;
-  /** Undefined while the band keeps one queue for all its flows. */
+  /** Undefined while the band keeps one queue for all its flows. Written by PriorityBand. */
   queue: ItemQueue<WaitingItem> | undefined;
 
   constructor(name: string, fairnessId: string, band: PriorityBand, queue: ItemQueue<WaitingItem> | undefined) {

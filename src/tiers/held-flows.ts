@@ -49,6 +49,16 @@ export class HeldFlows {
     for (const { flows } of this.classes.values()) yield* flows;
   }
 
+  /** One more request waits in a held flow. */
+  added(): void {
+    this.waiting++;
+  }
+
+  /** One request less waits in a held flow. */
+  left(): void {
+    this.waiting--;
+  }
+
   hold(flow: Flow, requestClass: string | undefined, makeOrder?: () => FlowSelector): void {
     let held = this.classes.get(requestClass);
     if (held === undefined) {

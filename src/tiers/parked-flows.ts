@@ -29,6 +29,16 @@ export class ParkedFlows {
     return this.list;
   }
 
+  /** One more request waits in a parked flow. */
+  added(): void {
+    this.waiting++;
+  }
+
+  /** One request less waits in a parked flow. */
+  left(): void {
+    this.waiting--;
+  }
+
   park(flow: Flow, park: Park): void {
     this.list.push(flow);
     park.flows.add(flow);

@@ -52,10 +52,12 @@ export class PriorityBand implements PickedBand {
   waiting = 0;
   waitingBytes = 0;
   waitingTokens = 0;
-  /** The band dispatches while saturation is below it. Written by the gate. */
+  /** The band dispatches while saturation is below it. Written by Gate. */
   ceiling = 1;
-  /** The instant at which a request last came or left; it decides when an idle band is collected. */
-  lastUsedMs: number;
+  /** The instant at which a request last came. Written by BandRegistry. */
+  arrivedAtMs: number;
+  /** The instant at which a waiting request last left. */
+  private leftAtMs: number;
   /** Leases whose end the fairness policy hears of. Written by Seats. */
   trackedInFlight = 0;
   readonly flows: Map<string, Flow> = new Map();
@@ -89,7 +91,7 @@ export class PriorityBand implements PickedBand {
   private compare: (a: ItemView, b: ItemView) => number;
   private scores: Scores<ItemView> | undefined;
   readonly priority: number;
-  /** Configured bands are never collected. */
+  /** Configured bands are never collected. Written by BandRegistry. */
   isConfigured: boolean;
   settings: BandSettings;
   private readonly errors: PluginErrorSink;
@@ -102,7 +104,8 @@ export class PriorityBand implements PickedBand {
     this.settings = settings;
     this.errors = errors;
     this.ordering = new PluginGuard('ordering', settings.ordering, errors);
-    this.lastUsedMs = nowMs;
+    this.arrivedAtMs = nowMs;
+    this.leftAtMs = nowMs;
     this.arrivalRate = new EventRate(nowMs);
     this.dispatchRate = new EventRate(nowMs);
     this.compare = guardedCompare(settings.ordering, errors);
@@ -110,6 +113,11 @@ export class PriorityBand implements PickedBand {
     this.selector = this.makeSelector();
     this.notePolicies();
     this.sharedQueue = this.selector === undefined ? this.makeQueue() : undefined;
+  }
+
+  /** The instant at which a request last came or left; it decides when an idle band is collected. */
+  get lastUsedMs(): number {
+    return Math.max(this.arrivedAtMs, this.leftAtMs);
   }
 
   get firstActive(): Flow | undefined {
@@ -407,23 +415,23 @@ export class PriorityBand implements PickedBand {
     flow.waiting++;
     flow.waitingBytes += item.byteSize;
     if (flow.waiting === 1) this.activate(flow);
-    else if (flow.heldIn !== undefined) this.held.waiting++;
-    else if (flow.parkedFor !== undefined) this.parked.waiting++;
+    else if (flow.heldIn !== undefined) this.held.added();
+    else if (flow.parkedFor !== undefined) this.parked.added();
     if (this.longestQueues !== undefined) this.longestQueues.added(item, flow);
     if (this.selector !== undefined) this.selector.itemAdded(flow, item);
   }
 
   private leave(item: WaitingItem, flow: Flow, nowMs: number): void {
     if (this.arrivals !== undefined) this.arrivals.discard();
-    this.lastUsedMs = nowMs;
+    this.leftAtMs = nowMs;
     this.waiting--;
     this.waitingBytes -= item.byteSize;
     this.waitingTokens -= item.tokens;
     flow.waiting--;
     flow.waitingBytes -= item.byteSize;
     if (this.longestQueues !== undefined) this.longestQueues.left(flow);
-    if (flow.heldIn !== undefined) this.held.waiting--;
-    else if (flow.parkedFor !== undefined) this.parked.waiting--;
+    if (flow.heldIn !== undefined) this.held.left();
+    else if (flow.parkedFor !== undefined) this.parked.left();
     if (flow.waiting > 0) return;
     if (flow.heldIn !== undefined) this.held.release(flow);
     else if (flow.parkedFor !== undefined) this.parked.unpark(flow);

@@ -4,7 +4,7 @@ import type { Flow } from './flow.js';
 import type { ItemView } from './views.js';
 
 export interface WaitingItem extends ItemView, Queued {
-  /** Set by the band that takes it in. */
+  /** Its flow, once it waits. */
   flow: Flow | undefined;
   /** Requests of one class may go to the same endpoints; undefined: to all. */
   requestClass: string | undefined;

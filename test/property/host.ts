@@ -394,7 +394,7 @@ export class Host {
     const { priority } = ticket.key;
     const waited = ticket.state === 'waiting';
     const isExact = optionsOf(this.flow).holBlocking === 'band';
-    const hasCaps = dispatcherOf(this.flow).caps !== undefined;
+    const hasCaps = dispatcherOf(this.flow).parking.caps !== undefined;
     for (const other of this.isStrict && isExact && !hasCaps ? this.waiting : []) {
       const overtaken = waited ? other.key.priority > priority : other.key.priority >= priority;
       if (overtaken)

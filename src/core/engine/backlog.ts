@@ -78,9 +78,9 @@ export class Backlog implements Budgets {
    * Lets the request wait, until `settle` is called with its outcome. `park`: what its flow waits for, apart from its
    * turn.
    */
-  add(item: QueueItem, settle: Settle, nowMs: number, park?: Park): void {
+  add(item: QueueItem, settle: Settle, nowMs: number, known?: Flow, park?: Park): void {
     const band = item.band as PriorityBand;
-    const flow = item.flow ?? this.flowOf(item, band, nowMs);
+    const flow = known ?? this.flowOf(item, band, nowMs);
     if (flow.isIdle) this.bands.flows.markBusy(flow);
     item.settle = settle;
     this.waiting++;

@@ -50,6 +50,11 @@ export class CalendarQueue {
     item.deadlines = undefined;
   }
 
+  /** Its bucket has been given up as a whole, with another calendar. */
+  untie(item: QueueItem): void {
+    item.deadlines = undefined;
+  }
+
   /** The earliest deadline; ties in arrival order. */
   first(): QueueItem | undefined {
     const late = this.late.peek();

@@ -26,21 +26,20 @@ import type { Ending } from '../../tiers/2-fairness/fairness-policy.js';
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Usage } from '../../tiers/views.js';
-import type { WaitingItem } from '../../tiers/waiting-item.js';
 import { argumentError } from '../check-arguments.js';
 import type { EventHub } from '../event-hub.js';
 import { queuedEvent } from '../events.js';
 import type { FlowKey, FlowRequest } from '../flow-request.js';
 import type { ResolvedOptions } from '../options.js';
-import type { Dispatched, Drop, DropReason, DropType, Outcome } from '../outcome/outcome.js';
+import type { Dispatched, DropReason, DropType, Outcome } from '../outcome/outcome.js';
 import type { ShadowFigures } from '../outcome/shadow-figures.js';
 import { Backlog, type BacklogListener } from './backlog.js';
 import { type DropDetails, Drops, overQuota } from './drops.js';
 import { GatePoller } from './gate-poller.js';
-import { hasCaps, InFlightCaps } from './in-flight-caps.js';
-import { Intake, isAborted, isRightCall } from './intake.js';
+import { Intake, isRightCall } from './intake.js';
 import { LeaseTracer } from './lease-tracer.js';
 import type { Displacement } from './overflow.js';
+import { Parking } from './parking.js';
 import { Placement } from './placement.js';
 import type { QueueItem, Settle } from './queue-item.js';
 import { Revalidation } from './revalidation.js';
@@ -64,10 +63,13 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   readonly placement: Placement;
   readonly selector: BandSelector;
   readonly drops: Drops;
+  readonly parking: Parking;
   /** True when the last walk left requests waiting before a closed gate. */
   isGateClosed = false;
   /** True when the walk has to run: something may go now. */
   isWorkWanted = false;
+  /** True in the middle of an operation, and during construction. */
+  isBusy = true;
   /**
    * True when this turn of the event loop has dispatched as many waiting requests as it may; false again in the next
    * turn.
@@ -78,9 +80,6 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   shadow: { readonly figures: ShadowFigures } | undefined;
   /** The pool calls it. */
   readonly onPoolChange = (): void => this.wake();
-  /** Undefined while no flow has a cap on what it runs. */
-  caps: InFlightCaps | undefined;
-
   /** The instant of the operation that is running. */
   private nowMs: number = neverUnboxed;
   private dispatchedInTurn = 0;
@@ -98,7 +97,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private readonly admission: GuardedAdmission;
   private readonly shutdown: Shutdown;
   readonly writer: SingleWriter;
-  /** Undefined while the host has no `revalidate`. */
+  /** Undefined while the host has no `onDispatch`. */
   private revalidation: Revalidation | undefined;
   readonly poller: GatePoller;
   /** Undefined unless leases are traced. */
@@ -120,14 +119,15 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.backlog = new Backlog(options, events, this.clock, this, this.nowMs);
     const { bands } = this.backlog;
     this.gate = new Gate(available, bands, events, options, this.onPoolChange);
-    this.backlog.isPoolEmpty = this.gate.isPoolEmpty(this.nowMs);
+    this.noteRegime();
+    this.parking = new Parking(this.backlog);
     this.seats = new Seats(pool, this.gate, events, this, options, this.onPoolChange);
     this.placement = new Placement(pool, this.gate, events, options);
     this.selector = new BandSelector(bands, this.gate, this.placement, options.bandOrder);
     this.admission = new GuardedAdmission(options.admission, available, this.gate, events);
     this.drops = new Drops(this.gate, this.admission, events);
-    const { backlog, gate, placement, selector, admission, drops, shutdown } = this;
-    this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, shutdown }, options);
+    const { backlog, gate, placement, selector, admission, drops, parking, shutdown } = this;
+    this.intake = new Intake({ backlog, gate, placement, selector, admission, drops, parking, shutdown }, options);
     this.reportFaultsOf(options);
     this.configureHooks(options);
     this.detachFromPool = pool.attach(this, clock);
@@ -150,9 +150,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
    * @throws (rejects) FlowConfigError for a call that cannot be right
    */
   enqueue(request: FlowRequest, key: FlowKey): Promise<Outcome> {
-    const { writer } = this;
-    if (writer.isBusy) return this.enqueueLater(request, key);
-    writer.isBusy = true;
+    if (this.isBusy) return this.enqueueLater(request, key);
+    this.isBusy = true;
     try {
       this.nowMs = this.clock.readShared();
       const item = this.read(request, key);
@@ -172,12 +171,11 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
    * @throws FlowConfigError for a call that cannot be right
    */
   tryEnqueue(request: FlowRequest, key: FlowKey): Outcome | undefined {
-    const { writer } = this;
-    if (writer.isBusy) {
+    if (this.isBusy) {
       if (!isRightCall(request, key)) throw argumentError('tryEnqueue', request, key);
       return undefined;
     }
-    writer.isBusy = true;
+    this.isBusy = true;
     try {
       this.nowMs = this.clock.readShared();
       const item = this.read(request, key);
@@ -193,9 +191,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   /**
-   * For a shadow: takes the request in, now or after the operation that is running. Tells `decided` the outcome,
-   * undefined where the request waits, and `settle` the outcome of one that waited; calls `failed` for a call that
-   * cannot be right.
+   * Takes the request in, now or after the operation that is running. Tells `decided` the outcome, undefined where the
+   * request waits, and `settle` the outcome of one that waited; calls `failed` for a call that cannot be right.
    */
   watch(
     request: FlowRequest,
@@ -216,28 +213,17 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     });
   }
 
-  /** True in the middle of an operation. */
-  get isBusy(): boolean {
-    return this.writer.isBusy;
-  }
-
   /** For a call from inside another operation. */
   private enqueueLater(request: FlowRequest, given: FlowKey): Promise<Outcome> {
     if (!isRightCall(request, given)) return Promise.reject(argumentError('enqueue', request, given));
     const { fairnessId, priority } = given;
     const key: FlowKey = { fairnessId, priority };
-    return new Promise((settle, reject) => this.writer.perform(() => this.enqueueInto(settle, reject, request, key)));
-  }
-
-  private enqueueInto(settle: Settle, reject: (error: unknown) => void, request: FlowRequest, key: FlowKey): void {
-    const item = this.read(request, key);
-    if (item === undefined) {
-      reject(argumentError('enqueue', request, key));
-      return;
-    }
-    const outcome = this.outcomeNow(item);
-    if (outcome === undefined) this.wait(item, settle);
-    else settle(outcome);
+    return new Promise((settle, reject) => {
+      const decided = (_item: QueueItem, outcome: Outcome | undefined): void => {
+        if (outcome !== undefined) settle(outcome);
+      };
+      this.watch(request, key, decided, settle, () => reject(argumentError('enqueue', request, key)));
+    });
   }
 
   /**
@@ -275,8 +261,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (intake.wantsWalk || this.seats.mayEvict) this.isWorkWanted = true;
     if (!this.isGateClosed && intake.park === undefined) this.noteGate(true);
     this.hasTimers = true;
-    backlog.add(item, settle, this.nowMs, intake.park);
-    if (intake.park !== undefined) this.reviewParked(item.flow as Flow);
+    backlog.add(item, settle, this.nowMs, intake.flow, intake.park);
+    if (intake.park !== undefined && this.parking.review(item.flow as Flow)) this.isWorkWanted = true;
     if (this.events.heard.queued)
       this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
   }
@@ -290,14 +276,14 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       if (victim === undefined) break;
       this.evict(victim, 'EvictedOther', 'displaced');
     }
-    // Evicting may have idled a flow, and the flow table may then have collected the newcomer's flow: look it up again.
-    item.flow = undefined;
+    // Evicting may have idled a flow, and the flow table may then have collected the newcomer's flow.
+    this.intake.forgetFlow();
   }
 
   private dispatchUnqueued(item: QueueItem, endpoint: Endpoint): Dispatched {
     const band = item.band as PriorityBand;
     if (!band.hearsDispatches) return this.grant(item, band, undefined, endpoint);
-    const flow = item.flow ?? this.backlog.flowOf(item, band, this.nowMs);
+    const flow = this.intake.flow ?? this.backlog.flowOf(item, band, this.nowMs);
     if (flow.isIdle) this.backlog.bands.flows.markBusy(flow);
     band.dispatchedUnqueued(item, flow, this.nowMs);
     if (band.hearsSettlements) return this.grant(item, band, flow, endpoint);
@@ -310,8 +296,8 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private walk(): void {
     if (!this.clock.tellsTurns && !this.isPaused) this.dispatchedInTurn = 0;
     this.isPollDue = true;
-    const { backlog } = this;
-    this.gate.roomAtMs = Number.POSITIVE_INFINITY;
+    const { backlog, parking } = this;
+    if (this.gate.judgesRequests) this.gate.forgetRoom();
     let floor = Number.NEGATIVE_INFINITY;
     while (backlog.waiting > 0) {
       if (this.isPaused) return;
@@ -322,7 +308,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       else if (band.dropsInfeasible && band.isInfeasible(item, this.nowMs))
         this.evict(item, 'EvictedOther', 'infeasible');
       else if (
-        !(this.caps !== undefined && this.parkAtCap(item, band, this.caps)) &&
+        !(parking.caps !== undefined && parking.park(item, band, parking.caps)) &&
         !this.dispatch(item, band) &&
         !this.setAside(item)
       ) {
@@ -342,26 +328,6 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     return highest !== undefined && highest.priority > floor && this.gate.admits(highest, this.nowMs)
       ? highest
       : undefined;
-  }
-
-  /** Parks the flow of a request whose fairness ID is at its cap, so that others pass. False when it is below. */
-  private parkAtCap(item: QueueItem, band: PriorityBand, caps: InFlightCaps): boolean {
-    const account = caps.obstacle(item, band);
-    if (account === undefined) return false;
-    this.backlog.park(item.flow as Flow, account);
-    return true;
-  }
-
-  /** Unparks a flow when its first request is below its cap. */
-  private reviewParked(flow: Flow): void {
-    const { parkedFor } = flow;
-    if (parkedFor === undefined) return;
-    const account = this.caps?.obstacle(flow.head as WaitingItem, flow.band);
-    if (account === parkedFor) return;
-    this.backlog.unpark(flow);
-    // If many fairness IDs share the flow, its next request may wait for something else.
-    if (account === undefined) this.isWorkWanted = true;
-    else this.backlog.park(flow, account);
   }
 
   /** False when no endpoint can take the request. */
@@ -387,7 +353,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private grant(item: QueueItem, band: PriorityBand, flow: Flow | undefined, endpoint: Endpoint): Dispatched {
     const lease = this.seats.take(item, flow, endpoint, this.nowMs);
     if (this.accountsBands) this.accountDispatch(item, band);
-    if (this.caps !== undefined) this.caps.taken(item);
+    if (this.parking.caps !== undefined) this.parking.caps.taken(item);
     const queuedMs = this.nowMs - item.enqueuedAtMs;
     if (this.events.heard.dispatched)
       this.events.emit('dispatched', { item, lease, endpoint: lease.endpoint, queuedMs });
@@ -446,12 +412,11 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   // Requests end.
 
   release(lease: SeatLease): void {
-    const { writer } = this;
-    if (writer.isBusy) {
-      writer.perform(() => this.settleLease(lease));
+    if (this.isBusy) {
+      this.writer.perform(() => this.settleLease(lease));
       return;
     }
-    writer.isBusy = true;
+    this.isBusy = true;
     try {
       const isTimed =
         lease.flow !== undefined ||
@@ -477,16 +442,15 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   }
 
   consumed(lease: SeatLease, usage: Usage): void {
-    const { writer } = this;
     const { usage: total } = lease;
-    if (writer.isBusy) {
-      writer.perform(() => this.tellConsumed(lease, usage, total));
+    if (this.isBusy) {
+      this.writer.perform(() => this.seats.consumed(lease, usage, total, this.nowMs));
       return;
     }
-    writer.isBusy = true;
+    this.isBusy = true;
     try {
       this.nowMs = this.clock.readShared();
-      this.tellConsumed(lease, usage, total);
+      this.seats.consumed(lease, usage, total, this.nowMs);
     } finally {
       this.leave();
     }
@@ -504,15 +468,6 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   endSession(lease: SeatLease): void {
     this.writer.perform(() => this.gate.sessionEnded(lease.seat, lease, this.nowMs));
-  }
-
-  private tellConsumed(lease: SeatLease, usage: Usage, total: Usage): void {
-    const { band, item, flow } = lease;
-    if (this.gate.hearsReports) this.gate.reported(lease.seat, lease, this.nowMs);
-    if (flow === undefined) return;
-    band.consumed(flow, usage, this.nowMs, item, total);
-    const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
-    if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, this.nowMs - lease.dispatchedAtMs);
   }
 
   leasesDue(): void {
@@ -538,7 +493,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     if (shares.countsTokens)
       shares.settled(lease.band, this.backlog.bands.allCompeting(), item, consumedTokens(lease, ending));
     if (flow !== undefined) this.backlog.markIdle(flow, this.nowMs);
-    if (this.caps !== undefined) for (const parked of this.caps.givenBack(item)) this.reviewParked(parked);
+    if (this.parking.caps !== undefined) this.parking.givenBack(item, this.parking.caps);
     if (item.request !== undefined) {
       if (item.admittedBy !== undefined) this.admission.ended(item, lease.usage, this.nowMs);
       item.releasePayload();
@@ -552,10 +507,9 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private requeueInto(settle: Settle, lease: SeatLease, request?: FlowRequest): void {
     const before = lease.item;
     const item = before.again(this.nowMs, request);
-    before.admittedBy = undefined;
     this.tracer?.inherit(item, before);
     this.settleLease(lease, 'requeued');
-    const drop = this.requeueDrop(item, lease);
+    const drop = this.intake.recheck(item, lease, this.nowMs);
     if (drop !== undefined) {
       settle(drop);
       return;
@@ -563,23 +517,9 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.isWorkWanted = true;
     this.hasTimers = true;
     this.backlog.add(item, settle, this.nowMs);
-    this.reviewParked(item.flow as Flow);
+    this.parking.review(item.flow as Flow);
     if (this.events.heard.queued)
       this.events.emit('queued', queuedEvent(item, item.band as PriorityBand, item.flow as Flow, this.nowMs));
-  }
-
-  /** Returns the drop of a victim that cannot wait again. Otherwise sets its band and its class. */
-  private requeueDrop(item: QueueItem, lease: SeatLease): Drop | undefined {
-    const { drops, backlog, placement, nowMs } = this;
-    if (this.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
-    if (isAborted(item.request)) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
-    const isTwiceEvicted = lease.item.isRequeued && !lease.isPutOff;
-    if (isTwiceEvicted || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted', nowMs);
-    item.band = backlog.bands.bandOf(item.priority, nowMs);
-    // The filters may have been replaced meanwhile.
-    item.requestClass = placement.classOf(item);
-    if (item.band !== undefined) return undefined;
-    return drops.drop(item, backlog.isPoolEmpty ? 'RejectedNoEndpoints' : 'RejectedCapacity', 'max-bands', nowMs);
   }
 
   // Waiting requests leave without a dispatch.
@@ -597,7 +537,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   private evict(item: QueueItem, type: DropType, reason: DropReason, details?: DropDetails): void {
     const settle = this.backlog.discard(item, this.nowMs);
-    if (item.flow?.parkedFor !== undefined) this.reviewParked(item.flow);
+    if (item.flow?.parkedFor !== undefined) this.parking.review(item.flow);
     settle(this.drops.drop(item, type, reason, this.nowMs, details));
     this.isWorkWanted = true;
   }
@@ -621,11 +561,16 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   /** Asks for a walk soon, because the pool, its metrics or a detector's signal changed. */
   wake(): void {
     this.isWorkWanted = true;
-    if (!this.writer.isBusy) this.writer.perform(() => {});
+    if (!this.isBusy) this.writer.perform(() => {});
   }
 
   begin(): void {
+    this.isBusy = true;
     this.nowMs = this.clock.read();
+  }
+
+  rest(): void {
+    this.isBusy = false;
   }
 
   work(): void {
@@ -674,7 +619,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       if (!this.isWorkWanted && !writer.hasDeferred) this.end();
     } finally {
       if (this.isWorkWanted || writer.hasDeferred) writer.leave();
-      else writer.isBusy = false;
+      else this.isBusy = false;
     }
   }
 
@@ -720,7 +665,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   /** How full the pool is, read now; the last reading in the middle of an operation. */
   measure(): number {
-    if (!this.writer.isBusy) {
+    if (!this.isBusy) {
       this.writer.perform(() => {
         this.gate.measure(this.nowMs);
         // A detector that fails at this reading no longer announces its changes.
@@ -737,7 +682,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
 
   /** Takes a picture while nothing can change; in the middle of an operation it shows what is done so far. */
   look<T>(picture: (nowMs: number) => T): T {
-    if (this.writer.isBusy) return picture(this.nowMs);
+    if (this.isBusy) return picture(this.nowMs);
     let taken: T | undefined;
     this.writer.perform(() => {
       taken = picture(this.nowMs);
@@ -750,7 +695,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
    * operation.
    */
   collectIdle(): void {
-    if (!this.writer.isBusy) this.writer.perform(() => this.backlog.bands.tend(this.nowMs));
+    if (!this.isBusy) this.writer.perform(() => this.backlog.bands.tend(this.nowMs));
   }
 
   reconfigure(options: ResolvedOptions): void {
@@ -773,7 +718,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
     this.gate.configure(options);
     this.placement.configure(options);
     this.backlog.unparkAll();
-    for (const item of this.backlog.items()) item.requestClass = this.placement.classOf(item);
+    for (const item of this.backlog.items()) this.placement.classify(item);
     this.backlog.configure(options, this.nowMs);
     this.selector.configure(options.bandOrder);
     this.intake.configure(options);
@@ -794,8 +739,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
   private configureHooks(options: ResolvedOptions): void {
     this.revalidation = options.onDispatch && new Revalidation(options.onDispatch, this.events);
     this.accountsBands = this.backlog.bands.shares.isUsed || options.bandOrder.hearsDispatches === true;
-    this.caps = hasCaps(options) ? new InFlightCaps(options, this.seats.running) : undefined;
-    this.intake.caps = this.caps;
+    this.parking.configure(options, this.seats.running);
   }
 
   /** Reads the settings of one fairness ID anew, and applies them to what waits of it. */
@@ -804,7 +748,7 @@ export class Dispatcher implements SeatsOwner, SerialHost, BacklogListener {
       const { flows, holBlocking } = this.options;
       flows.refresh(fairnessId);
       this.backlog.bands.flows.refresh(fairnessId, this.backlog.bands.all(), holBlocking === 'none');
-      for (const flow of this.caps?.parkedOf(fairnessId) ?? []) this.backlog.unpark(flow);
+      this.parking.unpark(fairnessId);
       this.isWorkWanted = true;
     });
   }

@@ -104,7 +104,7 @@ export class Expiry {
     this.calendar = this.makeCalendar();
     this.regimeBeganAtMs = beganAtMs;
     for (const item of waiting) {
-      item.deadlines = undefined;
+      this.calendar.untie(item);
       this.add(item);
     }
   }

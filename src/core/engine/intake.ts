@@ -12,6 +12,7 @@ import type { GuardedAdmission } from '../../admission/guarded-admission.js';
 import type { Endpoint } from '../../endpoints/endpoint-pool.js';
 import type { Gate } from '../../gate/gate.js';
 import type { BandSelector } from '../../tiers/1-priority/band-selector.js';
+import type { Flow } from '../../tiers/flow.js';
 import type { Park } from '../../tiers/parked-flows.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import { isSignal, isSpan } from '../check-arguments.js';
@@ -24,8 +25,10 @@ import { exceededLimit, isUnlimited } from './capacity-limits.js';
 import { type Drops, overQuota } from './drops.js';
 import type { InFlightCaps } from './in-flight-caps.js';
 import { type Displacement, Overflow } from './overflow.js';
+import type { Parking } from './parking.js';
 import type { Placement } from './placement.js';
 import { QueueItem } from './queue-item.js';
+import type { SeatLease } from './seats.js';
 import type { Shutdown } from './shutdown.js';
 
 export interface IntakeParts {
@@ -35,6 +38,7 @@ export interface IntakeParts {
   readonly selector: BandSelector;
   readonly admission: GuardedAdmission;
   readonly drops: Drops;
+  readonly parking: Parking;
   readonly shutdown: Shutdown;
 }
 
@@ -47,8 +51,8 @@ export class Intake {
   wantsWalk = false;
   /** After the answer to wait: what the request waits for, apart from its turn. */
   park: Park | undefined = undefined;
-  /** Undefined while no flow has a cap. Written by the dispatcher. */
-  caps: InFlightCaps | undefined = undefined;
+  /** After an answer: the flow of the request, if it had to be looked up. */
+  flow: Flow | undefined = undefined;
   /** Whether the signal of the request that was read last was aborted. */
   private isAborted = false;
   /** Arrival numbers. */
@@ -108,17 +112,18 @@ export class Intake {
    * `isPaused` while the budget of this turn is spent: every band with waiting requests goes first then.
    */
   decide(item: QueueItem, nowMs: number, isPaused: boolean): Drop | Endpoint | undefined {
-    const { backlog, placement, gate } = this.parts;
+    const { backlog, placement, gate, parking } = this.parts;
     this.displaces = undefined;
     this.wantsWalk = false;
     this.park = undefined;
+    this.flow = undefined;
     const rejection = this.precheck(item, nowMs);
     if (rejection !== undefined) return rejection;
     const band = item.band as PriorityBand;
     if (this.options.mode === 'admission') return placement.choose(item, nowMs) ?? this.noEndpoint(item, nowMs);
     const isOver = !this.fits(item, band, nowMs);
     if (isOver && this.neverFits(item, band)) return this.overLimit(item, band, nowMs);
-    const isParked = this.caps !== undefined && this.isParked(item, band, this.caps, nowMs);
+    const isParked = parking.caps !== undefined && this.isParked(item, band, parking.caps, nowMs);
     const isBehind = backlog.waiting > 0 && this.othersGoFirst(item, band, isPaused, nowMs);
     if (!isBehind && !isParked && gate.admits(band, nowMs)) {
       // A request that goes at once needs no place in the queue.
@@ -154,10 +159,30 @@ export class Intake {
     if (item.band === undefined) item.band = backlog.bands.bandOf(item.priority, nowMs);
     if (item.band === undefined) return drops.drop(item, this.capacityType, 'max-bands', nowMs);
     if (!placement.tellsClasses) return undefined;
-    item.requestClass = placement.classOf(item);
+    placement.classify(item);
     return placement.isServed(item.requestClass)
       ? undefined
       : drops.drop(item, 'RejectedNoEndpoints', 'no-endpoints', nowMs);
+  }
+
+  /**
+   * Returns the drop of a victim that may not wait again. Otherwise sets its band and its class, because bands and
+   * filters may have changed meanwhile. `lease`: the lease that was taken from it.
+   */
+  recheck(item: QueueItem, lease: SeatLease, nowMs: number): Drop | undefined {
+    const { backlog, drops, placement, shutdown } = this.parts;
+    if (shutdown.state !== 'open') return drops.drop(item, 'RejectedOther', 'shutting-down', nowMs);
+    if (isAborted(item.request)) return drops.drop(item, 'RejectedOther', 'cancelled', nowMs);
+    const isTwiceEvicted = lease.item.isRequeued && !lease.isPutOff;
+    if (isTwiceEvicted || lease.usage.completionTokens > 0) return drops.drop(item, 'EvictedOther', 'evicted', nowMs);
+    item.band = backlog.bands.bandOf(item.priority, nowMs);
+    placement.classify(item);
+    return item.band === undefined ? drops.drop(item, this.capacityType, 'max-bands', nowMs) : undefined;
+  }
+
+  /** The flow may have been collected since it was looked up. */
+  forgetFlow(): void {
+    this.flow = undefined;
   }
 
   private rejectedBy({ reason, cause, retryAfterMs, policy }: Refusal, item: QueueItem, nowMs: number): Drop {
@@ -204,8 +229,8 @@ export class Intake {
     const limit = this.limitHitBy(item, band, nowMs);
     if (limit === undefined) return undefined;
     if (this.options.overflow !== 'reject' && this.flowLimitHitBy(item, band, nowMs) === undefined) {
-      item.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
-      this.displaces = this.overflow.displacement({ byteSize: item.byteSize, band, flow: item.flow }, limit);
+      this.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
+      this.displaces = this.overflow.displacement({ byteSize: item.byteSize, band, flow: this.flow }, limit);
       if (this.displaces !== undefined) return undefined;
     }
     return this.parts.drops.drop(item, this.capacityType, `${limit.scope}-max-${limit.resource}`, nowMs, { limit });
@@ -222,8 +247,8 @@ export class Intake {
   private flowLimitHitBy(item: QueueItem, band: PriorityBand, nowMs: number): LimitHit | undefined {
     const flowLimits = this.options.flows.get(item.fairnessId)?.limits ?? band.settings.flowLimits;
     if (isUnlimited(flowLimits)) return undefined;
-    item.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
-    return exceededLimit('flow', item.flow, flowLimits, item.byteSize);
+    this.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
+    return exceededLimit('flow', this.flow, flowLimits, item.byteSize);
   }
 
   /** True when a request that waits already goes before this one, so that the gate need not be asked. */
@@ -237,15 +262,15 @@ export class Intake {
       return true;
     }
     if (band.held.waiting === 0) return false;
-    item.flow ??= backlog.flowOf(item, band, nowMs);
-    this.wantsWalk = item.flow.heldIn !== undefined;
+    this.flow ??= backlog.flowOf(item, band, nowMs);
+    this.wantsWalk = this.flow.heldIn !== undefined;
     return this.wantsWalk;
   }
 
   /** True when its flow is parked, or will be because it is at its cap. */
   private isParked(item: QueueItem, band: PriorityBand, caps: InFlightCaps, nowMs: number): boolean {
-    item.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
-    const { parkedFor, waiting } = item.flow;
+    this.flow ??= this.parts.backlog.flowOf(item, band, nowMs);
+    const { parkedFor, waiting } = this.flow;
     this.park = parkedFor ?? (waiting === 0 ? caps.obstacle(item, band) : undefined);
     return this.park !== undefined;
   }

@@ -156,12 +156,17 @@ export class Placement {
     );
   }
 
+  /** Notes the class of the request. */
+  classify(item: QueueItem): void {
+    item.requestClass = this.classOf(item);
+  }
+
   /** The endpoints that may take the request, with room or without: the available ones, or else any that serve it. */
   eligible(item: QueueItem, request: FlowRequest, nowMs: number): readonly Endpoint[] {
     // A drop may know no class yet, and has released the payload that filters look at.
     if (this.tellsClasses && !item.isWaiting) {
-      item.request = request;
-      item.requestClass = this.classOf(item);
+      item.restorePayload(request);
+      this.classify(item);
     }
     const reachable = this.reachable(item.requestClass, nowMs);
     return reachable.length > 0 ? reachable : this.endpointsFor(item.requestClass);

@@ -32,16 +32,17 @@ class Particulars {
 }
 
 export class QueueItem implements WaitingItem, Abortable<QueueItem> {
+  /** Its flow, once it waits. Written by PriorityBand. */
   flow: Flow | undefined;
-  /** Ends the wait; undefined while the request does not wait. */
+  /** Ends the wait; undefined while the request does not wait. Written by Backlog. */
   settle: Settle | undefined;
-  /** The bucket that its deadline stands in: owned by CalendarQueue. */
+  /** The bucket that its deadline stands in. Written by CalendarQueue. */
   deadlines: ItemQueue<QueueItem> | undefined;
-  /** The requests that share its signal: owned by Cancellation. */
+  /** The requests that share its signal. Written by Cancellation. */
   abortGroup: AbortGroup<QueueItem> | undefined;
   /** The host's request, until the payload is released: a tombstone retains none. */
   request: FlowRequest | undefined;
-  /** Undefined until its band exists. */
+  /** Undefined until its band exists. Written by Intake. */
   band: PriorityBand | undefined;
   readonly fairnessId: string;
   readonly priority: number;
@@ -143,12 +144,18 @@ export class QueueItem implements WaitingItem, Abortable<QueueItem> {
     own.ttftDeadlineAtMs = this.ttftDeadlineAtMs;
     item.requestClass = this.requestClass;
     item.admittedBy = this.admittedBy;
+    this.admittedBy = undefined;
     return item;
   }
 
   /** Gives up the host's request, unless an ordering policy may meet it once more, as a tombstone. */
   releasePayload(): void {
     if (this.band === undefined || this.band.isInArrivalOrder) this.request = undefined;
+  }
+
+  /** For a reader of a drop, whose payload was released. */
+  restorePayload(request: FlowRequest): void {
+    this.request = request;
   }
 
   /** Set for a request that says when it was received, or how soon its first token is due. */

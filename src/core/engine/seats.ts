@@ -173,6 +173,16 @@ export class Seats {
     this.pool.unbook(from, booking, lease.tokens);
   }
 
+  /** Tells detectors and policies what a running request has consumed: `usage` now, `total` so far. */
+  consumed(lease: SeatLease, usage: Usage, total: Usage, nowMs: number): void {
+    const { band, item, flow } = lease;
+    if (this.gate.hearsReports) this.gate.reported(lease.seat, lease, nowMs);
+    if (flow === undefined) return;
+    band.consumed(flow, usage, nowMs, item, total);
+    const isFirstToken = total.completionTokens > 0 && usage.completionTokens === total.completionTokens;
+    if (isFirstToken && band.hearsFirstTokens) band.firstToken(item, nowMs - lease.dispatchedAtMs);
+  }
+
   /** Asks running requests to leave for the bands that wait, highest first. */
   reclaim(waiting: readonly PriorityBand[], nowMs: number): void {
     if (this.evictor === undefined) return;
@@ -325,6 +335,11 @@ export class SeatLease implements Lease, SeatView, Linked<SeatLease> {
 
   get isOverdue(): boolean {
     return this.extras?.isOverdue === true;
+  }
+
+  /** Notes that the seat is at another endpoint. */
+  moveTo(endpoint: Endpoint): void {
+    this.seat = endpoint;
   }
 
   /** Notes that the seat may be taken back. */

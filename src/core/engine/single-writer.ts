@@ -9,6 +9,11 @@ const longestRun = 1000;
 
 /** The object whose state the writer protects. */
 export interface SerialHost {
+  /**
+   * True while an operation runs: from `begin` to `rest`. The host alone writes it, because it opens most operations
+   * itself; true from the start, so that what is called during construction waits until `leave`.
+   */
+  readonly isBusy: boolean;
   /** Called before an operation: reads the one instant for all of it. */
   begin(): void;
   /** True when `work` has something to do. */
@@ -17,11 +22,11 @@ export interface SerialHost {
   work(): void;
   /** Last of all. May want work again. */
   end(): void;
+  /** The operation is over. */
+  rest(): void;
 }
 
 export class SingleWriter {
-  /** True from the start, so that what is called during construction waits: call `leave` at its end. */
-  isBusy = true;
   /** True while operations are put off until the running one ends. */
   hasDeferred = false;
   private deferred: (() => void)[] = [];
@@ -36,12 +41,11 @@ export class SingleWriter {
 
   /** Runs the operation now, or after the one that is running. */
   perform(operation: () => void): void {
-    if (this.isBusy) {
+    if (this.host.isBusy) {
       this.deferred.push(operation);
       this.hasDeferred = true;
       return;
     }
-    this.isBusy = true;
     this.host.begin();
     try {
       operation();
@@ -66,7 +70,7 @@ export class SingleWriter {
       this.host.end();
       this.continueLater();
     } finally {
-      this.isBusy = false;
+      this.host.rest();
     }
   }
 

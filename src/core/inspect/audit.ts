@@ -259,7 +259,7 @@ function checkSeats({ seats }: Dispatcher, check: Check): void {
 /**
  * A flow is parked only while its first request has no room under its cap, and what counts towards a cap is what runs.
  */
-function checkCaps({ caps, seats }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
+function checkCaps({ parking: { caps }, seats }: Dispatcher, bands: readonly PriorityBand[], check: Check): void {
   for (const band of bands) {
     for (const { name, head, parkedFor } of band.parked.flows()) {
       const isRight = head !== undefined && caps?.obstacle(head, band) === parkedFor;
@@ -283,8 +283,8 @@ function checkCaps({ caps, seats }: Dispatcher, bands: readonly PriorityBand[], 
  * nothing has a timer.
  */
 function checkWakeUp(dispatcher: Dispatcher, check: Check): void {
-  const { backlog, gate, isGateClosed, isPaused, isWorkWanted, poller, writer } = dispatcher;
-  if (writer.isBusy) return; // asked from inside an operation, which ends with a walk
+  const { backlog, gate, isGateClosed, isPaused, isWorkWanted, poller, isBusy } = dispatcher;
+  if (isBusy) return; // asked from inside an operation, which ends with a walk
   check(!isWorkWanted, 'the walk is due and did not run');
   if (backlog.waiting === backlog.bands.parked || isPaused) return;
   check(isGateClosed, 'requests wait, and the gate is not said to be closed');

@@ -96,7 +96,7 @@ export function explainWait(
 
 /** The first thing that holds it back. */
 function judge(
-  { gate, placement, selector, caps }: Dispatcher,
+  { gate, placement, selector, parking: { caps } }: Dispatcher,
   item: QueueItem,
   higher: readonly PriorityBand[],
   ahead: number | undefined,

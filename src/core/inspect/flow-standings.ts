@@ -7,6 +7,7 @@
 import type { Flow } from '../../tiers/flow.js';
 import type { PriorityBand } from '../../tiers/priority-band.js';
 import type { Dispatcher } from '../engine/dispatcher.js';
+import type { Parking } from '../engine/parking.js';
 import type { QueueItem } from '../engine/queue-item.js';
 import type { InFlightByFlow } from './in-flight.js';
 import { capOf, type FlowCap } from './snapshot.js';
@@ -96,7 +97,7 @@ export class FlowStandings {
     this.longest.offer(examined);
   }
 
-  take({ backlog, caps }: Dispatcher, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
+  take({ backlog, parking: { caps } }: Dispatcher, inFlight: InFlightByFlow, nowMs: number): FlowStanding[] {
     const { members } = this.longest;
     const waiting = merged(members, inFlight, caps, nowMs);
     const busiest = new TopN<FlowStanding>(this.count, (a, b) => b.inFlight - a.inFlight);
@@ -149,7 +150,7 @@ function sinceMs({ oldest }: Examined): number {
 function merged(
   examined: readonly Examined[],
   inFlight: InFlightByFlow,
-  caps: Dispatcher['caps'],
+  caps: Parking['caps'],
   nowMs: number,
 ): FlowStanding[] {
   const standings = new Map<string, FlowStanding>();

@@ -264,7 +264,7 @@ function bandSnapshot(
 }
 
 function flowSnapshots(
-  { caps }: Dispatcher,
+  { parking: { caps } }: Dispatcher,
   band: PriorityBand,
   inFlight: ReturnType<InFlightByFlow['get']>,
   nowMs: number,

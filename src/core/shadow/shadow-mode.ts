@@ -127,7 +127,7 @@ export class ShadowMode implements LeaseOwner {
       this.count(lease.seat, -1);
       this.count(endpoint, 1);
     } else lease.inner?.bind(endpoint);
-    lease.seat = endpoint;
+    lease.moveTo(endpoint);
   }
 
   consumed(lease: ShadowLease): void {

@@ -8,7 +8,14 @@ function makeWriter(jobs = 0) {
   const calls: string[] = [];
   let left = jobs;
   const host = {
-    begin: () => void calls.push('begin'),
+    isBusy: true,
+    begin: () => {
+      host.isBusy = true;
+      calls.push('begin');
+    },
+    rest: () => {
+      host.isBusy = false;
+    },
     get isWorkWanted() {
       return left > 0;
     },

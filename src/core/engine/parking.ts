@@ -1,0 +1,59 @@
+/**
+ * Flows that are at their cap on what they run: each is parked, so that others pass, until its first request is below
+ * the cap.
+ */
+import type { LinkedList } from '../../base/queues/linked-list.js';
+import type { Flow } from '../../tiers/flow.js';
+import type { PriorityBand } from '../../tiers/priority-band.js';
+import type { WaitingItem } from '../../tiers/waiting-item.js';
+import type { ResolvedOptions } from '../options.js';
+import type { Backlog } from './backlog.js';
+import { hasCaps, InFlightCaps } from './in-flight-caps.js';
+import type { QueueItem } from './queue-item.js';
+import type { SeatLease } from './seats.js';
+
+export class Parking {
+  /** Undefined while no flow has a cap. */
+  caps: InFlightCaps | undefined = undefined;
+  private readonly backlog: Backlog;
+
+  constructor(backlog: Backlog) {
+    this.backlog = backlog;
+  }
+
+  /** Takes new options, while no flow is parked. O(in flight) where flows have caps. */
+  configure(options: ResolvedOptions, running: LinkedList<SeatLease>): void {
+    this.caps = hasCaps(options) ? new InFlightCaps(options, running) : undefined;
+  }
+
+  /** Parks the flow of a request whose fairness ID is at its cap. False when it is below. */
+  park(item: QueueItem, band: PriorityBand, caps: InFlightCaps): boolean {
+    const account = caps.obstacle(item, band);
+    if (account === undefined) return false;
+    this.backlog.park(item.flow as Flow, account);
+    return true;
+  }
+
+  /** Unparks a flow when its first request is below its cap. True when the flow may go. */
+  review(flow: Flow): boolean {
+    const { parkedFor } = flow;
+    if (parkedFor === undefined) return false;
+    const account = this.caps?.obstacle(flow.head as WaitingItem, flow.band);
+    if (account === parkedFor) return false;
+    this.backlog.unpark(flow);
+    // If many fairness IDs share the flow, its next request may wait for something else.
+    if (account === undefined) return true;
+    this.backlog.park(flow, account);
+    return false;
+  }
+
+  /** A request of a fairness ID has ended, so that flows that were parked for it may go. */
+  givenBack(item: QueueItem, caps: InFlightCaps): void {
+    for (const flow of caps.givenBack(item)) this.review(flow);
+  }
+
+  /** The settings of a fairness ID have changed: its flows decide anew. */
+  unpark(fairnessId: string): void {
+    for (const flow of this.caps?.parkedOf(fairnessId) ?? []) this.backlog.unpark(flow);
+  }
+}
