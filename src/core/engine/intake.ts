@@ -332,7 +332,7 @@ function isRight(
 }
 
 /** A signal that cannot be read is not aborted. */
-export function isAborted(request: FlowRequest | undefined): boolean {
+function isAborted(request: FlowRequest | undefined): boolean {
   try {
     return request?.signal?.aborted === true;
   } catch {
