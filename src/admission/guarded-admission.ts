@@ -4,6 +4,7 @@
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
+import { isSamePlugin } from '../base/plugin-origin.js';
 import type { PoolView } from '../endpoints/endpoint.js';
 import type { Gate } from '../gate/gate.js';
 import type { Usage } from '../tiers/views.js';
@@ -58,8 +59,9 @@ export class GuardedAdmission {
     this.view = new DecisionView(pool, gate);
   }
 
-  /** Asks this policy from now on. */
+  /** Asks this policy from now on. Where a file asks for the same one again, the one in use stays with its counts. */
   configure(policy: AdmissionPolicy | undefined): void {
+    if (policy !== undefined && this.policy !== undefined && isSamePlugin(this.policy, policy)) return;
     this.policy = policy;
     if (policy !== undefined && this.guardOf(policy).has(policy, 'released')) this.hearsEnds = true;
   }

@@ -72,6 +72,30 @@ it('a file that is read again keeps what tenants have received', async () => {
   );
 });
 
+it('a file that is read again keeps what an admission policy has counted, and with other parameters it begins anew', async () => {
+  const read = (refillPerSecond: number): FlowControllerOptions => {
+    const { options } = loadConfig({
+      apiVersion: 'llm-d.ai/v1alpha1',
+      kind: 'EndpointPickerConfig',
+      featureGates: ['flowControl'],
+      plugins: [{ type: 'token-bucket', parameters: { capacity: 100, refillPerSecond } }],
+      flowControl: { admissionPolicyPluginRef: 'token-bucket' },
+    });
+    return { ...options, saturationDetector: () => 0 };
+  };
+  const flow = new FlowController({ ...read(1), clock: new ManualClock() });
+  const typeOf = async (tokens: number): Promise<string> =>
+    (await flow.enqueue({ byteSize: 1, tokens }, { fairnessId: 'a' })).type;
+  expect(await typeOf(80)).toBe('Dispatched');
+  flow.reconfigure(read(1));
+  expect(await typeOf(50)).toBe('RejectedCapacity');
+  flow.reconfigure(read(1));
+  expect(await typeOf(20)).toBe('Dispatched');
+  flow.reconfigure(read(2));
+  expect(await typeOf(50)).toBe('Dispatched');
+  await flow.close();
+});
+
 it('a file with other parameters begins anew', async () => {
   expect(await orderAfter((flow) => flow.reconfigure(file({ parameters: { completionTokenPrice: 3 } })))).not.toBe(
     'lllllhhhhh',
