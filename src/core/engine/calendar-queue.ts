@@ -23,7 +23,7 @@ export class CalendarQueue {
   private readonly late: HeapQueue<QueueItem>;
   private readonly buckets = new Map<number, FifoQueue<QueueItem>>();
   private readonly upcoming = new TinyQueue<number>();
-  /** The number of the newest bucket. */
+  /** The number of the bucket that was opened last, because its time had come. */
   private opened = Number.NEGATIVE_INFINITY;
   /** The bucket that got the last request, and often gets the next (bench: burst). */
   private latest: FifoQueue<QueueItem> | undefined = undefined;
