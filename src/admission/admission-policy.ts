@@ -1,4 +1,4 @@
-/** May a request come in at all? The contract of what stands before the queue. */
+/** May a request come in at all? The contract of admission policies, which decide before the queue. */
 
 import type { PluginShape } from '../base/plugin-shape.js';
 import type { PolicyDefinition } from '../base/policy-definition.js';
@@ -24,9 +24,9 @@ export interface AdmissionView {
   saturation(): number;
 }
 
-/** Why a request may not come in. */
+/** The answer of a policy that does not let a request in. */
 export interface Refusal {
-  /** In the policy's words; ends up in `drop.detail`. */
+  /** The reason in the policy's words; it becomes `drop.detail`. */
   readonly reason: string;
   /** The policy that rejected, where one policy calls others. @default the policy that was called */
   readonly policy?: string | undefined;
@@ -39,10 +39,10 @@ export interface Refusal {
 }
 
 /**
- * Refuses requests before anything is queued.
+ * Rejects requests before anything is queued.
  *
  * Contract: `admit` decides at once and changes nothing but the policy's own state. Every request that it admits is
- * given back by one call of `released`, whichever way it ends: rejected by a later check, dropped from the queue (no
+ * given back by exactly one call of `released`, however it ends: rejected by a later check, dropped from the queue (no
  * usage), or run (usage as reported). An exception is reported as a plugin error, and the request comes in. Cost: once
  * for each request, O(1) expected. State: its own; one policy object belongs to one controller.
  */
@@ -63,5 +63,5 @@ export const admissionPolicyShape: PluginShape<AdmissionPolicy> = {
   optional: ['released'],
 };
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type AdmissionDefinition<P = object> = PolicyDefinition<'admission', P, AdmissionPolicy>;

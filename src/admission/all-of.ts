@@ -7,8 +7,9 @@ import { type AdmissionPolicy, admissionPolicyShape, type Refusal } from './admi
 
 /**
  * Calls the policies in their order. The first refusal wins and carries the name of its policy; the policies that had
- * admitted the request get it back (`released`) at once, the last one first. None at all admits. A policy that throws
- * counts as admitting, as it would alone; its error is thrown after the others were called, unless one rejects.
+ * admitted the request get it back (`released`) at once, the last one first. Without any policy, every request is
+ * admitted. A policy that throws counts as admitting, as it would alone; its error is thrown after the others were
+ * called, unless one rejects.
  * @throws FlowConfigError
  */
 export function allOf<R = unknown>(...policies: readonly AdmissionPolicy<R>[]): AdmissionPolicy<R> {
@@ -40,7 +41,7 @@ function named(refusal: Refusal, { type }: AdmissionPolicy): Refusal {
   return typeof refusal?.reason === 'string' ? { ...refusal, policy: refusal.policy ?? type } : refusal;
 }
 
-/** Keeps one policy's fault from the others, and the first of them for later. */
+/** Keeps a fault of one policy from the others, and remembers the first fault. */
 class Faults {
   private first: { readonly error: unknown } | undefined = undefined;
 

@@ -26,9 +26,8 @@ const parameters: Schema<GaieLegacyOptions> = object({
 });
 
 /**
- * Refuses priority < 0 at saturation ≥ 1; priority ≥ 0 comes in without a look at the saturation. An empty pool is
- * full. The cost of one reading, for sheddable requests only. Source: llm-d-router with flow control off; BLIS,
- * gaie-legacy.
+ * Rejects priority < 0 at saturation ≥ 1. Priority ≥ 0 comes in, and the saturation is not read. An empty pool is full.
+ * It costs one reading, for sheddable requests only. Source: llm-d-router with flow control off; BLIS, gaie-legacy.
  * @throws FlowConfigError
  */
 export function gaieLegacy(options: GaieLegacyOptions = {}): AdmissionPolicy {

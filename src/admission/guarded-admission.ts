@@ -1,6 +1,6 @@
 /**
- * The admission policy as the controller asks it: its faults are contained, and it hears of the end of every request
- * that it admitted.
+ * The admission policy, as the controller calls it. Its faults are contained, and it is told of the end of every
+ * request that it admitted.
  */
 import type { PluginErrorSink } from '../base/faults/plugin-errors.js';
 import { PluginGuard } from '../base/faults/plugin-guard.js';
@@ -13,7 +13,7 @@ import type { AdmissionKey, AdmissionPolicy, AdmissionView, Refusal } from './ad
 /** An admitted request. */
 export interface AdmittedItem extends AdmissionKey {
   readonly request: unknown;
-  /** The policy that hears of its end; cleared when it has heard. */
+  /** The policy that is told of its end; cleared afterwards. */
   admittedBy: AdmissionPolicy | undefined;
 }
 
@@ -43,7 +43,7 @@ class DecisionView implements AdmissionView {
 }
 
 export class GuardedAdmission {
-  /** True once a policy hears of the end of the requests that it admitted. */
+  /** True once a policy needs to know of the end of the requests that it admitted. */
   hearsEnds = false;
   policy: AdmissionPolicy | undefined = undefined;
   /**
@@ -59,7 +59,7 @@ export class GuardedAdmission {
     this.view = new DecisionView(pool, gate);
   }
 
-  /** Asks this policy from now on. Where a file asks for the same one again, the one in use stays with its counts. */
+  /** Uses this policy from now on. If a file asks for an equal one, the policy in use stays, with its counts. */
   configure(policy: AdmissionPolicy | undefined): void {
     if (policy !== undefined && this.policy !== undefined && isSamePlugin(this.policy, policy)) return;
     this.policy = policy;
@@ -114,7 +114,7 @@ export class GuardedAdmission {
     return undefined;
   }
 
-  /** Made when it is needed: the policy that hears of an end may be one that was replaced since. */
+  /** The guard is made when it is needed, because the policy of an ended request may have been replaced since. */
   private guardOf(policy: AdmissionPolicy): PluginGuard {
     return new PluginGuard('admission', policy, this.errors);
   }

@@ -1,4 +1,4 @@
-/** How full the pool is by its own reports, for policies that have thresholds of their own. */
+/** How full the pool is according to its reports, for policies that have thresholds of their own. */
 import type { PoolView } from '../endpoints/endpoint.js';
 
 /**

@@ -1,4 +1,4 @@
-/** Sheddable requests are thinned out before the pool is full: the fuller, the fewer come in. */
+/** Rejects some sheddable requests before the pool is full: the fuller the pool, the fewer come in. */
 
 import { object, withKeys } from '../base/schema/containers.js';
 import { optional } from '../base/schema/element.js';
@@ -35,8 +35,8 @@ const shape = {
 const optionsSchema = object(withKeys(shape, { random: randomSource() }));
 
 /**
- * Refuses priority < 0 with the probability `min(1, k · saturation^power)`, the saturation as the mean over endpoints
- * of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`, an endpoint without reports counting 1.
+ * Rejects priority < 0 with the probability `min(1, k · saturation^power)`. The saturation is the mean over endpoints
+ * of `max(waiting / queueDepthThreshold, kvCacheUsage / kvCacheUtilThreshold)`; an endpoint without reports counts 1.
  * Priority ≥ 0 comes in, and an empty pool rejects no request. O(endpoints), for sheddable requests only. Differs from
  * llm-d-router: a refusal is a 429, not an internal error. Source: llm-d-router, probabilistic-admitter.
  * @throws FlowConfigError
@@ -65,6 +65,6 @@ export const probabilisticAdmitterPlugin: AdmissionDefinition<ProbabilisticAdmit
   kind: 'admission',
   type: 'probabilistic-admitter',
   parameters: object(shape),
-  // A file cannot hold a source of randomness; a fixed one makes the same file decide the same.
+  // A file cannot hold a source of randomness. With a fixed seed the same file decides the same.
   create: (parameters) => probabilisticAdmitter({ ...parameters, random: seededRandom(1) }),
 };

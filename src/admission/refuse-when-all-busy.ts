@@ -1,4 +1,4 @@
-/** Nothing waits for a busy pool: while every worker is busy, requests are told so at once, whatever their priority. */
+/** While every worker is busy, no request waits: each is rejected at once, whatever its priority. */
 import { noParameters } from '../base/policy-definition.js';
 import type { AdmissionDefinition, AdmissionPolicy, Refusal } from './admission-policy.js';
 
@@ -7,9 +7,9 @@ const type = 'all-workers-busy';
 const refusal: Refusal = { reason: 'All workers are busy, please retry later', cause: 'overloaded' };
 
 /**
- * Refuses every request at saturation ≥ 1; with `busyThresholdDetector()` that is when all workers are busy. A pool
- * without endpoints is not busy: what becomes of requests then is the controller's to say. The cost of one reading.
- * Source: Dynamo, request rejection.
+ * Rejects every request at saturation ≥ 1; with `busyThresholdDetector()` that is when all workers are busy. A pool
+ * without endpoints is not busy; the controller then decides about requests. It costs one reading. Source: Dynamo,
+ * request rejection.
  */
 export function refuseWhenAllBusy(): AdmissionPolicy {
   return {

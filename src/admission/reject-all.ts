@@ -6,7 +6,7 @@ const type = 'reject-all';
 
 const refusal: Refusal = { reason: 'every request is refused' };
 
-/** Refuses every request, whatever its priority. Source: BLIS, reject-all. */
+/** Rejects every request, whatever its priority. Source: BLIS, reject-all. */
 export function rejectAll(): AdmissionPolicy {
   return { type, admit: () => refusal };
 }

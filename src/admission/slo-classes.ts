@@ -12,7 +12,7 @@ export interface SloClassesOptions {
 export interface SloClasses {
   /** The priority of a class; 3 when the class is empty or unknown. Names are case-sensitive. */
   priorityOf(sloClass: string | undefined): number;
-  /** Whether its priority is negative. */
+  /** Whether the priority of a class is negative. */
   isSheddable(sloClass: string | undefined): boolean;
   /**
    * For engines where the lowest number goes first, such as vLLM's `priority`: 0 is the most urgent class, and none is

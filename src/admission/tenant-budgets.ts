@@ -47,9 +47,9 @@ interface Budget {
 
 /**
  * Rejects priority < 0 of a tenant that holds its budget. Requests of priority ≥ 0 are never limited, but count.
- * `inner` is asked after the budget, and only by requests that pass it; its refusal takes nothing from the budget.
- * O(1). Differs from BLIS, which counts from routing on, strictly above the budget: a burst passes whole there, and
- * queued work is unseen.
+ * `inner` is asked after the budget, and only for requests that pass it. If it rejects a request, this takes nothing
+ * from the budget. O(1). Differs from BLIS, which counts from routing on, strictly above the budget: a burst passes
+ * whole there, and queued work is unseen.
  * @throws FlowConfigError
  */
 export function tenantBudgets<R = unknown>(
@@ -89,7 +89,7 @@ export function tenantBudgets<R = unknown>(
   };
 }
 
-/** Without the fairness ID: a client may read it. */
+/** The text has no fairness ID, because a client may read it. */
 function refusal({ held, maxRequests }: Budget): Refusal {
   return { reason: `the tenant holds ${held} requests, and its budget is ${maxRequests}` };
 }

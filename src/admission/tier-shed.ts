@@ -21,8 +21,9 @@ const parameters = object({
 
 /**
  * Overload means that the busiest endpoint's load is strictly above the threshold. Load = waiting + running, as
- * reported, + in flight through this controller: a request that the endpoint has reported counts twice, so set the
- * threshold to about twice the requests meant. An empty pool is not overloaded. O(endpoints). Source: BLIS, tier-shed.
+ * reported, + in flight through this controller. A request that the endpoint has reported counts twice, so set the
+ * threshold to about twice the number of requests that you mean. An empty pool is not overloaded. O(endpoints). Source:
+ * BLIS, tier-shed.
  * @throws FlowConfigError
  */
 export function tierShed(options: TierShedOptions = {}): AdmissionPolicy {

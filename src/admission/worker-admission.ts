@@ -1,6 +1,6 @@
 /**
- * The cap at the other end: a model server's own process runs at most N requests, holds Q more, and rejects the rest at
- * once. It needs no controller and no pool.
+ * A cap inside a model server: its own process runs at most N requests, lets Q more wait, and rejects the rest at once.
+ * It needs no controller and no pool.
  *
  *     acquire ──► running (N) ──release──►          first ⇄ waiting (Q) ⇄ last
  *         └────► waiting ──► granted from the front, once from the back after an expiry; expired; cancelled
@@ -28,7 +28,7 @@ export interface WorkerAdmissionOptions {
   clock?: Clock | undefined;
 }
 
-/** The right to run; must be released when the response has ended, whichever way. */
+/** The right to run. It must be released when the response has ended, however it ended. */
 export interface WorkerLease {
   /** Gives the seat to the next request. Repeating it does nothing. */
   release(): void;
@@ -97,7 +97,7 @@ export function workerAdmission(options: WorkerAdmissionOptions = {}): WorkerAdm
 }
 
 /**
- * An engine's batch and half as much again, so that it finds work when a place gets free: ⌈1.5 · maxNumSeqs ·
+ * One and a half times an engine's batch, so that it finds work when a place gets free: ⌈1.5 · maxNumSeqs ·
  * dataParallelSize⌉. Undefined unless both are positive integers: the engine has not said yet.
  */
 export function automaticConcurrencyLimit(engine: {
@@ -177,8 +177,8 @@ export class WorkerAdmission {
   }
 
   /**
-   * Changes N, Q or both. A larger N takes waiting requests in at once; smaller ones take nothing from anybody: they
-   * hold for the next.
+   * Changes N, Q or both. A larger N takes waiting requests in at once. Smaller limits take nothing away; they hold for
+   * later requests.
    * @throws FlowConfigError
    */
   resize(limits: WorkerLimits): void {
@@ -227,7 +227,7 @@ export class WorkerAdmission {
     }
   }
 
-  /** All wait equally long at most, so that the expired ones are in front. */
+  /** All have the same longest wait, so expired requests are at the front. */
   private expire(nowMs: number): void {
     for (let waiter = this.waiting.first; waiter !== undefined; waiter = this.waiting.first) {
       if (nowMs - waiter.enqueuedAtMs < this.maxQueueDelayMs) return;

@@ -5,7 +5,9 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === 'function';
 }
 
-/** An `async` function, told without a call. One that only returns a promise cannot be told so. */
+/**
+ * True for an `async` function; it is not called for that. A function that only returns a promise cannot be recognized.
+ */
 export function isAsyncFunction(value: unknown): boolean {
   return typeof value === 'function' && Reflect.get(value, Symbol.toStringTag) === 'AsyncFunction';
 }

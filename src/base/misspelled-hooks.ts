@@ -1,4 +1,4 @@
-/** Methods whose names are nearly those of hooks, and which nobody would ever call. */
+/** Finds methods whose names are nearly those of hooks, so that they would never be called. */
 import { nearest } from './faults/did-you-mean.js';
 import { memberOf } from './faults/foreign-values.js';
 
@@ -9,7 +9,8 @@ export interface MisspelledHook {
 }
 
 /**
- * The near misses among the methods of `plugin`, its own and those of its class. `onDispatched` is one of `dispatched`.
+ * The misspelled hooks among the methods of `plugin`, its own and those of its class. `onDispatched` is one of
+ * `dispatched`.
  */
 export function misspelledHooks(plugin: object, contract: readonly string[]): MisspelledHook[] {
   const absent = contract.filter((hook) => memberOf(plugin, hook) === undefined);

@@ -1,4 +1,4 @@
-/** Waiting that can be called off. */
+/** A wait that can be cancelled. */
 import type { Clock } from './clock.js';
 
 /**

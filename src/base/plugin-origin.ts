@@ -1,6 +1,7 @@
 /**
  * The origin of plugins of configuration files: two of one definition, with equal parameters and the same plugins
- * behind their references, do the same. A controller keeps the one that it has then, with what it has learnt.
+ * behind their references, do the same. Of two equal plugins a controller keeps the one that it has, with what it has
+ * learnt.
  */
 
 /** How one plugin was made. */

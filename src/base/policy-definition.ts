@@ -1,5 +1,5 @@
 /**
- * How configuration files get a policy. Every built-in policy has its definition beside its code;
+ * The definition by which configuration files make a policy. Every built-in policy has its definition beside its code;
  * `plugins/built-ins.ts` lists them all.
  */
 import { object } from './schema/containers.js';

@@ -4,9 +4,9 @@
  *
  *     fetch ──► line ──► window, headroom, pause ──► gateway ──► answer: what it tells sets all three
  *
- * Invariant: requests in flight, from their sending to the end of their answer's body, are never more than the window,
- * nor than the headroom that was told last; one may always go once nothing is in flight and the pause is over, because
- * nobody else would tell of room.
+ * Invariant: the requests in flight, from their sending to the end of their answer's body, never exceed the window, nor
+ * the last reported headroom. One request may always go when none is in flight and the pause is over, because otherwise
+ * no answer would tell of room.
  */
 import { realClock } from '../base/clock.js';
 import { bandHeadroomHeader } from '../base/headers/header-names.js';
@@ -28,7 +28,7 @@ export interface BatchDispatcherOptions extends RetryPolicy {
   fetch?: Fetch | undefined;
   /** Requests in flight at the start, 1 or more. @default 1 */
   initial?: number | undefined;
-  /** The most in flight, whatever is told, an integer from 1 up. @default 64 */
+  /** The most requests in flight, whatever headroom is reported, an integer from 1 up. @default 64 */
   max?: number | undefined;
   /** The growth of the window with each window of answers, above 0. @default 1 */
   increase?: number | undefined;
@@ -54,7 +54,7 @@ export interface BatchDispatcher {
    * cancelled.
    */
   readonly fetch: Fetch;
-  /** Requests that may be in flight as far as answers taught it. */
+  /** Requests that may be in flight, as learnt from answers. */
   readonly window: number;
   /** The room that the gateway told last of its band; undefined when its last answer told nothing. */
   readonly headroom: number | undefined;
@@ -85,12 +85,12 @@ const optionsSchema = object({
 } satisfies Record<keyof BatchDispatcherOptions, unknown>);
 
 /**
- * A fetch for work that can wait, such as a batch beside chat: it begins with few requests, adds one for each window of
- * answers, and halves after a refusal (429, 503, 529), which it sends again no sooner than told. It never has more in
- * flight than `x-llm-d-flow-band-headroom-requests` of the last answer says, where the gateway sends that
- * (`bandHeadroom: true`). One for each gateway. A request that has been sent `maxAttempts` times, or cannot be sent
- * again, has the refusal for its answer; no other failure is retried. Source: Chiu and Jain, "Analysis of the Increase
- * and Decrease Algorithms for Congestion Avoidance" (1989).
+ * A fetch for work that can wait, such as a batch beside chat. It begins with few requests, adds one for each window of
+ * answers, and halves after a refusal (429, 503, 529). It sends a refused request again no sooner than the answer says.
+ * It never has more in flight than `x-llm-d-flow-band-headroom-requests` of the last answer says, where the gateway
+ * sends that (`bandHeadroom: true`). Make one for each gateway. A request that has been sent `maxAttempts` times, or
+ * cannot be sent again, has the refusal for its answer; no other failure is retried. Source: Chiu and Jain, "Analysis
+ * of the Increase and Decrease Algorithms for Congestion Avoidance" (1989).
  * @throws FlowConfigError
  *
  * @example
@@ -108,7 +108,10 @@ class Dispatcher implements BatchDispatcher {
   window: number;
   headroom: number | undefined = undefined;
   inFlight = 0;
-  /** Those that were refused, which go first, and the others: each a call that lets one go. In the order of a set. */
+  /**
+   * Requests that were refused, which go first, and the others. Each entry is a function that lets one go. In the order
+   * of a set.
+   */
   private readonly refused = new Set<() => void>();
   private readonly fresh = new Set<() => void>();
   private closedUntilMs = Number.NEGATIVE_INFINITY;
@@ -173,7 +176,7 @@ class Dispatcher implements BatchDispatcher {
     return delayMs;
   }
 
-  /** One may always go when none is in flight: what it is told is the only way to hear of room. */
+  /** One request may always go when none is in flight, because only its answer can tell of room. */
   private mayGo(nowMs: number): boolean {
     if (nowMs < this.closedUntilMs) return false;
     return this.inFlight === 0 || this.inFlight + 1 <= Math.min(this.window, this.headroom ?? Number.POSITIVE_INFINITY);
@@ -206,7 +209,7 @@ class Dispatcher implements BatchDispatcher {
     this.pump();
   }
 
-  /** Lets go what may, and sets the timer for the rest. */
+  /** Sends the requests that may go, and sets the timer for the rest. */
   private pump(): void {
     const { clock } = this.settings;
     const nowMs = clock.now();
@@ -225,7 +228,7 @@ class Dispatcher implements BatchDispatcher {
   }
 }
 
-/** Undefined without the header, and where it is no count. */
+/** Undefined without the header, and if its value is no count. */
 function headroomOf(headers: Headers): number | undefined {
   const text = headers.get(bandHeadroomHeader);
   return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : undefined;

@@ -1,12 +1,12 @@
 /** Getting rid of a response that nobody will read. */
 
-/** More than any refusal needs; a new connection is cheaper than reading on. */
+/** No refusal needs more bytes; a new connection is then cheaper than to read on. */
 const mostBytes = 65_536;
 
 /**
  * Reads the body to its end in the background, so that the connection can carry the next attempt: cancelling closes it
- * where the end has not arrived. What is too long, or is still to come when the returned function is called, is
- * cancelled all the same.
+ * where the end has not arrived. A body that is too long is cancelled all the same, and so is the rest when the
+ * returned function is called.
  */
 export function discardBody({ body }: Pick<Response, 'body'>): () => void {
   // React Native has no bodies as streams; a locked one has a reader already.

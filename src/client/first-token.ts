@@ -13,7 +13,7 @@ export interface FirstTokenTimeouts {
   firstTokenByModel?: Readonly<Record<string, number>> | undefined;
 }
 
-/** Infinity for what asks for no stream: its answer comes whole. */
+/** Infinity for a request without a stream, because its answer comes whole. */
 export function firstTokenMsOf(
   { firstToken = Number.POSITIVE_INFINITY, firstTokenByModel = {} }: FirstTokenTimeouts,
   body: RequestInit['body'] | undefined,

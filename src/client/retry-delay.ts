@@ -34,10 +34,10 @@ const patient = fullJitter({ initialMs: 4000, maxMs: 30_000 });
 
 /**
  * The pause in ms before the next attempt; undefined when there should be none. `attempt` is the one that was answered
- * so, from 0. Only 429, 503 and 529 are refusals by contract. The pause is what `retry-after-ms` or `Retry-After` says,
- * plus a back-off, so that clients that were told the same second do not come back in it: that of `evicted` when
- * `x-llm-d-request-dropped-reason` says so, else that of `rejected`. Source: the error contracts of llm-d and of
- * Dynamo.
+ * so, from 0. Only 429, 503 and 529 are refusals by contract. The pause is the time of `retry-after-ms` or
+ * `Retry-After`, plus a back-off, so that clients that were told the same second do not all come back in it. The
+ * back-off is that of `evicted` when `x-llm-d-request-dropped-reason` says so, else that of `rejected`. Source: the
+ * error contracts of llm-d and of Dynamo.
  */
 export function retryDelayMs(
   { status, headers }: RefusedResponse,

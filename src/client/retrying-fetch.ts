@@ -60,9 +60,9 @@ const optionsSchema = object({
 
 /**
  * `fetch`, sent again after 429, 503 and 529 as `retryDelayMs` says. When it gives up, whatever the reason, the caller
- * gets the last response as it came. Nothing else is retried but a stream whose first token is late, see `timeouts`: no
- * other status, no network error, no response whose body breaks off, no request whose body is a stream. A `Request`
- * with a body is sent as a clone, which keeps that body in memory until the answer is there.
+ * gets the last response as it came. Besides these, only a stream whose first token is late is retried, see `timeouts`.
+ * It does not retry another status, a network error, a response whose body breaks off, or a request whose body is a
+ * stream. A `Request` with a body is sent as a clone, which keeps that body in memory until the answer is there.
  * @throws FlowConfigError
  */
 export function retrying(fetch: Fetch, options: RetryOptions = {}): Fetch {

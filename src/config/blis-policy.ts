@@ -1,4 +1,4 @@
-/** Policy bundles of the BLIS simulator: what was tried there, as the policies of a gateway. */
+/** Makes a policy bundle of the BLIS simulator the policies of a gateway. */
 import {
   type AdmissionPolicy,
   alwaysAdmit,

@@ -1,4 +1,4 @@
-/** The `plugins` list: what it declares, and what the names elsewhere in the file refer to. */
+/** The `plugins` list: the plugins that it declares, by the names that the rest of the file refers to. */
 import {
   type ConfigurableKind,
   FlowConfigError,

@@ -1,4 +1,4 @@
-/** From YAML text or parsed objects to documents: the kind of each, where its problems are told, and its body. */
+/** Reads YAML text or parsed objects into documents: the kind of each, its place in messages, and its body. */
 import { schemas } from '../index.js';
 import type { Problems } from './problems.js';
 import { isRecord, readYaml, withoutNulls } from './read-yaml.js';

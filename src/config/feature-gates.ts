@@ -32,7 +32,10 @@ export const featureGate: Schema<FeatureGate> = schemas.element((candidate, repo
   return isOn === undefined || suggestion !== '' ? undefined : { name, isOn };
 });
 
-/** The last word on flow control, off when there is none; and the names of gates that mean nothing here. */
+/**
+ * The last entry for flow control decides; without one it is off. Also returns the names of gates that mean nothing
+ * here.
+ */
 export function readFeatureGates(gates: readonly FeatureGate[]): { enabled: boolean; others: string[] } {
   const ours = gates.filter(({ name }) => name === gateName);
   const others = gates.flatMap(({ name }) => (name === gateName ? [] : [name]));

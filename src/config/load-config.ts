@@ -1,4 +1,4 @@
-/** From configuration files to what a FlowController is made with. */
+/** Reads configuration files into the options of a FlowController. */
 import { defaultRegistry, type FlowControllerOptions, type PluginRegistry, schemas } from '../index.js';
 import { type ConfigSource, readDocuments } from './documents.js';
 import { noDocument, readEndpointPickerConfig } from './endpoint-picker-config.js';

@@ -1,8 +1,8 @@
 /**
  * The one reader of YAML, for configuration files, gateway files and `headgate check`. Text that is not YAML, aliases
- * that cannot be resolved, and more than 100 levels of nesting are issues with line and column; nothing that a file can
- * hold makes it throw, recurse without end, or fill memory. The parser of the package needs no stack, what comes after
- * it does: depth is checked between the two.
+ * that cannot be resolved, and more than 100 levels of nesting are issues with line and column. No file can make it
+ * throw, recurse without end, or fill memory. The parser of the package does not recurse, but the steps after it do, so
+ * the depth is checked between the two.
  */
 import { Composer, type CST, type Document, isAlias, isNode, LineCounter, Parser, visit } from 'yaml';
 import { type ConfigIssue, type PluginRegistry, type Schema, schemas } from '../index.js';

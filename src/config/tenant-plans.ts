@@ -88,7 +88,7 @@ function flowOf({ weight, limits, maxInFlight }: FileFlow): FlowSettings {
   return { weight, limits: limits && unlimitedWhereZero(limits), maxInFlight };
 }
 
-/** Limits for the constructor, to which 0 means none at all. */
+/** Limits for the constructor, where 0 means that nothing may wait. */
 export function unlimitedWhereZero({
   maxRequests,
   maxBytes,

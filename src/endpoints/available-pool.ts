@@ -1,8 +1,8 @@
 /**
- * The part of a pool that can be had now: its members without those that are ill, draining or marked as overloaded.
- * They are no capacity, and what runs on them takes none of it. Each controller has one, and judges its pool by it.
+ * The available part of a pool: its members without those that are ill, draining or marked as overloaded. These others
+ * give no capacity, and requests that run on them take none of it. Each controller has one, and judges its pool by it.
  *
- * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that can be had at that instant; it is
+ * Invariant: after `refresh(nowMs)`, `endpoints` holds exactly the members that are available at that instant. It is
  * another array whenever members, labels, weights, states or marks have changed.
  */
 import type { EndpointView, PoolView } from './endpoint.js';
@@ -12,7 +12,7 @@ export class AvailablePool implements PoolView {
   endpoints: readonly Endpoint[];
   /** When the next mark of overload ends; Infinity while there is none. */
   returnsAtMs: number = Number.POSITIVE_INFINITY;
-  /** True while every member can be had. */
+  /** True while every member is available. */
   isWhole = true;
   private changes = 0;
   private seenVersion = -1;

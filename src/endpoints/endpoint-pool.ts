@@ -22,11 +22,11 @@ import { checkReport, type MetricsReport, mergeReport } from './metrics-report.j
 export interface EndpointOptions {
   /** Free-form, for pickers, filters and scrapers. @default {} */
   labels?: Record<string, string> | undefined;
-  /** Its capacity beside endpoints of weight 1; above 0. @default 1 */
+  /** Its capacity compared with endpoints of weight 1; above 0. @default 1 */
   weight?: number | undefined;
   /**
-   * Endpoints that are `draining` or `ill` get no requests and are no capacity; what runs on them keeps its seats. A
-   * pool in which no endpoint can be had counts as empty. @default 'ready'
+   * Endpoints that are `draining` or `ill` get no requests and give no capacity. Requests that run on them keep their
+   * seats. A pool in which no endpoint is available counts as empty. @default 'ready'
    */
   state?: EndpointState | undefined;
 }
@@ -46,7 +46,7 @@ const endpointOptions: Schema<EndpointOptions> = object({
 /** The events of a pool. They are emitted after the controllers that use the pool have acted on the change. */
 export interface PoolEvents extends ListenerErrors {
   added: EndpointView;
-  /** It is no member any more; requests in flight on it keep their leases. */
+  /** It is not a member any more; requests in flight on it keep their leases. */
   removed: EndpointView;
   /** Its labels, its weight or its state changed. */
   updated: EndpointView;
@@ -125,8 +125,8 @@ export class Endpoint implements EndpointView {
 /**
  * The pool of model servers behind one or several controllers. Changes wake the controllers that use it.
  *
- * A server is named by its `id`, or by the view that `add` returned: the latter means that very server, and not one
- * that was added under the same name since. Methods that change one server return false when the pool has none such.
+ * Name a server by its `id`, or by the view that `add` returned. The view means that very server, and not one that was
+ * added later under the same name. Methods that change one server return false when it is not in the pool.
  */
 export class EndpointPool implements PoolView {
   /** Members in the order in which they were added; replaced, never changed. Written by the pool alone. */
@@ -205,7 +205,7 @@ export class EndpointPool implements PoolView {
   }
 
   /**
-   * Changes what `add` was told: `labels` replaces all labels, and what is left out stays.
+   * Changes the options of `add`: `labels` replaces all labels; options that are left out stay.
    * @throws FlowConfigError when an option is wrong.
    */
   update(server: string | EndpointView, change: EndpointOptions): boolean {
@@ -257,7 +257,7 @@ export class EndpointPool implements PoolView {
     return true;
   }
 
-  /** Takes the overload mark off before its time. */
+  /** Removes the overload mark before its time is over. */
   clearOverloaded(server: string | EndpointView): boolean {
     const endpoint = this.member(server);
     if (endpoint === undefined) return false;

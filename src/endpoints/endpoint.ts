@@ -2,7 +2,7 @@
 
 /** The report of one data-parallel rank of a model server; unknown figures are left out. */
 export interface RankLoad {
-  /** KV blocks that running requests hold, by the router's estimate. */
+  /** KV blocks that running requests hold, as the router estimates. */
   readonly activeDecodeBlocks?: number | undefined;
   /** KV blocks in use, by the engine's own count. */
   readonly kvUsedBlocks?: number | undefined;
@@ -49,7 +49,7 @@ export type EndpointState = 'ready' | 'draining' | 'ill';
 export interface EndpointView {
   readonly id: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Its capacity beside endpoints of weight 1, above 0; 1 unless set. */
+  /** Its capacity compared with endpoints of weight 1, above 0; 1 unless set. */
   readonly weight: number;
   /** Set by the host; undefined counts as ready. */
   readonly state?: EndpointState | undefined;
@@ -58,7 +58,7 @@ export interface EndpointView {
   /** The last report; undefined before the first. */
   readonly metrics: EndpointMetrics | undefined;
   /**
-   * When the next report comes, ms of the controller's clock, where the scraper asks seldom because nothing runs;
+   * The instant of the next report, ms of the controller's clock, if the scraper asks seldom because nothing runs;
    * undefined = at the usual rhythm. Until then `metrics` do not age: a detector counts their staleness from here.
    */
   readonly reportDueAtMs?: number | undefined;
@@ -66,14 +66,14 @@ export interface EndpointView {
   readonly inFlightRequests: number;
   readonly inFlightTokens: number;
   /**
-   * Requests in flight that were dispatched after the sample of `metrics`, or too shortly before to be counted in it
-   * (`travelMs` of the report), and so are missing from the metrics; counted from the first report on.
+   * Requests in flight that are missing from `metrics`: they were dispatched after the sample, or too shortly before it
+   * (`travelMs` of the report). Counted from the first report on.
    */
   readonly unsampledRequests: number;
   /**
-   * Requests that `metrics` counts and that have ended since they were reported; absent in views of your own = 0. An
-   * end that the server had counted, and of which the controller heard after the report, is among them until the next
-   * one.
+   * Requests that `metrics` counts and that have ended since they were reported; absent in views of your own = 0. The
+   * server may have counted an end of which the controller hears only after the report; it is included until the next
+   * report.
    */
   readonly endedSinceReport?: number | undefined;
   /** Requests ever dispatched to it. */

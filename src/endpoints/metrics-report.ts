@@ -30,8 +30,9 @@ const rankFigures = [
 ] as const;
 
 /**
- * The metrics after a report: what it leaves out of `ranks` and `loraAdapters` stays as it was. Undefined when the
- * report is older than what is known. A sample from the future counts as taken now, since it would never become stale.
+ * The metrics after a report: `ranks` and `loraAdapters` stay as they were if the report leaves them out. Undefined
+ * when the report is older than what is known. A sample from the future counts as taken now, since it would never
+ * become stale.
  */
 export function mergeReport(
   report: MetricsReport,

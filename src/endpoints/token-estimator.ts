@@ -35,7 +35,7 @@ export interface TokenSubject {
   readonly prefix?: PrefixMatch | undefined;
 }
 
-/** The prompt without what the server has cached. The index is believed, also where it disagrees with `inputTokens`. */
+/** The prompt without what the server has cached. The index counts even if it disagrees with `inputTokens`. */
 export function uncachedInputTokens(inputTokens: number, prefix?: PrefixMatch): number {
   if (prefix === undefined) return Math.max(inputTokens, 0);
   const { blockSize, totalBlocks, matchedBlocks } = prefix;
@@ -58,8 +58,8 @@ export function estimatedOutputTokens(
 
 /**
  * A function that says what to put into `request.tokens`: the uncached prompt and, if asked for, the answer. The answer
- * is estimated from the whole prompt: what is cached does not shorten it. Until a request ends this is what detectors
- * that count tokens go by. Source: llm-d-router, inflight-load-producer.
+ * is estimated from the whole prompt: what is cached does not shorten it. Detectors that count tokens use this number
+ * until the request ends. Source: llm-d-router, inflight-load-producer.
  * @throws FlowConfigError
  * @example
  * const estimate = tokenEstimator({ addEstimatedOutputTokens: true });

@@ -11,7 +11,7 @@ import type { EvictionFilter, EvictionOrdering, InFlightView } from './eviction-
 import { Reclamation, type ReclamationSettings } from './reclamation.js';
 
 export interface ReclaimFigures {
-  /** How far saturation stands above the ceiling of the band that lacks most. */
+  /** How far the saturation is above the ceiling of the band that lacks most room. */
   readonly target: number;
   /** Saturation that the victims still leaving will free. */
   readonly pending: number;
@@ -29,7 +29,7 @@ interface Reserve {
 
 /** The source of a band's saturation. */
 export interface Gauge {
-  /** The last reading; undefined when it could not be had, which is no reason to evict anybody. */
+  /** The last reading; undefined when it failed, which is no reason to evict a request. */
   measured(band: PriorityBand): number | undefined;
   readonly reserve: Reserve | undefined;
 }
@@ -53,11 +53,11 @@ interface Tracked<L> extends InFlightView {
   candidacy: Candidate<L> | undefined;
 }
 
-/** With more priorities, those without a request are forgotten. */
+/** If there are more priorities, those without a request are removed. */
 const mostPriorities = 64;
 
 export class InFlightEvictor<L extends Tracked<L>> {
-  /** Those that may be evicted, by priority, in the order of their dispatch. */
+  /** Requests that may be evicted, by priority, in the order of their dispatch. */
   readonly evictable: Map<number, LinkedList<Candidate<L>>> = new Map();
   private settings: EvictorSettings;
   private filter: PluginGuard;
@@ -81,7 +81,7 @@ export class InFlightEvictor<L extends Tracked<L>> {
     this.reclamation.configure(settings);
   }
 
-  /** The instant for the next decision although nothing happens; Infinity while none is pending. */
+  /** The instant of the next decision if nothing else happens; Infinity while none is pending. */
   get settlesAtMs(): number {
     return this.reclamation.settlesAtMs;
   }

@@ -1,8 +1,8 @@
 /**
  * How many running requests to evict for a band that the gate holds back, and when to look again.
  *
- * Stop and wait: a decision is made only when every victim of the last one has been seen leaving and what it freed had
- * time to show.
+ * It works by stop and wait: it decides again only when every victim of the last decision has left, and the room that
+ * they freed had time to show.
  *
  *     issued ──confirmed──► cooling for graceMs ──► forgotten
  *        └──timeoutMs──────►
@@ -13,7 +13,7 @@ export interface ReclamationSettings {
   readonly maxPerDecision: number;
   /** How long a freed seat needs to show in the saturation, ms. */
   readonly graceMs: number;
-  /** After this a victim that did not leave is written off, ms. */
+  /** A victim that has not left after this time no longer counts as leaving, ms. */
   readonly timeoutMs: number;
 }
 
@@ -22,13 +22,13 @@ export interface Demand {
   readonly inFlight: number;
   readonly evictable: number;
   readonly saturation: number;
-  /** Of the band that waits. */
+  /** The priority of the band that waits. */
   readonly ceiling: number;
 }
 
 interface Revocation {
   readonly credit: number;
-  /** When it stops counting unless it is confirmed before. */
+  /** The instant at which it stops counting, unless it is confirmed before. */
   deadlineMs: number;
   isCooling: boolean;
 }
@@ -89,7 +89,7 @@ export class Reclamation<Id> {
     return true;
   }
 
-  /** The victim has left, or is taken to have: what it freed now needs time to show. */
+  /** The victim has left, or counts as gone: the room that it freed now needs time to show. */
   private left(id: Id, revocation: Revocation, nowMs: number): void {
     revocation.isCooling = true;
     revocation.deadlineMs = nowMs + this.settings.graceMs;

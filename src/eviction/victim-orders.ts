@@ -15,14 +15,17 @@ function progress({ usage }: InFlightView): number {
 }
 
 /**
- * Lowest priority, then newest: the least time is lost.
- * Source: llm-d-router, priority-then-time-eviction-order-policy.
+ * Lowest priority first, then newest, so that the least time is lost. Source: llm-d-router,
+ * priority-then-time-eviction-order-policy.
  */
 export function priorityThenTime(): EvictionOrdering {
   return { type: 'priority-then-time-eviction-order-policy', compare: (a, b) => lowestPriority(a, b) || newest(a, b) };
 }
 
-/** Lowest priority, then the fewest tokens done as reported by `lease.report`, then newest: the least work is lost. */
+/**
+ * Lowest priority first, then the fewest tokens done as reported by `lease.report`, then newest, so that the least work
+ * is lost.
+ */
 export function leastProgress(): EvictionOrdering {
   return {
     type: 'least-progress-eviction-order-policy',
@@ -31,7 +34,8 @@ export function leastProgress(): EvictionOrdering {
 }
 
 /**
- * Lowest priority, then the most tokens booked, then newest: the fewest requests are lost for the room that is needed.
+ * Lowest priority first, then the most tokens booked, then newest, so that the fewest requests are lost for the room
+ * that is needed.
  */
 export function largestFootprint(): EvictionOrdering {
   return {

@@ -35,9 +35,9 @@ export type AttemptResult =
 
 type Body = ReadableStreamDefaultReader<Uint8Array>;
 
-/** Refusals are short; what is longer is judged by its beginning. */
+/** Refusals are short; a longer one is judged by its beginning. */
 const longestRefusal = 65_536;
-/** How long an endpoint is avoided that does not say how long. */
+/** How long an endpoint is avoided if its refusal does not say. */
 const avoidMs = 5000;
 
 export class Attempt {
@@ -155,7 +155,7 @@ export class Attempt {
   }
 }
 
-/** Ends attempts that another one follows; no caller sees it. */
+/** The reason that ends an attempt before another one; no caller sees it. */
 const tooLate: unique symbol = Symbol('no content token in time');
 
 function noFirstByte(): DOMException {

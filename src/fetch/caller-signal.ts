@@ -1,4 +1,4 @@
-/** One signal of all who may call a request back: its caller, and the request of the host that caused it. */
+/** One signal for everything that may cancel a call: its caller, and the host's request that caused it. */
 
 /** Aborts when the first of them does; undefined where there is none. */
 export function callerSignal(own: AbortSignal | undefined, context: AbortSignal | undefined): AbortSignal | undefined {

@@ -1,4 +1,4 @@
-/** Where a call goes for an endpoint of the pool. */
+/** The URL of a call at an endpoint of the pool. */
 import type { EndpointView } from '../index.js';
 
 /**

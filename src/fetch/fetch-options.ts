@@ -50,7 +50,7 @@ export interface FetchTimeouts {
 export interface FetchRetry {
   /** How often a request goes through the gate again, an integer from 0 up; 0 is never. @default 1 */
   max?: number | undefined;
-  /** The longest wait that a refusal may ask for, ms; a longer one is for the caller to see. @default 60_000 */
+  /** The longest wait that a refusal may ask for, ms; with a longer one the caller gets the refusal. @default 60_000 */
   maxWaitMs?: number | undefined;
 }
 
@@ -66,7 +66,7 @@ export interface FlowFetchOptions extends ErrorResponseOptions {
    */
   fetch?: Fetch | undefined;
   /**
-   * Names the flow. What it leaves out comes from `context`. Synchronous; an exception rejects the call.
+   * Names the flow. Anything that it leaves out comes from `context`. Synchronous; an exception rejects the call.
    * @default the flow `default-flow`, priority 0
    */
   classify?: ((call: FetchCall) => Partial<Classification>) | undefined;
@@ -129,7 +129,7 @@ const { positiveDuration, positiveInteger, record } = schemas;
 /** Their parameters and results cannot be checked here; `toHttpResponse` takes them as they are. */
 const responseOption = optional(element<never>((given) => given as never));
 
-/** Longer than any server pauses that is still at work. */
+/** No working server pauses for longer. */
 export const longestIdleMs = 300_000;
 
 const retrySchema = object({

@@ -47,8 +47,8 @@ export interface FetchRequest extends HttpFlowRequest<FetchCall> {
 /** Counts of what happened to requests since the fetch was made. */
 export interface FetchCounts {
   /**
-   * Answers that nobody read or cancelled, and whose seat came back when they were collected. A caller forgets them;
-   * see the docs.
+   * Answers that nobody read or cancelled, and whose seat came back when they were collected. This is a mistake of the
+   * caller; see the docs.
    */
   readonly unread: number;
   /** Attempts that were given up for another one. */
@@ -67,7 +67,7 @@ const bytesPerToken = 4;
  * A fetch for the clients of model APIs: `new OpenAI({ fetch: flowFetch(flow) })`. It waits for a lease, sends the
  * request, to the lease's endpoint where there is a pool, and passes the answer on as it comes while it reads its
  * usage. The seat is given back when the body has ended, was cancelled or failed. A drop is an answer with the status
- * of the error contract, `Retry-After` and `retry-after-ms`, so that the client's own retries work; a caller that
+ * of the error contract, `Retry-After` and `retry-after-ms`, so that the client's own retries work. A caller that
  * aborts gets its own reason, as from fetch.
  * @throws FlowConfigError for options that cannot be right.
  *
@@ -119,7 +119,7 @@ export function flowFetch(flow: AdapterGate<FetchRequest>, options: FlowFetchOpt
     const { lease, end } = attempt;
     if (result.type === 'evicted') return lease.requeue();
     if (result.type !== 'refused') return askAgain();
-    // A detector has learnt from the answer: the gate holds the request for as long as it takes.
+    // A detector has learnt from the answer, so the gate holds the request until there is room.
     if (lease.isPutOff && end.leave()) {
       result.discard();
       return lease.requeue();

@@ -1,7 +1,6 @@
 /**
- * The end of one lease. Invariant: the lease is released exactly once, at whichever comes first: the end of the answer,
- * its cancelling or failure, the caller's abort, an eviction, a time limit, or the collection of an answer that nobody
- * read.
+ * The end of one lease. Invariant: the lease is released exactly once, at the first of these: the answer ends, is
+ * cancelled or fails; the caller aborts; an eviction; a time limit; an answer that nobody read is garbage collected.
  *
  *   caller's signal ─┐
  *   lease.signal ────┼─► abort ─► signal (of the work) ─► settle ─► usage told, lease released, listeners gone
@@ -9,7 +8,7 @@
  */
 import type { Clock, Lease } from '../index.js';
 
-/** Reads along while the answer passes. */
+/** Reads the answer while it passes. */
 export interface AnswerReader<T> {
   push(chunk: T): void;
   end(): void;
@@ -22,7 +21,7 @@ export class LeaseEnd<T> {
   isAnswered = false;
   /** Of the answer, once there is one. */
   reader: AnswerReader<T> | undefined = undefined;
-  /** Hears that the lease has ended, whichever way. */
+  /** Is told that the lease has ended, in any way. */
   onOver: (() => void) | undefined = undefined;
   private readonly work = new AbortController();
   private clock: Clock | undefined = undefined;
@@ -48,7 +47,7 @@ export class LeaseEnd<T> {
   }
 
   /**
-   * Stops the work. Once there is an answer, the seat is given back at once; before that the work itself tells that it
+   * Stops the work. If there is an answer, the seat is given back at once. Before that, the work itself says when it
    * has ended, and an evicted request may be put back into the queue.
    */
   abort(reason: unknown): void {

@@ -1,11 +1,11 @@
 /**
- * A stream that passes through untouched while it holds a lease. Reads ahead of nobody: a chunk is taken when one is
- * asked for.
+ * A stream that passes through untouched while it holds a lease. It never reads ahead: it takes a chunk when the reader
+ * asks for one.
  *
  * Invariant: nothing that outlives the reader refers to the stream, so that one that nobody reads can be collected; the
  * lease is given back then. The lease end, the source's reader and the registry know nothing of the stream. The
- * registry lets go of the lease end when that is over: the reason of a caller that left may refer to the stream, be it
- * by the stack of an error.
+ * registry drops the lease end when it is over, because the abort reason of a caller may refer to the stream, for
+ * instance by the stack of an error.
  */
 import type { LeaseEnd } from './lease-end.js';
 
@@ -19,7 +19,7 @@ interface Watched {
   readonly counts: UnreadCount;
 }
 
-/** Runtimes without one have no last resort: there an answer must be read or cancelled. */
+/** In runtimes without a FinalizationRegistry an answer must be read or cancelled. */
 const registry: FinalizationRegistry<Watched> | undefined =
   typeof FinalizationRegistry === 'undefined' ? undefined : new FinalizationRegistry(collected);
 

@@ -1,9 +1,9 @@
-/** Has a request that an endpoint refused, or was late with, sent to another one. */
+/** Sends a request to another endpoint if one has refused it, or was late. */
 import type { EndpointPicker } from '../index.js';
 import type { FetchRequest } from './flow-fetch.js';
 
 /**
- * The picker, which sees the endpoints that a request was sent to before only where no other one has room.
+ * Wraps a picker: it sees the endpoints that a request was sent to before only if no other endpoint has room.
  *
  * @example
  * new FlowController({ pool, endpointPicker: elsewhere(leastLoaded()), … })

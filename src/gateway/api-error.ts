@@ -18,7 +18,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Bodies larger than this are not read to their end for the sake of a refusal. */
+/** The gateway does not read a larger body to its end before it answers with an error. */
 export const uploadEnds = { connection: 'close' } as const;
 
 /** Does nothing once an answer has begun. */

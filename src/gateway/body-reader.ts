@@ -1,9 +1,9 @@
 /**
- * Receives bodies: up to a limit for each, up to a limit for all that are being received, of which no sender gets more
- * than a share, and only from clients that go on sending.
+ * Receives bodies, within three bounds: a limit for each body; a limit for all bodies that are being received, of which
+ * one sender gets only a share; and a least rate at which clients must send.
  *
- * Invariant: what counts is what has arrived. A client that announces much and sends nothing holds nothing, and not for
- * long.
+ * Invariant: only bytes that have arrived count. A client that announces much and sends nothing holds nothing, and not
+ * for long.
  */
 import type { IncomingMessage } from 'node:http';
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
@@ -29,11 +29,14 @@ export interface Receiver {
 
 const unpackers = { gzip: createGunzip, deflate: createInflate, br: createBrotliDecompress };
 
-/** Of `maxReadingBytes`: that many senders have to work together to refuse the others. */
+/**
+ * One sender gets one part in this many of `maxReadingBytes`, so this many senders have to work together to shut out
+ * the others.
+ */
 const shares = 4;
 
 export class BodyReader {
-  /** Of all bodies that are not whole yet. What is whole counts against the limits of flow control. */
+  /** Bytes of all bodies that are not whole yet. Whole bodies count against the limits of flow control. */
   private readingBytes = 0;
   private readonly bytesBySender = new Map<string, number>();
   private readonly scans = new ScanBudget();
@@ -67,8 +70,9 @@ export class BodyReader {
 
   /**
    * The whole body, without a promise: most bodies are there as soon as they are asked for. Either `done` or `fail` is
-   * called, once. It fails with ApiError 408 when the client stops sending, 413 when the body is too large, 503 when
-   * all together are; with what `look` throws, and with what the stream fails with when the client leaves.
+   * called, once. It fails with ApiError 408 when the client stops sending, 413 when the body is too large, and 503
+   * when all bodies together are. It also fails with an exception of `look`, and with the error of the stream when the
+   * client leaves.
    */
   receive(req: IncomingMessage, { sender, mostBytes, look, done, fail }: Receiver): void {
     const { maxRequestBytes, maxReadingBytes } = this.limits;
@@ -99,8 +103,8 @@ export class BodyReader {
   }
 
   /**
-   * A body as it was before it was packed. What it unpacks to is booked while it does, and stops at the limit: a small
-   * body can be packed from a thousand times its size.
+   * A body as it was before it was packed. The unpacked bytes count while they come, and unpacking stops at the limit,
+   * because a small body can unpack to a thousand times its size.
    * @throws ApiError 400 for what is not packed so, 413, 503
    */
   async unpack(
@@ -113,7 +117,7 @@ export class BodyReader {
     const share = this.shareFor(maxRequestBytes);
     const chunks: Buffer[] = [];
     let bytes = 0;
-    // Both are held until the end; the limits are for what was not known before.
+    // The packed and the unpacked body are both held until the end.
     const held = packed.length;
     this.book(sender, held);
     const stream = unpackers[encoding]();
@@ -166,7 +170,7 @@ export class BodyReader {
   }
 }
 
-/** In memory of its own: small buffers of Node are slices, which hold more than they show. */
+/** A copy in memory of its own, because small buffers of Node are slices, which hold more memory than they show. */
 function whole(chunks: readonly Buffer[], bytes: number): Buffer {
   const body = Buffer.allocUnsafeSlow(bytes);
   let at = 0;

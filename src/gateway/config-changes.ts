@@ -4,8 +4,8 @@ import type { GatewayConfig } from './gateway-config.js';
 type Tree = Readonly<Record<string, unknown>>;
 
 /**
- * One each, such as `timeouts.idleMs: 60000 → 30000`, `upstreams[gpu-2]: added`, `admin.token: changed`. Empty: they
- * are the same.
+ * One text for each change, such as `timeouts.idleMs: 60000 → 30000`, `upstreams[gpu-2]: added`,
+ * `admin.token: changed`. Empty when they are the same.
  */
 export function changesBetween(before: GatewayConfig, after: GatewayConfig): string[] {
   const changes: string[] = [];
@@ -13,7 +13,7 @@ export function changesBetween(before: GatewayConfig, after: GatewayConfig): str
   return changes;
 }
 
-/** Plugins stand in the configuration as objects that were made; what they were made from can be compared. */
+/** The configuration holds plugins as made objects; only the settings that they were made from can be compared. */
 function describable({ flow, detectors, warnings, flowFingerprint, ...sections }: GatewayConfig): Tree {
   return { ...sections, ...(flowFingerprint === '' ? {} : JSON.parse(flowFingerprint)) };
 }
@@ -38,9 +38,7 @@ function isTree(value: unknown): value is Tree {
   return typeof value === 'object' && value !== null;
 }
 
-/**
- * Entries of lists by the name that they go by, so that one which is put in between does not change all that follow.
- */
+/** Entries of lists go by their names, so that an inserted entry does not change all that follow. */
 function named(tree: Tree): Tree {
   if (!Array.isArray(tree)) return tree;
   const entries: Record<string, unknown> = {};

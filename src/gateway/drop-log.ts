@@ -1,10 +1,13 @@
-/** A line for all drops of ten seconds: in an overload one for each would be the loudest thing in the log. */
+/** Writes one line for all drops of ten seconds, because in an overload one line for each would fill the log. */
 import { type FlowController, logDrops } from '../index.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { GatewayRequest } from './gateway-flow.js';
 import type { GatewayLog } from './gateway-log.js';
 
-/** A warning, unless all of them are clients that left. `stop` tells what has not been told. */
+/**
+ * The line is a warning, unless all drops are of clients that left. `stop` writes the last line, if there is one to
+ * write.
+ */
 export function logDropsOf(
   flow: FlowController<GatewayRequest>,
   { log }: GatewayConfig,

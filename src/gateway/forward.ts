@@ -1,7 +1,7 @@
 /**
  * The reverse proxy: one request to the server that its lease names, and the meaning of what comes back.
  *
- * Invariant: when either side is gone the other is told, so that no server generates for nobody.
+ * Invariant: when either side is gone the other is told, so that no server generates an answer that nobody reads.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent } from 'undici';
@@ -27,11 +27,11 @@ export type ForwardResult =
 
 export interface ForwardOptions extends UpstreamRequestOptions {
   readonly agent: Agent;
-  /** They hear of first tokens, and of servers that were too slow or full. */
+  /** Detectors that are told of first tokens, and of servers that were too slow or full. */
   readonly detectors: readonly AdaptiveDetector[];
   /**
-   * Called when the server has refused, or cannot be reached; `isCertain` when that alone shows that it should get no
-   * work for a while. `forMs` is what the server itself said.
+   * Called when the server has refused, or cannot be reached. `isCertain`: this alone shows that it should get no work
+   * for a while. `forMs` is what the server itself said.
    */
   readonly avoid: (isCertain: boolean, forMs?: number) => void;
   /** Whether a refusal may be kept from the client, because another server will be asked. */
@@ -115,7 +115,7 @@ class Attempt implements RelayHost {
     if (!lease.isPutOff && !isOverloadRefusal({ status, body })) return false;
     this.observeDrop();
     const toldMs = refusalWaitMs(headers);
-    // A quota that hears of the answer rests by itself, and knows for how long.
+    // A quota that gets the answer rests by itself, and knows for how long.
     if (!options.isRetry && !lease.isPutOff) options.avoid(toldMs !== undefined || saysOverloaded(beginning), toldMs);
     state.failure = 'upstream_overloaded';
     options.counters.refused(options.upstream.id);
@@ -198,7 +198,7 @@ class FirstTokenLimit {
     this.timer = ms === undefined ? undefined : setTimeout(() => lease.abort(new FirstTokenTimeout()), ms);
   }
 
-  /** Of a stream that can be read; the limit is no matter for other answers. */
+  /** Set for a stream that can be read; other answers have no such limit. */
   watch(headers: IncomingHttpHeaders): TokenWatch | undefined {
     const isReadable = isIdentity(headers) && headers['content-type']?.startsWith('text/event-stream') === true;
     if (this.timer !== undefined && isReadable) return usageReader();
@@ -221,7 +221,8 @@ function saysOverloaded(refusal: Buffer): boolean {
 }
 
 /**
- * Reads along while the answer passes: for policies that count tokens, and for detectors that go by the first of them.
+ * Reads the answer while it passes, for policies that count tokens, and for detectors that need the time of the first
+ * token.
  */
 function tapOf(
   state: RequestState,

@@ -1,4 +1,6 @@
-/** Which headers pass the gateway. Control headers are gone before; what concerns one connection ends here. */
+/**
+ * Which headers pass the gateway. Control headers were removed before. Headers that concern one connection end here.
+ */
 import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { controlHeaders } from '../adapters/http/index.js';
 import { hopByHop, namedByConnection } from '../base/headers/hop-by-hop.js';
@@ -9,11 +11,12 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>;
 const endsHere = new Set([...hopByHop, 'expect', 'host', 'http2-settings']);
 
 /**
- * A copy without what ends here; built rather than pruned, because an object that lost a property is slow from then on.
+ * A copy without the headers that end here. It is built anew, because an object that lost a property is slow from then
+ * on.
  */
 function endToEnd(headers: Headers, isDropped: (name: string) => boolean): OutgoingHttpHeaders {
   const { connection } = headers;
-  // Nearly every message has one of these two, and names no header by it.
+  // Nearly every message has one of these two values, which name no header.
   const named =
     connection === undefined || connection === 'keep-alive' || connection === 'close'
       ? none
@@ -28,9 +31,8 @@ function endToEnd(headers: Headers, isDropped: (name: string) => boolean): Outgo
 const none: readonly string[] = [];
 
 /**
- * Whether a header is for gateways alone. Servers that turn headers into variables take underscores for dashes, so that
- * a client could say with one what it may not say with the other; and a name of the family that is not known here may
- * be known to a server.
+ * Whether a header is for gateways alone. Servers that turn headers into variables treat underscores as dashes, so a
+ * client could use one in place of the other. And a server may know a name of this family that is not known here.
  */
 function isControl(name: string): boolean {
   const dashed = name.includes('_') ? name.replaceAll('_', '-') : name;

@@ -20,7 +20,7 @@ export interface UpstreamConfig {
   /** `model` may list several, `a, b`. */
   readonly labels: Readonly<Record<string, string>>;
   readonly weight: number;
-  /** Which metrics it has; `none`: it is not scraped. @default found out */
+  /** Which metrics it has; `none`: it is not scraped. @default the gateway finds out */
   readonly profile: MetricProfile | 'none' | undefined;
   /** A path that answers 2xx while the server is well; without one, there is no health check. */
   readonly healthPath: string | undefined;
@@ -45,7 +45,7 @@ export interface AuthConfig {
 
 export interface ScrapeConfig {
   readonly intervalMs: number;
-  /** While no request waits or runs. */
+  /** Applies while no request waits or runs. */
   readonly idleIntervalMs: number;
   readonly timeoutMs: number;
   readonly path: string;
@@ -62,9 +62,9 @@ export interface TimeoutsConfig {
   readonly firstByteMs: number;
   /** The longest silence of a client that sends a body. */
   readonly uploadMs: number;
-  /** Between two pieces of an answer, to either side. */
+  /** The longest time between two pieces of an answer, to either side. */
   readonly idleMs: number;
-  /** From dispatch to the end of the answer. */
+  /** The longest time from dispatch to the end of the answer. */
   readonly totalMs: number;
 }
 
@@ -96,7 +96,7 @@ export interface GatewayConfig {
   readonly inspector: InspectorConfig | undefined;
   /** Where autoscalers ask, and the token that they may use besides `admin.token`. */
   readonly demand: { readonly path: string; readonly token: string | undefined };
-  /** Undefined: nothing is told to OpenTelemetry. Its providers are the process's. */
+  /** Undefined: OpenTelemetry is off. Its providers are the process's. */
   readonly openTelemetry: OpenTelemetryConfig | undefined;
   readonly upstreams: readonly UpstreamConfig[];
   /** Undefined: no server is scraped. */
@@ -126,7 +126,7 @@ export interface GatewayConfig {
   /** Name → priority. */
   readonly objectives: Readonly<Record<string, number>>;
   readonly models: ModelsConfig;
-  /** Undefined: browsers let no script of another origin call the gateway. */
+  /** Undefined: browsers do not let scripts of other origins call the gateway. */
   readonly cors: CorsConfig | undefined;
   readonly drain: {
     /** How long SIGTERM still takes requests, while `/readyz` says 503, so that load balancers can look elsewhere. */
@@ -153,7 +153,10 @@ export interface GatewayConfig {
   readonly sharedState: SharedStateConfig | undefined;
   /** For the controller, without the pool. */
   readonly flow: FlowControllerOptions;
-  /** The file names no detector: one that needs the servers' metrics may be replaced where there are none. */
+  /**
+   * True when the file names no detector: a detector that needs the servers' metrics may then be replaced if there are
+   * none.
+   */
   readonly hasDefaultDetector: boolean;
   /** Every detector that the file declares, also those inside others. */
   readonly detectors: readonly SaturationDetector[];

@@ -1,9 +1,11 @@
-/** The error contracts at a gateway's own end: it comes back after a restart, and says so. */
+/** The error contracts while a gateway shuts down: it comes back after a restart, and tells clients so. */
 import { droppedReasonHeader, type HttpErrorMapping, toHttpResponse } from '../adapters/http/index.js';
 import type { Drop } from '../index.js';
 import type { GatewayConfig } from './gateway-config.js';
 
-/** The contract of the file, but that a request dropped by a shutdown is told 503: another gateway can take it. */
+/**
+ * The contract of the file, except that a request dropped by a shutdown gets 503, because another gateway can take it.
+ */
 export function gatewayContract(
   contract: GatewayConfig['contract'],
   hasEndpoints: () => boolean,

@@ -14,7 +14,7 @@ import { stateOf } from './request-state.js';
 import type { SharedState } from './shared-state.js';
 import type { Upstreams } from './upstreams.js';
 
-/** In `item.request`. */
+/** The request that policies see in `item.request`. */
 export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   /** The model that the server will be asked for; for filters by label, and for metrics. */
   readonly model?: string | undefined;
@@ -27,7 +27,9 @@ export interface GatewayRequest extends HttpFlowRequest<NodeRequest> {
   readonly refusedBy?: readonly string[] | undefined;
 }
 
-/** The file's options. Where servers say by a label which models they have, requests go to those that have theirs. */
+/**
+ * The file's options. If servers say by a label which models they have, requests go to servers that have their model.
+ */
 export function flowOptions({
   flow,
   upstreams,
@@ -84,7 +86,7 @@ export function gateOf(flow: FlowController<GatewayRequest>): AdapterGate<HttpFl
       const state = stateOf(request.req);
       const { putOff } = state;
       if (putOff === undefined) return flow.enqueue(enriched(request), key);
-      // It goes back to its place, with the signal of this wait.
+      // The request goes back to its place in the queue, with the signal of this wait.
       state.putOff = undefined;
       return putOff.requeue(enriched(request));
     },

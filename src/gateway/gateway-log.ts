@@ -1,17 +1,17 @@
-/** Writes the gateway's log: one line for each event. Never a prompt, an answer or a key. */
+/** Writes the gateway's log: one line for each event. It never writes a prompt, an answer or a key. */
 
 export type LogLevel = 'info' | 'warn' | 'error';
 export type LogFields = Readonly<Record<string, string | number | boolean | undefined>>;
 export type GatewayLog = (level: LogLevel, event: string, fields?: LogFields) => void;
 
-/** A log of the host that fails costs its line: it is called where an exception would end the process. */
+/** If the host's log function fails, the line is lost, because an exception here would end the process. */
 export function contained(log: GatewayLog): GatewayLog {
   return (level, event, fields) => {
     try {
       const answer: unknown = log(level, event, fields);
       if (answer instanceof Promise) answer.catch(() => {});
     } catch {
-      // There is no other place to tell it.
+      // There is no other place to report it.
     }
   };
 }
@@ -67,7 +67,7 @@ function escaped(line: string): string {
   return line.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** As it stands when it is one plain word. */
+/** The text itself if it is one plain word; otherwise quoted. */
 function plain(text: string): string {
   return /^[\w./:@+-]+$/.test(text) ? text : escaped(JSON.stringify(text));
 }

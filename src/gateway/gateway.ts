@@ -60,10 +60,10 @@ export interface Gateway {
    */
   reconfigure(config: GatewayConfig): readonly string[];
   /**
-   * Accepts nothing more, goes on dispatching what waits, drops the rest with 503, lets answers end, and breaks off
-   * those that do not: each in the time that the configuration gives it. Resolves when all is over; idempotent. With
-   * `delayMs` it serves on for that long first, while `/readyz` says 503, so that load balancers can look elsewhere; a
-   * second call without it ends that.
+   * Accepts nothing more. Goes on to dispatch waiting requests, then drops the rest with 503. Lets answers end, then
+   * breaks off the rest. The configuration says how long each step may take. Resolves when all is over; idempotent.
+   * With `delayMs` it serves on for that long first, while `/readyz` says 503, so that load balancers can look
+   * elsewhere; a second call without it ends that.
    */
   close(options?: { readonly delayMs?: number }): Promise<FlowStats>;
 }
@@ -245,7 +245,8 @@ class RunningGateway implements Gateway {
 
   /** @throws FlowConfigError, and then the quotas of `before` are in force as they were */
   private reconfigureFlow(config: GatewayConfig, before: GatewayConfig): void {
-    // Before they are in force: with quotas of their own they would let go once more what all replicas may.
+    // This comes before they are in force. With quotas of its own, this replica could once more dispatch as much as all
+    // replicas together.
     this.shared?.shareQuotas(config.detectors, before.detectors);
     try {
       this.flow.reconfigure({
@@ -270,7 +271,7 @@ class RunningGateway implements Gateway {
     const { waitingMs, streamsMs } = this.config.drain;
     this.page?.close(); // its streams would keep their connections
     const isGone = new Promise<void>((resolve) => this.server.close(() => resolve()));
-    // Connections that fall idle now are of no more use.
+    // Connections that become idle now are not needed any more.
     const sweep = setInterval(() => this.server.closeIdleConnections(), 20);
     await this.flow.close({ drainMs: waitingMs });
     const deadline = setTimeout(() => {
@@ -291,7 +292,7 @@ class RunningGateway implements Gateway {
     return this.flow.stats();
   }
 
-  /** Goes on serving; what `isDraining` tells has changed already. */
+  /** Goes on serving; `isDraining` is true already. */
   private announce(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, delayMs);
@@ -392,7 +393,7 @@ function listenOn(server: Server, { host, port }: ListenAddress): Promise<string
   });
 }
 
-/** Settings that a running server cannot change. */
+/** The settings that a running server cannot change. */
 function needingRestart(before: GatewayConfig, after: GatewayConfig): string[] {
   const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
   return [

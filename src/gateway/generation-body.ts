@@ -21,13 +21,13 @@ export interface GenerationBody {
 }
 
 const bytesPerToken = 4;
-/** Of the prompt as it stands in the body: longer beginnings tell no more. */
+/** Bytes of the prompt in the body that are looked at; more would not help. */
 const prefixBytes = 1024;
 
 /** As it stands in the body, quotes included. */
 const longestModel = 512;
 
-/** More than `JsonScanner` takes for a number: what is longer is text. */
+/** `JsonScanner` takes no longer numbers, so a longer value is text. */
 const longestNumber = 401;
 
 /** Every interface has its own name for the limit. The largest counts: which of them a server heeds is not known. */
@@ -81,7 +81,7 @@ export function withModel(bytes: Buffer, { modelSpan }: GenerationBody, model: s
   return Buffer.concat([bytes.subarray(0, afterBrace), Buffer.from(`"model":${text}${comma}`), rest]);
 }
 
-/** Undefined for what is no text, which the server will say. */
+/** Undefined for anything but text; the server will reject it. */
 function readModel(text: string | undefined): string | undefined {
   if (text?.startsWith('"') !== true || text === '""') return undefined;
   if (text.length > longestModel)
@@ -89,7 +89,10 @@ function readModel(text: string | undefined): string | undefined {
   return JSON.parse(text) as string;
 }
 
-/** Undefined for what is no number, which the server will say, and for negative ones, by which some mean no limit. */
+/**
+ * Undefined for anything but a number, which the server will reject, and for negative numbers, which some use for no
+ * limit.
+ */
 function readCount(name: string, text: string | undefined): number | undefined {
   const count = /^\d/.test(text ?? '') ? Number(text) : Number.NaN;
   if (Number.isNaN(count)) return undefined;

@@ -1,4 +1,4 @@
-/** Asks servers that have a health path whether they are well, and keeps work from those that are not. */
+/** Asks servers that have a health path whether they are well, and gives no work to servers that are not. */
 import type { EndpointView } from '../index.js';
 import type { GatewayConfig } from './gateway-config.js';
 import type { GatewayLog } from './gateway-log.js';
@@ -35,7 +35,7 @@ export function watchHealth(
     }
   }
 
-  // Those that are asked no more were ill by the last configuration.
+  // Servers without a check in the new configuration may have been ill under the last one.
   for (const endpoint of pool.endpoints) {
     if (endpoint.state === 'ill' && upstreams.configOf(endpoint).healthPath === undefined)
       pool.update(endpoint, { state: 'ready' });

@@ -1,6 +1,6 @@
 /**
- * Finds fields of a JSON object while its bytes arrive, without making anything of the rest: a parsed body takes many
- * times the memory of its text, and parsing a large one at once stops the event loop.
+ * Finds fields of a JSON object while its bytes arrive, and does not parse the rest. A parsed body takes many times the
+ * memory of its text, and to parse a large one at once stops the event loop.
  *
  *   { "model" : "llama" , "messages" : [ … ] }
  *             └ start ─ end           └ start … end    offsets of the values of wanted top-level fields
@@ -17,7 +17,7 @@ export interface Span {
 /** The text is no JSON object, or not one that a gateway takes. `message` is for the client. */
 export class JsonFault extends Error {}
 
-/** Deeper than any request of a client that means well; schemas of tools nest a few dozen levels. */
+/** No honest request is deeper; schemas of tools nest a few dozen levels. */
 const maxDepth = 256;
 /** More than the wanted names take when every letter is escaped. */
 const longestKey = 160;
@@ -61,7 +61,7 @@ export class JsonScanner {
     this.wanted = wanted;
   }
 
-  /** @throws JsonFault as soon as it is clear that the text is none that is taken */
+  /** @throws JsonFault as soon as it is clear that the text is not accepted */
   push(bytes: Buffer): void {
     for (let i = 0; i < bytes.length; i++) {
       // Nearly everything is inside strings and numbers, which are passed in runs.
@@ -194,7 +194,7 @@ export class JsonScanner {
     if (this.open.length !== 1 || this.text.length >= longestKey) return;
     const name = this.text.includes('\\') ? String(JSON.parse(`"${this.text}"`)) : this.text;
     if (!this.wanted.has(name)) return;
-    // Servers differ in which of two they take, and the gateway must not decide by the other one.
+    // If a field comes twice, servers differ in which one they take, and the gateway must not decide by the other one.
     if (this.found.has(name)) throw new JsonFault(`The body has the field ${name} twice.`);
     this.field = name;
   }
@@ -245,7 +245,7 @@ function isScalarByte(byte: number): boolean {
   );
 }
 
-/** Lists of single digits are the dearest body there is, byte for byte: one digit needs no expression. */
+/** Lists of single digits cost most for each byte, so a single digit is read without a regular expression. */
 function isScalar(text: string): boolean {
   return text.length === 1 ? text >= '0' && text <= '9' : scalar.test(text);
 }

@@ -1,4 +1,4 @@
-/** From a gateway file to what a gateway is made with, or to everything that is wrong with it. */
+/** Reads a gateway file into the configuration of a gateway, or reports everything that is wrong with it. */
 import { readFileSync } from 'node:fs';
 import { loadConfig } from '../config/index.js';
 import { readOneObject, registryOption } from '../config/read-yaml.js';
@@ -38,7 +38,7 @@ const optionsSchema = schemas.object({
 });
 
 /**
- * Reads a gateway file, YAML text or what was parsed of it.
+ * Reads a gateway file: YAML text, or a parsed object.
  * @throws FlowConfigError that lists every problem
  * @example
  * const gateway = await createGateway(loadGatewayConfig(await readFile('gateway.yaml', 'utf8')));
@@ -78,7 +78,7 @@ interface Flow {
   readonly fingerprint: string;
 }
 
-/** The sections that an EndpointPickerConfig has as well, read as one. With issues, what is returned is not used. */
+/** The sections that an EndpointPickerConfig has as well, read as one. If there are issues, the result is not used. */
 function readFlow(
   file: Record<string, unknown>,
   registry: PluginRegistry,
@@ -109,7 +109,7 @@ function readFlow(
   }
 }
 
-/** Bodies wait in this process: a file that does not speak of them must not mean all of its memory. */
+/** Bodies wait in the memory of this process, so a file without a limit must not mean all of it. */
 function withFiniteBytes(options: FlowControllerOptions): FlowControllerOptions {
   return { ...options, limits: { ...options.limits, maxBytes: 2 ** 30 } };
 }

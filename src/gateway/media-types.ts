@@ -1,6 +1,6 @@
 /**
- * Which bodies the gateway can route. JSON decides by its model where it goes, so JSON under another name would go
- * anywhere: it is refused.
+ * Which bodies the gateway can route. The model in a JSON body decides where it goes. JSON under another type would go
+ * to any server, so it gets 415.
  *
  *   application/json, …+json ──────────────────────────────► read
  *   anything else at a path that takes JSON ───────────────► 415
@@ -17,7 +17,7 @@ const takesJson =
 /** Types that clients send when they do not name JSON. */
 const saysNothing = /^(?:text\/|application\/x-www-form-urlencoded\b)/i;
 
-/** @throws ApiError 415 for a body that is not what the path takes, or whose type says nothing of it */
+/** @throws ApiError 415 for a body that the path does not take, or whose type says nothing */
 export function checkMediaType({ req, path, isJson }: RequestState): void {
   if (isJson) return;
   const type = req.headers['content-type'] ?? '';

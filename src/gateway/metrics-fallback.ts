@@ -1,7 +1,7 @@
 /**
- * Servers without metrics under a detector that reads metrics: nothing would ever be dispatched. Where the file names
- * no detector, one that counts requests in flight takes over until a server reports; where it names one, the log says
- * what is wrong.
+ * Helps when servers have no metrics and the detector needs them: nothing would ever be dispatched. Where the file
+ * names no detector, one that counts requests in flight takes over until a server reports; where it names one, the log
+ * says what is wrong.
  */
 import { concurrencyDetector, type SaturationDetector } from '../index.js';
 import type { GatewayConfig } from './gateway-config.js';

@@ -17,11 +17,11 @@ export interface Model {
 }
 
 const timeoutMs = 2_000;
-/** How long an answer of the servers is repeated, a failure too. */
+/** How long the answer of the servers is kept and repeated; a failure too. */
 const keptMs = 5_000;
 
 interface Kept {
-  /** Which servers were asked. */
+  /** The servers that were asked. */
   readonly of: string;
   readonly lists: Promise<Model[][]>;
   /** Infinity while they are being asked. */
@@ -37,7 +37,7 @@ export class ModelsRoute {
   private kept: Kept | undefined = undefined;
 
   /**
-   * Aliases are models as well. `serves` tells whether requests for a model have somewhere to go.
+   * Aliases are models as well. `serves` tells whether some server can take requests for a model.
    * @throws (rejects) ApiError 502 when no file, no label and no server tells of any
    */
   async list(

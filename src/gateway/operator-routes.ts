@@ -16,7 +16,7 @@ export interface OperatorState {
   readonly flow: { demand(): FlowDemand };
   readonly isDraining: boolean;
   readonly endpoints: number;
-  /** Those that can be had: well, not avoided, and with the metrics that the detector needs. */
+  /** The available servers: well, not avoided, and with the metrics that the detector needs. */
   readonly available: number;
   /** Undefined when prom-client is not installed. */
   readonly register: MetricsSource | undefined;
@@ -91,7 +91,7 @@ async function moveThresholds(
   if (handle === undefined) throw new ApiError(404, 'no_thresholds', 'No busy-threshold-detector is configured.');
   const isAuthorized = hasToken(req.headers, state.adminToken);
   if (isAuthorized) bodies.checkDeclared(req, longestUpdate);
-  // Nothing is received from others, who are answered 403.
+  // Others get 403, and nothing is received from them.
   const body = isAuthorized ? (await bodies.read(req, 'operators', longestUpdate)).toString('utf8') : undefined;
   const answer = await handle({ method: req.method ?? 'GET', headers: req.headers, body });
   res.writeHead(answer.status, isAuthorized ? answer.headers : { ...answer.headers, ...uploadEnds }).end(answer.body);
@@ -105,7 +105,7 @@ function hasToken(headers: IncomingHttpHeaders, token: string | undefined): bool
   return token !== undefined && given !== undefined && isSameSecret(given, token);
 }
 
-/** Undefined without such a detector. Without a token nobody may move thresholds. */
+/** Undefined without such a detector. Without a token nobody may change thresholds. */
 function thresholdHandler({ detectors, models, adminToken }: OperatorState): BusyThresholdHandler | undefined {
   const busy = detectors.filter(
     (detector): detector is BusyThresholdDetector => detector.type === 'busy-threshold-detector',

@@ -1,6 +1,6 @@
 /**
- * Packages that a gateway uses and the library does not: they are loaded when a gateway is made, and missed with an
- * instruction.
+ * Packages that a gateway uses and the library does not. They are loaded when a gateway is made; if one is missing, the
+ * error says how to install it.
  */
 import { FlowConfigError } from '../index.js';
 import type { RedisClient } from '../redis/index.js';
@@ -44,10 +44,10 @@ export interface EngineConnection {
 }
 
 /**
- * Does not wait for the engine. The attempts to connect are half a second apart, then up to two, with jitter; but no
- * longer than a third of `leaseMs`, because an engine that comes back empty waits one lease for the calls of all
- * replicas. A connection on which nothing came for a lease, though something was asked, is given up: a machine that is
- * lost says nothing.
+ * Does not wait for the engine. The attempts to connect are half a second apart, then up to two, with jitter. They are
+ * at most a third of `leaseMs` apart, because an engine that comes back empty waits one lease for the calls of all
+ * replicas. If nothing comes on a connection for a lease although something was asked, it is closed, because a machine
+ * that is lost sends no end.
  * @throws (rejects) FlowConfigError when none of the clients is installed
  */
 export async function connectEngine(url: string, leaseMs: number): Promise<EngineConnection> {
@@ -78,7 +78,7 @@ export async function connectEngine(url: string, leaseMs: number): Promise<Engin
       disableOfflineQueue: true,
       socket: { connectTimeout: longestMs, reconnectStrategy: reconnectMs },
     });
-    // It would end the process otherwise; what is wrong is told by the leases.
+    // Without this listener an error would end the process. The leases report what is wrong.
     client.on('error', () => {});
     client.connect().catch(() => {});
     return { client, end: () => client.destroy() };

@@ -1,6 +1,6 @@
 /**
- * When a server that refused gets no work for a while. One refusal is no evidence: a client may have found a request
- * that every server refuses, and would take one server after the other away from everybody.
+ * Decides when a server that refused gets no work for a while. One refusal is not enough. A client may have found a
+ * request that every server refuses, and could take one server after the other away from everybody.
  */
 import type { EndpointPool, EndpointView } from '../index.js';
 

@@ -15,10 +15,10 @@ import type { RequestState } from './request-state.js';
 
 type Controller = Dispatcher.DispatchController;
 
-/** Errors are short; what is longer is none, and passes on. */
+/** Errors are short; a longer answer is no error, and passes. */
 const longestError = 65_536;
 
-/** More than servers send before their first token; what is longer passes on. */
+/** Servers send less before their first token; a longer beginning passes. */
 const mostHeld = 1_048_576;
 
 /** Tells when content has come. */
@@ -40,7 +40,7 @@ export interface RelayHost {
   readonly closesConnection: boolean;
   /** The request is about to be sent. */
   begins(): void;
-  /** Whether an answer with a status from 400 up, of which this is the beginning, is kept from the client. */
+  /** Whether an answer with a status from 400 up is kept from the client; `beginning` is its first part. */
   keeps(status: number, headers: IncomingHttpHeaders, beginning: Buffer): boolean;
   /** Undefined for an answer that need not be held until its first content token. */
   watch(headers: IncomingHttpHeaders): TokenWatch | undefined;
@@ -172,14 +172,14 @@ export class Relay implements Dispatcher.DispatchHandler {
     try {
       res.writeHead(status, headers);
     } catch (error) {
-      // Those that were taken belong to the answer that is not sent.
+      // The headers that were taken belong to the answer that is not sent.
       for (const name in headers) if (name !== 'x-request-id') res.removeHeader(name);
       this.failWith(error);
       this.abortUpstream(error as Error);
       return;
     }
     this.tap = host.passes(status, this.headers);
-    // Others travel with their first bytes, in one packet.
+    // Other heads are sent with the first bytes, in one packet.
     if (isStream(this.headers)) res.flushHeaders();
     const length = this.headers['content-length'];
     if (length !== undefined) this.leftBytes = Number(length);
@@ -201,7 +201,7 @@ export class Relay implements Dispatcher.DispatchHandler {
     }
     if (res.write(chunk)) return;
     controller.pause();
-    // Only while the client takes nothing, because a socket's timeout is set anew at every write. Node destroys the
+    // The timeout is set only while the client takes nothing, because every write would set it again. Node destroys the
     // socket at its end.
     res.setTimeout(this.host.idleMs);
     if (this.hearsDrain) return;

@@ -1,5 +1,6 @@
 /**
- * One request's way: who sends it, what it asks for, the gate, a server, and once more where a server refused.
+ * The steps of one request: who sends it, what it asks for, the gate, a server, and another attempt if a server
+ * refused.
  *
  * Invariant: a request is answered, or its connection broken off, exactly once; and its configuration is the one that
  * was in force when it came to each of these points.
@@ -66,7 +67,7 @@ interface Setup {
   readonly agent: Agent;
   readonly senders: Senders;
   readonly limit: FlowControlMiddleware;
-  /** Those that go by what servers answer. */
+  /** Detectors that learn from the answers of servers. */
   readonly detectors: readonly AdaptiveDetector[];
 }
 
@@ -126,7 +127,7 @@ export class RequestHandler {
   revocationOf(req: NodeRequest): string | undefined {
     const sender = knownStateOf(req)?.sender;
     const { senders } = this.setup;
-    // A sender that needed no key when the request came has none that could have been taken out.
+    // A sender that needed no key when the request came has no key that could have been removed.
     if (sender === undefined || !('key' in sender) || senders.has(sender)) return undefined;
     return senders.identify(req.headers)?.tenant === sender.tenant
       ? undefined
@@ -264,7 +265,7 @@ export class RequestHandler {
     this.askFlowControl(state);
   }
 
-  /** Also a second time, when a server has refused. */
+  /** It is called again when a server has refused. */
   private askFlowControl(state: RequestState): void {
     if (state.req.flow !== undefined) delete state.req.flow;
     this.setup.limit(state.req, state.res, (error) => {
@@ -378,7 +379,7 @@ function isAdaptive(detector: SaturationDetector): detector is AdaptiveDetector 
   return 'observe' in detector && typeof detector.observe === 'function';
 }
 
-/** Node leaves those beyond the limit out and says nothing: the request would be served without its last headers. */
+/** Node silently leaves out headers beyond the limit; the request would be served without its last headers. */
 const tooManyHeaders = new ApiError(
   431,
   'too_many_headers',

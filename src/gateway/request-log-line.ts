@@ -1,5 +1,5 @@
 /**
- * The log line of one request: everything that somebody asks for afterwards, worked out once, when the request has
+ * The log line of one request, with everything that people ask for afterwards. It is made once, when the request has
  * ended.
  */
 import { explainDrop } from '../index.js';
@@ -11,9 +11,7 @@ export interface RequestLogLine {
   readonly fields: LogFields;
 }
 
-/**
- * `isSent`: the client got the whole answer. Drops are told by `drops` lines as well, so that one alone is no warning.
- */
+/** `isSent`: the client got the whole answer. Drops are in the `drops` lines too, so a single one is no warning. */
 export function requestLogLine(state: RequestState, isSent: boolean, showsTenants: boolean): RequestLogLine {
   const { id, req, res, path, model, attempts, drop, failure } = state;
   const lease = req.flow?.lease;

@@ -7,7 +7,8 @@ import type { SenderConfig } from './gateway-config.js';
 import type { GenerationBody } from './generation-body.js';
 
 /**
- * Where a request keeps its call: a property costs less than an entry in a WeakMap, to write, to read and to collect.
+ * The property of a request that holds its state. A property costs less than an entry in a WeakMap, to write, to read
+ * and to collect.
  */
 const stateKey: unique symbol = Symbol('request state');
 
@@ -16,7 +17,7 @@ export interface GatewayHttpRequest extends WithFlow<IncomingMessage> {
 }
 
 /**
- * The call of a request, as policies and adapters hand the request back; undefined for what a host enqueued by itself.
+ * The state of a request that policies and adapters hand back; undefined for a request that a host enqueued by itself.
  */
 export function knownStateOf(req: NodeRequest | undefined): RequestState | undefined {
   return (req as GatewayHttpRequest | undefined)?.[stateKey];
@@ -47,27 +48,27 @@ export class RequestState {
   targetModel: string | undefined = undefined;
   /** The model that a trusted sender names in place of the one in the body. */
   modelRewrite: string | undefined = undefined;
-  /** Kept, since the headers that it was read from are gone when it is needed again. */
+  /** It is kept, because the headers that it was read from are gone when it is needed again. */
   classification: Classification | undefined = undefined;
-  /** Servers that it was sent to; a second time it goes elsewhere where it can. */
+  /** Servers that it was sent to; the next attempt goes to another one if it can. */
   readonly attempts: string[] = [];
   /** The lease of the attempt that its server put off, until the request waits again. */
   putOff: Lease | undefined = undefined;
   /** Set when flow control dropped it. */
   drop: Drop | undefined = undefined;
-  /** In mode `shadow`: what would have become of it. */
+  /** In mode `shadow`: the drop that it would have been. */
   wouldDrop: Drop | undefined = undefined;
-  /** The gateway says which origins may read the answer. */
+  /** True when the gateway says which origins may read the answer. */
   ownsCors = false;
   /** The time that it waited, in all attempts together. */
   queuedMs = 0;
   /** From its arrival to the first token of a streamed answer. */
   ttftMs: number | undefined = undefined;
-  /** The answer of a server is what the client gets. */
+  /** True when the client gets the answer of a server. */
   isPassedOn = false;
-  /** And it is a success. */
+  /** True when this answer is a success. */
   isServed = false;
-  /** The one that ended an answer that had begun. */
+  /** Who ended an answer that had begun. */
   cutBy: 'client' | 'upstream' | 'timeout' | 'eviction' | undefined = undefined;
   /** The code of the failure, for the log. */
   failure: string | undefined = undefined;

@@ -1,6 +1,6 @@
 /**
  * How much of all bodies is looked at in one turn of the event loop. One poll of Node may bring a piece from each of
- * thousands of connections: to look at all of them at once would stop everybody for seconds.
+ * thousands of connections. To look at all of them at once would stop the process for seconds.
  *
  * Invariant: one turn looks at `bytesPerTurn` and one piece more at most; pieces that wait are looked at in the order
  * in which they came.
@@ -23,7 +23,7 @@ export class ScanBudget {
   private isSpent = false;
   private waiting: Waiting[] = [];
 
-  /** True when so many bytes may be looked at now; if not, `wait`. */
+  /** True when this many bytes may be looked at now; if not, call `wait`. */
   spend(bytes: number): boolean {
     if (this.isSpent) return false;
     this.bytes += bytes;
@@ -34,7 +34,7 @@ export class ScanBudget {
     return true;
   }
 
-  /** Calls `go` in a later turn, once so many bytes may be looked at. `go` does not throw. */
+  /** Calls `go` in a later turn, when this many bytes may be looked at. `go` does not throw. */
   wait(bytes: number, go: () => void): void {
     this.waiting.push({ bytes, go });
   }

@@ -1,5 +1,5 @@
 /**
- * From the key of a request to its sender. Keys are compared by digest, in constant time, whichever of them is right.
+ * Finds the sender of a request by its key. Keys are compared by digest, in constant time, whichever of them is right.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';

@@ -19,7 +19,7 @@ import type { GatewayLog } from './gateway-log.js';
 import { connectEngine, type EngineConnection } from './optional-peers.js';
 
 export interface SharedStateConfig {
-  /** Of the engine: `redis://…` or `rediss://…`. May hold a password. */
+  /** The URL of the engine: `redis://…` or `rediss://…`. May hold a password. */
   readonly url: string;
   /**
    * The thing that is limited: requests or tokens in flight of the whole pool, or requests in flight of each endpoint
@@ -63,7 +63,7 @@ export class SharedState {
     return this.detector === undefined ? own : maxOf({ detector: this.detector, name: 'shared' }, own);
   }
 
-  /** The quotas of `detectors` are those of all replicas from now on; they take the place of `before` in this turn. */
+  /** From now on `detectors` use the quotas of all replicas; they replace `before` in this turn. */
   shareQuotas(detectors: readonly SaturationDetector[], before: readonly SaturationDetector[] = []): void {
     if (this.quotas === undefined) return;
     for (const detector of before) if (hasQuotas(detector)) detector.end();
@@ -76,7 +76,7 @@ export class SharedState {
     return { leases: detector?.status ?? [], quotas: quotas?.status.length ? quotas : undefined };
   }
 
-  /** Puts another limit into force. False when more than that has changed, which needs a restart. */
+  /** Puts another limit into force. False when other settings have changed too, which needs a restart. */
   reconfigure(next: SharedStateConfig | undefined): boolean {
     const { limit: _limit, ...before } = this.config;
     const { limit, ...after } = next ?? { limit: 0 };

@@ -66,10 +66,10 @@ export class Upload {
   }
 
   /**
-   * Hands over all that arrives, as it arrives: without a promise for the whole and a timer for each piece, for who
-   * takes everything at once. Pieces are looked at when `scans` allows it; while one waits, no more is read. `done` is
-   * called once: at the end, or with the error that `next` would reject with, or that the receiver throws; the rest is
-   * not read then.
+   * Hands over each piece as it arrives, without a promise for the whole and a timer for each piece; for a receiver
+   * that takes everything at once. Pieces are looked at when `scans` allows it; while one waits, no more is read.
+   * `done` is called once: at the end, or with the error that `next` would reject with, or that the receiver throws;
+   * the rest is not read then.
    */
   receive({ arrived, look, done }: PieceReceiver, scans: ScanBudget): void {
     const { req, limits } = this;

@@ -15,9 +15,9 @@ export interface UpstreamRequestOptions {
 }
 
 /**
- * In pieces that are forgotten once they are sent: undici keeps what it is given until the last byte of the answer.
- * Copies, because a slice would keep the whole; and a generator that has ended keeps its variables, so that they are
- * emptied.
+ * Gives the body in pieces, and drops each piece when it is sent, because undici keeps a whole body until the last byte
+ * of the answer. The pieces are copies, because a slice would keep the whole body. The variables are emptied, because a
+ * generator that has ended keeps them.
  */
 function* pieces(body: { bytes: Buffer | undefined }): Generator<Buffer> {
   for (let at = 0; body.bytes !== undefined && at < body.bytes.length; at += pieceBytes) {
@@ -58,7 +58,7 @@ export function requestOf(
 
 interface Location {
   readonly origin: string;
-  /** Stands before the path of the request; empty for a server at the root. */
+  /** The prefix before the path of the request; empty for a server at the root. */
   readonly pathname: string;
 }
 

@@ -9,12 +9,15 @@ import type { RequestState } from './request-state.js';
 
 export class Upstreams {
   readonly pool: EndpointPool = new EndpointPool();
-  /** Also of servers that left while requests were under way to them. */
+  /** It keeps servers that left while requests were under way to them. */
   private readonly configs = new WeakMap<EndpointView, UpstreamConfig>();
   /** Listeners of the pool look up the configuration of a new member before `add` returns. */
   private joining: UpstreamConfig | undefined = undefined;
 
-  /** `onForeign` hears of a member that somebody else added. It is gone by then, because nobody knows where it is. */
+  /**
+   * `onForeign` hears of a member that somebody else added. The pool has removed it by then, because its URL is not
+   * known.
+   */
   constructor(onForeign: (id: string) => void = () => {}) {
     this.pool.on('added', (endpoint) => {
       if (this.joining !== undefined) return;

@@ -1,4 +1,4 @@
-/** Keeps an eye on the servers: their load, where the configuration asks for it, and whether they are well. */
+/** Watches the servers: their load, if the configuration asks for it, and their health. */
 import type { Agent } from 'undici';
 import type { EndpointView } from '../index.js';
 import { type MetricsFetch, type ScrapeError, type Scraper, scrape, undiciFetch } from '../upstream/index.js';
@@ -7,11 +7,11 @@ import type { GatewayLog } from './gateway-log.js';
 import { watchHealth } from './health.js';
 import type { Upstreams } from './upstreams.js';
 
-/** Hears whether any server reports its load. */
+/** Is told whether any server reports its load. */
 export interface LoadReports {
-  /** Every server was asked and answers, and none has metrics that tell its load; or none is asked. */
+  /** No server reports its load: every server answered without such metrics, or no server is asked. */
   none(): void;
-  /** A server does. */
+  /** Some server reports its load. */
   some(): void;
 }
 
@@ -48,7 +48,7 @@ export function watchUpstreams(
   };
 }
 
-/** The server is there, and tells no load. */
+/** True when the server answers, but does not report its load. */
 export function answersWithoutMetrics({ code }: ScrapeError): boolean {
   return code === 'http-status' || code === 'no-metrics' || code === 'too-large';
 }

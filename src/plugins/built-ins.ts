@@ -1,6 +1,6 @@
 /**
- * The policies that come with the package: what hosts make them with, and the list of those that configuration files
- * can name. Each policy's definition stands beside its code.
+ * The policies of the package: the factories for hosts, and the list of policies that configuration files can name.
+ * Each policy's definition stands beside its code.
  */
 import { alwaysAdmitPlugin } from '../admission/always-admit.js';
 import { gaieLegacyPlugin } from '../admission/gaie-legacy.js';
@@ -177,7 +177,7 @@ const builtIns: readonly PluginBlueprint<ConfigurableKind, unknown>[] = [
 
 let registry: PluginRegistry | undefined;
 
-/** The registry of the built-in plugins; `add` to it what is your own. */
+/** The registry of the built-in plugins; `add` your own. */
 export function defaultRegistry(): PluginRegistry {
   registry ??= new PluginRegistry(builtIns.map((definition) => definePlugin(definition)));
   return registry;

@@ -5,7 +5,7 @@ import { describeValue, FlowConfigError } from '../base/faults/flow-config-error
 import type { PluginDefinition, PluginReferences } from './definition.js';
 import { type ConfigurableKind, nounOf, type Plugins } from './kinds.js';
 
-/** A set of plugin types. A value: `add` leaves it alone and returns another. */
+/** A set of plugin types. It never changes: `add` returns another registry. */
 export class PluginRegistry implements PluginReferences {
   private readonly definitions: ReadonlyMap<string, PluginDefinition>;
 

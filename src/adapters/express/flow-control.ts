@@ -9,8 +9,8 @@ declare global {
   namespace Express {
     interface Request {
       /**
-       * Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests
-       * that it skipped.
+       * Set by `flowControl`, and always there behind it. Undefined at run time without `flowControl` in front, and on
+       * requests that it skipped.
        */
       flow: RequestFlow;
     }

@@ -11,8 +11,8 @@ import { setFlowHeaders } from '../node/respond.js';
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * Set by `flowControl`, and certain behind it; undefined at run time where it is not registered, and on requests
-     * that it skipped.
+     * Set by `flowControl`, and always there behind it. Undefined at run time where it is not registered, and on
+     * requests that it skipped.
      */
     flow: RequestFlow;
   }
@@ -44,7 +44,7 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
   options: FlowControlOptions<Req> = {},
 ): FlowControlPlugin {
   const control = new HttpFlowControl<Req, NodeRequest>(flow, options);
-  /** Those that have a body to be parsed in between. */
+  /** Methods whose requests have a body, which is parsed in between. */
   const entered = new WeakMap<FastifyRequest, RequestFlow>();
 
   function flowControlHook(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void {
@@ -61,7 +61,7 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
           return;
         }
         request.flow = verdict.flow;
-        // Not on the reply: handlers that stream write to reply.raw.
+        // It is set on reply.raw and not on the reply, because handlers that stream write to reply.raw.
         setFlowHeaders(reply.raw, verdict.flow);
         enter(request, verdict.flow, done);
         return;
@@ -72,7 +72,8 @@ export function flowControl<Req extends FastifyRequest = FastifyRequest>(
         done(verdict.error as Error);
         return;
       case 'gone':
-        // Nobody answers any more. For whoever logs responses: not the 200 that it would have been.
+        // The client is gone, so nothing is answered. It is for programs that log responses; otherwise they would log
+        // 200.
         if (!reply.raw.headersSent) reply.code(503);
         reply.hijack();
     }

@@ -15,8 +15,8 @@ import { WebExchange } from './web-exchange.js';
 declare module 'hono' {
   interface ContextVariableMap {
     /**
-     * Set by `flowControl`, and certain behind it; undefined at run time where it is not in front, and on requests that
-     * it skipped.
+     * Set by `flowControl`, and always there behind it. Undefined at run time without `flowControl` in front, and on
+     * requests that it skipped.
      */
     flow: RequestFlow;
   }
@@ -46,7 +46,7 @@ export function flowControl<Ctx extends Context = Context>(
     }
     exchange.close();
     if (verdict.type === 'fail') throw verdict.error;
-    // For whoever logs responses: not the 404 that it would have been.
+    // It is for programs that log responses; otherwise they would log 404.
     return verdict.type === 'reject' ? responseOf(c, verdict.response) : c.body(null, 503);
   };
 }

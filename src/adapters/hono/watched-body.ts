@@ -1,6 +1,7 @@
 /**
- * A response body that tells when it ends. Reads ahead of nobody: a chunk is taken when one is asked for. One that
- * nobody asks for a minute is broken off: middleware may have thrown the response away, and no runtime tells of that.
+ * A response body that tells when it ends. It never reads ahead: it takes a chunk when the reader asks for one. If
+ * nobody reads for a minute, the body is broken off, because middleware may have thrown the response away, and no
+ * runtime tells of that.
  */
 
 /** Longer than any reader pauses that is still there. */

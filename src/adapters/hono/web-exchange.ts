@@ -1,6 +1,7 @@
 /**
- * A request and a response of a fetch runtime, which tells of no end: the client's leaving is the request's signal, or
- * the cancelling of the body; every other end is seen by reading the body through.
+ * A request and a response of a fetch runtime. The runtime does not tell when a response ends. A client that leaves
+ * shows as an abort of the request's signal, or as a cancelled body. Every other end is found by reading the body
+ * through.
  */
 import type { Context } from 'hono';
 import type { HeaderSource } from '../../base/headers/header-source.js';

@@ -13,8 +13,8 @@ import type { ErrorResponseOptions } from './to-http-response.js';
 export interface AdapterGate<R extends FlowRequest = FlowRequest> extends FlowGate<R> {
   tryEnqueue?(request: R, key: FlowKey): Outcome | undefined;
   /**
-   * For the option of that name: how many requests more may wait in the band of a priority; undefined when it has no
-   * such limit.
+   * Needed for the option `bandHeadroom`: how many requests more may wait in the band of a priority; undefined when it
+   * has no such limit.
    */
   bandHeadroom?(priority: number): number | undefined;
 }
@@ -40,10 +40,7 @@ export interface Classification
     Pick<FlowRequest, 'tokens' | 'ttlMs' | 'maxWaitMs' | 'sloTtftMs'>,
     PlacementHints {}
 
-/**
- * The notes of a request for the calls that it causes: its flow, where its session or its key sends it, and when they
- * should stop.
- */
+/** What a request tells the calls that it causes: its flow, its session or key, and when they should stop. */
 export interface RequestContext extends PlacementHints {
   readonly fairnessId: string;
   readonly priority: number;
@@ -71,19 +68,19 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
    */
   classify?: ((subject: Subject) => Classification) | undefined;
   /**
-   * Bytes to book against the limits, from 0 up.
+   * Bytes that count against the limits, from 0 up.
    * @default Content-Length up to `readAheadBytes`, 0 without a body, `unknownBodyBytes` for one of unknown length
    */
   byteSize?: ((subject: Subject) => number) | undefined;
   /**
-   * How much of a body may arrive while its request waits, and is booked for it: what a client announces beyond that,
-   * and may never send, takes nothing from others. Where the platform receives bodies itself (fetch runtimes), and for
-   * calls that go out, all is booked.
+   * How much of a body may arrive, and counts, while its request waits. A client may announce more and never send it;
+   * this takes nothing from others. Where the platform receives bodies itself (fetch runtimes), and for calls that go
+   * out, all is booked.
    * @default 2097152
    */
   readAheadBytes?: number | undefined;
   /**
-   * Requests whose Content-Length is larger are answered 413 before anything else, integer bytes from 1 up.
+   * Requests with a larger Content-Length get 413 before anything else; integer bytes from 1 up.
    * @default none is
    */
   maxRequestBytes?: number | undefined;
@@ -108,9 +105,9 @@ export interface FlowControlOptions<Subject> extends ErrorResponseOptions, Omit<
   /** `manual`: the handler calls `lease.release()`, for work that outlives the response. @default 'response-end' */
   releaseOn?: 'response-end' | 'manual' | undefined;
   /**
-   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many requests more may wait in the band of
-   * theirs, for senders that adapt to it. Off, because it tells every client how much others have waiting. Bands whose
-   * `maxRequests` is Infinity send no header.
+   * Whether responses say in `x-llm-d-flow-band-headroom-requests` how many requests more may wait in their band, for
+   * senders that adapt to it. It is off by default, because it tells every client how much others have waiting. Bands
+   * whose `maxRequests` is Infinity send no header.
    * @default false
    */
   bandHeadroom?: boolean | undefined;
@@ -192,13 +189,13 @@ export function checkAdapter(gate: Partial<AdapterGate> | null | undefined, opti
   }
 }
 
-/** Says what `classify` must return, where it did not. */
+/** The error for a wrong answer of `classify`; it says what `classify` must return. */
 export function wrongClassification(got: string): FlowConfigError {
   const expected = 'an object with a fairnessId, at once: look tenants up before this middleware';
   return new FlowConfigError('flowControl', [{ path: 'classify', expected, got }]);
 }
 
-/** An async function is always truthy, and never right: `trust` would believe everybody. */
+/** An async function is an error, because its promise is truthy: `trust` would believe everybody. */
 function atOnce(expected: string, isRight: (given: unknown) => boolean): Schema<unknown> {
   return schemas.element((given, report) => {
     if (!isRight(given)) report(expected);

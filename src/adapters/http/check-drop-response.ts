@@ -1,6 +1,6 @@
 /**
- * Checks what functions of the host answer about a drop before it is sent: platforms throw at a status or a header that
- * they cannot write, some of them where nobody listens.
+ * Checks the answers of the host's functions about a drop before they are sent. Platforms throw at a status or a header
+ * that they cannot write, and some throw where nobody can catch it.
  */
 import { FlowConfigError, schemas } from '../../index.js';
 import type { HttpErrorMapping } from './http-error-mapping.js';

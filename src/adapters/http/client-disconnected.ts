@@ -1,4 +1,4 @@
-/** Why `lease.signal` aborts when nobody is there any more to read the response. */
+/** The reason with which `lease.signal` aborts when the client has left. */
 
 /**
  * An AbortError, as upstream calls expect. Handlers that let it through should not be logged as failed, and Koa heeds

@@ -32,9 +32,9 @@ const overloadCodes: readonly string[] = [
 ];
 
 /**
- * An error contract for clients of Dynamo: `overloadStatus` for drops because of load, an expired TTL among them; 500
- * for faults; 503 for the rest, but 403 for what became void while it waited. Give it together with `body: dynamoBody`.
- * Source: Dynamo, request rejection.
+ * An error contract for clients of Dynamo. Drops because of load, an expired TTL among them, get `overloadStatus`.
+ * Faults get 500, requests that became void while they waited 403, and the rest 503. Give it together with
+ * `body: dynamoBody`. Source: Dynamo, request rejection.
  *
  * @example
  * const overloadStatus = dynamoOverloadStatus(process.env.DYN_HTTP_OVERLOAD_STATUS_CODE);

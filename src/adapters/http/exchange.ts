@@ -1,4 +1,4 @@
-/** One request and its response, as a runtime has them: what the control must know, and what it may ask for. */
+/** One request and its response, as a runtime has them: everything that flow control must know and do. */
 import type { HeaderSource } from '../../base/headers/header-source.js';
 import type { RequestFlow } from './request-flow.js';
 import type { HttpErrorResponse } from './to-http-response.js';
@@ -11,7 +11,7 @@ export interface Exchange<Req> {
   readonly headers: HeaderSource;
   /** The lease that an adapter before this one left on the request. */
   readonly flow: RequestFlow | undefined;
-  /** Somebody else has ended the response, a timeout for instance. */
+  /** True when something else has ended the response, for instance a timeout. */
   readonly isAnswered: boolean;
   /** The response has begun: only the host knows how to end it. */
   readonly hasBegun: boolean;
@@ -19,7 +19,7 @@ export interface Exchange<Req> {
   readonly endsInsideRuntime: boolean;
   /** Takes the flow headers off the request. */
   stripHeaders(): void;
-  /** Whether the exchange lets no more of a waiting body arrive than was booked for it. */
+  /** Whether the exchange bounds the bytes of a body that arrive while its request waits. */
   readonly boundsReadAhead: boolean;
   /** The length of the body as far as it is known; 0 without one. */
   bodyBytes(unknownBodyBytes: number): number;

@@ -1,6 +1,6 @@
 /**
- * One request's way through the gate, as every adapter walks it. Invariant: a lease that was given out is released
- * exactly once, at the end of the response or, if the response ended first, when the lease arrives.
+ * The steps of one request through flow control, the same in every adapter. Invariant: a lease that was given out is
+ * released exactly once, at the end of the response or, if the response ended first, when the lease arrives.
  *
  *   classify → strip headers → RequestLifetime ─┬→ tryEnqueue ─────────────→ verdict
  *                              │                └→ wait → enqueue(signal) ─→ verdict
@@ -45,9 +45,9 @@ export type Verdict =
 export class HttpFlowControl<Subject, Req> {
   private readonly gate: AdapterGate<HttpFlowRequest<Req>>;
   private readonly options: FlowControlOptions<Subject>;
-  /** Undefined unless responses tell it. */
+  /** Undefined unless responses tell the headroom. */
   private readonly headroom: ((priority: number) => number | undefined) | undefined;
-  /** Where calls find the request that causes them; undefined unless the host has such a place. */
+  /** The storage in which calls find the request that causes them; undefined unless the host gives one. */
   readonly context: ContextScope | undefined;
   /** Undefined where uploads may take their time. */
   private readonly uploads: UploadWatch | undefined;
@@ -120,7 +120,7 @@ export class HttpFlowControl<Subject, Req> {
     try {
       if (skip?.(subject) === true) return undefined;
       if (classify !== undefined) return classified(classify(subject));
-      // Not any truthy answer: a promise is one.
+      // Only `true` counts, because a promise is truthy too.
       const isTrusted = (typeof trust === 'function' ? trust(subject) : trust) === true;
       return flowKeyFromHeaders(exchange.headers, { objectives, trust: isTrusted, defaultFairnessId, sessionHeaders });
     } finally {
@@ -201,8 +201,8 @@ export class HttpFlowControl<Subject, Req> {
   }
 
   /**
-   * For where nobody hears an exception. Of a function that fails the host hears when a request is dropped in the
-   * queue.
+   * Used where nobody can catch an exception. The host is told of a function that fails when a request is dropped in
+   * the queue.
    */
   private answerAnyhow(drop: Drop, exchange: Exchange<Req>): HttpErrorResponse {
     try {

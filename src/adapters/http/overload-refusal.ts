@@ -10,9 +10,9 @@ export interface WorkerAnswer {
 }
 
 /**
- * True for a refusal because of load, after which the endpoint should get no work for a moment: 429, 503 and 529, and
- * any error whose message begins with `Server overloaded:`. A message that begins with `Server unavailable:` tells of a
- * worker that is gone, which is another matter. How long the moment is, see `refusalWaitMs`. Source: Dynamo, request
+ * True for a refusal because of load: 429, 503 and 529, and any error whose message begins with `Server overloaded:`.
+ * The endpoint should then get no work for a moment. A message that begins with `Server unavailable:` tells of a worker
+ * that is gone, which is another matter. How long the moment is, see `refusalWaitMs`. Source: Dynamo, request
  * rejection; 429 is how hosted models tell that a quota is spent.
  */
 export function isOverloadRefusal({ status, body = '' }: WorkerAnswer): boolean {
@@ -22,7 +22,7 @@ export function isOverloadRefusal({ status, body = '' }: WorkerAnswer): boolean 
   return (status === 429 || status === 503 || status === 529) && !message.startsWith('Server unavailable:');
 }
 
-/** No answer takes an endpoint away for longer: an hour. */
+/** The longest time for which an answer takes an endpoint away: an hour. */
 const longestWaitMs = 3_600_000;
 
 /**

@@ -25,11 +25,11 @@ export type RelayEnd = 'sent' | 'client-left' | 'evicted' | 'upstream-failed';
 
 export interface RelayOptions {
   /**
-   * Sees each chunk of the body before it is sent, for `usageReader` and the like. What it throws ends the relay as a
-   * failure.
+   * Sees each chunk of the body before it is sent, for `usageReader` and the like. An exception of it ends the relay as
+   * a failure.
    */
   onChunk?: ((chunk: Uint8Array) => void) | undefined;
-  /** Hears why the upstream failed, or `onChunk`; not of clients that left. */
+  /** Is told why the upstream, or `onChunk`, failed; it is not told of clients that left. */
   onError?: ((error: unknown) => void) | undefined;
 }
 

@@ -32,7 +32,7 @@ export class RequestFlow {
     this.context = context;
   }
 
-  /** Aborts when the client leaves, or whoever else wants the work stopped: pass it to the upstream call. */
+  /** Aborts when the client leaves, or when the work must stop for another reason: pass it to the upstream call. */
   get signal(): AbortSignal {
     return this.lease.signal;
   }

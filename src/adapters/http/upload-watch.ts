@@ -1,6 +1,6 @@
 /**
- * Ends requests that hold a seat while their client does not send the body. All uploads are looked at together, by one
- * timer that runs only while there are some: an upload costs an entry, and a response that begins or ends takes it out.
+ * Ends requests that hold a seat while their client does not send the body. One timer looks at all uploads together; it
+ * runs only while there are some. An upload costs an entry, which is removed when its response begins or ends.
  *
  * Only time in which the client was to send counts: not while data lies unread, and not once the response has begun.
  */
@@ -13,7 +13,7 @@ export type UploadState =
   | { readonly type: 'over' }
   /** Data is there that the host has not taken. */
   | { readonly type: 'unread' }
-  /** So many bytes came so far, counted from anywhere. */
+  /** The bytes that came so far, counted from any start. */
   | { readonly type: 'coming'; readonly bytes: number };
 
 export interface UploadLimits {
@@ -82,7 +82,7 @@ export class UploadWatch {
   }
 
   private look(): void {
-    // A loop that was busy is no fault of the clients.
+    // Clients are not to blame for a busy event loop.
     const spentMs = Math.min(this.clock.now() - this.lookedAtMs, 2 * this.periodMs);
     this.timer = undefined;
     // Ending one may end others.

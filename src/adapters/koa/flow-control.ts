@@ -76,7 +76,7 @@ function follow(
     case 'fail':
       return Promise.reject(verdict.error);
     case 'gone':
-      // For whoever logs responses: not the 404 that it would have been.
+      // It is for programs that log responses; otherwise they would log 404.
       ctx.status = 503;
       return Promise.resolve();
   }

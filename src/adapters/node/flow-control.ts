@@ -61,7 +61,7 @@ function follow(
       next(verdict.error);
       return;
     case 'gone':
-      // For whoever logs responses: not the 200 that it would have been.
+      // It is for programs that log responses; otherwise they would log 200.
       if (!res.headersSent) res.statusCode = 503;
   }
 }

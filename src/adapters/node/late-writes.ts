@@ -42,7 +42,7 @@ const dropping = {
   writeContinue: ignore,
   writeProcessing: ignore,
   writeEarlyHints: ignore,
-  /** True: who waits for `drain` would wait for ever. */
+  /** It returns true, because a handler that waits for `drain` would wait for ever. */
   write(...given: unknown[]): boolean {
     callBack(given);
     return true;

@@ -1,6 +1,6 @@
 /**
- * When a response is over, whatever ended it. The one place that knows which events Node really sends: `close` of the
- * response tells of every end but these.
+ * Finds out when a response is over, whatever ended it. The one place that knows which events Node really sends:
+ * `close` of the response tells of every end but these.
  * - One that came before anybody listened: the state is looked at first.
  * - HTTP/1: a response that was pipelined behind another never hears that its connection closed (Node 20 and 22): the
  *   socket tells.
@@ -71,7 +71,10 @@ type Socket = NodeRequest['socket'];
 
 const waitersBySocket = new WeakMap<Socket, Set<() => void>>();
 
-/** Those to call when the socket closes: one listener per socket, however many responses are pipelined on it. */
+/**
+ * The functions to call when the socket closes. There is one listener per socket, however many responses are pipelined
+ * on it.
+ */
 function waitersOf(socket: Socket): Set<() => void> {
   let waiters = waitersBySocket.get(socket);
   if (waiters === undefined) {

@@ -1,7 +1,7 @@
 /**
- * Streams an upstream's answer to the client. Invariant: the promise never rejects, and whatever ends first, the
- * client, the upstream or the lease, ends the others: no stream is left without a listener for its errors, and no
- * upstream works for nobody.
+ * Streams an upstream's answer to the client. Invariant: the promise never rejects. When the client, the upstream or
+ * the lease ends, the others end too. No stream is left without a listener for its errors, and no upstream works when
+ * nobody reads.
  *
  *   fetch(url, { signal }) ──► status, headers ──► chunk by chunk, paused while the client does not read ──► end
  *         │ rejected                                  │ client left · evicted: the body is cancelled
@@ -25,9 +25,9 @@ import { onResponseEnd } from './on-response-end.js';
 
 /**
  * Sends what `fetch` answers: its status, its headers and its body, no faster than the client reads. Resolves when the
- * response is over, and never rejects, so that a handler need not catch: a client that leaves is no error, an upstream
- * without an answer is told as 502, and one that breaks off breaks off the response. Give `signal` to `fetch`, so that
- * the upstream stops with the client.
+ * response is over, and never rejects, so that a handler need not catch. A client that leaves is no error. An upstream
+ * without an answer becomes a 502, and an upstream that breaks off breaks off the response. Give `signal` to `fetch`,
+ * so that the upstream stops with the client.
  *
  * @example
  * app.post('/v1/chat/completions', async (req, res) => {

@@ -16,8 +16,8 @@ export function bodyBytes(req: NodeRequest, head: RequestHead, unknownBodyBytes:
 
 /**
  * Lets Node read the body ahead while the request waits, up to the bytes that were booked for it. Node stops reading
- * from a connection whose body nobody takes, and then does not notice that the client has left either: a request with a
- * large prompt would wait on for nobody. HTTP/2 goes on reading by itself, as far as its window.
+ * from a connection whose body nobody takes. It then does not notice that the client has left, and a request with a
+ * large prompt would wait although nobody needs it. HTTP/2 goes on reading by itself, as far as its window.
  */
 export function readAhead(req: NodeRequest, bookedBytes: number): void {
   if (http2StreamOf(req) !== undefined) return;

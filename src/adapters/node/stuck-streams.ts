@@ -1,6 +1,6 @@
 /**
- * HTTP/2 streams that are over and do not know it: when a client closes a stream with NO_ERROR while the response has
- * data waiting to be sent, Node (20 to 24) neither sends that data nor ends the stream. A client could hold leases that
+ * Finds HTTP/2 streams that are over although Node does not say so. When a client closes a stream with NO_ERROR while
+ * data waits to be sent, Node (20 to 24) neither sends that data nor ends the stream. A client could hold leases that
  * way, by asking, not reading, and closing. No event tells of it, so open streams are looked at once a second, and one
  * that was stuck twice is destroyed, which makes Node say `close`.
  */

@@ -12,10 +12,11 @@ export interface FlowContext {
 }
 
 /**
- * An interceptor that holds a call until it is dispatched. The lease is in the `context` of the result, and is released
- * when the response has arrived, or has failed; with `releaseOn: 'manual'` by the caller, who can then report what the
- * response says of usage. Calls that are aborted leave the queue at once; an eviction aborts the call. A dropped call
- * fails with a FlowControlError, or with `onDrop: 'respond'` gets the answer of the error contract as its response.
+ * An interceptor that holds a call until it is dispatched. The lease is in the `context` of the result. It is released
+ * when the response has arrived or has failed. With `releaseOn: 'manual'` the caller releases it, and can first report
+ * the usage that the response tells. Calls that are aborted leave the queue at once; an eviction aborts the call. A
+ * dropped call fails with a FlowControlError, or with `onDrop: 'respond'` gets the answer of the error contract as its
+ * response.
  * @throws FlowConfigError for options that cannot be right.
  *
  * @example

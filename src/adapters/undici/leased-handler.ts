@@ -44,7 +44,7 @@ export class LeasedHandler implements Handler {
     headers: Parameter<'onRequestUpgrade', 2>,
     socket: Parameter<'onRequestUpgrade', 3>,
   ): void {
-    // From here on the socket is all that is left of the call.
+    // From here on the call is only a socket.
     this.call.stopWork = (reason) => void socket.destroy(reason);
     socket.once('close', () => this.call.end(socket.errored === null, socket.errored));
     this.handler.onRequestUpgrade?.(controller, statusCode, headers, socket);

@@ -1,6 +1,6 @@
 /**
- * One call from its caller to the dispatcher below. Invariant: the control hears of exactly one end, and the caller of
- * no more than undici would tell it.
+ * One call from its caller to the dispatcher below. Invariant: flow control is told of exactly one end, and the caller
+ * gets no more calls than from undici itself.
  *
  *   waiting ──lease──→ dispatched ──onRequestStart──→ started ──→ response end | error
  *      └──────────────────┴─ abort, eviction: over at once; should the dispatcher still start it, it is told to stop

@@ -1,5 +1,5 @@
 /**
- * The one place that contains foreign code: what a plugin threw, and what it answered, is reported here and goes no
+ * The one place that contains foreign code. It reports exceptions and wrong answers of plugins, and lets them go no
  * further.
  *
  * Invariant: no method throws, whatever the plugin did, and no promise that a plugin answers ends the process when it

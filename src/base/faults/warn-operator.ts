@@ -1,6 +1,6 @@
 /**
- * The last resort for faults that nobody listens for: the console, which is stderr in Node and the log on other
- * runtimes. Invariant: what repeats is written once, so that a fault on the request path cannot flood the log.
+ * Writes faults that have no listener to the console, which is stderr in Node and the log on other runtimes. Invariant:
+ * what repeats is written once, so that a fault on the request path cannot flood the log.
  */
 
 import { textOf } from './foreign-values.js';

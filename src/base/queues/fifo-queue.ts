@@ -64,7 +64,7 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return member ?? this.peek();
   }
 
-  /** The living, last first. Nothing may be added or taken out meanwhile. */
+  /** The living members, last first. Nothing may be added or taken out meanwhile. */
   *newestFirst(): Generator<T, void, undefined> {
     for (let i = (this.rest?.length ?? 0) - 1; i >= 0; i--) {
       const member = this.rest?.peekAt(i) as T;
@@ -113,7 +113,9 @@ export class FifoQueue<T extends Queued> implements ItemQueue<T> {
     return all.filter((member) => member.isWaiting);
   }
 
-  /** For the rare member that came before others. Moves those ahead of it or those behind it, whichever are fewer. */
+  /**
+   * For the rare member that came before others. Moves the members ahead of it or those behind it, whichever are fewer.
+   */
   private insert(member: T): void {
     this.rest ??= new Denque();
     const { front, rest } = this;

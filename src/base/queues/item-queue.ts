@@ -1,6 +1,6 @@
-/** Where waiting requests stand in line, the contract of both queues. */
+/** The contract of the queues in which requests wait. */
 
-/** A member, as far as a queue must know it. */
+/** The part of a member that a queue must know. */
 export interface Queued {
   /** False once the member was cancelled, expired or displaced. */
   readonly isWaiting: boolean;
@@ -9,9 +9,9 @@ export interface Queued {
 }
 
 /**
- * A line of waiting members. A member that leaves from the middle stays behind as a tombstone (`isWaiting` false) and
- * is skipped when it surfaces; when the dead outnumber the living the line is rebuilt, so that removal is O(1)
- * amortized.
+ * A line of waiting members. A member that leaves from the middle stays behind as a tombstone (`isWaiting` false), and
+ * is skipped when its turn comes. When there are more tombstones than living members the line is rebuilt, so that
+ * removal is O(1) amortized.
  */
 export interface ItemQueue<T extends Queued> {
   /** Members, tombstones among them. */
@@ -26,14 +26,14 @@ export interface ItemQueue<T extends Queued> {
   discard(): void;
   /** The same for one that often is the first: there it leaves no tombstone. */
   remove(member: T): void;
-  /** The living, in no particular order. */
+  /** The living members, in no particular order. */
   members(): T[];
   /**
-   * The first few as they stand in the structure: those to go next, in arrival order; beyond the first, only likely
-   * ones in any other.
+   * The first few members as they stand in the structure. In arrival order these go next; in any other order this is
+   * certain only for the first.
    */
   leading(count: number): T[];
-  /** How many of the living go before `member`; undefined when more than `most` would have to be looked at. */
+  /** How many living members go before `member`; undefined when more than `most` would have to be looked at. */
   ahead(member: T, most: number): number | undefined;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Arrival order in which the highest score may pass: of the first few, whoever scores most now goes next.
+ * Arrival order in which a high score may pass: of the first few members, the one with the highest score now goes next.
  *
  *     first │ second │ … │ last of the lookahead │ …        `first` is passed by a bounded number, then it goes
  *
@@ -81,7 +81,7 @@ export class ScoredQueue<T extends Queued> implements ItemQueue<T> {
     return this.line.leading(count);
   }
 
-  /** By arrival: the scores of later choices are not known yet. */
+  /** The order is by arrival, because the scores of later choices are not known yet. */
   ahead(member: T, most: number): number | undefined {
     return this.line.ahead(member, most);
   }

@@ -34,8 +34,8 @@ export function object<S extends Shape>(shape: S, ...rules: readonly Rule<Output
 }
 
 /**
- * A shape and more keys. Bundlers take a spread for a side effect and keep unused schemas; they drop an unused call of
- * this.
+ * A shape and more keys. Use it instead of a spread: bundlers take a spread for a side effect and keep unused schemas,
+ * but drop an unused call of this.
  */
 // @__NO_SIDE_EFFECTS__
 export function withKeys<A extends Shape, B extends Shape>(shape: A, more: B): Omit<A, keyof B> & B {

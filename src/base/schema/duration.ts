@@ -6,7 +6,7 @@ export type Duration = number | string;
 const notation = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/;
 const part = /(\d*)\.?(\d*)([a-zµμ]+)/g;
 
-/** Longer text is no duration that anybody means. */
+/** Nobody means a longer text as a duration. */
 const longestText = 60;
 
 const nanosecondsOf: Readonly<Record<string, bigint>> = {

@@ -7,14 +7,14 @@
  */
 
 /**
- * Reports a problem: what would have been right; below the value, where; and what came, when the value itself does not
- * say it. `path` is relative to the value in hand.
+ * Reports a problem: what was expected; the path below the value; and what came, if the value itself does not show it.
+ * `path` is relative to the value in hand.
  */
 export type Report = (expected: string, path?: readonly PropertyKey[], got?: string) => void;
 
 /**
- * Reads a value of any type. When `read` reports, the reading fails as a whole, and only rules over several fields see
- * what it returned: NaN in place of a number, the raw value in place of anything else.
+ * Reads a value of any type. When `read` reports a problem, the reading fails as a whole. Only rules over several
+ * fields then see the returned value: NaN in place of a number, the raw value in place of anything else.
  */
 export interface Schema<out T> {
   read(value: unknown, report: Report): T;
@@ -32,7 +32,7 @@ export function element<T>(read: (value: unknown, report: Report) => T | undefin
   return { read: (given, report) => (read(given, report) ?? given) as T };
 }
 
-/** Whatever passes `isRight`. */
+/** A schema of any value that passes `isRight`. */
 // @__NO_SIDE_EFFECTS__
 export function value<T>(expected: string, isRight: (value: unknown) => value is T): Schema<T> {
   return element((given, report) => {

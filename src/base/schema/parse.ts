@@ -1,6 +1,6 @@
 /**
- * From a schema and a value to the parsed value, or to every problem at once, each with its path, what was expected and
- * what came.
+ * Reads a value by a schema. Returns the parsed value, or every problem at once, each with its path, what was expected
+ * and what came.
  */
 import { type ConfigIssue, describeValue, FlowConfigError } from '../faults/flow-config-error.js';
 import type { Schema } from './element.js';

@@ -8,7 +8,7 @@ export type Quantity = number | string;
 
 const notation = /^([+-]?)(\d+\.?\d*|\.\d+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$/;
 
-/** Longer text is no quantity that anybody means. */
+/** Nobody means a longer text as a quantity. */
 const longestText = 40;
 
 /** Suffix → base and exponent. */

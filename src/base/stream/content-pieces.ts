@@ -1,8 +1,8 @@
-/** Which events of a streamed answer bring what the model wrote, in the interfaces of OpenAI and of Anthropic. */
+/** Finds the events of a streamed answer that bring text of the model, in the interfaces of OpenAI and of Anthropic. */
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Undefined for what is no object. */
+/** Undefined for anything but an object. */
 export function fieldsOf(value: unknown): Fields | undefined {
   return typeof value === 'object' && value !== null ? (value as Fields) : undefined;
 }

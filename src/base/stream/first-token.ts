@@ -1,5 +1,5 @@
 /**
- * The first content token of a streamed answer, for callers that give up an attempt which brings none in time.
+ * Finds the first content token of a streamed answer, for callers that give up an attempt if none comes in time.
  *
  * Comments, keep-alive events and deltas with nothing but a role are no content. Bounded: after `mostHeldBytes` the
  * answer counts as begun, whatever it holds.
@@ -15,11 +15,11 @@ export interface ChunkReader {
 /** The beginning of a body. */
 export interface Beginning {
   readonly chunks: Uint8Array[];
-  /** It is the whole body. */
+  /** True when this is the whole body. */
   readonly isWhole: boolean;
 }
 
-/** More than servers send before they begin. */
+/** Servers send fewer bytes before their first token. */
 const mostHeldBytes = 1_048_576;
 
 /** Whether an answer is a stream of server-sent events. */

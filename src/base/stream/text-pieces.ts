@@ -1,12 +1,12 @@
 /**
  * Text out of UTF-8 in pieces of any size.
  *
- * A decoder that remembers half a character costs several times one that does not, to make and to use. Nearly every
- * piece of a stream ends with a whole character, and those need none of their own.
+ * A decoder that remembers half a character costs several times as much as one that does not, to make and to use.
+ * Nearly every piece of a stream ends with a whole character, and needs no decoder of its own.
  */
 
 const atStart = /* @__PURE__ */ new TextDecoder();
-/** A byte order mark is none in the middle. */
+/** In the middle of a text this is no byte order mark. */
 const inside = /* @__PURE__ */ new TextDecoder('utf-8', { ignoreBOM: true });
 
 export class TextPieces {

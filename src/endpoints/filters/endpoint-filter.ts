@@ -27,5 +27,5 @@ export const endpointFilterShape: PluginShape<EndpointFilter> = {
   optional: [],
 };
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type EndpointFilterDefinition<P = object> = PolicyDefinition<'endpointFilter', P, EndpointFilter>;

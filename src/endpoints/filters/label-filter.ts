@@ -22,7 +22,10 @@ export interface LabelFilterParameters {
 }
 
 export interface LabelFilterOptions<R = unknown> extends LabelFilterParameters {
-  /** In place of a field: what the label is compared with; undefined or empty text: the request may go anywhere. */
+  /**
+   * In place of a field: a function that returns the text to compare the label with. Undefined or empty text: the
+   * request may go anywhere.
+   */
   of?: ((request: R) => string | undefined) | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Requests that belong together go to one endpoint, where their prefix is in the cache, unless it has more than its
- * share to do.
+ * Sends requests that belong together to one endpoint, where their prefix is in the cache, unless this endpoint has
+ * more than its share of the work.
  *
  * Invariant: a request with a key never makes an endpoint hold more than ⌈loadCap · its share by weight of all requests
  * in flight⌉.
@@ -21,7 +21,8 @@ export interface AffinityParameters {
   /** The key that requests share: the text in `request.affinityKey`, or their fairness ID. @default 'affinityKey' */
   by?: 'affinityKey' | 'fairnessId' | undefined;
   /**
-   * How far above the average an endpoint may be loaded, from 1 up. Lower is more even, higher is more faithful.
+   * How far above the average an endpoint may be loaded, from 1 up. A lower value spreads load more evenly; a higher
+   * one keeps more requests together.
    * @default 1.25
    */
   loadCap?: number | undefined;
@@ -44,15 +45,15 @@ function readKeyOf<R>(given: unknown, report: Report): KeyOf<R> | undefined {
   return undefined;
 }
 
-/** Rises with the weight, and for each key puts the endpoints into an order of its own. */
+/** The score of an endpoint for a key. It rises with the weight, and gives each key its own order of the endpoints. */
 function rendezvousScore(keyHash: number, { id, weight }: EndpointView): number {
   const fraction = (textHash(id, keyHash) + 0.5) / 2 ** 32;
   return -weight / Math.log(fraction);
 }
 
 /**
- * The first endpoint in the key's own order of the pool that is below its cap. Endpoints are first for as many keys as
- * their weight says; when one joins or leaves, only the keys that it gets or had move. Requests without a key go to the
+ * The first endpoint in the key's own order of the pool that is below its cap. The weight of an endpoint says for how
+ * many keys it comes first. When an endpoint joins or leaves, only its own keys move. Requests without a key go to the
  * least loaded. O(endpoints · length of their names), and the length of the key.
  *
  * Source: rendezvous hashing, Thaler and Ravishankar (1998), with the weights of Schindelhauer and Schomaker (2005);
@@ -83,7 +84,7 @@ export function affinity<R = unknown>(options: AffinityOptions<R> = {}): Endpoin
         best = endpoint;
         highest = score;
       }
-      // The caps leave room for one more by their sum, except where rounding took it.
+      // The sum of the caps leaves room for one more request, except for rounding.
       return best ?? leastLoadedOf(endpoints);
     },
   };

@@ -23,5 +23,5 @@ export const endpointPickerShape: PluginShape<EndpointPicker> = {
   optional: [],
 };
 
-/** How files get one. */
+/** The definition by which configuration files make one. */
 export type EndpointPickerDefinition<P = object> = PolicyDefinition<'endpointPicker', P, EndpointPicker>;

@@ -6,12 +6,12 @@ import { isLessLoaded } from './load-order.js';
 
 const type = 'least-kv-picker';
 
-/** Share of a cache that a request is taken to need where no report tells: a hundred fill it. */
+/** The share of a cache that a request is assumed to need if no report tells: a hundred requests fill it. */
 const unknownShare = 0.01;
 
 /**
- * The share of the cache that will be in use once the server has started what it has been sent: every request that
- * waits in its queue, or that its report cannot contain yet, takes as much as one of those it runs.
+ * The share of the cache that will be in use when the server has started all requests that it was sent. A request that
+ * waits in its queue, or that its report cannot contain yet, takes as much as one that runs.
  */
 function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: EndpointView): number {
   if (metrics === undefined) return 1 + inFlightRequests * unknownShare;
@@ -21,10 +21,10 @@ function expectedUsage({ metrics, unsampledRequests, inFlightRequests }: Endpoin
 }
 
 /**
- * The endpoint whose KV cache will be the least full: the usage of its last report, and a share for each request that
- * waits there or was dispatched since, so that one report does not draw a herd. An endpoint that has not reported
- * counts as full. Ties: the less loaded. The age of a report is not looked at: a detector's `filter` leaves stale ones
- * out. O(endpoints).
+ * Picks the endpoint whose KV cache will be the least full. That is the usage of its last report, and a share for each
+ * request that waits there or was dispatched since, so that one report does not draw a herd. An endpoint that has not
+ * reported counts as full. Ties: the less loaded. The age of a report is not looked at: a detector's `filter` leaves
+ * stale ones out. O(endpoints).
  */
 export function leastKvUsage(): EndpointPicker {
   return {

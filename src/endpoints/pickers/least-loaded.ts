@@ -6,8 +6,8 @@ import { leastLoadedOf } from './load-order.js';
 const type = 'least-loaded-picker';
 
 /**
- * The endpoint with the fewest requests in flight for its weight; ties by fewest tokens in flight, then by fewest
- * requests ever sent, both for its weight, then in the order of the pool. O(endpoints).
+ * Picks the endpoint with the fewest requests in flight for its weight. Ties go to the fewest tokens in flight, then to
+ * the fewest requests ever sent, both for its weight, then to the order of the pool. O(endpoints).
  */
 export function leastLoaded(): EndpointPicker {
   return { type, pick: leastLoadedOf };

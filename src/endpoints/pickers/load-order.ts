@@ -13,7 +13,7 @@ export function isLessLoaded(a: EndpointView, b: EndpointView): boolean {
   return a.dispatchedRequests / a.weight < b.dispatchedRequests / b.weight;
 }
 
-/** The first of the least loaded; undefined of none. O(endpoints). */
+/** The first of the least loaded endpoints; undefined if there are none. O(endpoints). */
 export function leastLoadedOf(endpoints: readonly EndpointView[]): EndpointView | undefined {
   let best: EndpointView | undefined;
   for (const endpoint of endpoints) if (best === undefined || isLessLoaded(endpoint, best)) best = endpoint;

@@ -1,8 +1,8 @@
-/** A drop as an error that the AI SDK takes for one of a provider, so that its own retries work. */
+/** Turns a drop into an error that looks like one of a provider to the AI SDK, so that the SDK's own retries work. */
 import type { HttpErrorResponse } from '../../adapters/http/index.js';
 import { type Drop, FlowControlError } from '../../index.js';
 
-/** By these the SDK knows its errors, of whatever copy of it. */
+/** The SDK recognizes its errors by these symbols, even if they come from another copy of it. */
 const markers = ['vercel.ai.error', 'vercel.ai.error.AI_APICallError'].map((name) => Symbol.for(name));
 
 /** A FlowControlError with the members of an APICallError. */

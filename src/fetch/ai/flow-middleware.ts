@@ -45,7 +45,10 @@ export interface ModelRequest
 }
 
 export interface FlowMiddlewareOptions extends ErrorResponseOptions {
-  /** Names the flow. What it leaves out comes from `providerOptions.headgate`, else from `context`. Synchronous. */
+  /**
+   * Names the flow. Anything that it leaves out comes from `providerOptions.headgate`, else from `context`.
+   * Synchronous.
+   */
   classify?: ((params: CallParams, model: Model) => Partial<Classification>) | undefined;
   /**
    * An `AsyncLocalStorage` in which the host leaves tenant and priority, and a signal that aborts the call as its own
@@ -106,8 +109,8 @@ const estimateTokens = tokenEstimator({ addEstimatedOutputTokens: true });
 const lettersPerToken = 4;
 
 /**
- * A middleware for `wrapLanguageModel`. A call waits for a lease; the model is called with a signal that also aborts
- * when the call is evicted; the usage that the provider tells is charged; the seat comes back when the answer has
+ * A middleware for `wrapLanguageModel`. A call waits for a lease. The model is called with a signal that also aborts
+ * when the call is evicted. The usage that the provider reports is charged. The seat comes back when the answer has
  * ended, was cancelled or failed. A drop is a FlowControlError that the SDK takes for a provider's, with
  * `retry-after-ms`, so that its own retries work.
  * @throws FlowConfigError for options that cannot be right.
@@ -167,7 +170,7 @@ export function flowMiddleware(flow: AdapterGate<ModelRequest>, options: FlowMid
     return flow.tryEnqueue?.(request, { fairnessId, priority }) ?? flow.enqueue(request, { fairnessId, priority });
   }
 
-  /** Runs `work` with a lease, once more where it can wait again. The lease goes with what `work` returns. */
+  /** Runs `work` with a lease, once more where it can wait again. The answer of `work` then holds the lease. */
   async function inTurn<T, R>(params: CallParams, model: Model, work: (end: LeaseEnd<T>) => Promise<R>): Promise<R> {
     const signal = callerSignal(params.abortSignal, context?.getStore()?.signal);
     signal?.throwIfAborted();

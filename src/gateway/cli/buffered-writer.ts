@@ -1,6 +1,6 @@
 /**
- * Writes to standard error in larger pieces: a write is a system call, which holds up the event loop, and a busy
- * gateway has a line for every request.
+ * Writes to standard error in larger pieces, because a write is a system call, which blocks the event loop, and a busy
+ * gateway writes a line for every request.
  *
  * Invariant: lines keep their order; what is held is written at the latest after `everyMs`, and when the process ends.
  */

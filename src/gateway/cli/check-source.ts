@@ -16,7 +16,7 @@ export interface CheckResult {
   readonly kind: 'gateway file' | 'EndpointPickerConfig' | 'unknown';
   /** The file cannot be used. */
   readonly faults: readonly ConfigIssue[];
-  /** It can, but is probably not what its author expects. */
+  /** The file can be used, but is probably not what its author expects. */
   readonly warnings: readonly string[];
   /** The settings in effect, defaults included; empty for a file with faults. */
   readonly effective: readonly Effective[];

@@ -1,6 +1,6 @@
 /**
- * Writes the log of the command on standard error: in the format of the file as soon as the file says it, so that every
- * line can be read by the same program, start-up, warnings of Node and the last words before a crash included.
+ * Writes the log of the command to standard error, in the format of the file as soon as it is known. So one program can
+ * read every line: start-up, warnings of Node, and the last line before a crash.
  */
 import { format as formatted } from 'node:util';
 import { readYaml } from '../../config/read-yaml.js';
@@ -35,7 +35,7 @@ export class CommandLog {
     this.line = lineLog(format, this.writer.write);
   }
 
-  /** Why the file cannot be used: each fault a line for machines, or the message for people. */
+  /** Writes why the file cannot be used: one line for each fault for machines, or the message for people. */
   faults(file: string, event: 'not-started' | 'reload-refused', error: unknown): void {
     const issues = error instanceof FlowConfigError ? error.issues : [];
     const message = error instanceof Error ? error.message : String(error);
@@ -56,7 +56,7 @@ export class CommandLog {
     this.writer.flush();
   }
 
-  /** Writes what Node, and plugins by `console`, would write by themselves. Returns a function that stops this. */
+  /** Takes over what Node, and plugins by `console`, would write by themselves. Returns a function that stops this. */
   takeOver(): () => void {
     const { warn, error: complain } = console;
     console.warn = (...said: unknown[]) => this.log('warn', 'console', { message: formatted(...said) });
@@ -78,7 +78,7 @@ export class CommandLog {
   }
 }
 
-/** The format that the file asks for; text where it says nothing or is no YAML. */
+/** The format that the file asks for; text if it says nothing or is no YAML. */
 function formatOf(source: string): LogFormat {
   const [file] = readYaml(source, () => {});
   const log: unknown = Reflect.get(Object(file?.value), 'log');

@@ -1,4 +1,4 @@
-/** The commands that read files: apart from the rest, because they need packages that may be missing. */
+/** The commands that read files. They are in a module of their own, because they need packages that may be missing. */
 export { runCheck } from './run-check.js';
 export { runGateway } from './run-gateway.js';
 export { runSimulate } from './simulate/run-simulate.js';

@@ -62,11 +62,11 @@ function bandLints({ bands, eviction }: Resolved, objectives: ReadonlyMap<string
   ];
 }
 
-/** So many waiting requests keep a pool busy for long. */
+/** This many waiting requests keep a pool busy for long. */
 const longBacklog = 100;
 
 /**
- * A backlog of negative priority fills the gate, and whatever comes above it waits for answers to end
+ * A backlog of negative priority fills the pool, and requests of higher priority wait for its answers to end
  * (docs/simulator.md, row S8).
  */
 function headroomLints(
@@ -89,8 +89,8 @@ function headroomLints(
 }
 
 /**
- * Threshold of servers' queues beyond which priority is worth little: those that stand in a server are passed by
- * nobody.
+ * Above this threshold of servers' queues priority is worth little, because no request can pass one that stands in a
+ * server.
  */
 const deepQueue = 2;
 
@@ -115,7 +115,9 @@ export function depthLints(
   ];
 }
 
-/** Types that are nearly one that is known: the loader leaves what it does not know to the scheduler. */
+/**
+ * Types that are nearly a known one. The loader would leave them to the scheduler, as it does with every unknown type.
+ */
 function pluginLints(text: string): string[] {
   const known = defaultRegistry().types();
   return declaredPlugins(text).flatMap(({ type }) => {

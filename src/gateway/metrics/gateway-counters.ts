@@ -21,7 +21,7 @@ export class GatewayCounters {
   readonly failures: LabelledCounter = new LabelledCounter(mostServers * failureCodes.length, 'endpoint', 'code');
   readonly refusals: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
   readonly retries: LabelledCounter = new LabelledCounter(mostServers, 'endpoint');
-  /** Set by whoever keeps a histogram of them. */
+  /** The owner of the histogram sets it. */
   onFirstToken: OnFirstToken | undefined = undefined;
 
   constructor() {

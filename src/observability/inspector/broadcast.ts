@@ -1,5 +1,5 @@
 /**
- * Frames to everybody who watches: one timer, one frame for all, and whoever is slow misses some.
+ * Sends frames to everybody who watches: one timer, one frame for all. A slow watcher misses some.
  *
  * Invariant: without watchers there is no timer. A watcher holds at most one frame that it has not taken.
  */
@@ -59,7 +59,7 @@ export class Broadcast {
       const event = this.event();
       for (const watcher of ready) watcher.enqueue(event);
     } catch (error) {
-      // A timer's exception would end the process: the watchers hear of it instead.
+      // An exception in a timer would end the process, so the watchers are told of it instead.
       for (const watcher of [...this.watchers]) {
         this.leave(watcher);
         watcher.error(error);

@@ -70,20 +70,20 @@ export class FlowHistory {
     }
   }
 
-  /** Of the whole ring: about a minute. */
+  /** The time that the whole ring covers: about a minute. */
   recent(fairnessId: string, priority: number): RecentCounts {
     const counts = this.byPriority.get(priority)?.get(fairnessId);
     return { served: sum(counts?.served), refused: sum(counts?.refused) };
   }
 
-  /** Let go in the last minute, of all flows of a band that are kept apart. */
+  /** Requests dispatched in the last minute, of all flows of a band that are kept apart. */
   servedInBand(priority: number): number {
     let served = 0;
     for (const counts of this.byPriority.get(priority)?.values() ?? []) served += sum(counts.served);
     return served;
   }
 
-  /** Fairness IDs of a band of which something was let go in the last minute, without those of `known`. */
+  /** Fairness IDs of a band with a dispatch in the last minute, without those of `known`. */
   othersServed(priority: number, known: ReadonlySet<string>): number {
     let others = 0;
     for (const [fairnessId, { served }] of this.byPriority.get(priority) ?? [])

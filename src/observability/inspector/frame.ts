@@ -13,7 +13,7 @@ import { type FrameTenant, tenantTable } from './tenants.js';
  * - `open`: it may, or nothing waits and it could.
  * - `full`: saturation has reached the ceiling of the band.
  * - `endpoints-full`: the endpoints that its requests may go to take nothing more.
- * - `at-cap`: whoever waits in it runs as much as it may.
+ * - `at-cap`: every flow that waits in it is at its cap.
  * - `behind`: higher bands go first.
  * - `no-endpoints`: there is no endpoint.
  */
@@ -40,7 +40,7 @@ export interface FrameBand {
   readonly ceiling: number;
   readonly gate: GateState;
   readonly inFlight: number;
-  /** More arrives than leaves. */
+  /** True when more requests arrive than leave. */
   readonly isGrowing: boolean;
   readonly fairness: string;
   readonly ordering: string;
@@ -56,7 +56,7 @@ export interface FrameEndpoint {
   readonly name: string;
   /** Seats taken by this controller's requests. */
   readonly inFlight: number;
-  /** Requests that fit there; null where the detector goes by something else. */
+  /** Requests that fit there; null if the detector does not count requests. */
   readonly seats: number | null;
   readonly tokens: number;
   readonly isOverloaded: boolean;
@@ -85,7 +85,7 @@ export interface InspectorFrame {
   readonly intervalMs: number;
   readonly state: 'open' | 'draining' | 'closed';
   readonly saturation: number;
-  /** Of the highest band that waits; where nothing waits, of the pool. */
+  /** The state of the highest band that waits; if nothing waits, of the pool. */
   readonly gate: GateState;
   readonly isGrowing: boolean;
   readonly waiting: number;
@@ -263,7 +263,7 @@ function troubleOf({
 
 type BandOf = ControllerOverview['bands'][number];
 
-/** One answer for lanes and for the gate, so that no two places of the page contradict each other. */
+/** The lanes and the gate use the same answer, so that no two places of the page contradict each other. */
 function stateOf(
   { waiting, held, atCap, saturation, ceiling }: BandOf,
   { endpoints }: ControllerOverview['demand'],

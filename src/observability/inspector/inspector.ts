@@ -33,7 +33,7 @@ export interface Inspector {
   close(): void;
 }
 
-/** Said by every answer: nothing of it is kept, framed, guessed at or told to others. */
+/** Headers of every answer: browsers must not cache it, frame it, guess its type, or send its address to others. */
 const guards: Readonly<Record<string, string>> = {
   'cache-control': 'no-store',
   'referrer-policy': 'no-referrer',

@@ -7,7 +7,7 @@ import { schemas } from '../../index.js';
 import type { InspectorRequest } from './options.js';
 
 export interface BasicLoginOptions {
-  /** Of any name; the password alone decides. At least one character. */
+  /** The name does not matter; the password alone decides. At least one character. */
   readonly password: string;
   /** The name that the browser shows. @default 'headgate' */
   readonly realm?: string | undefined;

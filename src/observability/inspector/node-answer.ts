@@ -20,8 +20,8 @@ export interface NodeLikeResponse {
 }
 
 /**
- * Never rejects: what `ask` throws goes to `next`, or is answered with 500, and an answer that fails on its way is
- * broken off. Whoever mounts the page need not wait for it, and a rejection that nobody hears would end the process.
+ * Never rejects. An exception of `ask` goes to `next`, or is answered with 500. An answer that fails on its way is
+ * broken off. A host need not wait for the page, and an unhandled rejection would end the process.
  */
 export async function answerNode(
   ask: (request: InspectorRequest) => Promise<Response>,

@@ -36,12 +36,12 @@ export interface InspectorRequest {
 export interface InspectorOptions {
   /**
    * Whether this request may look; or the answer to one that may not, such as a challenge to log in (`basicLogin`), or
-   * a redirection to a page that sets a session's cookie. Without it nobody may: every request is answered with 403.
+   * a redirection to a page that sets a session's cookie. Without it every request gets 403.
    */
   authorize?: ((request: InspectorRequest) => boolean | Response | Promise<boolean | Response>) | undefined;
   /**
-   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Say them where
-   * `authorize` goes by the address, because a page of a stranger can give a name of its own to yours. @default any
+   * The names, without ports, by which the page may be asked for (`Host`); others are answered with 421. Set them if
+   * `authorize` goes by the address, because a stranger's page can point a name of its own to your server. @default any
    */
   hosts?: readonly string[] | undefined;
   /**
@@ -61,7 +61,7 @@ export interface InspectorOptions {
   /** Pages that may watch at a time, from 1 up; the next one is answered with 503. @default 16 */
   maxWatchers?: number | undefined;
   /**
-   * Of each, how much a frame shows; the rest is counted.
+   * How much of each a frame shows; the rest is only counted.
    * @default 32 bands, 8 flows and 12 tenants in each, 6 waits, 12 standings, 64 endpoints
    */
   bounds?: OverviewBounds | undefined;

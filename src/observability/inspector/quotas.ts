@@ -1,6 +1,6 @@
 /**
- * The table of quotas, and the sessions that a detector limits. Of too many quotas those with the longest waits are
- * shown, first.
+ * The table of quotas, and the sessions that a detector limits. If there are too many quotas, those with the longest
+ * waits are shown.
  */
 import type { ControllerOverview, QuotaFigure, SessionFigures } from '../../index.js';
 import { shortenName } from './shorten-name.js';

@@ -1,4 +1,4 @@
-/** The table of what this replica holds of limits that it shares with others, and how the engine does. */
+/** The table of the parts of shared limits that this replica holds, and the state of the engine. */
 import { shortenName } from './shorten-name.js';
 
 /** One lease, as `status` of the detectors of `headgate/redis` tells it. */
@@ -89,7 +89,7 @@ export function sharedTable(shares: (() => InspectedShares) | undefined): FrameS
   try {
     return tableOf(shares());
   } catch {
-    // A fault of the host's function is not the page's.
+    // If the host's function fails, the page still works.
     return null;
   }
 }

@@ -1,8 +1,8 @@
 /**
- * The table of tenants: who has how much, who gets how much of what is owed, and who starves.
+ * The table of tenants: what each has, what it received of what it is owed, and whether it starves.
  *
- * A flow starves when its oldest request has waited for `starvesAfterMs`, and it got nothing lately while others were
- * served, or in the last minute less than half of its share of its band.
+ * A flow starves when its oldest request has waited for `starvesAfterMs`, and one of two things is true: it got nothing
+ * lately while others were served, or it got less than half of its share of its band in the last minute.
  */
 import type { ControllerOverview } from '../../index.js';
 import type { FlowHistory } from './flow-history.js';
@@ -90,8 +90,8 @@ function orNull(limit: number): number | null {
 }
 
 /**
- * By the policy's own account where it keeps one; otherwise by requests and weights. Flows that are not listed count
- * with weight 1.
+ * It uses the policy's own account if there is one; otherwise it counts requests and weights. Flows that are not listed
+ * count with weight 1.
  */
 function sharesOf(
   { fairnessId, priority, weight }: Standing,

@@ -5,7 +5,7 @@ import type { FlowController, FlowRequest } from '../../index.js';
 
 export type ObservedFlow<R extends FlowRequest = FlowRequest> = Pick<FlowController<R>, 'enqueue' | 'on' | 'figures'>;
 
-/** The way to end what observes a controller. */
+/** Ends an observation of a controller. */
 export interface Observation {
   /** Takes everything back that was registered. Repeating it does nothing. */
   stop(): void;

@@ -1,6 +1,6 @@
 /**
- * Cost of the requests that ended, by band and fairness ID, as counters that never fall: a band forgets tenants that
- * are silent for minutes, and what they had received stays counted here, under their label.
+ * Cost of the requests that ended, by band and fairness ID, as counters that never fall. A band removes tenants that
+ * are silent for minutes; what they received stays counted here, under their label.
  *
  * Invariant: at most as many totals as there are bands and labels; they end with their band.
  */
@@ -40,7 +40,7 @@ export class ServiceTotals {
       for (const { fairnessId, settled } of [...service.flows, { fairnessId: '', settled: service.others.settled }]) {
         const before = known.seen.get(fairnessId) ?? 0;
         seen.set(fairnessId, settled);
-        // Less than before: it was forgotten meanwhile, and counted anew.
+        // The total is less than before: the band removed the tenant in the meantime, and counts it anew.
         const gained = settled < before ? settled : settled - before;
         if (gained > 0) add(known.totals, this.labelOf(fairnessId), gained);
       }

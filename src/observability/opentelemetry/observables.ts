@@ -123,7 +123,7 @@ export const observables: readonly ObservableFigure[] = [
     instruments.fairnessIndex,
     total(({ fairnessIndex }) => fairnessIndex),
   ),
-  // A counter that ended is not told as 0: that would be a fall.
+  // A counter that ended is not reported as 0, because a counter must not fall.
   single(counter, instruments.serviceCost, ({ bands }, { services, fairnessIds, bandAttributes, flowAttributes }) =>
     services
       .read(bands)

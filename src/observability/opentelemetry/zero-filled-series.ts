@@ -1,6 +1,6 @@
 /**
- * Rows that were told once are told for ever, as 0 when they are gone: SDKs repeat the last value of what is no longer
- * observed.
+ * A series that was reported once is reported for ever, as 0 when it is gone, because SDKs repeat the last value of a
+ * series that is no longer observed.
  */
 import type { Attributes } from '@opentelemetry/api';
 

@@ -113,14 +113,15 @@ class ScrapedMetric<S> implements RegisteredMetric {
     return samples;
   }
 
-  /** For `registry.resetMetrics()`. What is read from the state of a controller stays what it is. */
+  /** For `registry.resetMetrics()`. Figures that are read from the state of a controller cannot be reset. */
   reset(): void {
     for (const source of this.sources.values()) this.family.reset?.(source);
   }
 }
 
 /**
- * Registers the families under one prefix, or joins those that are registered. Returns the way to take them back.
+ * Registers the families under one prefix, or joins those that are registered. Returns a function that removes them
+ * again.
  * @throws FlowConfigError when the pool is reported already, or a name belongs to somebody else
  */
 export function expose<S>(

@@ -21,7 +21,7 @@ export class SimEvent {
 
 const byTime = (a: SimEvent, b: SimEvent): number => a.atMs - b.atMs || a.order - b.order;
 
-/** Cancelled events are taken out together, once there are more of them than of the others. */
+/** Cancelled events are removed together when they are more than the others. */
 const fewestToSweep = 1024;
 
 export class VirtualClock implements Clock {

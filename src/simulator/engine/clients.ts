@@ -1,4 +1,6 @@
-/** Clients do more than send: they lose patience, and they try again after a drop, within a budget. */
+/**
+ * The behaviour of clients besides sending: they leave after some time, and they retry after a drop, within a budget.
+ */
 import { type RetryBudget, retryBudget } from '../../client/index.js';
 import { type Drop, explainDrop } from '../../index.js';
 import { type Sampler, samplerOf } from '../random/distributions.js';

@@ -9,7 +9,7 @@ import { factoryOf, namesOf } from '../servers/server-spec.js';
 import type { ServerHost, SimServer } from '../servers/sim-server.js';
 import type { ResolvedSimulation, SimulatedFlow } from './simulation-options.js';
 
-/** As often as gateways scrape by default. */
+/** The interval at which gateways scrape by default. */
 const defaultIntervalMs = 50;
 
 export class Fleet {
@@ -32,7 +32,8 @@ export class Fleet {
     this.adaptive = detectors.filter(isAdaptive);
     this.room = detectors.filter(isServerRoomDetector);
     for (const detector of this.room) {
-      // One request at a time: what was dispatched and has not reached the server yet fills its room.
+      // Only one request at a time, because a request that was dispatched and has not reached the server yet takes its
+      // room.
       detector.attach((id) => this.unaccepted === 0 && this.byId.get(id)?.hasRoom() === true);
     }
   }
@@ -49,7 +50,7 @@ export class Fleet {
     for (const detector of this.room) detector.roomMade();
   }
 
-  /** The first token of a request came so long after its dispatch. */
+  /** The first token of a request came this long after its dispatch. */
   observe(ttftMs: number, promptTokens: number, nowMs: number): void {
     for (const detector of this.adaptive) detector.observe({ ttftMs, promptTokens }, nowMs);
   }

@@ -5,7 +5,7 @@ import type { ServiceDifference } from '../measures/service-difference.js';
 import type { TimeSeries } from '../measures/time-series.js';
 import type { ServerUse } from '../servers/sim-server.js';
 
-/** Of the whole run, the warm-up included. `dispatched = completed + evicted + cancelled + broken + inFlight`. */
+/** Counts of the whole run, with the warm-up. `dispatched = completed + evicted + cancelled + broken + inFlight`. */
 export interface RunCounts {
   /** Requests that clients sent, retries apart. */
   readonly requests: number;
@@ -13,9 +13,9 @@ export interface RunCounts {
   readonly attempts: number;
   readonly dispatched: number;
   readonly completed: number;
-  /** Evicted while they ran, queued again or not. */
+  /** Requests that were evicted while they ran, queued again or not. */
   readonly evicted: number;
-  /** Of those, queued again. */
+  /** Evicted requests that were queued again. */
   readonly requeued: number;
   /** Cancelled while they ran. */
   readonly cancelled: number;
@@ -36,7 +36,7 @@ export interface SimulationResult {
   readonly seed: number;
   readonly durationMs: number;
   readonly warmUpMs: number;
-  /** When the last request ended, or the run was over. */
+  /** The instant at which the last request ended, or the run was over. */
   readonly endedAtMs: number;
   /** True when the run was over before everything had ended. */
   readonly isCutShort: boolean;

@@ -33,7 +33,7 @@ export class RunMeasures {
   /** By the key object of the request, which sources share. */
   private readonly groupsOf = new Map<object, Groups>();
   private readonly records: RequestRecord[] | undefined;
-  /** Those that have not ended; kept with the records. */
+  /** Requests that have not ended; kept only if records are. */
   private readonly open: Set<SimRequest> | undefined;
 
   constructor(options: ResolvedSimulation) {

@@ -124,7 +124,7 @@ const scenarioShape = {
 /** Names of the keys, for those who read more than these from one object. */
 export const scenarioKeys: readonly string[] = Object.keys(scenarioShape);
 
-/** Lists must hold something, names must differ, and the warm-up must end before the traffic does. */
+/** Lists must not be empty, names must differ, and the warm-up must end before the traffic does. */
 const scenarioBody: Schema<ScenarioBody> = object(scenarioShape, (given, report) => {
   const { servers, traffic, warmUp, duration: length } = given;
   if (servers?.length === 0) report('at least one server', ['servers']);

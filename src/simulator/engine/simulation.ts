@@ -4,9 +4,9 @@
  *     source ──send──► controller ──dispatched──► server ──completed──► release ──► controller …
  *                          └──dropped──► client: gives up, or tries again
  *
- * Invariant: whatever an event makes the controller decide is followed up before the next event, in the order of the
- * decisions; nothing is done to a server or the controller from inside one of their own calls. Longer than most files,
- * because these few steps are one loop.
+ * Invariant: every decision of the controller is carried out before the next event, in the order of the decisions.
+ * Servers and the controller are never called from inside one of their own calls. Longer than most files, because these
+ * few steps are one loop.
  */
 import { type Drop, FlowController, type FlowKey } from '../../index.js';
 import { VirtualClock } from '../clock/virtual-clock.js';
@@ -52,7 +52,7 @@ export class Simulation implements ServerHost, TrafficHost {
   private readonly running: Set<SimRequest> | undefined;
   private readonly streamsUsage: boolean;
   private readonly dropped = new Map<string, number>();
-  /** The number of reasons to go on: arrivals and thoughts to come, and requests that have not ended. */
+  /** The number of reasons to go on: arrivals and think times to come, and requests that have not ended. */
   private open = 0;
   private endedAtMs = 0;
   private isOver = false;
@@ -92,7 +92,7 @@ export class Simulation implements ServerHost, TrafficHost {
     return this.fleet.servers;
   }
 
-  /** Simulated over real end, 0…1: a guess, because nobody knows how long the rest takes. */
+  /** The simulated part of the run, 0…1. It is a guess, because it is not known how long the rest takes. */
   get progress(): number {
     return this.isOver ? 1 : Math.min(1, this.clock.now() / this.options.durationMs);
   }
@@ -220,14 +220,14 @@ export class Simulation implements ServerHost, TrafficHost {
     if (lastTokenMs < Number.POSITIVE_INFINITY) this.clock.after(lastTokenMs, leave);
   }
 
-  /** The client has gone. Where nobody notices, the work goes on and counts for nothing. */
+  /** The client has gone. If nobody notices, the work goes on and counts for nothing. */
   private leave(request: SimRequest, tellsGateway: boolean): void {
     if (!tellsGateway) {
       this.end(request, 'cancelled');
       return;
     }
     const { lease } = request;
-    // The controller hears of it; a request between two attempts is not there.
+    // The controller is told of it, unless the request is between two attempts.
     request.controller?.abort();
     if (lease !== undefined) {
       this.server(request).abort(request);

@@ -4,17 +4,17 @@ import { TimeAverage } from '../servers/time-average.js';
 import type { SloSpec } from '../traffic/traffic-spec.js';
 import { type Latency, Samples } from './samples.js';
 
-/** Of requests that arrived after the warm-up. */
+/** Measures of requests that arrived after the warm-up. */
 export interface GroupFigures {
   readonly arrived: number;
   readonly completed: number;
   /** Dropped for good, by reason. */
   readonly dropped: Readonly<Record<string, number>>;
-  /** Its client left. */
+  /** Requests whose client left. */
   readonly cancelled: number;
   /** Evicted while they ran, and not served afterwards. */
   readonly evicted: number;
-  /** Its server died while the answer came. */
+  /** Requests whose server died while the answer came. */
   readonly failed: number;
   /** Attempts after the first. */
   readonly retries: number;
@@ -32,13 +32,13 @@ export interface GroupFigures {
   readonly servicePerSecond: number;
   /** Seats in use on average, from the end of the warm-up to the end of the traffic. */
   readonly meanRunning: number;
-  /** From the first attempt to the first token. */
+  /** Time from the first attempt to the first token. */
   readonly ttft: Latency;
   /** Mean time between tokens, of answers with two tokens or more. */
   readonly perToken: Latency;
-  /** From the first attempt to the last token. */
+  /** Time from the first attempt to the last token. */
   readonly total: Latency;
-  /** At the gateway, of the last attempt, until dispatch. */
+  /** Time that the last attempt waited at the gateway. */
   readonly queued: Latency;
 }
 

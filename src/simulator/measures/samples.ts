@@ -1,9 +1,12 @@
 /**
- * Order statistics of a stream of figures: exact while they are few, by narrow buckets afterwards, so that memory does
- * not grow with the length of a run.
+ * Order statistics of a stream of figures. They are exact while there are few, and go by narrow buckets afterwards, so
+ * that memory does not grow with the length of a run.
  */
 
-/** Figures in ms. A percentile is the smallest sample that at least so many percent do not exceed. */
+/**
+ * Figures in ms. The p-th percentile is the smallest sample such that at least p percent of the samples do not exceed
+ * it.
+ */
 export interface Latency {
   readonly count: number;
   readonly meanMs: number;
@@ -15,7 +18,7 @@ export interface Latency {
   readonly isExact: boolean;
 }
 
-/** So many samples are kept one by one. */
+/** This many samples are kept one by one. */
 const exactSamples: number = 2 ** 17;
 const smallest = 1e-3;
 const bucketWidth = 0.002;

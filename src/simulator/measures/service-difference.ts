@@ -2,9 +2,9 @@
  * How far tenants are from equal service, as the VTC paper measures it.
  *
  * A request's cost, prompt + 2 · output, counts as served evenly from its first token to its last: the artifact's way,
- * which smears the prompt over the decode phase. At each tick, the service of each tenant in a window around it, per
- * second, is set against the largest one and against what the tenant asked for in that window; what is missing of the
- * lesser of the two is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
+ * which smears the prompt over the decode phase. At each tick it takes the service per second of each tenant in a
+ * window. It compares this with the largest service of a tenant and with what the tenant asked for, whichever is less.
+ * What is missing is summed over the tenants. Source: Sheng et al., "Fairness in serving large language models" (OSDI
  * '24), §5.1; artifact, fair_bench/plot/visualize.py.
  */
 import type { RequestRecord } from './request-record.js';

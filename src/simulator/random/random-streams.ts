@@ -1,6 +1,6 @@
 /**
- * Random numbers by name: each part of a simulation draws from a stream of its own, so that taking one tenant away
- * leaves what the others do as it was.
+ * Random numbers by name. Each part of a simulation draws from a stream of its own, so that removing one tenant does
+ * not change what the others do.
  */
 import { seededRandom } from '../../base/seeded-random.js';
 import { textHash } from '../../base/text-hash.js';

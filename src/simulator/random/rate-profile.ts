@@ -1,5 +1,5 @@
 /**
- * Rates over time, as pieces that are straight lines, and the instant at which so much traffic has come.
+ * Rates over time, as pieces that are straight lines, and the instants at which a given amount of traffic has come.
  *
  *     rate │   ╱‾‾╲__        arrivals are drawn at rate 1 and placed where the area under the line is as large
  *          └──────────► t

@@ -40,7 +40,7 @@ function serverRow({
   return [id, percent(utilization), meanRunning.toFixed(1), percent(peakKvUsage), count(preemptions)];
 }
 
-/** The measures that two scenarios are set against each other by. */
+/** The measures by which scenarios are compared. */
 function comparedMeasures(results: readonly SimulationResult[]): string[] {
   const names = [...new Set(results.flatMap(({ classes }) => Object.keys(classes)))];
   const of = (name: string): string[] => names.map((who) => `${name}(${who})`);
@@ -56,10 +56,7 @@ function comparedMeasures(results: readonly SimulationResult[]): string[] {
   ];
 }
 
-/**
- * Several scenarios beside each other, the first being what the others are set against; each was run with one or more
- * seeds.
- */
+/** Several scenarios beside each other, compared with the first; each was run with one or more seeds. */
 export function comparisonTable(
   scenarios: readonly { readonly name: string; readonly results: readonly SimulationResult[] }[],
 ): string {

@@ -1,4 +1,7 @@
-/** One request of a simulated client, from its arrival to its end: one shape, so that a million of them are cheap. */
+/**
+ * One request of a simulated client, from its arrival to its end. All have one shape, so that a million of them are
+ * cheap.
+ */
 import type { FlowKey, FlowRequest, Lease } from '../../index.js';
 
 /** A request as a source of traffic asks for it. */
@@ -17,7 +20,7 @@ export interface RequestDraft {
 /** How a request ended for its client; `failed`: its server died while the answer came. */
 export type Ending = 'completed' | 'dropped' | 'evicted' | 'cancelled' | 'failed';
 
-/** Hears when a request has ended for good, retries included. */
+/** Is told when a request has ended for good, retries included. */
 export interface RequestOwner {
   ended(request: SimRequest, ending: Ending): void;
 }

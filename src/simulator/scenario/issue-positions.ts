@@ -1,10 +1,11 @@
-/** Where a value stands in the text of a YAML file: line and column, for messages. */
+/** Finds the position of a value in the text of a YAML file: line and column, for messages. */
 import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from 'yaml';
 import type { ConfigIssue } from '../../index.js';
 import { parsePath } from './value-path.js';
 
 /**
- * Adds line and column to the paths of issues; the place of what a missing value should stand in, where it is missing.
+ * Adds line and column to the paths of issues. For a missing value it is the position of the object that should have
+ * it.
  */
 export function withPositions(text: string, issues: readonly ConfigIssue[]): ConfigIssue[] {
   // Text that nests too deep must not be parsed: its issue has its place already.

@@ -1,5 +1,5 @@
 /**
- * From a scenario file to what a simulation is made with, or to everything that is wrong with it, each with line and
+ * Reads a scenario file into the options of a simulation, or reports everything that is wrong with it, with line and
  * column.
  */
 import { loadConfig } from '../../config/index.js';
@@ -40,7 +40,7 @@ export interface LoadScenarioOptions {
 }
 
 export interface Scenario {
-  /** For `simulate`; as often as wanted, for each run gets policies of its own. */
+  /** For `simulate`. Call it for each run: each gets policies of its own. */
   readonly options: SimulationOptions;
   /** The file as it was read, traces included: for `withScenarioValue`. */
   readonly source: Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ const optionsSchema = schemas.object({
 });
 
 /**
- * Reads a scenario, YAML text or what was parsed of it.
+ * Reads a scenario: YAML text, or a parsed object.
  * @throws FlowConfigError that lists every problem
  * @example
  * const { options } = loadScenario(await readFile('scenario.yaml', 'utf8'), { readFile: (path) => readFileSync(path,
@@ -131,7 +131,7 @@ function readFlow(sections: object, given: PluginRegistry): { flow: SimulatedFlo
   return { flow, warnings };
 }
 
-/** Puts what files hold in the place of their names: `gateway: FILE`, and `file: FILE` of traces. */
+/** Replaces names of files by their contents: `gateway: FILE`, and `file: FILE` of traces. */
 function withFiles(
   { gateway, ...file }: Record<string, unknown>,
   options: LoadScenarioOptions,

@@ -1,9 +1,7 @@
-/** Recorded traffic in the place of a scenario's. */
+/** Replaces the traffic of a scenario by recorded traffic. */
 import type { TraceRow } from '../traces/trace-row.js';
 
-/**
- * The rows, for as long as they last; what the first entry of the scenario's traffic says of clients and targets stays.
- */
+/** The rows, for as long as they last. Clients and targets are those of the first entry of the scenario's traffic. */
 export function recordedTraffic(
   rows: readonly TraceRow[],
   { traffic }: { readonly traffic?: unknown },

@@ -8,8 +8,8 @@ export interface Condition {
   readonly measure: Measure;
   readonly threshold: number;
   /**
-   * How far the figure is from the threshold, relative to it: 0 and less, the condition holds; NaN counts as infinitely
-   * far.
+   * The distance of the figure from the threshold, relative to it. The condition holds at 0 and below; NaN counts as
+   * infinitely far.
    */
   miss(figure: number): number;
 }
@@ -51,7 +51,7 @@ function figure(text: string): number {
   return /^-?[\d.]+$/.test(text) ? Number(text) : schemas.parseDuration(text);
 }
 
-/** The largest miss over all results and conditions: 0 and less, everything holds everywhere. */
+/** The largest miss over all results and conditions; at 0 and below all of them hold. */
 export function worstMiss(conditions: readonly Condition[], results: readonly SimulationResult[]): number {
   return Math.max(...results.flatMap((result) => conditions.map(({ measure, miss }) => miss(measure.read(result)))));
 }

@@ -14,7 +14,8 @@ export interface FindOptions {
   /** Try integers only. */
   readonly isInteger: boolean;
   /**
-   * How far the value misses the condition, relative to it: 0 and less, it holds. Costs one simulation for each seed.
+   * How far the value misses the condition, relative to it; at 0 and below the condition holds. Costs one simulation
+   * for each seed.
    */
   miss(value: number): number;
 }
@@ -84,7 +85,7 @@ function gridValue(from: number, to: number, part: number): number {
     : from + (to - from) * part;
 }
 
-/** Where nothing on the grid will do, a narrow range may lie beside the value that came closest. */
+/** If no value of the grid will do, a narrow range may lie beside the value that came closest. */
 function refineClosest(
   curve: () => TriedValue[],
   attempt: (value: number) => TriedValue,

@@ -1,4 +1,4 @@
-/** The same scenario with several seeds: what of a figure is the scenario's, and what is chance. */
+/** Runs the same scenario with several seeds, to tell which part of a figure is chance. */
 import type { SimulationResult } from '../engine/result.js';
 import type { SimulationOptions } from '../engine/simulation-options.js';
 import { type SimulateHooks, simulate } from '../simulate.js';

@@ -108,7 +108,7 @@ class BatchingServer implements SimServer {
     );
   }
 
-  /** From its next step on. */
+  /** It applies from the next step on. */
   slowDown(factor: number): void {
     this.slowness = factor;
   }
@@ -143,7 +143,7 @@ class BatchingServer implements SimServer {
       request.scheduled = tokens;
       tokensLeft -= tokens;
     }
-    // A newcomer needs room for its first piece only, as in real engines: what it will grow to is not reserved.
+    // A newcomer needs room for its first piece only, as in real engines; room for its growth is not reserved.
     while (this.preemptions === preemptionsBefore && tokensLeft > 0 && running.length < settings.maxSequences) {
       const request = waiting[0];
       if (request === undefined) break;

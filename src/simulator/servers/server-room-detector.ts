@@ -1,7 +1,7 @@
 /**
  * Saturation as the simulated servers themselves know it: 0 while one of them would begin with one more request, 1
- * otherwise. No gateway has this knowledge; it makes the simulated server's own scheduler of the controller, as in
- * papers whose scheduler is inside the engine.
+ * otherwise. No gateway has this knowledge. With it the controller acts as the scheduler inside the simulated server,
+ * as in papers whose scheduler is inside the engine.
  */
 import {
   definePlugin,
@@ -17,7 +17,7 @@ export type RoomOf = (endpointId: string) => boolean;
 const serverRoomType = 'server-room-detector';
 
 export interface ServerRoomDetector extends SaturationDetector {
-  /** Ties the detector to the servers of one simulation. */
+  /** Connects the detector with the servers of one simulation. */
   attach(roomOf: RoomOf): void;
   /** A server may have room. */
   roomMade(): void;

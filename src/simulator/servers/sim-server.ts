@@ -4,12 +4,15 @@ import type { VirtualClock } from '../clock/virtual-clock.js';
 import type { Random } from '../random/random-streams.js';
 import type { SimRequest } from '../requests/sim-request.js';
 
-/** Whoever a server tells of its work. Calls may lead to further `accept`s after the event, never during it. */
+/**
+ * The receiver of a server's reports about its work. Calls may lead to further `accept`s after the event, never during
+ * it.
+ */
 export interface ServerHost {
   readonly clock: VirtualClock;
-  /** It is being worked on. Told again after a preemption. */
+  /** The server has begun to work on the request. Called again after a preemption. */
   started(request: SimRequest): void;
-  /** It lost its place and begins again. */
+  /** The request lost its place and begins again. */
   preempted(request: SimRequest): void;
   /** One more token of its answer is out; `tokensOut` counts it already. */
   token(request: SimRequest): void;
@@ -48,7 +51,7 @@ export interface SimServer {
   accept(request: SimRequest): void;
   /** The client has left, or the request was evicted: its place is free at once. */
   abort(request: SimRequest): void;
-  /** True while the server would begin with one more request now: what a gateway inside the server would know. */
+  /** True while the server would begin with one more request now. Only a scheduler inside the server knows this. */
   hasRoom(): boolean;
   /**
    * Work that it begins from now on takes `factor` times as long as its model says; 1 is its own pace. A server without

@@ -65,7 +65,7 @@ class SlotServer implements SimServer {
     return this.queued === 0 && this.taken.value < this.slots;
   }
 
-  /** From the next request on: those that run keep their ends. */
+  /** It applies from the next request on; requests that run keep their ends. */
   slowDown(factor: number): void {
     this.slowness = factor;
   }

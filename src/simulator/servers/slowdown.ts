@@ -1,6 +1,6 @@
 /**
- * Servers that become slow, and are fast again later: a GPU that throttles, a neighbour that takes the memory's
- * bandwidth. Nobody is told: the gateway sees only that requests take longer there.
+ * Servers that become slow and later fast again, for example because a GPU throttles, or because a neighbour takes the
+ * memory's bandwidth. Nobody is told: the gateway sees only that requests take longer there.
  *
  * Invariant: at any instant a server runs at the product of the factors that hold then, and at its own pace where none
  * does.

@@ -3,7 +3,7 @@
  * requests, at their longest, will fit into the KV pool beside it; joining is tried every ten decode steps, prompts are
  * computed in a step of their own.
  *
- * A request that was dispatched and does not fit stands at the door, alone: what a gateway in front cannot know is
+ * A request that was dispatched and does not fit waits in the server, alone, because a gateway in front cannot know
  * whether the next one fits. Sources: Sheng et al., "Fairness in serving large language models" (OSDI '24) and its
  * artifact, slora/server/router; the times are fitted to the artifact's cost profile.
  */
@@ -105,7 +105,7 @@ class VtcServer implements SimServer {
     };
   }
 
-  /** Lets those at the door join as far as they fit, then decides on the next step. */
+  /** Lets waiting requests join as far as they fit, then decides on the next step. */
   private next(): void {
     const { clock } = this.host;
     this.isOpen = false;
@@ -123,10 +123,7 @@ class VtcServer implements SimServer {
     }
   }
 
-  /**
-   * Asks the gate for more; whatever it sends joins at once or stands at the door. The step begins when the instant is
-   * over.
-   */
+  /** Asks the gate for more requests; each joins at once or waits. The step begins when the instant is over. */
   private open(): void {
     this.isOpen = true;
     this.join();

@@ -1,7 +1,7 @@
 /**
- * A model of the servers from what was measured of them: how long a step takes, and what a sequence, a resident token
- * and a prompt token add to it. Least squares with coefficients from 0 up, each request weighing by what it tells
- * relative to its length.
+ * Makes a model of the servers from measurements: how long a step takes, and what a sequence, a resident token and a
+ * prompt token add to it. Least squares with coefficients from 0 up, each request weighing by what it tells relative to
+ * its length.
  *
  *     decoding of one answer = tokens · (step + decode · batch + kv · resident tokens) + prefill · prompt tokens of others meanwhile
  */
@@ -129,7 +129,7 @@ function solve(equations: readonly Equation[], active: readonly number[]): numbe
   const size = active.length;
   for (let pivot = 0; pivot < size; pivot++) {
     const row = matrix[pivot] as number[];
-    // Terms that say nothing beside the others get nothing.
+    // Terms that add nothing to the others get 0.
     const head = (row[pivot] ?? 0) + 1e-12 * equations.length;
     for (let column = pivot; column <= size; column++) row[column] = (row[column] ?? 0) / head;
     for (const [index, other] of matrix.entries()) {

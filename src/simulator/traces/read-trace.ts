@@ -196,7 +196,7 @@ class TraceReading {
     return this.wrong(number, 'a time that is not before that of the line before', JSON.stringify(given));
   }
 
-  /** Lines that stand in the order of their ends, put in that of their arrivals, from the first arrival on. */
+  /** Sorts lines that stand in the order of their ends by their arrivals, from the first arrival on. */
   private fromTheFirst(): void {
     const inOrder = this.rows.splice(0).sort((a, b) => a.arrivalMs - b.arrivalMs);
     const first = inOrder[0]?.arrivalMs ?? 0;

@@ -1,4 +1,4 @@
-/** One tenant's traffic: makes its requests, sends them when they are due, and hears of their ends. */
+/** The traffic of one tenant: makes its requests, sends them when they are due, and is told of their ends. */
 import type { VirtualClock } from '../clock/virtual-clock.js';
 import { type Distribution, type Sampler, samplerOf } from '../random/distributions.js';
 import type { RandomStreams } from '../random/random-streams.js';
@@ -125,7 +125,10 @@ class OpenLoop extends TrafficSource {
   };
 }
 
-/** A thread that is refused at once sends no sooner than after this: no client is faster, and time has to go on. */
+/**
+ * A thread whose request is rejected at once waits at least this long before the next one, because no client is faster,
+ * and time has to go on.
+ */
 const soonestMs = 1;
 
 class ClosedLoop extends TrafficSource {

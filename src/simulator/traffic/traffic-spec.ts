@@ -1,4 +1,4 @@
-/** Traffic as a scenario writes it: who sends, how often, how much is asked for, and how long clients wait. */
+/** Traffic, as a scenario describes it: who sends, how often, how large requests are, and how long clients wait. */
 import { type Schema, schemas } from '../../index.js';
 import { type Distribution, distribution } from '../random/distributions.js';
 import { type Rate, rate } from '../random/rate-profile.js';
@@ -25,7 +25,7 @@ export type Arrivals =
     }
   /**
    * Agents: sessions come at `rate`, and each makes `turns` requests, one after the other, with `toolTime` between
-   * them. A turn's prompt is all that was said before, and `promptTokens` more.
+   * them. The prompt of a turn is everything that was said before, and `promptTokens` more.
    */
   | {
       readonly type: 'sessions';
@@ -74,7 +74,7 @@ export interface RetrySpec {
 export interface TrafficSpec {
   /** The fairness ID. Traces bring their own, unless this is given. */
   readonly tenant?: string | undefined;
-  /** So many tenants alike, named tenant-0, tenant-1 and so on. @default 1 */
+  /** The number of equal tenants, named tenant-0, tenant-1 and so on. @default 1 */
   readonly tenants?: number | undefined;
   /** @default 0, or what the trace says */
   readonly priority?: number | undefined;

@@ -19,7 +19,7 @@ export function expectThat(holds: boolean, violation: string): asserts holds {
   if (!holds) throw new ContractViolation(violation);
 }
 
-/** Of numbers, texts, and lists of them. */
+/** Compares numbers, texts, and lists of them. */
 export function expectSame(got: unknown, expected: unknown, what: string): void {
   const [a, b] = [JSON.stringify(got), JSON.stringify(expected)];
   expectThat(a === b, `${what}: expected ${b}, got ${a}`);

@@ -1,6 +1,6 @@
 /**
- * Controllers that the suites put plugins into, and what each must still keep: every request served, the books
- * balanced, no fault.
+ * Controllers for the contract suites, with the checks that each plugin must pass: every request is served, every
+ * invariant holds, and there is no fault.
  */
 import {
   concurrencyDetector,
@@ -80,8 +80,8 @@ const answer: ServerAnswer = { status: 200, headers: { 'content-type': 'applicat
 const priorities = [10, 0, -10, 5] as const;
 
 /**
- * Sends requests of several tenants and priorities through a controller with three endpoints, releases each, and
- * expects that none is left, that none was evicted, and that the books balance all along.
+ * Sends requests of several tenants and priorities through a controller with three endpoints, and releases each.
+ * Expects that none is left, that none was evicted, and that every invariant holds all the time.
  */
 export async function serveAll(options: Partial<FlowControllerOptions>): Promise<Served> {
   const pool = new EndpointPool();
@@ -124,8 +124,8 @@ export async function serveAll(options: Partial<FlowControllerOptions>): Promise
 }
 
 /**
- * Sends requests while every method of a plugin breaks its contract, and expects that the books balance all along and
- * that every caller gets an answer, at the latest when the controller closes.
+ * Sends requests while every method of a plugin breaks its contract. Expects that every invariant holds all the time,
+ * and that every caller gets an answer, at the latest when the controller closes.
  */
 export async function survive(options: Partial<FlowControllerOptions>): Promise<void> {
   const pool = new EndpointPool();
@@ -172,7 +172,7 @@ export function expectNoFaults(pluginErrors: number): void {
   expectSame(pluginErrors, 0, 'faults of the plugin');
 }
 
-/** The plugin, except that every other answer of `method`, or of all its methods, is a misdeed in its place. */
+/** The plugin with faults: every other call of `method`, or of any method, breaks the contract instead. */
 export function sabotaged<P extends object>(plugin: P, method?: keyof P & string): P {
   let calls = 0;
   return new Proxy(plugin, {

@@ -102,7 +102,7 @@ export function judgedRequestCases(make: () => SaturationDetector): ContractCase
         playSeats(detector, 5, (item, nowMs) => {
           if ((detector.withRoomFor?.(endpoints, item, nowMs) ?? endpoints).length > 0) return;
           const { atMs, notBeforeMs, missing } = detector.waitOf?.(endpoints, item, nowMs) ?? {};
-          // An instant that has come would have the gate look again at once, for ever.
+          // With an instant in the past the gate would look again at once, for ever.
           expectThat(typeof atMs === 'number' && atMs > nowMs, `atMs must lie after ${nowMs}, got ${atMs}`);
           expectThat(
             typeof notBeforeMs === 'number' && notBeforeMs <= atMs,

@@ -115,7 +115,7 @@ function dispatchInOrder(ordering: OrderingPolicy): void {
   });
   const waiting: ItemView[] = [];
   const order: number[] = [];
-  // Copies: a request's item lets go of the request when it leaves.
+  // These are copies, because an item drops its request when it leaves.
   flow.on('queued', ({ item }) => {
     const { fairnessId, byteSize, tokens, sequence, receivedAtMs, enqueuedAtMs, ttlMs, ttftDeadlineAtMs, request } =
       item;

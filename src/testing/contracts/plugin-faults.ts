@@ -1,6 +1,6 @@
 /**
- * Things that a method of a plugin may do although no contract allows them: a table of answers and of exceptions, for
- * suites that try all of them.
+ * The ways in which a method of a plugin can break its contract: a table of answers and exceptions, for suites that try
+ * all of them.
  */
 
 /** One way to break every contract. */
@@ -83,7 +83,7 @@ const exceptions: Readonly<Record<string, () => unknown>> = {
   'an object that refuses every operation': () => untouchable({}),
 };
 
-/** Every misdeed. */
+/** Every fault. */
 export const pluginFaults: readonly PluginFault[] = [
   ...Object.entries(answers).map(([name, act]) => ({ name: `answers ${name}`, act })),
   ...Object.entries(exceptions).map(([name, make]) => ({ name: `throws ${name}`, act: () => thrown(make()) })),

@@ -1,5 +1,5 @@
 /**
- * The endpoints of an idle pool wait here, and are asked together: a process that wakes up once and asks ten servers
+ * The endpoints of an idle pool wait here, and are asked together. A process that wakes up once and asks ten servers
  * takes half the CPU of one that wakes up ten times.
  *
  * Invariant: its timer runs exactly while there are targets in it.
@@ -25,7 +25,7 @@ export class IdleBatch {
     return this.targets.size === 0;
   }
 
-  /** Lets a target wait for the round. The first one says when it begins. */
+  /** Adds a target to the batch. The first one says when it begins. */
   join(target: Target, atMs: number): void {
     this.targets.add(target);
     if (this.timer !== undefined) return;

@@ -25,7 +25,7 @@ export interface LoadSources {
   readonly rankLabel: string | undefined;
 }
 
-/** No server has more ranks; who sends more series would fill the memory. */
+/** No server has more ranks; a server that sends more series would fill the memory. */
 const mostRanks = 1024;
 
 /** Value by rank. */

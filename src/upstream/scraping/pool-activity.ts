@@ -1,14 +1,14 @@
 /**
- * Whether anybody wants anything of a pool, and when that begins. Invariant: `onDemand` of a pool is set exactly while
- * somebody listens.
+ * Tells whether requests run or wait for a pool, and when that begins. Invariant: `onDemand` of a pool is set exactly
+ * while somebody listens.
  */
 import type { EndpointPool } from '../../index.js';
 
 const listenersByPool = new WeakMap<EndpointPool, Set<() => void>>();
 
 /**
- * True while no request runs, and none waits in any controller. False without controllers: who knows what the figures
- * are for?
+ * True while no request runs, and none waits in any controller. False without controllers, because then it is not known
+ * what the figures are for.
  */
 export function isIdle({ controllers, inFlightRequests }: EndpointPool): boolean {
   return controllers.length > 0 && inFlightRequests === 0 && controllers.every(({ backlog }) => backlog.waiting === 0);

@@ -17,9 +17,9 @@ export interface ScrapeOptions {
    */
   intervalMs?: number | undefined;
   /**
-   * True while nobody wants anything of the servers: they are asked every `idleIntervalMs` then. Asked at each scrape;
-   * what it throws counts as false. Call `scraper.wake()` when that ends, or the next question comes as late as it
-   * would have while idle.
+   * True while no request needs the servers: they are then asked every `idleIntervalMs`. Asked at each scrape; an
+   * exception counts as false. Call `scraper.wake()` when that ends, or the next question comes as late as it would
+   * have while idle.
    * @default no request runs, and none waits, in any controller of the pool; never without a controller. The scraper
    * wakes up by itself.
    */

@@ -58,7 +58,8 @@ export class Scraper {
   }
 
   /**
-   * Hears of outages. A listener that fails harms nobody; `listenerError` tells. Returns a function that stops this.
+   * Calls `listener` for outages and recoveries. A listener that fails harms nobody; `listenerError` tells. Returns a
+   * function that stops this.
    */
   on<E extends keyof ScraperEvents>(event: E, listener: (payload: ScraperEvents[E]) => unknown): () => void {
     return this.events.on(event, listener);
@@ -79,9 +80,9 @@ export class Scraper {
   }
 
   /**
-   * Somebody wants something of the servers again: those that are asked seldom are asked at once, and at `intervalMs`
-   * from then on. The scraper does so by itself when a request runs or waits in a controller of the pool. O(targets)
-   * after a rest, else O(1).
+   * Call it when requests need the servers again. Servers that are asked seldom are then asked at once, and every
+   * `intervalMs` from then on. The scraper does so by itself when a request runs or waits in a controller of the pool.
+   * O(targets) after a rest, else O(1).
    */
   wake(): void {
     if (this.round.isEmpty) return;
@@ -93,7 +94,7 @@ export class Scraper {
     }
   }
 
-  /** Ends it for good. What the pool knows stays, and becomes stale. */
+  /** Ends it for good. The figures in the pool stay, and become stale. */
   stop(): void {
     for (const stop of this.detach) stop();
     for (const endpoint of [...this.targets.keys()]) this.end(endpoint);

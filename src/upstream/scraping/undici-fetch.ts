@@ -49,7 +49,7 @@ class MetricsAnswer {
   private failed: (error: unknown) => void;
   private exchange: MetricsExchange | undefined = undefined;
   private readonly parts: Uint8Array[] = [];
-  /** Whoever waits for the next part. */
+  /** The read that waits for the next part. */
   private reader: ((part: Part) => void) | undefined = undefined;
   private isWhole = false;
   private error: Error | undefined = undefined;

@@ -1,4 +1,4 @@
-/** Reads from a response that passes by what it cost, and keeps the lease informed. */
+/** Reads the usage from a response while it passes, and reports it to the lease. */
 import { contentPieces } from '../../base/stream/content-pieces.js';
 import { SseData } from '../../base/stream/sse-data.js';
 import { TextPieces } from '../../base/stream/text-pieces.js';
@@ -41,13 +41,13 @@ const options = object({
   now: optional(schemas.callable<() => number>()),
 });
 
-/** Bytes in, figures out. What it cannot make sense of it passes over; it never throws. */
+/** Bytes in, figures out. It skips anything that it cannot read, and never throws. */
 export class UsageReader {
   /** When the first content came, ms of `now`; undefined before, and for a body that is no stream. */
   firstTokenAtMs: number | undefined = undefined;
   private promptTokens: number | undefined = undefined;
   private cachedPromptTokens: number | undefined = undefined;
-  /** As the server told. */
+  /** The usage, as the server reported it. */
   private toldTokens: number | undefined = undefined;
   /** Pieces of content since it told. */
   private countedTokens = 0;

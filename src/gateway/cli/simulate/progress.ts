@@ -1,4 +1,7 @@
-/** One line on a terminal that says how far a run is, and how long the rest may take; nothing where nobody watches. */
+/**
+ * One line on a terminal that says how far a run is, and how long the rest may take; nothing where the output is no
+ * terminal.
+ */
 
 const intervalMs = 100;
 

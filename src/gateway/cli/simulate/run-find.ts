@@ -38,7 +38,7 @@ export function runFind(
   const conditions = parseConditions(soThat);
   const figures = new Map<number, Cell[]>();
   const names = new Set<string>();
-  // A path that leads nowhere is told before anything is run.
+  // A path that leads nowhere is reported before anything runs.
   withScenarioValue(scenario.source, range.path, range.from);
   const found = findValue({
     ...range,

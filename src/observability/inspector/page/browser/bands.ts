@@ -50,7 +50,7 @@ export function showGate(frame: InspectorFrame): void {
   mark(byId('lease'), 'overdue', frame.oldestLease?.isOverdue === true);
 }
 
-/** Says that nothing of what the page shows is felt by anybody. */
+/** Says that the page shows what would happen, and that no request is affected. */
 export function showShadow({ shadow }: InspectorFrame): void {
   const notice = byId('shadow');
   notice.hidden = shadow === null;
