@@ -18,8 +18,10 @@ export const layers: readonly (readonly string[])[] = [
   ['gateway'],
 ];
 
-/** What more than one bundle may have a copy of: it has no class and no state. */
+/** What more than one bundle may have a copy of: it has no state, and no class that others tell by its name. */
 const plain: readonly string[] = ['base/*.ts', 'base/headers/**', 'base/stream/**'];
+/** There is one copy, the core's: a second one would know nothing of what the first has noted. */
+const withState: readonly string[] = ['base/plugin-origin.ts'];
 /** A subpath reaches the core through the package's index, so that every class exists once. */
 const ofSubpaths = [...plain, 'base/faults/guarded-events.ts', 'base/queues/linked-list.ts', 'index.ts'];
 /** What a user of the package can import: the index of every folder below. */
@@ -52,14 +54,19 @@ export function roomOf(file: string): string {
 
 /** True if one file of src may import another, types included. */
 export function mayImport(from: string, to: string): boolean {
-  return roomOf(to) === roomOf(from) || openFiles.get(roomOf(from))!.test(to);
+  const isOpen = openFiles.get(roomOf(from))!.test(to) && !(isAboveIndex(roomOf(from)) && withState.includes(to));
+  return roomOf(to) === roomOf(from) || isOpen;
+}
+
+function isAboveIndex(room: string): boolean {
+  return rankOf(room) > indexRank;
 }
 
 /** Globs of what the files of a room may import of other rooms. */
 function openTo(room: string): readonly string[] {
   const below = layers.slice(0, rankOf(room)).flat();
-  if (rankOf(room) <= indexRank) return below.map((other) => `${other}/**`);
-  const withDoors = below.filter((other) => rankOf(other) > indexRank).map((other) => `${other}/${doors}`);
+  if (!isAboveIndex(room)) return below.map((other) => `${other}/**`);
+  const withDoors = below.filter(isAboveIndex).map((other) => `${other}/${doors}`);
   const open = exceptions[room] ?? ofSubpaths;
   return open.flatMap((glob) => (glob === doors ? ['index.ts', ...withDoors] : [glob]));
 }
@@ -85,6 +92,7 @@ function linterRuleOf(room: string): object {
     // No folder below the index has an index of its own.
     ...(rankOf(room) < indexRank ? ['**/index.js'] : []),
     ...open.filter((glob) => closed.includes(roomOf(glob))).map((glob) => `!**/${glob.replace(/\.ts$/, '.js')}`),
+    ...(isAboveIndex(room) ? withState.map((file) => `**/${file.replace(/\.ts$/, '.js')}`) : []),
   ];
   const message = 'The layers of src are in docs/architecture.md; test/support/layers.ts says what may import what.';
   return {
