@@ -19,7 +19,7 @@ import { asScrapeError, attempt, ScrapeError } from './scrape-error.js';
 import type { ScrapeSettings } from './scrape-options.js';
 import type { ScraperEvents, ScraperStats, TargetStats } from './scraper-stats.js';
 import { Answer, Target } from './target.js';
-import { httpUrl, targetUrl } from './target-url.js';
+import { httpUrl, targetUrl, withoutQuery } from './target-url.js';
 
 declare global {
   // For compilers whose `lib` has no `ESNext.Disposable`, and no types of Node either.
@@ -293,9 +293,4 @@ export class Scraper {
       lastDurationMs,
     };
   }
-}
-
-function withoutQuery(url: string): string {
-  const { origin, pathname } = new URL(url);
-  return origin + pathname;
 }

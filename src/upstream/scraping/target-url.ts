@@ -38,3 +38,9 @@ function withScheme(address: string): string {
   if (/^[a-z][a-z\d+.-]*:\/\//i.test(address)) return address;
   return /^[^[\]/]*:[^[\]/]*:[^[\]/]*$/.test(address) ? `http://[${address}]` : `http://${address}`;
 }
+
+/** For figures and logs: a query may hold a secret. */
+export function withoutQuery(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return origin + pathname;
+}
