@@ -79,7 +79,7 @@ export class GuardedAdmission {
         return undefined;
       }
       if (typeof answer === 'object' && answer !== null) return this.read(answer, policy);
-      this.guardOf(policy).refused('admit must return "admit" or an object with a reason', answer);
+      this.guardOf(policy).violated('admit must return "admit" or an object with a reason', answer);
     } catch (error) {
       this.guardOf(policy).failed(error);
     }
@@ -109,7 +109,7 @@ export class GuardedAdmission {
     const guard = this.guardOf(from);
     const rule =
       'a refusal must have a reason, and may have a policy, a cause ("saturated" or "overloaded") and a retryAfterMs from 0 up';
-    guard.refused(rule, answer);
+    guard.violated(rule, answer);
     for (const field of [reason, policy, cause, retryAfterMs]) guard.ignored(field);
     return undefined;
   }

@@ -92,7 +92,7 @@ export class AskedFlows implements FlowSettingsSource {
       const wrong = verdict?.issues.map(
         ({ path, expected }) => `${path === '' ? '' : `${path}: `}expected ${expected}`,
       );
-      this.guard?.refused(
+      this.guard?.violated(
         `flows must return settings at once, or undefined${wrong === undefined ? '' : `: ${wrong.join(', ')}`}`,
         answer,
       );

@@ -180,7 +180,7 @@ export class InFlightEvictor<L extends Tracked<L>> {
     try {
       const answer: unknown = this.settings.filter.accepts(lease);
       if (typeof answer === 'boolean') return answer;
-      this.filter.refused('accepts must return true or false', answer);
+      this.filter.violated('accepts must return true or false', answer);
     } catch (error) {
       this.filter.failed(error);
     }
@@ -191,7 +191,7 @@ export class InFlightEvictor<L extends Tracked<L>> {
     try {
       const order: unknown = this.settings.ordering.compare(a, b);
       if (typeof order === 'number' && !Number.isNaN(order)) return order;
-      this.ordering.refused('compare must return a number', order);
+      this.ordering.violated('compare must return a number', order);
     } catch (error) {
       this.ordering.failed(error);
     }

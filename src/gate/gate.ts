@@ -403,7 +403,7 @@ export class Gate {
 
   private sound(ceiling: unknown): number {
     if (typeof ceiling === 'number' && !Number.isNaN(ceiling)) return ceiling;
-    this.usageLimit.refused('a ceiling must be a number', ceiling);
+    this.usageLimit.violated('a ceiling must be a number', ceiling);
     return 1;
   }
 }

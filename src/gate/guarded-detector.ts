@@ -119,7 +119,7 @@ export class GuardedDetector {
       if (this.detector.filter === undefined) return endpoints;
       const kept: unknown = this.detector.filter(endpoints, nowMs);
       if (isPartOf(kept, endpoints)) return kept;
-      this.guard.refused('filter must return an array of the endpoints that it was given', kept);
+      this.guard.violated('filter must return an array of the endpoints that it was given', kept);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -132,7 +132,7 @@ export class GuardedDetector {
       if (this.detector.seatsOf === undefined) return undefined;
       const seats: unknown = this.detector.seatsOf(endpoint, nowMs);
       if (seats === undefined || (typeof seats === 'number' && seats >= 0)) return seats;
-      this.guard.refused('seatsOf must return a number from 0 up, or undefined', seats);
+      this.guard.violated('seatsOf must return a number from 0 up, or undefined', seats);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -145,7 +145,7 @@ export class GuardedDetector {
       if (this.detector.withRoomFor === undefined) return endpoints;
       const kept: unknown = this.detector.withRoomFor(endpoints, item, nowMs);
       if (isPartOf(kept, endpoints)) return kept;
-      this.guard.refused('withRoomFor must return an array of the endpoints that it was given', kept);
+      this.guard.violated('withRoomFor must return an array of the endpoints that it was given', kept);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -159,7 +159,7 @@ export class GuardedDetector {
       const answer: unknown = this.detector.waitOf(endpoints, item, nowMs);
       const wait = readWait(answer);
       if (wait !== undefined) return wait;
-      this.guard.refused('waitOf must return { atMs, notBeforeMs, missing }: instants in ms, and a text', answer);
+      this.guard.violated('waitOf must return { atMs, notBeforeMs, missing }: instants in ms, and a text', answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -173,7 +173,7 @@ export class GuardedDetector {
       const answer: unknown = this.detector.quotas(nowMs);
       const figures = readQuotas(answer);
       if (figures !== undefined) return figures;
-      this.guard.refused('quotas must return figures, with an array named quotas', answer);
+      this.guard.violated('quotas must return figures, with an array named quotas', answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -190,7 +190,7 @@ export class GuardedDetector {
       const answer: unknown = this.detector.sessions(held, nowMs);
       const figures = readSessions(answer);
       if (figures !== undefined) return figures;
-      this.guard.refused('sessions must return figures of sessions', answer);
+      this.guard.violated('sessions must return figures of sessions', answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -250,7 +250,7 @@ export class GuardedDetector {
     try {
       const answer: unknown = this.detector.isBlindTo?.(endpoint, nowMs);
       if (typeof answer === 'boolean') return answer;
-      this.guard.refused('isBlindTo must return true or false', answer);
+      this.guard.violated('isBlindTo must return true or false', answer);
       return false;
     } catch (error) {
       this.guard.failed(error);
@@ -266,7 +266,7 @@ export class GuardedDetector {
         if (!this.isReading) onAnnounced();
       });
       if (typeof unsubscribe === 'function') this.unsubscribe = unsubscribe as () => void;
-      else this.guard.refused('subscribe must return a function', unsubscribe);
+      else this.guard.violated('subscribe must return a function', unsubscribe);
     } catch (error) {
       this.guard.failed(error);
     }

@@ -308,7 +308,7 @@ export class PriorityBand implements PickedBand {
     try {
       const answer: unknown = this.settings.ordering.isInfeasible?.(item, nowMs);
       if (typeof answer === 'boolean') return answer;
-      this.ordering.refused('isInfeasible must return true or false', answer);
+      this.ordering.violated('isInfeasible must return true or false', answer);
     } catch (error) {
       this.ordering.failed(error);
     }

@@ -118,7 +118,7 @@ describe('allOf', () => {
     expect(policy.type).toBe('all-of');
   });
 
-  it('refuses what is no policy', () => {
+  it('rejects what is no policy', () => {
     expect(() => allOf(scripted('a', 'admit'), {} as never)).toThrow('allOf: 2 problems\n  [1].type');
   });
 });

@@ -10,7 +10,7 @@ it('alwaysAdmit admits everybody, into an empty pool too', () => {
   for (const key of [standard, sheddable]) expect(policy.admit({}, key, admissionView([]))).toBe('admit');
 });
 
-it('rejectAll refuses everybody, whatever the priority', () => {
+it('rejectAll rejects everybody, whatever the priority', () => {
   const policy = rejectAll();
   expect(policy.type).toBe('reject-all');
   for (const priority of [100, 0, -1]) {

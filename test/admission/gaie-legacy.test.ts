@@ -10,13 +10,13 @@ describe('gaieLegacy', () => {
     expect(view.reads).toBe(0);
   });
 
-  it('refuses sheddable requests from saturation 1 on, by whatever detector the controller has', () => {
+  it('rejects sheddable requests from saturation 1 on, by whatever detector the controller has', () => {
     expect(gaieLegacy().admit({}, sheddable, admissionView([{}], { saturation: 0.99 }))).toBe('admit');
     const refusal = refusalOf(gaieLegacy().admit({}, sheddable, admissionView([{}], { saturation: 1 })));
     expect(refusal.reason).toBe('the pool is full (saturation 1.00), and the request is sheddable');
   });
 
-  it('refuses sheddable requests when the saturation is no number', () => {
+  it('rejects sheddable requests when the saturation is no number', () => {
     expect(refusalOf(gaieLegacy().admit({}, sheddable, admissionView([{}], { saturation: Number.NaN })))).toBeDefined();
   });
 
@@ -40,7 +40,7 @@ describe('gaieLegacy', () => {
     expect(refusalOf(policy.admit({}, sheddable, admissionView([{ waiting: 5 }])))).toBeDefined();
   });
 
-  it('refuses wrong thresholds', () => {
+  it('rejects wrong thresholds', () => {
     expect(gaieLegacy().type).toBe('gaie-legacy');
     expect(() => gaieLegacy({ queueDepthThreshold: 0, kvCacheUtilThreshold: 1.1 })).toThrow('gaieLegacy: 2 problems');
   });

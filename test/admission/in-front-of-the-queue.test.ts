@@ -14,7 +14,7 @@ import { dropOf, leaseOf, makeFlow, turns } from '../support/flow.js';
 const batch = { fairnessId: 'alice', priority: -1 };
 
 describe('admission policies in front of the queue', () => {
-  it('refuse with the policy, its words and its time', () => {
+  it('reject with the policy, its words and its time', () => {
     const { flow } = makeFlow({ admission: tokenBucket({ capacity: 100, refillPerSecond: 10 }) });
     leaseOf(flow.tryEnqueue({ byteSize: 1, tokens: 60 }, batch));
     expect(dropOf(flow.tryEnqueue({ byteSize: 1, tokens: 60 }, batch))).toMatchObject({

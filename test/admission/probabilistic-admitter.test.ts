@@ -6,7 +6,7 @@ import { admissionView } from '../support/pools.js';
 import { refusalOf, sheddable, standard } from './support.js';
 
 describe('probabilisticAdmitter', () => {
-  it('refuses with probability k · saturation^power', () => {
+  it('rejects with probability k · saturation^power', () => {
     // kv 0.16 of 0.8 is a saturation of 0.2, and 300 · 0.2^5 is 0.096.
     const view = admissionView([{ kv: 0.16 }]);
     expect(refusalOf(probabilisticAdmitter({ random: () => 0.095 }).admit({}, sheddable, view)).reason).toBe(
@@ -22,7 +22,7 @@ describe('probabilisticAdmitter', () => {
     expect([at(0.5), at(0.499) === 'admit']).toEqual(['admit', false]);
   });
 
-  it('refuses about that share of many', () => {
+  it('rejects about that share of many', () => {
     const policy = probabilisticAdmitter({ random: seededRandom(7) });
     const view = admissionView([{ kv: 0.16 }]);
     const refused = Array.from({ length: 10_000 }, () => policy.admit({}, sheddable, view)).filter(
@@ -31,7 +31,7 @@ describe('probabilisticAdmitter', () => {
     expect(refused.length / 10_000).toBeCloseTo(0.096, 2);
   });
 
-  it('refuses all of them well before the pool is full', () => {
+  it('rejects all of them well before the pool is full', () => {
     const policy = probabilisticAdmitter({ random: () => 0.999_999 });
     expect(refusalOf(policy.admit({}, sheddable, admissionView([{ kv: 0.272 }])))).toBeDefined();
   });

@@ -12,7 +12,7 @@ describe('refuseWhenAllBusy', () => {
     expect(policy.admit({}, sheddable, admissionView([{}], { saturation }))).toBe('admit');
   });
 
-  it.each([1, 1.5, Number.NaN])('refuses everybody at saturation %s, as overloaded', (saturation) => {
+  it.each([1, 1.5, Number.NaN])('rejects everybody at saturation %s, as overloaded', (saturation) => {
     for (const { priority } of [sheddable, standard, { priority: 1000 }]) {
       expect(policy.admit({}, { fairnessId: 'a', priority }, admissionView([{}], { saturation }))).toEqual({
         reason: 'All workers are busy, please retry later',
@@ -37,7 +37,7 @@ describe('a controller with it', () => {
     return { pool, busy, ...makeFlow({ pool, mode, saturationDetector, admission: refuseWhenAllBusy() }) };
   }
 
-  it('sends to the workers that are free, and refuses when none is', () => {
+  it('sends to the workers that are free, and rejects when none is', () => {
     const { pool, busy, flow } = frontend('admission');
     for (const id of ['a', 'b']) pool.add(id);
     busy('a', 101);

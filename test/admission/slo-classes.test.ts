@@ -29,7 +29,7 @@ describe('sloClasses', () => {
     expect(classes.isSheddable('batch')).toBe(false);
   });
 
-  it('refuses priorities beyond 100', () => {
+  it('rejects priorities beyond 100', () => {
     expect(() => sloClasses({ overrides: { batch: -100, critical: 100 } })).not.toThrow();
     expect(() => sloClasses({ overrides: { batch: 101, gold: 1.5 } })).toThrow(
       'sloClasses: 2 problems\n  overrides.batch: expected an integer from -100 to 100; got 101 (number)\n  overrides.gold: expected an integer from -100 to 100; got 1.5 (number)',

@@ -9,7 +9,7 @@ import { refusalOf, scripted, sheddable, standard } from './support.js';
 const view = admissionView();
 
 describe('tenantBudgets', () => {
-  it('refuses sheddable requests of a tenant that holds its share', () => {
+  it('rejects sheddable requests of a tenant that holds its share', () => {
     const policy = tenantBudgets({ budgets: { alice: 0.3 }, capacity: 10 });
     for (let i = 0; i < 3; i++) expect(policy.admit({}, sheddable, view)).toBe('admit');
     expect(refusalOf(policy.admit({}, sheddable, view)).reason).toBe(
@@ -20,7 +20,7 @@ describe('tenantBudgets', () => {
     expect(policy.held('alice')).toBe(3);
   });
 
-  it('counts requests that are not sheddable, and never refuses them', () => {
+  it('counts requests that are not sheddable, and never rejects them', () => {
     const policy = tenantBudgets({ budgets: { alice: 0.1 }, capacity: 10 });
     for (let i = 0; i < 5; i++) expect(policy.admit({}, standard, view)).toBe('admit');
     expect(policy.held('alice')).toBe(5);
@@ -48,7 +48,7 @@ describe('tenantBudgets', () => {
     expect(refusalOf(policy.admit({}, sheddable, view))).toBeDefined();
   });
 
-  it("refuses only above the budget with the simulator's counting", () => {
+  it("rejects only above the budget with the simulator's counting", () => {
     const policy = tenantBudgets({ budgets: { alice: 0.25 }, capacity: 10, counting: 'blis' });
     for (let i = 0; i < 3; i++) expect(policy.admit({}, sheddable, view)).toBe('admit');
     expect(refusalOf(policy.admit({}, sheddable, view))).toBeDefined();
@@ -69,7 +69,7 @@ describe('tenantBudgets', () => {
     expect(policy.held('alice')).toBe(1);
   });
 
-  it('does not ask the inner policy for what it refuses itself', () => {
+  it('does not ask the inner policy for what it rejects itself', () => {
     const inner = scripted('inner', 'admit');
     const policy = tenantBudgets({ budgets: { alice: 0 }, capacity: 10 }, inner);
     refusalOf(policy.admit({}, sheddable, view));
@@ -117,12 +117,12 @@ describe('tenantBudgets', () => {
     expect(policy.held('alice')).toBe(1);
   });
 
-  it('refuses a capacity of 0, which nobody could have a part of', () => {
+  it('rejects a capacity of 0, which nobody could have a part of', () => {
     for (const capacity of [0, -1])
       expect(() => tenantBudgets({ budgets: {}, capacity })).toThrow(/^tenantBudgets: capacity: expected/);
   });
 
-  it('refuses wrong options, and an inner policy that is none', () => {
+  it('rejects wrong options, and an inner policy that is none', () => {
     expect(() => tenantBudgets({ budgets: { alice: 1.5, bob: Number.NaN }, capacity: 0 })).toThrow(
       'tenantBudgets: 3 problems',
     );

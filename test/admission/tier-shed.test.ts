@@ -4,7 +4,7 @@ import { admissionView } from '../support/pools.js';
 import { refusalOf, sheddable, standard } from './support.js';
 
 describe('tierShed', () => {
-  it('by default refuses sheddable requests at any load', () => {
+  it('by default rejects sheddable requests at any load', () => {
     const policy = tierShed();
     expect(policy.admit({}, sheddable, admissionView([{}, {}]))).toBe('admit');
     const refusal = refusalOf(policy.admit({}, sheddable, admissionView([{}, { running: 1 }])));
@@ -49,7 +49,7 @@ describe('tierShed', () => {
     expect(admitted).toEqual([true, true, false, false]);
   });
 
-  it('refuses wrong options', () => {
+  it('rejects wrong options', () => {
     expect(() => tierShed({ overloadThreshold: -1, minAdmitPriority: 0.5 })).toThrow(
       'tierShed: 2 problems\n  overloadThreshold: expected an integer from 0 up; got -1 (number)\n  minAdmitPriority: expected a safe integer; got 0.5 (number)',
     );

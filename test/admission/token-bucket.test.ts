@@ -20,7 +20,7 @@ describe('tokenBucket', () => {
     expect(bucket.tokens).toBe(40);
   });
 
-  it('refuses what it cannot pay, takes nothing for it, and says when it could', () => {
+  it('rejects what it cannot pay, takes nothing for it, and says when it could', () => {
     const bucket = tokenBucket({ capacity: 100, refillPerSecond: 10 });
     bucket.admit({ tokens: 60 }, standard, at(0));
     const refusal = refusalOf(bucket.admit({ tokens: 50 }, standard, at(0)));
@@ -29,7 +29,7 @@ describe('tokenBucket', () => {
     expect(bucket.admit({ tokens: 50 }, standard, at(1000))).toBe('admit');
   });
 
-  it('keeps the refill of a call that it refuses, and never holds more than its capacity', () => {
+  it('keeps the refill of a call that it rejects, and never holds more than its capacity', () => {
     const bucket = tokenBucket({ capacity: 100, refillPerSecond: 10 });
     bucket.admit({ tokens: 100 }, standard, at(0));
     refusalOf(bucket.admit({ tokens: 100 }, standard, at(5000)));
@@ -211,7 +211,7 @@ describe('tokenBucket', () => {
     }
   });
 
-  it('refuses wrong options, all of them at once', () => {
+  it('rejects wrong options, all of them at once', () => {
     const wrong = { capacity: 0, refillPerSecond: Number.NaN, oversized: 'x', settle: 1, cost: 1, size: 1 };
     expect(() => tokenBucket(wrong as unknown as TokenBucketOptions)).toThrow('tokenBucket: 6 problems');
     expect(() => tokenBucket({ capacity: Number.POSITIVE_INFINITY })).toThrow('capacity: expected a number above 0');

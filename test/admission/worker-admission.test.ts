@@ -41,7 +41,7 @@ function leaseOf({ outcome }: Caller): WorkerLease {
 }
 
 describe('WorkerAdmission', () => {
-  it('runs N, holds Q, and refuses the rest at once', async () => {
+  it('runs N, holds Q, and rejects the rest at once', async () => {
     const { admission } = makeWorker({ engineRequestLimit: 2, requestQueueLimit: 3 });
     const callers = [];
     for (let i = 0; i < 6; i++) callers.push(await come(admission));
@@ -178,7 +178,7 @@ describe('WorkerAdmission', () => {
     expect([oldest, newest].map(stateOf)).toEqual(['granted', 'waiting']);
   });
 
-  it('refuses a cancelled request even when it is idle', async () => {
+  it('rejects a cancelled request even when it is idle', async () => {
     const { admission } = makeWorker();
     const abort = new AbortController();
     abort.abort();
@@ -311,7 +311,7 @@ describe('WorkerAdmission', () => {
     expect([first.type, second.type === 'refused' ? second.reason : second.type]).toEqual(['granted', 'queue-delay']);
   });
 
-  it('refuses wrong options and limits', () => {
+  it('rejects wrong options and limits', () => {
     const wrong = { engineRequestLimit: 0, requestQueueLimit: -1, maxQueueDelay: 0, adaptiveLifo: 1, clock: {} };
     expect(() => workerAdmission(wrong as unknown as WorkerAdmissionOptions)).toThrow('workerAdmission: 5 problems');
     expect(() => makeWorker().admission.resize({ engineRequestLimit: 0.5 })).toThrow(

@@ -119,14 +119,14 @@ budgets: {}
     }
   });
 
-  it('refuses a bucket that can hold nothing only where it is used', () => {
+  it('rejects a bucket that can hold nothing only where it is used', () => {
     expect(() => loadBlisPolicy('admission: { token_bucket_capacity: 0 }')).not.toThrow();
     expect(() => loadBlisPolicy('admission: { policy: token-bucket, token_bucket_capacity: 0 }')).toThrow(
       'admission.token_bucket_capacity: expected a number above 0, as the policy is token-bucket; got 0 (number)',
     );
   });
 
-  it('refuses what is not one object', () => {
+  it('rejects what is not one object', () => {
     expect(() => loadBlisPolicy('')).toThrow('BLIS policy bundle: expected one object; got an empty text');
     expect(() => loadBlisPolicy('{}\n---\n{}')).toThrow('line 3, column 1: expected one document; got another one');
     expect(() => loadBlisPolicy('- 1')).toThrow('expected one object; got an array of 1');

@@ -38,7 +38,7 @@ describe('an admission policy', () => {
     expect(dispatched.map(({ item }) => item.request)).toEqual([undefined, undefined]);
   });
 
-  it('refuses before anything is queued, and its words are in the drop', async () => {
+  it('rejects before anything is queued, and its words are in the drop', async () => {
     const { flow } = makeFlow({ admission: counting() });
     runNow(flow);
     void flow.enqueue(request, key());

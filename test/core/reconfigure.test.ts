@@ -40,7 +40,7 @@ describe('reconfigure', () => {
     expect(flow.snapshot().limits).toEqual({ maxRequests: 10_000, maxBytes: 2 ** 30 });
   });
 
-  it('refuses another clock and another pool, and takes the ones it has', () => {
+  it('rejects another clock and another pool, and takes the ones it has', () => {
     const pool = new EndpointPool();
     const clock = new ManualClock();
     const { flow } = makeFlow({ pool, clock });

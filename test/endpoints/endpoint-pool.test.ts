@@ -32,7 +32,7 @@ describe('membership', () => {
     expect(pool.get('x')).toBeUndefined();
   });
 
-  it.each([[''], ['taken'], [undefined], [3]])('refuses to add %j', (id) => {
+  it.each([[''], ['taken'], [undefined], [3]])('rejects to add %j', (id) => {
     const pool = poolWith('taken');
     expect(pathsOf(() => pool.add(id as string))).toEqual(['id']);
     expect(ids(pool)).toEqual(['taken']);

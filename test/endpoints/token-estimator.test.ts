@@ -28,7 +28,7 @@ describe('tokenEstimator', () => {
     expect(estimate({ inputTokens: 10, prefix: { blockSize: 4, totalBlocks: 2, matchedBlocks: 2 } })).toBe(2 + 15);
   });
 
-  it('refuses wrong options', () => {
+  it('rejects wrong options', () => {
     expect(() => tokenEstimator({ outputRatio: -1 })).toThrow(FlowConfigError);
     expect(() => tokenEstimator({ maxEstimatedOutputTokens: -1 })).toThrow(FlowConfigError);
   });

@@ -33,7 +33,7 @@ describe('an answer of a server', () => {
     ]);
   });
 
-  it('is refused with everything that is wrong, by the name of the call', () => {
+  it('is rejected with everything that is wrong, by the name of the call', () => {
     expect(issuesOf({ status: 0 }).map(({ path }) => path)).toEqual(['status', 'headers']);
     expect(() => checkAnswer({ status: 0, headers: {} })).toThrow('lease.answered: status: expected an HTTP status');
   });

@@ -28,7 +28,7 @@ describe('PluginRegistry', () => {
     expect(registry.create('newest-first')).not.toBe(registry.create('newest-first'));
   });
 
-  it('refuses a type that is taken', () => {
+  it('rejects a type that is taken', () => {
     expect(() => defaultRegistry().add(newest).add(newest)).toThrow(
       'PluginRegistry: type: expected a type name that is not taken; got "newest-first", which is an ordering policy already',
     );

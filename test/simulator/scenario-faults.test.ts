@@ -81,7 +81,7 @@ plugins: [{ type: concurrency-detector, name: c }]
   });
 });
 
-it('threads that are refused at once send again after a millisecond, so that the run ends', () => {
+it('threads that are rejected at once send again after a millisecond, so that the run ends', () => {
   const { counts, endedAtMs } = simulate({
     duration: '1s',
     servers: [{ model: 'slots', slots: 1, serviceTime: 100 }],

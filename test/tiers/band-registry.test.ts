@@ -85,7 +85,7 @@ it('forgets a band that was made on first use once it has been idle for the time
   expect(removed).toEqual([7]);
 });
 
-it('makes room by the band that is idle longest, and refuses when every band has work', () => {
+it('makes room by the band that is idle longest, and rejects when every band has work', () => {
   const { bands, removed } = makeRegistry(2);
   const first = bands.bandOf(1, 0) as PriorityBand;
   const second = bands.bandOf(2, 0) as PriorityBand;

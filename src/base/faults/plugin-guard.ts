@@ -45,7 +45,7 @@ export class PluginGuard {
   }
 
   /** The plugin answered what its contract does not allow. `rule` is a sentence without its end. */
-  refused(rule: string, answer: unknown): void {
+  violated(rule: string, answer: unknown): void {
     this.failed(new TypeError(`${rule}; got ${textOf(answer)}`));
     this.ignored(answer);
   }

@@ -141,7 +141,7 @@ export class Placement {
       const answer = this.pool.endpoints.length === 1 ? candidates[0] : endpointPicker.pick(candidates, item, nowMs);
       const choice = this.member(answer);
       if (choice !== undefined) return choice;
-      this.picker.refused('pick must return one of the endpoints it was given', answer);
+      this.picker.violated('pick must return one of the endpoints it was given', answer);
     } catch (error) {
       this.picker.failed(error);
     }
@@ -235,7 +235,7 @@ export class Placement {
     try {
       const part = filter.classOf(item);
       if (part === undefined || typeof part === 'string') return part;
-      this.guardOf(filter).refused('classOf must return a text, or undefined', part);
+      this.guardOf(filter).violated('classOf must return a text, or undefined', part);
     } catch (error) {
       this.guardOf(filter).failed(error);
     }
@@ -253,7 +253,7 @@ export class Placement {
         const kept = new Set<unknown>(answer);
         return endpoints.filter((endpoint) => kept.has(endpoint));
       }
-      this.guardOf(filter).refused('keep must return an array', answer);
+      this.guardOf(filter).violated('keep must return an array', answer);
     } catch (error) {
       this.guardOf(filter).failed(error);
     }

@@ -26,7 +26,7 @@ export class Revalidation {
     try {
       const answer: unknown = this.ask(item);
       if (answer === undefined || (typeof answer === 'string' && answer !== '')) return answer;
-      this.guard.refused('onDispatch must return undefined, or a text that says why not, at once', answer);
+      this.guard.violated('onDispatch must return undefined, or a text that says why not, at once', answer);
     } catch (error) {
       this.guard.failed(error);
     }

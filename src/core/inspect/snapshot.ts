@@ -120,7 +120,7 @@ export interface EndpointSnapshot {
   readonly inFlightTokens: number;
   /** Requests that fit there by the controller's detector; undefined where that goes by something else. */
   readonly seats: number | undefined;
-  /** True while it gets no work because it refused some. */
+  /** True while it gets no work because it refused some requests. */
   readonly isOverloaded: boolean;
   /**
    * True when it may get requests: it is not ill, draining or overloaded, and has the metrics that the detector needs.

@@ -29,7 +29,7 @@ export type OutcomeType = 'Dispatched' | DropType;
  * - `infeasible`: its turn came when it could not have met its deadline any more (`edf({ dropInfeasible: true })`).
  * - `over-quota`: a quota has no room for it before its time to live is over; `detail` says which, `retryAfterMs` when
  *   there will be room.
- * - `revoked`: it became void while it waited: the host's `onDispatch` refused it, and `detail` says why.
+ * - `revoked`: it became void while it waited: the host's `onDispatch` gave a reason, and `detail` says why.
  * - `max-bands`: its priority has no band, and no further band may be made.
  * - `ttl-expired`: it waited its time to live while the pool had endpoints.
  * - `no-endpoints`: it waited `noEndpointRequestTtl` while the pool had none.
@@ -69,7 +69,7 @@ export interface Drop {
   readonly queuedMs: number;
   /** The limit that was reached and its use, if the reason names a limit. */
   readonly limit?: LimitHit | undefined;
-  /** The admission policy that refused it, and what it said. */
+  /** The admission policy that rejected it, and its text. */
   readonly policy?: string | undefined;
   readonly detail?: string | undefined;
   /** The time until the requests ahead should be gone, at the band's recent rate; absent when nothing was measured. */

@@ -46,10 +46,10 @@ export class RankedOrder implements BandOrder {
     const isNamed = (place: unknown): place is number => typeof place === 'number' && open[place] !== undefined;
     const strangers = order.filter((place) => !isNamed(place));
     for (const stranger of strangers)
-      this.guard.refused('rank must leave a permutation in the order that it was given', stranger);
+      this.guard.violated('rank must leave a permutation in the order that it was given', stranger);
     if (strangers.length > 0) return undefined;
     if (order.length === open.length && new Set(order).size === open.length) return open[order[0] as number];
-    this.guard.refused('rank must leave each place in the order once', order.join(', '));
+    this.guard.violated('rank must leave each place in the order once', order.join(', '));
     return undefined;
   }
 

@@ -45,7 +45,7 @@ export class GuardedSelector implements FlowSelector {
     try {
       const choice: unknown = this.selector.pick(nowMs);
       if (this.band.isActiveFlow(choice)) return choice;
-      this.guard.refused('pick must return an active flow of this band', choice);
+      this.guard.violated('pick must return an active flow of this band', choice);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -128,7 +128,7 @@ export class GuardedSelector implements FlowSelector {
       if (this.selector.lead === undefined) return undefined;
       const lead: unknown = this.selector.lead(flow);
       if (lead === undefined || (typeof lead === 'number' && !Number.isNaN(lead))) return lead;
-      this.guard.refused('lead must return a number, or undefined', lead);
+      this.guard.violated('lead must return a number, or undefined', lead);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -140,7 +140,7 @@ export class GuardedSelector implements FlowSelector {
     try {
       const index: unknown = this.policy.fairnessIndex;
       if (index === undefined || (typeof index === 'number' && !Number.isNaN(index))) return index;
-      this.guard.refused('fairnessIndex must be a number, or undefined', index);
+      this.guard.violated('fairnessIndex must be a number, or undefined', index);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -158,7 +158,7 @@ export class GuardedSelector implements FlowSelector {
       const answer: unknown = this.selector.service(nowMs);
       const figures = readServiceFigures(answer);
       if (figures !== undefined) return figures;
-      this.guard.refused('service must return figures whose flows have a fairnessId, and numbers', answer);
+      this.guard.violated('service must return figures whose flows have a fairnessId, and numbers', answer);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -170,7 +170,7 @@ export class GuardedSelector implements FlowSelector {
       const count: unknown = this.selector.ignoredReports;
       if (count === undefined) return 0;
       if (Number.isFinite(count)) return count as number;
-      this.guard.refused('ignoredReports must be a number', count);
+      this.guard.violated('ignoredReports must be a number', count);
     } catch (error) {
       this.guard.failed(error);
     }
@@ -213,7 +213,7 @@ export class GuardedSelector implements FlowSelector {
         this.tellNearMisses(selector);
         return selector;
       }
-      this.guard.refused('createSelector must return an object with a pick method', selector);
+      this.guard.violated('createSelector must return an object with a pick method', selector);
     } catch (error) {
       this.guard.failed(error);
     }

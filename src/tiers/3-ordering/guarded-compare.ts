@@ -11,7 +11,7 @@ export function guardedCompare(policy: OrderingPolicy, errors: PluginErrorSink):
     try {
       order = policy.compare(a, b);
       if (typeof order !== 'number' || Number.isNaN(order)) {
-        guard.refused('compare must return a number', order);
+        guard.violated('compare must return a number', order);
         order = 0;
       }
     } catch (error) {

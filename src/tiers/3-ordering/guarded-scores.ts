@@ -13,7 +13,7 @@ export function guardedScores(policy: OrderingPolicy, errors: PluginErrorSink): 
   const count = (name: 'lookahead' | 'overtakings', least: number): number => {
     const given: unknown = guard.read(scores, name);
     if (Number.isInteger(given) && (given as number) >= least) return given as number;
-    guard.refused(`scores.${name} must be an integer from ${least} up`, given);
+    guard.violated(`scores.${name} must be an integer from ${least} up`, given);
     return least;
   };
   return {
@@ -23,7 +23,7 @@ export function guardedScores(policy: OrderingPolicy, errors: PluginErrorSink): 
       try {
         const score: unknown = scores.score(item);
         if (typeof score === 'number' && !Number.isNaN(score)) return score;
-        guard.refused('score must return a number', score);
+        guard.violated('score must return a number', score);
       } catch (error) {
         guard.failed(error);
       }

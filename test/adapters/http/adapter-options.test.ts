@@ -58,7 +58,7 @@ describe('adapter options', () => {
     expect(issuesOf(options)).toEqual([{ path, expected, got }]);
   });
 
-  it('a misspelt option is refused, and every problem is listed', () => {
+  it('a misspelt option is rejected, and every problem is listed', () => {
     const [skip, trsut] = issuesOf({ trsut: true, skip: 1 });
     expect(skip?.path).toBe('skip');
     expect(trsut).toMatchObject({ path: 'trsut', expected: expect.stringContaining('(did you mean "trust"?)') });

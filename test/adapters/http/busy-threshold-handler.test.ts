@@ -99,7 +99,7 @@ describe('busyThresholdHandler', () => {
     expect(detector.thresholds).toEqual({});
   });
 
-  it('refuses other media types and methods', async () => {
+  it('rejects other media types and methods', async () => {
     const { post, handle } = setUp();
     expect((await post({ model: 'llama' }, { 'content-type': 'text/plain' })).status).toBe(415);
     expect((await post({ model: 'llama' }, {})).status).toBe(415);

@@ -58,7 +58,7 @@ describe('demandHandler', () => {
     expect([status, headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  it('refuses an authorize that is no function', () => {
+  it('rejects an authorize that is no function', () => {
     const { flow } = makeFlow();
     expect(() => demandHandler(flow, { authorize: true } as unknown as DemandHandlerOptions)).toThrow(FlowConfigError);
   });

@@ -46,7 +46,7 @@ async function serve(
   };
 }
 
-it('sends requests where a trusted proxy allows, and refuses those that it allows nowhere', async () => {
+it('sends requests where a trusted proxy allows, and rejects those that it allows nowhere', async () => {
   const ask = await serve({ trust: true });
   expect(await ask({ [subset]: '10.0.0.3:8000' })).toBe('10.0.0.3:8000');
   expect(await ask({ [subset]: '10.0.0.9:8000' })).toBe('503');

@@ -39,7 +39,7 @@ describe('fromAddresses', () => {
     },
   );
 
-  it.each(['10.0.0.0/8', undefined, { 0: '10.0.0.0/8' }])('refuses %j in place of a list', (ranges) => {
+  it.each(['10.0.0.0/8', undefined, { 0: '10.0.0.0/8' }])('rejects %j in place of a list', (ranges) => {
     expect(() => fromAddresses(ranges as never)).toThrow(
       'fromAddresses: expected a list of addresses and ranges; got ',
     );

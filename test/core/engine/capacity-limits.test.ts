@@ -51,7 +51,7 @@ describe.each(scopes)('a limit of the %s', (scope) => {
     expect(flow.stats()).toMatchObject({ waiting: 2, rejected: 0 });
   });
 
-  it('of bytes refuses one request that is larger than the whole of it', async () => {
+  it('of bytes rejects one request that is larger than the whole of it', async () => {
     const flow = waitingRoom(limited(scope, { maxBytes: 100 }));
     expect(dropOf(await flow.enqueue({ byteSize: 101 }, key()))).toMatchObject({ limit: { used: 0, max: 100 } });
   });

@@ -217,7 +217,7 @@ describe('lease.requeue', () => {
     expect(flow.stats()).toMatchObject({ waiting: 0, inFlight: 0 });
   });
 
-  it('refuses a lease that was not evicted', async () => {
+  it('rejects a lease that was not evicted', async () => {
     const { leases } = filled(1);
     await expect(leases[0]?.requeue()).rejects.toThrow(
       'lease.requeue: expected a lease that was evicted, or put off by its server; got one that was neither',

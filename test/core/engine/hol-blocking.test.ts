@@ -58,7 +58,7 @@ function twoModels(options: Partial<FlowControllerOptions> = {}) {
 }
 
 describe('a request that may go only to some endpoints', () => {
-  it('goes to one of them, and is refused at once when the pool has none', async () => {
+  it('goes to one of them, and is rejected at once when the pool has none', async () => {
     const { send, flow } = twoModels();
     expect(leaseOf(await send('1', 'b')).endpoint?.id).toBe('b0');
     expect(leaseOf(await send('2', 'a')).endpoint?.id).toBe('a0');

@@ -55,7 +55,7 @@ describe('a full queue', () => {
   });
 });
 
-describe('an admission policy that refuses', () => {
+describe('an admission policy that rejects', () => {
   it.each([
     ['overloaded', 'overloaded'],
     [undefined, 'refused'],
@@ -125,7 +125,7 @@ describe('a call that cannot be right', () => {
     ['that cannot be read', broken],
   ];
 
-  it.each(wrong)('%s is refused from inside an operation as well', async (_, given) => {
+  it.each(wrong)('%s is rejected from inside an operation as well', async (_, given) => {
     const { flow } = makeFlow();
     const answers: Promise<unknown>[] = [];
     flow.on('dispatched', () =>
@@ -322,7 +322,7 @@ describe('a request that is judged by itself', () => {
 });
 
 describe('tryEnqueue from inside an operation', () => {
-  it('refuses a request that cannot be read', () => {
+  it('rejects a request that cannot be read', () => {
     const { flow } = makeFlow();
     const unreadable = {
       get byteSize(): number {

@@ -322,7 +322,7 @@ describe('bind', () => {
     expect(pool.get('a')?.dispatchedRequests).toBe(1);
   });
 
-  it('to a member’s namesake that was removed is refused, and the seat stays', () => {
+  it('to a member’s namesake that was removed is rejected, and the seat stays', () => {
     const { pool, lease } = bound();
     const former = pool.get('b')!;
     pool.remove('b');
@@ -354,7 +354,7 @@ describe('bind', () => {
     expect(() => lease.bind(target as never)).toThrow('lease.bind: endpoint: expected an endpoint of the pool; got ');
   });
 
-  it('refuses a lease that was released', () => {
+  it('rejects a lease that was released', () => {
     const { pool, lease } = bound();
     lease.release();
     expect(() => lease.bind('b')).toThrow('lease.bind: expected a lease that is held; got one that was released');

@@ -72,7 +72,7 @@ describe('close', () => {
     expect(dropOf(await waiting).reason).toBe('shutting-down');
   });
 
-  it.each([[-1], [Number.NaN], ['50'], ['50ms'], [null]])('refuses drainMs %s', async (drainMs) => {
+  it.each([[-1], [Number.NaN], ['50'], ['50ms'], [null]])('rejects drainMs %s', async (drainMs) => {
     const { flow } = makeFlow();
     await expect(flow.close({ drainMs: drainMs as number })).rejects.toThrow(
       /close: drainMs: expected milliseconds from 0 up; got/,

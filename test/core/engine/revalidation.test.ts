@@ -21,7 +21,7 @@ function withKeys(revoked: Set<string>) {
   return { ...made, ask, asked };
 }
 
-it('a request that became void while it waited is refused when its turn comes, and the next one goes', async () => {
+it('a request that became void while it waited is dropped when its turn comes, and the next one goes', async () => {
   const revoked = new Set<string>();
   const { flow, ask, asked } = withKeys(revoked);
   const errors = record(flow, 'pluginError');

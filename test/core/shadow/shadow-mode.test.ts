@@ -118,7 +118,7 @@ describe('in shadow mode', () => {
     expect(Math.max(...would.filter((_, i) => i % 2 === 1))).toBeGreaterThan(50);
   });
 
-  it('drops are counted by outcome and reason, and nobody is refused', () => {
+  it('drops are counted by outcome and reason, and nobody is rejected', () => {
     const { flow, clock } = shadow({
       limits: { maxRequests: 1 },
       defaultRequestTtl: '1s',
@@ -296,7 +296,7 @@ describe('with a pool, in shadow mode', () => {
     expect(passed(flow).endpoint?.id).toBe('s0');
   });
 
-  it('what endpoints serve still counts, also for a request that would have been refused unseen', () => {
+  it('what endpoints serve still counts, also for a request that would have been rejected unseen', () => {
     const of = (item: { model?: string }): string | undefined => item.model;
     const { flow } = pooled(3, {
       endpointFilters: [labelFilter({ label: 'model', of: of as never })],
@@ -309,7 +309,7 @@ describe('with a pool, in shadow mode', () => {
     expect(dropOf(unknown)).toMatchObject({ type: 'RejectedNoEndpoints', reason: 'no-endpoints' });
   });
 
-  it('a request is refused in earnest where there is nothing to send it to', () => {
+  it('a request is rejected in earnest where there is nothing to send it to', () => {
     const { flow, pool } = pooled(0);
     expect(dropOf(flow.tryEnqueue(request, key()))).toMatchObject({
       type: 'RejectedNoEndpoints',

@@ -140,7 +140,7 @@ describe('affinity', () => {
     expect(affinity().pick(endpoints, about('bob'), 0)).not.toBe(home);
   });
 
-  it('refuses options that cannot be', () => {
+  it('rejects options that cannot be', () => {
     expect(() => affinity({ by: 'session' as never, loadCap: 0.9 })).toThrow(
       `affinity: 2 problems
   by: expected "affinityKey", "fairnessId", or a function of the request in the queue; got "session" (string)

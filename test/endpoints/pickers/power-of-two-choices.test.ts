@@ -101,7 +101,7 @@ describe('powerOfTwoChoices', () => {
     }
   });
 
-  it('refuses options that cannot be', () => {
+  it('rejects options that cannot be', () => {
     expect(() => powerOfTwoChoices({ seed: 0.5, random: 3 as never })).toThrow(/2 problems/);
   });
 });

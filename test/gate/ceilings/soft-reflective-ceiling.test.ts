@@ -173,7 +173,7 @@ describe('the parameters of softReflectiveCeiling', () => {
       expect(reportsOf(wrong)).toEqual([['an object without keys', []]]);
   });
 
-  it('are refused key by key', () => {
+  it('are rejected key by key', () => {
     expect(reportsOf({ threshold: 1, period: 2 })).toEqual(
       ['threshold', 'period'].map((name) => ['nothing: soft-reflective-ceiling-policy takes no parameters', [name]]),
     );

@@ -12,7 +12,7 @@ describe('staticUsageLimit', () => {
     expect(ceilings).toEqual([expected, expected, expected]);
   });
 
-  it.each([[0], [-1], [Number.NaN], [Number.POSITIVE_INFINITY], ['1']])('refuses threshold %s', (threshold) => {
+  it.each([[0], [-1], [Number.NaN], [Number.POSITIVE_INFINITY], ['1']])('rejects threshold %s', (threshold) => {
     const make = (): unknown => staticUsageLimit({ threshold: threshold as number });
     expect(make).toThrow(FlowConfigError);
     expect(make).toThrow(/^staticUsageLimit: threshold: expected a number above 0; got/);

@@ -64,7 +64,7 @@ describe('busyThresholdDetector', () => {
     expect(detector.thresholds).toEqual({ activePrefillTokensThreshold: 100 });
   });
 
-  it('refuses wrong thresholds, and then leaves all as they were', () => {
+  it('rejects wrong thresholds, and then leaves all as they were', () => {
     expect(() => busyThresholdDetector({ activeDecodeBlocksThreshold: 1.1 })).toThrow(
       'busyThresholdDetector: activeDecodeBlocksThreshold: expected a number from 0 to 1; got 1.1 (number)',
     );

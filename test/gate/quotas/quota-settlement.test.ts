@@ -223,7 +223,7 @@ describe('a rest', () => {
     expect(detector.quotas(0).quotas[0]?.restsForMs).toBe(11_000);
   });
 
-  it('is followed by one request, and the end of the one that was refused lets no other go', () => {
+  it('is followed by one request, and the end of the one that was rejected lets no other go', () => {
     const detector = make({ groups: [{ quotas: [{ unit: 'requests', limit: 10 }] }] });
     const refused = sent(detector);
     detector.answered?.(k1, 0, refused, { status: 429, headers: { 'retry-after': '1' } });

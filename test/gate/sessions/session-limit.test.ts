@@ -449,7 +449,7 @@ describe('the figures of sessions', () => {
 });
 
 describe('options', () => {
-  it('are refused where they bound nothing, or cannot be right', () => {
+  it('are rejected where they bound nothing, or cannot be right', () => {
     expect(() => sessionLimit()).toThrow(FlowConfigError);
     expect(() => sessionLimit({ maxSessions: 0 })).toThrow(/maxSessions/);
     expect(() => sessionLimit({ maxSessions: 1, inactivity: 0 })).toThrow(/inactivity/);

@@ -384,7 +384,7 @@ describe('the stream', () => {
     await reader.cancel();
   });
 
-  it('is refused beyond the number of pages that may watch', async () => {
+  it('is rejected beyond the number of pages that may watch', async () => {
     const { get } = setUp({ maxWatchers: 1 });
     const reader = await readerOf(get('?view=events'));
     expect((await get('?view=events')).status).toBe(503);
@@ -468,7 +468,7 @@ describe('the last minutes', () => {
 });
 
 describe('the table of tenants', () => {
-  it('shows who is served and who is refused, and marks who starves while another one has everything', async () => {
+  it('shows who is served and who is rejected, and marks who starves while another one has everything', async () => {
     const { flow, clock: flowClock } = makeFlow({
       saturationDetector: dial(0),
       bands: [

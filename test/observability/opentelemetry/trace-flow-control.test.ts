@@ -179,7 +179,7 @@ describe('traceFlowControl', () => {
     expect(waits()).toHaveLength(1);
   });
 
-  it('refuses what is no tracer', () => {
+  it('rejects what is no tracer', () => {
     expect(() => traceFlowControl(makeFlow().flow, { tracer: {} } as never)).toThrow(FlowConfigError);
   });
 });

@@ -4,7 +4,7 @@ import { workerAdmission } from '../../../src/index.js';
 import { workerMetrics } from '../../../src/observability/prometheus/index.js';
 import { scrape } from './exposition.js';
 
-it('tells what runs, what waits and what was refused, until it is stopped', async () => {
+it('tells what runs, what waits and what was rejected, until it is stopped', async () => {
   const worker = workerAdmission({
     engineRequestLimit: 1,
     requestQueueLimit: 1,

@@ -219,7 +219,7 @@ describe('an order of bands that is a plugin', () => {
     expect(faults[0]).toEqual(['bandOrder', 'broken', expect.stringContaining(told)]);
   });
 
-  it('is refused where it is no policy', () => {
+  it('is rejected where it is no policy', () => {
     expect(() => new Rig({ bandOrder: { type: 'x' } as never })).toThrow(/bandOrder\.rank/);
     expect(() => new Rig({ bandOrder: 'weighted' as never })).toThrow(
       /band selection policy, such as weightedBands\(\)/,

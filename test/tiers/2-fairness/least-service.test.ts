@@ -12,7 +12,7 @@ describe('leastService', () => {
     expect(serveAll(band)).toBe('late late late late a late a late a a');
   });
 
-  it('refuses what is no price', () => {
+  it('rejects what is no price', () => {
     expect(() => leastService({ promptTokenPrice: 0 })).toThrowError('leastService: promptTokenPrice');
   });
 });

@@ -12,7 +12,7 @@ describe('startTimeFairQueueing', () => {
     expect(serveAll(band)).toBe('late a late a late a late a late a late late late late late');
   });
 
-  it('refuses what is no price', () => {
+  it('rejects what is no price', () => {
     expect(() => startTimeFairQueueing({ promptTokenPrice: 0 })).toThrowError(
       'startTimeFairQueueing: promptTokenPrice',
     );

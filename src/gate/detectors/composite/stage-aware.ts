@@ -162,13 +162,13 @@ export function byStage(detectors: SaturationDetector | StageDetectors): StageAw
     filter(endpoints, nowMs) {
       const partition = partitionByRole(endpoints);
       if (partition.prefill.length + partition.decode.length === 0) return endpoints;
-      const refused = new Set<EndpointView>();
+      const full = new Set<EndpointView>();
       for (const stage of stages) {
         if (partition[stage].length === 0) continue;
         const kept = new Set(children[stage].filter?.(partition[stage], nowMs) ?? partition[stage]);
-        for (const endpoint of partition[stage]) if (!kept.has(endpoint)) refused.add(endpoint);
+        for (const endpoint of partition[stage]) if (!kept.has(endpoint)) full.add(endpoint);
       }
-      return endpoints.filter((endpoint) => stagesOf(endpoint).length > 0 && !refused.has(endpoint));
+      return endpoints.filter((endpoint) => stagesOf(endpoint).length > 0 && !full.has(endpoint));
     },
     ...(distinct.some(({ isBlindTo }) => isBlindTo !== undefined) && {
       isBlindTo(endpoint: EndpointView, nowMs: number) {

@@ -87,7 +87,7 @@ describe('vegas', () => {
     expect(detector.limit - slots).toBeLessThanOrEqual(6 * lambda);
   });
 
-  it.each([[{}], [{ maxLimit: 10, probeMultiplier: 0 }], [{ maxLimit: 10, random: 0.5 }]])('refuses %o', (options) => {
+  it.each([[{}], [{ maxLimit: 10, probeMultiplier: 0 }], [{ maxLimit: 10, random: 0.5 }]])('rejects %o', (options) => {
     expect(() => vegas(options as VegasOptions)).toThrow(FlowConfigError);
   });
 });

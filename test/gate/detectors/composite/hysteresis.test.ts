@@ -212,7 +212,7 @@ flowControl:
     );
   });
 
-  it('refuses what is no detector', () => {
+  it('rejects what is no detector', () => {
     expect(() => withHysteresis({} as never)).toThrow(FlowConfigError);
     expect(() => withHysteresis(undefined as never)).toThrow(
       'withHysteresis: detector: expected a saturation detector; got nothing',

@@ -152,7 +152,7 @@ describe('maxOf and meanOf', () => {
     expect(decode.winner).toBe('decode-only');
   });
 
-  it('number children of one type, and refuse what is no detector', () => {
+  it('number children of one type, and reject what is no detector', () => {
     const twins = maxOf(constant(0.5), { ...constant(0.5), saturation: () => 0.7 });
     twins.saturation(pool, 0);
     expect(twins.winner).toBe('reads-0.5-2');

@@ -27,7 +27,7 @@ describe('outputPredictor', () => {
     ]);
   });
 
-  it('refuses a window or a length below 1', () => {
+  it('rejects a window or a length below 1', () => {
     expect(() => outputPredictor({ window: 0, initialTokens: 0 })).toThrow('outputPredictor: 2 problems');
   });
 });
