@@ -1,7 +1,6 @@
 /**
- * The origin of plugins of configuration files: two of one definition, with equal parameters and the same plugins
- * behind their references, do the same. Of two equal plugins a controller keeps the one that it has, with what it has
- * learnt.
+ * The origin of plugins of configuration files: two of one definition that have equal parameters, and refer to the same
+ * objects, do the same. Of two equal plugins a controller keeps the one that it has, with what it has learnt.
  */
 
 /** How one plugin was made. */
@@ -28,7 +27,8 @@ export function isSamePlugin(a: object, b: object): boolean {
   const other = origins.get(b);
   if (one === undefined || other === undefined || one.definition !== other.definition) return false;
   if (!isEqual(one.parameters, other.parameters) || one.references.length !== other.references.length) return false;
-  return one.references.every((reference, i) => isSamePlugin(reference, other.references[i] as object));
+  // Nothing but the object itself: a kept policy would go on asking a detector that is not in force any more.
+  return one.references.every((reference, i) => reference === other.references[i]);
 }
 
 /** Values as files have them: of everything but lists and plain objects, only one and the same value is equal. */

@@ -142,19 +142,60 @@ it('a file that is read again keeps what an ordering policy has learnt, for all 
   await flow.close();
 });
 
+it('a file that is read again begins anew with a policy that refers to a detector, which begins anew too', async () => {
+  let made = 0;
+  const registry = defaultRegistry()
+    .add(
+      definePlugin({
+        kind: 'saturationDetector',
+        type: 'numbered',
+        parameters: z.strictObject({}),
+        create: () => ({ type: `numbered ${++made}`, saturation: () => 0 }),
+      }),
+    )
+    .add(
+      definePlugin({
+        kind: 'admission',
+        type: 'asking',
+        parameters: z.strictObject({}),
+        create: (_, references) => {
+          const detector = references.resolve('saturationDetector', 'numbered');
+          return { type: 'asking', admit: () => ({ reason: detector.type }) };
+        },
+      }),
+    );
+  const read = (): FlowControllerOptions =>
+    loadConfig(
+      {
+        apiVersion: 'llm-d.ai/v1alpha1',
+        kind: 'EndpointPickerConfig',
+        featureGates: ['flowControl'],
+        plugins: [{ type: 'numbered' }, { type: 'asking' }],
+        flowControl: { saturationDetector: { pluginRef: 'numbered' }, admissionPolicyPluginRef: 'asking' },
+      },
+      { registry },
+    ).options;
+  const flow = new FlowController(read());
+  const asked = async (): Promise<unknown> => (await flow.enqueue({ byteSize: 1 }, { fairnessId: 'a' })) as unknown;
+  expect(await asked()).toMatchObject({ detail: 'numbered 1' });
+  flow.reconfigure(read());
+  expect(await asked()).toMatchObject({ detail: 'numbered 2' });
+  await flow.close();
+});
+
 it('plugins are the same by definition, parameters and the plugins behind their references', () => {
   const registry = defaultRegistry();
-  const limit = (maxConcurrency: number, most = maxConcurrency) => {
-    const detector = registry.create('concurrency-detector', { maxConcurrency });
-    const others: Record<string, object> = {
-      x: detector,
-      y: registry.create('concurrency-detector', { maxConcurrency: most }),
-    };
+  const detectorOf = (maxConcurrency: number): object => registry.create('concurrency-detector', { maxConcurrency });
+  const limit = (x: object, y: object) => {
+    const others: Record<string, object> = { x, y };
     const references = { resolve: (_kind: string, name: string) => others[name] as never };
     return registry.create('max-saturation-detector', { detectors: ['x', 'y'] }, references);
   };
-  expect(isSamePlugin(limit(1), limit(1))).toBe(true);
-  expect(isSamePlugin(limit(1), limit(1, 2))).toBe(false);
+  const [one, other] = [detectorOf(1), detectorOf(1)];
+  expect(isSamePlugin(one, other)).toBe(true);
+  expect(isSamePlugin(one, detectorOf(2))).toBe(false);
+  expect(isSamePlugin(limit(one, other), limit(one, other))).toBe(true);
+  expect(isSamePlugin(limit(one, other), limit(one, detectorOf(1)))).toBe(false);
   expect(isSamePlugin(registry.create(counter), registry.create(counter, { lift: 'floor' }))).toBe(true);
   expect(isSamePlugin(registry.create(counter), registry.create(counter, { lift: 'none' }))).toBe(false);
   expect(isSamePlugin(registry.create(counter), registry.create('start-time-fair-queueing-fairness-policy'))).toBe(
